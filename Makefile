@@ -1,0 +1,54 @@
+# onewrite: one HTTP request, one write. `make help` lists what there is.
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+
+LANGUAGES := python ruby node java
+PARTS := spec $(LANGUAGES) bench
+export ONEWRITE_REPORTS ?= $(CURDIR)/build/reports
+
+.PHONY: help setup demo test lint judge compliance bench bench-gate package version-check clean $(PARTS:%=setup-%) $(PARTS:%=lint-%)
+
+help: ## what there is to run
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@echo "  make -C PART …      the same inside one part: $(PARTS)"
+
+setup: $(PARTS:%=setup-%) ## install what is missing (Debian packages, a virtual environment, npm, Maven); quick when nothing is
+
+$(PARTS:%=setup-%): setup-%:
+	@$(MAKE) --no-print-directory -C $* setup
+
+demo: setup ## see the stall behind a real HAProxy, and its end, in four languages
+	@$(MAKE) --no-print-directory -C bench demo
+
+test: ## everything: lint, tests of all languages, the judge, the demo's gate; one summary at the end
+	@.ci/test
+
+lint: setup version-check $(PARTS:%=lint-%) ## formatters and linters of all parts; warnings are errors
+	@.ci/lint
+	@$(MAKE) --no-print-directory -C docs lint
+
+$(PARTS:%=lint-%): lint-%: setup-%
+	@$(MAKE) --no-print-directory -C $* lint
+
+judge: setup ## every case of spec/ against every adapter
+	@$(MAKE) --no-print-directory -C spec judge
+
+compliance: setup ## regenerate spec/COMPLIANCE.md
+	@$(MAKE) --no-print-directory -C spec compliance
+
+bench: setup ## run the bench scenarios (SCENARIO=name for one)
+	@$(MAKE) --no-print-directory -C bench bench
+
+bench-gate: setup ## the bench's verdict for CI: 0 clean, 1 stall, 2 inconclusive
+	@$(MAKE) --no-print-directory -C bench bench-gate
+
+package: ## build the four packages, install each from the built file, send one POST in one segment
+	@.ci/package
+
+version-check: ## the four packages carry the version in VERSION
+	@.ci/version-check
+
+clean: ## remove what builds and tests left behind (set-ups stay)
+	@for part in $(PARTS); do $(MAKE) --no-print-directory -C $$part clean; done
+	@rm -rf build
