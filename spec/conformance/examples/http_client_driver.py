@@ -1,0 +1,89 @@
+#!/usr/bin/env python3
+"""A driver in 60 lines: Python's own http.client under the judge. Standard library only.
+
+python -m onewrite_conformance --driver "examples/http_client_driver.py" --client stock
+"""
+
+import base64
+import hashlib
+import http.client
+import json
+import os
+import platform
+import ssl
+import sys
+import traceback
+from urllib.parse import urlsplit
+
+options, connections = {}, {}
+
+
+def body_of(spec):
+    if not spec or spec["kind"] == "none":
+        return None
+    if spec["kind"] not in ("bytes", "text"):
+        return NotImplemented
+    if "b64" in spec:
+        return base64.b64decode(spec["b64"])
+    return spec["text"].encode() if "text" in spec else spec.get("fill", "x").encode() * spec["size"]
+
+
+def request(m):
+    url, body = urlsplit(m["url"]), body_of(m.get("body"))
+    if body is NotImplemented or options.get("proxy") or "cancel_after_ms" in m:
+        return {"skipped": "this small driver has no such body, no proxies and no cancel"}
+    key = (m["client_id"], url.scheme, url.netloc)
+    connection = connections.get(key)
+    if connection is None:
+        trust = {"context": ssl.create_default_context(cafile=options.get("tls_ca"))} if url.scheme == "https" else {}
+        make = http.client.HTTPSConnection if trust else http.client.HTTPConnection
+        connection = connections[key] = make(url.netloc, **trust)
+    connection.timeout = m["timeout_ms"] / 1000 if m.get("timeout_ms") else None
+    if connection.sock is not None:
+        connection.sock.settimeout(connection.timeout)
+    try:
+        connection.request(
+            m["method"], url.path + ("?" + url.query if url.query else ""), body, dict(m.get("headers", ()))
+        )
+        response = connection.getresponse()
+        data = response.read()
+    except Exception as error:
+        connection.close()
+        kinds = {
+            "timeout": TimeoutError,
+            "tls": ssl.SSLError,
+            "reset": ConnectionResetError,
+            "invalid_request": ValueError,
+        }
+        found = next((name for name, kind in kinds.items() if isinstance(error, kind)), "other")
+        return {"outcome": "error", "error": {"kind": found, "type": type(error).__name__, "message": str(error)}}
+    return {"outcome": "response", "status": response.status, "headers": response.getheaders(),
+            "body_bytes": len(data), "body_sha256": hashlib.sha256(data).hexdigest()}  # fmt: skip
+
+
+def answer(m):
+    if m["cmd"] == "hello":
+        if m["client"] != "stock":
+            return {"skipped": "http.client has only itself"}
+        return {"protocol": 1, "client": "stock", "adapter": "http.client", "runtime": platform.python_version(), "pid": os.getpid(),
+                "base": {"name": "http.client", "version": platform.python_version()}, "capabilities": ["body:bytes", "body:text"]}  # fmt: skip
+    if m["cmd"] == "open":
+        options.clear()
+        options.update(m.get("options") or {})
+        return {"client_id": 1}
+    if m["cmd"] == "close":
+        while connections:
+            connections.popitem()[1].close()
+        return {"ok": True}
+    return request(m) if m["cmd"] == "request" else {"ok": True} if m["cmd"] == "bye" else {"skipped": m["cmd"]}
+
+
+for line in sys.stdin:
+    message = json.loads(line)
+    try:
+        reply = answer(message)
+    except Exception:
+        reply = {"crashed": traceback.format_exc()}
+    print(json.dumps({"seq": message["seq"], **reply}), flush=True)
+    if message["cmd"] == "bye":
+        break

@@ -1,0 +1,204 @@
+"""Plays one run: starts the tap, tells the driver what to do, and keeps all that was seen."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from onewrite_conformance import memory, witness
+from onewrite_conformance.answers import Script, expand
+from onewrite_conformance.cases import Run
+from onewrite_conformance.certificates import shared
+from onewrite_conformance.driver import Driver, OpenRefused
+from onewrite_conformance.netstat import LossCounters, read_loss
+from onewrite_conformance.tap import Arrival, Exchange, Tap
+
+__all__ = ["Observation", "Sample", "play"]
+
+
+@dataclass
+class Sample:
+    """One request that the driver was told to make, its reply, and the exchanges that arrived meanwhile."""
+
+    request: dict[str, Any]
+    reply: dict[str, Any]
+    exchanges: list[Exchange]
+    counted: bool
+    step: int
+    batch: bool = False
+
+    @property
+    def exchange(self) -> Exchange | None:
+        return self.exchanges[-1] if self.exchanges else None
+
+
+@dataclass
+class Observation:
+    """All that was seen in one run."""
+
+    run: Run
+    samples: list[Sample] = field(default_factory=list)
+    exchanges: list[Exchange] = field(default_factory=list)
+    arrivals: list[Arrival] = field(default_factory=list)
+    loss: LossCounters = field(default_factory=LossCounters)
+    tap_faults: list[str] = field(default_factory=list)
+    witness_fault: str | None = None
+    capabilities: frozenset[str] = frozenset()
+    names: dict[str, str] = field(default_factory=dict)
+    memory_growth: int | None = None  # bytes by which the driver's peak memory grew in the counted requests
+
+    @property
+    def counted(self) -> list[Sample]:
+        return [sample for sample in self.samples if sample.counted]
+
+    def counted_exchanges(self, step: int | None = None) -> list[Exchange]:
+        """The exchanges of counted samples; a batch's are counted once."""
+        seen: dict[int, Exchange] = {}
+        for sample in self.counted:
+            if step is None or sample.step == step:
+                seen |= {exchange.number: exchange for exchange in sample.exchanges}
+        return list(seen.values())
+
+
+def play(run: Run, driver: Driver, trace: Callable[[str], None] | None = None, api: str | None = None) -> Observation:
+    """Play the run, through this `api` of the base library. Raises DriverFault and DriverSkipped."""
+    seen = Observation(run, capabilities=driver.capabilities)
+
+    named = bool(run.case.open.get("socket_options"))
+
+    def look(exchange: Exchange) -> None:
+        """The kernel's account of the client's socket, at the first request of each connection."""
+        arrival = exchange.arrival
+        if arrival.nodelay is not None or seen.witness_fault is not None:
+            return
+        try:
+            for reading in witness.connections(driver.pid, arrival.local_port, options=named):
+                if reading.local_port == arrival.peer_port:
+                    arrival.nodelay, arrival.client_options = reading.nodelay, reading.options
+        except (witness.WitnessError, ProcessLookupError) as error:
+            seen.witness_fault = str(error)
+
+    before = read_loss()
+    tap = Tap(Script.of(run.case.server), scheme=run.scheme, route=run.route, on_request=look, trace=trace)
+    try:
+        seen.names = tap.names
+        options = _options(run, tap, driver) | ({"api": api} if api else {})
+        try:
+            client = driver.open(**options)
+        except OpenRefused as refused:
+            _refused(seen, refused, tap)
+            return seen
+        try:
+            for index, step in enumerate(run.case.do):
+                if "reopen" in step:
+                    driver.close(client)
+                    client = driver.open(**options)
+                elif "pause_ms" in step:
+                    time.sleep(step["pause_ms"] / 1000)
+                else:
+                    _step(seen, index, step, tap, driver, client, trace)
+            tap.settle()
+        finally:
+            if driver.alive:
+                driver.close(client)
+    finally:
+        tap.close()
+    seen.exchanges, seen.arrivals, seen.tap_faults = tap.exchanges, tap.arrivals, tap.faults
+    seen.loss = read_loss() - before
+    return seen
+
+
+def _refused(seen: Observation, refused: OpenRefused, tap: Tap) -> None:
+    """The client could not be opened: that is the outcome of every request of the case."""
+    seen.names = tap.names
+    for index, step in enumerate(seen.run.case.do):
+        if "request" in step:
+            seen.samples.append(Sample(_message(step["request"], tap), refused.reply, [], True, index))
+
+
+def _options(run: Run, tap: Tap, driver: Driver) -> dict[str, Any]:
+    options = dict(run.case.open)
+    if run.scheme == "https":
+        options["tls_ca"] = shared().ca_file
+    if tap.proxy_url:
+        options["proxy"] = tap.proxy_url
+    if "timing" not in driver.capabilities:
+        options.pop("hooks", None)
+    elif any("writes" in expect for expect in run.case.expectations()):
+        options.setdefault("hooks", "timing")
+    if run.client in ("stock", "control"):
+        options.pop("adapter", None)
+    return options
+
+
+def _step(
+    seen: Observation,
+    index: int,
+    step: dict[str, Any],
+    tap: Tap,
+    driver: Driver,
+    client: int,
+    trace: Callable[[str], None] | None,
+) -> None:
+    warmup, repeat = step.get("warmup", 0), step.get("repeat", 1)
+    resident: int | None = None
+    weighed = "memory_copies" in seen.run.expect(step)
+    for turn in range(warmup + repeat):
+        if weighed and turn == warmup:
+            resident = memory.reset_peak(driver.pid)
+        if turn and step.get("gap_ms"):
+            time.sleep(step["gap_ms"] / 1000)
+        counted = turn >= warmup
+        before = len(tap.exchanges)
+        if "request" in step:
+            request = _message(step["request"], tap)
+            fields = {key: value for key, value in request.items() if key not in ("method", "url")}
+            reply = driver.request(client, request["method"], request["url"], **fields)
+            if trace is not None:
+                trace(f"driver: {_short(reply)}")
+            exchanges = _arrived(tap, before, reply)
+            seen.samples.append(Sample(request, reply, exchanges, counted, index))
+        else:
+            batch = step["batch"]
+            wanted = batch if isinstance(batch, list) else [batch["request"]] * batch["count"]
+            wanted = [_message(request, tap) for request in wanted]
+            replies = driver.batch(client, wanted)
+            exchanges = _arrived(tap, before, replies[-1])
+            for request, reply in zip(wanted, replies, strict=True):
+                if trace is not None:
+                    trace(f"driver: {_short(reply)}")
+                seen.samples.append(Sample(request, reply, exchanges, counted, index, batch=True))
+
+    if weighed and resident is not None:
+        peak = memory.peak(driver.pid)
+        seen.memory_growth = peak - resident if peak is not None else None
+
+
+def _arrived(tap: Tap, before: int, reply: dict[str, Any]) -> list[Exchange]:
+    """The exchanges of a step. One that the client gave up may still be on its way into the tap."""
+    if reply["outcome"] != "response":
+        tap.settle(0.05)
+    return list(tap.exchanges[before:])
+
+
+def _message(request: dict[str, Any], tap: Tap) -> dict[str, Any]:
+    """A request of a case as the driver's protocol wants it."""
+    names = tap.names
+    message = {key: value for key, value in request.items() if key not in ("path", "url")}
+    url = request.get("url") or "{base}" + request.get("path", "/")
+    message["url"] = expand(url, names)
+    has_body = (request.get("body") or {}).get("kind", "none") != "none"
+    message.setdefault("method", "POST" if has_body else "GET")
+    if "text" in (request.get("body") or {}):
+        message["body"] = request["body"] | {"text": expand(request["body"]["text"], names)}
+    if "headers" in request:
+        message["headers"] = [[name, expand(value, names)] for name, value in request["headers"]]
+    return message
+
+
+def _short(reply: dict[str, Any]) -> str:
+    events = [f"{event['name']}@{event['t_ns']}" for event in reply.get("events") or ()]
+    rest = {key: value for key, value in reply.items() if key not in ("events", "headers")}
+    return f"{rest} events={' '.join(events)}"

@@ -1,0 +1,123 @@
+"""The reference as a driver: `python -m onewrite_conformance.reference [--break MUTANT]`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import sys
+import time
+import traceback
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from onewrite_conformance import __version__
+from onewrite_conformance.reference.client import Client
+from onewrite_conformance.reference.mutants import MUTANTS, choose
+
+__all__ = ["main"]
+
+WIRE = [
+    *(f"body:{kind}" for kind in ("bytes", "text", "memory_file", "file", "form", "multipart", "stream")),
+    "cancel",
+    "proxy_forward",
+    "proxy_connect",
+    "socket_options",
+    "expect_continue",
+    "concurrency",
+    "retries",
+    "redirects",
+    "prompt_memory",
+    "cancel_connect",
+    "total_timeout",
+]
+OWN = [
+    "timing",
+    "events",
+    "dns_split",
+    "shared_clock",
+    "queue",
+    "informational",
+    "quickack",
+    "response_floor",
+    "attempts",
+]
+
+
+class Skipped(Exception):
+    pass
+
+
+class Program:
+    """One driver process."""
+
+    def __init__(self) -> None:
+        self.kind = ""
+        self.clients: dict[int, Client] = {}
+
+    def answer(self, message: dict[str, Any]) -> dict[str, Any]:
+        command = message["cmd"]
+        if command == "hello":
+            return self._hello(message)
+        if command == "open":
+            number = len(self.clients) + 1
+            self.clients[number] = Client(self.kind, message.get("options") or {})
+            return {"client_id": number}
+        if command == "close":
+            self.clients[message["client_id"]].close()
+            return {"ok": True}
+        if command == "request":
+            return self.clients[message["client_id"]].request(message)
+        if command == "batch":
+            requests = message["requests"]
+            with ThreadPoolExecutor(len(requests)) as pool:
+                return {"results": list(pool.map(self.clients[message["client_id"]].request, requests))}
+        if command == "bye":
+            return {"ok": True}
+        raise Skipped(f"the reference has no {command}")
+
+    def _hello(self, message: dict[str, Any]) -> dict[str, Any]:
+        self.kind = message["client"]
+        if self.kind not in ("onewrite", "stock", "control"):
+            raise Skipped(f"the reference has no client {self.kind}")
+        own = self.kind == "onewrite"
+        linux = ["tcp_info"] if own and sys.platform == "linux" else []
+        return {
+            "protocol": 1,
+            "client": self.kind,
+            "adapter": "reference",
+            "version": __version__,
+            "base": {"name": "socket", "version": platform.python_version()},
+            "runtime": f"{platform.python_implementation()} {platform.python_version()}",
+            "pid": os.getpid(),
+            "apis": ["reference"],
+            "capabilities": WIRE + (OWN if own else []) + linux,
+            "clock": {"mono_ns": time.monotonic_ns(), "unix_ns": time.time_ns()},
+        }
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m onewrite_conformance.reference", description=__doc__)
+    parser.add_argument("--break", dest="mutant", choices=[*MUTANTS], metavar="MUTANT", help=" ".join(MUTANTS))
+    options = parser.parse_args(arguments)
+    if options.mutant:
+        choose(options.mutant)
+    program = Program()
+    for line in sys.stdin:
+        message = json.loads(line)
+        try:
+            reply = program.answer(message)
+        except Skipped as skipped:
+            reply = {"skipped": str(skipped)}
+        except Exception:
+            reply = {"crashed": traceback.format_exc()}
+        sys.stdout.write(json.dumps({"seq": message["seq"], **reply}) + "\n")
+        sys.stdout.flush()
+        if message["cmd"] == "bye":
+            break
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,75 @@
+"""Bodies of the driver protocol, as the reference sends them."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+import urllib.parse
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from onewrite_conformance.driver import content
+
+__all__ = ["Body", "make_body"]
+
+BOUNDARY = "reference-7MA4YWxkTrZu0gW"
+
+
+@dataclass
+class Body:
+    """`data` is in memory; otherwise `pieces` may block. `length` None means chunked."""
+
+    data: bytes | None = None
+    pieces: Iterator[tuple[bytes, bool]] | None = None  # (piece, whether it is known to be the last)
+    length: int | None = None
+    content_type: str | None = None
+
+    @property
+    def absent(self) -> bool:
+        return self.data is None and self.pieces is None
+
+
+def make_body(spec: dict[str, Any] | None) -> Body:
+    kind = (spec or {"kind": "none"})["kind"]
+    if spec is None or kind == "none":
+        return Body()
+    if kind in ("bytes", "text", "memory_file"):
+        data = content(spec)
+        return Body(data, length=len(data))
+    if kind == "file":
+        with tempfile.TemporaryFile() as file:
+            file.write(content(spec))
+            file.seek(0)
+            data = file.read()
+        return Body(data, length=len(data))
+    if kind == "form":
+        data = urllib.parse.urlencode([(name, value) for name, value in spec["fields"]]).encode()
+        return Body(data, length=len(data), content_type="application/x-www-form-urlencoded")
+    if kind == "multipart":
+        data = _multipart(spec["fields"])
+        return Body(data, length=len(data), content_type=f"multipart/form-data; boundary={BOUNDARY}")
+    if kind == "stream":
+        length = spec.get("declared_size", sum(spec["chunks"])) if spec.get("length") else None
+        return Body(pieces=_stream(spec), length=length)
+    raise ValueError(f"body kind {kind}")
+
+
+def _stream(spec: dict[str, Any]) -> Iterator[tuple[bytes, bool]]:
+    sizes = [size for size in spec["chunks"] if size]
+    for index, size in enumerate(sizes):
+        if index and spec.get("gap_ms"):
+            time.sleep(spec["gap_ms"] / 1000)
+        yield str(spec.get("fill") or "x").encode() * size, index + 1 == len(sizes)
+
+
+def _multipart(fields: list[dict[str, Any]]) -> bytes:
+    parts = []
+    for one in fields:
+        disposition = f'form-data; name="{one["name"]}"'
+        value = str(one.get("value", "")).encode()
+        if "filename" in one:
+            disposition += f'; filename="{one["filename"]}"\r\nContent-Type: application/octet-stream'
+            value = b"x" * one["size"]
+        parts.append(f"--{BOUNDARY}\r\nContent-Disposition: {disposition}\r\n\r\n".encode() + value + b"\r\n")
+    return b"".join(parts) + f"--{BOUNDARY}--\r\n".encode()

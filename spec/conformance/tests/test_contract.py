@@ -1,0 +1,94 @@
+"""The contract itself: texts, cases and their coverage fit together, and faults in them are found."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from onewrite_conformance.cases import Case, CaseError, coverage_faults, load_cases
+from onewrite_conformance.cli import load_all
+from onewrite_conformance.requirements import Requirement, SpecError, read_spec
+
+
+def test_the_contract_has_no_faults() -> None:
+    cases, requirements, faults = load_all()
+    assert faults == []
+    assert len(cases) > 150
+    assert len(requirements) > 60
+
+
+def write(folder: Path, text: str) -> Path:
+    (folder / "01-test.md").write_text(text)
+    return folder
+
+
+def test_a_requirement_has_one_keyword(tmp_path: Path) -> None:
+    write(tmp_path, "### TCP-1 Good\n\n> It **MUST** hold.\n\nWords.\n\nuntestable: no way\n")
+    read = read_spec(tmp_path)
+    assert (read["TCP-1"].level, read["TCP-1"].untestable) == ("MUST", "no way")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "### TCP-1 None\n\n> It must hold.\n",
+        "### TCP-1 Two\n\n> It **MUST** and **SHOULD** hold.\n",
+        "### TCP-1 A\n\n> It **MUST**.\n\n### TCP-1 B\n\n> It **MUST**.\n",
+        "### TCP-1 A\n\n> It **MUST**.\n\n```wire-example\nrequest: {}\n```\n",
+    ],
+)
+def test_a_broken_text_is_refused(tmp_path: Path, text: str) -> None:
+    with pytest.raises(SpecError, match=r"01-test.md:\d+"):
+        read_spec(write(tmp_path, text))
+
+
+def test_examples_inside_other_fences_are_not_run(tmp_path: Path) -> None:
+    text = "### WIRE-1 A\n\n> It **MUST**.\n\n````\n```wire-example\nrequest: {}\nbytes: x\n```\n````\n"
+    assert read_spec(write(tmp_path, text))["WIRE-1"].examples == []
+
+
+def requirement(identifier: str, **fields: object) -> Requirement:
+    made = Requirement(identifier, "t", "01-test.md:1", level="MUST")
+    for name, value in fields.items():
+        setattr(made, name, value)
+    return made
+
+
+def case(*covers: str) -> Case:
+    return Case("a-case", "title", list(covers), [{"request": {}}])
+
+
+def test_coverage() -> None:
+    known = {"TCP-1": requirement("TCP-1")}
+    assert coverage_faults([case("TCP-1")], known) == []
+    assert "has no case" in coverage_faults([], known)[0]
+    assert "no text defines" in coverage_faults([case("TCP-1", "TCP-2")], known)[0]
+    assert coverage_faults([], {"TCP-1": requirement("TCP-1", untestable="reason")}) == []
+    assert coverage_faults([], {"TCP-1": requirement("TCP-1", withdrawn=True)}) == []
+    assert "withdrawn" in coverage_faults([case("TCP-1")], {"TCP-1": requirement("TCP-1", withdrawn=True)})[0]
+
+
+@pytest.mark.parametrize(
+    ("yaml", "said"),
+    [
+        ("cases: [{id: a, title: long enough, covers: [TCP-1], do: [{request: {}}], expekt: {}}]", "expekt"),
+        ("cases: [{id: A_B, title: long enough, covers: [TCP-1], do: [{request: {}}]}]", "A_B"),
+        ("cases: [{id: a, title: long enough, covers: [TCP-1], do: []}]", "do"),
+        ("cases: [{id: a, title: long enough, covers: [TCP-1], do: [{request: {}}], routes: [connect], schemes: [http]}]", "no scheme"),
+        ("cases: [{id: a, title: long enough, covers: [TCP-1], do: [{request: {}}], expect: {segments: one}}]", "one"),
+    ],
+)  # fmt: skip
+def test_a_broken_case_is_named(tmp_path: Path, yaml: str, said: str) -> None:
+    (tmp_path / "x.yaml").write_text(f"version: 1\nfamily: TCP\n{yaml}\n")
+    with pytest.raises(CaseError, match=said):
+        load_cases(tmp_path)
+
+
+def test_capabilities_follow_from_the_case() -> None:
+    made = case("TCP-1")
+    made.do = [{"request": {"body": {"kind": "stream"}, "cancel_after_ms": 5, "headers": [["Expect", "100-continue"]]}}]
+    made.open = {"hooks": "timing", "retries": 2, "socket_options": [{"name": "SO_KEEPALIVE", "value": 1}]}
+    made.expect = {"timing": {"cause": "server"}, "events": ["*"]}
+    wanted = {"body:stream", "cancel", "expect_continue", "timing", "retries", "socket_options", "tcp_info", "events"}
+    assert set(made.capabilities()) == wanted

@@ -1,0 +1,56 @@
+"""The fuzzer tells the same stories for the same seed, sees a difference, and shrinks it."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+import yaml
+
+from onewrite_conformance.cases import _file_faults
+from onewrite_conformance.fuzz import Finding, Fuzzer, as_yaml
+from onewrite_conformance.runner import reference
+from onewrite_conformance.stories import smaller, story
+
+KINDS = ["bytes", "file", "form", "memory_file", "multipart", "stream", "text"]
+
+
+def test_a_seed_is_a_story() -> None:
+    one, other = (story(random.Random("1/7"), KINDS, 7) for _ in range(2))
+    assert one == other
+    assert one != story(random.Random("2/7"), KINDS, 7)
+
+
+def test_stories_are_cases() -> None:
+    for number in range(200):
+        case = story(random.Random(f"t/{number}"), KINDS, number)
+        assert _file_faults(yaml.safe_load(as_yaml(Finding("t", "text", case))), "story") == []
+
+
+def test_shrinking_ends() -> None:
+    case = story(random.Random("1/3"), KINDS, 3)
+    steps = 0
+    while (cut := next(smaller(case), None)) is not None:
+        case = cut
+        steps += 1
+        assert steps < 500
+    assert len([step for step in case.do if "request" in step]) == 1
+
+
+def findings(mutant: str | None, count: int) -> list[Finding]:
+    fuzzer = Fuzzer(reference(mutant), "onewrite", stock=reference())
+    try:
+        return [one for one in fuzzer.run(count, seed=3, most=1, budget_s=10.0) if one is not None]
+    finally:
+        fuzzer.close()
+
+
+def test_the_reference_is_equal_to_its_stock() -> None:
+    assert findings(None, 25) == []
+
+
+@pytest.mark.parametrize(("mutant", "said"), [("truncation", "outcome"), ("chunk_split", "segments")])
+def test_a_mutant_is_not(mutant: str, said: str) -> None:
+    (found,) = findings(mutant, 120)
+    assert said in found.text
+    assert sum("request" in step for step in found.case.do) <= 2  # a large story was shrunk

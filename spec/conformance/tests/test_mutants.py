@@ -1,0 +1,32 @@
+"""The judge passes its own client and sees each thing that can be broken in it."""
+
+from __future__ import annotations
+
+import pytest
+
+from onewrite_conformance.cases import Case
+from onewrite_conformance.mutants import SEEN_BY, killers
+from onewrite_conformance.reference.mutants import MUTANTS
+from onewrite_conformance.requirements import Requirement
+from onewrite_conformance.results import Status
+
+Contract = tuple[list[Case], dict[str, Requirement]]
+
+
+def test_every_mutant_has_a_case() -> None:
+    assert set(SEEN_BY) == set(MUTANTS)
+
+
+def test_the_whole_reference_passes(contract: Contract) -> None:
+    paths = sorted({path for paths in SEEN_BY.values() for path in paths})
+    results = killers(None, paths, *contract)
+    assert sorted(result.path for result in results) == paths
+    assert [result for result in results if result.status != Status.OK] == []
+
+
+@pytest.mark.parametrize("mutant", sorted(MUTANTS))
+def test_each_mutant_is_seen(mutant: str, contract: Contract) -> None:
+    results = killers(mutant, SEEN_BY[mutant], *contract)
+    assert [result.path for result in results if result.status == Status.OK] == []
+    assert len(results) == len(SEEN_BY[mutant])
+    assert any(result.problems for result in results)

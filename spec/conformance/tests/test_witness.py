@@ -1,0 +1,89 @@
+"""The witness reads another process's sockets without its help."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+from onewrite_conformance import memory, witness
+
+pytestmark = pytest.mark.skipif(not witness.AVAILABLE, reason="needs Linux")
+
+CLIENT = """
+import socket, sys
+sock = socket.create_connection(("127.0.0.1", int(sys.argv[1])))
+sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, int(sys.argv[2]))
+sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+for _ in range(3): sock.sendall(b"x" * 10); sock.recv(1)
+print("ready", flush=True); sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def listener() -> Iterator[socket.socket]:
+    with socket.create_server(("127.0.0.1", 0)) as made:
+        yield made
+
+
+def started(listener: socket.socket, nodelay: int, *before: str) -> tuple[subprocess.Popen[bytes], socket.socket]:
+    port = str(listener.getsockname()[1])
+    command = [*before, sys.executable, "-c", CLIENT, port, str(nodelay)]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    accepted, _ = listener.accept()
+    for _ in range(3):
+        accepted.recv(100)
+        accepted.sendall(b"y")
+    assert process.stdout is not None
+    process.stdout.readline()
+    return process, accepted
+
+
+def ended(process: subprocess.Popen[bytes], accepted: socket.socket) -> None:
+    process.communicate(b"")
+    accepted.close()
+
+
+@pytest.mark.parametrize("nodelay", [0, 1])
+def test_it_sees_options_and_segments(listener: socket.socket, nodelay: int) -> None:
+    process, accepted = started(listener, nodelay)
+    try:
+        port = listener.getsockname()[1]
+        (reading,) = witness.connections(process.pid, port, options=True)
+        assert reading.nodelay == bool(nodelay)
+        assert (reading.data_segs_out, reading.bytes_sent, reading.data_segs_in) == (3, 30, 3)
+        assert reading.local_port == accepted.getpeername()[1]
+        assert reading.options["SO_KEEPALIVE"] == 1
+        assert witness.connections(process.pid, port + 1) == []
+    finally:
+        ended(process, accepted)
+
+
+def test_it_follows_children(listener: socket.socket) -> None:
+    process, accepted = started(
+        listener, 1, sys.executable, "-c", "import subprocess, sys; subprocess.run(sys.argv[1:])"
+    )
+    try:
+        assert len(witness.connections(process.pid, listener.getsockname()[1])) == 1
+        assert len(witness.process_tree(process.pid)) >= 2
+    finally:
+        ended(process, accepted)
+
+
+def test_a_process_that_is_gone() -> None:
+    process = subprocess.Popen(["true"])
+    process.wait()
+    with pytest.raises(ProcessLookupError):
+        witness.connections(process.pid, 0)
+
+
+def test_peak_memory() -> None:
+    resident = memory.reset_peak(os.getpid())
+    assert resident is not None
+    block = b"x" * 50_000_000
+    grown = (memory.peak(os.getpid()) or 0) - resident
+    assert len(block) * 0.9 < grown < len(block) * 1.5
