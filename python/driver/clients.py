@@ -1,0 +1,261 @@
+"""One client per ``open``: urllib3's managers or a requests session, with the options of the protocol."""
+
+from __future__ import annotations
+
+import hashlib
+import socket
+import typing
+
+import urllib3
+
+from bodies import Body, SizedStream
+from hooks import Hooks
+from kinds import Kind, Skipped
+
+Options = dict[str, typing.Any]
+
+
+class Answer(typing.NamedTuple):
+    status: int
+    headers: list[tuple[str, str]]
+    body: bytes | None
+
+    def digest(self) -> str | None:
+        return None if self.body is None else hashlib.sha256(self.body).hexdigest()
+
+
+def socket_option(option: dict[str, typing.Any]) -> tuple[int, int, typing.Any]:
+    name = option["name"]
+    if not hasattr(socket, name):
+        raise Skipped(f"no socket option {name} here")
+    level = socket.SOL_SOCKET if name.startswith("SO_") else socket.IPPROTO_TCP
+    return (level, getattr(socket, name), option["value"])
+
+
+def _plain_connector(manager: typing.Any) -> None:
+    """Give *manager* connections that open their sockets in the user's own way and set no option."""
+
+    def connecting(connection_class: typing.Any) -> typing.Any:
+        def _new_conn(self: typing.Any) -> socket.socket:
+            timeout = self.timeout if isinstance(self.timeout, (int, float)) else None
+            return socket.create_connection((self._dns_host, self.port), timeout)
+
+        return type("PlainConnection", (connection_class,), {"_new_conn": _new_conn})
+
+    manager.pool_classes_by_scheme = {
+        scheme: type("PlainPool", (pool,), {"ConnectionCls": connecting(pool.ConnectionCls)})
+        for scheme, pool in manager.pool_classes_by_scheme.items()
+    }
+
+
+class Client:
+    """What both APIs share."""
+
+    def __init__(self, kind: Kind, options: Options) -> None:
+        self.kind = kind
+        self.options = options
+        self.keepalive = options.get("keepalive", True)
+        self.hooks = Hooks(options.get("hooks") or "none")
+        if self.hooks.on and not kind.hooks:
+            raise Skipped(f"{kind.name} has no hooks")
+        self.own: dict[str, typing.Any] = dict(options.get("adapter") or {})
+        if "disabled" in self.own:
+            raise Skipped("disabled is given by the environment alone")
+        if self.hooks.on:
+            self.own.update(on_timing=self.hooks.on_timing, listener=self.hooks.listener())
+        kind.prepare(self.own)
+        self.retries = int(options.get("retries") or 0)
+        self.redirects = bool(options.get("redirects"))
+        self.size = int(options.get("pool_size") or 1)
+        connect = options.get("connect_timeout_ms")
+        self.connect_timeout = connect / 1000 if connect else None
+        pool = options.get("pool_timeout_ms")
+        self.pool_timeout = pool / 1000 if pool else None
+        self.socket_options = None
+        if options.get("socket_options") is not None:
+            self.socket_options = [socket_option(option) for option in options["socket_options"]]
+
+    def send(
+        self,
+        method: str,
+        url: str,
+        headers: list[tuple[str, str]],
+        body: Body,
+        timeout: float | None,
+        read: bool,
+    ) -> Answer:
+        raise NotImplementedError
+
+    def close(self) -> None:
+        raise NotImplementedError
+
+
+class Urllib3Client(Client):
+    def __init__(self, kind: Kind, options: Options) -> None:
+        super().__init__(kind, options)
+        self.manager = self._make()
+
+    def _make(self) -> typing.Any:
+        keywords: dict[str, typing.Any] = {"maxsize": self.size, "block": True}
+        if self.options.get("tls_ca"):
+            keywords.update(ca_certs=self.options["tls_ca"], cert_reqs="CERT_REQUIRED")
+        if self.socket_options is not None:
+            keywords["socket_options"] = self.socket_options
+        manager = self.kind.manager(self.options.get("proxy"), keywords, self.own)
+        if self.options.get("custom_connector"):
+            _plain_connector(manager)
+        return manager
+
+    def send(
+        self,
+        method: str,
+        url: str,
+        headers: list[tuple[str, str]],
+        body: Body,
+        timeout: float | None,
+        read: bool,
+    ) -> Answer:
+        extra: dict[str, typing.Any] = {"preload_content": read, "redirect": self.redirects}
+        if timeout is not None or self.connect_timeout is not None:
+            extra["timeout"] = urllib3.Timeout(connect=self.connect_timeout, total=timeout)
+        if self.pool_timeout is not None:
+            extra["pool_timeout"] = self.pool_timeout
+        extra["retries"] = urllib3.Retry(
+            self.retries + (20 if self.redirects else 0),
+            connect=self.retries, read=self.retries, status=self.retries, other=self.retries,
+            redirect=20 if self.redirects else 0,
+            status_forcelist=[503] if self.retries else [],
+            allowed_methods=None, raise_on_status=False, raise_on_redirect=False,
+        ) if self.retries or self.redirects else False  # fmt: skip
+        fields = urllib3.HTTPHeaderDict()
+        for name, value in headers:
+            fields.add(name, value)
+        if body.length is not None:
+            fields.setdefault("Content-Length", str(body.length))
+        if body.fields is not None:
+            extra.update(fields=body.fields, encode_multipart=False)
+        elif body.multipart is not None:
+            extra.update(fields=body.multipart)
+        elif body.data is not None:
+            extra["body"] = body.data
+        # Without headers of its own a request is given none, as a user would do it.
+        extra["headers"] = fields if fields else None
+        manager = self.manager if self.keepalive else self._make()
+        try:
+            response = manager.request(method, url, **extra)
+            answer_body = response.data if read else None
+            if not read:
+                response.close()
+                response.release_conn()  # close() alone keeps the place in a blocking pool
+            return Answer(response.status, list(response.headers.items()), answer_body)
+        finally:
+            if not self.keepalive:
+                manager.clear()
+
+    def close(self) -> None:
+        self.manager.clear()
+
+
+class RequestsClient(Client):
+    def __init__(self, kind: Kind, options: Options) -> None:
+        super().__init__(kind, options)
+        if self.pool_timeout is not None:
+            raise Skipped("requests has no pool timeout")
+        self.session = self._make()
+
+    def _make(self) -> typing.Any:
+        import requests
+
+        socket_options = self.socket_options
+        if socket_options is None and self.kind.name == "control":
+            socket_options = []
+        custom = bool(self.options.get("custom_connector"))
+
+        class Adapter(self.kind.adapter_class()):  # type: ignore[misc]
+            def init_poolmanager(self, *args: typing.Any, **kwargs: typing.Any) -> None:
+                if socket_options is not None:
+                    kwargs["socket_options"] = socket_options
+                super().init_poolmanager(*args, **kwargs)
+                if custom:
+                    _plain_connector(self.poolmanager)
+
+            def proxy_manager_for(self, proxy: str, **kwargs: typing.Any) -> typing.Any:
+                if socket_options is not None:
+                    kwargs["socket_options"] = socket_options
+                fresh = proxy not in self.proxy_manager
+                manager = super().proxy_manager_for(proxy, **kwargs)
+                if custom and fresh:
+                    _plain_connector(manager)
+                return manager
+
+        session = requests.Session()
+        adapter = Adapter(
+            pool_connections=10,
+            pool_maxsize=self.size,
+            pool_block=True,
+            max_retries=urllib3.Retry(
+                self.retries, redirect=0, status_forcelist=[503], allowed_methods=None, raise_on_status=False
+            )
+            if self.retries
+            else 0,
+            **self.kind.adapter_keywords(self.own),
+        )
+        session.mount("http://", adapter)
+        session.mount("https://", adapter)
+        if self.options.get("tls_ca"):
+            session.verify = self.options["tls_ca"]
+        if self.options.get("proxy"):
+            session.proxies = {"http": self.options["proxy"], "https": self.options["proxy"]}
+        return session
+
+    def send(
+        self,
+        method: str,
+        url: str,
+        headers: list[tuple[str, str]],
+        body: Body,
+        timeout: float | None,
+        read: bool,
+    ) -> Answer:
+        extra: dict[str, typing.Any] = {
+            "headers": dict(headers),
+            "allow_redirects": self.redirects,
+            "stream": not read,
+        }
+        if len(extra["headers"]) != len(headers):
+            raise Skipped("requests takes one value per header name")
+        if timeout is not None or self.connect_timeout is not None:
+            extra["timeout"] = (self.connect_timeout or timeout, timeout)
+        if body.length is not None and not hasattr(body.data, "read"):
+            extra["data"] = SizedStream(body)
+        elif body.fields is not None:
+            extra["data"] = body.fields
+        elif body.multipart is not None:
+            extra["files"] = [
+                (name, value if isinstance(value, tuple) else (None, value)) for name, value in body.multipart
+            ]
+        elif body.data is not None:
+            extra["data"] = body.data
+        session = self.session if self.keepalive else self._make()
+        try:
+            response = session.request(method, url, **extra)
+            answer_body = response.content if read else None
+            if not read:
+                response.close()
+            return Answer(response.status_code, list(response.raw.headers.items()), answer_body)
+        finally:
+            if not self.keepalive:
+                session.close()
+
+    def close(self) -> None:
+        self.session.close()
+
+
+APIS: dict[str, type[Client]] = {"urllib3": Urllib3Client, "requests": RequestsClient}
+
+
+def open_client(kind: Kind, options: Options) -> Client:
+    api = options.get("api") or "urllib3"
+    if api not in APIS:
+        raise Skipped(f"no api {api!r}: this driver has {sorted(APIS)}")
+    return APIS[api](kind, options)

@@ -1,0 +1,68 @@
+"""One request of the protocol, from message to reply."""
+
+from __future__ import annotations
+
+import threading
+import time
+import typing
+
+import bodies
+import failures
+from clients import Client
+
+Message = dict[str, typing.Any]
+
+
+def run(client: Client, message: Message, start: threading.Barrier | None = None) -> Message:
+    if message.get("cancel_after_ms") is not None:
+        return {"skipped": "urllib3 has no way to cancel a request from outside"}
+    body = bodies.make(message.get("body"))
+    headers = [(name, value) for name, value in message.get("headers") or []]
+    timeout = message["timeout_ms"] / 1000 if message.get("timeout_ms") else None
+    collected = client.hooks.collect()
+    reply: Message
+    if start is not None:
+        start.wait(10)
+    started = time.monotonic_ns()
+    try:
+        answer = client.send(
+            message.get("method", "GET"),
+            message["url"],
+            headers,
+            body,
+            timeout,
+            message.get("read", "all") == "all",
+        )
+    except Exception as error:
+        kind, phase = failures.classify(error)
+        reply = {
+            "outcome": "error",
+            "error": {
+                "kind": kind,
+                "phase": phase,
+                "type": type(error).__name__,
+                "also": [parent.__name__ for parent in type(error).__mro__[1:-1]],
+                "message": str(error),
+            },
+        }
+    else:
+        reply = {
+            "outcome": "response",
+            "status": answer.status,
+            "headers": [list(item) for item in answer.headers],
+            "body_bytes": None if answer.body is None else len(answer.body),
+            "body_sha256": answer.digest(),
+        }
+    reply["elapsed_us"] = (time.monotonic_ns() - started) // 1000
+    if body.close:
+        body.close()
+    if client.hooks.on:
+        collected.ended.wait(0.2)
+        reply["timings"] = len(collected.timings)
+        reply["timing"] = collected.timings[0] if collected.timings else None
+        reply["events"] = collected.events
+        ended = [event for event in collected.events if event["name"] == "call_end"]
+        if reply["outcome"] == "error" and ended:
+            reply["error"]["kind"] = ended[-1].get("error_kind") or reply["error"]["kind"]
+            reply["error"]["phase"] = ended[-1].get("error_phase") or reply["error"]["phase"]
+    return reply

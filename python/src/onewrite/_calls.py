@@ -1,0 +1,110 @@
+"""What onewrite does around the methods of pools and managers when a hook is set."""
+
+from __future__ import annotations
+
+import typing
+
+from . import _record
+from ._record import Hooks
+from ._timing import Attempt
+
+Original = typing.Callable[..., typing.Any]
+
+
+def call(hooks: Hooks, original: Original, method: str, url: str, args: typing.Any, kwargs: typing.Any) -> typing.Any:
+    """Run the outermost *original* as a call."""
+    timing = _record.begin_call(hooks, method, url)
+    token = _record.current.set(timing)
+    try:
+        response = original(method, *args, **kwargs)
+    except BaseException as error:
+        _record.current.reset(token)
+        _record.call_failed(timing, error)
+        raise
+    _record.current.reset(token)
+    _record.call_returned(timing)
+    return response
+
+
+def manager_urlopen(
+    hooks: Hooks, original: Original, method: str, url: str, args: typing.Any, kwargs: typing.Any
+) -> typing.Any:
+    """A manager's urlopen: a call, or a redirect of the one under way."""
+    if _record.under_way() is not None:
+        return original(method, url, *args, **kwargs)
+    return call(hooks, original, method, url, (url, *args), kwargs)
+
+
+def pool_urlopen(
+    pool: typing.Any,
+    hooks: Hooks,
+    original: Original,
+    method: str,
+    url: str,
+    args: typing.Any,
+    kwargs: typing.Any,
+) -> typing.Any:
+    """A pool's urlopen: an attempt of the call under way, or of a new one."""
+    timing = _record.under_way()
+    if timing is not None:
+        _record.begin_attempt(timing)
+        return original(method, url, *args, **kwargs)
+
+    def attempt(method: str, *args: typing.Any, **kwargs: typing.Any) -> typing.Any:
+        timing = _record.current.get()
+        assert timing is not None
+        _record.begin_attempt(timing)
+        return original(method, *args, **kwargs)
+
+    whole = url
+    if url.startswith("/"):
+        port = f":{pool.port}" if pool.port else ""
+        whole = f"{pool.scheme}://{pool.host}{port}{url}"
+    return call(hooks, attempt, method, whole, (url, *args), kwargs)
+
+
+def _open_attempt() -> Attempt | None:
+    timing = _record.current.get()
+    if timing is None:
+        return None
+    last = timing._last()
+    if last is None or last._end or last._link is not None or last._phase != "queue":
+        return None
+    return last
+
+
+def get_conn(pool: typing.Any, original: Original, args: typing.Any, kwargs: typing.Any) -> typing.Any:
+    """A pool's _get_conn: pins the attempt to the connection. There is no public place between the two."""
+    attempt = _open_attempt()
+    if attempt is None:
+        return original(*args, **kwargs)
+    waits = pool.block and pool.pool is not None and pool.pool.qsize() == 0
+    if waits:
+        _record.queue_start(attempt)
+    try:
+        conn = original(*args, **kwargs)
+    finally:
+        if waits:
+            _record.queue_end(attempt)
+    if hasattr(conn, "_onewrite_link"):  # else one of a class that we do not watch
+        _record.took(conn, attempt)
+    return conn
+
+
+def put_conn(original: Original, conn: typing.Any) -> None:
+    """A pool's _put_conn: the response was read to its end or released."""
+    attempt: Attempt | None = getattr(conn, "_onewrite_attempt", None)
+    if attempt is None:
+        original(conn)
+        return
+    conn._onewrite_attempt = None
+    # Read before the connection is given away: another thread may have it a moment later.
+    http = attempt._http
+    complete = bool(attempt._response_end) or (http is not None and http.isclosed())
+    reusable = complete and conn.sock is not None
+    if attempt._link is not None:
+        attempt._link.idle_since = _record.now()
+    original(conn)
+    if conn.sock is None:
+        reusable = False  # the pool was full, or closed
+    _record.end_attempt(attempt, "ok" if attempt._error is None else "error", reusable)

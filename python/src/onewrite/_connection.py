@@ -1,0 +1,124 @@
+"""HTTPConnection and HTTPSConnection of our own."""
+
+from __future__ import annotations
+
+import http.client
+import typing
+
+import urllib3.connection
+
+from . import _base, _dial, _exchange, _fast, _fast_request, _fast_response, _floor, _reading, _record
+from ._options import DEFAULTS
+
+_HTTP_RESPONSE = http.client.HTTPConnection.response_class
+
+
+class _OneWrite(_exchange.State):
+    """The behaviour of both classes, in front of urllib3's."""
+
+    _onewrite_own = True
+    _learns = False
+
+    def __init__(self, *args: typing.Any, **kwargs: typing.Any) -> None:
+        super().__init__(*args, **kwargs)
+        _exchange.configure(self, DEFAULTS)
+
+    def request(
+        self, method: str, url: str, body: typing.Any = None, headers: typing.Any = None, **extra: typing.Any
+    ) -> None:
+        """Send a request: see :meth:`urllib3.connection.HTTPConnection.request`.
+
+        Raises :class:`onewrite.InvalidRequestError` before the first byte where the request is not one.
+        """
+        if _fast.SUPPORTED and self._request_fast(method, url, body, headers, extra):
+            return
+        # The Host line is learned from a request that has none of its own and is not for a proxy.
+        self._learns = url[:1] == "/" and not any(_floor._text(name).lower() == "host" for name in headers or ())
+        _exchange.request(self, super().request, method, url, body, headers, **extra)  # type: ignore[misc]
+
+    def _request_fast(
+        self, method: str, url: str, body: typing.Any, headers: typing.Any, extra: dict[str, typing.Any]
+    ) -> bool:
+        options = self._onewrite_options
+        if options.disabled or options.coalesce_disabled:
+            return False
+        attempt = self._onewrite_attempt
+        if attempt is None:
+            return _fast_request.request(self, method, url, body, headers, extra)
+        try:
+            sent = _fast_request.request(self, method, url, body, headers, extra)
+        except BaseException as error:
+            _record.request_failed(attempt, error)
+            raise
+        if sent:
+            _record.request_end(attempt)
+        return sent
+
+    def _learn(self, first: typing.Any) -> None:
+        if _fast.SUPPORTED and self._learns:
+            _fast_request.learn_host(self, first)
+
+    if _base.IS_V1:
+
+        def request_chunked(
+            self,
+            method: str,
+            url: str,
+            body: typing.Any = None,
+            headers: typing.Any = None,
+            **extra: typing.Any,
+        ) -> None:
+            """Send a chunked request: urllib3 1.26 writes these in a loop of its own."""
+            _exchange.request(self, super().request_chunked, method, url, body, headers, chunking=True, **extra)  # type: ignore[misc]
+
+    def send(self, data: typing.Any) -> None:
+        """Send bytes: see :meth:`http.client.HTTPConnection.send`."""
+        _exchange.send(self, super().send, data)  # type: ignore[misc]
+
+    def connect(self) -> None:
+        """Connect: see :meth:`urllib3.connection.HTTPConnection.connect`."""
+        _dial.connect(self, super().connect)  # type: ignore[misc]
+
+    def getresponse(self, **extra: typing.Any) -> typing.Any:
+        """Read a response: see :meth:`urllib3.connection.HTTPConnection.getresponse`."""
+        options = self._onewrite_options
+        if _fast.SUPPORTED and not extra and not options.disabled and not options.quickack:
+            response = self._getresponse_fast()
+            if response is not None:
+                return response
+        return _reading.getresponse(self, super().getresponse, **extra)  # type: ignore[misc]
+
+    def _getresponse_fast(self) -> typing.Any:
+        if (
+            "response_class" in self.__dict__
+            or type(self).response_class is not _HTTP_RESPONSE  # type: ignore[attr-defined]
+            or not _fast.own_methods(type(self))
+            or not _fast.reads_untouched()
+        ):
+            return None
+        attempt = self._onewrite_attempt
+        if attempt is None:
+            return _fast_response.getresponse(self)
+        attempt._in_response = True
+        try:
+            response = _fast_response.getresponse(self)
+            if response is not None:
+                _reading.got(attempt, response)
+            return response
+        except BaseException as error:
+            _record.response_failed(attempt, error)
+            raise
+        finally:
+            attempt._in_response = False
+
+    def close(self) -> None:
+        """Close: see :meth:`http.client.HTTPConnection.close`."""
+        _exchange.close(self, super().close)  # type: ignore[misc]
+
+
+class HTTPConnection(_OneWrite, urllib3.connection.HTTPConnection, _fast_response.Below):
+    """urllib3's HTTPConnection that sends head and body in one write, with TCP_NODELAY on."""
+
+
+class HTTPSConnection(_OneWrite, urllib3.connection.HTTPSConnection, _fast_response.Below):
+    """urllib3's HTTPSConnection that sends head and body in one write, with TCP_NODELAY on."""

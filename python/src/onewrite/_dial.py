@@ -1,0 +1,154 @@
+"""Opens a connection's socket: TCP_NODELAY before the TLS handshake, name and TCP apart when recorded.
+
+For the length of ``connect`` the connection's ``_new_conn`` is ours. That reaches every connection,
+whatever subclass or SOCKS support makes its socket; urllib3 and its users have overridden that method
+for ten years. A ``connect`` that is overridden as a whole (docker's Unix sockets) is not reached: its
+socket is looked at before the first write, and its steps are not told apart.
+"""
+
+from __future__ import annotations
+
+import socket
+import sys
+import typing
+
+import urllib3.connection
+import urllib3.exceptions
+import urllib3.util.connection
+from urllib3.util.ssl_ import is_ipaddress
+
+from . import _base, _nodelay, _record
+from ._timing import Attempt
+
+_CREATE_CONNECTION = urllib3.util.connection.create_connection
+_NEW_CONN = urllib3.connection.HTTPConnection._new_conn
+
+
+def connect(conn: typing.Any, original: typing.Callable[[], None]) -> None:
+    """Call *original* with our ``_new_conn``; end every step that starts."""
+    if conn._onewrite_options.disabled:
+        original()
+        return
+    attempt: Attempt | None = conn._onewrite_attempt
+    shadowed = {name: conn.__dict__[name] for name in ("_new_conn", "_tunnel") if name in conn.__dict__}
+    inner = conn._new_conn
+    conn._new_conn = lambda: _open(conn, inner, attempt)
+    if attempt is not None:
+        attempt._connecting = True
+        tunnel = conn._tunnel
+
+        def watched_tunnel(*args: typing.Any, **kwargs: typing.Any) -> None:
+            tunnel(*args, **kwargs)
+            _connected(conn, attempt)
+
+        conn._tunnel = watched_tunnel
+    try:
+        original()
+    except BaseException as error:
+        if attempt is not None:
+            _record.connect_failed(attempt, error)
+        raise
+    else:
+        if attempt is not None:
+            _record.connect_end(attempt, None)
+            _record.tls_end(attempt, None)
+            _record.acquired(conn, attempt, False)
+    finally:
+        if attempt is not None:
+            attempt._connecting = False
+        for name in ("_new_conn", "_tunnel"):
+            conn.__dict__.pop(name, None)
+        conn.__dict__.update(shadowed)
+
+
+def _open(conn: typing.Any, inner: typing.Callable[[], typing.Any], attempt: Attempt | None) -> typing.Any:
+    if attempt is None:
+        sock = inner()
+    elif getattr(inner, "__func__", None) is _NEW_CONN and (
+        urllib3.util.connection.create_connection is _CREATE_CONNECTION
+    ):
+        sock = _resolve_and_connect(conn, attempt)
+    else:
+        _record.connect_start(attempt)
+        sock = inner()
+    if not conn._onewrite_obey:
+        _nodelay.ensure(sock)
+    if attempt is not None and not getattr(conn, "_tunnel_host", None):
+        _connected(conn, attempt)
+    return sock
+
+
+def _connected(conn: typing.Any, attempt: Attempt) -> None:
+    _record.connect_end(attempt, None)
+    if isinstance(conn, urllib3.connection.HTTPSConnection):
+        _record.tls_start(attempt)
+
+
+def _resolve_and_connect(conn: typing.Any, attempt: Attempt) -> socket.socket:
+    """What urllib3's ``_new_conn`` does, with its errors, in two steps that can be told apart."""
+    try:
+        sock = _resolved(conn, attempt)
+    except socket.gaierror as error:
+        if _base.IS_V1:
+            raise urllib3.exceptions.NewConnectionError(
+                conn, f"Failed to establish a new connection: {error}"
+            ) from error
+        raise urllib3.exceptions.NameResolutionError(conn.host, conn, error) from error
+    except TimeoutError as error:
+        raise urllib3.exceptions.ConnectTimeoutError(
+            conn, f"Connection to {conn.host} timed out. (connect timeout={conn.timeout})"
+        ) from error
+    except OSError as error:
+        raise urllib3.exceptions.NewConnectionError(conn, f"Failed to establish a new connection: {error}") from error
+    if not _base.IS_V1:
+        sys.audit("http.client.connect", conn, conn.host, conn.port)
+    return sock
+
+
+def _resolved(conn: typing.Any, attempt: Attempt) -> socket.socket:
+    host = conn._dns_host
+    if host.startswith("["):
+        host = host.strip("[]")
+    try:
+        host.encode("idna")
+    except UnicodeError:
+        raise urllib3.exceptions.LocationParseError(f"'{host}', label empty or too long") from None
+    family = urllib3.util.connection.allowed_gai_family()
+    literal = is_ipaddress(host)
+    if not literal:
+        _record.dns_start(attempt, host)
+    try:
+        addresses = socket.getaddrinfo(host, conn.port, family, socket.SOCK_STREAM)
+    except BaseException as error:
+        if not literal:
+            _record.dns_end(attempt, error)
+        raise
+    if not literal:
+        _record.dns_end(attempt, None)
+    _record.connect_start(attempt)
+    failure: OSError | None = None
+    try:
+        for address_family, kind, protocol, _, address in addresses:
+            try:
+                return _socket_to(conn, address_family, kind, protocol, address)
+            except OSError as error:
+                failure = error
+        raise failure if failure is not None else OSError("getaddrinfo returns an empty list")
+    finally:
+        failure = None  # the exception holds this frame, which must not hold the exception
+
+
+def _socket_to(conn: typing.Any, family: int, kind: int, protocol: int, address: typing.Any) -> socket.socket:
+    sock = socket.socket(family, kind, protocol)
+    try:
+        for option in conn.socket_options or ():
+            sock.setsockopt(*option)
+        if conn.timeout is None or isinstance(conn.timeout, (int, float)):  # else: the base library's "default"
+            sock.settimeout(conn.timeout)
+        if conn.source_address:
+            sock.bind(conn.source_address)
+        sock.connect(address)
+    except BaseException:
+        sock.close()
+        raise
+    return sock

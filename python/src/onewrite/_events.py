@@ -1,0 +1,92 @@
+"""Events as they happen, and the listener that gets them."""
+
+from __future__ import annotations
+
+import logging
+import typing
+
+log = logging.getLogger("onewrite")
+
+
+class Event(typing.NamedTuple):
+    """One event of spec/events.yaml."""
+
+    name: str
+    #: Monotonic time in nanoseconds.
+    t_ns: int
+    #: Number of the attempt, from 0; None on events of the call.
+    attempt: int | None
+    #: The further fields that events.yaml names for this event.
+    fields: dict[str, typing.Any]
+
+    def to_dict(self) -> dict[str, typing.Any]:
+        """The event under its canonical names, absent fields left out."""
+        found: dict[str, typing.Any] = {"name": self.name, "t_ns": self.t_ns}
+        if self.attempt is not None:
+            found["attempt"] = self.attempt
+        found.update((key, value) for key, value in self.fields.items() if value is not None)
+        return found
+
+
+def _nothing(self: TimingListener, event: Event) -> None:
+    return None
+
+
+class TimingListener:
+    """Gets each event as it happens, on the thread of the request. Override what you need.
+
+    ``on_event`` gets every event; the method named for an event gets that one after it. What a method
+    raises is swallowed, counted and logged once; it never changes the request.
+    """
+
+    def on_event(self, event: Event) -> None:
+        """Get any event."""
+
+    on_call_start = on_attempt_start = _nothing
+    on_queue_start = on_queue_end = _nothing
+    on_dns_start = on_dns_end = _nothing
+    on_connect_start = on_connect_end = _nothing
+    on_tls_start = on_tls_end = _nothing
+    on_connection_acquired = _nothing
+    on_request_start = on_request_end = _nothing
+    on_informational = _nothing
+    on_response_start = on_headers_end = on_response_end = _nothing
+    on_connection_released = _nothing
+    on_attempt_end = on_call_end = _nothing
+
+
+class _Failures:
+    """Hooks that raised: counted always, logged the first time."""
+
+    count = 0
+
+
+failures = _Failures()
+
+
+def swallow(hook: typing.Any) -> None:
+    """Take note of the exception that *hook* has just raised."""
+    failures.count += 1
+    if failures.count == 1:
+        log.warning("a timing hook raised and is ignored, as all further ones will be: %r", hook, exc_info=True)
+
+
+def hook_failures() -> int:
+    """How many times a timing hook of this process raised."""
+    return failures.count
+
+
+def deliver(listener: typing.Any, event: Event) -> None:
+    """Hand *event* to *listener*, whatever it does with it."""
+    try:
+        listener.on_event(event)
+    except Exception:
+        swallow(listener.on_event)
+    try:
+        getattr(listener, "on_" + event.name, _nothing_known)(event)
+    except Exception:
+        swallow(listener)
+
+
+def _nothing_known(event: Event) -> None:
+    return None

@@ -1,0 +1,283 @@
+"""install() and uninstall(): the same behaviour for every user of urllib3 in this process.
+
+The methods are replaced on ``urllib3.connection.HTTPConnection`` itself, not on the pool's
+``ConnectionCls``, because botocore, docker, vcrpy, urllib3's SOCKS support and users' own code bind
+the class when they are imported. A subclass that overrides one of these methods without calling its
+parent keeps its own way of writing. HTTP/2 connections (``urllib3.http2``) override ``request`` and
+``send`` and are left alone.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+import threading
+import time
+import types
+import typing
+
+import urllib3
+import urllib3.connection
+import urllib3.connectionpool
+
+from . import _base, _calls, _dial, _exchange, _options, _reading, _record
+from ._events import TimingListener
+from ._record import Hooks
+from ._timing import Timing
+
+_lock = threading.RLock()
+_replaced: list[tuple[type, str, typing.Any]] = []
+_hooks: Hooks | None = None
+
+
+def _connection_init(original: typing.Any) -> typing.Any:
+    # Every way to a connection ends here: pools, proxies, SOCKS, subclasses.
+    @functools.wraps(original)
+    def __init__(self: typing.Any, *args: typing.Any, **kwargs: typing.Any) -> None:  # noqa: N807
+        original(self, *args, **kwargs)
+        if not self._onewrite_own:
+            _exchange.configure(self, self._onewrite_options)
+
+    return __init__
+
+
+def _connection_request(original: typing.Any) -> typing.Any:
+    # The only method that knows where a request begins and ends.
+    @functools.wraps(original)
+    def request(
+        self: typing.Any,
+        method: str,
+        url: str,
+        body: typing.Any = None,
+        headers: typing.Any = None,
+        **extra: typing.Any,
+    ) -> None:
+        if self._onewrite_own:
+            original(self, method, url, body=body, headers=headers, **extra)
+        else:
+            _exchange.request(self, types.MethodType(original, self), method, url, body, headers, **extra)
+
+    return request
+
+
+def _connection_request_chunked(original: typing.Any) -> typing.Any:
+    # 1.26 writes chunked bodies in a loop of its own; in 2.x this is request() once more.
+    @functools.wraps(original)
+    def request_chunked(
+        self: typing.Any, method: str, url: str, body: typing.Any = None, headers: typing.Any = None
+    ) -> None:
+        if self._onewrite_own:
+            original(self, method, url, body=body, headers=headers)
+        else:
+            bound = types.MethodType(original, self)
+            _exchange.request(self, bound, method, url, body, headers, chunking=True)
+
+    return request_chunked
+
+
+def _connection_send(original: typing.Any) -> typing.Any:
+    # All bytes of a request pass here, also those of subclasses that override _send_output (botocore).
+    @functools.wraps(original)
+    def send(self: typing.Any, data: typing.Any) -> None:
+        if self._onewrite_own:
+            original(self, data)
+            return
+        hold = self._onewrite_hold
+        if hold is None or hold.limit is not None or type(data) is not bytes or self.sock is None or self.debuglevel:
+            _exchange.send(self, types.MethodType(original, self), data)
+            return
+        # What nearly every piece of a request comes to; the rest of the rules are in _exchange.send.
+        sys.audit("http.client.send", self, data)
+        hold.pieces.append(data)
+        hold.size += len(data)
+
+    return send
+
+
+def _connection_connect(original: typing.Any) -> typing.Any:
+    # HTTPSConnection.connect does not call HTTPConnection.connect: both are replaced.
+    @functools.wraps(original)
+    def connect(self: typing.Any) -> None:
+        if self._onewrite_own:
+            original(self)
+        else:
+            _dial.connect(self, types.MethodType(original, self))
+
+    return connect
+
+
+def _connection_getresponse(original: typing.Any) -> typing.Any:
+    # http.client makes the response object in here and reads its head at once.
+    @functools.wraps(original)
+    def getresponse(self: typing.Any, **extra: typing.Any) -> typing.Any:
+        if self._onewrite_own or (self._onewrite_attempt is None and not self._onewrite_options.quickack):
+            return original(self, **extra)
+        return _reading.getresponse(self, types.MethodType(original, self), **extra)
+
+    return getresponse
+
+
+def _connection_close(original: typing.Any) -> typing.Any:
+    # A response that is closed unread closes its connection and never comes back to the pool.
+    @functools.wraps(original)
+    def close(self: typing.Any) -> None:
+        if self._onewrite_own or self._onewrite_attempt is None:
+            original(self)
+        else:
+            _exchange.close(self, types.MethodType(original, self))
+
+    return close
+
+
+def _manager_urlopen(original: typing.Any) -> typing.Any:
+    # Redirects of a manager are recursive calls of this.
+    @functools.wraps(original)
+    def urlopen(self: typing.Any, method: str, url: str, *args: typing.Any, **kwargs: typing.Any) -> typing.Any:
+        if _hooks is None:
+            return original(self, method, url, *args, **kwargs)
+        return _calls.manager_urlopen(_hooks, types.MethodType(original, self), method, url, args, kwargs)
+
+    return urlopen
+
+
+def _has_own_hooks(pool: typing.Any) -> bool:
+    return getattr(pool, "_onewrite_hooks", None) is not None
+
+
+def _pool_urlopen(original: typing.Any) -> typing.Any:
+    # Retries are recursive calls of this; requests and elastic-transport come in here.
+    @functools.wraps(original)
+    def urlopen(self: typing.Any, method: str, url: str, *args: typing.Any, **kwargs: typing.Any) -> typing.Any:
+        if _hooks is None or _has_own_hooks(self):
+            return original(self, method, url, *args, **kwargs)
+        return _calls.pool_urlopen(self, _hooks, types.MethodType(original, self), method, url, args, kwargs)
+
+    return urlopen
+
+
+def _pool_get_conn(original: typing.Any) -> typing.Any:
+    # The only place that knows which connection a request gets, and that it had to wait for it.
+    @functools.wraps(original)
+    def _get_conn(self: typing.Any, *args: typing.Any, **kwargs: typing.Any) -> typing.Any:
+        if _hooks is None or _has_own_hooks(self):
+            return original(self, *args, **kwargs)
+        return _calls.get_conn(self, types.MethodType(original, self), args, kwargs)
+
+    return _get_conn
+
+
+def _pool_put_conn(original: typing.Any) -> typing.Any:
+    # Reached when a response was read to its end or released.
+    @functools.wraps(original)
+    def _put_conn(self: typing.Any, conn: typing.Any) -> None:
+        if getattr(conn, "_onewrite_attempt", None) is None or _has_own_hooks(self):
+            original(self, conn)
+        else:
+            _calls.put_conn(types.MethodType(original, self), conn)
+
+    return _put_conn
+
+
+Patch = tuple[type, str, typing.Any]
+
+
+def _patches(hooks: bool, quickack: bool) -> list[Patch]:
+    """What is replaced, in an order in which a request under way is never cut in two.
+
+    What only timing needs is replaced only for timing: without a hook, urllib3's pools run untouched.
+    """
+    connection = urllib3.connection.HTTPConnection
+    pool = urllib3.connectionpool.HTTPConnectionPool
+    patches: list[Patch] = [
+        (connection, "send", _connection_send),
+        (connection, "__init__", _connection_init),
+        (connection, "connect", _connection_connect),
+        (urllib3.connection.HTTPSConnection, "connect", _connection_connect),
+    ]
+    if hooks or quickack:
+        patches.append((connection, "getresponse", _connection_getresponse))
+    if hooks:
+        patches += [
+            (connection, "close", _connection_close),
+            (pool, "_put_conn", _pool_put_conn),
+            (pool, "_get_conn", _pool_get_conn),
+            (pool, "urlopen", _pool_urlopen),
+            (urllib3.PoolManager, "urlopen", _manager_urlopen),
+        ]
+    patches.append((connection, "request", _connection_request))
+    if _base.IS_V1:
+        patches.append((connection, "request_chunked", _connection_request_chunked))
+    return patches
+
+
+def install(
+    *,
+    on_timing: typing.Callable[[Timing], object] | None = None,
+    listener: TimingListener | None = None,
+    nodelay_disabled: bool | None = None,
+    coalesce_disabled: bool | None = None,
+    hooks_disabled: bool | None = None,
+    coalesce_max: int | None = None,
+    quickack: bool | None = None,
+) -> None:
+    """Make every urllib3 connection of this process send a request in one write, with TCP_NODELAY on.
+
+    Call it once, early. Called again it changes hooks and options, for connections made and calls
+    started from then on. An option left out or None is as the environment has it. Safe to call from
+    any thread. With ``ONEWRITE_DISABLED=true`` it does nothing.
+
+    Raises UnsupportedBaseError, an ImportError, when the installed urllib3 is not one that onewrite
+    knows (1.26 and 2.x): nothing is changed then. Raises TypeError or ValueError for an option that does
+    not exist or is out of range.
+    """
+    global _hooks
+    given = {
+        "nodelay_disabled": nodelay_disabled,
+        "coalesce_disabled": coalesce_disabled,
+        "hooks_disabled": hooks_disabled,
+        "coalesce_max": coalesce_max,
+        "quickack": quickack,
+    }
+    resolved = _options.resolve({name: value for name, value in given.items() if value is not None})
+    hooks = _record.hooks(on_timing, listener, resolved.hooks_disabled)
+    if resolved.disabled:
+        return
+    _base.require()
+    with _lock:
+        connection = urllib3.connection.HTTPConnection
+        if not _replaced:
+            for name, value in _exchange.STATE.items():
+                setattr(connection, name, value)
+        connection._onewrite_options = resolved  # type: ignore[attr-defined]
+        _hooks = hooks
+        setattr(connection, _exchange.INSTALLED, True)
+        present = {(owner, name) for owner, name, _ in _replaced}
+        for owner, name, wrap in _patches(hooks is not None, resolved.quickack):
+            if (owner, name) in present:
+                continue
+            own = owner.__dict__.get(name)
+            _replaced.append((owner, name, own))
+            setattr(owner, name, wrap(own if own is not None else getattr(owner, name)))
+
+
+def uninstall() -> None:
+    """Put urllib3's own methods back; without an install() before it, do nothing.
+
+    Connections that are open stay open and are urllib3's own from the next request on. A request that
+    another thread is just putting together is finished first.
+    """
+    global _hooks
+    with _lock:
+        _hooks = None
+        for owner, name, own in reversed(_replaced):
+            if name == "send":
+                deadline = time.monotonic() + 2.0
+                while _exchange.holding and time.monotonic() < deadline:
+                    time.sleep(0.001)
+            if own is None:
+                delattr(owner, name)
+            else:
+                setattr(owner, name, own)
+        if _replaced:
+            delattr(urllib3.connection.HTTPConnection, _exchange.INSTALLED)
+        _replaced.clear()

@@ -1,0 +1,76 @@
+"""What the kernel knows of a request, read from TCP_INFO (Linux; linux/tcp.h, struct tcp_info).
+
+One getsockopt at the first byte of the answer tells whether the kernel held bytes back after the last
+write had returned: it sent them later than we handed them over. Offsets of the fields used here:
+last_data_sent 44 (ms), rtt 68, total_retrans 100, min_rtt 148, data_segs_out 156, rwnd_limited 176.
+The kernel grew the struct at its end only, so an older one is told by the length it returns.
+"""
+
+from __future__ import annotations
+
+import socket
+import struct
+import sys
+import typing
+
+from . import _nodelay
+
+#: Whether this platform has the evidence at all.
+AVAILABLE = sys.platform == "linux" and hasattr(socket, "TCP_INFO")
+
+_TCP_INFO = getattr(socket, "TCP_INFO", 0)
+_LENGTH = 184
+_fields = struct.Struct("=44xI20xI28xI44xI4xI16xQ").unpack_from
+
+#: From here on a wait is long enough to ask for its cause, and a hold is one.
+LONG_NS = 20_000_000
+
+
+class KernelEvidence(typing.NamedTuple):
+    """The kernel's side of one attempt."""
+
+    #: Data segments sent for this request.
+    segments_out: int
+    #: Smoothed round-trip time of the connection, in microseconds.
+    rtt_us: int
+    #: Smallest round-trip time seen on the connection, in microseconds.
+    min_rtt_us: int
+    #: Segments sent again for this request.
+    retransmits: int
+    #: How long the kernel held bytes after the last write returned, in nanoseconds (resolution: a jiffy).
+    send_hold_ns: int
+
+
+def read(sock: typing.Any) -> bytes | None:
+    """The raw TCP_INFO of *sock*, or None where there is none (another platform, a Unix socket)."""
+    if not AVAILABLE:
+        return None
+    try:
+        data = sock.getsockopt(socket.IPPROTO_TCP, _TCP_INFO, _LENGTH)
+    except AttributeError:
+        below = _nodelay.tcp_socket(sock)
+        return read(below) if below is not None and below is not sock else None
+    except (OSError, ValueError):
+        return None
+    return data if isinstance(data, bytes) and len(data) == _LENGTH else None
+
+
+def evidence(before: bytes, after: bytes, wait_ns: int) -> tuple[KernelEvidence, str | None]:
+    """Compare two readings around a request that waited *wait_ns*; return the evidence and the cause of the wait.
+
+    The rule is that of spec/events.yaml, ``causes``.
+    """
+    _, _, retrans_before, _, segments_before, limited_before = _fields(before)
+    last_data_sent_ms, rtt, retrans, min_rtt, segments, limited = _fields(after)
+    hold = min(max(wait_ns - last_data_sent_ms * 1_000_000, 0), wait_ns)
+    found = KernelEvidence(segments - segments_before, rtt, min_rtt, retrans - retrans_before, hold)
+    if wait_ns < LONG_NS:
+        return found, None
+    if hold < LONG_NS:
+        return found, "server"
+    # A closed window first: the kernel probes it, and counts its probes as retransmissions.
+    if (limited - limited_before) * 1000 > hold / 2:
+        return found, "peer_window"
+    if found.retransmits > 0:
+        return found, "retransmit"
+    return found, "nagle_delayed_ack"

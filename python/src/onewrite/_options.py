@@ -1,0 +1,84 @@
+"""Options: code over environment over default, read once (CFG-1)."""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+import os
+import typing
+
+log = logging.getLogger("onewrite")
+
+#: The most plaintext that one TLS record holds (RFC 8446, 5.1): a larger join gains nothing.
+RECORD = 16384
+
+
+@dataclasses.dataclass(frozen=True)
+class Options:
+    """What may be switched; names, types and defaults are those of spec/config.yaml."""
+
+    disabled: bool = False
+    nodelay_disabled: bool = False
+    coalesce_disabled: bool = False
+    hooks_disabled: bool = False
+    coalesce_max: int = RECORD
+    quickack: bool = False
+
+
+def _from_environment(environ: typing.Mapping[str, str]) -> Options:
+    values: dict[str, bool | int] = {}
+    for field in dataclasses.fields(Options):
+        name = "ONEWRITE_" + field.name.upper()
+        text = environ.get(name, "").strip()
+        if not text:
+            continue
+        if field.name == "coalesce_max":
+            if text.isascii() and text.isdigit() and int(text) <= RECORD:
+                values[field.name] = int(text)
+            else:
+                log.warning("%s=%r is ignored: it must be a whole number from 0 to %d", name, text, RECORD)
+        else:
+            values[field.name] = text.lower() == "true"
+            if text.lower() not in ("true", "false"):
+                log.warning("%s=%r is ignored: only 'true' switches it on", name, text)
+    return _effective(Options(**values))  # type: ignore[arg-type]
+
+
+def _effective(options: Options) -> Options:
+    """The kill switch implies every other one."""
+    if not options.disabled:
+        return options
+    return Options(disabled=True, nodelay_disabled=True, coalesce_disabled=True, hooks_disabled=True)
+
+
+#: As the environment had it when onewrite was imported.
+DEFAULTS = _from_environment(os.environ)
+
+
+#: The options that code may give; ``disabled`` is for the environment alone.
+NAMES = frozenset(field.name for field in dataclasses.fields(Options)) - {"disabled"}
+
+
+def resolve(arguments: typing.Mapping[str, typing.Any]) -> Options:
+    """Lay *arguments* over the environment's options.
+
+    Raises TypeError for a name or a type that is none of ours and ValueError for a value out of range.
+    """
+    if not arguments or DEFAULTS.disabled:
+        _check(arguments)
+        return DEFAULTS
+    _check(arguments)
+    return dataclasses.replace(DEFAULTS, **arguments)
+
+
+def _check(arguments: typing.Mapping[str, typing.Any]) -> None:
+    for name, value in arguments.items():
+        if name not in NAMES:
+            raise TypeError(f"onewrite has no option {name!r}; it has {', '.join(sorted(NAMES))}")
+        if name == "coalesce_max":
+            if isinstance(value, bool) or not isinstance(value, int):
+                raise TypeError(f"coalesce_max must be a whole number of bytes, not {value!r}")
+            if not 0 <= value <= RECORD:
+                raise ValueError(f"coalesce_max must be from 0 to {RECORD}, not {value}")
+        elif not isinstance(value, bool):
+            raise TypeError(f"{name} must be True or False, not {value!r}")

@@ -1,0 +1,194 @@
+"""Pools and managers of our own; what they pool are our connections."""
+
+from __future__ import annotations
+
+import threading
+import typing
+
+import urllib3
+import urllib3.connectionpool
+import urllib3.poolmanager
+
+from . import _calls, _exchange, _fast_pool, _options, _record
+from ._connection import HTTPConnection, HTTPSConnection
+from ._options import DEFAULTS, Options
+from ._record import Hooks
+
+#: urllib3's own, as it was on import; install() puts its own in front of it and passes on.
+_URLOPEN = urllib3.PoolManager.urlopen
+
+
+def _split(keywords: dict[str, typing.Any]) -> tuple[Options, Hooks | None]:
+    """Take our options and hooks out of *keywords*."""
+    on_timing, listener = keywords.pop("on_timing", None), keywords.pop("listener", None)
+    options = _options.resolve({name: keywords.pop(name) for name in _options.NAMES & keywords.keys()})
+    return options, _record.hooks(on_timing, listener, options.hooks_disabled)
+
+
+class _Pool:
+    """Behaviour of both pool classes, in front of urllib3's. Without hooks nothing is in the way."""
+
+    _onewrite_options: Options = DEFAULTS
+    _onewrite_hooks: Hooks | None = None
+
+    def __init__(self, host: str, port: int | None = None, *args: typing.Any, **kwargs: typing.Any) -> None:
+        self._onewrite_options, self._onewrite_hooks = _split(kwargs)
+        super().__init__(host, port, *args, **kwargs)  # type: ignore[call-arg]
+
+    def _new_conn(self) -> typing.Any:
+        conn = super()._new_conn()  # type: ignore[misc]
+        if isinstance(conn, _exchange.State):
+            _exchange.configure(conn, self._onewrite_options)
+        return conn
+
+    def urlopen(self, method: str, url: str, *args: typing.Any, **kwargs: typing.Any) -> typing.Any:
+        """Send a request: see :meth:`urllib3.connectionpool.HTTPConnectionPool.urlopen`."""
+        urlopen = super().urlopen  # type: ignore[misc]
+        if self._onewrite_hooks is None:
+            return urlopen(method, url, *args, **kwargs)
+        return _calls.pool_urlopen(self, self._onewrite_hooks, urlopen, method, url, args, kwargs)
+
+    def _get_conn(self, *args: typing.Any, **kwargs: typing.Any) -> typing.Any:
+        get_conn = super()._get_conn  # type: ignore[misc]
+        if self._onewrite_hooks is None:
+            return get_conn(*args, **kwargs)
+        return _calls.get_conn(self, get_conn, args, kwargs)
+
+    def _put_conn(self, conn: typing.Any) -> None:
+        put_conn = super()._put_conn  # type: ignore[misc]
+        if self._onewrite_hooks is None:
+            put_conn(conn)
+        else:
+            _calls.put_conn(put_conn, conn)
+
+
+class HTTPConnectionPool(_Pool, urllib3.connectionpool.HTTPConnectionPool):
+    """urllib3's HTTPConnectionPool over :class:`onewrite.HTTPConnection`.
+
+    Takes ``on_timing``, ``listener`` and onewrite's options beside urllib3's own arguments.
+    """
+
+    ConnectionCls = HTTPConnection
+
+
+class HTTPSConnectionPool(_Pool, urllib3.connectionpool.HTTPSConnectionPool):
+    """urllib3's HTTPSConnectionPool over :class:`onewrite.HTTPSConnection`.
+
+    Takes ``on_timing``, ``listener`` and onewrite's options beside urllib3's own arguments.
+    """
+
+    ConnectionCls = HTTPSConnection
+
+
+class _Manager:
+    """Behaviour of the managers, in front of urllib3's."""
+
+    _onewrite_options: Options = DEFAULTS
+    _onewrite_hooks: Hooks | None = None
+    _own_pool_classes: typing.ClassVar[dict[str, typing.Any]] = {
+        "http": HTTPConnectionPool,
+        "https": HTTPSConnectionPool,
+    }
+
+    def __init__(self, *args: typing.Any, **kwargs: typing.Any) -> None:
+        self._onewrite_options, self._onewrite_hooks = _split(kwargs)
+        self._keys = _fast_pool.Keys()
+        self._answered = threading.local()
+        super().__init__(*args, **kwargs)
+        if not self._onewrite_options.disabled:
+            self.pool_classes_by_scheme = dict(self._own_pool_classes)
+
+    def _new_pool(self, scheme: str, host: str, port: int, request_context: typing.Any = None) -> typing.Any:
+        pool = super()._new_pool(scheme, host, port, request_context)  # type: ignore[misc]
+        if isinstance(pool, _Pool):
+            pool._onewrite_options = self._onewrite_options
+            pool._onewrite_hooks = self._onewrite_hooks
+        return pool
+
+    def urlopen(self, method: str, url: str, *args: typing.Any, **kwargs: typing.Any) -> typing.Any:
+        """Send a request: see :meth:`urllib3.PoolManager.urlopen`."""
+        urlopen = self._urlopen if self.proxy is None else super().urlopen  # type: ignore[attr-defined, misc]
+        if self._onewrite_hooks is None:
+            return urlopen(method, url, *args, **kwargs)
+        return _calls.manager_urlopen(self._onewrite_hooks, urlopen, method, url, args, kwargs)
+
+    def _is_known_urlopen(self) -> bool:
+        # Whoever wraps urllib3's urlopen, a tracer or install() with hooks, is to see the call.
+        return urllib3.PoolManager.urlopen is _URLOPEN
+
+    def _urlopen(self, method: str, url: str, redirect: bool = True, **keywords: typing.Any) -> typing.Any:
+        """urllib3's urlopen with the URL and the pool's key remembered; redirects are left to it."""
+        urlopen = super().urlopen  # type: ignore[misc]
+        if type(url) is not str or self._onewrite_options.disabled or not self._is_known_urlopen():
+            return urlopen(method, url, redirect, **keywords)
+        parsed, target = _fast_pool.parsed(url)
+        if parsed.scheme is None:
+            return urlopen(method, url, redirect, **keywords)
+        pool = self.connection_from_host(parsed.host, port=parsed.port, scheme=parsed.scheme)
+        if "headers" not in keywords:
+            keywords["headers"] = self.headers  # type: ignore[attr-defined]
+        keywords["assert_same_host"] = keywords["redirect"] = False
+        response = pool.urlopen(method, target, **keywords)
+        if not redirect or not response.get_redirect_location():
+            return response
+        self._answered.pool = _fast_pool.Answered(pool, response)
+        del keywords["redirect"]
+        try:
+            return urlopen(method, url, redirect, **keywords)
+        finally:
+            self._answered.pool = None
+
+    def connection_from_host(
+        self,
+        host: typing.Any,
+        port: int | None = None,
+        scheme: str | None = "http",
+        pool_kwargs: dict[str, typing.Any] | None = None,
+    ) -> typing.Any:
+        """Get a pool: see :meth:`urllib3.PoolManager.connection_from_host`."""
+        answered = getattr(self._answered, "pool", None)
+        if answered is not None:
+            self._answered.pool = None
+            return answered
+        if pool_kwargs is None and self.proxy is None and scheme and host:  # type: ignore[attr-defined]
+            key = self._keys.get(self, scheme, host, port)
+            if key is not None:
+                pool = self.pools.get(key)  # type: ignore[attr-defined]
+                if pool is not None:
+                    return pool
+        self._answered.key = None
+        pool = super().connection_from_host(host, port, scheme, pool_kwargs)  # type: ignore[misc]
+        key = self._answered.key
+        if key is not None and pool_kwargs is None and scheme and host:
+            self._keys.put(self, scheme, host, port, key)
+        return pool
+
+    def connection_from_pool_key(self, pool_key: typing.Any, request_context: typing.Any = None) -> typing.Any:
+        """Get a pool by its key: see :meth:`urllib3.PoolManager.connection_from_pool_key`."""
+        cls = type(self)
+        if (
+            cls.connection_from_context is urllib3.PoolManager.connection_from_context  # type: ignore[attr-defined]
+            and cls.connection_from_pool_key is _Manager.connection_from_pool_key
+        ):
+            self._answered.key = pool_key
+        return super().connection_from_pool_key(pool_key, request_context)  # type: ignore[misc]
+
+
+class PoolManager(_Manager, urllib3.PoolManager):
+    """urllib3's PoolManager whose requests leave in one write, with TCP_NODELAY on.
+
+    Takes what urllib3's takes, and:
+
+    - ``on_timing``: called once per call with its finished :class:`onewrite.Timing`;
+    - ``listener``: a :class:`onewrite.TimingListener`, gets each event as it happens;
+    - the options of onewrite (``coalesce_max``, ``quickack``, …).
+
+    Raises TypeError or ValueError for an option that does not exist or is out of range.
+    """
+
+
+class ProxyManager(_Manager, urllib3.ProxyManager):
+    """urllib3's ProxyManager whose requests leave in one write, with TCP_NODELAY on.
+
+    Takes what urllib3's takes, and what :class:`onewrite.PoolManager` takes beside it.
+    """

@@ -1,0 +1,170 @@
+"""Watches a response being read: first byte, head, end; and asks for quick acknowledgements.
+
+http.client makes the response object inside ``getresponse`` and reads the head at once, so there is one
+way to be there in time: for the length of that call the connection's ``response_class`` is a function
+that makes the usual object and puts two of its methods under watch.
+"""
+
+from __future__ import annotations
+
+import io
+import socket
+import typing
+import weakref
+
+from . import _nodelay, _record
+from ._timing import Attempt
+
+_QUICKACK = getattr(socket, "TCP_QUICKACK", None)
+
+
+def getresponse(conn: typing.Any, original: typing.Callable[..., typing.Any], **extra: typing.Any) -> typing.Any:
+    """Call *original* under watch."""
+    attempt: Attempt | None = conn._onewrite_attempt
+    quickack = conn._onewrite_options.quickack and _QUICKACK is not None
+    if attempt is None and not quickack:
+        return original(**extra)
+    own = conn.__dict__.get("response_class")
+    make = conn.response_class
+
+    def response_class(*args: typing.Any, **kwargs: typing.Any) -> typing.Any:
+        response = make(*args, **kwargs)
+        if quickack:
+            _acknowledge_quickly(conn.sock, response)
+        if attempt is not None:
+            _watch(conn, attempt, response)
+        return response
+
+    conn.response_class = response_class
+    if attempt is not None:
+        attempt._in_response = True
+    try:
+        response = original(**extra)
+        if attempt is not None:
+            got(attempt, response)
+        return response
+    except BaseException as error:
+        if attempt is not None:
+            _record.response_failed(attempt, error)
+        raise
+    finally:
+        if attempt is not None:
+            attempt._in_response = False
+        if own is None:
+            conn.__dict__.pop("response_class", None)
+        else:
+            conn.response_class = own
+
+
+def _watch(conn: typing.Any, attempt: Attempt, response: typing.Any) -> None:
+    """Put *response* under watch until its head is read; the watchers then go, and no cycle stays."""
+    read_status = response._read_status
+    begin = response.begin
+
+    def watched_read_status() -> typing.Any:
+        # Peeking reads once from the socket when nothing is there, so it returns with the first byte.
+        # A message that came behind an interim one is there already: it was read a moment ago.
+        if response.fp is not None and hasattr(response.fp, "peek"):
+            response.fp.peek(1)
+        t_ns = _record.now()
+        found = read_status()
+        if found[1] == 100:  # the only interim answer that http.client skips; any other is final to it
+            _record.informational(attempt, found[1])
+        else:
+            _record.response_start(conn, attempt, t_ns)
+        return found
+
+    def watched_begin(*args: typing.Any, **kwargs: typing.Any) -> None:
+        try:
+            begin(*args, **kwargs)
+        finally:
+            response.__dict__.pop("begin", None)
+            response.__dict__.pop("_read_status", None)
+        attempt._http = response
+        attempt._expected = response.length
+        _record.headers_end(attempt, response.status)
+
+    response._read_status = watched_read_status
+    response.begin = watched_begin
+
+
+def got(attempt: Attempt, response: typing.Any) -> None:
+    """urllib3's response is made; with preload_content its body has been read by now."""
+    http = attempt._http
+    if http is None:
+        return
+    # urllib3 1.26 makes its own object later; where the length is announced nobody needs to count.
+    if attempt._expected is None and response is not http and hasattr(response, "tell"):
+        attempt._response = weakref.ref(response)
+        if getattr(response, "chunked", False) and hasattr(response, "_update_chunk_length"):
+            _count_chunks(attempt, response)
+    if http.isclosed():
+        _record.body_complete(attempt)
+
+
+def _count_chunks(attempt: Attempt, response: typing.Any) -> None:
+    """urllib3 counts no bytes when it reads chunk by chunk: add up the sizes as they are announced."""
+    if response.tell():
+        return
+    update = type(response)._update_chunk_length
+    weak = weakref.ref(response)
+
+    def counted() -> None:
+        response = weak()
+        if response is None:
+            return
+        before = response.chunk_left
+        update(response)
+        if before is None:
+            attempt.bytes_received = (attempt.bytes_received or 0) + max(response.chunk_left or 0, 0)
+
+    response._update_chunk_length = counted
+
+
+class _QuickAckRaw(io.RawIOBase):
+    """Passes reads on; before the second one it asks the kernel to acknowledge at once.
+
+    A server that writes its head and body apart with Nagle on waits for our ACK between the two. The
+    flag is not sticky (tcp(7)), so it is asked for with each response, and only when there is a second
+    read: a server that answers in one write is asked nothing.
+    """
+
+    def __init__(self, raw: typing.Any, sock: typing.Any) -> None:
+        self._raw = raw
+        self._sock = sock
+        self._reads = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: typing.Any) -> typing.Any:
+        self._reads += 1
+        if self._reads >= 2 and self._sock is not None:
+            quickack(self._sock)
+        return self._raw.readinto(buffer)
+
+    def fileno(self) -> int:
+        return int(self._raw.fileno())
+
+    def close(self) -> None:
+        if not self.closed:
+            self._sock = None
+            try:
+                self._raw.close()
+            finally:
+                super().close()
+
+
+def quickack(sock: typing.Any) -> None:
+    """Ask the kernel to acknowledge what comes next at once."""
+    tcp = _nodelay.tcp_socket(sock)
+    try:
+        tcp.setsockopt(socket.IPPROTO_TCP, _QUICKACK, 1)
+    except (OSError, ValueError, TypeError, AttributeError):
+        return
+
+
+def _acknowledge_quickly(sock: typing.Any, response: typing.Any) -> None:
+    file = getattr(response, "fp", None)
+    if isinstance(file, io.BufferedReader):
+        response.fp = io.BufferedReader(_QuickAckRaw(file.detach(), sock))

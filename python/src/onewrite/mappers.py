@@ -1,0 +1,122 @@
+"""Timing records in the words of others: OpenTelemetry, W3C Resource Timing, HAR. No dependency on any."""
+
+from __future__ import annotations
+
+import datetime
+import typing
+
+from ._timing import Attempt, Timing
+
+__all__ = ["har_timings", "otel_attributes", "otel_metrics", "resource_timing"]
+
+Fields = dict[str, typing.Any]
+
+
+def _last(timing: Timing) -> Attempt | None:
+    return timing.attempts[-1] if timing.attempts else None
+
+
+def otel_attributes(timing: Timing) -> Fields:
+    """Attributes of an HTTP client span (OpenTelemetry semantic conventions for HTTP, stable names).
+
+    ``error.type`` is the error kind, or the status as text from 400 on; ``http.request.resend_count`` is
+    there from the first retry or redirect on.
+    """
+    from urllib3.util import parse_url
+
+    url = parse_url(timing.url)
+    found: Fields = {"http.request.method": timing.method, "url.full": timing.url}
+    if url.host:
+        found["server.address"] = url.host.strip("[]")
+        found["server.port"] = url.port or {"http": 80, "https": 443}.get(url.scheme or "")
+    if timing.status is not None:
+        found["http.response.status_code"] = timing.status
+    if len(timing.attempts) > 1:
+        found["http.request.resend_count"] = len(timing.attempts) - 1
+    if timing.error_kind is not None:
+        found["error.type"] = timing.error_kind
+    elif timing.outcome == "cancelled":
+        found["error.type"] = "cancelled"
+    elif timing.status is not None and timing.status >= 400:
+        found["error.type"] = str(timing.status)
+    return found
+
+
+def otel_metrics(timing: Timing) -> Fields:
+    """Metrics by name, in seconds.
+
+    ``http.client.request.duration`` is that of the last attempt, from its start to the end of the
+    response head, or to its end where no head came. ``http.client.request.time_in_queue`` is .NET's name
+    and there only when the request waited for a connection.
+    """
+    last = _last(timing)
+    found: Fields = {}
+    if last is None:
+        return found
+    end = last._headers_end or last._end
+    if end:
+        found["http.client.request.duration"] = max(end - last._start, 1) / 1e9
+    if last.queue_ns is not None:
+        found["http.client.request.time_in_queue"] = last.queue_ns / 1e9
+    return found
+
+
+def resource_timing(timing: Timing) -> Fields:
+    """A PerformanceResourceTiming entry of the last attempt (W3C Resource Timing), in ms from the start of the call.
+
+    Steps that did not happen collapse to ``fetchStart``, as the standard has it; ``secureConnectionStart``
+    is 0 without TLS. What was never reached is 0.
+    """
+    last = _last(timing)
+    origin = timing.started_at_mono_ns
+
+    def at(t_ns: int, otherwise: float = 0.0) -> float:
+        return (t_ns - origin) / 1e6 if t_ns else otherwise
+
+    found: Fields = {"name": timing.url, "entryType": "resource", "startTime": 0.0}
+    if last is None:
+        return found
+    fetch = at(last._start)
+    connect = at(last._connect_start, fetch)
+    found.update(
+        fetchStart=fetch,
+        domainLookupStart=at(last._dns_start, fetch),
+        domainLookupEnd=at(last._dns_end, fetch),
+        connectStart=connect,
+        secureConnectionStart=at(last._tls_start),
+        connectEnd=at(last._tls_end or last._connect_end, fetch),
+        requestStart=at(last._request_start),
+        responseStart=at(last._response_start),
+        responseEnd=at(last._response_end),
+        duration=(timing.total_ns or 0) / 1e6,
+        responseStatus=last.status or 0,
+        encodedBodySize=last.bytes_received or 0,
+        nextHopProtocol="http/1.1",
+    )
+    return found
+
+
+def har_timings(timing: Timing) -> Fields:
+    """``timings`` and the times of an HAR 1.2 entry of the last attempt, in ms; -1 is what did not happen.
+
+    HAR counts TLS in ``connect`` as well as in ``ssl``.
+    """
+    last = _last(timing)
+    started = datetime.datetime.fromtimestamp(timing.started_at_unix_ns / 1e9, datetime.timezone.utc)
+
+    def ms(value: int | None) -> float:
+        return -1 if value is None else value / 1e6
+
+    phases: Fields = dict.fromkeys(("blocked", "dns", "connect", "ssl", "send", "wait", "receive"), -1)
+    if last is not None:
+        connect = None if last.connect_ns is None else last.connect_ns + (last.tls_ns or 0)
+        phases.update(
+            blocked=ms(last.queue_ns),
+            dns=ms(last.dns_ns),
+            connect=ms(connect),
+            ssl=ms(last.tls_ns),
+            send=ms(last.send_ns),
+            wait=ms(last.wait_ns),
+            receive=ms(last.receive_ns),
+        )
+    return {"startedDateTime": started.isoformat(), "time": (timing.total_ns or 0) / 1e6, "timings": phases}

@@ -1,0 +1,78 @@
+"""An adapter for requests: ``session.mount("https://", onewrite.requests.Adapter())``."""
+
+from __future__ import annotations
+
+import typing
+
+import requests.adapters
+import requests.utils
+
+from . import _options, _record
+from ._pool import PoolManager, ProxyManager
+
+__all__ = ["Adapter"]
+
+
+class Adapter(requests.adapters.HTTPAdapter):
+    """requests' HTTPAdapter whose requests leave in one write, directly and through proxies.
+
+    Takes what HTTPAdapter takes, ``on_timing`` and ``listener`` as :class:`onewrite.PoolManager` does,
+    and onewrite's options. requests follows redirects above its adapters: each hop is a call of its own.
+    """
+
+    __attrs__ = [  # noqa: RUF012 - as requests declares it
+        *requests.adapters.HTTPAdapter.__attrs__,
+        "_onewrite_keywords",
+    ]
+
+    def __init__(
+        self,
+        *args: typing.Any,
+        on_timing: typing.Any = None,
+        listener: typing.Any = None,
+        **kwargs: typing.Any,
+    ) -> None:
+        keywords = {name: kwargs.pop(name) for name in _options.NAMES & kwargs.keys()}
+        _record.hooks(on_timing, listener, _options.resolve(keywords).hooks_disabled)
+        self._onewrite_keywords: dict[str, typing.Any] = {
+            **keywords,
+            "on_timing": on_timing,
+            "listener": listener,
+        }
+        super().__init__(*args, **kwargs)
+
+    def init_poolmanager(
+        self,
+        connections: int,
+        maxsize: int,
+        block: bool = requests.adapters.DEFAULT_POOLBLOCK,
+        **pool_kwargs: typing.Any,
+    ) -> None:
+        """Make the manager of direct connections (a method that requests documents for overriding)."""
+        self._pool_connections = connections
+        self._pool_maxsize = maxsize
+        self._pool_block = block
+        self.poolmanager = PoolManager(
+            num_pools=connections, maxsize=maxsize, block=block, **pool_kwargs, **self._onewrite_keywords
+        )
+
+    def proxy_manager_for(self, proxy: str, **proxy_kwargs: typing.Any) -> typing.Any:
+        """Make the manager for *proxy*, once (a method that requests documents for overriding)."""
+        if proxy in self.proxy_manager:
+            return self.proxy_manager[proxy]
+        keywords = {
+            "num_pools": self._pool_connections,
+            "maxsize": self._pool_maxsize,
+            "block": self._pool_block,
+            **proxy_kwargs,
+            **self._onewrite_keywords,
+        }
+        if proxy.lower().startswith("socks"):
+            from ._socks import SOCKSProxyManager
+
+            username, password = requests.utils.get_auth_from_url(proxy)
+            manager: typing.Any = SOCKSProxyManager(proxy, username=username, password=password, **keywords)
+        else:
+            manager = ProxyManager(proxy, proxy_headers=self.proxy_headers(proxy), **keywords)
+        self.proxy_manager[proxy] = manager
+        return manager

@@ -1,0 +1,51 @@
+"""What all tests share: a certificate authority, taps that close, urllib3 left as it was found."""
+
+from __future__ import annotations
+
+import pathlib
+import ssl
+import sys
+import typing
+
+import pytest
+import trustme
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+
+import onewrite
+from tap import Answer, Tap, ok
+
+
+class Authority:
+    def __init__(self, folder: pathlib.Path) -> None:
+        ca = trustme.CA()
+        self.pem = str(folder / "ca.pem")
+        ca.cert_pem.write_to_path(self.pem)
+        self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        ca.issue_cert("127.0.0.1", "localhost").configure_cert(self.context)
+
+
+@pytest.fixture(scope="session")
+def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
+    return Authority(tmp_path_factory.mktemp("ca"))
+
+
+@pytest.fixture
+def tap(authority: Authority) -> typing.Iterator[typing.Callable[..., Tap]]:
+    made: list[Tap] = []
+
+    def make(answer: Answer = ok, tls: bool = False, proxy: bool = False) -> Tap:
+        made.append(Tap(answer, authority.context if tls else None, proxy))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.close()
+    assert not [error for one in made for error in one.errors]
+
+
+@pytest.fixture
+def installed() -> typing.Iterator[None]:
+    onewrite.install()
+    yield
+    onewrite.uninstall()

@@ -1,0 +1,53 @@
+"""Runs someone's test suite three times, stock, over install() and over the own classes; new failures fail.
+
+usage: run.py DIRECTORY PYTEST-ARGUMENT…   (with the interpreter of the environment that has the suite's needs)
+
+A suite may fail on this machine for reasons of its own: no network, no fork of a server. Only what
+fails over onewrite and passes over stock counts, once the flaky ones had a second chance.
+"""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+HERE = pathlib.Path(__file__).parent
+
+
+def run(how: str, folder: str, arguments: list[str]) -> tuple[set[str], str]:
+    """Return what failed, and pytest's last line."""
+    environment = {name: value for name, value in os.environ.items() if "proxy" not in name.lower()}
+    for name in ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE"):
+        environment.pop(name, None)
+    environment.update(PYTHONPATH=str(HERE), ONEWRITE_UNDER_TEST=how)
+    plugin = [] if how == "stock" else ["-p", "onewrite_under_test"]
+    command = [sys.executable, "-m", "pytest", "-q", "-rfE", "-p", "no:cacheprovider", "--timeout", "120", *plugin]
+    done = subprocess.run(
+        [*command, *arguments], cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
+    failed = set(re.findall(r"^(?:FAILED|ERROR) (test\S*::.+?)(?: - .*)?$", done.stdout, re.MULTILINE))
+    lines = done.stdout.strip().splitlines() or ["pytest printed nothing: " + done.stderr[-500:]]
+    return failed, lines[-1]
+
+
+def main(folder: str, arguments: list[str]) -> int:
+    stock, said = run("stock", folder, arguments)
+    print(f"stock      {said}", flush=True)
+    found = 0
+    for how in ("installed", "own"):
+        failed, said = run(how, folder, arguments)
+        new = failed - stock
+        if new and len(new) < 20:
+            new &= run(how, folder, [*sorted(new)])[0]
+        print(f"{how:<10} {said}; {len(new)} fail here and not over stock", flush=True)
+        for name in sorted(new):
+            print(f"           {name}")
+        found += len(new)
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1], sys.argv[2:]))

@@ -1,0 +1,27 @@
+"""A package as installed: one POST, one segment, one record. Exit 0 when that is so."""
+
+from __future__ import annotations
+
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+
+import onewrite
+from tap import Tap, mode
+
+
+def main() -> int:
+    timings: list[onewrite.Timing] = []
+    with Tap() as server:
+        http = onewrite.PoolManager(on_timing=timings.append)
+        for _ in range(20):
+            http.request("POST", server.url(), body=b"x" * 200)
+        http.clear()
+    segments = mode(one.segments for one in server.seen)
+    print(f"{onewrite.__file__}: {segments} segment per POST, {len(timings)} records")
+    return 0 if segments == 1 and len(timings) == 20 else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,360 @@
+"""Real clients over the adapter: what they send leaves in one segment, with TCP_NODELAY on."""
+
+from __future__ import annotations
+
+import io
+import os
+import subprocess
+import sys
+import typing
+
+import pytest
+
+import onewrite
+from tap import Peer, Seen, Tap, mode, reply
+
+requests = pytest.importorskip("requests")
+import onewrite.requests  # noqa: E402 - needs requests
+
+ROUNDS = 20
+
+
+def one_segment(server: Tap, count: int = ROUNDS) -> None:
+    assert len(server.seen) >= count
+    assert mode(one.segments for one in server.seen[-count:]) == 1
+
+
+@pytest.fixture(params=["adapter", "installed"])
+def session(request: pytest.FixtureRequest, authority: typing.Any) -> typing.Iterator[typing.Any]:
+    made = requests.Session()
+    made.trust_env = False
+    made.verify = authority.pem
+    if request.param == "adapter":
+        made.mount("http://", onewrite.requests.Adapter())
+        made.mount("https://", onewrite.requests.Adapter())
+    else:
+        onewrite.install()
+    yield made
+    made.close()
+    onewrite.uninstall()
+
+
+@pytest.mark.parametrize("route", ["http", "https", "forward", "connect"])
+def test_requests(route: str, session: typing.Any, tap: typing.Any) -> None:
+    tls = route in ("https", "connect")
+    server = tap(tls=tls, proxy=route in ("forward", "connect"))
+    if server.proxy:
+        session.proxies = {"http": server.url(), "https": server.url()}
+    url = f"{'https' if tls else 'http'}://127.0.0.1:{server.port}/"
+    bodies: list[dict[str, typing.Any]] = [
+        {"json": {"a": 1}},
+        {"data": {"a": "b"}},
+        {"data": b"x" * 200},
+        {"data": "x" * 200},
+        {"data": io.BytesIO(b"x" * 200)},
+        {"files": {"f": b"x" * 200}},
+    ]
+    for keywords in bodies:
+        for _ in range(ROUNDS):
+            if hasattr(keywords.get("data"), "seek"):
+                keywords["data"].seek(0)
+            assert session.post(url, **keywords).content == b"ok"
+        one_segment(server)
+    assert server.connections == 1
+
+
+def test_requests_timing_and_errors(tap: typing.Any) -> None:
+    timings: list[onewrite.Timing] = []
+    session = requests.Session()
+    session.mount("http://", onewrite.requests.Adapter(on_timing=timings.append))
+    assert session.post(tap().url(), data=b"x" * 200).status_code == 200
+    assert [one.status for one in timings] == [200]
+    assert timings[0].attempts[0].bytes_received == 2
+    with pytest.raises(requests.ConnectionError):
+        session.get("http://127.0.0.1:1/")
+    assert timings[-1].error_kind == "connect"
+
+
+def test_requests_adapter_is_picklable_and_copies_its_options() -> None:
+    import pickle
+
+    again = pickle.loads(pickle.dumps(onewrite.requests.Adapter(coalesce_max=100)))
+    assert again.poolmanager._onewrite_options.coalesce_max == 100
+    with pytest.raises(ValueError, match="coalesce_max"):
+        onewrite.requests.Adapter(coalesce_max=-1)
+
+
+@pytest.fixture
+def aws(installed: None, monkeypatch: pytest.MonkeyPatch) -> typing.Any:
+    session = pytest.importorskip("botocore.session").Session()
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "test")
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+    return session
+
+
+def test_botocore_dynamodb(aws: typing.Any, tap: typing.Any) -> None:
+    server = tap(lambda peer, seen: peer.send(reply(b"{}", "200 OK", "Content-Type: application/x-amz-json-1.0")))
+    client = aws.create_client("dynamodb", endpoint_url=server.url())
+    for number in range(ROUNDS + 1):
+        client.put_item(TableName="t", Item={"id": {"N": str(number)}})
+    one_segment(server)
+    assert server.seen[-1].header("X-Amz-Target") == "DynamoDB_20120810.PutItem"
+
+
+def test_botocore_s3_waits_for_the_100(aws: typing.Any, tap: typing.Any) -> None:
+    until = Peer.until
+    interim: list[int] = []
+
+    def continuing(peer: Peer, mark: bytes) -> bytes:
+        found = until(peer, mark)
+        if mark == b"\r\n\r\n" and b"100-continue" in found:
+            interim.append(len(peer.buffer))
+            peer.send(b"HTTP/1.1 100 Continue\r\n\r\n")
+        return found
+
+    server = tap(lambda peer, seen: peer.send(reply(b"")))
+    config = pytest.importorskip("botocore.config").Config(s3={"addressing_style": "path"})
+    client = aws.create_client("s3", endpoint_url=server.url(), config=config)
+    Peer.until = continuing  # type: ignore[method-assign]
+    try:
+        for _ in range(5):
+            client.put_object(Bucket="b", Key="k", Body=b"x" * 200)
+    finally:
+        Peer.until = until  # type: ignore[method-assign]
+    assert interim == [0] * 5, "the body waits for the interim answer"
+    assert all(b"x" * 200 in one.body for one in server.seen)
+
+
+def test_elastic_transport(installed: None, tap: typing.Any) -> None:
+    elastic = pytest.importorskip("elastic_transport")
+    server = tap(
+        lambda peer, seen: peer.send(
+            reply(b"{}", "200 OK", "Content-Type: application/json", "X-Elastic-Product: Elasticsearch")
+        )
+    )
+    transport = elastic.Transport(
+        [elastic.NodeConfig("http", "127.0.0.1", server.port)], node_class=elastic.Urllib3HttpNode
+    )
+    for _ in range(ROUNDS + 1):
+        transport.perform_request("POST", "/i/_doc", body={"a": 1}, headers={"content-type": "application/json"})
+    one_segment(server)
+
+
+SENTRY = """
+import sys, onewrite
+onewrite.install()
+import sentry_sdk
+sentry_sdk.init(sys.argv[1], keep_alive=True, default_integrations=False, auto_enabling_integrations=False)
+for number in range(21):
+    sentry_sdk.capture_message("message %d" % number)
+    sentry_sdk.flush(5)
+"""
+
+
+def test_sentry_with_keep_alive(tap: typing.Any) -> None:
+    """Its keep_alive list of socket options omits TCP_NODELAY: 41 to 49 ms per envelope without onewrite."""
+    pytest.importorskip("sentry_sdk")
+    server = tap(lambda peer, seen: peer.send(reply(b"{}")))
+    dsn = f"http://key@127.0.0.1:{server.port}/1"
+    environment = {name: value for name, value in os.environ.items() if "proxy" not in name.lower()}
+    subprocess.run([sys.executable, "-c", SENTRY, dsn], check=True, timeout=60, env=environment)
+    one_segment(server)
+
+
+def test_kubernetes(installed: None, tap: typing.Any) -> None:
+    kubernetes = pytest.importorskip("kubernetes")
+    server = tap(
+        lambda peer, seen: peer.send(reply(b'{"kind": "ConfigMap"}', "201 Created", "Content-Type: application/json"))
+    )
+    configuration = kubernetes.client.Configuration(host=server.url("").rstrip("/"))
+    api = kubernetes.client.CoreV1Api(kubernetes.client.ApiClient(configuration))
+    body = kubernetes.client.V1ConfigMap(metadata=kubernetes.client.V1ObjectMeta(name="c"), data={"a": "b"})
+    for _ in range(ROUNDS + 1):
+        api.create_namespaced_config_map("default", body)
+    one_segment(server)
+
+
+def test_docker_over_a_unix_socket(installed: None, tmp_path: typing.Any) -> None:
+    import socket
+    import threading
+
+    docker = pytest.importorskip("docker")
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(str(tmp_path / "docker"))
+    listener.listen()
+    got: list[bytes] = []
+    answer = reply(b'{"Id": "1", "Warnings": []}', "201 Created", "Content-Type: application/json")
+
+    def serve() -> None:
+        while True:
+            try:
+                sock, _ = listener.accept()
+            except OSError:
+                return
+            with sock:
+                while data := sock.recv(65536):
+                    got.append(data)
+                    sock.sendall(answer)
+
+    threading.Thread(target=serve, daemon=True).start()
+    client = docker.APIClient(f"unix://{tmp_path / 'docker'}", version="1.44")
+    client.create_network("n")
+    assert got[0].startswith(b"POST /v1.44/networks/create HTTP/1.1")
+    assert b'"Name": "n"' in b"".join(got)
+    client.close()
+    listener.close()
+
+
+def test_vcrpy_records_and_plays(installed: None, tap: typing.Any, tmp_path: typing.Any) -> None:
+    import urllib3
+
+    vcr = pytest.importorskip("vcr")
+    server = tap()
+    timings: list[onewrite.Timing] = []
+    onewrite.install(on_timing=timings.append)
+    for _ in range(2):
+        with vcr.use_cassette(str(tmp_path / "cassette.yaml")):
+            assert urllib3.PoolManager().request("POST", server.url(), body=b"x").data == b"ok"
+    assert len(server.seen) == 1
+    assert [one.outcome for one in timings] == ["ok", "ok"]
+
+
+GREEN = """
+import sys
+kind = sys.argv[2]
+if kind == "gevent":
+    from gevent import monkey; monkey.patch_all()
+elif kind == "eventlet":
+    import eventlet; eventlet.monkey_patch()
+elif kind == "pyopenssl":
+    import urllib3.contrib.pyopenssl as p; p.inject_into_urllib3()
+import onewrite
+records = []
+http = onewrite.PoolManager(on_timing=records.append, ca_certs=sys.argv[3])
+for _ in range(21):
+    assert http.request("POST", sys.argv[1], body=b"x" * 200).data == b"ok"
+assert http.request("POST", sys.argv[1], body=b"x" * 100000).data == b"ok"
+assert len(records) == 22 and all(one.outcome == "ok" for one in records)
+"""
+
+
+@pytest.mark.parametrize("tls", [False, True])
+@pytest.mark.parametrize("kind", ["gevent", "eventlet", "pyopenssl"])
+@pytest.mark.filterwarnings("ignore")
+def test_other_sockets(kind: str, tls: bool, tap: typing.Any, authority: typing.Any) -> None:
+    pytest.importorskip({"pyopenssl": "OpenSSL"}.get(kind, kind))
+    server = tap(tls=tls)
+    command = [sys.executable, "-W", "ignore", "-c", GREEN, server.url(), kind, authority.pem]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    assert mode(one.segments for one in server.seen[:-1]) == 1
+    assert len(server.seen[-1].body) == 100_000
+
+
+def test_tls_in_tls(authority: typing.Any, tap: typing.Any) -> None:
+    """An https origin through a tunnel of an https proxy: urllib3's SSLTransport has no getsockopt."""
+    import socket
+    import threading
+
+    origin = tap(tls=True)
+    listener = socket.create_server(("127.0.0.1", 0))
+    opened: list[socket.socket] = [listener]
+
+    def pump(read: typing.Any, write: typing.Any) -> None:
+        try:
+            while data := read():
+                write(data)
+        except (OSError, EOFError):
+            return
+
+    def serve() -> None:
+        sock, _ = listener.accept()
+        peer = Peer(sock, 1, authority.context)
+        peer.until(b"\r\n\r\n")
+        peer.send(b"HTTP/1.1 200 OK\r\n\r\n")
+        upstream = socket.create_connection(("127.0.0.1", origin.port))
+        opened.extend((sock, upstream))
+        threading.Thread(target=pump, args=(lambda: upstream.recv(65536), peer.send), daemon=True).start()
+        pump(peer.recv, upstream.sendall)
+
+    threading.Thread(target=serve, daemon=True).start()
+    import ssl
+
+    context = ssl.create_default_context(cafile=authority.pem)
+    http = onewrite.ProxyManager(
+        f"https://127.0.0.1:{listener.getsockname()[1]}", proxy_ssl_context=context, ca_certs=authority.pem
+    )
+    assert http.request("POST", origin.url(), body=b"x" * 200).data == b"ok"
+    assert origin.seen[0].records == 1
+    http.clear()
+    for one in reversed(opened):
+        one.close()
+
+
+def test_socks(tap: typing.Any) -> None:
+    """A minimal SOCKS 5 server (RFC 1928) in front of the tap."""
+    import socket
+    import struct
+    import threading
+
+    pytest.importorskip("socks")
+    server = tap()
+    listener = socket.create_server(("127.0.0.1", 0))
+    opened: list[socket.socket] = [listener]
+
+    def serve() -> None:
+        sock, _ = listener.accept()
+        opened.append(sock)
+        sock.recv(262)
+        sock.sendall(b"\5\0")
+        request = sock.recv(262)
+        upstream = socket.create_connection(("127.0.0.1", struct.unpack("!H", request[-2:])[0]))
+        opened.append(upstream)
+        sock.sendall(b"\5\0\0\1\0\0\0\0\0\0")
+
+        def back() -> None:
+            while data := upstream.recv(65536):
+                sock.sendall(data)
+
+        threading.Thread(target=back, daemon=True).start()
+        while data := sock.recv(65536):
+            upstream.sendall(data)
+
+    threading.Thread(target=serve, daemon=True).start()
+    timings: list[onewrite.Timing] = []
+    session = requests.Session()
+    session.trust_env = False
+    session.mount("http://", onewrite.requests.Adapter(on_timing=timings.append))
+    session.proxies = {"http": f"socks5://127.0.0.1:{listener.getsockname()[1]}"}
+    assert session.post(server.url(), data=b"x" * 200).content == b"ok"
+    assert [one.attempts[0].writes for one in timings] == [1]
+    assert timings[0].connect_ns
+    manager = next(iter(session.get_adapter("http://").proxy_manager.values()))
+    (pool,) = (manager.pools[key] for key in manager.pools.keys())  # noqa: SIM118 - it is not iterable
+    conn = pool.pool.queue[-1]
+    assert conn.sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+    session.close()
+    for one in reversed(opened):
+        one.close()
+
+
+def test_quickack_cures_a_server_that_splits_its_answer(tap: typing.Any) -> None:
+    """The stall of the other side: head and body of the answer in two writes, with Nagle on."""
+    import socket
+
+    def split(peer: Peer, seen: Seen) -> None:
+        peer.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 0)
+        peer.send(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n")
+        peer.send(b"ok")
+
+    def slow(**options: typing.Any) -> int:
+        server = tap(split)
+        timings: list[onewrite.Timing] = []
+        http = onewrite.PoolManager(on_timing=timings.append, **options)
+        for _ in range(ROUNDS):
+            http.request("POST", server.url(), body=b"x")
+        return sum((one.receive_ns or 0) > 25_000_000 for one in timings)
+
+    assert slow() >= ROUNDS // 2
+    assert slow(quickack=True) <= 2

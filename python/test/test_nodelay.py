@@ -1,0 +1,202 @@
+"""TCP_NODELAY is on wherever urllib3 connects, and a user who names it is obeyed."""
+
+from __future__ import annotations
+
+import socket
+import typing
+
+import pytest
+import urllib3
+from urllib3.connection import HTTPConnection
+
+import onewrite
+from onewrite import _nodelay
+
+KEEPALIVE = (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+OFF = (socket.IPPROTO_TCP, socket.TCP_NODELAY, 0)
+ON = (socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+
+@pytest.fixture(params=["own", "installed"])
+def library(request: pytest.FixtureRequest) -> typing.Iterator[typing.Any]:
+    """onewrite's names, or urllib3's under install()."""
+    if request.param == "own":
+        yield onewrite
+        return
+    onewrite.install()
+    yield urllib3
+    onewrite.uninstall()
+
+
+def option(pool: typing.Any, level: int, name: int) -> int:
+    conn = pool.pool.queue[-1]
+    return int(conn.sock.getsockopt(level, name))
+
+
+def nodelay(manager: typing.Any, url: str) -> int:
+    return option(manager.connection_from_url(url), socket.IPPROTO_TCP, socket.TCP_NODELAY)
+
+
+Given = dict[str, typing.Any]
+GIVEN: list[tuple[Given, int]] = [
+    ({}, 1),
+    ({"socket_options": []}, 1),
+    ({"socket_options": None}, 1),
+    ({"socket_options": [KEEPALIVE]}, 1),
+    ({"socket_options": [KEEPALIVE, OFF]}, 0),
+    ({"socket_options": [ON]}, 1),
+]
+
+
+@pytest.mark.parametrize("tls", [False, True])
+@pytest.mark.parametrize(("given", "expected"), GIVEN)
+def test_direct(
+    given: dict[str, typing.Any],
+    expected: int,
+    tls: bool,
+    library: typing.Any,
+    tap: typing.Any,
+    authority: typing.Any,
+) -> None:
+    server = tap(tls=tls)
+    manager = library.PoolManager(ca_certs=authority.pem, **given)
+    manager.request("GET", server.url())
+    assert bool(nodelay(manager, server.url())) == bool(expected)
+    if KEEPALIVE in (given.get("socket_options") or ()):
+        assert option(manager.connection_from_url(server.url()), socket.SOL_SOCKET, socket.SO_KEEPALIVE)
+    manager.clear()
+
+
+@pytest.mark.parametrize("tls", [False, True])
+@pytest.mark.parametrize(("given", "expected"), GIVEN)
+def test_through_a_proxy(
+    given: dict[str, typing.Any],
+    expected: int,
+    tls: bool,
+    library: typing.Any,
+    tap: typing.Any,
+    authority: typing.Any,
+) -> None:
+    proxy = tap(tls=tls, proxy=True)
+    url = f"{'https' if tls else 'http'}://127.0.0.1:{proxy.port}/"
+    manager = library.ProxyManager(proxy.url(), ca_certs=authority.pem, **given)
+    manager.request("POST", url, body=b"x")
+    assert len(proxy.connects) == int(tls)
+    assert bool(nodelay(manager, url)) == bool(expected)
+    manager.clear()
+
+
+def test_the_users_list_is_left_as_it_was(tap: typing.Any) -> None:
+    options = [KEEPALIVE]
+    onewrite.PoolManager(socket_options=options).request("GET", tap().url())
+    assert options == [KEEPALIVE]
+
+
+def test_a_connector_that_sets_no_option(library: typing.Any, tap: typing.Any) -> None:
+    server = tap()
+    at_handshake: list[int] = []
+
+    class Plain(library.HTTPConnectionPool.ConnectionCls):  # type: ignore[misc]
+        def _new_conn(self) -> socket.socket:
+            return socket.create_connection((self._dns_host, self.port))
+
+        def connect(self) -> None:
+            super().connect()
+            at_handshake.append(self.sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
+
+    class Pool(library.HTTPConnectionPool):  # type: ignore[misc]
+        ConnectionCls = Plain
+
+    pool = Pool("127.0.0.1", server.port)
+    pool.request("POST", "/", body=b"x")
+    assert all(at_handshake)
+    pool.close()
+
+
+def test_a_connection_that_replaces_a_closed_one(library: typing.Any, tap: typing.Any) -> None:
+    server = tap()
+    manager = library.PoolManager(socket_options=[])
+    for _ in range(3):
+        manager.request("GET", server.url())
+        assert nodelay(manager, server.url())
+        manager.connection_from_url(server.url()).pool.queue[-1].close()
+    assert server.connections == 3
+
+
+def test_unix_sockets_are_left_alone(library: typing.Any, tmp_path: typing.Any) -> None:
+    import threading
+
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(str(tmp_path / "socket"))
+    listener.listen()
+    got: list[bytes] = []
+
+    def serve() -> None:
+        sock, _ = listener.accept()
+        got.append(sock.recv(65536))
+        sock.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+        sock.close()
+
+    threading.Thread(target=serve, daemon=True).start()
+
+    class Unix(library.HTTPConnectionPool.ConnectionCls):  # type: ignore[misc]
+        def connect(self) -> None:
+            self.sock = socket.socket(socket.AF_UNIX)
+            self.sock.connect(str(tmp_path / "socket"))
+
+    class Pool(library.HTTPConnectionPool):  # type: ignore[misc]
+        ConnectionCls = Unix
+
+    assert Pool("localhost").request("POST", "/", body=b"body").data == b"ok"
+    assert got[0].endswith(b"\r\n\r\nbody")
+    listener.close()
+
+
+def test_the_switch_leaves_it_as_urllib3_does(tap: typing.Any) -> None:
+    server = tap()
+    manager = onewrite.PoolManager(nodelay_disabled=True, socket_options=[])
+    manager.request("POST", server.url(), body=b"x")
+    assert not nodelay(manager, server.url())
+
+
+def test_connections_made_before_install(tap: typing.Any) -> None:
+    server = tap()
+    manager = urllib3.PoolManager(socket_options=[])
+    manager.request("GET", server.url())
+    assert not nodelay(manager, server.url())
+    onewrite.install()
+    try:
+        manager.request("GET", server.url())
+        assert nodelay(manager, server.url())
+    finally:
+        onewrite.uninstall()
+
+
+def test_merged() -> None:
+    assert _nodelay.merged(None) == [ON]
+    assert _nodelay.merged([OFF]) == [OFF]
+    assert _nodelay.merged(HTTPConnection.default_socket_options) == [ON]
+
+
+def test_a_socket_that_does_not_take_it_is_reported_once(caplog: pytest.LogCaptureFixture) -> None:
+    class Deaf:
+        family = socket.AF_INET
+
+        def getsockopt(self, *_: int) -> int:
+            return 0
+
+        def setsockopt(self, *_: int) -> None:
+            return None
+
+    for _ in range(3):
+        _nodelay.ensure(Deaf())
+    assert len([one for one in caplog.records if "TCP_NODELAY" in one.message]) == 1
+
+
+def test_another_urllib3_is_reported_on_import() -> None:
+    import subprocess
+    import sys
+
+    program = "import urllib3; urllib3.__version__ = '3.0.0'; import onewrite"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stderr.count("urllib3 3.0.0 is not supported") == 1

@@ -1,0 +1,51 @@
+"""The README's first program and the example run as they stand."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import typing
+
+HERE = pathlib.Path(__file__).parent.parent
+
+
+def run(*arguments: str, url: str) -> str:
+    environment = {**os.environ, "ONEWRITE_EXAMPLE_URL": url}
+    return subprocess.run(
+        [sys.executable, *arguments], env=environment, capture_output=True, text=True, check=True, timeout=30
+    ).stdout
+
+
+def test_the_quick_start(tap: typing.Any) -> None:
+    text = (HERE / "README.md").read_text()
+    program = re.search(r"## Use\n+```python\n(.*?)```", text, re.DOTALL)
+    assert program is not None
+    server = tap()
+    assert re.fullmatch(r"POST http://\S+ 200 in [\d.]+ ms: .*new conn 1\n", run("-c", program[1], url=server.url()))
+    assert server.seen[0].segments == 1
+
+
+def test_the_example(tap: typing.Any) -> None:
+    server = tap()
+    lines = run(str(HERE / "examples" / "post.py"), server.url(), url="").splitlines()
+    assert len(lines) == 2
+    assert "reused conn 1" in lines[1]
+
+
+def test_every_option_is_in_the_table() -> None:
+    from onewrite import _options
+
+    text = (HERE / "README.md").read_text()
+    for name in _options.NAMES:
+        assert f"| `{name}` | `ONEWRITE_{name.upper()}` |" in text
+
+
+def test_the_version_is_one() -> None:
+    import onewrite
+
+    version = (HERE.parent / "VERSION").read_text().strip()
+    assert onewrite.__version__ == version
+    assert f'version = "{version}"' in (HERE / "pyproject.toml").read_text()
