@@ -1,0 +1,133 @@
+# frozen_string_literal: true
+
+# Driver for the judge and the bench: JSON lines on stdin and stdout (driver protocol, version 1).
+#
+# The environment variable ONEWRITE_DRIVER_STDLIB=2.0 starts it with the net/http of Ruby 2.0 (which sets no
+# TCP_NODELAY) on today's Ruby; `make setup` puts those files into .stdlib/2.0. Such a process names its one API
+# net-http-2.0. Which standard library is loaded holds for a whole process, so it is no option of `open`.
+
+require "json"
+
+OUT = $stdout.dup
+$stdout.reopen($stderr) # a stray print goes to stderr: stdout is protocol only
+$stdout.sync = true
+Thread.report_on_exception = false
+
+require_relative "kinds"
+require_relative "client"
+require_relative "exchange"
+require_relative "load"
+require_relative "serve"
+
+# Reads commands, answers them; requests run in threads of their own.
+class Driver
+  def initialize
+    @clients = {}
+    @write_lock = Mutex.new
+    @kind = nil
+  end
+
+  def run(input)
+    input.each_line do |line|
+      next if line.strip.empty?
+
+      message = JSON.parse(line)
+      case message["cmd"]
+      when "bye" then return reply(message["seq"], ok: true)
+      # What later commands build on is done before they are read.
+      when "hello", "open", "close" then handle(message)
+      else Thread.new { handle(message) }
+      end
+    end
+  end
+
+  private
+
+  COMMANDS = %w[hello open close request batch load serve].freeze
+  private_constant :COMMANDS
+
+  def handle(message)
+    name = message["cmd"].to_s
+    raise Skipped, "no such command: #{name}" unless COMMANDS.include?(name)
+
+    reply(message["seq"], **send("do_#{name}", message))
+  rescue Skipped => e
+    reply(message["seq"], skipped: e.message)
+  rescue Exception => e # rubocop:disable Lint/RescueException -- whatever it was, the judge must hear of it
+    reply(message["seq"], crashed: e.full_message(highlight: false))
+  end
+
+  def reply(seq, **fields)
+    line = JSON.generate({ seq: seq }.merge(fields))
+    @write_lock.synchronize do
+      OUT.write(line, "\n")
+      OUT.flush
+    end
+  end
+
+  def do_hello(message)
+    raise Skipped, "this driver speaks protocol 1" unless message.fetch("protocol", 1) == 1
+
+    @kind = Kinds.load(message["client"])
+    {
+      protocol: 1, client: @kind.name, adapter: "ruby", version: @kind.version,
+      base: { name: "net-http", version: Kinds.base_version }, runtime: "#{RUBY_ENGINE} #{RUBY_VERSION}",
+      pid: Process.pid, apis: [Kinds.api], capabilities: @kind.capabilities,
+      clock: { mono_ns: Exchange.now_ns, unix_ns: Process.clock_gettime(Process::CLOCK_REALTIME, :nanosecond) }
+    }
+  end
+
+  def do_open(message)
+    raise Skipped, "say hello first" unless @kind
+
+    begin
+      client = Client.new(@kind, message["options"] || {})
+    rescue ArgumentError => e
+      return { outcome: "error", error: { kind: "invalid_request", phase: nil, type: e.class.name, message: e.message } }
+    end
+    id = @clients.size + 1
+    @clients[id] = client
+    { client_id: id }
+  end
+
+  def do_close(message)
+    @clients.fetch(message["client_id"]).close
+    { ok: true }
+  end
+
+  def do_request(message)
+    Exchange.run(@clients.fetch(message["client_id"]), message)
+  end
+
+  def do_batch(message)
+    gate = Queue.new
+    threads = message["requests"].map do |request|
+      client = @clients.fetch(request["client_id"] || message["client_id"])
+      Thread.new do
+        gate.pop
+        result = begin
+          Exchange.run(client, request)
+        rescue Skipped => e
+          { skipped: e.message }
+        rescue Exception => e # rubocop:disable Lint/RescueException -- as in handle
+          { crashed: e.full_message(highlight: false) }
+        end
+        request.key?("seq") ? { seq: request["seq"] }.merge(result) : result
+      end
+    end
+    threads.size.times { gate << true }
+    { results: threads.map(&:value) }
+  end
+
+  def do_load(message)
+    Load.run(@clients.fetch(message["client_id"]), message)
+  end
+
+  def do_serve(message)
+    { port: Serve.start(@clients.fetch(message["client_id"]), message) }
+  end
+end
+
+Driver.new.run($stdin)
+OUT.flush
+exit!(0) # a request under way must not keep the process

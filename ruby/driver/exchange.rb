@@ -1,0 +1,133 @@
+# frozen_string_literal: true
+
+require "digest"
+require "net/http"
+require "timeout"
+require_relative "bodies"
+require_relative "failures"
+
+# One request of the protocol, from message to reply.
+module Exchange
+  module_function
+
+  def now_ns
+    Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
+  end
+
+  def run(client, message)
+    collected = client.hooks.on? ? client.hooks.collect : nil
+    started = now_ns
+    reply = begin
+      giving_up(message["cancel_after_ms"]) { answered(send(client, message)) }
+    rescue Skipped
+      raise
+    rescue GivenUp
+      { outcome: "cancelled" }
+    rescue StandardError => e
+      failed(e)
+    end
+    reply[:elapsed_us] = (now_ns - started) / 1000
+    collected ? told(reply, collected) : reply
+  end
+
+  # The caller's own limit ran out, in the way applications set one around any code.
+  class GivenUp < StandardError; end
+
+  def giving_up(after_ms, &block)
+    return yield unless after_ms
+
+    begin
+      Timeout.timeout(after_ms / 1000.0, &block)
+    rescue Timeout::Error => e
+      # Timeouts of Net::HTTP itself are subclasses.
+      raise unless e.instance_of?(Timeout::Error)
+
+      raise GivenUp
+    end
+  end
+
+  def send(client, message)
+    fields = message["headers"] || []
+    timeout = message["timeout_ms"] && (message["timeout_ms"] / 1000.0)
+    expect = fields.any? { |name, _| name.casecmp?("expect") }
+    Stage.at(nil)
+    client.session(message["url"], timeout, expect_continue: expect) do |http, path|
+      request = build(message["method"] || "GET", path, fields)
+      close = Bodies.give(request, message["body"], fields)
+      begin
+        return read_none(http, request) if message["read"] == "none"
+
+        http.request(request) { Stage.at(:receive) }
+      ensure
+        close&.call
+      end
+    end
+  end
+
+  def build(method, path, fields)
+    name = method.capitalize
+    known = /\A[A-Z]+\z/.match?(method) && Net::HTTP.const_defined?(name) && Net::HTTP.const_get(name)
+    request =
+      if known.is_a?(Class) && known < Net::HTTPRequest
+        known.new(path)
+      else
+        Net::HTTPGenericRequest.new(method, true, method != "HEAD", path)
+      end
+    seen = {}
+    fields.each do |field, value|
+      seen[field.downcase] ? request.add_field(field, value) : request[field] = value
+      seen[field.downcase] = true
+    end
+    request
+  end
+
+  # Leaves the block of `request` with the body unread.
+  def read_none(http, request)
+    http.request(request) { |response| return UnreadAnswer.new(response.code, response.to_hash) }
+  end
+
+  # Status and headers of a response whose body nobody read.
+  UnreadAnswer = Struct.new(:code, :to_hash) do
+    def body
+      nil
+    end
+  end
+
+  def answered(response)
+    body = response.body
+    body ||= "" unless response.is_a?(UnreadAnswer)
+    {
+      outcome: "response", status: response.code.to_i,
+      headers: response.to_hash.flat_map { |name, values| values.map { |value| [name, printable(value)] } },
+      body_bytes: body&.bytesize, body_sha256: body && Digest::SHA256.hexdigest(body)
+    }
+  end
+
+  def failed(error)
+    kind, phase = Failures.classify(error, Stage.now)
+    {
+      outcome: "error",
+      error: {
+        kind: kind, phase: phase, type: error.class.name,
+        also: error.class.ancestors.take_while { |parent| parent != Object }.drop(1).map(&:to_s),
+        message: printable(error.message)
+      }
+    }
+  end
+
+  def told(reply, collected)
+    reply[:timings] = collected.timings.size
+    reply[:timing] = collected.timings.first
+    reply[:events] = collected.events
+    last = collected.events.reverse.find { |event| event[:name] == :call_end }
+    if reply[:outcome] == "error" && last
+      reply[:error][:kind] = last[:error_kind] || reply[:error][:kind]
+      reply[:error][:phase] = last[:error_phase] || reply[:error][:phase]
+    end
+    reply
+  end
+
+  def printable(text)
+    text.dup.force_encoding(Encoding::UTF_8).scrub
+  end
+end

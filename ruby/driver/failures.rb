@@ -1,0 +1,41 @@
+# frozen_string_literal: true
+
+require "net/http"
+require "openssl"
+require "socket"
+
+# Names an error of Net::HTTP by the kinds of the contract, as well as can be told from outside.
+module Failures
+  module_function
+
+  # @param stage [Symbol, nil] how far the request came
+  # @return [Array(String, String)] kind and phase; the phase may be nil
+  def classify(error, stage)
+    phase = stage&.to_s
+    case error
+    when Sessions::PoolTimeout then %w[pool queue]
+    when SocketError then %w[dns connect]
+    when Net::OpenTimeout then %w[timeout connect]
+    when Timeout::Error then ["timeout", written?(error) ? phase : "send"]
+    when OpenSSL::SSL::SSLError then %w[tls tls]
+    when SystemCallError then [stage == :connect ? "connect" : system_call(error), phase]
+    when EOFError then ["closed", phase]
+    when Net::HTTPBadResponse, Net::HTTPHeaderSyntaxError then ["protocol", phase]
+    when Net::ProtocolError then [stage == :connect ? "connect" : "protocol", phase] # a proxy refused
+    else [error.is_a?(ArgumentError) ? "invalid_request" : "other", nil]
+    end
+  end
+
+  def system_call(error)
+    case error
+    when Errno::ECONNRESET then "reset"
+    when Errno::EPIPE then "closed"
+    else "connect"
+    end
+  end
+
+  # Net::WriteTimeout is no older than Ruby 2.6.
+  def written?(error)
+    error.class.ancestors.none? { |parent| parent.to_s == "Net::WriteTimeout" }
+  end
+end

@@ -1,0 +1,69 @@
+# frozen_string_literal: true
+
+require "net/http"
+require_relative "stage"
+
+# A pool of Net::HTTP sessions to one origin: what connection_pool or net-http-persistent do for an application.
+class Sessions
+  def initialize(limit, timeout = nil, &make)
+    @limit = limit
+    @timeout = timeout
+    @make = make
+    @idle = []
+    @count = 0
+    @lock = Mutex.new
+    @returned = ConditionVariable.new
+  end
+
+  # Yields a started session and takes it back, whatever happened: Net::HTTP closes its socket after an error and
+  # opens a new one for the next request.
+  def with
+    session = take
+    begin
+      unless session.started?
+        Stage.at(:connect)
+        session.start
+      end
+      Stage.at(:wait)
+      yield session
+    ensure
+      give_back(session)
+    end
+  end
+
+  def close
+    @lock.synchronize do
+      @idle.each { |session| session.finish if session.started? }
+      @count -= @idle.size
+      @idle.clear
+    end
+  end
+
+  private
+
+  def take
+    @lock.synchronize do
+      deadline = @timeout && (Process.clock_gettime(Process::CLOCK_MONOTONIC) + @timeout)
+      while @idle.empty? && @count >= @limit
+        rest = deadline && (deadline - Process.clock_gettime(Process::CLOCK_MONOTONIC))
+        raise PoolTimeout, "no session was free in #{@timeout} s" if rest && rest <= 0
+
+        @returned.wait(@lock, rest)
+      end
+      next @idle.pop unless @idle.empty?
+
+      @count += 1
+      @make.call
+    end
+  end
+
+  def give_back(session)
+    @lock.synchronize do
+      @idle << session
+      @returned.signal
+    end
+  end
+
+  # No session was free in time.
+  class PoolTimeout < StandardError; end
+end

@@ -1,0 +1,15 @@
+# frozen_string_literal: true
+
+# How far the request of this thread came, as a caller can tell it from outside.
+module Stage
+  module_function
+
+  def at(phase)
+    Thread.current.thread_variable_set(:onewrite_stage, phase)
+  end
+
+  # @return [Symbol, nil] :connect, :wait, :receive
+  def now
+    Thread.current.thread_variable_get(:onewrite_stage)
+  end
+end

@@ -1,0 +1,86 @@
+# frozen_string_literal: true
+
+require "onewrite/version"
+require "onewrite/errors"
+require "onewrite/settings"
+require "onewrite/hooks"
+require "onewrite/event"
+require "onewrite/timing"
+require "onewrite/status"
+require "onewrite/patch"
+
+# One HTTP request, one write, and where its time went, for Net::HTTP.
+#
+# @example
+#   require "onewrite"
+#   Onewrite.on_timing { |t| puts "#{t.method} #{t.url} waited #{t.wait_ns} ns (#{t.cause})" }
+module Onewrite
+  class << self
+    # Calls the block once per finished call, with its {Timing}. Runs in the thread of the call, after the response is
+    # read. What it raises is swallowed, counted ({status}) and warned of once.
+    # @yieldparam timing [Timing]
+    # @return [Proc] the block, for {remove}
+    def on_timing(&block)
+      raise ArgumentError, "Onewrite.on_timing needs a block" unless block
+
+      Hooks.add_timing(block)
+      block
+    end
+
+    # Gives every event of every call to *listener*, for tracers.
+    # @param listener [TimingListener, #on_event]
+    # @return [Object] the listener, for {remove}
+    def add_listener(listener)
+      raise ArgumentError, "a listener answers on_event: see Onewrite::TimingListener" unless listener.respond_to?(:on_event)
+
+      Hooks.add_listener(listener)
+      listener
+    end
+
+    # Takes a block of {on_timing} or a listener away. Calls that have begun still report to it.
+    # @return [Boolean] whether it was there
+    def remove(hook)
+      Hooks.remove(hook)
+    end
+
+    # Sets options in code; they win over the environment. nil takes the word back. They hold for the whole process, from
+    # the next request on. See {Settings::OPTIONS} for names.
+    # @raise [ConfigurationError] for an option that does not exist or a value of the wrong type
+    # @return [nil]
+    def configure(**options)
+      Settings.update(options)
+      nil
+    end
+
+    # Takes the adapter out: from the next request on every call is the standard library's own. Hooks are not called.
+    # @return [nil]
+    def disable!
+      Settings.disable!
+      nil
+    end
+
+    # Puts the adapter in: undoes {disable!} and ONEWRITE_DISABLED, and patches where only "onewrite/api" was loaded.
+    # @return [nil]
+    def enable!
+      Settings.enable!
+      Patch.install
+      nil
+    end
+
+    # @return [Boolean] whether calls made now go through the adapter
+    def enabled?
+      Settings.current.enabled && Patch.installed?
+    end
+
+    # What is patched, with which options, and what is off for which reason.
+    # @return [Hash{Symbol => Object}]
+    def status
+      Status.report
+    end
+
+    # @return [Boolean] whether the kernel is asked for evidence (TCP_INFO: Linux, and a Ruby that reads the option)
+    def kernel_evidence?
+      TcpInfo::AVAILABLE
+    end
+  end
+end

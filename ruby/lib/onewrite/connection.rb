@@ -1,0 +1,119 @@
+# frozen_string_literal: true
+
+require "onewrite/clock"
+require "onewrite/held_socket"
+require "onewrite/tcp_info"
+
+module Onewrite
+  # What the adapter knows about one connection. It hangs on the Net::BufferedIO of that connection, so it goes when the
+  # connection goes, and is found wherever Net::HTTP hands the socket to.
+  class Connection
+    IVAR = :@onewrite_connection
+
+    @count = 0
+    @lock = Mutex.new
+
+    # @return [Connection, nil] that of *socket*
+    if RUBY_VERSION < "3.0"
+      # There, with -w, asking for a variable that was never set is warned of.
+      def self.of(socket)
+        socket.instance_variable_get(IVAR) if socket.instance_variable_defined?(IVAR)
+      end
+    else
+      def self.of(socket)
+        socket.instance_variable_get(IVAR)
+      end
+    end
+
+    def self.next_id
+      @lock.synchronize { @count += 1 }
+    end
+
+    # @return [Integer] number of the connection in this process
+    attr_reader :id
+    # @return [Integer] requests begun on it
+    attr_reader :requests
+    # @return [HeldSocket] what requests are written to
+    attr_reader :held
+    # @return [Integer, nil] when the last timed exchange ended
+    attr_reader :idle_since
+    # @return [TcpInfo, nil] the kernel's counters before the current request
+    attr_reader :info
+    # @return [Call, nil] the timed call under way
+    attr_accessor :call
+    # @return [Boolean] whether the body of the last request was not sent to its end
+    attr_accessor :unsent
+
+    def initialize(socket)
+      @socket = socket
+      @id = Connection.next_id
+      @requests = 0
+      @held = HeldSocket.new(socket, self)
+      @call = @info = @info_of = @idle_since = nil
+      @unsent = false
+      @probe = String.new(capacity: 16)
+      socket.instance_variable_set(IVAR, self)
+    end
+
+    # @return [IO] the socket itself, under TLS and buffers
+    def io
+      @socket.io.to_io
+    end
+
+    # A request begins. Without a call it costs three assignments.
+    def begin_request(call)
+      @requests += 1
+      @call = call
+      @unsent = false
+      return unless call
+
+      # The counters of the last look are those of now if the request before this one was looked at.
+      @info = TcpInfo.read(io) unless @info && @info_of == @requests - 1
+    end
+
+    # Reads from the socket unless bytes are there already. What goes wrong is what would go wrong a moment later.
+    def first_byte
+      @held.flush
+      buffer = @socket.instance_variable_get(:@rbuf)
+      @socket.__send__(:rbuf_fill) if buffer && !unread?(@socket, buffer)
+    end
+
+    # @return [TcpInfo, nil] the counters at the first line of the response; kept for the next request
+    def look
+      @info_of = @requests
+      @info = TcpInfo.read(io)
+    end
+
+    def rest(now)
+      @idle_since = now
+      @call = nil
+    end
+
+    # Whether bytes came in that nobody asked for: the rest of an answer, or a second one (RFC 9112 §9.2). Net::HTTP
+    # would give them to the next caller as its answer. Reading is right here: such a connection is closed at once, and
+    # a TLS session ticket, which is no answer, gets taken out of the way.
+    def spoiled?(socket)
+      return false if @requests.zero?
+
+      buffer = socket.instance_variable_get(:@rbuf)
+      return true if buffer && unread?(socket, buffer)
+
+      socket.io.read_nonblock(1, @probe, exception: false) != :wait_readable
+    rescue SystemCallError, IOError
+      true
+    rescue StandardError => e
+      raise unless defined?(OpenSSL::SSL::SSLError) && e.is_a?(OpenSSL::SSL::SSLError)
+
+      true
+    end
+
+    private
+
+    # net-protocol from 0.2.1 leaves what was read in the buffer and counts an offset.
+    def unread?(socket, buffer)
+      return !buffer.empty? unless socket.instance_variable_defined?(:@rbuf_offset)
+
+      buffer.bytesize > socket.instance_variable_get(:@rbuf_offset)
+    end
+  end
+end

@@ -1,0 +1,82 @@
+# frozen_string_literal: true
+
+require "onewrite/errors"
+require "onewrite/prompt"
+
+module Onewrite
+  # The send-side floor: what is refused before a byte is sent. Net::HTTP 3.1 sends a header name with CR LF as two
+  # lines (CWE-113) and both framings at once (CWE-444).
+  module Floor
+    # RFC 9110 §5.6.2
+    TOKEN = /\A[!#$%&'*+\-.^_`|~0-9A-Za-z]+\z/.freeze
+    # RFC 9112 §3.2: no controls and no space in a target.
+    BAD_TARGET = /[\x00-\x20\x7f]/.freeze
+    # RFC 9110 §5.5: no controls but the horizontal tab in a value.
+    BAD_VALUE = /[\x00-\x08\x0a-\x1f\x7f]/.freeze
+    DIGITS = /\A[0-9]+\z/.freeze
+
+    KNOWN_METHODS = %w[GET POST PUT DELETE HEAD PATCH OPTIONS TRACE].map { |name| [name, true] }.to_h.freeze
+    KNOWN_NAMES = %w[
+      accept accept-encoding user-agent host content-type content-length connection authorization transfer-encoding
+    ].map { |name| [name, true] }.to_h.freeze
+
+    module_function
+
+    # @param header [Hash{String => Array<String>}] as Net::HTTPHeader keeps it
+    # @raise [InvalidRequest]
+    def check(method, path, header)
+      look_closely(method, path, header) unless plain?(method, path, header)
+    end
+
+    # Whether the request is of the usual kind and needs no second look. Every request pays for this: it is one pass
+    # without a new object.
+    def plain?(method, path, header)
+      return false if !KNOWN_METHODS[method] || BAD_TARGET.match?(path)
+
+      header.each do |name, values|
+        return false unless values.size == 1 && KNOWN_NAMES[name]
+        return false if BAD_VALUE.match?(values[0])
+      end
+      true
+    rescue StandardError
+      false # bytes of no encoding, or no strings at all
+    end
+
+    def look_closely(method, path, header)
+      refuse("the method #{method.inspect} is not a token") unless token?(method)
+      refuse("the path has a space or a control character: percent-encode it") if BAD_TARGET.match?(path.b)
+      header.each do |name, values|
+        refuse("the header name #{name.inspect} is not a token") unless token?(name)
+        values.each do |value|
+          next unless value.is_a?(String) && BAD_VALUE.match?(value.b)
+
+          refuse("the value of the header #{name} has a control character: take it out")
+        end
+      end
+    end
+
+    # The framing of a body that is read from a source, or of no body at all. A body that is a String needs none of
+    # this: Net::HTTP gives it its true length and deletes a Transfer-Encoding.
+    # @param rest [Integer, nil] bytes the body has, where that is known
+    def check_framing(header, rest)
+      lengths = header["content-length"]
+      return unless lengths
+
+      refuse("Content-Length and Transfer-Encoding exclude each other: set one of them") if header["transfer-encoding"]
+      unless lengths.size == 1 && DIGITS.match?(lengths.first.to_s)
+        refuse("Content-Length must be one number, not #{lengths.join(", ").inspect}")
+      end
+      return unless rest && lengths.first.to_i != rest
+
+      refuse("Content-Length says #{lengths.first}, but the body has #{rest} bytes")
+    end
+
+    def token?(text)
+      text.is_a?(String) && TOKEN.match?(text.b)
+    end
+
+    def refuse(message)
+      raise InvalidRequest, message
+    end
+  end
+end

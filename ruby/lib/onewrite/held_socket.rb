@@ -1,0 +1,185 @@
+# frozen_string_literal: true
+
+module Onewrite
+  # Stands in for the Net::BufferedIO while Net::HTTP writes a request. It keeps the head back until body bytes come and
+  # hands both over in one write; whatever else the socket is asked for is asked of the socket itself, after what was
+  # kept back has been written. One per connection, used again for each request: a request costs no object.
+  #
+  # Every byte still goes through Net::BufferedIO#write, so write_timeout, debug_output and TLS work as they do without.
+  class HeldSocket
+    # Bytes of the first write of a large request on a plain socket, and the least of body in it.
+    PLAIN_FIRST = 4096
+    SEGMENT = 1448
+    private_constant :PLAIN_FIRST, :SEGMENT
+
+    def initialize(socket, connection)
+      @socket = socket
+      @plain = socket.io.is_a?(BasicSocket)
+      @onewrite_connection = connection # where {Connection.of} looks
+      @held = nil
+      @busy = false
+    end
+
+    # @return [Boolean] whether a request is being written
+    def busy?
+      @busy
+    end
+
+    # A request begins.
+    # @param limit [Integer] most bytes to join; 0 passes every write on as it comes
+    # @param announced [Integer, nil] Content-Length of a body that is read from a source
+    # @param call [Call, nil]
+    def start(limit, announced, call)
+      @busy = true
+      @limit = limit
+      @announced = announced
+      @call = call
+      @held = nil
+      @head_seen = false
+      @body_bytes = 0
+    end
+
+    # The request was written to its end.
+    def finish
+      flush
+      return unless @announced && @body_bytes < @announced
+
+      raise BodyLengthError, "the body ended after #{@body_bytes} bytes; Content-Length says #{@announced}"
+    end
+
+    # Whatever happened: nothing is left over for the next request.
+    def stop
+      @busy = false
+      @held = @call = nil
+    end
+
+    # The first write of a request is its head: write_header makes exactly one, in every version.
+    def write(str, *more)
+      if more.empty?
+        take(str)
+      else
+        more.inject(take(str)) { |sum, one| sum + take(one) }
+      end
+    end
+
+    alias << write
+
+    # Writes what was kept back.
+    def flush
+      held = @held
+      return unless held
+
+      @held = nil
+      hand_over(held)
+    end
+
+    # Asked before a body is written, and by nobody else.
+    def continue_timeout
+      @socket.continue_timeout
+    end
+
+    # Standard libraries from 2.0 to 3.0 copy streams to `sock.io`, past Net::BufferedIO; this io brings them back here.
+    def io
+      HeldIO.new(self, @socket)
+    end
+
+    def respond_to_missing?(name, include_all = false)
+      @socket.respond_to?(name, include_all)
+    end
+
+    def method_missing(name, *args, &block)
+      return super unless @socket.respond_to?(name)
+
+      flush
+      @socket.public_send(name, *args, &block)
+    end
+
+    private
+
+    def take(str)
+      size = str.bytesize
+      if @head_seen
+        count(size) if @announced
+        body(str, size)
+      else
+        @head_seen = true
+        @limit.zero? ? hand_over(str) : @held = str
+      end
+      size
+    end
+
+    def body(str, size)
+      return hand_over(str) if @limit.zero?
+      return if size.zero?
+
+      held = @held
+      if held.nil?
+        # Nothing to join with. A small piece waits for its fellows, as the parts of a chunk do; a large one goes.
+        size * 2 < @limit ? @held = str.b : hand_over(str)
+      elsif held.bytesize + size <= @limit
+        # Only binary strings may be joined without a look at their encodings.
+        @held = held.b << str.b
+      else
+        overflow(held, str, size)
+      end
+    end
+
+    # More than may be joined: the head goes with the first bytes of the body, the rest from a view of the string. Over
+    # TLS the first write fills a record; elsewhere a few segments do, since what is joined is copied.
+    def overflow(held, str, size)
+      @held = nil
+      room = @limit - held.bytesize
+      room = [room, [PLAIN_FIRST - held.bytesize, SEGMENT].max].min if @plain
+      return hand_over(held), hand_over(str) if room <= 0
+
+      hand_over(held.b << str.byteslice(0, room).force_encoding(Encoding::BINARY))
+      hand_over(str.byteslice(room, size - room))
+    end
+
+    # A body longer than announced would be read as the next request (CWE-444): not a byte of the excess is sent.
+    def count(size)
+      @body_bytes += size
+      return if @body_bytes <= @announced
+
+      raise BodyLengthError, "the body is longer than its Content-Length of #{@announced}"
+    end
+
+    def hand_over(str)
+      call = @call
+      call.writing(str.bytesize) if call
+      @socket.write(str)
+    end
+  end
+
+  # What {HeldSocket#io} answers with: writes come back to the held socket; everything else is for the io itself, after
+  # what was kept back has been written. IO.select and wait_readable ask for to_io.
+  class HeldIO < BasicObject
+    def initialize(held, socket)
+      @held = held
+      @socket = socket
+    end
+
+    def write(*strs)
+      @held.write(*strs)
+    end
+
+    def to_io
+      @held.flush
+      @socket.io.to_io
+    end
+
+    def respond_to?(name, include_all = false)
+      # IO.copy_stream must not open us by path nor take the raw descriptor.
+      name == :write || (name != :to_path && @socket.io.respond_to?(name, include_all))
+    end
+
+    def method_missing(name, *args, &block)
+      @held.flush
+      @socket.io.__send__(name, *args, &block)
+    end
+
+    def respond_to_missing?(name, include_all = false)
+      @socket.io.respond_to?(name, include_all)
+    end
+  end
+end

@@ -1,0 +1,73 @@
+# frozen_string_literal: true
+
+module Onewrite
+  # The hooks of all sessions: one frozen list, swapped as a whole, so that a call takes the list it began with.
+  module Hooks
+    # Blocks that get records, and listeners that get events.
+    Set = Struct.new(:timings, :listeners)
+
+    NONE = Set.new([].freeze, [].freeze).freeze
+
+    @current = nil
+    @lock = Mutex.new
+    @errors = 0
+
+    class << self
+      # @return [Set, nil] nil without a hook
+      attr_reader :current
+      # @return [Integer] how often a hook raised
+      attr_reader :errors
+
+      def add_timing(hook)
+        change { |set| [set.timings + [hook], set.listeners] }
+      end
+
+      def add_listener(hook)
+        change { |set| [set.timings, set.listeners + [hook]] }
+      end
+
+      def remove(hook)
+        found = false
+        change do |set|
+          found = (set.timings + set.listeners).any? { |one| one.equal?(hook) }
+          [set.timings.reject { |one| one.equal?(hook) }, set.listeners.reject { |one| one.equal?(hook) }]
+        end
+        found
+      end
+
+      # The hooks for a call of one session: everybody's and its own.
+      # @return [Set, nil]
+      def for_session(timing, listener)
+        return @current unless timing || listener
+
+        set = @current || NONE
+        Set.new(timing ? set.timings + [timing] : set.timings, listener ? set.listeners + [listener] : set.listeners)
+      end
+
+      # Runs a hook. A tracer with a bug is no reason to lose an order: what it raises goes no further.
+      def guard
+        yield
+      rescue StandardError, ScriptError => e
+        failed(e)
+      end
+
+      private
+
+      def change
+        @lock.synchronize do
+          timings, listeners = yield(@current || NONE)
+          none = timings.empty? && listeners.empty?
+          @current = none ? nil : Set.new(timings.freeze, listeners.freeze).freeze
+        end
+      end
+
+      def failed(error)
+        first = @lock.synchronize { (@errors += 1) == 1 }
+        return unless first
+
+        warn "onewrite: a hook raised #{error.class} (#{error.backtrace&.first}); requests go on, and further errors of " \
+             "hooks are only counted"
+      end
+    end
+  end
+end

@@ -1,0 +1,55 @@
+# frozen_string_literal: true
+
+require "socket"
+
+module Onewrite
+  # TCP_NODELAY for the connections of Net::HTTP.
+  module Nodelay
+    @failures = 0
+    @lock = Mutex.new
+
+    class << self
+      # @return [Integer] connections whose socket did not take the option
+      attr_reader :failures
+
+      # Sets the option and reads it back. Sockets that have none, as Unix sockets, are left alone.
+      # @param io [IO]
+      # @param on [Boolean]
+      def set(io, on)
+        return unless io.is_a?(BasicSocket) && tcp?(io)
+
+        io.setsockopt(Socket::IPPROTO_TCP, Socket::TCP_NODELAY, on ? 1 : 0)
+        failed("it reads back as #{!on}") unless io.getsockopt(Socket::IPPROTO_TCP, Socket::TCP_NODELAY).bool == on
+      rescue SystemCallError => e
+        failed(e.class)
+      end
+
+      private
+
+      def tcp?(io)
+        io.local_address.ip?
+      rescue SystemCallError
+        false
+      end
+
+      def failed(why)
+        first = @lock.synchronize { (@failures += 1) == 1 }
+        warn "onewrite: TCP_NODELAY could not be set (#{why}); requests go on, further failures are only counted" if first
+      end
+    end
+  end
+
+  # TCP_QUICKACK (Linux). Not permanent (tcp(7)): asked for after each request is written, so that an answer that comes
+  # in two writes from a server with Nagle on is not kept waiting for our acknowledgement.
+  module Quickack
+    AVAILABLE = Socket.const_defined?(:TCP_QUICKACK)
+
+    def self.ask(io)
+      return unless AVAILABLE && io.is_a?(BasicSocket)
+
+      io.setsockopt(Socket::IPPROTO_TCP, Socket::TCP_QUICKACK, 1)
+    rescue SystemCallError
+      nil # an optimisation that this socket does not have
+    end
+  end
+end

@@ -1,0 +1,61 @@
+# frozen_string_literal: true
+
+module Onewrite
+  module Patch
+    # Where the patches go, and whether this Net::HTTP has those places.
+    module Target
+      # One method that is patched.
+      Point = Struct.new(:where, :name, :arity, :patch) do
+        # @return [Module, nil] who answers to the method first
+        def owner
+          method&.owner
+        end
+
+        # Whether it takes the arguments it will be given. Another gem may have wrapped it, with a splat.
+        def known?
+          found = method&.arity
+          found == arity || (!found.nil? && found.negative? && -found - 1 <= arity)
+        end
+
+        def method
+          where.instance_method(name)
+        rescue NameError
+          nil
+        end
+
+        def to_s
+          where.singleton_class? ? "Net::HTTPResponse.#{name}" : "#{where}##{name}"
+        end
+      end
+
+      # WebMock puts a subclass in the place of the constant Net::HTTP and takes it away again; a patch on that subclass
+      # would go with it. The real class is the one below Net::Protocol.
+      # @return [Class]
+      def self.session
+        found = Net::HTTP
+        found = found.superclass until found.superclass == Net::Protocol || found.superclass.nil?
+        found
+      end
+
+      POINTS = [
+        [session, :do_start, 0, Session], [session, :on_connect, 0, Session], [session, :begin_transport, 1, Session],
+        [session, :transport_request, 1, Session], [session, :end_transport, 2, Session],
+        [Net::HTTPGenericRequest, :exec, 3, Request],
+        [Net::HTTPGenericRequest, :send_request_with_body_stream, 4, Request],
+        [Net::HTTPGenericRequest, :send_request_with_body_data, 4, Request],
+        [Net::HTTPResponse.singleton_class, :read_new, 1, ResponseHead],
+        [Net::HTTPResponse.singleton_class, :read_status_line, 1, ResponseHead],
+        [Net::HTTPResponse, :read_body_0, 1, ResponseBody]
+      ].map { |point| Point.new(*point) }.freeze
+
+      # Net::HTTP is versioned since 0.1; major 0 is what the patches were written against.
+      # @return [String, nil] what is not as expected
+      def self.unknown
+        return "unknown version of net-http" if defined?(Net::HTTP::VERSION) && Net::HTTP::VERSION !~ /\A[01]\./
+
+        missing = POINTS.reject(&:known?)
+        missing.empty? ? nil : "net-http has no #{missing.map(&:to_s).join(", ")} as expected"
+      end
+    end
+  end
+end

@@ -1,0 +1,115 @@
+# frozen_string_literal: true
+
+require "onewrite/errors"
+
+module Onewrite
+  # The options, frozen: a change makes a new object and swaps it in, so a request sees either the old or the new.
+  # Code wins over the environment, the environment over the default. The environment is read once, at load.
+  class Settings
+    # Name, kind and default of each option. The environment name is ONEWRITE_ and the name in capitals.
+    OPTIONS = {
+      nodelay_disabled: [:boolean, false],
+      coalesce_disabled: [:boolean, false],
+      hooks_disabled: [:boolean, false],
+      coalesce_max: [0..16_384, 16_384],
+      quickack: [:boolean, false]
+    }.freeze
+
+    attr_reader :enabled, :nodelay, :coalesce, :hooks, :coalesce_max, :quickack, :disabled_by
+
+    def initialize(values, disabled_by)
+      @disabled_by = disabled_by
+      @enabled = disabled_by.nil?
+      @nodelay = !values[:nodelay_disabled]
+      @coalesce_max = values[:coalesce_max]
+      @coalesce = !values[:coalesce_disabled] && @coalesce_max.positive?
+      @hooks = !values[:hooks_disabled]
+      @quickack = values[:quickack]
+      @values = values.dup.freeze
+      freeze
+    end
+
+    # @return [Hash{Symbol => Object}] options by name
+    def to_h
+      @values
+    end
+
+    @lock = Mutex.new
+    @in_code = {}
+
+    class << self
+      # @return [Settings]
+      attr_reader :current
+
+      def update(options)
+        options.each { |name, value| check(name, value) }
+        @lock.synchronize do
+          @in_code = @in_code.merge(options).compact
+          swap(@current.disabled_by)
+        end
+      end
+
+      def disable!
+        @lock.synchronize { swap("Onewrite.disable!") }
+      end
+
+      def enable!
+        @lock.synchronize { swap(nil) }
+      end
+
+      # Reads the environment anew. Called once, at load.
+      # @api private
+      def load(env)
+        @lock.synchronize do
+          @from_env = OPTIONS.each_with_object({}) do |(name, (kind, _)), found|
+            value = from_env(env, "ONEWRITE_#{name.to_s.upcase}", kind)
+            found[name] = value unless value.nil?
+          end
+          swap(from_env(env, "ONEWRITE_DISABLED", :boolean) ? "ONEWRITE_DISABLED" : nil)
+        end
+      end
+
+      private
+
+      def swap(disabled_by)
+        defaults = OPTIONS.map { |name, (_, default)| [name, default] }.to_h
+        @current = new(defaults.merge(@from_env).merge(@in_code), disabled_by)
+      end
+
+      def check(name, value)
+        kind, = OPTIONS.fetch(name) do
+          raise ConfigurationError, "onewrite has no option #{name.inspect}; it has #{OPTIONS.keys.join(", ")}"
+        end
+        return if value.nil?
+
+        if kind == :boolean
+          return if [true, false].include?(value)
+
+          raise ConfigurationError, "#{name} is true or false, not #{value.inspect}"
+        end
+        return if value.is_a?(Integer) && kind.cover?(value)
+
+        raise ConfigurationError, "#{name} is an Integer from #{kind.min} to #{kind.max}, not #{value.inspect}"
+      end
+
+      # Only "true", any case, is true; empty is unset; a bad value is warned of and counts as unset.
+      def from_env(env, variable, kind)
+        text = env[variable].to_s.strip
+        return nil if text.empty?
+
+        if kind == :boolean
+          return text.casecmp?("true") if %w[true false].include?(text.downcase)
+
+          warn "onewrite: #{variable}=#{text.inspect} is neither true nor false and is ignored"
+        else
+          return text.to_i if /\A\d{1,9}\z/.match?(text) && kind.cover?(text.to_i)
+
+          warn "onewrite: #{variable}=#{text.inspect} is no number from #{kind.min} to #{kind.max} and is ignored"
+        end
+        nil
+      end
+    end
+
+    load(ENV)
+  end
+end

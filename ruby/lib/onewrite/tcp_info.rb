@@ -1,0 +1,64 @@
+# frozen_string_literal: true
+
+require "socket"
+
+module Onewrite
+  # What Linux knows about a connection (tcp(7) TCP_INFO; struct tcp_info of include/uapi/linux/tcp.h).
+  # The bytes are kept as the kernel gave them and read when someone asks.
+  class TcpInfo
+    AVAILABLE = RUBY_ENGINE == "ruby" && RUBY_PLATFORM.include?("linux") && Socket.const_defined?(:TCP_INFO)
+
+    # Fields up to here (total_retrans) are in every kernel; data_segs_out came with 4.6, rwnd_limited with 4.10.
+    SMALLEST = 104
+
+    # @return [TcpInfo, nil] nil where the socket has none
+    def self.read(io)
+      return nil unless AVAILABLE
+
+      data = io.getsockopt(Socket::IPPROTO_TCP, Socket::TCP_INFO).data
+      data.bytesize >= SMALLEST ? new(data) : nil
+    rescue SystemCallError, IOError
+      nil
+    end
+
+    def initialize(data)
+      @data = data
+    end
+
+    # @return [Integer] how long ago the kernel last sent data, in nanoseconds; a jiffy's resolution (4 ms at HZ=250)
+    def last_data_sent_ns
+      u32(44) * 1_000_000
+    end
+
+    # @return [Integer] smoothed round trip, in microseconds
+    def rtt_us
+      u32(68)
+    end
+
+    # @return [Integer, nil] smallest round trip seen, in microseconds
+    def min_rtt_us
+      u32(148)
+    end
+
+    # @return [Integer] segments sent again since the connection began
+    def retransmits
+      u32(100)
+    end
+
+    # @return [Integer, nil] segments with data sent since the connection began
+    def segments_out
+      u32(156)
+    end
+
+    # @return [Integer, nil] time in which the peer's window held sending up, in microseconds
+    def rwnd_limited_us
+      @data.bytesize >= 184 ? @data.unpack1("@176Q") : nil
+    end
+
+    private
+
+    def u32(offset)
+      @data.bytesize >= offset + 4 ? @data.unpack1("@#{offset}L") : nil
+    end
+  end
+end

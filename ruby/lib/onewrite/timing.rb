@@ -1,0 +1,98 @@
+# frozen_string_literal: true
+
+require "onewrite/attempt"
+
+module Onewrite
+  # The finished record of one call, handed to {Onewrite.on_timing}. Frozen. All `_ns` values are integer nanoseconds;
+  # what did not happen is nil, never 0.
+  #
+  # A call is one exchange that Net::HTTP makes for `request` (or `get`, `post`, …). Its attempts are the first and one
+  # per repetition (`max_retries`). Phases, `status`, `kernel` and the like of the call are those of its last attempt.
+  class Timing
+    # @return [String] request method; empty where `start` failed to connect, which knows no request
+    attr_reader :method
+    # @return [Symbol] :ok, :error or :cancelled
+    attr_reader :outcome
+    # @return [Symbol, nil] such as :timeout, :reset, :tls, :invalid_request
+    attr_reader :error_kind
+    # @return [Symbol, nil] the phase it failed in, such as :connect or :wait
+    attr_reader :error_phase
+    # @return [Integer] wall clock at the start of the call
+    attr_reader :started_at_unix_ns
+    # @return [Integer] monotonic clock at the start of the call
+    attr_reader :started_at_mono_ns
+    # @return [Integer] from start to end of the call
+    attr_reader :total_ns
+    # @return [Array<Attempt>]
+    attr_reader :attempts
+
+    # @api private
+    def initialize(method, url, outcome, error, started, total_ns, attempts)
+      @method = method
+      @url = url
+      @outcome = outcome
+      @error_kind, @error_phase = error
+      @started_at_unix_ns, @started_at_mono_ns = started
+      @total_ns = total_ns
+      @attempts = attempts
+      freeze
+    end
+
+    # @return [String] with the query; keep it out of logs if it may hold secrets
+    def url
+      @url.join
+    end
+
+    %i[
+      status conn_id reused idle_ns conn_requests bytes_sent writes bytes_received kernel cause
+      queue_ns dns_ns connect_ns tls_ns send_ns wait_ns receive_ns
+    ].each do |name|
+      define_method(name) { @attempts.empty? ? nil : @attempts.last.public_send(name) }
+    end
+
+    # @return [String] one line for people: `POST http://… 200 in 41.9 ms: send 0.1, wait 41.7 (held 41.6:
+    #   nagle_delayed_ack), receive 0.0; reused conn 3`
+    def to_s
+      head = [method, url, status || error_kind || outcome].join(" ").lstrip
+      said = PHASES.map { |name| said(name) }.compact.join(", ")
+      text = "#{head} in #{milliseconds(total_ns)} ms"
+      text += ": #{said}" unless said.empty?
+      text += "; failed in #{error_phase}" if error_phase
+      text += "; #{reused ? "reused" : "new"} conn #{conn_id}" if conn_id
+      text += "; attempt #{attempts.size}" if attempts.size > 1
+      text
+    end
+
+    # @return [Hash{Symbol => Object}] without what is nil
+    def to_h
+      {
+        method: method, url: url, outcome: outcome, error_kind: error_kind, error_phase: error_phase,
+        started_at_unix_ns: started_at_unix_ns, started_at_mono_ns: started_at_mono_ns, total_ns: total_ns,
+        status: status, conn_id: conn_id, reused: reused, kernel: kernel&.to_h, cause: cause,
+        queue_ns: queue_ns, dns_ns: dns_ns, connect_ns: connect_ns, tls_ns: tls_ns,
+        send_ns: send_ns, wait_ns: wait_ns, receive_ns: receive_ns,
+        attempts: attempts.map(&:to_h)
+      }.compact
+    end
+
+    PHASES = %i[connect tls send wait receive].freeze
+    private_constant :PHASES
+
+    private
+
+    def said(name)
+      value = public_send("#{name}_ns")
+      return nil unless value
+
+      "#{name} #{milliseconds(value)}#{" (#{why})" if name == :wait && cause}"
+    end
+
+    def why
+      cause == :server ? "server" : "held #{milliseconds(kernel.send_hold_ns)}: #{cause}"
+    end
+
+    def milliseconds(nanoseconds)
+      format("%.1f", nanoseconds / 1e6)
+    end
+  end
+end

@@ -1,0 +1,49 @@
+# frozen_string_literal: true
+
+require_relative "support/helper"
+
+# What the README and the example show works as it stands.
+class DocsTest < OnewriteTest
+  LINE = %r{^POST http://127\.0\.0\.1:\d+/\S* 200 in \d+\.\d ms: .*wait \d+\.\d.*; (?:new|reused) conn \d+$}.freeze
+
+  def test_the_first_example_of_the_readme
+    readme = File.read(File.join(ROOT, "README.md"))
+    code = readme[/^## Use\n.*?^```ruby\n(.*?)^```/m, 1]
+    out = ruby(code, env: { "ONEWRITE_EXAMPLE_URL" => tap_server.url })
+    assert_match(LINE, out)
+  end
+
+  def test_the_example
+    tap = tap_server
+    out, status = Open3.capture2e(RbConfig.ruby, "-w", "-I", "lib", "examples/post.rb", tap.url("/orders"), chdir: ROOT)
+    assert status.success?, out
+    assert_equal 3, out.scan(LINE).size
+    assert_equal [1, 1], tap.seen.drop(1).map(&:segments)
+  end
+
+  def test_the_gemspec_names_every_file
+    spec = Gem::Specification.load(File.join(ROOT, "onewrite.gemspec"))
+    assert_equal Dir.chdir(ROOT) { Dir["lib/**/*.rb", "sig/**/*.rbs"] }.sort,
+                 spec.files.grep(%r{\A(?:lib|sig)/}).sort
+    assert_empty spec.runtime_dependencies
+    assert_equal "true", spec.metadata["rubygems_mfa_required"]
+  end
+
+  def test_every_option_is_in_the_readme
+    readme = File.read(File.join(ROOT, "README.md"))
+    Onewrite::Settings::OPTIONS.each_key do |name|
+      assert_includes readme, name.to_s
+      assert_includes readme, "ONEWRITE_#{name.to_s.upcase}"
+    end
+  end
+
+  # A message may name a header, never show its value or the query.
+  def test_messages_hold_no_secrets
+    http = session(tap_server)
+    secret = post("/x?token=secret", "x", "Content-Type" => "text/plain", "Authorization" => "sec\0ret")
+    error = assert_raises(Onewrite::InvalidRequest) { http.request(secret) }
+    refute_match(/sec/, error.message)
+    path = assert_raises(Onewrite::InvalidRequest) { http.request(post("/x y?token=secret", "x")) }
+    refute_match(/secret/, path.message)
+  end
+end

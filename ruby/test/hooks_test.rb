@@ -1,0 +1,126 @@
+# frozen_string_literal: true
+
+require_relative "support/helper"
+require "minitest/mock"
+require_relative "../bench/origin"
+
+# How hooks are set, taken away and kept from doing harm; and that without one nothing is paid.
+class HooksTest < OnewriteTest
+  def test_everybodys_block_gets_each_call_until_it_is_taken_away
+    http = session(tap_server)
+    records = []
+    hook = Onewrite.on_timing { |timing| records << timing }
+    http.request(post("/", "x"))
+    assert Onewrite.remove(hook)
+    http.request(post("/", "x"))
+    assert_equal 1, records.size
+    refute Onewrite.remove(hook)
+    assert_equal 0, Onewrite.status[:hooks]
+  end
+
+  def test_everybodys_listener_gets_events_and_named_methods
+    seen = []
+    listener = Class.new(Onewrite::TimingListener) { define_method(:on_response_start) { |event| seen << event.name } }.new
+    Onewrite.add_listener(listener)
+    session(tap_server).request(post("/", "x"))
+    assert_equal [:response_start], seen
+  ensure
+    Onewrite.remove(listener)
+  end
+
+  def test_a_listener_must_answer_on_event
+    skip "the signatures refuse it before" if ENV["RBS_TEST_TARGET"]
+    assert_raises(ArgumentError) { Onewrite.add_listener(Object.new) }
+    assert_raises(ArgumentError) { Onewrite.on_timing }
+  end
+
+  def test_hooks_are_those_of_the_start_of_the_call
+    late = []
+    early = []
+    hook = nil
+    http = session(tap_server do |_|
+      Onewrite.remove(hook)
+      Onewrite.on_timing { |timing| late << timing }
+      Tap::OK
+    end)
+    hook = Onewrite.on_timing { |timing| early << timing }
+    http.request(post("/", "x"))
+    assert_equal [1, 0], [early.size, late.size]
+  ensure
+    Onewrite::Hooks.current.timings.each { |one| Onewrite.remove(one) }
+  end
+
+  def test_a_hook_that_raises_changes_nothing_and_is_told_of_once
+    out = ruby(<<~RUBY, env: { "PORT" => tap_server.port.to_s })
+      require "onewrite"
+      seen = 0
+      Onewrite.on_timing { raise "bug" }
+      Onewrite.on_timing { seen += 1 }
+      Net::HTTP.start("127.0.0.1", ENV["PORT"].to_i) { |http| 3.times { http.get("/") } }
+      puts "seen \#{seen}, errors \#{Onewrite.status[:hook_errors]}"
+    RUBY
+    assert_match(/seen 3, errors 3/, out)
+    assert_equal 1, out.scan(/a hook raised RuntimeError/).size
+  end
+
+  def test_the_switch_silences_them
+    records = []
+    hook = Onewrite.on_timing { |timing| records << timing }
+    http = session(tap_server)
+    Onewrite.configure(hooks_disabled: true)
+    http.request(post("/", "x"))
+    assert_empty records
+  ensure
+    Onewrite.remove(hook)
+  end
+
+  # What timing costs where nobody listens: the same objects as with its patches passed by.
+  def test_without_a_hook_no_object_is_made_for_timing
+    skip "the check of signatures makes objects" if ENV["RBS_TEST_TARGET"]
+    port, pid = Origin.start # another process, whose objects are not counted
+    @closing << -> { Process.kill(:KILL, pid) && Process.wait(pid) }
+    http = Net::HTTP.start("127.0.0.1", port)
+    count = lambda do
+      20.times { http.request(post("/", "x")) }
+      GC.disable
+      before = GC.stat(:total_allocated_objects)
+      100.times { http.request(post("/", "x")) }
+      GC.stat(:total_allocated_objects) - before
+    ensure
+      GC.enable
+    end
+    with_switch = Onewrite.configure(hooks_disabled: true) || count.call
+    Onewrite.configure(hooks_disabled: nil)
+    without_hook = count.call
+    # Not one object per request; a read that had to wait makes some of its own.
+    assert_in_delta with_switch, without_hook, 99
+    hook = Onewrite.on_timing { nil }
+    assert_operator count.call, :>, without_hook + 500, "the count sees the objects of timing"
+  ensure
+    Onewrite.remove(hook) if hook
+  end
+
+  def test_without_a_hook_neither_clock_nor_kernel_is_asked
+    http = session(tap_server)
+    http.request(post("/", "x"))
+    fail_on_call = ->(*) { flunk "asked" }
+    Onewrite::Clock.stub(:now, fail_on_call) do
+      Onewrite::TcpInfo.stub(:read, fail_on_call) { http.request(post("/", "x")) }
+    end
+  end
+
+  def test_swapping_hooks_while_calls_run
+    tap = tap_server
+    counts = Queue.new
+    runners = Array.new(3) do
+      Thread.new do
+        http = session(tap)
+        50.times { http.request(post("/", "x")) }
+      end
+    end
+    hooks = Array.new(50) { Onewrite.on_timing { |timing| counts << timing } }
+    hooks.each { |hook| Onewrite.remove(hook) }
+    runners.each(&:join)
+    assert_nil Onewrite::Hooks.current
+  end
+end

@@ -1,0 +1,110 @@
+# frozen_string_literal: true
+
+require_relative "support/helper"
+
+# TCP_NODELAY, however the connection came to be.
+class NodelayTest < OnewriteTest
+  # As gems for SOCKS do it: no option, none of the hooks of Net::HTTP.
+  class OwnConnect < Net::HTTP
+    private
+
+    def connect
+      @socket = Net::BufferedIO.new(TCPSocket.new(address, port))
+      @last_communicated = nil
+    end
+  end
+
+  # A Unix socket in place of a connection, as gems for Docker do it.
+  class UnixConnect < Net::HTTP
+    attr_accessor :path
+
+    private
+
+    def connect
+      @socket = Net::BufferedIO.new(UNIXSocket.new(path))
+      on_connect
+    end
+  end
+
+  # A user's own last word.
+  class OwnWord < Net::HTTP
+    private
+
+    def on_connect
+      super
+      @socket.io.to_io.setsockopt(Socket::IPPROTO_TCP, Socket::TCP_NODELAY, 0)
+    end
+  end
+
+  def test_it_is_on
+    [false, true].each { |tls| assert nodelay?(session(tap_server(tls: tls))) }
+  end
+
+  def test_a_subclass_with_its_own_connect_has_it_at_the_first_request
+    http = session(tap_server, OwnConnect)
+    refute nodelay?(http)
+    http.request(post("/", "x"))
+    assert nodelay?(http)
+  end
+
+  def test_a_reconnect_has_it
+    tap = tap_server { |_, socket| socket.write("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n") && :close }
+    http = session(tap, OwnConnect)
+    2.times { http.request(post("/", "x")) }
+    assert_equal 2, tap.connections
+    assert_equal 0, Onewrite.status[:nodelay_failures]
+  end
+
+  def test_a_unix_socket_goes_on_without
+    path = File.join(Dir.mktmpdir, "socket")
+    server = UNIXServer.new(path)
+    tap_server(listen: server)
+    http = UnixConnect.new("localhost", 80)
+    http.path = path
+    assert_equal "200", http.start { http.request(post("/", "x")) }.code
+    assert_equal 0, Onewrite.status[:nodelay_failures]
+  end
+
+  def test_the_word_of_a_subclass_is_the_last
+    http = session(tap_server, OwnWord)
+    http.request(post("/", "x"))
+    refute nodelay?(http)
+  end
+
+  def test_the_word_of_a_session_is_obeyed
+    refute nodelay?(session(tap_server) { |one| one.onewrite_nodelay = false })
+    Onewrite.configure(nodelay_disabled: true)
+    http = session(tap_server, OwnConnect) { |one| one.onewrite_nodelay = true }
+    http.request(post("/", "x"))
+    assert nodelay?(http)
+  end
+
+  def test_the_switch_leaves_it_as_the_library_does
+    Onewrite.configure(nodelay_disabled: true)
+    http = session(tap_server, OwnConnect)
+    http.request(post("/", "x"))
+    refute nodelay?(http)
+  end
+
+  # A server that sends its answer in two writes with Nagle on waits for our acknowledgement; the flag makes it prompt.
+  def test_quickack_cures_a_split_answer
+    tap = tap_server do |_, socket|
+      socket.setsockopt(Socket::IPPROTO_TCP, Socket::TCP_NODELAY, 0)
+      socket.write("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n")
+      socket.write("ok")
+    end
+    http = session(tap)
+    measure = lambda do
+      times = Array.new(20) do
+        started = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+        http.request(post("/", "x"))
+        Process.clock_gettime(Process::CLOCK_MONOTONIC) - started
+      end
+      times.min(10).max
+    end
+    without = measure.call
+    skip "this machine does not delay acknowledgements" if without < 0.02
+    Onewrite.configure(quickack: true)
+    assert_operator measure.call, :<, without / 2
+  end
+end

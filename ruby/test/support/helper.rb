@@ -1,0 +1,81 @@
+# frozen_string_literal: true
+
+$LOAD_PATH.unshift File.expand_path("../../lib", __dir__)
+
+require "minitest/autorun"
+require "net/http"
+require "onewrite"
+require "open3"
+require "rbconfig"
+require "timeout"
+require_relative "junit"
+require_relative "tap"
+
+# Puts the JUnit file beside the others when asked for one.
+module Minitest
+  def self.plugin_onewrite_init(_options)
+    directory = ENV["ONEWRITE_REPORTS"].to_s
+    name = ENV.fetch("ONEWRITE_REPORT", "ruby-unit")
+    reporter << JUnit.new(File.join(directory, "#{name}.xml")) unless directory.empty?
+  end
+  extensions << "onewrite"
+end
+
+Thread.report_on_exception = false
+
+# What the tests share: a tap, sessions on it, and a limit for each test.
+class OnewriteTest < Minitest::Test
+  ROOT = File.expand_path("../..", __dir__)
+  LIMIT = 60
+
+  def run
+    Timeout.timeout(self.class::LIMIT) { super }
+  end
+
+  def setup
+    @closing = []
+  end
+
+  def teardown
+    @closing.reverse_each(&:call)
+    Onewrite.enable!
+    Onewrite.configure(**Onewrite::Settings::OPTIONS.map { |name, _| [name, nil] }.to_h)
+  end
+
+  def tap_server(**options, &answer)
+    Tap.new(**options, &answer).tap { |tap| @closing << -> { tap.close } }
+  end
+
+  # A session to *tap*; started, so that its connection is kept.
+  def session(tap, session_class = Net::HTTP, start: true)
+    http = session_class.new("127.0.0.1", tap.port, nil)
+    if tap.url.start_with?("https")
+      http.use_ssl = true
+      http.cert_store = Tap::Certificate::STORE
+    end
+    yield http if block_given?
+    http.start if start
+    @closing << -> { http.finish if http.started? }
+    http
+  end
+
+  def post(path = "/", body = nil, fields = { "Content-Type" => "text/plain" })
+    Net::HTTP::Post.new(path, fields).tap { |request| request.body = body if body }
+  end
+
+  def socket_of(http)
+    http.instance_variable_get(:@socket)
+  end
+
+  def nodelay?(http)
+    socket_of(http).io.to_io.getsockopt(Socket::IPPROTO_TCP, Socket::TCP_NODELAY).bool
+  end
+
+  # Runs Ruby in a process of its own, with warnings on. @return [String] what it printed
+  def ruby(script, env: {}, options: [], load_path: [File.join(ROOT, "lib")])
+    command = [RbConfig.ruby, "-w", *options, *load_path.flat_map { |dir| ["-I", dir] }, "-e", script]
+    out, status = Open3.capture2e({ "RUBYOPT" => nil }.merge(env), *command)
+    assert status.success?, "ended with #{status.exitstatus}:\n#{out}"
+    out
+  end
+end

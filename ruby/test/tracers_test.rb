@@ -1,0 +1,113 @@
+# frozen_string_literal: true
+
+require_relative "support/helper"
+
+# Other gems that patch Net::HTTP, each in its own style, loaded before and after: both work, neither loops.
+class TracersTest < OnewriteTest
+  FIXTURES = File.join(__dir__, "fixtures", "tracers")
+
+  # style => what it notes of a start and two requests
+  STYLES = {
+    "alias_chain" => "connect request request",
+    "httplog" => "connect request 2 request 2",
+    "new_relic_prepend" => "request request",
+    "datadog" => "request request",
+    "opentelemetry" => "connect request request",
+    "sentry" => "request request",
+    "semian" => "new connect transport transport",
+    "exec_chain" => "exec exec"
+  }.freeze
+
+  SCRIPT = <<~'RUBY'
+    $traced = []
+    require "net/http"
+    ARGV.each { |file| require file }
+    timings = []
+    Onewrite.on_timing { |t| timings << t.writes }
+    Net::HTTP.start("127.0.0.1", ENV["PORT"].to_i, nil) do |http|
+      2.times { http.post("/", "hello", "Content-Type" => "text/plain") }
+    end
+    puts $traced.join(" "), timings.join(" ")
+  RUBY
+
+  def run_with(*files)
+    @tap = tap_server
+    command = [RbConfig.ruby, "-I", File.join(ROOT, "lib"), "-e", SCRIPT, *files]
+    out, status = Open3.capture2e({ "PORT" => @tap.port.to_s }, *command)
+    assert status.success?, out
+    out.lines.map(&:chomp)
+  end
+
+  STYLES.each do |style, noted|
+    fixture = File.join(FIXTURES, "#{style}.rb")
+    { "before" => [fixture, "onewrite"], "after" => ["onewrite", fixture] }.each do |order, files|
+      define_method("test_#{style} loaded #{order} us") do
+        assert_equal [noted, "1 1"], run_with(*files)
+        assert_equal 1, @tap.seen.last.segments
+      end
+    end
+  end
+
+  def test_two_styles_that_mix_by_themselves_mix_with_us
+    chain = File.join(FIXTURES, "alias_chain.rb")
+    prepend = File.join(FIXTURES, "opentelemetry.rb")
+    [[chain, prepend, "onewrite"], [chain, "onewrite", prepend], ["onewrite", chain, prepend]].each do |files|
+      assert_equal "1 1", run_with(*files).last
+    end
+  end
+
+  # As ssrf_filter does it: a request written to a socket of its own.
+  def test_exec_on_a_foreign_socket_is_passed_on
+    text = StringIO.new
+    Net::HTTP::Get.new("/x").exec(text, "1.1", "/x")
+    assert_match(%r{\AGET /x HTTP/1\.1\r\n}, text.string)
+  end
+
+  # As WebMock does it: a subclass in the place of the constant, taken away again.
+  def test_a_patch_survives_a_swapped_constant
+    out = ruby(<<~'RUBY', env: { "PORT" => tap_server.port.to_s })
+      require "net/http"
+      original = Net::HTTP
+      Net.send(:remove_const, :HTTP)
+      Net.const_set(:HTTP, Class.new(original))
+      require "onewrite"
+      Net.send(:remove_const, :HTTP)
+      Net.const_set(:HTTP, original)
+      writes = nil
+      Onewrite.on_timing { |t| writes = t.writes }
+      Net::HTTP.start("127.0.0.1", ENV["PORT"].to_i) { |http| http.post("/", "hello", "Content-Type" => "text/plain") }
+      p writes
+    RUBY
+    assert_equal "1\n", out
+  end
+
+  def test_an_unknown_net_http_is_left_alone_and_told_of_once
+    out = ruby(<<~'RUBY')
+      require "net/http"
+      Net::HTTPGenericRequest.class_eval { def exec(sock, ver, path, more); end }
+      require "onewrite"
+      Onewrite.enable!
+      p Onewrite.enabled?, Net::HTTP.ancestors.include?(Onewrite::Patch::Session)
+      p Onewrite.status[:off_because]
+    RUBY
+    assert_match(/^onewrite: stays off: .*exec/, out)
+    assert_match(/^false\nfalse\n"net-http has no .*exec as expected"$/, out)
+  end
+
+  def test_an_unknown_version_is_left_alone
+    out = ruby("require 'net/http'; Net::HTTP.const_set(:VERSION, '7.0.0'); require 'onewrite'; p Onewrite.enabled?")
+    assert_match(/stays off: unknown version of net-http \(net-http 7\.0\.0\)/, out)
+    assert_match(/^false$/, out)
+  end
+
+  def test_status_tells_who_comes_first
+    out = ruby(<<~'RUBY')
+      require "onewrite"
+      other = Module.new { def exec(*); super; end }
+      Net::HTTPGenericRequest.prepend(other)
+      Object.const_set(:Other, other)
+      p Onewrite.status[:patches]["Net::HTTPGenericRequest#exec"]
+    RUBY
+    assert_equal "\"on, but Other comes first\"\n", out
+  end
+end

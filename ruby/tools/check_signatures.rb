@@ -1,0 +1,38 @@
+# frozen_string_literal: true
+
+# Holds sig/ against the code: each public method has a signature, and each signature has a method. What the signatures
+# say of arguments and results is checked while tests run, by rbs/test (`make types`).
+
+require "rbs"
+require "onewrite"
+
+INTERNAL = {
+  # The moments of an attempt are set by the call that it belongs to.
+  Onewrite::Attempt => %i[
+    started connect_start connect_end tls_start tls_end acquired request_start request_end response_start response_end
+    ended acquire info=
+  ].flat_map { |name| [name, :"#{name}="] } + %i[outcome= status= bytes_sent= writes= bytes_received=]
+}.freeze
+
+PUBLIC = [
+  Onewrite, Onewrite::Event, Onewrite::TimingListener, Onewrite::Timing, Onewrite::Attempt, Onewrite::KernelEvidence,
+  Onewrite::Patch::SessionOptions, Onewrite::InvalidRequest, Onewrite::BodyLengthError, Onewrite::ConfigurationError
+].freeze
+
+loader = RBS::EnvironmentLoader.new
+loader.add(library: "net-http", version: nil)
+loader.add(path: Pathname(File.expand_path("../sig", __dir__)))
+builder = RBS::DefinitionBuilder.new(env: RBS::Environment.from_loader(loader).resolve_type_names)
+
+faults = PUBLIC.flat_map do |mod|
+  name = RBS::TypeName.new(name: mod.name.split("::").last.to_sym,
+                           namespace: RBS::Namespace.parse("::#{mod.name.split("::")[0..-2].join("::")}"))
+  singleton = mod == Onewrite
+  definition = singleton ? builder.build_singleton(name) : builder.build_instance(name)
+  signed = definition.methods.select { |_, method| method.defs.any? { |one| one.implemented_in == name } }.keys - [:initialize]
+  there = (singleton ? mod.singleton_methods(false) : mod.public_instance_methods(false)) - INTERNAL.fetch(mod, [])
+  (there - signed).map { |method| "#{mod}##{method} has no signature" } +
+    (signed - there).map { |method| "#{mod}##{method} is signed but does not exist" }
+end
+abort faults.join("\n") unless faults.empty?
+puts "signatures: #{PUBLIC.size} modules agree with the code"
