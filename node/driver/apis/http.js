@@ -1,0 +1,77 @@
+// node:http and node:https with an agent.
+
+import http from 'node:http'
+import https from 'node:https'
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+
+export const name = 'http'
+export const types = { FormData: undefined }
+
+/** @param {{httpAgent: http.Agent, httpsAgent: https.Agent, split?: boolean}} transport */
+export function request (transport, { method, url, headers, body, signal, read }) {
+  return new Promise((resolve, reject) => {
+    const secure = url.startsWith('https:')
+    const request = (secure ? https : http).request(url, {
+      method, agent: secure ? transport.httpsAgent : transport.httpAgent, signal
+    })
+    request.on('error', reject)
+    try {
+      for (const [key, value] of headers) request.appendHeader(key, value)
+    } catch (error) {
+      request.destroy()
+      reject(error)
+      return
+    }
+    request.on('response', (response) => {
+      const parts = []
+      const done = () => resolve({ status: response.statusCode, headers: rawPairs(response.rawHeaders), body: Buffer.concat(parts) })
+      if (read === 'none') {
+        response.on('error', () => {}).destroy()
+        done()
+        return
+      }
+      response.on('data', (part) => parts.push(part))
+      response.on('end', () => response.complete ? done() : reject(Object.assign(new Error('the peer closed early'), { code: 'UND_ERR_SOCKET' })))
+      response.on('error', reject)
+    })
+    if (headers.some(([key]) => key.toLowerCase() === 'expect')) {
+      request.on('continue', () => sendBody(request, body, reject))
+      request.flushHeaders()
+    } else if (transport.split) splitSend(request, body, reject)
+    else sendBody(request, body, reject)
+  })
+}
+
+function sendBody (request, body, reject) {
+  if (body === undefined || typeof body === 'string' || body instanceof Uint8Array) request.end(body)
+  else if (body instanceof Readable) pipeline(body, request).catch(reject)
+  else pipeline(Readable.from(body), request).catch(reject)
+}
+
+// The disease: header and body in two writes. It waits for a connected socket, because what
+// node:http queues before that leaves in one write and would not stall.
+function splitSend (request, body, reject) {
+  const size = body === undefined ? 0 : typeof body === 'string' ? Buffer.byteLength(body) : body.byteLength
+  if (size !== undefined && !request.hasHeader('content-length') && request.method !== 'GET') request.setHeader('content-length', size)
+  request.once('socket', (socket) => {
+    const go = () => {
+      request.flushHeaders()
+      sendBody(request, body, reject)
+    }
+    const connecting = socket.encrypted ? socket.secureConnecting : socket.connecting
+    if (connecting) socket.once(socket.encrypted ? 'secureConnect' : 'connect', go)
+    else go()
+  })
+}
+
+export async function post (transport, url, method, body) {
+  const response = await request(transport, { method, url, headers: [], body, signal: undefined, read: 'all' })
+  return response.status
+}
+
+function rawPairs (raw) {
+  const result = []
+  for (let index = 0; index < raw.length; index += 2) result.push([raw[index], raw[index + 1]])
+  return result
+}

@@ -1,0 +1,58 @@
+// One request through one open client, told in the protocol's words.
+
+import { createHash } from 'node:crypto'
+import { makeBody } from './body.js'
+import { describeError } from './errors.js'
+import { canonicalEvent, canonicalTiming } from './canonical.js'
+import { phaseWatch } from './phase.js'
+
+/** How long a reply waits for the call's record after the call itself is over. */
+const RECORD_WAIT_MS = 200
+
+export async function runRequest (client, message) {
+  const body = await makeBody(message.body, client.api.name, client.api.types)
+  const headers = [...(message.headers ?? []), ...body.headers]
+  const signals = []
+  const canceller = message.cancel_after_ms === undefined || message.cancel_after_ms === null ? null : new AbortController()
+  if (canceller) {
+    signals.push(canceller.signal)
+    setTimeout(() => canceller.abort(), message.cancel_after_ms)
+  }
+  if (message.timeout_ms) signals.push(AbortSignal.timeout(message.timeout_ms))
+  const signal = signals.length > 1 ? AbortSignal.any(signals) : signals[0]
+
+  const watch = client.watch?.()
+  const call = () => client.api.request(client.transport, {
+    method: message.method ?? 'GET', url: message.url, headers, body: body.value, signal, read: message.read ?? 'all'
+  })
+  const phase = watch ? null : phaseWatch(client.api.name)
+  const started = process.hrtime.bigint()
+  /** @type {any} */
+  let result
+  try {
+    const answer = await (watch ? watch.run(call) : phase.run(call))
+    result = {
+      outcome: 'response',
+      status: answer.status,
+      headers: answer.headers,
+      body_bytes: answer.body.length,
+      body_sha256: createHash('sha256').update(answer.body).digest('hex')
+    }
+  } catch (error) {
+    const described = describeError(error)
+    if (phase) described.phase = phase.at(described.kind)
+    const cancelled = canceller?.signal.aborted === true && described.kind === 'cancelled'
+    result = { outcome: cancelled ? 'cancelled' : 'error', error: described }
+  }
+  result.elapsed_us = Number((process.hrtime.bigint() - started) / 1000n)
+  await body.dispose?.()
+
+  if (watch) {
+    await watch.settled(RECORD_WAIT_MS)
+    if (result.error && watch.records[0]?.errorPhase) result.error.phase = watch.records[0].errorPhase
+    if (watch.records[0]) result.timing = canonicalTiming(watch.records[0])
+    result.timings = watch.records.length
+    result.events = watch.events.map(canonicalEvent)
+  }
+  return result
+}

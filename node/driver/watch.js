@@ -1,0 +1,65 @@
+// Collects what the hooks of one call tell. Calls are told apart by their timing id.
+
+let lastId = 0
+
+/**
+ * @param {boolean} raising each hook throws after it has recorded
+ * @param {(id: number, run: () => any) => any} withTimingId
+ */
+export function makeWatch (raising, withTimingId) {
+  const watches = new Map()
+  const phases = { wait_us: /** @type {number[]} */ ([]), send_us: /** @type {number[]} */ ([]) }
+  const toUs = (ns) => Math.round(ns / 1000)
+  const raise = () => { if (raising) throw new Error('a hook that raises') }
+  return {
+    hooks: {
+      onTiming (timing) {
+        const watch = watches.get(timing.id)
+        if (watch) {
+          watch.records.push(timing)
+          watch.check()
+        } else {
+          if (timing.waitNs !== undefined) phases.wait_us.push(toUs(timing.waitNs))
+          if (timing.sendNs !== undefined) phases.send_us.push(toUs(timing.sendNs))
+        }
+        raise()
+      },
+      listener: {
+        onEvent (event) {
+          const watch = watches.get(event.id)
+          if (watch) {
+            watch.events.push(event)
+            watch.check()
+          }
+          raise()
+        }
+      }
+    },
+    phases: {
+      reset () { phases.wait_us = []; phases.send_us = [] },
+      take () { const taken = { ...phases }; this.reset(); return taken }
+    },
+    watch () {
+      const id = ++lastId
+      let wake = () => {}
+      const watch = {
+        records: [],
+        events: [],
+        run: (call) => withTimingId(id, call),
+        check () { if (watch.over()) wake() },
+        over: () => watch.records.length > 0 && watch.events.at(-1)?.name === 'callEnd',
+        async settled (limitMs) {
+          if (!watch.over()) {
+            await new Promise((resolve) => {
+              const timer = setTimeout(resolve, limitMs)
+              wake = () => { clearTimeout(timer); resolve(undefined) }
+            })
+          }
+          watches.delete(id)
+        }
+      }
+      watches.set(id, watch)
+      return watch
+    }
+  }
+}

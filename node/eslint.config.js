@@ -1,0 +1,7 @@
+import neostandard from 'neostandard'
+
+export default [
+  ...neostandard({ ts: true, ignores: ['types/**', 'node_modules/**', 'coverage/**', 'build/**'] }),
+  { rules: { 'no-console': 'error' } },
+  { files: ['bench/**', 'examples/**', 'tools/**', 'test/**'], rules: { 'no-console': 'off' } }
+]

@@ -1,0 +1,118 @@
+/**
+ * Options and their environment names (spec/config.yaml): code wins over environment, environment over default.
+ * The environment is read once, when this module is loaded.
+ */
+
+/**
+ * @typedef {object} Switches
+ * @property {boolean} [disabled] true: everything is stock undici or node:http; nothing is wrapped, no hook is called.
+ *   Environment: `ONEWRITE_DISABLED`. Default: false.
+ * @property {boolean} [nodelayDisabled] true: TCP_NODELAY is left as the base library leaves it.
+ *   Environment: `ONEWRITE_NODELAY_DISABLED`. Default: false.
+ * @property {boolean} [coalesceDisabled] true: writes are left as the base library makes them.
+ *   Environment: `ONEWRITE_COALESCE_DISABLED`. Default: false.
+ * @property {boolean} [hooksDisabled] true: no timing hook or listener is called.
+ *   Environment: `ONEWRITE_HOOKS_DISABLED`. Default: false.
+ * @property {number} [coalesceMax] Bytes of an unfinished message that may be held until the current turn of the
+ *   event loop ends; what is more is sent at once. 0 to 16384, one TLS record (RFC 8446 section 5.1).
+ *   Environment: `ONEWRITE_COALESCE_MAX`. Default: 16384.
+ */
+
+/** @typedef {Readonly<Required<Switches>>} Config */
+
+const BOOLEANS = /** @type {const} */ ([
+  ['disabled', 'ONEWRITE_DISABLED'],
+  ['nodelayDisabled', 'ONEWRITE_NODELAY_DISABLED'],
+  ['coalesceDisabled', 'ONEWRITE_COALESCE_DISABLED'],
+  ['hooksDisabled', 'ONEWRITE_HOOKS_DISABLED']
+])
+const COALESCE_MAX = 16384
+
+/**
+ * @param {string} name
+ * @param {string} value
+ * @param {string} wanted
+ */
+function warnBadValue (name, value, wanted) {
+  process.emitWarning(`${name}=${JSON.stringify(value)} is ignored: it must be ${wanted}`, { code: 'ONEWRITE_BAD_OPTION' })
+}
+
+/**
+ * @param {NodeJS.ProcessEnv} env
+ * @returns {Config}
+ */
+export function readEnvironment (env) {
+  const config = { disabled: false, nodelayDisabled: false, coalesceDisabled: false, hooksDisabled: false, coalesceMax: COALESCE_MAX }
+  for (const [option, name] of BOOLEANS) {
+    const value = (env[name] ?? '').toLowerCase()
+    if (value === 'true') config[option] = true
+    else if (value !== '' && value !== 'false') warnBadValue(name, env[name] ?? '', '"true" or "false"')
+  }
+  const max = env.ONEWRITE_COALESCE_MAX ?? ''
+  if (max !== '') {
+    if (/^\d{1,5}$/.test(max) && Number(max) <= COALESCE_MAX) config.coalesceMax = Number(max)
+    else warnBadValue('ONEWRITE_COALESCE_MAX', max, `a whole number of bytes from 0 to ${COALESCE_MAX}`)
+  }
+  return Object.freeze(config)
+}
+
+const environment = readEnvironment(process.env)
+
+/**
+ * @param {Switches} [options]
+ * @returns {Config}
+ * @throws {TypeError} code `ONEWRITE_INVALID_OPTION`, when an option has a value that it cannot have
+ */
+export function resolveConfig (options = {}) {
+  /** @type {any} */
+  const config = { ...environment }
+  for (const [option] of BOOLEANS) {
+    const value = options[option]
+    if (value === undefined) continue
+    if (typeof value !== 'boolean') throw invalidOption(`${option} must be true or false, not ${typeof value}`)
+    config[option] = value
+  }
+  refuseMisspelt(options)
+  const max = options.coalesceMax
+  if (max !== undefined) {
+    if (!Number.isInteger(max) || max < 0 || max > COALESCE_MAX) {
+      throw invalidOption(`coalesceMax must be a whole number of bytes from 0 to ${COALESCE_MAX}`)
+    }
+    config.coalesceMax = max
+  }
+  return config
+}
+
+const NAMES = ['onTiming', 'listener', 'disabled', 'nodelayDisabled', 'coalesceDisabled', 'hooksDisabled', 'coalesceMax']
+const plain = (/** @type {string} */ name) => name.toLowerCase().replaceAll('_', '')
+const PLAIN_NAMES = new Map(NAMES.map((name) => [plain(name), name]))
+
+/**
+ * undici's options stand beside ours and are not ours to check; but a name of ours in another spelling is refused.
+ * @param {object} options
+ */
+function refuseMisspelt (options) {
+  for (const name of Object.keys(options)) {
+    const meant = PLAIN_NAMES.get(plain(name))
+    if (meant !== undefined && meant !== name) throw invalidOption(`there is no option ${name}; it is spelt ${meant}`)
+    if (plain(name) === 'quickack') throw invalidOption('there is no option quickack: Node gives no access to TCP_QUICKACK')
+  }
+}
+
+/** @param {string} message */
+export function invalidOption (message) {
+  return Object.assign(new TypeError(message), { code: 'ONEWRITE_INVALID_OPTION' })
+}
+
+/**
+ * The base library's options without ours.
+ * @template {object} T
+ * @param {T} options
+ * @returns {any}
+ */
+export function withoutOurs (options) {
+  const {
+    onTiming, listener, disabled, nodelayDisabled, coalesceDisabled, hooksDisabled, coalesceMax, ...rest
+  } = /** @type {any} */ (options)
+  return rest
+}

@@ -1,0 +1,85 @@
+/**
+ * A request that was refused before a byte of it was sent.
+ * `code` is always `ONEWRITE_INVALID_REQUEST`; the message says what to change.
+ */
+export class InvalidRequestError extends TypeError {
+  /** @param {string} message */
+  constructor (message) {
+    super(message)
+    this.name = 'InvalidRequestError'
+    this.code = 'ONEWRITE_INVALID_REQUEST'
+  }
+}
+
+/** @typedef {'invalid_request' | 'dns' | 'connect' | 'tls' | 'pool' | 'timeout' | 'reset' | 'closed' | 'protocol' | 'cancelled' | 'other'} ErrorKind */
+
+/** @type {Record<string, ErrorKind>} */
+const KINDS = {
+  ONEWRITE_INVALID_REQUEST: 'invalid_request',
+  UND_ERR_INVALID_ARG: 'invalid_request',
+  UND_ERR_NOT_SUPPORTED: 'invalid_request',
+  UND_ERR_REQ_CONTENT_LENGTH_MISMATCH: 'invalid_request',
+  ERR_HTTP_CONTENT_LENGTH_MISMATCH: 'invalid_request',
+  ENOTFOUND: 'dns',
+  EAI_AGAIN: 'dns',
+  EAI_FAIL: 'dns',
+  ECONNREFUSED: 'connect',
+  EHOSTUNREACH: 'connect',
+  ENETUNREACH: 'connect',
+  ETIMEDOUT: 'timeout',
+  UND_ERR_CONNECT_TIMEOUT: 'timeout',
+  UND_ERR_HEADERS_TIMEOUT: 'timeout',
+  UND_ERR_BODY_TIMEOUT: 'timeout',
+  UND_ERR_CLOSED: 'pool',
+  UND_ERR_DESTROYED: 'pool',
+  ECONNRESET: 'reset',
+  EPIPE: 'reset',
+  UND_ERR_SOCKET: 'closed',
+  UND_ERR_RES_CONTENT_LENGTH_MISMATCH: 'closed',
+  HPE_INVALID_EOF_STATE: 'closed',
+  UND_ERR_HEADERS_OVERFLOW: 'protocol',
+  UND_ERR_RES_EXCEEDED_MAX_SIZE: 'protocol',
+  UND_ERR_PRX_TLS: 'tls',
+  UND_ERR_ABORTED: 'cancelled',
+  ABORT_ERR: 'cancelled'
+}
+
+/**
+ * The kind of an error in the words of spec/events.yaml. Looks through `cause` and the parts of an AggregateError.
+ * @param {any} error
+ * @returns {ErrorKind}
+ */
+export function errorKind (error) {
+  for (let depth = 0; depth < 5 && error !== null && typeof error === 'object'; depth++) {
+    const kind = kindOfOne(error)
+    if (kind !== null) return kind
+    error = error.cause ?? error.errors?.[0]
+  }
+  return 'other'
+}
+
+/**
+ * @param {any} error
+ * @returns {ErrorKind | null}
+ */
+function kindOfOne (error) {
+  const message = String(error.message)
+  // A tunnel that the proxy refused. undici names it like a caller's abort.
+  if (error.code === 'UND_ERR_ABORTED' && message.startsWith('Proxy response')) return 'connect'
+  // Node names a peer that leaves in the handshake like one that resets.
+  if (error.code === 'ECONNRESET' && message.includes('before secure TLS connection')) return 'tls'
+  if (error.name === 'TimeoutError') return 'timeout'
+  // node:http wraps the reason of an AbortSignal.
+  if (error.name === 'AbortError') return error.cause?.name === 'TimeoutError' ? 'timeout' : 'cancelled'
+  if (error.name === 'HTTPParserError') return error.code === 'HPE_INVALID_EOF_STATE' ? 'closed' : 'protocol'
+  const code = error.code
+  if (typeof code !== 'string') return null
+  // node:http says ECONNRESET for both; only this message means a plain FIN.
+  if (message === 'socket hang up') return 'closed'
+  if (Object.hasOwn(KINDS, code)) return /** @type {ErrorKind} */ (KINDS[code])
+  if (code.startsWith('HPE_')) return 'protocol'
+  if (code.startsWith('ERR_INVALID_') || code.startsWith('ERR_UNESCAPED') || code.startsWith('ERR_HTTP_INVALID')) return 'invalid_request'
+  if (code.startsWith('ERR_TLS') || code.startsWith('ERR_SSL') || code.startsWith('ERR_OSSL') ||
+      code.includes('CERT') || code.includes('SIGNATURE')) return 'tls'
+  return null
+}

@@ -1,0 +1,132 @@
+/**
+ * The hook into undici: the documented `factory` option of Agent, Pool and their kin. When a factory is called the
+ * options are complete, so undici's own connector (timeouts, TLS sessions, address families, socketPath, HTTP/2)
+ * or the user's function is there to be wrapped and nothing has to be done again.
+ */
+
+import { buildConnector, Client, Pool } from 'undici'
+import { baseIsSupported } from './base.js'
+import { resolveConfig } from './config.js'
+import { wrapConnector } from './connector.js'
+import { kCall } from './timing/call.js'
+import { resolveHooks } from './timing/hooks.js'
+
+/** @typedef {import('./config.js').Switches & import('./timing/hooks.js').HookOptions} Options */
+/** @typedef {import('./connector.js').Settings} Settings */
+
+/**
+ * @param {Options} options
+ * @returns {Settings}
+ */
+export function resolveSettings (options) {
+  const asked = resolveConfig(options)
+  const config = asked.disabled || baseIsSupported() ? asked : { ...asked, disabled: true }
+  return { config, hooks: resolveHooks(options, config) }
+}
+
+/** A client that tells a call which connection it will get. Only made where a hook exists. */
+class TimedClient extends Client {
+  #slot
+
+  /**
+   * @param {string | URL} origin
+   * @param {any} options
+   * @param {{connection: import('./timing/connection.js').Connection | null}} slot
+   */
+  constructor (origin, options, slot) {
+    super(origin, options)
+    this.#slot = slot
+  }
+
+  /**
+   * @param {any} opts
+   * @param {any} handler
+   */
+  dispatch (opts, handler) {
+    const call = handler?.[kCall] ?? opts?.[kCall]
+    if (call) call.slot = this.#slot
+    return super.dispatch(opts, handler)
+  }
+}
+
+/**
+ * @param {string | URL} origin
+ * @param {any} options of a Client, with a finished connector
+ * @param {Settings} settings
+ * @param {boolean} noDelay
+ */
+function makeClient (origin, options, settings, noDelay) {
+  const slot = { connection: null }
+  const wrapped = { ...options, connect: wrapConnector(options.connect, settings, noDelay, slot) }
+  return settings.hooks === null ? new Client(origin, wrapped) : new TimedClient(origin, wrapped, slot)
+}
+
+/**
+ * A factory of clients for `new undici.Pool(origin, { factory })`, BalancedPool and RoundRobinPool.
+ * @param {Settings} settings
+ * @param {boolean} [noDelay]
+ * @returns {(origin: string | URL, options: object) => import('undici').Dispatcher}
+ */
+export function clientFactoryFor (settings, noDelay = true) {
+  return (origin, options) => makeClient(origin, withConnector(options), settings, noDelay)
+}
+
+/**
+ * A factory of pools for `new undici.Agent({ factory })` and ProxyAgent; a single client for `connections: 1`, as undici.
+ * @param {Settings} settings
+ * @param {boolean} [noDelay]
+ * @returns {(origin: string | URL, options: any) => import('undici').Dispatcher}
+ */
+export function agentFactoryFor (settings, noDelay = true) {
+  const factory = clientFactoryFor(settings, noDelay)
+  return (origin, options) => options?.connections === 1
+    ? factory(origin, options)
+    : new Pool(origin, { ...options, factory })
+}
+
+/**
+ * A Pool hands finished connectors to its factory, an Agent does not: then undici's public builder makes it from the
+ * same options as undici's Client does (undici lib/dispatcher/client.js, constructor).
+ * @param {any} options
+ */
+function withConnector (options) {
+  if (typeof options.connect === 'function') return options
+  const { connect, tls, connectTimeout, maxCachedSessions, socketPath, allowH2, useH2c, autoSelectFamily, autoSelectFamilyAttemptTimeout } = options
+  return {
+    ...options,
+    connect: buildConnector(/** @type {any} */ ({
+      ...tls,
+      maxCachedSessions,
+      allowH2,
+      useH2c,
+      socketPath,
+      timeout: connectTimeout,
+      ...(typeof autoSelectFamily === 'boolean' ? { autoSelectFamily, autoSelectFamilyAttemptTimeout } : null),
+      ...connect
+    }))
+  }
+}
+
+/** @param {any} connect the user's `connect` option */
+export function wantsNoDelay (connect) {
+  return connect?.noDelay !== false
+}
+
+/**
+ * The helper for a dispatcher of one's own: `new BalancedPool(urls, { factory: clientFactory() })`.
+ * @param {Options} [options] hooks given here are called only for requests that come through this package's Agent,
+ *   Pool or ProxyAgent, or through `timed()`
+ * @returns {(origin: string | URL, options: object) => import('undici').Dispatcher}
+ */
+export function clientFactory (options = {}) {
+  return clientFactoryFor(resolveSettings(options))
+}
+
+/**
+ * The helper for an undici Agent or ProxyAgent of one's own: `new undici.Agent({ factory: agentFactory() })`.
+ * @param {Options} [options]
+ * @returns {(origin: string | URL, options: any) => import('undici').Dispatcher}
+ */
+export function agentFactory (options = {}) {
+  return agentFactoryFor(resolveSettings(options))
+}

@@ -1,0 +1,70 @@
+/**
+ * The send-side floor where undici is below it. undici itself refuses controls, both framings, lengths that differ from
+ * the body of a POST, PUT or PATCH, and lengths that are no digits. It corrects these silently: here they are refused.
+ */
+
+import { InvalidRequestError } from './errors.js'
+
+/**
+ * A Content-Length beside a body in memory of another length, or beside no body (RFC 9110 section 8.6).
+ * Only what undici does not check is looked at, so a POST with a body and a GET without one cost two comparisons.
+ * @param {any} opts of a dispatch
+ * @returns {InvalidRequestError | null}
+ */
+export function refusal (opts) {
+  const body = opts?.body
+  const carriesBody = opts?.method === 'POST' || opts?.method === 'PUT' || opts?.method === 'PATCH'
+  if (body === undefined || body === null) {
+    if (!carriesBody) return null
+  } else if (carriesBody && body.length !== 0) return null
+  const size = sizeInMemory(body)
+  if (size === null || !opts.headers) return null
+  const declared = contentLength(opts.headers)
+  if (declared === null || Number(declared) === size) return null
+  return new InvalidRequestError(`Content-Length is ${declared} and the body has ${size} bytes: leave the header out, undici sets it`)
+}
+
+/**
+ * @param {any} body
+ * @returns {number | null} null for what is not in memory
+ */
+function sizeInMemory (body) {
+  if (body === undefined || body === null) return 0
+  if (typeof body === 'string') return Buffer.byteLength(body)
+  return body instanceof Uint8Array ? body.byteLength : null
+}
+
+/**
+ * @param {any} headers in any of undici's forms
+ * @returns {string | null}
+ */
+function contentLength (headers) {
+  if (Array.isArray(headers)) {
+    for (let index = 0; index + 1 < headers.length; index += 2) {
+      if (isContentLength(headers[index])) return String(headers[index + 1])
+    }
+    return null
+  }
+  for (const [name, value] of typeof headers[Symbol.iterator] === 'function' ? headers : Object.entries(headers)) {
+    if (isContentLength(name)) return String(value)
+  }
+  return null
+}
+
+/** @param {any} name */
+function isContentLength (name) {
+  return typeof name === 'string' && name.length === 14 && name.toLowerCase() === 'content-length'
+}
+
+/**
+ * Tells the handler as undici tells it of an invalid argument.
+ * @param {any} handler
+ * @param {Error} error
+ * @returns {false}
+ */
+export function refuse (handler, error) {
+  if (typeof handler?.onResponseError === 'function') handler.onResponseError(null, error)
+  else if (typeof handler?.onError === 'function') handler.onError(error)
+  else throw error
+  return false
+}

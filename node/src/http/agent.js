@@ -1,0 +1,140 @@
+/** Agents for node:http and node:https: TCP_NODELAY also where Node loses it, one write for streams, timing. */
+
+import http from 'node:http'
+import https from 'node:https'
+import { holdUnfinished } from '../coalesce.js'
+import { resolveConfig, withoutOurs } from '../config.js'
+import { Connection } from '../timing/connection.js'
+import { resolveHooks } from '../timing/hooks.js'
+import { nodeHttpFraming } from './framing.js'
+import { timeRequest } from './time.js'
+
+/** @typedef {import('../config.js').Switches & import('../timing/hooks.js').HookOptions} Options */
+/** @typedef {(error: Error | null, socket?: any) => void} OnSocket */
+
+/** What both agents do; they have no class in common that could hold it. */
+class Helper {
+  /** @type {WeakMap<object, Connection>} */
+  connections = new WeakMap()
+
+  /**
+   * @param {Options} options
+   * @param {boolean} secure
+   */
+  constructor (options, secure) {
+    this.config = resolveConfig(options)
+    this.hooks = resolveHooks(options, this.config)
+    this.secure = secure
+  }
+
+  /**
+   * @param {any} options of the connection
+   * @param {OnSocket | undefined} callback
+   * @param {(callback: OnSocket | undefined) => any} connect
+   */
+  createConnection (options, callback, connect) {
+    if (this.config.disabled) return connect(callback)
+    const connection = this.hooks === null ? null : new Connection(String(options.host ?? options.socketPath ?? ''), this.secure)
+    const prepared = new WeakSet()
+    const prepare = (/** @type {any} */ socket) => {
+      if (prepared.has(socket)) return
+      prepared.add(socket)
+      this.prepare(socket, options, connection)
+    }
+    // Node hands the socket over by return, and through a proxy by callback.
+    const socket = connect(callback && ((error, socket) => {
+      if (socket) prepare(socket)
+      callback(error, socket)
+    }))
+    if (socket) prepare(socket)
+    return socket
+  }
+
+  /**
+   * @param {any} socket
+   * @param {any} options
+   * @param {Connection | null} connection
+   */
+  prepare (socket, options, connection) {
+    const { nodelayDisabled, coalesceDisabled, coalesceMax } = this.config
+    if (!nodelayDisabled && options.noDelay !== false) socket.setNoDelay?.(true)
+    if (!coalesceDisabled) holdUnfinished(socket, coalesceMax, nodeHttpFraming)
+    if (connection === null) return
+    this.connections.set(socket, connection)
+    if (socket.connecting) connection.follow(socket)
+    else connection.cannotFollow()
+    connection.attach(socket)
+  }
+
+  /**
+   * @param {http.ClientRequest} request
+   * @param {any} options
+   */
+  addRequest (request, options) {
+    if (this.hooks !== null) timeRequest(request, options, this.hooks, this.connections)
+  }
+}
+
+/**
+ * An `http.Agent` for axios, got, node-fetch, AWS SDKs and plain `http.request()`.
+ * Options are those of http.Agent, with ours beside them; `noDelay: false` is obeyed.
+ */
+export class HttpAgent extends http.Agent {
+  #helper
+
+  /**
+   * @param {http.AgentOptions & Options} [options]
+   * @throws {TypeError} code `ONEWRITE_INVALID_OPTION`, when one of our options has a value that it cannot have
+   */
+  constructor (options = {}) {
+    const helper = new Helper(options, false)
+    super(withoutOurs(options))
+    this.#helper = helper
+  }
+
+  /**
+   * @param {any} options
+   * @param {any} [callback]
+   * @returns {any}
+   */
+  createConnection (options, callback) {
+    return this.#helper.createConnection(options, callback, (callback) => /** @type {any} */ (super.createConnection)(options, callback))
+  }
+
+  // Node's one place where a request meets its agent. It is not documented; agent-base and others rely on it.
+  /** @param {http.ClientRequest} request @param {any} options @param {any[]} rest */
+  addRequest (request, options, ...rest) {
+    this.#helper.addRequest(request, options)
+    return /** @type {any} */ (http.Agent.prototype).addRequest.call(this, request, options, ...rest)
+  }
+}
+
+/** The same for https. On Node 20 and 22 it is what sets TCP_NODELAY on TLS at all (nodejs/node issue 62003). */
+export class HttpsAgent extends https.Agent {
+  #helper
+
+  /**
+   * @param {https.AgentOptions & Options} [options]
+   * @throws {TypeError} code `ONEWRITE_INVALID_OPTION`, when one of our options has a value that it cannot have
+   */
+  constructor (options = {}) {
+    const helper = new Helper(options, true)
+    super(withoutOurs(options))
+    this.#helper = helper
+  }
+
+  /**
+   * @param {any} options
+   * @param {any} [callback]
+   * @returns {any}
+   */
+  createConnection (options, callback) {
+    return this.#helper.createConnection(options, callback, (callback) => /** @type {any} */ (super.createConnection)(options, callback))
+  }
+
+  /** @param {http.ClientRequest} request @param {any} options @param {any[]} rest */
+  addRequest (request, options, ...rest) {
+    this.#helper.addRequest(request, options)
+    return /** @type {any} */ (https.Agent.prototype).addRequest.call(this, request, options, ...rest)
+  }
+}

@@ -1,0 +1,13 @@
+/** onewrite: HTTP requests that leave in one write, at once, and say where their time went. */
+
+export { Agent } from './agent.js'
+export { Pool } from './pool.js'
+export { ProxyAgent } from './proxy-agent.js'
+export { agentFactory, clientFactory } from './factory.js'
+export { install, uninstall } from './install.js'
+export { InvalidRequestError } from './errors.js'
+export { HttpAgent, HttpsAgent } from './http/agent.js'
+export { guardNodeHttp, unguardNodeHttp } from './http/guard.js'
+export { withTimingId } from './timing/id.js'
+export { Timing } from './timing/record.js'
+export { hookFailures } from './timing/hooks.js'

@@ -1,0 +1,95 @@
+/** Timing records in the words of others: OpenTelemetry, W3C Resource Timing, HAR. No dependency on any. */
+
+import { timesOf } from './timing/attempt.js'
+
+/** @typedef {import('./timing/record.js').Timing} Timing */
+
+/**
+ * Attributes of an HTTP client span (OpenTelemetry semantic conventions for HTTP, stable names).
+ * `error.type` is the error kind, or the status as text from 400 on; `http.request.resend_count` is there from the first
+ * retry or redirect on.
+ * @param {Timing} timing
+ * @returns {Record<string, string | number>}
+ */
+export function otelAttributes (timing) {
+  /** @type {Record<string, string | number>} */
+  const found = { 'http.request.method': timing.method, 'url.full': timing.url }
+  const url = URL.canParse(timing.url) ? new URL(timing.url) : null
+  if (url !== null) {
+    found['server.address'] = url.hostname.replace(/^\[|\]$/g, '')
+    found['server.port'] = Number(url.port) || (url.protocol === 'https:' ? 443 : 80)
+  }
+  if (timing.status !== undefined) found['http.response.status_code'] = timing.status
+  if (timing.attempts.length > 1) found['http.request.resend_count'] = timing.attempts.length - 1
+  if (timing.errorKind !== undefined) found['error.type'] = timing.errorKind
+  else if (timing.status !== undefined && timing.status >= 400) found['error.type'] = String(timing.status)
+  return found
+}
+
+/**
+ * Metrics by name, in seconds. `http.client.request.duration` is that of the last attempt, from its start to the first
+ * byte of the final response, or to its end where none came. `http.client.request.time_in_queue` is .NET's name.
+ * @param {Timing} timing
+ * @returns {Record<string, number>}
+ */
+export function otelMetrics (timing) {
+  const times = timesOf(timing.last)
+  const end = times.responseStartNs || times.startNs + timing.last.totalNs
+  /** @type {Record<string, number>} */
+  const found = { 'http.client.request.duration': Math.max(end - times.startNs, 1) / 1e9 }
+  if (timing.queueNs !== undefined) found['http.client.request.time_in_queue'] = timing.queueNs / 1e9
+  return found
+}
+
+/**
+ * A PerformanceResourceTiming entry of the last attempt (W3C Resource Timing), in ms from the start of the call.
+ * Steps that did not happen collapse to `fetchStart`, as the standard has it; `secureConnectionStart` is 0 without TLS.
+ * What was never reached is 0.
+ * @param {Timing} timing
+ */
+export function resourceTiming (timing) {
+  const times = timesOf(timing.last)
+  const at = (/** @type {number} */ ns, otherwise = 0) => ns === 0 ? otherwise : (ns - timing.startedAtMonoNs) / 1e6
+  const fetchStart = at(times.startNs)
+  return {
+    name: timing.url,
+    entryType: 'resource',
+    startTime: 0,
+    fetchStart,
+    domainLookupStart: at(times.dnsStartNs, fetchStart),
+    domainLookupEnd: at(times.dnsEndNs, fetchStart),
+    connectStart: at(times.connectStartNs, fetchStart),
+    secureConnectionStart: at(times.tlsStartNs),
+    connectEnd: at(times.tlsEndNs || times.connectEndNs, fetchStart),
+    requestStart: at(times.requestStartNs),
+    responseStart: at(times.responseStartNs),
+    responseEnd: at(times.responseEndNs),
+    duration: timing.totalNs / 1e6,
+    responseStatus: timing.status ?? 0,
+    encodedBodySize: timing.last.bytesReceived ?? 0,
+    nextHopProtocol: 'http/1.1'
+  }
+}
+
+/**
+ * `timings` and the times of an HAR 1.2 entry of the last attempt, in ms; -1 is what did not happen.
+ * HAR counts TLS in `connect` as well as in `ssl`.
+ * @param {Timing} timing
+ */
+export function harTimings (timing) {
+  const ms = (/** @type {number | undefined} */ ns) => ns === undefined ? -1 : ns / 1e6
+  const { queueNs, dnsNs, connectNs, tlsNs, sendNs, waitNs, receiveNs } = timing
+  return {
+    startedDateTime: new Date(timing.startedAtUnixNs / 1e6).toISOString(),
+    time: timing.totalNs / 1e6,
+    timings: {
+      blocked: ms(queueNs),
+      dns: ms(dnsNs),
+      connect: ms(connectNs === undefined ? undefined : connectNs + (tlsNs ?? 0)),
+      ssl: ms(tlsNs),
+      send: ms(sendNs),
+      wait: ms(waitNs),
+      receive: ms(receiveNs)
+    }
+  }
+}

@@ -1,0 +1,80 @@
+import * as undici from 'undici'
+import { withoutOurs } from './config.js'
+import { connecting } from './connector.js'
+import { composed, dispatchThrough, kBase, kSettings } from './dispatch.js'
+import { agentFactoryFor, clientFactoryFor, resolveSettings, wantsNoDelay } from './factory.js'
+
+/** @typedef {undici.ProxyAgent.Options & import('./factory.js').Options} ProxyAgentOptions */
+
+/**
+ * undici's ProxyAgent whose requests leave in one write, at once, forwarded or through a CONNECT tunnel.
+ * SOCKS proxies are left to undici as they are.
+ */
+export class ProxyAgent extends undici.ProxyAgent {
+  /**
+   * @param {string | URL | ProxyAgentOptions} options the proxy's address, or undici's options and ours beside them
+   * @throws {TypeError} code `ONEWRITE_INVALID_OPTION`, when one of our options has a value that it cannot have
+   */
+  constructor (options) {
+    const own = typeof options === 'string' || options instanceof URL ? { uri: String(options) } : options
+    const settings = resolveSettings(own ?? {})
+    const rest = own && withoutOurs(own)
+    super(!rest || settings.config.disabled ? rest : { ...factories(rest, settings), ...rest })
+    this[kSettings] = settings
+  }
+
+  /**
+   * @param {undici.Agent.DispatchOptions} opts
+   * @param {undici.Dispatcher.DispatchHandler} handler
+   * @returns {boolean}
+   */
+  dispatch (opts, handler) {
+    return dispatchThrough(this, opts, handler)
+  }
+
+  /** @param {any} opts @param {any} handler */
+  [kBase] (opts, handler) { return super.dispatch(opts, handler) }
+
+  /**
+   * With retries and redirects composed on it, a call is one record with an attempt for each try.
+   * @param {any[]} interceptors
+   * @returns {any}
+   */
+  compose (...interceptors) {
+    return super.compose(composed(this, interceptors))
+  }
+}
+
+/**
+ * @param {any} options
+ * @param {import('./factory.js').Settings} settings
+ */
+function factories (options, settings) {
+  const noDelay = wantsNoDelay(options.proxyTls)
+  const toOrigin = agentFactoryFor(settings, noDelay)
+  const toForwarder = clientFactoryFor(settings, noDelay)
+  // undici hands these on to the pool of a tunnelled origin, and forgets them for the pool of a forwarding proxy.
+  const { connections, pipelining } = options
+  const limits = { ...(connections === undefined ? null : { connections }), ...(pipelining === undefined ? null : { pipelining }) }
+  const toProxy = clientFactoryFor({ ...settings, hooks: null }, noDelay)
+  return {
+    factory: (/** @type {any} */ origin, /** @type {any} */ poolOptions) => 'connections' in poolOptions
+      ? toOrigin(origin, poolOptions)
+      : new undici.Pool(origin, { ...limits, ...poolOptions, factory: toForwarder }),
+    // undici makes a Pool of connections to the proxy for its CONNECT requests.
+    clientFactory: (/** @type {any} */ origin, /** @type {any} */ poolOptions) => new TunnelPool(origin, { ...poolOptions, factory: toProxy })
+  }
+}
+
+/** Connections to the proxy. It notes when the proxy has opened a tunnel: what comes after that is TLS. */
+class TunnelPool extends undici.Pool {
+  /** @param {any} params @param {any} [callback] */
+  connect (params, callback) {
+    const { connection } = connecting
+    if (callback !== undefined || connection === null) return /** @type {any} */ (super.connect(params, callback))
+    return super.connect(params).then((data) => {
+      if (data.statusCode === 200) connection.connected()
+      return data
+    })
+  }
+}

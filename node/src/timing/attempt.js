@@ -1,0 +1,126 @@
+/** The times of one attempt while it runs. 0 and undefined both mean: has not happened. */
+
+/** @typedef {import('./connection.js').Connection} Connection */
+/** @typedef {import('./record.js').Outcome} Outcome */
+
+export class AttemptState {
+  queueEndNs = 0
+  acquiredNs = 0
+  /** @type {Connection | null} */
+  connection = null
+  /** The connection was made for this attempt, so its steps are told here. */
+  ownConnection = false
+  reused = false
+  /** @type {number | undefined} */
+  idleNs = undefined
+  connRequests = 0
+  requestStartNs = 0
+  requestEndNs = 0
+  bytesSent = 0
+  writes = 0
+  /** The base library has handed over the whole request. null: it does not say. @type {boolean | null} */
+  sent = false
+  captured = false
+  firstByteNs = 0
+  responseStartNs = 0
+  responseEndNs = 0
+  bytesReceived = 0
+  /** @type {number | undefined} */
+  status = undefined
+  ended = false
+
+  /**
+   * @param {number} index
+   * @param {number} startNs
+   */
+  constructor (index, startNs) {
+    this.index = index
+    this.startNs = startNs
+  }
+
+  /**
+   * @param {Outcome} outcome
+   * @param {number} now
+   * @returns {import('./record.js').Attempt}
+   */
+  record (outcome, now) {
+    return new AttemptRecord(this, outcome, now)
+  }
+}
+
+/**
+ * When things happened, for mappers: ns of the monotonic clock, 0 for what did not happen.
+ * @typedef {object} Times
+ * @property {number} startNs
+ * @property {number} dnsStartNs
+ * @property {number} dnsEndNs
+ * @property {number} connectStartNs
+ * @property {number} connectEndNs
+ * @property {number} tlsStartNs
+ * @property {number} tlsEndNs
+ * @property {number} requestStartNs
+ * @property {number} responseStartNs
+ * @property {number} responseEndNs
+ */
+
+/** A record shows distances alone; the times are for the mappers. Numbers only: a record that is kept keeps no socket. */
+class AttemptRecord {
+  #times
+
+  /**
+   * @param {AttemptState} state
+   * @param {Outcome} outcome
+   * @param {number} now
+   */
+  constructor (state, outcome, now) {
+    const { connection } = state
+    const acquired = state.acquiredNs !== 0
+    const own = state.ownConnection ? connection : null
+    this.index = state.index
+    this.outcome = outcome
+    this.status = state.status
+    this.connId = acquired ? connection?.id : undefined
+    this.reused = acquired ? state.reused : undefined
+    this.idleNs = state.idleNs
+    this.connRequests = acquired ? state.connRequests : undefined
+    this.bytesSent = state.bytesSent || undefined
+    this.writes = state.writes || undefined
+    this.bytesReceived = state.responseStartNs === 0 ? undefined : state.bytesReceived
+    this.queueNs = between(state.startNs, state.queueEndNs)
+    this.dnsNs = own === null ? undefined : between(own.dnsStartNs, own.dnsEndNs)
+    this.connectNs = own === null ? undefined : between(own.connectStartNs, own.connectEndNs)
+    this.tlsNs = own === null ? undefined : between(own.tlsStartNs, own.tlsEndNs)
+    this.sendNs = between(state.requestStartNs, state.requestEndNs)
+    this.waitNs = between(state.requestEndNs, state.responseStartNs)
+    this.receiveNs = between(state.responseStartNs, state.responseEndNs)
+    this.totalNs = now - state.startNs
+    this.#times = own === null
+      ? [state.startNs, state.requestStartNs, state.responseStartNs, state.responseEndNs]
+      : [state.startNs, state.requestStartNs, state.responseStartNs, state.responseEndNs,
+          own.dnsStartNs, own.dnsEndNs, own.connectStartNs, own.connectEndNs, own.tlsStartNs, own.tlsEndNs]
+  }
+
+  /** @param {AttemptRecord} record @returns {Times} */
+  static times (record) {
+    const [startNs = 0, requestStartNs = 0, responseStartNs = 0, responseEndNs = 0,
+      dnsStartNs = 0, dnsEndNs = 0, connectStartNs = 0, connectEndNs = 0, tlsStartNs = 0, tlsEndNs = 0] = record.#times
+    return { startNs, dnsStartNs, dnsEndNs, connectStartNs, connectEndNs, tlsStartNs, tlsEndNs, requestStartNs, responseStartNs, responseEndNs }
+  }
+}
+
+/**
+ * @param {import('./record.js').Attempt} attempt of a record
+ * @returns {Times}
+ */
+export function timesOf (attempt) {
+  return AttemptRecord.times(/** @type {any} */ (attempt))
+}
+
+/**
+ * @param {number} fromNs
+ * @param {number} toNs
+ * @returns {number | undefined}
+ */
+function between (fromNs, toNs) {
+  return fromNs === 0 || toNs === 0 ? undefined : Math.max(0, toNs - fromNs)
+}

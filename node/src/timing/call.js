@@ -1,0 +1,305 @@
+/**
+ * One call while it runs: takes the times, tells the listener, makes the record.
+ * An event is told once it is known to be in order; it carries the time at which it happened.
+ */
+
+import { nowNs, unixNs } from '../clock.js'
+import { errorKind } from '../errors.js'
+import { AttemptState } from './attempt.js'
+import { Timing } from './record.js'
+
+/** @typedef {import('./connection.js').Connection} Connection */
+/** @typedef {import('./record.js').Outcome} Outcome */
+/** @typedef {import('./record.js').Phase} Phase */
+/** @typedef {{connection: Connection | null}} Slot the newest connection of the client that will send the call */
+
+/** Under this key a handler of ours, or else the options of a dispatch, carry the call down to the client that sends it. */
+export const kCall = Symbol('onewrite call')
+
+export class Call {
+  /** @type {import('./record.js').Attempt[]} */
+  #finished = []
+  /** @type {{kind: import('../errors.js').ErrorKind, phase: Phase | undefined} | null} of the last attempt */
+  #failure = null
+
+  /**
+   * @param {import('./hooks.js').Hooks} hooks
+   * @param {string | number | undefined} id
+   * @param {string} method
+   * @param {string} url
+   * @param {boolean} [composed] retries and redirects come above the attempts; the call ends when `end()` says so
+   */
+  constructor (hooks, id, method, url, composed = false) {
+    this.composed = composed
+    this.hooks = hooks
+    this.listening = hooks.listener !== null
+    this.id = id
+    this.method = method
+    this.url = url
+    this.startNs = nowNs()
+    /** @type {Slot | null} */
+    this.slot = null
+    this.attempt = new AttemptState(0, this.startNs)
+    if (!this.listening) return
+    this.#emit('callStart', this.startNs, { method, url, startedAtUnixNs: unixNs(this.startNs) })
+    this.#announceAttempt()
+  }
+
+  #announceAttempt () {
+    this.#emit('attemptStart', this.attempt.startNs)
+    this.#emit('queueStart', this.attempt.startNs)
+  }
+
+  /** A retry or a redirect hop begins: what was, is over. @returns {AttemptState} */
+  nextAttempt () {
+    const { attempt } = this
+    if (attempt.acquiredNs === 0 && !attempt.ended) return attempt
+    if (!attempt.ended) {
+      if (attempt.responseEndNs !== 0) this.finish(true)
+      else this.#endAttempt('error', nowNs())
+    }
+    const now = nowNs()
+    this.attempt = new AttemptState(attempt.index + 1, now)
+    this.slot = null
+    this.#announceAttempt()
+    return this.attempt
+  }
+
+  /**
+   * The request is about to be written on a connection.
+   * @param {Connection | null} connection
+   */
+  acquired (connection) {
+    // undici puts requests of a pipeline back when their connection breaks.
+    if (this.attempt.acquiredNs !== 0) this.nextAttempt()
+    const now = nowNs()
+    const attempt = this.attempt
+    attempt.connection = connection
+    attempt.acquiredNs = now
+    if (connection !== null) {
+      connection.call?.captureWrites()
+      connection.call = this
+      // node:http has queued its first request before the connection is made.
+      if (connection.requests > 0) connection.resetWrites()
+      attempt.reused = connection.requests++ > 0
+      attempt.connRequests = connection.requests
+      if (attempt.reused && connection.releasedNs !== 0) attempt.idleNs = now - connection.releasedNs
+      // One that was begun before, for a call that has gone since, was not waited for in these phases.
+      attempt.ownConnection = !attempt.reused && connection.startNs >= attempt.startNs
+    }
+    this.#leaveQueue(attempt.ownConnection ? connection : null, now)
+    if (!this.listening || connection === null) return
+    const { reused, idleNs, connRequests } = attempt
+    this.#emit('connectionAcquired', now, { connId: connection.id, reused, ...(idleNs === undefined ? null : { idleNs }), connRequests })
+  }
+
+  /**
+   * @param {Connection | null} own the connection that was made for this attempt
+   * @param {number} now
+   */
+  #leaveQueue (own, now) {
+    this.attempt.queueEndNs = own === null ? now : own.startNs
+    if (!this.listening) return
+    this.#emit('queueEnd', this.attempt.queueEndNs)
+    if (own === null) return
+    for (const { name, startNs, endNs, error } of own.steps()) {
+      this.#emit(`${name}Start`, startNs, name === 'dns' ? { host: own.host } : undefined)
+      this.#emit(`${name}End`, endNs, error === undefined ? undefined : { error })
+    }
+  }
+
+  /** The base library has handed the whole request to the socket; null: it will not say. @param {boolean | null} [sent] */
+  requestSent (sent = true) { this.attempt.sent = sent }
+
+  /** Takes over what was written, because the answer or the next message of a pipeline is here. */
+  captureWrites () {
+    const attempt = this.attempt
+    const connection = attempt.connection
+    if (connection === null || attempt.captured) return
+    attempt.captured = true
+    if (connection.firstWriteNs === 0) return
+    attempt.requestStartNs = Math.max(connection.firstWriteNs, attempt.acquiredNs)
+    attempt.bytesSent = connection.bytesOut
+    attempt.writes = connection.writes
+    if (this.listening) this.#emit('requestStart', attempt.requestStartNs)
+    if (attempt.sent === false || connection.writing) return
+    attempt.requestEndNs = Math.max(connection.lastWriteNs, attempt.requestStartNs + 1)
+    if (this.listening) this.#emit('requestEnd', attempt.requestEndNs, { bytes: attempt.bytesSent, writes: attempt.writes })
+  }
+
+  /** A first byte was read, of an interim response or of the final one. */
+  firstByte () {
+    this.captureWrites()
+    this.attempt.firstByteNs = nowNs()
+  }
+
+  /** @param {number} status 100 to 199 */
+  informational (status) {
+    if (this.attempt.firstByteNs === 0) this.firstByte()
+    if (this.listening) this.#emit('informational', this.attempt.firstByteNs, { status })
+    this.attempt.firstByteNs = 0
+  }
+
+  /** @param {number} status of the final response */
+  headers (status) {
+    const attempt = this.attempt
+    if (attempt.firstByteNs === 0) this.firstByte()
+    attempt.responseStartNs = attempt.firstByteNs
+    attempt.status = status
+    if (!this.listening) return
+    this.#emit('responseStart', attempt.responseStartNs)
+    this.#emit('headersEnd', nowNs(), { status })
+  }
+
+  /** @param {number} bytes of the response's body that were read */
+  received (bytes) { this.attempt.bytesReceived += bytes }
+
+  /** The last byte of the response was read. */
+  responseEnd () {
+    this.attempt.responseEndNs = nowNs()
+    if (this.listening) this.#emit('responseEnd', this.attempt.responseEndNs, { bytes: this.attempt.bytesReceived })
+  }
+
+  /** The final response has begun. */
+  get answered () { return this.attempt.responseStartNs !== 0 }
+
+  /** The attempt is not over yet. */
+  get running () { return !this.attempt.ended }
+
+  /**
+   * The attempt is over and went well.
+   * @param {boolean} reusable the connection can carry another request
+   * @param {AttemptState} [attempt]
+   */
+  finish (reusable, attempt = this.attempt) {
+    if (attempt.ended) return
+    // The record does not differ by what passes between; the listener's events stay in order by taking the time anew.
+    const now = this.listening || attempt.responseEndNs === 0 ? nowNs() : attempt.responseEndNs
+    this.#failure = null
+    this.#release(reusable, now)
+    this.#endAttempt('ok', now)
+    if (!this.composed) this.#endCall('ok', now)
+  }
+
+  /**
+   * The attempt is over and did not go well.
+   * @param {any} error
+   * @param {boolean} [cancelled] the caller gave up
+   * @param {AttemptState} [attempt]
+   */
+  fail (error, cancelled = false, attempt = this.attempt) {
+    if (attempt.ended) return
+    const kind = cancelled ? 'cancelled' : errorKind(error)
+    if (attempt.acquiredNs !== 0) this.captureWrites()
+    const phase = attempt.acquiredNs === 0 ? this.#failedBefore(kind, error) : this.#failedOn()
+    const now = nowNs()
+    this.#failure = { kind, phase }
+    if (attempt.acquiredNs !== 0) this.#release(false, now)
+    const outcome = outcomeOf(kind)
+    this.#endAttempt(outcome, now)
+    if (!this.composed) this.#endCall(outcome, now, kind, phase)
+  }
+
+  /**
+   * A composed call is over.
+   * @param {any} [error] what the caller gets instead of a response
+   * @param {boolean} [cancelled]
+   */
+  end (error, cancelled = false) {
+    if (error === undefined) {
+      if (!this.attempt.ended) this.finish(true)
+      return this.#endCall('ok', nowNs())
+    }
+    if (!this.attempt.ended) this.fail(error, cancelled)
+    const kind = cancelled ? 'cancelled' : errorKind(error)
+    // An interceptor has words of its own for a failure that it passes on.
+    this.#endCall(outcomeOf(kind), nowNs(), kind === 'other' ? this.#failure?.kind ?? kind : kind, this.#failure?.phase)
+  }
+
+  /**
+   * The phase in which a call failed that never got a connection.
+   * @param {import('../errors.js').ErrorKind} kind
+   * @param {any} error
+   * @returns {Phase | undefined}
+   */
+  #failedBefore (kind, error) {
+    const attempt = this.attempt
+    const connection = this.slot?.connection ?? null
+    const own = connection !== null && connection.requests === 0 && connection.startNs >= attempt.startNs ? connection : null
+    if (own !== null) {
+      attempt.connection = own
+      attempt.ownConnection = true
+      if (own.error === undefined && !own.isReady) own.failed(error)
+    }
+    this.#leaveQueue(own, nowNs())
+    if (kind === 'invalid_request') return undefined
+    return own === null ? 'queue' : own.lastStep()
+  }
+
+  /** @returns {Phase} the phase in which a call failed that had a connection */
+  #failedOn () {
+    if (this.answered) return 'receive'
+    return this.attempt.requestEndNs === 0 ? 'send' : 'wait'
+  }
+
+  /**
+   * @param {boolean} reusable
+   * @param {number} now
+   */
+  #release (reusable, now) {
+    const connection = this.attempt.connection
+    if (connection === null) return
+    connection.releasedNs = now
+    if (connection.call === this) connection.call = null
+    if (this.listening) this.#emit('connectionReleased', now, { reusable })
+  }
+
+  /**
+   * @param {Outcome} outcome
+   * @param {number} now
+   */
+  #endAttempt (outcome, now) {
+    this.attempt.ended = true
+    this.#finished.push(this.attempt.record(outcome, now))
+    if (this.listening) this.#emit('attemptEnd', now, { outcome })
+  }
+
+  /**
+   * @param {Outcome} outcome
+   * @param {number} now
+   * @param {import('../errors.js').ErrorKind} [errorKind]
+   * @param {Phase} [errorPhase]
+   */
+  #endCall (outcome, now, errorKind, errorPhase) {
+    if (this.listening) {
+      this.#emit('callEnd', now, {
+        outcome, ...(errorKind === undefined ? null : { errorKind }), ...(errorPhase === undefined ? null : { errorPhase })
+      })
+    }
+    const { id, method, url, startNs: startedAtMonoNs } = this
+    const startedAtUnixNs = unixNs(startedAtMonoNs)
+    const totalNs = now - startedAtMonoNs
+    this.hooks.timing(new Timing({ id, method, url, outcome, errorKind, errorPhase, startedAtUnixNs, startedAtMonoNs, totalNs, attempts: this.#finished }))
+  }
+
+  /**
+   * @param {string} name
+   * @param {number} tNs
+   * @param {object} [fields]
+   */
+  #emit (name, tNs, fields) {
+    if (!this.listening) return
+    this.hooks.event({
+      name,
+      tNs,
+      ...(name === 'callStart' ? null : { attempt: this.attempt.index }),
+      ...(this.id === undefined ? null : { id: this.id }),
+      ...fields
+    })
+  }
+}
+
+/** @param {import('../errors.js').ErrorKind} kind @returns {Outcome} */
+function outcomeOf (kind) {
+  return kind === 'cancelled' ? 'cancelled' : 'error'
+}

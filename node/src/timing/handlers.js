@@ -1,0 +1,271 @@
+/**
+ * Stand between undici and the handler of a request and note what passes. Both styles of handler exist:
+ * undici 7's API and older fetch use onConnect/onHeaders/…, undici 8 uses onRequestStart/onResponseStart/….
+ * Each method does its note and hands on all arguments; `this` of the user's handler stays the user's handler.
+ */
+
+import { tellsControllersOfSent } from '../base.js'
+import { kCall } from './call.js'
+
+/** @typedef {import('./call.js').Call} Call */
+/** @typedef {AttemptNotes | CallNotes} Notes */
+
+/**
+ * @param {any} handler
+ * @param {Notes} notes
+ * @returns {any} null where the handler is one that undici will refuse: then it must be undici that does so
+ */
+export function timedHandler (handler, notes) {
+  if (typeof handler?.onRequestStart === 'function') return new ControllerHandler(handler, notes)
+  if (typeof handler?.onConnect === 'function' && typeof handler.onError === 'function') return new LegacyHandler(handler, notes)
+  return null
+}
+
+/** What the handler of one dispatch notes: an attempt. */
+export class AttemptNotes {
+  /** @param {Call} call @param {any} opts */
+  constructor (call, opts) {
+    this.call = call
+    this.attempt = call.attempt
+    this.signal = opts?.signal
+  }
+
+  start () { this.call.acquired(this.call.slot?.connection ?? null) }
+  sent () { this.call.requestSent() }
+
+  firstByte () {
+    if (!this.tells) this.call.requestSent(null)
+    this.call.firstByte()
+  }
+
+  /** @param {number} status */
+  head (status) {
+    if (status < 200) this.call.informational(status)
+    else this.call.headers(status)
+  }
+
+  /** @param {any} chunk */
+  data (chunk) { this.call.received(chunk.length) }
+
+  complete () {
+    const { call } = this
+    const attempt = call.attempt
+    call.responseEnd()
+    // Only the listener is told whether the connection can be used again.
+    if (!call.listening) return call.finish(true, attempt)
+    // undici destroys a connection that cannot be used again only after it has told the handler, in the same turn.
+    const socket = attempt.connection?.socket
+    queueMicrotask(() => call.finish(socket != null && !socket.destroyed, attempt))
+  }
+
+  /** @param {number} status of the head that is the last thing of HTTP on its connection: 101, or 200 for a tunnel */
+  upgraded (status) {
+    this.call.headers(status)
+    this.call.finish(false)
+  }
+
+  /** @param {any} error */
+  failed (error) {
+    const { signal, call } = this
+    const reason = signal?.aborted === true ? signal.reason : undefined
+    // The caller gave up a body that it did not want to read: the call itself went well.
+    if (call.answered && reason === undefined && isGivenUp(error)) return call.finish(false)
+    if (!this.tells) call.requestSent(null)
+    const [shown, cancelled] = told(error, reason)
+    call.fail(shown, cancelled)
+  }
+
+  /** The base library says when a request was sent. */
+  tells = true
+}
+
+/** What the outermost handler of a composed dispatcher notes: the end of the call. */
+export class CallNotes {
+  /** @param {Call} call @param {any} opts */
+  constructor (call, opts) {
+    this.call = call
+    this.signal = opts?.signal
+    this.answered = false
+  }
+
+  tells = true
+  start () {}
+  sent () {}
+  firstByte () {}
+  data () {}
+
+  /** @param {number} status */
+  head (status) { this.answered = status >= 200 }
+
+  // After the attempt's own note, which waits for the same turn to end.
+  complete () { queueMicrotask(() => this.call.end()) }
+  upgraded () { this.call.end() }
+
+  /** @param {any} error */
+  failed (error) {
+    const reason = this.signal?.aborted === true ? this.signal.reason : undefined
+    if (this.answered && reason === undefined && isGivenUp(error)) return this.call.end()
+    const [shown, cancelled] = told(error, reason)
+    this.call.end(shown ?? new Error('failed'), cancelled)
+  }
+}
+
+/**
+ * @param {any} error
+ * @param {any} reason of the caller's signal, when that was aborted
+ * @returns {[any, boolean]} what the caller sees, and whether the caller wanted it
+ */
+function told (error, reason) {
+  const aborted = error?.code === 'UND_ERR_ABORTED'
+  const cancelled = reason !== undefined && reason?.name !== 'TimeoutError' && (error === reason || aborted)
+  return [aborted ? reason ?? error : error, cancelled]
+}
+
+/**
+ * True for undici's own words when a body is destroyed, and for fetch's when one is cancelled; an AbortSignal of fetch
+ * brings its reason instead (undici lib/web/fetch/index.js, Fetch.abort).
+ * @param {any} error
+ */
+function isGivenUp (error) {
+  return error?.code === 'UND_ERR_ABORTED' || (error?.name === 'AbortError' && error.message === 'The operation was aborted.')
+}
+
+class LegacyHandler {
+  #inner
+  #notes
+
+  /** @param {any} inner @param {Notes} notes */
+  constructor (inner, notes) {
+    this[kCall] = notes.call
+    this.#inner = inner
+    this.#notes = notes
+    // undici asks which of these exist to see what a handler can do.
+    if (typeof inner.onUpgrade !== 'function') hide(this, 'onUpgrade')
+    if (typeof inner.onHeaders !== 'function') hide(this, 'onHeaders')
+  }
+
+  /** @param {any} abort @param {any} context */
+  onConnect (abort, context) {
+    this.#notes.start()
+    return this.#inner.onConnect(abort, context)
+  }
+
+  onResponseStarted () {
+    this.#notes.firstByte()
+    return this.#inner.onResponseStarted?.()
+  }
+
+  /** @param {number} status @param {any} headers @param {any} resume @param {any} text */
+  onHeaders (status, headers, resume, text) {
+    this.#notes.head(status)
+    return this.#inner.onHeaders(status, headers, resume, text)
+  }
+
+  /** @param {number} status @param {any} headers @param {any} socket */
+  onUpgrade (status, headers, socket) {
+    this.#notes.upgraded(status)
+    return this.#inner.onUpgrade(status, headers, socket)
+  }
+
+  /** @param {any} chunk */
+  onData (chunk) {
+    this.#notes.data(chunk)
+    return this.#inner.onData(chunk)
+  }
+
+  /** @param {any} trailers */
+  onComplete (trailers) {
+    this.#notes.complete()
+    return this.#inner.onComplete(trailers)
+  }
+
+  /** @param {any} error */
+  onError (error) {
+    this.#notes.failed(error)
+    return this.#inner.onError(error)
+  }
+
+  /** @param {any} chunk */
+  onBodySent (chunk) {
+    return this.#inner.onBodySent?.(chunk)
+  }
+
+  onRequestSent () {
+    this.#notes.sent()
+    return this.#inner.onRequestSent?.()
+  }
+}
+
+class ControllerHandler {
+  #inner
+  #notes
+
+  /** @param {any} inner @param {Notes} notes */
+  constructor (inner, notes) {
+    this[kCall] = notes.call
+    this.#inner = inner
+    this.#notes = notes
+    this.#notes.tells = tellsControllersOfSent()
+    if (typeof inner.onRequestUpgrade !== 'function') hide(this, 'onRequestUpgrade')
+  }
+
+  /** @param {any} controller @param {any} context */
+  onRequestStart (controller, context) {
+    this.#notes.start()
+    return this.#inner.onRequestStart(controller, context)
+  }
+
+  onResponseStarted () {
+    this.#notes.firstByte()
+    return this.#inner.onResponseStarted?.()
+  }
+
+  /** @param {any} controller @param {number} status @param {any} headers @param {any} text */
+  onResponseStart (controller, status, headers, text) {
+    this.#notes.head(status)
+    return this.#inner.onResponseStart?.(controller, status, headers, text)
+  }
+
+  /** @param {any} controller @param {number} status @param {any} headers @param {any} socket */
+  onRequestUpgrade (controller, status, headers, socket) {
+    this.#notes.upgraded(status)
+    return this.#inner.onRequestUpgrade(controller, status, headers, socket)
+  }
+
+  /** @param {any} controller @param {any} chunk */
+  onResponseData (controller, chunk) {
+    this.#notes.data(chunk)
+    return this.#inner.onResponseData?.(controller, chunk)
+  }
+
+  /** @param {any} controller @param {any} trailers */
+  onResponseEnd (controller, trailers) {
+    this.#notes.complete()
+    return this.#inner.onResponseEnd?.(controller, trailers)
+  }
+
+  /** @param {any} controller @param {any} error */
+  onResponseError (controller, error) {
+    this.#notes.failed(error)
+    return this.#inner.onResponseError?.(controller, error)
+  }
+
+  /** @param {any} chunk */
+  onBodySent (chunk) {
+    return this.#inner.onBodySent?.(chunk)
+  }
+
+  onRequestSent () {
+    this.#notes.sent()
+    return this.#inner.onRequestSent?.()
+  }
+}
+
+/**
+ * Makes a method of the class absent on this one object.
+ * @param {any} object
+ * @param {string} name
+ */
+function hide (object, name) {
+  object[name] = undefined
+}

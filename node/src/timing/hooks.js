@@ -1,0 +1,142 @@
+/**
+ * The user's side of timing: one callback for the finished record, one listener for single events.
+ * A hook that throws is swallowed, counted and reported once; the request goes on.
+ */
+
+import { invalidOption } from '../config.js'
+
+/**
+ * One step of a call. `tNs` is CLOCK_MONOTONIC (on other systems than Linux the clock of `process.hrtime()`),
+ * in integer nanoseconds. Names, fields and order: spec/events.yaml.
+ * @typedef {object} TimingEvent
+ * @property {string} name camelCase name of the event, such as `responseStart`
+ * @property {number} tNs when, integer ns
+ * @property {number} [attempt] 0, 1, …; absent on `callStart`
+ * @property {string | number | undefined} [id] the id given with `withTimingId()`
+ * @property {string} [method] of `callStart`
+ * @property {string} [url] of `callStart`
+ * @property {number} [startedAtUnixNs] of `callStart`
+ * @property {string} [host] of `dnsStart`
+ * @property {string} [error] of `dnsEnd`, `connectEnd`, `tlsEnd`: the message, when the step failed
+ * @property {number} [connId] of `connectionAcquired`
+ * @property {boolean} [reused] of `connectionAcquired`
+ * @property {number} [idleNs] of `connectionAcquired`
+ * @property {number} [connRequests] of `connectionAcquired`: requests on this connection, this one included
+ * @property {number} [bytes] of `requestEnd` and `responseEnd`
+ * @property {number} [writes] of `requestEnd`
+ * @property {number} [status] of `informational` and `headersEnd`
+ * @property {boolean} [reusable] of `connectionReleased`
+ * @property {'ok' | 'error' | 'cancelled'} [outcome] of `attemptEnd` and `callEnd`
+ * @property {import('../errors.js').ErrorKind} [errorKind] of `callEnd`
+ * @property {import('./record.js').Phase} [errorPhase] of `callEnd`
+ */
+
+/** @typedef {(event: TimingEvent) => void} OnEvent */
+
+/**
+ * Methods are all optional and are called on the listener. `onEvent` gets every event, after the event's own method.
+ * @typedef {object} TimingListener
+ * @property {OnEvent} [onCallStart]
+ * @property {OnEvent} [onAttemptStart]
+ * @property {OnEvent} [onQueueStart]
+ * @property {OnEvent} [onQueueEnd]
+ * @property {OnEvent} [onDnsStart]
+ * @property {OnEvent} [onDnsEnd]
+ * @property {OnEvent} [onConnectStart]
+ * @property {OnEvent} [onConnectEnd]
+ * @property {OnEvent} [onTlsStart]
+ * @property {OnEvent} [onTlsEnd]
+ * @property {OnEvent} [onConnectionAcquired]
+ * @property {OnEvent} [onRequestStart]
+ * @property {OnEvent} [onRequestEnd]
+ * @property {OnEvent} [onInformational]
+ * @property {OnEvent} [onResponseStart]
+ * @property {OnEvent} [onHeadersEnd]
+ * @property {OnEvent} [onResponseEnd]
+ * @property {OnEvent} [onConnectionReleased]
+ * @property {OnEvent} [onAttemptEnd]
+ * @property {OnEvent} [onCallEnd]
+ * @property {OnEvent} [onEvent]
+ */
+
+/**
+ * @typedef {object} HookOptions
+ * @property {(timing: import('./record.js').Timing) => void} [onTiming] called once per call, with the finished record
+ * @property {TimingListener} [listener] called for each event, in order
+ */
+
+let failures = 0
+
+/** @returns {number} how many hooks have thrown in this process */
+export function hookFailures () {
+  return failures
+}
+
+/** @param {unknown} error */
+function swallow (error) {
+  if (failures++ > 0) return
+  const reason = error instanceof Error ? error.stack : String(error)
+  process.emitWarning(`a timing hook threw; this is reported once: ${reason}`, { code: 'ONEWRITE_HOOK_FAILED' })
+}
+
+export class Hooks {
+  /**
+   * @param {HookOptions['onTiming'] | null} onTiming
+   * @param {TimingListener | null} listener
+   */
+  constructor (onTiming, listener) {
+    this.onTiming = onTiming
+    this.listener = listener
+  }
+
+  /** @param {TimingEvent} event */
+  event (event) {
+    const listener = /** @type {any} */ (this.listener)
+    try {
+      listener[methodOf(event.name)]?.(event)
+    } catch (error) {
+      swallow(error)
+    }
+    try {
+      listener.onEvent?.(event)
+    } catch (error) {
+      swallow(error)
+    }
+  }
+
+  /** @param {import('./record.js').Timing} timing */
+  timing (timing) {
+    try {
+      this.onTiming?.(timing)
+    } catch (error) {
+      swallow(error)
+    }
+  }
+}
+
+/** @type {Map<string, string>} */
+const methods = new Map()
+
+/** @param {string} name */
+function methodOf (name) {
+  let method = methods.get(name)
+  if (method === undefined) {
+    method = `on${name.charAt(0).toUpperCase()}${name.slice(1)}`
+    methods.set(name, method)
+  }
+  return method
+}
+
+/**
+ * @param {HookOptions} options
+ * @param {import('../config.js').Config} config
+ * @returns {Hooks | null} null where nothing is to be told: then no clock is read and nothing is allocated
+ * @throws {TypeError} code `ONEWRITE_INVALID_OPTION`
+ */
+export function resolveHooks (options, config) {
+  const { onTiming = null, listener = null } = options
+  if (onTiming !== null && typeof onTiming !== 'function') throw invalidOption('onTiming must be a function')
+  if (listener !== null && typeof listener !== 'object') throw invalidOption('listener must be an object with methods such as onCallEnd')
+  if (config.disabled || config.hooksDisabled || (onTiming === null && listener === null)) return null
+  return new Hooks(onTiming, listener)
+}

@@ -1,0 +1,23 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
+
+/** @type {AsyncLocalStorage<string | number> | null} */
+let storage = null
+
+/**
+ * Runs `run` so that each call started in it carries `id` in its timing record and events.
+ * This finds the record of one `fetch()` or one axios call among many: the id follows the asynchronous context,
+ * so redirect hops and retries of the same call carry it too.
+ * @template T
+ * @param {string | number} id
+ * @param {() => T} run
+ * @returns {T} what `run` returns
+ */
+export function withTimingId (id, run) {
+  storage ??= new AsyncLocalStorage()
+  return storage.run(id, run)
+}
+
+/** @returns {string | number | undefined} */
+export function currentTimingId () {
+  return storage === null ? undefined : storage.getStore()
+}

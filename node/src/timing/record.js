@@ -1,0 +1,87 @@
+/** The finished record of a call (spec/events.yaml, `record`). A phase that did not happen is absent, never 0. */
+
+/** @typedef {'queue' | 'dns' | 'connect' | 'tls' | 'send' | 'wait' | 'receive' | 'total'} Phase */
+/** @typedef {'ok' | 'error' | 'cancelled'} Outcome */
+
+/**
+ * @typedef {object} Attempt
+ * @property {number} index 0, 1, …
+ * @property {Outcome} outcome
+ * @property {number} [status] status code of the final response
+ * @property {number} [connId] number of the connection, unique in this process
+ * @property {boolean} [reused] true: the connection had carried a request before
+ * @property {number} [idleNs] how long a reused connection had been idle, ns
+ * @property {number} [connRequests] requests on this connection, this one included
+ * @property {number} [bytesSent] head and body as handed to the socket (before TLS), bytes
+ * @property {number} [writes] writes to the socket that carried the request
+ * @property {number} [bytesReceived] body bytes of the response as read (before decompression)
+ * @property {number} [queueNs] waiting for a connection, ns
+ * @property {number} [dnsNs] name lookup, ns
+ * @property {number} [connectNs] TCP handshake; behind a tunnelling proxy also the CONNECT exchange, ns
+ * @property {number} [tlsNs] TLS handshake, ns
+ * @property {number} [sendNs] first byte handed to the kernel until the last write returned, ns
+ * @property {number} [waitNs] last write returned until the first byte of the final response was read, ns
+ * @property {number} [receiveNs] first until last byte of the response, ns
+ * @property {number} totalNs the whole attempt, ns
+ */
+
+export class Timing {
+  /**
+   * @param {{id: string | number | undefined, method: string, url: string, outcome: Outcome,
+   *   errorKind: import('../errors.js').ErrorKind | undefined, errorPhase: Phase | undefined,
+   *   startedAtUnixNs: number, startedAtMonoNs: number, totalNs: number, attempts: Attempt[]}} fields
+   */
+  constructor (fields) {
+    /** The id given with `withTimingId()`. */
+    this.id = fields.id
+    this.method = fields.method
+    this.url = fields.url
+    this.outcome = fields.outcome
+    this.errorKind = fields.errorKind
+    /** The phase in which the call failed. */
+    this.errorPhase = fields.errorPhase
+    /** Wall clock at the start, ns since 1970 (exact to 256 ns). */
+    this.startedAtUnixNs = fields.startedAtUnixNs
+    /** Monotonic clock at the start, ns. */
+    this.startedAtMonoNs = fields.startedAtMonoNs
+    /** The whole call, ns. */
+    this.totalNs = fields.totalNs
+    /** One per try, in order; never empty. */
+    this.attempts = fields.attempts
+  }
+
+  /** The last attempt; the shortcuts below are its values. */
+  get last () { return /** @type {Attempt} */ (this.attempts[this.attempts.length - 1]) }
+  get status () { return this.last.status }
+  get connId () { return this.last.connId }
+  get reused () { return this.last.reused }
+  get queueNs () { return this.last.queueNs }
+  get dnsNs () { return this.last.dnsNs }
+  get connectNs () { return this.last.connectNs }
+  get tlsNs () { return this.last.tlsNs }
+  get sendNs () { return this.last.sendNs }
+  get waitNs () { return this.last.waitNs }
+  get receiveNs () { return this.last.receiveNs }
+
+  /** One line for people: `POST http://… 200 in 1.9 ms: connect 0.4, send 0.1, wait 1.2, receive 0.1; new conn 3`. */
+  toString () {
+    const last = this.last
+    const phases = []
+    for (const phase of /** @type {const} */ (['queue', 'dns', 'connect', 'tls', 'send', 'wait', 'receive'])) {
+      const ns = last[`${phase}Ns`]
+      if (ns !== undefined) phases.push(`${phase} ${inMs(ns)}`)
+    }
+    const end = this.outcome === 'ok' ? `${last.status}` : `${this.status ?? ''} ${this.outcome} (${this.errorKind}${this.errorPhase === undefined ? '' : ` in ${this.errorPhase}`})`.trim()
+    const connection = last.connId === undefined ? '' : `; ${last.reused ? 'reused' : 'new'} conn ${last.connId}`
+    const tries = this.attempts.length > 1 ? `; attempt ${this.attempts.length}` : ''
+    return `${this.method} ${this.url} ${end} in ${inMs(this.totalNs)} ms: ${phases.join(', ')}${connection}${tries}`
+  }
+
+  /** What `console.log()` shows. */
+  [Symbol.for('nodejs.util.inspect.custom')] () { return this.toString() }
+}
+
+/** @param {number} ns */
+function inMs (ns) {
+  return (ns / 1e6).toFixed(ns < 1e5 ? 2 : 1)
+}

@@ -1,0 +1,127 @@
+// Options: code over environment over default; a switch that is off is stock.
+
+import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
+import net from 'node:net'
+import { describe, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import * as undici from 'undici'
+import { isSupported } from '../src/base.js'
+import { readEnvironment, resolveConfig } from '../src/config.js'
+import { Agent } from '../src/index.js'
+import { startTap } from './support/tap.js'
+
+const four = async function * () { for (let index = 0; index < 4; index++) yield Buffer.alloc(50) }
+
+async function segmentsWith (options, make = (options) => new Agent(options)) {
+  const tap = await startTap()
+  const agent = make({ connections: 1, ...options })
+  try {
+    for (let round = 0; round < 21; round++) {
+      await (await undici.request(tap.origin, { dispatcher: agent, method: 'POST', body: four() })).body.dump()
+    }
+    return tap.mode('segments')
+  } finally {
+    await Promise.all([agent.destroy(), tap.close()])
+  }
+}
+
+test('disabled and coalesceDisabled leave the writes as in stock', async () => {
+  const stock = await segmentsWith({}, (options) => new undici.Agent(options))
+  assert.ok(stock > 1)
+  assert.equal(await segmentsWith({ disabled: true }), stock)
+  assert.equal(await segmentsWith({ coalesceDisabled: true }), stock)
+  assert.equal(await segmentsWith({ coalesceMax: 0 }), stock)
+  assert.equal(await segmentsWith({ nodelayDisabled: true, hooksDisabled: true }), 1)
+})
+
+test('beyond coalesceMax nothing is held', async () => {
+  const segments = await segmentsWith({ coalesceMax: 150 })
+  assert.ok(segments > 1 && segments < 5, `${segments}`)
+})
+
+test('disabled and hooksDisabled call no hook', async () => {
+  const tap = await startTap({ count: false })
+  let calls = 0
+  const hooks = { onTiming: () => calls++, listener: { onEvent: () => calls++ } }
+  for (const off of [{ disabled: true }, { hooksDisabled: true }]) {
+    const agent = new Agent({ ...hooks, ...off })
+    await (await undici.request(tap.origin, { dispatcher: agent, method: 'POST', body: 'x' })).body.dump()
+    await agent.destroy()
+  }
+  await tap.close()
+  assert.equal(calls, 0)
+})
+
+describe('the environment', () => {
+  const warningsOf = (env) => {
+    const seen = []
+    const original = process.emitWarning
+    process.emitWarning = (message) => { seen.push(String(message)) }
+    try {
+      return { config: readEnvironment(env), seen }
+    } finally {
+      process.emitWarning = original
+    }
+  }
+  test('only "true" is true, in any case; empty is unset', () => {
+    assert.equal(warningsOf({ ONEWRITE_DISABLED: 'TRUE' }).config.disabled, true)
+    assert.deepEqual(warningsOf({ ONEWRITE_DISABLED: '', ONEWRITE_COALESCE_MAX: '' }), warningsOf({}))
+  })
+  test('a bad value warns once and is ignored', () => {
+    for (const env of [{ ONEWRITE_HOOKS_DISABLED: '1' }, { ONEWRITE_COALESCE_MAX: '20000' }, { ONEWRITE_COALESCE_MAX: '-1' }, { ONEWRITE_COALESCE_MAX: '1k' }]) {
+      const { config, seen } = warningsOf(env)
+      assert.deepEqual(config, warningsOf({}).config)
+      assert.equal(seen.length, 1)
+      assert.ok(seen[0].startsWith(Object.keys(env)[0]))
+    }
+  })
+  test('is read once, at load, and code wins', () => {
+    const script = `
+      import { resolveConfig } from ${JSON.stringify(fileURLToPath(new URL('../src/config.js', import.meta.url)))}
+      process.env.ONEWRITE_DISABLED = 'false'
+      console.log(JSON.stringify([resolveConfig(), resolveConfig({ disabled: false, coalesceMax: 7 })]))`
+    const out = execFileSync(process.execPath, ['--input-type=module', '-e', script], {
+      encoding: 'utf8', env: { ...process.env, ONEWRITE_DISABLED: 'true', ONEWRITE_COALESCE_MAX: '100' }
+    })
+    const [environment, code] = JSON.parse(out)
+    assert.equal(environment.disabled, true)
+    assert.equal(environment.coalesceMax, 100)
+    assert.equal(code.disabled, false)
+    assert.equal(code.coalesceMax, 7)
+  })
+})
+
+test('a bad value in code is refused with the name of the option', () => {
+  const bad = [{ disabled: 'yes' }, { coalesceMax: 1e6 }, { coalesceMax: '5' }, { onTiming: 1 }, { listener: 'x' }, { on_timing () {} }, { coalescemax: 5 }, { quickack: true }]
+  for (const options of bad) {
+    const name = new RegExp(Object.keys(options)[0])
+    assert.throws(() => new Agent(/** @type {any} */ (options)), { name: 'TypeError', code: 'ONEWRITE_INVALID_OPTION', message: name })
+  }
+  assert.equal(resolveConfig({ coalesceMax: 16384 }).coalesceMax, 16384)
+})
+
+test('versions of undici outside the range are known', () => {
+  for (const version of ['7.29.1', '7.30.2', '8.10.1', '8.12.4']) assert.equal(isSupported(version), true, version)
+  for (const version of ['6.29.1', '7.29.0', '8.9.0', '8.10.0', '9.0.0', '']) assert.equal(isSupported(version), false, version)
+})
+
+test('what the user says of noDelay is obeyed', async () => {
+  const tap = await startTap({ count: false })
+  const calls = []
+  const original = net.Socket.prototype.setNoDelay
+  // Looked at, not replaced: undici and this package call it on the real socket.
+  net.Socket.prototype.setNoDelay = function (on) { calls.push(on); return original.call(this, on) }
+  try {
+    for (const [noDelay, wanted] of [[undefined, true], [true, true], [false, false]]) {
+      calls.length = 0
+      const agent = new Agent({ connect: noDelay === undefined ? {} : { noDelay } })
+      await (await undici.request(tap.origin, { dispatcher: agent, method: 'POST', body: 'x' })).body.dump()
+      await agent.destroy()
+      assert.equal(calls.at(-1), wanted)
+    }
+  } finally {
+    net.Socket.prototype.setNoDelay = original
+    await tap.close()
+  }
+})

@@ -1,0 +1,114 @@
+// install() and uninstall(), each in a process of its own: the global dispatcher is one per process.
+
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { startTap } from './support/tap.js'
+
+const index = fileURLToPath(new URL('../src/index.js', import.meta.url))
+
+export async function runScript (script, { args = [], env = {} } = {}) {
+  const child = spawn(process.execPath, [...args, '--input-type=module', '-e', script], {
+    cwd: fileURLToPath(new URL('..', import.meta.url)), env: { ...process.env, ...env }, stdio: ['ignore', 'pipe', 'pipe']
+  })
+  let [out, error] = ['', '']
+  child.stdout.on('data', (data) => { out += data })
+  child.stderr.on('data', (data) => { error += data })
+  const [code] = await once(child, 'close')
+  assert.equal(code, 0, error)
+  return { out: out.trim() === '' ? undefined : JSON.parse(out), error }
+}
+
+const many = (url, rounds = 21) => `
+  for (let round = 0; round < ${rounds}; round++) {
+    const body = new FormData()
+    body.append('a', 'b')
+    body.append('f', new Blob(['x'.repeat(200)]), 'x')
+    await (await fetch(${JSON.stringify(url)}, { method: 'POST', body })).text()
+  }`
+
+test('after install() the global fetch sends a form in one segment, after uninstall() as before', async () => {
+  const tap = await startTap()
+  const script = (before) => `
+    import { install, uninstall } from ${JSON.stringify(index)}
+    import * as undici from 'undici'
+    const stock = undici.getGlobalDispatcher()
+    ${before}
+    ${many(tap.origin)}
+    console.log(JSON.stringify({ same: undici.getGlobalDispatcher() === stock }))`
+  try {
+    assert.deepEqual((await runScript(script('install({ connections: 1 })'))).out, { same: false })
+    assert.equal(tap.mode('segments'), 1)
+    tap.requests.length = 0
+    assert.deepEqual((await runScript(script('install(); uninstall()'))).out, { same: true })
+    assert.ok(tap.mode('segments') > 1)
+    tap.requests.length = 0
+    assert.deepEqual((await runScript(script(''))).out, { same: true })
+    assert.ok(tap.mode('segments') > 1)
+    tap.requests.length = 0
+    assert.deepEqual((await runScript(script('install()'), { env: { ONEWRITE_DISABLED: 'true' } })).out, { same: true })
+    assert.ok(tap.mode('segments') > 1)
+  } finally {
+    await tap.close()
+  }
+})
+
+test('install() times fetch, a second install() replaces the first, uninstall() leaves another dispatcher alone', async () => {
+  const tap = await startTap({ count: false })
+  const { out } = await runScript(`
+    import { install, uninstall, withTimingId } from ${JSON.stringify(index)}
+    import * as undici from 'undici'
+    const stock = undici.getGlobalDispatcher()
+    const seen = []
+    install({ onTiming: () => seen.push('first') })
+    const agent = install({ onTiming: (timing) => seen.push(timing.id) })
+    await withTimingId('mine', async () => (await fetch(${JSON.stringify(tap.origin)})).text())
+    const installed = undici.getGlobalDispatcher() === agent
+    const other = new undici.Agent()
+    undici.setGlobalDispatcher(other)
+    const took = uninstall()
+    const kept = undici.getGlobalDispatcher() === other
+    undici.setGlobalDispatcher(stock)
+    install()
+    console.log(JSON.stringify({ seen, installed, took, kept, back: uninstall() && undici.getGlobalDispatcher() === stock, again: uninstall() }))`)
+  await tap.close()
+  assert.deepEqual(out, { seen: ['mine'], installed: true, took: false, kept: true, back: true, again: false })
+})
+
+test('importing changes nothing: no patched function, no subscriber, and the process ends', async () => {
+  const { out } = await runScript(`
+    import dc from 'node:diagnostics_channel'
+    import http from 'node:http'
+    import net from 'node:net'
+    import tls from 'node:tls'
+    import * as undici from 'undici'
+    const picture = () => [http.request, http.Agent.prototype.addRequest, http.Agent.prototype.createConnection, net.Socket.prototype.write, net.Socket.prototype.uncork,
+      tls.connect, net.connect, globalThis.fetch, undici.getGlobalDispatcher(), http.globalAgent, undici.Client.prototype.dispatch]
+    const before = picture()
+    await import(${JSON.stringify(index)})
+    const channels = ['undici:request:create', 'undici:client:sendHeaders', 'http.client.request.start'].map((name) => dc.hasSubscribers(name))
+    console.log(JSON.stringify({ same: picture().every((each, index) => each === before[index]), channels }))`)
+  assert.deepEqual(out, { same: true, channels: [false, false, false] })
+})
+
+test('a CommonJS program can require the package', async () => {
+  const { out } = await runScript(`
+    import { createRequire } from 'node:module'
+    const onewrite = createRequire(import.meta.url)('onewrite')
+    console.log(JSON.stringify(Object.keys(onewrite).includes('Agent')))`)
+  assert.equal(out, true)
+})
+
+test('a Content-Length of the user\'s own is sent once by the global fetch, as before install()', async () => {
+  const tap = await startTap({ count: false })
+  const { out } = await runScript(`
+    import { install } from ${JSON.stringify(index)}
+    install()
+    const response = await fetch(${JSON.stringify(tap.origin)}, { method: 'POST', body: 'hello', headers: { 'Content-Length': '5' } })
+    console.log(JSON.stringify(await response.text()))`)
+  await tap.close()
+  assert.equal(out, 'ok')
+  assert.equal(tap.requests[0].head.match(/content-length/gi).length, 1)
+})

@@ -1,0 +1,188 @@
+// TCP_NODELAY where undici loses it: with a connector of the user's own. Shown by the stall itself, against stock in the
+// same run: two writes a turn apart, of which Nagle holds the second until the first is acknowledged.
+
+import assert from 'node:assert/strict'
+import net from 'node:net'
+import tls from 'node:tls'
+import { mkdtempSync, rmSync } from 'node:fs'
+import http from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import * as undici from 'undici'
+import { Agent, clientFactory, ProxyAgent } from '../src/index.js'
+import { localhostIdentity, startTap } from './support/tap.js'
+
+const ca = () => localhostIdentity().cert
+
+function connector ({ hostname, port, protocol, servername }, callback) {
+  const secure = protocol === 'https:'
+  const socket = secure ? tls.connect({ host: hostname, port, servername: servername ?? 'localhost', ca: ca() }) : net.connect({ host: hostname, port })
+  socket.once('error', callback)
+  socket.once(secure ? 'secureConnect' : 'connect', () => callback(null, socket))
+}
+
+async function * twoTurns () {
+  yield 'x'.repeat(100)
+  await new Promise((resolve) => setTimeout(resolve, 2))
+  yield 'y'.repeat(100)
+}
+
+const STALL_MS = 30
+
+/** How many of 20 requests took longer than a stall's least. */
+async function stalls (dispatcher, origin) {
+  let count = 0
+  for (let round = 0; round < 20; round++) {
+    const start = performance.now()
+    await (await undici.request(origin, { dispatcher, method: 'POST', body: twoTurns(), headers: { 'content-length': '200' } })).body.dump()
+    if (performance.now() - start > STALL_MS) count++
+  }
+  return count
+}
+
+for (const secure of [false, true]) {
+  test(`a connector that sets no option does not stall, ${secure ? 'https' : 'http'}`, async () => {
+    const tap = await startTap({ secure, count: false })
+    const options = { connections: 1, connect: connector }
+    const ours = new Agent(options)
+    const stock = new undici.Agent(options)
+    try {
+      let [control, fixed] = [await stalls(stock, tap.origin), await stalls(ours, tap.origin)]
+      // A machine that is busy elsewhere makes anyone slow: once more, then it counts.
+      if (fixed > 5) [control, fixed] = [await stalls(stock, tap.origin), await stalls(ours, tap.origin)]
+      assert.ok(control >= 12, `the control stalled in ${control} of 20`)
+      assert.ok(fixed <= control / 2, `${fixed} against ${control} of 20`)
+    } finally {
+      await Promise.all([ours.destroy(), stock.destroy(), tap.close()])
+    }
+  })
+}
+
+test('a socket of a connector has the option before its TLS handshake, when the connector returns it', async () => {
+  const tap = await startTap({ secure: true, count: false })
+  const order = []
+  const connect = ({ hostname, port }, callback) => {
+    const socket = tls.connect({ host: hostname, port, servername: 'localhost', ca: ca() })
+    const { setNoDelay } = socket
+    socket.setNoDelay = function (on) { order.push(`noDelay ${on}`); return setNoDelay.call(this, on) }
+    socket.once('secureConnect', () => { order.push('secure'); callback(null, socket) })
+    return socket
+  }
+  const agent = new Agent({ connect })
+  try {
+    await (await undici.request(tap.origin, { dispatcher: agent })).body.dump()
+    assert.deepEqual(order.slice(0, 2), ['noDelay true', 'secure'])
+  } finally {
+    await Promise.all([agent.destroy(), tap.close()])
+  }
+})
+
+test('a Unix socket and a socket without the methods are served as before', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'onewrite-unix-'))
+  const server = http.createServer((request, response) => request.pipe(response))
+  await new Promise((resolve) => server.listen(join(folder, 's'), () => resolve(undefined)))
+  const bare = ({ port, hostname }, callback) => {
+    const socket = net.connect({ port: Number(port), host: hostname })
+    Object.assign(socket, { setNoDelay: undefined, uncork: socket.uncork })
+    socket.once('connect', () => callback(null, socket))
+  }
+  const tap = await startTap({ count: false })
+  const agents = [new Agent({ socketPath: join(folder, 's') }), new Agent({ connect: bare })]
+  try {
+    const echoed = await undici.request('http://localhost/', { dispatcher: agents[0], method: 'POST', body: twoTurns() })
+    assert.equal((await echoed.body.text()).length, 200)
+    const other = await undici.request(tap.origin, { dispatcher: agents[1], method: 'POST', body: 'x' })
+    assert.equal(other.statusCode, 200)
+    await other.body.dump()
+  } finally {
+    await Promise.all([...agents.map((agent) => agent.destroy()), tap.close()])
+    server.close()
+    rmSync(folder, { recursive: true })
+  }
+})
+
+test('a dispatcher of the user\'s own gets both with clientFactory()', async () => {
+  const tap = await startTap()
+  const pool = new undici.BalancedPool([tap.origin], { connections: 1, factory: (origin, options) => new undici.Pool(origin, { ...options, factory: clientFactory() }) })
+  try {
+    for (let round = 0; round < 21; round++) {
+      await (await pool.request({ path: '/', method: 'POST', body: (async function * () { yield 'a'; yield 'b' })() })).body.dump()
+    }
+    assert.equal(tap.mode('segments'), 1)
+  } finally {
+    await Promise.all([pool.destroy(), tap.close()])
+  }
+})
+
+for (const secure of [false, true]) {
+  test(`through a proxy, ${secure ? 'CONNECT' : 'forward'}: one segment leaves the client, with the proxy's steps in the record`, async () => {
+    const tap = await startTap({ secure, count: false })
+    const proxy = await startProxy()
+    const timings = []
+    const agent = new ProxyAgent({
+      uri: proxy.origin, proxyTunnel: false, connections: 1, requestTls: { ca: ca() }, onTiming: (timing) => timings.push(timing)
+    })
+    try {
+      for (let round = 0; round < 3; round++) {
+        const response = await undici.request(tap.origin, { dispatcher: agent, method: 'POST', body: (async function * () { yield 'a'; yield 'b' })() })
+        assert.equal(await response.body.text(), 'ok')
+      }
+      assert.equal(tap.requests.length, 3)
+      assert.equal(tap.requests[0].body.toString(), 'ab')
+      assert.equal(proxy.tunnels, secure ? 1 : 0)
+      const first = timings[0].attempts[0]
+      assert.equal(first.writes, 1)
+      assert.ok(first.connectNs > 0)
+      if (!secure) return
+      assert.ok(first.tlsNs > 0)
+      assert.equal(timings[1].reused, true)
+    } finally {
+      await Promise.all([agent.destroy(), tap.close(), proxy.close()])
+    }
+  })
+}
+
+test('the limit of connections holds for a forwarding proxy too', async () => {
+  const tap = await startTap({ count: false })
+  const proxy = await startProxy()
+  const agent = new ProxyAgent({ uri: proxy.origin, proxyTunnel: false, connections: 2 })
+  try {
+    await Promise.all(Array.from({ length: 12 }, async () => (await undici.request(tap.origin, { dispatcher: agent, method: 'POST', body: 'x' })).body.dump()))
+    assert.ok(proxy.connections <= 2, `${proxy.connections} connections`)
+  } finally {
+    await Promise.all([agent.destroy(), tap.close(), proxy.close()])
+  }
+})
+
+async function startProxy () {
+  const state = { tunnels: 0 }
+  const sockets = new Set()
+  const server = http.createServer((request, response) => {
+    const upstream = http.request(request.url, { method: request.method, headers: request.headers }, (answer) => {
+      response.writeHead(answer.statusCode, answer.headers)
+      answer.pipe(response)
+    })
+    request.pipe(upstream)
+  })
+  server.on('connection', (socket) => sockets.add(socket))
+  server.on('connect', (request, socket) => {
+    state.tunnels++
+    const [host, port] = request.url.split(':')
+    const link = net.connect(Number(port), host, () => {
+      socket.write('HTTP/1.1 200 OK\r\n\r\n')
+      link.pipe(socket).pipe(link)
+    })
+    for (const end of [link, socket]) end.on('error', () => {})
+  })
+  await new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(undefined)))
+  return {
+    get tunnels () { return state.tunnels },
+    get connections () { return sockets.size },
+    origin: `http://127.0.0.1:${/** @type {net.AddressInfo} */ (server.address()).port}`,
+    async close () {
+      for (const socket of sockets) socket.destroy()
+      await new Promise((resolve) => server.close(resolve))
+    }
+  }
+}

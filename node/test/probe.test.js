@@ -1,0 +1,73 @@
+// The debugging aid, on a socket that is really held back by Nagle and on one whose server is slow.
+
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import net from 'node:net'
+import { test } from 'node:test'
+import { nowNs } from '../src/clock.js'
+import { explainWait, readKernel } from '../src/probe.js'
+
+/** One exchange on a kept connection: head and body in one write or in two. */
+async function exchange (socket, split) {
+  const before = readKernel(socket)
+  if (split) {
+    socket.write('head')
+    await new Promise((resolve) => setImmediate(resolve))
+    socket.write('body')
+  } else socket.write('headbody')
+  const requestEndNs = nowNs()
+  await once(socket, 'data')
+  const responseStartNs = nowNs()
+  return explainWait(before, readKernel(socket), { requestEndNs, responseStartNs })
+}
+
+async function withServer (delayMs, run) {
+  const server = net.createServer((socket) => {
+    let size = 0
+    socket.on('error', () => {})
+    socket.on('data', (data) => {
+      size += data.length
+      if (size < 8) return
+      size = 0
+      setTimeout(() => socket.write('ok'), delayMs)
+    })
+  })
+  await new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(undefined)))
+  const socket = net.connect({ port: /** @type {net.AddressInfo} */ (server.address()).port, host: '127.0.0.1', noDelay: false })
+  await once(socket, 'connect')
+  try {
+    await run(socket)
+  } finally {
+    socket.destroy()
+    server.close()
+  }
+}
+
+const most = (values) => values.sort((a, b) => values.filter((each) => each === b).length - values.filter((each) => each === a).length)[0]
+
+test('two writes with Nagle on: held by the kernel', () => withServer(0, async (socket) => {
+  const causes = []
+  for (let round = 0; round < 12; round++) causes.push((await exchange(socket, true)).cause)
+  assert.equal(most(causes), 'nagle_delayed_ack', String(causes))
+}))
+
+test('one write to a slow server: the server', () => withServer(60, async (socket) => {
+  const seen = []
+  for (let round = 0; round < 8; round++) seen.push(await exchange(socket, false))
+  assert.equal(most(seen.map(({ cause }) => cause)), 'server')
+  assert.equal(most(seen.map(({ segmentsOut }) => segmentsOut)), 1)
+}))
+
+test('without evidence there is a clear error', () => {
+  assert.throws(() => readKernel(/** @type {any} */ ({ localPort: 1, remotePort: 1 })), { code: 'ONEWRITE_NO_EVIDENCE', message: /port 1 to port 1/ })
+})
+
+test('the rule, case by case', () => {
+  const base = { segmentsOut: 0, retransmits: 0, rttUs: 1, rwndLimitedMs: 0, lastSentNs: 0 }
+  const cause = (after, waitMs) => explainWait(base, { ...base, ...after }, { requestEndNs: 0, responseStartNs: waitMs * 1e6 }).cause
+  assert.equal(cause({ lastSentNs: 41e6 }, 42), 'nagle_delayed_ack')
+  assert.equal(cause({ lastSentNs: 210e6, retransmits: 1 }, 215), 'retransmit')
+  assert.equal(cause({ lastSentNs: 60e6, rwndLimitedMs: 58 }, 61), 'peer_window')
+  assert.equal(cause({ lastSentNs: -1e6 }, 50), 'server')
+  assert.equal(cause({ lastSentNs: 0 }, 5), undefined)
+})

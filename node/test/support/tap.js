@@ -1,0 +1,160 @@
+// A server that counts what arrives: data segments as the receiving kernel counts them (tcpi_data_segs_in, read with
+// `ss` from iproute2), TLS application records, and the bytes of each request.
+//
+// The count is read when a request is complete and before it is answered: later, a fast client's next request would
+// be in it already.
+
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import net from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import tls from 'node:tls'
+
+let identity
+
+/** A certificate for localhost, made once per process. */
+export function localhostIdentity () {
+  if (identity === undefined) {
+    const folder = mkdtempSync(join(tmpdir(), 'onewrite-test-'))
+    const [key, cert] = [join(folder, 'key.pem'), join(folder, 'cert.pem')]
+    execFileSync('openssl', ['req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-days', '2', '-subj', '/CN=localhost',
+      '-addext', 'subjectAltName=DNS:localhost,IP:127.0.0.1', '-keyout', key, '-out', cert], { stdio: 'ignore' })
+    identity = { key: readFileSync(key, 'utf8'), cert: readFileSync(cert, 'utf8') }
+    rmSync(folder, { recursive: true })
+  }
+  return identity
+}
+
+function segmentsIn (socket) {
+  const filter = `sport = :${socket.localPort} and dport = :${socket.remotePort}`
+  const text = execFileSync('ss', ['-tinH', filter], { encoding: 'utf8' })
+  return Number(/data_segs_in:(\d+)/.exec(text)?.[1] ?? 0)
+}
+
+/** Finds the end of the first message in `buffer`. @returns {{head: string, body: Buffer, rest: Buffer} | null} */
+function takeMessage (buffer) {
+  const headEnd = buffer.indexOf('\r\n\r\n')
+  if (headEnd < 0) return null
+  const head = buffer.subarray(0, headEnd).toString('latin1')
+  const start = headEnd + 4
+  if (/\r\ntransfer-encoding: chunked/i.test(head)) {
+    const parts = []
+    for (let at = start; ;) {
+      const lineEnd = buffer.indexOf('\r\n', at)
+      if (lineEnd < 0) return null
+      const size = Number.parseInt(buffer.subarray(at, lineEnd).toString('latin1'), 16)
+      if (buffer.length < lineEnd + 2 + size + 2) return null
+      parts.push(buffer.subarray(lineEnd + 2, lineEnd + 2 + size))
+      at = lineEnd + 2 + size + 2
+      if (size === 0) return { head, body: Buffer.concat(parts), rest: buffer.subarray(at) }
+    }
+  }
+  const size = Number(/\r\ncontent-length: *(\d+)/i.exec(head)?.[1] ?? 0)
+  if (buffer.length < start + size) return null
+  return { head, body: buffer.subarray(start, start + size), rest: buffer.subarray(start + size) }
+}
+
+/**
+ * @param {{secure?: boolean, count?: boolean, answer?: (request: {head: string, body: Buffer, socket: import('node:net').Socket}) => void}} [options]
+ *   `answer` replaces the plain 200; `count: false` spares the calls of `ss`
+ */
+export async function startTap ({ secure = false, count = true, answer = reply() } = {}) {
+  const requests = []
+  const sockets = new Set()
+  const watched = new Map() // inner port -> the counted socket
+
+  const serve = (socket, counted) => {
+    let buffer = Buffer.alloc(0)
+    let before = null
+    socket.on('error', () => {})
+    socket.on('data', (data) => {
+      buffer = Buffer.concat([buffer, data])
+      for (let message = takeMessage(buffer); message !== null; message = takeMessage(buffer)) {
+        buffer = message.rest
+        const wire = counted()
+        const total = count ? segmentsIn(wire.socket) : 0
+        // The first on a connection has no baseline: with TLS the handshake is in it.
+        requests.push({
+          head: message.head,
+          body: message.body,
+          segments: before === null ? undefined : total - before.total,
+          records: before === null ? undefined : wire.records - before.records,
+          first: before === null
+        })
+        before = { total, records: wire.records }
+        answer({ ...message, socket })
+      }
+    })
+  }
+
+  const listen = (server) => new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(server.address().port)))
+  const track = (socket) => { sockets.add(socket); socket.setNoDelay(true); socket.on('error', () => {}) }
+  let port
+  const servers = []
+  if (!secure) {
+    const server = net.createServer((socket) => { track(socket); serve(socket, () => ({ socket, records: 0 })) })
+    port = await listen(server)
+    servers.push(server)
+  } else {
+    // The counted socket is in front and hands the bytes on, because a TLS socket does not show its records.
+    const inner = tls.createServer(localhostIdentity(), (socket) => {
+      track(socket)
+      const wire = watched.get(socket.remotePort)
+      serve(socket, () => wire)
+    })
+    const innerPort = await listen(inner)
+    const front = net.createServer((socket) => {
+      track(socket)
+      const wire = { socket, records: 0 }
+      const records = recordCounter((type) => { if (type === 23) wire.records++ })
+      const link = net.connect(innerPort, '127.0.0.1', () => {
+        watched.set(link.localPort, wire)
+        socket.on('data', (data) => { records(data); link.write(data) })
+        link.on('data', (data) => socket.write(data))
+      })
+      track(link)
+      socket.on('close', () => link.destroy())
+      link.on('close', () => socket.destroy())
+    })
+    port = await listen(front)
+    servers.push(front, inner)
+  }
+
+  return {
+    requests,
+    port,
+    origin: `${secure ? 'https' : 'http'}://localhost:${port}`,
+    /** The most frequent count of the requests that had a baseline. */
+    mode (name) { return modeOf(requests.map((request) => request[name]).filter((value) => value !== undefined)) },
+    connections: () => sockets.size,
+    async close () {
+      for (const socket of sockets) socket.destroy()
+      await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))))
+    }
+  }
+}
+
+export function reply (body = 'ok', status = 200) {
+  const text = `HTTP/1.1 ${status} X\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`
+  return ({ socket }) => socket.write(text)
+}
+
+export function modeOf (values) {
+  const counts = new Map()
+  for (const value of values) counts.set(value, (counts.get(value) ?? 0) + 1)
+  return [...counts].sort((a, b) => b[1] - a[1])[0]?.[0]
+}
+
+function recordCounter (onRecord) {
+  let pending = Buffer.alloc(0)
+  return (data) => {
+    pending = Buffer.concat([pending, data])
+    while (pending.length >= 5) {
+      const size = 5 + pending.readUInt16BE(3)
+      if (pending.length < size) return
+      onRecord(pending[0])
+      pending = pending.subarray(size)
+    }
+  }
+}

@@ -1,0 +1,357 @@
+// Records and events of undici's requests: order, absence, distances. Never a duration's size, but for wide ratios.
+
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { describe, test } from 'node:test'
+import { inspect } from 'node:util'
+import * as undici from 'undici'
+import { Agent, hookFailures, Pool, withTimingId } from '../src/index.js'
+import { recorder } from './support/record.js'
+import { answerOk, OK, startServer } from './support/server.js'
+import { localhostIdentity } from './support/tap.js'
+
+const FRESH = ['callStart', 'attemptStart', 'queueStart', 'queueEnd', 'dnsStart', 'dnsEnd', 'connectStart', 'connectEnd', 'tlsStart', 'tlsEnd',
+  'connectionAcquired', 'requestStart', 'requestEnd', 'responseStart', 'headersEnd', 'responseEnd', 'connectionReleased', 'attemptEnd', 'callEnd']
+const without = (...names) => FRESH.filter((name) => !names.includes(name))
+
+async function withAgent (onData, options, run) {
+  const server = await startServer(onData, { secure: options.secure })
+  const seen = recorder()
+  const agent = new Agent({ connections: 1, connect: { ca: localhostIdentity().cert }, ...options, ...seen.hooks })
+  try {
+    await run({ server, agent, seen, send: (opts = {}) => undici.request(server.origin, { dispatcher: agent, method: 'POST', body: 'x'.repeat(200), ...opts }) })
+  } finally {
+    await agent.destroy()
+    await server.close()
+  }
+}
+
+function assertOrdered (events) {
+  for (let index = 1; index < events.length; index++) {
+    assert.ok(Number.isInteger(events[index].tNs))
+    assert.ok(events[index].tNs >= events[index - 1].tNs, `${events[index].name} is before ${events[index - 1].name}`)
+  }
+}
+
+test('a fresh and a reused connection on https', () => withAgent(answerOk, { secure: true }, async ({ send, seen }) => {
+  await (await send()).body.text()
+  const fresh = await seen.last()
+  assert.deepEqual(seen.names(), FRESH)
+  assertOrdered(seen.events)
+  assert.equal(fresh.outcome, 'ok')
+  assert.equal(fresh.status, 200)
+  assert.equal(fresh.reused, false)
+  assert.equal(fresh.attempts.length, 1)
+  assert.equal(fresh.attempts[0].writes, 1)
+  const at = Object.fromEntries(seen.events.map((event) => [event.name, event.tNs]))
+  for (const [phase, from, to] of [['queue', 'queueStart', 'queueEnd'], ['dns', 'dnsStart', 'dnsEnd'], ['connect', 'connectStart', 'connectEnd'],
+    ['tls', 'tlsStart', 'tlsEnd'], ['send', 'requestStart', 'requestEnd'], ['wait', 'requestEnd', 'responseStart'],
+    ['receive', 'responseStart', 'responseEnd'], ['total', 'attemptStart', 'attemptEnd']]) {
+    const ns = fresh.attempts[0][`${phase}Ns`]
+    assert.ok(ns > 0, phase)
+    assert.equal(ns, at[to] - at[from], phase)
+  }
+
+  seen.clear()
+  await (await send()).body.text()
+  const reused = await seen.last()
+  assert.deepEqual(seen.names(), without('dnsStart', 'dnsEnd', 'connectStart', 'connectEnd', 'tlsStart', 'tlsEnd'))
+  assert.equal(reused.reused, true)
+  assert.equal(reused.connId, fresh.connId)
+  assert.equal(reused.attempts[0].connRequests, 2)
+  assert.ok(reused.attempts[0].idleNs > 0)
+  for (const phase of ['dnsNs', 'connectNs', 'tlsNs']) assert.equal(reused[phase], undefined)
+}))
+
+test('an address needs no look-up', () => withAgent(answerOk, {}, async ({ server, agent, seen }) => {
+  await (await undici.request(`http://127.0.0.1:${server.port}`, { dispatcher: agent })).body.text()
+  assert.equal((await seen.last()).dnsNs, undefined)
+  assert.deepEqual(seen.names(), without('dnsStart', 'dnsEnd', 'tlsStart', 'tlsEnd'))
+}))
+
+test('the clock is that of process.hrtime', () => withAgent(answerOk, {}, async ({ send, seen }) => {
+  const before = Number(process.hrtime.bigint())
+  await (await send()).body.text()
+  await seen.last()
+  const after = Number(process.hrtime.bigint())
+  for (const event of seen.events) assert.ok(event.tNs >= before - 1000 && event.tNs <= after + 1000, event.name)
+  assert.ok(Math.abs(seen.events[0].startedAtUnixNs / 1e6 - Date.now()) < 5000)
+}))
+
+test('a request that waits for the only connection has a queue', () => withAgent((socket) => setTimeout(answerOk, 20, socket), {}, async ({ send, seen }) => {
+  await (await send()).body.text()
+  await seen.last()
+  seen.clear()
+  await Promise.all(['a', 'b'].map((id) => withTimingId(id, async () => (await send()).body.text())))
+  await seen.last()
+  const at = (id, name) => seen.events.find((event) => event.id === id && event.name === name).tNs
+  assert.ok(at('b', 'queueStart') < at('a', 'requestStart'))
+  assert.ok(at('b', 'queueEnd') > at('a', 'responseStart'))
+  assert.equal(seen.timings[1].queueNs, at('b', 'queueEnd') - at('b', 'queueStart'))
+}))
+
+test('interim responses are told and do not end the wait', () => {
+  let answeredNs = 0
+  return withAgent((socket) => {
+    socket.write('HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n')
+    setTimeout(() => {
+      answeredNs = Number(process.hrtime.bigint())
+      answerOk(socket)
+    }, 30)
+  }, {}, async ({ send, seen }) => {
+    await (await send()).body.text()
+    await seen.last()
+    assert.deepEqual(seen.names().slice(-8), ['requestEnd', 'informational', 'responseStart', 'headersEnd', 'responseEnd', 'connectionReleased', 'attemptEnd', 'callEnd'])
+    const [interim, final] = ['informational', 'responseStart'].map((name) => seen.events.find((event) => event.name === name))
+    assert.equal(interim.status, 103)
+    assert.ok(interim.tNs < answeredNs)
+    assert.ok(final.tNs > answeredNs)
+  })
+})
+
+test('a connection that the server closes is released as not reusable', () => withAgent((socket) => {
+  socket.end('HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 2\r\n\r\nok')
+}, {}, async ({ send, seen }) => {
+  await (await send()).body.text()
+  await seen.last()
+  assert.equal(seen.events.find((event) => event.name === 'connectionReleased').reusable, false)
+}))
+
+test('a body given up is no error', () => withAgent((socket) => socket.write(`HTTP/1.1 200 OK\r\ncontent-length: 5000000\r\n\r\n${'x'.repeat(100_000)}`), {}, async ({ send, seen }) => {
+  const { body } = await send()
+  body.on('error', () => {}).destroy()
+  const timing = await seen.last()
+  assert.equal(timing.outcome, 'ok')
+  assert.equal(timing.receiveNs, undefined)
+  assert.ok(!seen.names().includes('responseEnd'))
+}))
+
+describe('failures have a kind and a phase', () => {
+  const cases = {
+    'connection refused': { origin: 'http://localhost:1', kind: 'connect', phase: 'connect' },
+    'unknown name': { origin: 'http://no-such-host.invalid', kind: 'dns', phase: 'dns' },
+    'closed before the answer': { onData: (socket) => socket.end(), kind: 'closed', phase: 'wait' },
+    'reset before the answer': { onData: (socket) => socket.resetAndDestroy(), kind: 'reset', phase: 'wait' },
+    'answer cut short': { onData: (socket) => socket.end('HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nok'), kind: 'closed', phase: 'receive' },
+    'not HTTP': { onData: (socket) => socket.write('220 smtp.example ESMTP\r\n\r\n'), kind: 'protocol', phase: 'wait' },
+    'bad certificate': { secure: true, connect: {}, onData: answerOk, kind: 'tls', phase: 'tls' },
+    'time limit': { onData: () => {}, opts: () => ({ signal: AbortSignal.timeout(400) }), kind: 'timeout', phase: 'wait' },
+    'a line break in a header': { onData: answerOk, opts: () => ({ headers: { a: 'b\r\nc: d' } }), kind: 'invalid_request', phase: undefined }
+  }
+  for (const [name, { onData = answerOk, origin, kind, phase, opts = () => ({}), ...options }] of Object.entries(cases)) {
+    test(name, () => withAgent(onData, options, async ({ server, agent, seen }) => {
+      await assert.rejects(async () => {
+        const response = await undici.request(origin ?? server.origin, { dispatcher: agent, method: 'POST', body: 'x', ...opts() })
+        await response.body.text()
+      })
+      const timing = await seen.last()
+      assert.equal(timing.outcome, 'error')
+      assert.equal(timing.errorKind, kind)
+      assert.equal(timing.errorPhase, phase)
+      assert.equal(seen.timings.length, 1)
+      assert.equal(seen.names().filter((each) => each === 'callEnd').length, 1)
+      assertOrdered(seen.events)
+      for (const started of seen.names().filter((each) => /^(queue|dns|connect|tls)Start$/.test(each))) {
+        assert.ok(seen.names().includes(started.replace('Start', 'End')), started)
+      }
+    }))
+  }
+})
+
+test('a call that is given up ends as cancelled', () => {
+  const controller = new AbortController()
+  return withAgent(() => setTimeout(() => controller.abort(), 20), {}, async ({ send, seen }) => {
+    await assert.rejects(send({ signal: controller.signal }), { name: 'AbortError' })
+    const timing = await seen.last()
+    assert.equal(timing.outcome, 'cancelled')
+    assert.equal(timing.errorKind, 'cancelled')
+    assert.equal(timing.errorPhase, 'wait')
+  })
+})
+
+test('an early answer has no end of the request', () => withAgent((socket) => {
+  socket.end('HTTP/1.1 413 Too Large\r\nconnection: close\r\ncontent-length: 2\r\n\r\nno')
+}, {}, async ({ send, seen }) => {
+  async function * endless () {
+    yield 'x'.repeat(1000)
+    await new Promise((resolve) => setTimeout(resolve, 200))
+    yield 'y'
+  }
+  const response = await send({ body: endless() })
+  assert.equal(response.statusCode, 413)
+  assert.equal(await response.body.text(), 'no')
+  const timing = await seen.last()
+  assert.equal(timing.sendNs, undefined)
+  assert.equal(timing.waitNs, undefined)
+  assertOrdered(seen.events)
+}))
+
+test('withTimingId names the calls made in it, through fetch too', () => withAgent(answerOk, {}, async ({ server, agent, seen }) => {
+  const options = /** @type {any} */ ({ dispatcher: agent })
+  await Promise.all(['a', 'b'].map((id) => withTimingId(id, async () => (await fetch(server.origin, options)).text())))
+  await seen.last()
+  assert.deepEqual(seen.timings.map((timing) => timing.id).sort(), ['a', 'b'])
+  assert.ok(seen.events.every((event) => event.id === 'a' || event.id === 'b'))
+}))
+
+test('a hook that throws changes nothing and is reported once', async () => {
+  const server = await startServer(answerOk)
+  const warnings = []
+  const onWarning = (warning) => { if (warning.code === 'ONEWRITE_HOOK_FAILED') warnings.push(warning) }
+  process.on('warning', onWarning)
+  const before = hookFailures()
+  let calls = 0
+  const raise = () => { calls++; throw new Error('a bug of the tracer') }
+  const agent = new Agent({ onTiming: raise, listener: { onEvent: raise, onCallStart: raise } })
+  try {
+    for (let round = 0; round < 3; round++) {
+      const response = await undici.request(server.origin, { dispatcher: agent, method: 'POST', body: 'x' })
+      assert.equal(await response.body.text(), 'ok')
+    }
+    await new Promise((resolve) => setTimeout(resolve, 5))
+    assert.equal(hookFailures() - before, calls)
+    assert.ok(calls > 30)
+    assert.equal(warnings.length, 1)
+  } finally {
+    process.off('warning', onWarning)
+    await agent.destroy()
+    await server.close()
+  }
+})
+
+test('methods of the listener are called on it, before onEvent', () => withAgent(answerOk, {}, async ({ server }) => {
+  const heard = []
+  const listener = {
+    prefix: 'on',
+    onResponseStart (event) { heard.push(`${this.prefix} ${event.name}`) },
+    onEvent (event) { if (event.name === 'responseStart') heard.push('any') }
+  }
+  const pool = new Pool(server.origin, { listener })
+  await (await pool.request({ path: '/', method: 'GET' })).body.text()
+  await pool.close()
+  assert.deepEqual(heard, ['on responseStart', 'any'])
+}))
+
+test('pipelined requests each have their own writes', () => withAgent((socket, data) => {
+  for (let left = data.toString().split('GET ').length - 1; left > 0; left--) socket.write(OK)
+}, { pipelining: 4 }, async ({ send, seen }) => {
+  await (await send({ method: 'GET', body: undefined })).body.text()
+  await Promise.all(Array.from({ length: 4 }, async () => (await send({ method: 'GET', body: undefined })).body.text()))
+  await seen.last()
+  assert.equal(seen.timings.length, 5)
+  for (const timing of seen.timings) {
+    assert.equal(timing.outcome, 'ok')
+    assert.ok(timing.waitNs > 0)
+    assert.equal(timing.attempts[0].writes, 1)
+  }
+}))
+
+test('an upgrade ends the call and leaves the socket alone', () => withAgent((socket, data) => {
+  if (data.toString().includes('upgrade')) socket.write('HTTP/1.1 101 Switching\r\nconnection: upgrade\r\nupgrade: echo\r\n\r\n')
+  else socket.write(data)
+}, {}, async ({ agent, server, seen }) => {
+  const { socket } = await agent.upgrade({ origin: server.origin, path: '/', protocol: 'echo' })
+  socket.write('hello')
+  const [data] = await once(socket, 'data')
+  assert.equal(data.toString(), 'hello')
+  assert.equal((await seen.last()).status, 101)
+  socket.destroy()
+}))
+
+test('a record reads well as a line', () => withAgent(answerOk, {}, async ({ send, seen, server }) => {
+  await (await send()).body.text()
+  const line = String(await seen.last())
+  assert.match(line, new RegExp(`^POST ${server.origin}/ 200 in [\\d.]+ ms: queue [\\d.]+, dns [\\d.]+, connect [\\d.]+, send [\\d.]+, wait [\\d.]+, receive [\\d.]+; new conn \\d+$`))
+  assert.equal(inspect(seen.timings[0]), line)
+}))
+
+describe('with interceptors composed on the agent', () => {
+  const once503 = () => {
+    let answered = 0
+    return (socket) => socket.write(answered++ === 0 ? 'HTTP/1.1 503 Busy\r\ncontent-length: 0\r\n\r\n' : OK)
+  }
+
+  test('a retry is an attempt of the same call', () => withAgent(once503(), {}, async ({ agent, server, seen }) => {
+    const dispatcher = agent.compose(undici.interceptors.retry({ minTimeout: 5, maxRetries: 2, methods: ['GET'] }))
+    const response = await undici.request(server.origin, { dispatcher })
+    assert.equal(await response.body.text(), 'ok')
+    const timing = await seen.last()
+    assert.equal(seen.timings.length, 1)
+    assert.equal(timing.outcome, 'ok')
+    assert.deepEqual(timing.attempts.map(({ index, status }) => [index, status]), [[0, 503], [1, 200]])
+    assert.equal(timing.status, 200)
+    assert.equal(timing.attempts[1].dnsNs === undefined, timing.attempts[1].reused)
+    assertOrdered(seen.events)
+    assert.deepEqual(seen.names().filter((name) => /^(call|attempt)/.test(name)), ['callStart', 'attemptStart', 'attemptEnd', 'attemptStart', 'attemptEnd', 'callEnd'])
+  }))
+
+  test('a redirect is an attempt of the same call', () => withAgent((socket, data) => {
+    if (data.toString().startsWith('GET /there')) answerOk(socket)
+    else socket.write('HTTP/1.1 302 Found\r\nlocation: /there\r\ncontent-length: 0\r\n\r\n')
+  }, {}, async ({ agent, server, seen }) => {
+    const dispatcher = agent.compose([undici.interceptors.redirect({ maxRedirections: 3 })])
+    const response = await dispatcher.request({ origin: server.origin, path: '/', method: 'GET' })
+    assert.equal(await response.body.text(), 'ok')
+    const timing = await seen.last()
+    assert.deepEqual(timing.attempts.map(({ status }) => status), [302, 200])
+    assert.equal(seen.timings.length, 1)
+    assertOrdered(seen.events)
+  }))
+
+  test('a call that fails for good has one record and the last failure', () => withAgent((socket) => socket.resetAndDestroy(), {}, async ({ agent, server, seen }) => {
+    const dispatcher = agent.compose(undici.interceptors.retry({ minTimeout: 5, maxRetries: 2, methods: ['GET'], errorCodes: ['ECONNRESET'] }))
+    await assert.rejects(undici.request(server.origin, { dispatcher }))
+    const timing = await seen.last()
+    assert.equal(seen.timings.length, 1)
+    assert.deepEqual(timing.attempts.map(({ outcome }) => outcome), ['error', 'error', 'error'])
+    assert.equal(timing.errorKind, 'reset')
+    assert.equal(timing.errorPhase, 'wait')
+  }))
+
+  test('without interceptors that retry, nothing differs', () => withAgent(answerOk, {}, async ({ agent, server, seen }) => {
+    const dispatcher = agent.compose((dispatch) => (opts, handler) => dispatch(opts, handler)).compose((dispatch) => dispatch)
+    await (await undici.request(server.origin, { dispatcher })).body.text()
+    await seen.last()
+    assert.deepEqual(seen.names(), without('tlsStart', 'tlsEnd'))
+    assert.equal(seen.timings.length, 1)
+  }))
+})
+
+test('without a hook no clock is read', async () => {
+  const server = await startServer(answerOk)
+  const { now } = performance
+  let reads = 0
+  // The package reads the clock through this alone (src/clock.js); undici reads it too, so stock is counted beside it.
+  performance.now = () => { reads++; return now.call(performance) }
+  const readsWith = async (agent) => {
+    const before = reads
+    for (let round = 0; round < 10; round++) await (await undici.request(server.origin, { dispatcher: agent, method: 'POST', body: (async function * () { yield 'a'; yield 'b' })() })).body.text()
+    await agent.destroy()
+    return reads - before
+  }
+  try {
+    const stock = await readsWith(new undici.Agent({ connections: 1 }))
+    assert.ok(await readsWith(new Agent({ connections: 1 })) <= stock)
+    assert.ok(await readsWith(new Agent({ connections: 1, onTiming () {} })) >= stock + 50)
+  } finally {
+    delete performance.now
+    await server.close()
+  }
+})
+
+test('the hooks of a call are those that were set when it started', () => withAgent((socket) => setTimeout(answerOk, 50, socket), {}, async ({ send, seen, agent, server }) => {
+  const later = []
+  const first = send()
+  await new Promise((resolve) => setTimeout(resolve, 10))
+  // Another agent with other hooks, in use while the first call runs.
+  const other = new Agent({ onTiming: (timing) => later.push(timing) })
+  const second = undici.request(server.origin, { dispatcher: other })
+  await Promise.all([first, second].map(async (sent) => (await sent).body.text()))
+  await seen.last()
+  assert.equal(seen.timings.length, 1)
+  assert.equal(later.length, 1)
+  assert.equal(seen.timings[0].method, 'POST')
+  assert.equal(later[0].method, 'GET')
+  assert.notEqual(agent, other)
+  await other.destroy()
+}))

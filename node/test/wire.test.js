@@ -1,0 +1,186 @@
+// One write per request, as the receiving kernel counts it: the mode over 20 requests on a kept connection.
+
+import assert from 'node:assert/strict'
+import { createReadStream, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import net from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Readable } from 'node:stream'
+import { after, before, describe, test } from 'node:test'
+import * as undici from 'undici'
+import { Agent } from '../src/index.js'
+import { localhostIdentity, reply, startTap } from './support/tap.js'
+
+const ROUNDS = 21 // the first has no baseline
+
+const folder = mkdtempSync(join(tmpdir(), 'onewrite-wire-'))
+const file = join(folder, 'body')
+writeFileSync(file, 'x'.repeat(200))
+after(() => rmSync(folder, { recursive: true }))
+
+async function * chunks (count, size) {
+  for (let index = 0; index < count; index++) yield Buffer.alloc(size, 'x')
+}
+
+function form (withFile) {
+  const form = new undici.FormData()
+  form.append('a', 'b')
+  if (withFile) form.append('f', new Blob(['x'.repeat(200)]), 'x.txt')
+  return form
+}
+
+// [body, headers, segments that stock undici takes on http: the tap must be able to see more than one]
+const kinds = {
+  'no body': () => [undefined, {}, 1],
+  string: () => ['x'.repeat(200), {}, 1],
+  Buffer: () => [Buffer.alloc(200), {}, 1],
+  'empty string': () => ['', {}, 1],
+  'Buffer that fills the limit with its head': () => [Buffer.alloc(16_000), {}, 1],
+  Blob: () => [new Blob(['x'.repeat(200)]), {}, 1],
+  'file with length': () => [createReadStream(file), { 'content-length': '200' }, 1],
+  'stream of 4 chunks with length': () => [Readable.from(chunks(4, 50)), { 'content-length': '200' }, 4],
+  'stream of 1 chunk, chunked': () => [Readable.from(chunks(1, 200)), {}, 2],
+  'stream of 4 chunks, chunked': () => [Readable.from(chunks(4, 50)), {}, 5],
+  'async iterator, chunked': () => [chunks(3, 50), {}, 4],
+  'web stream, chunked': () => [Readable.toWeb(Readable.from(chunks(2, 50))), {}, 3],
+  'form of 1 field': () => [form(false), {}, 2],
+  'form of a field and a file': () => [form(true), {}, 5]
+}
+
+for (const secure of [false, true]) {
+  describe(secure ? 'https' : 'http', () => {
+    /** @type {any} */
+    let dispatchers
+    before(() => {
+      const options = { connections: 1, connect: { ca: localhostIdentity().cert } }
+      dispatchers = { onewrite: new Agent(options), stock: new undici.Agent(options) }
+    })
+    after(() => Promise.all(Object.values(dispatchers).map((dispatcher) => dispatcher.destroy())))
+
+    for (const [name, make] of Object.entries(kinds)) {
+      test(`${name}: one segment${secure ? ', one record' : ''}`, async () => {
+        const tap = await startTap({ secure })
+        try {
+          for (let round = 0; round < ROUNDS; round++) {
+            const [body, headers] = make()
+            const response = await undici.request(tap.origin, { dispatcher: dispatchers.onewrite, method: 'POST', body, headers })
+            assert.equal(await response.body.text(), 'ok')
+          }
+          assert.equal(tap.mode('segments'), 1)
+          if (secure) assert.equal(tap.mode('records'), 1)
+        } finally {
+          await tap.close()
+        }
+      })
+    }
+
+    if (secure) return
+    for (const [name, make] of Object.entries(kinds)) {
+      const wanted = make()[2]
+      if (wanted === 1) continue
+      test(`${name}: stock undici takes ${wanted} segments, so the tap can see them`, async () => {
+        const tap = await startTap()
+        try {
+          for (let round = 0; round < ROUNDS; round++) {
+            const [body, headers] = make()
+            const response = await undici.request(tap.origin, { dispatcher: dispatchers.stock, method: 'POST', body, headers })
+            await response.body.dump()
+          }
+          assert.ok(tap.mode('segments') > 1, `mode is ${tap.mode('segments')}`)
+        } finally {
+          await tap.close()
+        }
+      })
+    }
+  })
+}
+
+const BOUNDARY = /----formdata-undici-0\d{11}/g
+
+function oddForm () {
+  const form = new undici.FormData()
+  form.append('a"b\nc', 'line\nline\r\nend')
+  form.append('é', 'ü')
+  form.append('f', new Blob(['x'], { type: 'text/plain' }), 'odd "name"\r\n.txt')
+  form.append('g', new Blob([]))
+  return form
+}
+
+function largeForm () {
+  const form = new undici.FormData()
+  form.append('f', new Blob(['x'.repeat(100_000)]), 'large')
+  return form
+}
+
+test('a form of the runtime goes through undici.request too', async () => {
+  const tap = await startTap()
+  const agent = new Agent({ connections: 1 })
+  try {
+    for (let round = 0; round < ROUNDS; round++) {
+      const body = new FormData()
+      body.append('a', 'b')
+      body.append('f', new Blob(['x'.repeat(200)]), 'x.txt')
+      const response = await undici.request(tap.origin, { dispatcher: agent, method: 'POST', body: /** @type {any} */ (body), headers: { 'x-a': 'b' } })
+      assert.equal(await response.body.text(), 'ok')
+    }
+    assert.equal(tap.mode('segments'), 1)
+    const { head, body } = tap.requests.at(-1)
+    assert.match(head, /x-a: b\r\n/)
+    assert.ok(body.includes('filename="x.txt"'))
+  } finally {
+    await Promise.all([agent.destroy(), tap.close()])
+  }
+})
+
+test('the bytes are those that stock undici sends', async () => {
+  const tap = await startTap({ count: false })
+  const ours = new Agent({ connections: 1 })
+  const stock = new undici.Agent({ connections: 1 })
+  try {
+    const forms = { 'form with names to be quoted': () => [oddForm(), {}, 2], 'form of a large file': () => [largeForm(), {}, 2] }
+    for (const [name, make] of Object.entries({ ...kinds, ...forms })) {
+      const seen = []
+      for (const dispatcher of [ours, stock]) {
+        const [body, headers] = make()
+        await (await undici.request(`${tap.origin}/path?q=1`, { dispatcher, method: 'POST', body, headers: { 'x-a': 'b', ...headers } })).body.dump()
+        const { head, body: bytes } = tap.requests.at(-1)
+        // A form's boundary is random.
+        seen.push({ head: head.replace(BOUNDARY, 'boundary'), body: bytes.toString('latin1').replace(BOUNDARY, 'boundary') })
+      }
+      assert.equal(seen[0].head, seen[1].head, name)
+      assert.equal(seen[0].body, seen[1].body, name)
+    }
+  } finally {
+    await Promise.all([ours.destroy(), stock.destroy(), tap.close()])
+  }
+})
+
+test('a slow stream is not held: each chunk has arrived before the next one is made', async () => {
+  let received = 0
+  const server = net.createServer((socket) => {
+    socket.on('data', (data) => {
+      received += data.length
+      if (data.toString('latin1').endsWith('0\r\n\r\n')) reply()({ socket })
+    })
+  })
+  await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const agent = new Agent({ connections: 1 })
+  const seen = []
+  async function * slow () {
+    for (let index = 0; index < 3; index++) {
+      if (index > 0) await new Promise((resolve) => setTimeout(resolve, 50))
+      seen.push(received)
+      yield Buffer.alloc(50)
+    }
+  }
+  try {
+    const response = await undici.request(`http://127.0.0.1:${server.address().port}`, { dispatcher: agent, method: 'POST', body: slow() })
+    assert.equal(await response.body.text(), 'ok')
+    assert.equal(seen[0], 0)
+    assert.ok(seen[1] > 50, 'the first chunk had arrived')
+    assert.ok(seen[2] > seen[1] + 50, 'the second chunk had arrived')
+  } finally {
+    await agent.destroy()
+    server.close()
+  }
+})

@@ -1,0 +1,65 @@
+#!/usr/bin/env bash
+# Runs the tests on other versions of Node and undici: tools/matrix.sh [NODE[:UNDICI]…], default all.
+# Node comes from npm's platform packages, which need no install script. Everything stays under build/matrix.
+set -euo pipefail
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+work="$here/build/matrix"
+reports=${ONEWRITE_REPORTS:-$here/../build/reports}
+# 24.14.1 is the last 24 whose https sockets lack TCP_NODELAY.
+nodes=(20.20.2 22.23.3 24.14.1 24.21.0 26.10.0)
+undicis=(7.30.2 8.12.4)
+mkdir -p "$work" "$reports"
+
+case "$(uname -sm)" in
+  "Linux x86_64") platform=linux-x64 ;;
+  "Linux aarch64") platform=linux-arm64 ;;
+  "Darwin arm64") platform=darwin-arm64 ;;
+  *) echo "there is no npm package of Node for $(uname -sm); use the Node that is installed: make test" >&2; exit 3 ;;
+esac
+
+node_binary() { # VERSION
+  local folder="$work/node-$1"
+  if [ ! -x "$folder/node_modules/node-$platform/bin/node" ]; then
+    mkdir -p "$folder"
+    [ -f "$folder/package.json" ] || echo '{"private":true}' >"$folder/package.json"
+    npm install --prefix "$folder" --ignore-scripts --no-save --loglevel=error "node-$platform@$1" >&2
+  fi
+  echo "$folder/node_modules/node-$platform/bin/node"
+}
+
+checkout() { # UNDICI: a copy of this package beside that undici
+  local folder="$work/undici-$1"
+  mkdir -p "$folder/node"
+  cp "$here/../VERSION" "$folder/"
+  for part in src test driver examples tools package.json package-lock.json README.md .npmrc; do
+    rm -rf "${folder:?}/node/$part"
+    cp -r "$here/$part" "$folder/node/"
+  done
+  if [ ! -f "$folder/node/node_modules/.ready" ]; then
+    rm -rf "$folder/node/node_modules"
+    cp -al "$here/node_modules" "$folder/node/node_modules"
+    npm install --prefix "$folder/node" --ignore-scripts --no-save --force --loglevel=error "undici@$1" >&2
+    touch "$folder/node/node_modules/.ready"
+  fi
+  echo "$folder/node"
+}
+
+wanted=("$@")
+failed=()
+for node in "${nodes[@]}"; do
+  for undici in "${undicis[@]}"; do
+    if [ ${#wanted[@]} -gt 0 ] && [[ " ${wanted[*]} " != *" $node "* && " ${wanted[*]} " != *" $node:$undici "* ]]; then continue; fi
+    # undici 8 asks for Node 22.19.
+    if [[ $node == 20.* && $undici == 8.* ]]; then continue; fi
+    binary=$(node_binary "$node")
+    folder=$(checkout "$undici")
+    echo "== Node $node, undici $undici"
+    if (cd "$folder" && timeout 400 "$binary" --test --test-concurrency=2 --test-reporter=dot --test-reporter-destination=stdout \
+      --test-reporter=junit --test-reporter-destination="$reports/node-matrix-$node-undici-$undici.xml" test/*.test.js); then
+      echo "passed"
+    else
+      failed+=("Node $node with undici $undici")
+    fi
+  done
+done
+if [ ${#failed[@]} -gt 0 ]; then printf 'failed: %s\n' "${failed[@]}" >&2; exit 1; fi
