@@ -1,0 +1,152 @@
+package io.github.onewrite;
+
+import java.util.Optional;
+import java.util.OptionalInt;
+import java.util.OptionalLong;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * One attempt of a call: the request on one connection. A call has one, and a second when the request was sent again
+ * or redirected. Times are in nanoseconds. What did not happen is empty, never 0 and never an older connection's value.
+ */
+public final class Attempt {
+    private final int index;
+    private final Outcome outcome;
+    private final int status;
+    private final long connId;
+    private final boolean reused;
+    private final long idleNanos;
+    private final int connRequests;
+    private final long bytesSent;
+    private final int writes;
+    private final long bytesReceived;
+    private final long[] phases;
+    private final @Nullable Kernel kernel;
+    private final @Nullable Cause cause;
+
+    /** For adapters and tests. Absent numbers are -1; {@code phases} is indexed by {@link Phase#ordinal} and kept. */
+    public Attempt(
+            int index,
+            Outcome outcome,
+            int status,
+            long connId,
+            boolean reused,
+            long idleNanos,
+            int connRequests,
+            long bytesSent,
+            int writes,
+            long bytesReceived,
+            long[] phases,
+            @Nullable Kernel kernel,
+            @Nullable Cause cause) {
+        this.index = index;
+        this.outcome = outcome;
+        this.status = status;
+        this.connId = connId;
+        this.reused = reused;
+        this.idleNanos = idleNanos;
+        this.connRequests = connRequests;
+        this.bytesSent = bytesSent;
+        this.writes = writes;
+        this.bytesReceived = bytesReceived;
+        this.phases = phases;
+        this.kernel = kernel;
+        this.cause = cause;
+    }
+
+    /** 0 for the first attempt of a call. */
+    public int index() {
+        return index;
+    }
+
+    public Outcome outcome() {
+        return outcome;
+    }
+
+    /** Status of the final response. */
+    public OptionalInt status() {
+        return Timing.present(status);
+    }
+
+    /** Number of the connection, unique in this process; empty when none was acquired. */
+    public OptionalLong connId() {
+        return Timing.present(connId);
+    }
+
+    /** Whether the connection had carried a request before; empty when none was acquired. */
+    public Optional<Boolean> reused() {
+        return connId < 0 ? Optional.empty() : Optional.of(reused);
+    }
+
+    /** How long a reused connection had been idle. */
+    public OptionalLong idleNanos() {
+        return Timing.present(idleNanos);
+    }
+
+    /** Requests on the connection, this one included. */
+    public OptionalInt connRequests() {
+        return Timing.present(connRequests);
+    }
+
+    /** Bytes of head and body as HTTP sees them, before TLS. */
+    public OptionalLong bytesSent() {
+        return Timing.present(bytesSent);
+    }
+
+    /** Times bytes were handed to the transport. */
+    public OptionalInt writes() {
+        return Timing.present(writes);
+    }
+
+    /** Bytes of the response body. */
+    public OptionalLong bytesReceived() {
+        return Timing.present(bytesReceived);
+    }
+
+    /** The length of a phase in nanoseconds. */
+    public OptionalLong nanos(Phase phase) {
+        return Timing.present(phases[phase.ordinal()]);
+    }
+
+    public OptionalLong queueNanos() {
+        return nanos(Phase.QUEUE);
+    }
+
+    public OptionalLong dnsNanos() {
+        return nanos(Phase.DNS);
+    }
+
+    public OptionalLong connectNanos() {
+        return nanos(Phase.CONNECT);
+    }
+
+    public OptionalLong tlsNanos() {
+        return nanos(Phase.TLS);
+    }
+
+    public OptionalLong sendNanos() {
+        return nanos(Phase.SEND);
+    }
+
+    public OptionalLong waitNanos() {
+        return nanos(Phase.WAIT);
+    }
+
+    public OptionalLong receiveNanos() {
+        return nanos(Phase.RECEIVE);
+    }
+
+    public OptionalLong totalNanos() {
+        return nanos(Phase.TOTAL);
+    }
+
+    /** Kernel evidence; empty where the transport cannot read it. */
+    public Optional<Kernel> kernel() {
+        return Optional.ofNullable(kernel);
+    }
+
+    /** Cause of a long wait; empty without kernel evidence, and when the wait was short. */
+    public Optional<Cause> cause() {
+        return Optional.ofNullable(cause);
+    }
+}

@@ -1,0 +1,49 @@
+package io.github.onewrite;
+
+import org.jspecify.annotations.Nullable;
+
+/** Why the response was long in coming, as far as the local kernel knows. */
+public enum Cause {
+    /** The kernel held bytes back after the last write returned, waiting for an ACK the peer delayed. */
+    NAGLE_DELAYED_ACK("nagle_delayed_ack"),
+    /** Bytes left late because earlier ones had to be sent again. */
+    RETRANSMIT("retransmit"),
+    /** The peer's receive window was closed. */
+    PEER_WINDOW("peer_window"),
+    /** The bytes had left; the peer, or what is behind it, took its time. */
+    SERVER("server");
+
+    /** Below this a hold or a wait is not worth a name: 20 ms, half of the shortest delayed ACK of Linux. */
+    private static final long WORTH_NAMING_NANOS = 20_000_000;
+
+    private final String canonicalName;
+
+    Cause(String canonicalName) {
+        this.canonicalName = canonicalName;
+    }
+
+    /** The name common to all languages. */
+    public String canonicalName() {
+        return canonicalName;
+    }
+
+    /**
+     * Names the cause of a wait.
+     *
+     * @param waitNanos from the last write's return to the first byte of the response
+     * @param holdNanos how long of it the kernel held bytes back
+     * @param retransmits segments sent again since the request began
+     * @param windowLimitedNanos how long the peer's window kept the kernel from sending; 0 where it cannot be read
+     * @return null when there is nothing to explain
+     */
+    public static @Nullable Cause of(long waitNanos, long holdNanos, long retransmits, long windowLimitedNanos) {
+        if (holdNanos >= WORTH_NAMING_NANOS) {
+            // The window first: before a closed one the kernel sends probes, which count as retransmits.
+            if (windowLimitedNanos > holdNanos / 2) {
+                return PEER_WINDOW;
+            }
+            return retransmits > 0 ? RETRANSMIT : NAGLE_DELAYED_ACK;
+        }
+        return waitNanos >= WORTH_NAMING_NANOS ? SERVER : null;
+    }
+}

@@ -1,0 +1,212 @@
+package io.github.onewrite;
+
+import java.util.List;
+import java.util.Optional;
+import java.util.OptionalInt;
+import java.util.OptionalLong;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The finished timing of one call. Immutable. Times are nanoseconds of {@link System#nanoTime}; on Linux that clock is
+ * {@code CLOCK_MONOTONIC}, the same in every process of the machine.
+ *
+ * <p>The phases, the status, the connection, the kernel evidence and the cause are those of the last attempt;
+ * {@link #attempts} has them all. Phases are never summed over attempts.
+ */
+public final class Timing {
+    private final String method;
+    private final String url;
+    private final @Nullable Object tag;
+    private final Outcome outcome;
+    private final @Nullable ErrorKind errorKind;
+    private final @Nullable Phase errorPhase;
+    private final long startedAtUnixNanos;
+    private final long startedAtMonoNanos;
+    private final long totalNanos;
+    private final List<Attempt> attempts;
+
+    /** For adapters and tests. */
+    public Timing(
+            String method,
+            String url,
+            @Nullable Object tag,
+            Outcome outcome,
+            @Nullable ErrorKind errorKind,
+            @Nullable Phase errorPhase,
+            long startedAtUnixNanos,
+            long startedAtMonoNanos,
+            long totalNanos,
+            List<Attempt> attempts) {
+        this.method = method;
+        this.url = url;
+        this.tag = tag;
+        this.outcome = outcome;
+        this.errorKind = errorKind;
+        this.errorPhase = errorPhase;
+        this.startedAtUnixNanos = startedAtUnixNanos;
+        this.startedAtMonoNanos = startedAtMonoNanos;
+        this.totalNanos = totalNanos;
+        this.attempts = attempts;
+    }
+
+    static OptionalLong present(long value) {
+        return value < 0 ? OptionalLong.empty() : OptionalLong.of(value);
+    }
+
+    static OptionalInt present(int value) {
+        return value < 0 ? OptionalInt.empty() : OptionalInt.of(value);
+    }
+
+    public String method() {
+        return method;
+    }
+
+    /** The URL as the caller gave it, query included: mind what is logged. */
+    public String url() {
+        return url;
+    }
+
+    /** The caller's own object, given with the request. */
+    public Optional<Object> tag() {
+        return Optional.ofNullable(tag);
+    }
+
+    public Outcome outcome() {
+        return outcome;
+    }
+
+    public Optional<ErrorKind> errorKind() {
+        return Optional.ofNullable(errorKind);
+    }
+
+    /** The phase in which the error came; empty when no phase was under way. */
+    public Optional<Phase> errorPhase() {
+        return Optional.ofNullable(errorPhase);
+    }
+
+    /** Wall clock at the start of the call, in nanoseconds since 1970: the one anchor to the calendar. */
+    public long startedAtUnixNanos() {
+        return startedAtUnixNanos;
+    }
+
+    public long startedAtMonoNanos() {
+        return startedAtMonoNanos;
+    }
+
+    /** From the start to the end of the call. */
+    public long totalNanos() {
+        return totalNanos;
+    }
+
+    /** In order; empty when the request was refused before an attempt began. */
+    public List<Attempt> attempts() {
+        return attempts;
+    }
+
+    /** The last attempt, which is the one that answered or failed. */
+    public Optional<Attempt> lastAttempt() {
+        return attempts.isEmpty() ? Optional.empty() : Optional.of(attempts.get(attempts.size() - 1));
+    }
+
+    /** Status of the final response. */
+    public OptionalInt status() {
+        return attempts.isEmpty() ? OptionalInt.empty() : last().status();
+    }
+
+    public OptionalLong connId() {
+        return attempts.isEmpty() ? OptionalLong.empty() : last().connId();
+    }
+
+    public Optional<Boolean> reused() {
+        return lastAttempt().flatMap(Attempt::reused);
+    }
+
+    /** The length of a phase of the last attempt, in nanoseconds. */
+    public OptionalLong nanos(Phase phase) {
+        return attempts.isEmpty() ? OptionalLong.empty() : last().nanos(phase);
+    }
+
+    public OptionalLong queueNanos() {
+        return nanos(Phase.QUEUE);
+    }
+
+    public OptionalLong dnsNanos() {
+        return nanos(Phase.DNS);
+    }
+
+    public OptionalLong connectNanos() {
+        return nanos(Phase.CONNECT);
+    }
+
+    public OptionalLong tlsNanos() {
+        return nanos(Phase.TLS);
+    }
+
+    public OptionalLong sendNanos() {
+        return nanos(Phase.SEND);
+    }
+
+    public OptionalLong waitNanos() {
+        return nanos(Phase.WAIT);
+    }
+
+    public OptionalLong receiveNanos() {
+        return nanos(Phase.RECEIVE);
+    }
+
+    public Optional<Kernel> kernel() {
+        return lastAttempt().flatMap(Attempt::kernel);
+    }
+
+    public Optional<Cause> cause() {
+        return lastAttempt().flatMap(Attempt::cause);
+    }
+
+    /** One line for a log: {@code POST http://… 200 in 41.9 ms: send 0.1, wait 41.7, receive 0.1; reused conn 3}. */
+    @Override
+    public String toString() {
+        StringBuilder line = new StringBuilder(method).append(' ').append(url).append(' ');
+        status().ifPresentOrElse(line::append, () -> line.append(outcome.canonicalName()));
+        if (outcome != Outcome.OK && errorKind != null) {
+            line.append(" (").append(errorKind.canonicalName()).append(')');
+        }
+        line.append(" in ").append(millis(totalNanos)).append(" ms");
+        String separator = ": ";
+        for (Phase phase : Phase.values()) {
+            OptionalLong nanos = nanos(phase);
+            if (phase != Phase.TOTAL && nanos.isPresent()) {
+                line.append(separator).append(phase.canonicalName()).append(' ').append(millis(nanos.getAsLong()));
+                separator = ", ";
+                if (phase == Phase.WAIT) {
+                    appendCause(line);
+                }
+            }
+        }
+        connId().ifPresent(id -> line.append(reused().orElse(false) ? "; reused conn " : "; new conn ")
+                .append(id));
+        if (attempts.size() > 1) {
+            line.append("; attempt ").append(attempts.size());
+        }
+        return line.toString();
+    }
+
+    private void appendCause(StringBuilder line) {
+        cause().ifPresent(cause -> {
+            line.append(" (");
+            if (cause != Cause.SERVER) {
+                kernel().ifPresent(kernel -> line.append("held ")
+                        .append(millis(kernel.sendHoldNanos().orElse(0)))
+                        .append(": "));
+            }
+            line.append(cause.canonicalName()).append(')');
+        });
+    }
+
+    private Attempt last() {
+        return attempts.get(attempts.size() - 1);
+    }
+
+    private static double millis(long nanos) {
+        return Math.round(nanos / 1e5) / 10.0;
+    }
+}

@@ -1,0 +1,433 @@
+package io.github.onewrite.internal;
+
+import io.github.onewrite.Attempt;
+import io.github.onewrite.Cause;
+import io.github.onewrite.ErrorKind;
+import io.github.onewrite.Kernel;
+import io.github.onewrite.Outcome;
+import io.github.onewrite.Phase;
+import io.github.onewrite.Timing;
+import io.github.onewrite.TimingEvent;
+import io.github.onewrite.TimingListener;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Stamps one call, tells its listeners, and makes the record at its end. An adapter holds null instead when nothing
+ * listens, so that what is off costs one branch per step.
+ *
+ * <p>Confined to the thread that carries the call; a hand-over to another thread must publish it safely. Each method
+ * is called when its step happens; ends without a start, and steps after the end, are ignored. So a late callback
+ * cannot break the order.
+ */
+public final class CallTimer {
+    private static final int PHASES = Phase.values().length;
+
+    private final Hooks hooks;
+    private final String method;
+    private final String url;
+    private final @Nullable Object tag;
+    private final List<TimingListener> listeners;
+    private final long startedAtUnixNanos;
+    private final long startedAtMonoNanos;
+    private final List<Attempt> attempts = new ArrayList<>(1);
+    private boolean ended;
+
+    // The attempt under way; index -1 before the first.
+    private int index = -1;
+    private boolean attempting;
+    private long[] starts = new long[PHASES];
+    private long[] phases = new long[PHASES];
+    private long lastNanos;
+    private int openPhases;
+    private long requestEnd = -1;
+    private int status = -1;
+    private long connId = -1;
+    private boolean reused;
+    private long idleNanos = -1;
+    private int connRequests = -1;
+    private long bytesSent = -1;
+    private int writes = -1;
+    private long bytesReceived = -1;
+    private @Nullable Kernel kernel;
+    private @Nullable Cause cause;
+
+    private CallTimer(Hooks hooks, String method, String url, @Nullable Object tag) {
+        this.hooks = hooks;
+        this.method = method;
+        this.url = url;
+        this.tag = tag;
+        this.listeners = hooks.listeners(method, url, tag);
+        Instant now = Instant.now();
+        this.startedAtUnixNanos = now.getEpochSecond() * 1_000_000_000L + now.getNano();
+        this.startedAtMonoNanos = System.nanoTime();
+        this.lastNanos = startedAtMonoNanos;
+        if (listening()) {
+            emit(new TimingEvent.CallStart(startedAtMonoNanos, method, url, startedAtUnixNanos));
+        }
+    }
+
+    /** Starts timing a call, or answers null when nothing listens. */
+    public static @Nullable CallTimer start(Hooks hooks, String method, String url, @Nullable Object tag) {
+        return hooks.wanted() ? new CallTimer(hooks, method, url, tag) : null;
+    }
+
+    public void attemptStart() {
+        if (ended || attempting) {
+            return;
+        }
+        attempting = true;
+        index++;
+        starts = new long[PHASES];
+        phases = new long[PHASES];
+        java.util.Arrays.fill(phases, -1);
+        openPhases = 0;
+        requestEnd = -1;
+        status = -1;
+        connId = -1;
+        reused = false;
+        idleNanos = -1;
+        connRequests = -1;
+        bytesSent = -1;
+        writes = -1;
+        bytesReceived = -1;
+        kernel = null;
+        cause = null;
+        long now = begin(Phase.TOTAL);
+        if (listening()) {
+            emit(new TimingEvent.AttemptStart(now, index));
+        }
+    }
+
+    public void queueStart() {
+        if (absent(Phase.QUEUE)) {
+            long now = begin(Phase.QUEUE);
+            if (listening()) {
+                emit(new TimingEvent.QueueStart(now, index));
+            }
+        }
+    }
+
+    public void queueEnd() {
+        if (open(Phase.QUEUE)) {
+            long now = finish(Phase.QUEUE);
+            if (listening()) {
+                emit(new TimingEvent.QueueEnd(now, index));
+            }
+        }
+    }
+
+    public void dnsStart(String host) {
+        if (absent(Phase.DNS)) {
+            long now = begin(Phase.DNS);
+            if (listening()) {
+                emit(new TimingEvent.DnsStart(now, index, host));
+            }
+        }
+    }
+
+    /**
+     * The name resolved, or did not.
+     *
+     * @param error null when it went well
+     */
+    public void dnsEnd(@Nullable Throwable error) {
+        if (open(Phase.DNS)) {
+            long now = finish(Phase.DNS);
+            if (listening()) {
+                emit(new TimingEvent.DnsEnd(now, index, text(error)));
+            }
+        }
+    }
+
+    public void connectStart() {
+        if (absent(Phase.CONNECT)) {
+            long now = begin(Phase.CONNECT);
+            if (listening()) {
+                emit(new TimingEvent.ConnectStart(now, index));
+            }
+        }
+    }
+
+    /**
+     * The connection stands, or failed.
+     *
+     * @param error null when it went well
+     */
+    public void connectEnd(@Nullable Throwable error) {
+        if (open(Phase.CONNECT)) {
+            long now = finish(Phase.CONNECT);
+            if (listening()) {
+                emit(new TimingEvent.ConnectEnd(now, index, text(error)));
+            }
+        }
+    }
+
+    public void tlsStart() {
+        if (absent(Phase.TLS)) {
+            long now = begin(Phase.TLS);
+            if (listening()) {
+                emit(new TimingEvent.TlsStart(now, index));
+            }
+        }
+    }
+
+    /**
+     * The handshake ended.
+     *
+     * @param error null when it went well
+     */
+    public void tlsEnd(@Nullable Throwable error) {
+        if (open(Phase.TLS)) {
+            long now = finish(Phase.TLS);
+            if (listening()) {
+                emit(new TimingEvent.TlsEnd(now, index, text(error)));
+            }
+        }
+    }
+
+    /**
+     * The attempt has its connection.
+     *
+     * @param idle how long the connection was idle, -1 when it is new
+     */
+    public void connectionAcquired(long id, boolean used, long idle, int requests) {
+        if (!attempting || connId >= 0) {
+            return;
+        }
+        connId = id;
+        reused = used;
+        idleNanos = idle;
+        connRequests = requests;
+        if (listening()) {
+            emit(new TimingEvent.ConnectionAcquired(now(), index, id, used, idle, requests));
+        }
+    }
+
+    public void requestStart() {
+        if (absent(Phase.SEND)) {
+            long now = begin(Phase.SEND);
+            if (listening()) {
+                emit(new TimingEvent.RequestStart(now, index));
+            }
+        }
+    }
+
+    /** The last write returned. Ignored once the response has begun: a server may answer early. */
+    public void requestEnd(long bytes, int flushes) {
+        if (open(Phase.SEND) && absent(Phase.RECEIVE)) {
+            requestEnd = finish(Phase.SEND);
+            bytesSent = bytes;
+            writes = flushes;
+            begin(Phase.WAIT, requestEnd);
+            if (listening()) {
+                emit(new TimingEvent.RequestEnd(requestEnd, index, bytes, flushes));
+            }
+        }
+    }
+
+    public void informational(int code) {
+        if (attempting && listening()) {
+            emit(new TimingEvent.Informational(now(), index, code));
+        }
+    }
+
+    /**
+     * The final response began.
+     *
+     * @param readNanos when its first byte was read
+     */
+    public void responseStart(long readNanos) {
+        if (!absent(Phase.RECEIVE)) {
+            return;
+        }
+        // The read may have been stamped before a write's return was: time never runs backwards in a record.
+        long at = Math.max(readNanos, lastNanos);
+        lastNanos = at;
+        if (open(Phase.WAIT)) {
+            finish(Phase.WAIT, at);
+        } else {
+            openPhases &= ~bit(Phase.SEND);
+        }
+        begin(Phase.RECEIVE, at);
+        if (listening()) {
+            emit(new TimingEvent.ResponseStart(at, index));
+        }
+    }
+
+    /** How long the response was waited for, or -1. */
+    public long waitNanos() {
+        return phases[Phase.WAIT.ordinal()];
+    }
+
+    /**
+     * Kernel evidence read at the start of the response.
+     *
+     * @param windowLimitedNanos how long the peer's receive window kept the kernel from sending
+     */
+    public void kernel(Kernel evidence, long windowLimitedNanos) {
+        kernel = evidence;
+        long waited = waitNanos();
+        if (waited >= 0 && evidence.sendHoldNanos().isPresent()) {
+            cause = Cause.of(
+                    waited,
+                    evidence.sendHoldNanos().getAsLong(),
+                    evidence.retransmits().orElse(0),
+                    windowLimitedNanos);
+        }
+    }
+
+    public void headersEnd(int code) {
+        if (attempting) {
+            status = code;
+            if (listening()) {
+                emit(new TimingEvent.HeadersEnd(now(), index, code));
+            }
+        }
+    }
+
+    public void responseEnd(long bytes) {
+        if (open(Phase.RECEIVE)) {
+            long now = finish(Phase.RECEIVE);
+            bytesReceived = bytes;
+            if (listening()) {
+                emit(new TimingEvent.ResponseEnd(now, index, bytes));
+            }
+        }
+    }
+
+    public void connectionReleased(boolean reusable) {
+        if (attempting && connId >= 0 && listening()) {
+            emit(new TimingEvent.ConnectionReleased(now(), index, reusable));
+        }
+    }
+
+    /** The phase under way, for an error; null when there is none. */
+    public @Nullable Phase phase() {
+        for (int i = PHASES - 2; i >= 0; i--) {
+            if ((openPhases & (1 << i)) != 0) {
+                return Phase.values()[i];
+            }
+        }
+        return null;
+    }
+
+    /** Ends the attempt; steps still open end with it. */
+    public void attemptEnd(Outcome outcome, @Nullable Throwable error) {
+        if (!attempting) {
+            return;
+        }
+        Throwable why = error == null && outcome != Outcome.OK ? new CancelledStep(outcome) : error;
+        queueEnd();
+        dnsEnd(why);
+        connectEnd(why);
+        tlsEnd(why);
+        long now = finish(Phase.TOTAL);
+        attempting = false;
+        openPhases = 0;
+        attempts.add(new Attempt(
+                index,
+                outcome,
+                status,
+                connId,
+                reused,
+                idleNanos,
+                connRequests,
+                bytesSent,
+                writes,
+                bytesReceived,
+                phases,
+                kernel,
+                cause));
+        if (listening()) {
+            emit(new TimingEvent.AttemptEnd(now, index, outcome));
+        }
+    }
+
+    /** Ends the call, once: the last event, then the record. */
+    public void callEnd(Outcome outcome, @Nullable ErrorKind kind, @Nullable Phase failedIn) {
+        if (ended) {
+            return;
+        }
+        attemptEnd(outcome, null);
+        ended = true;
+        long now = now();
+        if (listening()) {
+            emit(new TimingEvent.CallEnd(now, index, outcome, kind, failedIn));
+        }
+        Timing timing = new Timing(
+                method,
+                url,
+                tag,
+                outcome,
+                kind,
+                failedIn,
+                startedAtUnixNanos,
+                startedAtMonoNanos,
+                now - startedAtMonoNanos,
+                List.copyOf(attempts));
+        hooks.deliver(timing);
+        FlightRecorder.commit(timing);
+    }
+
+    private boolean listening() {
+        return !listeners.isEmpty();
+    }
+
+    private void emit(TimingEvent event) {
+        hooks.deliver(listeners, event);
+    }
+
+    private long now() {
+        lastNanos = Math.max(System.nanoTime(), lastNanos);
+        return lastNanos;
+    }
+
+    private static int bit(Phase phase) {
+        return 1 << phase.ordinal();
+    }
+
+    private boolean open(Phase phase) {
+        return (openPhases & bit(phase)) != 0;
+    }
+
+    /** True when the phase has neither begun nor ended in the attempt under way. */
+    private boolean absent(Phase phase) {
+        return attempting && !open(phase) && phases[phase.ordinal()] < 0;
+    }
+
+    private long begin(Phase phase) {
+        return begin(phase, now());
+    }
+
+    private long begin(Phase phase, long at) {
+        starts[phase.ordinal()] = at;
+        openPhases |= bit(phase);
+        return at;
+    }
+
+    private long finish(Phase phase) {
+        return finish(phase, now());
+    }
+
+    private long finish(Phase phase, long at) {
+        phases[phase.ordinal()] = at - starts[phase.ordinal()];
+        openPhases &= ~bit(phase);
+        return at;
+    }
+
+    private static @Nullable String text(@Nullable Throwable error) {
+        return error == null ? null : String.valueOf(error.getMessage());
+    }
+
+    /** Names the end of a step that the caller, not the step, ended. Never thrown. */
+    private static final class CancelledStep extends RuntimeException {
+        private static final long serialVersionUID = 1L;
+
+        CancelledStep(Outcome outcome) {
+            super(outcome.canonicalName(), null, false, false);
+        }
+    }
+}

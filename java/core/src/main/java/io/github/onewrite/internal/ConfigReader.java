@@ -1,0 +1,85 @@
+package io.github.onewrite.internal;
+
+import io.github.onewrite.OnewriteConfig;
+import java.util.Locale;
+import java.util.function.UnaryOperator;
+import org.jspecify.annotations.Nullable;
+
+/** Reads the switches from system properties, then the environment. A bad value warns and counts as unset. */
+public final class ConfigReader {
+    private static final System.Logger LOG = System.getLogger("io.github.onewrite");
+
+    private final UnaryOperator<@Nullable String> properties;
+    private final UnaryOperator<@Nullable String> environment;
+
+    public ConfigReader(UnaryOperator<@Nullable String> properties, UnaryOperator<@Nullable String> environment) {
+        this.properties = properties;
+        this.environment = environment;
+    }
+
+    public OnewriteConfig read(int maxCoalesce) {
+        return new OnewriteConfig(
+                flag("disabled"),
+                flag("nodelay.disabled"),
+                flag("coalesce.disabled"),
+                flag("hooks.disabled"),
+                number("coalesce.max", maxCoalesce),
+                flag("quickack"));
+    }
+
+    private boolean flag(String name) {
+        for (Source source : sources(name)) {
+            if (source.value.equalsIgnoreCase("true")) {
+                return true;
+            }
+            if (source.value.equalsIgnoreCase("false")) {
+                return false;
+            }
+            source.ignored("true or false");
+        }
+        return false;
+    }
+
+    private int number(String name, int max) {
+        for (Source source : sources(name)) {
+            try {
+                int value = Integer.parseInt(source.value);
+                if (value >= 0 && value <= max) {
+                    return value;
+                }
+            } catch (NumberFormatException e) {
+                // Said below, together with numbers out of range.
+            }
+            source.ignored("a number from 0 to " + max);
+        }
+        return max;
+    }
+
+    private Source[] sources(String name) {
+        Source property = source(properties, "onewrite." + name);
+        Source variable =
+                source(environment, "ONEWRITE_" + name.replace('.', '_').toUpperCase(Locale.ROOT));
+        if (property != null && variable != null) {
+            return new Source[] {property, variable};
+        }
+        Source only = property != null ? property : variable;
+        return only == null ? new Source[0] : new Source[] {only};
+    }
+
+    private static @Nullable Source source(UnaryOperator<@Nullable String> from, String name) {
+        String value;
+        try {
+            value = from.apply(name);
+        } catch (SecurityException e) {
+            // A sandbox that hides the setting is the same as none.
+            return null;
+        }
+        return value == null || value.isBlank() ? null : new Source(name, value.strip());
+    }
+
+    private record Source(String name, String value) {
+        void ignored(String wanted) {
+            LOG.log(System.Logger.Level.WARNING, "{0} is ignored: it is to be {1}, not \"{2}\"", name, wanted, value);
+        }
+    }
+}

@@ -1,0 +1,85 @@
+package io.github.onewrite.internal;
+
+import io.github.onewrite.OnewriteConfig;
+import io.github.onewrite.Timing;
+import io.github.onewrite.TimingEvent;
+import io.github.onewrite.TimingListener;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
+
+/** The hooks of one client, fixed when it is built. What a hook throws ends here. */
+public final class Hooks {
+    private static final System.Logger LOG = System.getLogger("io.github.onewrite");
+
+    private final List<Consumer<? super Timing>> consumers;
+    private final List<TimingListener.Factory> factories;
+    private final boolean enabled;
+    private final AtomicLong raised = new AtomicLong();
+
+    public Hooks(
+            OnewriteConfig config, List<Consumer<? super Timing>> consumers, List<TimingListener.Factory> factories) {
+        this.enabled = config.callsHooks();
+        this.consumers = enabled ? List.copyOf(consumers) : List.of();
+        this.factories = enabled ? List.copyOf(factories) : List.of();
+    }
+
+    /** Whether a call needs a timer: a hook is set, or a flight recording wants its event. */
+    boolean wanted() {
+        return !consumers.isEmpty() || !factories.isEmpty() || (enabled && FlightRecorder.wantsCalls());
+    }
+
+    /** How many times a hook has thrown. */
+    public long raised() {
+        return raised.get();
+    }
+
+    List<TimingListener> listeners(String method, String url, @Nullable Object tag) {
+        if (factories.isEmpty()) {
+            return List.of();
+        }
+        List<TimingListener> listeners = new ArrayList<>(factories.size());
+        for (TimingListener.Factory factory : factories) {
+            try {
+                listeners.add(factory.create(method, url, tag));
+            } catch (Throwable e) {
+                swallow(e);
+            }
+        }
+        return listeners;
+    }
+
+    void deliver(List<TimingListener> listeners, TimingEvent event) {
+        for (int i = 0; i < listeners.size(); i++) {
+            try {
+                listeners.get(i).onEvent(event);
+            } catch (Throwable e) {
+                swallow(e);
+            }
+        }
+    }
+
+    void deliver(Timing timing) {
+        for (int i = 0; i < consumers.size(); i++) {
+            try {
+                consumers.get(i).accept(timing);
+            } catch (Throwable e) {
+                swallow(e);
+            }
+        }
+    }
+
+    private void swallow(Throwable thrown) {
+        if (thrown instanceof VirtualMachineError error) {
+            throw error;
+        }
+        if (raised.incrementAndGet() == 1) {
+            LOG.log(
+                    System.Logger.Level.WARNING,
+                    "a timing hook threw; the request goes on, and further ones are counted, not logged",
+                    thrown);
+        }
+    }
+}

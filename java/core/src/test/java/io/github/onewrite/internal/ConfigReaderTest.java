@@ -1,0 +1,80 @@
+package io.github.onewrite.internal;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.github.onewrite.OnewriteConfig;
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+
+class ConfigReaderTest {
+
+    private static OnewriteConfig read(Map<String, String> properties, Map<String, String> environment) {
+        return new ConfigReader(properties::get, environment::get).read(OnewriteConfig.MAX_COALESCE);
+    }
+
+    @Test
+    void defaults() {
+        assertEquals(new OnewriteConfig(false, false, false, false, 16384, false), read(Map.of(), Map.of()));
+    }
+
+    @Test
+    void everySwitchByItsTwoNames() {
+        assertEquals(
+                new OnewriteConfig(true, true, true, true, 100, true),
+                read(
+                        Map.of(),
+                        Map.of(
+                                "ONEWRITE_DISABLED", "true",
+                                "ONEWRITE_NODELAY_DISABLED", "TRUE",
+                                "ONEWRITE_COALESCE_DISABLED", "True",
+                                "ONEWRITE_HOOKS_DISABLED", "true",
+                                "ONEWRITE_COALESCE_MAX", "100",
+                                "ONEWRITE_QUICKACK", " true ")));
+        assertEquals(
+                new OnewriteConfig(true, true, true, true, 100, true),
+                read(
+                        Map.of(
+                                "onewrite.disabled", "true",
+                                "onewrite.nodelay.disabled", "true",
+                                "onewrite.coalesce.disabled", "true",
+                                "onewrite.hooks.disabled", "true",
+                                "onewrite.coalesce.max", "100",
+                                "onewrite.quickack", "true"),
+                        Map.of()));
+    }
+
+    @Test
+    void propertiesGoBeforeTheEnvironment() {
+        assertFalse(read(Map.of("onewrite.disabled", "false"), Map.of("ONEWRITE_DISABLED", "true"))
+                .disabled());
+        assertTrue(read(Map.of("onewrite.disabled", ""), Map.of("ONEWRITE_DISABLED", "true"))
+                .disabled());
+    }
+
+    @Test
+    void badValuesAreIgnored() {
+        assertFalse(read(Map.of(), Map.of("ONEWRITE_DISABLED", "1")).disabled());
+        assertFalse(read(Map.of(), Map.of("ONEWRITE_DISABLED", "yes")).disabled());
+        assertEquals(
+                16384, read(Map.of(), Map.of("ONEWRITE_COALESCE_MAX", "many")).coalesceMax());
+        assertEquals(
+                16384, read(Map.of(), Map.of("ONEWRITE_COALESCE_MAX", "16385")).coalesceMax());
+        assertEquals(
+                16384, read(Map.of(), Map.of("ONEWRITE_COALESCE_MAX", "-1")).coalesceMax());
+        assertEquals(
+                7,
+                read(Map.of("onewrite.coalesce.max", "none"), Map.of("ONEWRITE_COALESCE_MAX", "7"))
+                        .coalesceMax());
+    }
+
+    @Test
+    void codeIsHeldToTheSameRange() {
+        OnewriteConfig config = OnewriteConfig.defaults();
+        assertThrows(IllegalArgumentException.class, () -> config.withCoalesceMax(16385));
+        assertThrows(IllegalArgumentException.class, () -> config.withCoalesceMax(-1));
+        assertEquals(0, config.withCoalesceMax(0).coalesceMax());
+    }
+}

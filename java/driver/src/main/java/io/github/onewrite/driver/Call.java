@@ -1,0 +1,70 @@
+package io.github.onewrite.driver;
+
+import com.google.gson.JsonArray;
+import com.google.gson.JsonObject;
+import java.net.URI;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * One request message.
+ *
+ * @param url as it came: an invalid one must reach the client, which is to refuse it
+ * @param timeoutMs time limit of the whole call, or -1
+ * @param cancelAfterMs when to give the call up, or -1
+ * @param read false: give the response up after its headers
+ */
+record Call(
+        String method,
+        String url,
+        List<Map.Entry<String, String>> headers,
+        Payload body,
+        int timeoutMs,
+        int cancelAfterMs,
+        boolean read,
+        Keep keep) {
+
+    /** What to do with the response body: hash it for the judge, count it under load, keep it for the bridge. */
+    enum Keep {
+        HASH,
+        COUNT,
+        CONTENT
+    }
+
+    static Call parse(JsonObject json) {
+        List<Map.Entry<String, String>> headers = new ArrayList<>();
+        if (Json.has(json, "headers")) {
+            for (var each : json.getAsJsonArray("headers")) {
+                JsonArray pair = each.getAsJsonArray();
+                headers.add(Map.entry(pair.get(0).getAsString(), pair.get(1).getAsString()));
+            }
+        }
+        return new Call(
+                Json.string(json, "method", "GET"),
+                json.get("url").getAsString(),
+                headers,
+                Payload.parse(Json.has(json, "body") ? json.getAsJsonObject("body") : null),
+                Json.integer(json, "timeout_ms", -1),
+                Json.integer(json, "cancel_after_ms", -1),
+                !Json.string(json, "read", "all").equals("none"),
+                Keep.HASH);
+    }
+
+    /** A plain request of the load generator or the bridge. */
+    static Call bare(String method, String url, Payload body) {
+        return new Call(method, url, List.of(), body, -1, -1, true, Keep.COUNT);
+    }
+
+    Call keepingBody() {
+        return new Call(method, url, headers, body, timeoutMs, cancelAfterMs, read, Keep.CONTENT);
+    }
+
+    URI uri() {
+        return URI.create(url);
+    }
+
+    boolean hasHeader(String name) {
+        return headers.stream().anyMatch(each -> each.getKey().equalsIgnoreCase(name));
+    }
+}

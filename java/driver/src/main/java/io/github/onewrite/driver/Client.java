@@ -1,0 +1,14 @@
+package io.github.onewrite.driver;
+
+import java.util.concurrent.CompletableFuture;
+
+/** One open client of the kind this process drives. */
+interface Client extends AutoCloseable {
+
+    /** Sends one request. The future always completes normally: what went wrong is in the reply. */
+    CompletableFuture<Reply> send(Call call);
+
+    /** Closes the client and its pooled connections. */
+    @Override
+    void close();
+}

@@ -1,0 +1,49 @@
+package io.github.onewrite.driver;
+
+import java.util.List;
+
+/** The disease: bare Netty with Nagle on, and head and body in two writes. */
+final class ControlKind implements Kind {
+    @Override
+    public String baseName() {
+        return "netty";
+    }
+
+    @Override
+    public String baseVersion() {
+        return Kinds.nettyVersion();
+    }
+
+    @Override
+    public List<String> apis() {
+        return List.of("netty");
+    }
+
+    @Override
+    public List<String> capabilities() {
+        return List.of(
+                "cancel",
+                "proxy_forward",
+                "proxy_connect",
+                "concurrency",
+                "load",
+                "serve",
+                "body:none",
+                "body:bytes",
+                "body:text",
+                "body:memory_file",
+                "body:file",
+                "body:form",
+                "body:multipart",
+                "body:stream");
+    }
+
+    @Override
+    public Client open(Options options) {
+        options.refuseRetriesAndRedirects();
+        if (options.withHooks()) {
+            throw new Skip("the control has no timing hooks");
+        }
+        return new BareNetty(options, true);
+    }
+}

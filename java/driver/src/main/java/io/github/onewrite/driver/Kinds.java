@@ -1,0 +1,28 @@
+package io.github.onewrite.driver;
+
+import io.netty.util.Version;
+
+/** The client kinds by their protocol names. */
+final class Kinds {
+    private Kinds() {}
+
+    static Kind of(String name) {
+        return switch (name) {
+            case "onewrite" -> new OnewriteKind();
+            case "patched" -> new PatchedKind();
+            case "stock" -> new StockKind();
+            case "control" -> new ControlKind();
+            default -> throw new Skip("unknown client kind " + name);
+        };
+    }
+
+    /** The adapter's version, from the jar this driver was built into. */
+    static String version() {
+        String version = Kinds.class.getPackage().getImplementationVersion();
+        return version == null ? "unknown" : version;
+    }
+
+    static String nettyVersion() {
+        return Version.identify().get("netty-codec-http").artifactVersion();
+    }
+}

@@ -1,0 +1,64 @@
+package io.github.onewrite.driver;
+
+import java.util.List;
+
+/**
+ * The adapter's own client. Its first api lets the client choose its transport, which is epoll on Linux: the native
+ * library is on this driver's class path.
+ */
+final class OnewriteKind implements Kind {
+    @Override
+    public String baseName() {
+        return "netty";
+    }
+
+    @Override
+    public String baseVersion() {
+        return Kinds.nettyVersion();
+    }
+
+    @Override
+    public List<String> apis() {
+        return List.of("netty", "netty-nio");
+    }
+
+    @Override
+    public List<String> capabilities() {
+        return List.of(
+                // A client of its own over Netty: not to be compared with a stock one.
+                "own_client",
+                "timing",
+                "events",
+                "dns_split",
+                "tcp_info",
+                "rwnd_limited",
+                "response_floor",
+                "cancel_connect",
+                "total_timeout",
+                "shared_clock",
+                "queue",
+                "informational",
+                "cancel",
+                "proxy_forward",
+                "proxy_connect",
+                "socket_options",
+                "custom_connector",
+                "expect_continue",
+                "concurrency",
+                "quickack",
+                "load",
+                "serve",
+                "body:none",
+                "body:bytes",
+                "body:text",
+                "body:memory_file",
+                "body:file",
+                "body:stream");
+    }
+
+    @Override
+    public Client open(Options options) {
+        options.refuseRetriesAndRedirects();
+        return new OnewriteNetty(options);
+    }
+}

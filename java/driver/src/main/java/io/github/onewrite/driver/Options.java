@@ -1,0 +1,75 @@
+package io.github.onewrite.driver;
+
+import com.google.gson.JsonArray;
+import com.google.gson.JsonElement;
+import com.google.gson.JsonObject;
+import java.net.InetSocketAddress;
+import java.net.URI;
+import java.nio.file.Path;
+import java.util.LinkedHashMap;
+import java.util.Map;
+
+/** The options of an {@code open} message. Absent numbers are -1, absent objects null. */
+record Options(
+        String api,
+        int poolSize,
+        boolean keepalive,
+        Path tlsCa,
+        InetSocketAddress proxy,
+        Map<String, Integer> socketOptions,
+        boolean customConnector,
+        String hooks,
+        int retries,
+        boolean redirects,
+        int connectTimeoutMs,
+        int poolTimeoutMs,
+        JsonObject adapter) {
+
+    static Options parse(JsonObject json, String defaultApi) {
+        URI proxy = Json.has(json, "proxy") ? URI.create(json.get("proxy").getAsString()) : null;
+        return new Options(
+                Json.string(json, "api", defaultApi),
+                Json.integer(json, "pool_size", 1),
+                Json.bool(json, "keepalive", true),
+                Json.has(json, "tls_ca") ? Path.of(json.get("tls_ca").getAsString()) : null,
+                proxy == null ? null : new InetSocketAddress(proxy.getHost(), proxy.getPort()),
+                socketOptions(json),
+                Json.bool(json, "custom_connector", false),
+                Json.string(json, "hooks", "none"),
+                Json.integer(json, "retries", 0),
+                Json.bool(json, "redirects", false),
+                Json.integer(json, "connect_timeout_ms", -1),
+                Json.integer(json, "pool_timeout_ms", -1),
+                Json.has(json, "adapter") ? json.getAsJsonObject("adapter") : new JsonObject());
+    }
+
+    boolean withHooks() {
+        return !hooks.equals("none");
+    }
+
+    /** Refuses what a client kind has no means for, before anything is opened. */
+    void refuseRetriesAndRedirects() {
+        if (retries > 0) {
+            throw new Skip("retries are not a setting of this client");
+        }
+        if (redirects) {
+            throw new Skip("redirects are not followed by this client");
+        }
+    }
+
+    private static Map<String, Integer> socketOptions(JsonObject json) {
+        if (!Json.has(json, "socket_options")) {
+            return null;
+        }
+        Map<String, Integer> options = new LinkedHashMap<>();
+        JsonArray list = json.getAsJsonArray("socket_options");
+        for (JsonElement each : list) {
+            JsonObject option = each.getAsJsonObject();
+            JsonElement value = option.get("value");
+            options.put(
+                    option.get("name").getAsString(),
+                    value.getAsJsonPrimitive().isBoolean() ? (value.getAsBoolean() ? 1 : 0) : value.getAsInt());
+        }
+        return options;
+    }
+}

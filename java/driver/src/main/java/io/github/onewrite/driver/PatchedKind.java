@@ -1,0 +1,51 @@
+package io.github.onewrite.driver;
+
+import java.util.List;
+
+/** Other libraries' own clients after the adapter's customizer. */
+final class PatchedKind implements Kind {
+    @Override
+    public String baseName() {
+        return "okhttp";
+    }
+
+    @Override
+    public String baseVersion() {
+        return okhttp3.OkHttp.VERSION;
+    }
+
+    @Override
+    public List<String> apis() {
+        return List.of("okhttp");
+    }
+
+    @Override
+    public List<String> capabilities() {
+        return List.of(
+                "timing",
+                "events",
+                "dns_split",
+                "shared_clock",
+                "cancel",
+                "proxy_forward",
+                "proxy_connect",
+                "custom_connector",
+                "redirects",
+                "concurrency",
+                "load",
+                "serve",
+                "body:none",
+                "body:bytes",
+                "body:text",
+                "body:memory_file",
+                "body:file",
+                "body:form",
+                "body:multipart",
+                "body:stream");
+    }
+
+    @Override
+    public Client open(Options options) {
+        return new OkHttp(options, OkHttpCure.of(options));
+    }
+}

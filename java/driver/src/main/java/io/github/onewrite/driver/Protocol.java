@@ -1,0 +1,236 @@
+package io.github.onewrite.driver;
+
+import com.google.gson.Gson;
+import com.google.gson.GsonBuilder;
+import com.google.gson.JsonArray;
+import com.google.gson.JsonObject;
+import com.google.gson.JsonParser;
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.InputStreamReader;
+import java.io.OutputStream;
+import java.io.PrintWriter;
+import java.io.StringWriter;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+
+/** Driver protocol, version 1: one JSON object per line. Replies may come in any order. */
+final class Protocol {
+    private static final int VERSION = 1;
+
+    private final Gson gson = new GsonBuilder().disableHtmlEscaping().create();
+    private final OutputStream out;
+    private final Map<Integer, Client> clients = new ConcurrentHashMap<>();
+    private final Map<Integer, Options> options = new ConcurrentHashMap<>();
+    private final ExecutorService workers = Executors.newCachedThreadPool(task -> {
+        Thread thread = new Thread(task, "driver-worker");
+        thread.setDaemon(true);
+        return thread;
+    });
+    private Kind kind;
+    private int lastClient;
+
+    Protocol(OutputStream out) {
+        this.out = out;
+    }
+
+    void run(InputStream in) throws IOException {
+        BufferedReader lines = new BufferedReader(new InputStreamReader(in, StandardCharsets.UTF_8));
+        for (String line = lines.readLine(); line != null; line = lines.readLine()) {
+            if (line.isBlank()) {
+                continue;
+            }
+            JsonObject message = JsonParser.parseString(line).getAsJsonObject();
+            int seq = message.get("seq").getAsInt();
+            String command = message.get("cmd").getAsString();
+            if (command.equals("bye")) {
+                reply(seq, ok());
+                return;
+            }
+            answer(seq, command, message);
+        }
+    }
+
+    private void answer(int seq, String command, JsonObject message) {
+        guarded(seq, () -> {
+            switch (command) {
+                case "hello" -> reply(seq, hello(message));
+                case "open" -> reply(seq, open(message));
+                case "close" -> reply(seq, close(message));
+                case "request" -> request(seq, message);
+                case "batch" -> batch(seq, message);
+                case "load" -> {
+                    Load load =
+                            new Load(client(message), message, options(message).withHooks());
+                    workers.execute(() -> guarded(seq, () -> reply(seq, load.run())));
+                }
+                case "serve" -> reply(seq, serve(message));
+                default -> throw new Skip("unknown command " + command);
+            }
+        });
+    }
+
+    private JsonObject hello(JsonObject message) {
+        int version = Json.integer(message, "protocol", VERSION);
+        if (version != VERSION) {
+            throw new Skip("this driver speaks protocol " + VERSION + ", not " + version);
+        }
+        String name = message.get("client").getAsString();
+        kind = Kinds.of(name);
+        WarmUp.run(kind);
+        JsonObject base = new JsonObject();
+        base.addProperty("name", kind.baseName());
+        base.addProperty("version", kind.baseVersion());
+        JsonObject clock = new JsonObject();
+        clock.addProperty("mono_ns", System.nanoTime());
+        clock.addProperty("unix_ns", System.currentTimeMillis() * 1_000_000L);
+        JsonObject json = new JsonObject();
+        json.addProperty("protocol", VERSION);
+        json.addProperty("client", name);
+        json.addProperty("adapter", "java");
+        json.addProperty("version", Kinds.version());
+        json.add("base", base);
+        json.addProperty("runtime", System.getProperty("java.vm.name") + " " + Runtime.version());
+        json.addProperty("pid", ProcessHandle.current().pid());
+        json.add("apis", Json.strings(kind.apis()));
+        json.add("capabilities", Json.strings(kind.capabilities()));
+        json.add("clock", clock);
+        return json;
+    }
+
+    private JsonObject open(JsonObject message) {
+        if (kind == null) {
+            throw new Skip("say hello first: it names the client kind");
+        }
+        JsonObject given = Json.has(message, "options") ? message.getAsJsonObject("options") : new JsonObject();
+        Options parsed = Options.parse(given, kind.apis().get(0));
+        if (!kind.apis().contains(parsed.api())) {
+            throw new Skip("api " + parsed.api() + " is not one of " + kind.apis());
+        }
+        Client client;
+        try {
+            client = kind.open(parsed);
+        } catch (IllegalArgumentException refused) {
+            return new Reply(Call.Keep.COUNT)
+                    .failed(refused, "invalid_request", null)
+                    .toJson();
+        }
+        int id = ++lastClient;
+        clients.put(id, client);
+        options.put(id, parsed);
+        JsonObject json = new JsonObject();
+        json.addProperty("client_id", id);
+        return json;
+    }
+
+    private JsonObject close(JsonObject message) {
+        Client client = clients.remove(message.get("client_id").getAsInt());
+        if (client != null) {
+            client.close();
+        }
+        return ok();
+    }
+
+    private void request(int seq, JsonObject message) {
+        send(client(message), message).thenAccept(reply -> guarded(seq, () -> reply(seq, reply.toJson())));
+    }
+
+    private void batch(int seq, JsonObject message) {
+        Client client = client(message);
+        List<CompletableFuture<Reply>> sent = new ArrayList<>();
+        for (var each : message.getAsJsonArray("requests")) {
+            sent.add(send(client, each.getAsJsonObject()));
+        }
+        CompletableFuture.allOf(sent.toArray(CompletableFuture[]::new))
+                .thenRun(() -> guarded(seq, () -> {
+                    JsonArray results = new JsonArray();
+                    for (int i = 0; i < sent.size(); i++) {
+                        JsonObject result = sent.get(i).join().toJson();
+                        JsonObject asked =
+                                message.getAsJsonArray("requests").get(i).getAsJsonObject();
+                        if (Json.has(asked, "seq")) {
+                            result.add("seq", asked.get("seq"));
+                        }
+                        results.add(result);
+                    }
+                    JsonObject json = new JsonObject();
+                    json.add("results", results);
+                    reply(seq, json);
+                }));
+    }
+
+    private static CompletableFuture<Reply> send(Client client, JsonObject request) {
+        Call call = Call.parse(request);
+        long started = System.nanoTime();
+        return client.send(call).thenApply(reply -> {
+            reply.elapsedNanos = System.nanoTime() - started;
+            return reply;
+        });
+    }
+
+    private JsonObject serve(JsonObject message) throws InterruptedException {
+        JsonObject json = new JsonObject();
+        json.addProperty(
+                "port",
+                Bridge.start(client(message), message.get("upstream").getAsString(), Json.integer(message, "port", 0)));
+        return json;
+    }
+
+    private Client client(JsonObject message) {
+        Client client = clients.get(message.get("client_id").getAsInt());
+        if (client == null) {
+            throw new Skip("no open client " + message.get("client_id"));
+        }
+        return client;
+    }
+
+    private Options options(JsonObject message) {
+        return options.get(message.get("client_id").getAsInt());
+    }
+
+    private interface Work {
+        void run() throws Exception;
+    }
+
+    /** A fault of this driver must never look like an error of the library. */
+    private void guarded(int seq, Work work) {
+        JsonObject json = new JsonObject();
+        try {
+            work.run();
+            return;
+        } catch (Skip skip) {
+            json.addProperty("skipped", skip.getMessage());
+        } catch (Exception | LinkageError | AssertionError e) {
+            StringWriter trace = new StringWriter();
+            e.printStackTrace(new PrintWriter(trace));
+            json.addProperty("crashed", trace.toString());
+        }
+        reply(seq, json);
+    }
+
+    private static JsonObject ok() {
+        JsonObject json = new JsonObject();
+        json.addProperty("ok", true);
+        return json;
+    }
+
+    private void reply(int seq, JsonObject json) {
+        json.addProperty("seq", seq);
+        byte[] line = (gson.toJson(json) + "\n").getBytes(StandardCharsets.UTF_8);
+        synchronized (out) {
+            try {
+                out.write(line);
+                out.flush();
+            } catch (IOException e) {
+                System.err.println("the reader of stdout is gone: " + e);
+            }
+        }
+    }
+}

@@ -1,0 +1,54 @@
+package io.github.onewrite.driver;
+
+import java.util.List;
+
+/** Base libraries as people use them: Netty's bare codec pipeline, and OkHttp. The adapter is not loaded. */
+final class StockKind implements Kind {
+    @Override
+    public String baseName() {
+        return "netty";
+    }
+
+    @Override
+    public String baseVersion() {
+        return Kinds.nettyVersion();
+    }
+
+    @Override
+    public List<String> apis() {
+        return List.of("netty", "okhttp");
+    }
+
+    @Override
+    public List<String> capabilities() {
+        return List.of(
+                "cancel",
+                "proxy_forward",
+                "proxy_connect",
+                "socket_options",
+                "custom_connector",
+                "concurrency",
+                "load",
+                "serve",
+                "body:none",
+                "body:bytes",
+                "body:text",
+                "body:memory_file",
+                "body:file",
+                "body:form",
+                "body:multipart",
+                "body:stream");
+    }
+
+    @Override
+    public Client open(Options options) {
+        if (options.withHooks()) {
+            throw new Skip("a stock client has no timing hooks");
+        }
+        if (options.api().equals("okhttp")) {
+            return new OkHttp(options, null);
+        }
+        options.refuseRetriesAndRedirects();
+        return new BareNetty(options, false);
+    }
+}

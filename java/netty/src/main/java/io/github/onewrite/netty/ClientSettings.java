@@ -1,0 +1,39 @@
+package io.github.onewrite.netty;
+
+import io.github.onewrite.OnewriteConfig;
+import io.netty.channel.ChannelOption;
+import io.netty.handler.ssl.SslContext;
+import java.util.Map;
+import java.util.concurrent.Executor;
+import org.jspecify.annotations.Nullable;
+
+/** What a client was built with. Durations in nanoseconds; 0 is none. */
+record ClientSettings(
+        OnewriteConfig config,
+        Map<ChannelOption<?>, Object> channelOptions,
+        SslContext sslContext,
+        @Nullable Proxy proxy,
+        NameResolver resolver,
+        @Nullable Executor callbackExecutor,
+        boolean decompress,
+        int maxConnections,
+        int maxWaiters,
+        int loopsPerOrigin,
+        long connectTimeout,
+        long queueTimeout,
+        long responseTimeout,
+        long idleReadTimeout,
+        long callTimeout,
+        long continueTimeout,
+        long idleLimit,
+        long maxLifetime,
+        int maxStatusLine,
+        int maxHeaderBytes,
+        int maxHeaders,
+        int maxBody) {
+
+    /** Whether a channel without TCP_NODELAY is refused: not when the caller decides, nor when switched off. */
+    boolean demandsNodelay() {
+        return config.guardsNodelay() && !channelOptions.containsKey(ChannelOption.TCP_NODELAY);
+    }
+}

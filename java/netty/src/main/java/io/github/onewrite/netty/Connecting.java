@@ -1,0 +1,344 @@
+package io.github.onewrite.netty;
+
+import io.github.onewrite.ErrorKind;
+import io.github.onewrite.OnewriteException;
+import io.github.onewrite.Phase;
+import io.github.onewrite.internal.CallTimer;
+import io.netty.bootstrap.Bootstrap;
+import io.netty.channel.Channel;
+import io.netty.channel.ChannelFuture;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelInboundHandlerAdapter;
+import io.netty.channel.ChannelInitializer;
+import io.netty.channel.ChannelOption;
+import io.netty.channel.ConnectTimeoutException;
+import io.netty.channel.socket.SocketChannel;
+import io.netty.handler.codec.http.HttpContentDecompressor;
+import io.netty.handler.codec.http.HttpRequestEncoder;
+import io.netty.handler.proxy.HttpProxyHandler;
+import io.netty.handler.ssl.SslHandler;
+import io.netty.resolver.NoopAddressResolverGroup;
+import io.netty.util.NetUtil;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.UnknownHostException;
+import java.util.List;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.ThreadLocalRandom;
+import java.util.concurrent.TimeUnit;
+import javax.net.ssl.SSLParameters;
+import org.jspecify.annotations.Nullable;
+
+/** One connection on its way: name, TCP, tunnel, TLS, pipeline; all within one time limit. */
+final class Connecting {
+    /** Name look-ups block in the system's resolver; an event loop must not. */
+    private static final ExecutorService LOOKUPS = Executors.newCachedThreadPool(task -> {
+        Thread thread = new Thread(task, "onewrite-dns");
+        thread.setDaemon(true);
+        return thread;
+    });
+
+    private final OriginPool pool;
+    private final ClientSettings settings;
+    private final Origin origin;
+    private @Nullable Call owner;
+    private Phase stage = Phase.CONNECT;
+    private boolean over;
+    private @Nullable Channel channel;
+    private java.util.concurrent.@Nullable Future<?> limit;
+
+    Connecting(OriginPool pool, Call owner) {
+        this.pool = pool;
+        this.settings = pool.settings();
+        this.origin = pool.origin();
+        this.owner = owner;
+        owner.waitsFor(this);
+    }
+
+    /** The phase under way, for an error's sake. */
+    Phase stage() {
+        return stage;
+    }
+
+    void start() {
+        long budget = settings.connectTimeout();
+        if (budget > 0) {
+            limit = pool.loop().schedule(this::overdue, budget, TimeUnit.NANOSECONDS);
+        }
+        Proxy proxy = settings.proxy();
+        resolve(proxy == null ? origin.host() : proxy.host(), proxy == null ? origin.port() : proxy.port());
+    }
+
+    /** The call leaves; the connection goes on, for the next who waits. */
+    void abandonedBy(Call call) {
+        if (owner == call) {
+            owner = null;
+        }
+    }
+
+    void abort() {
+        fail(new OnewriteException(ErrorKind.POOL, "the client was closed while a connection was made"));
+    }
+
+    private @Nullable CallTimer timer() {
+        return owner == null ? null : owner.timer();
+    }
+
+    private void resolve(String host, int port) {
+        byte[] literal = NetUtil.createByteArrayFromIpAddressString(host);
+        if (literal != null) {
+            try {
+                connect(List.of(InetAddress.getByAddress(host, literal)), port);
+            } catch (UnknownHostException e) {
+                throw new AssertionError("an address of " + literal.length + " bytes", e);
+            }
+            return;
+        }
+        stage = Phase.DNS;
+        CallTimer timer = timer();
+        if (timer != null) {
+            timer.dnsStart(host);
+        }
+        LOOKUPS.execute(() -> {
+            try {
+                List<InetAddress> found = settings.resolver().resolve(host);
+                if (found.isEmpty()) {
+                    throw new UnknownHostException(host + " has no address");
+                }
+                pool.loop().execute(() -> resolved(found, port));
+            } catch (UnknownHostException | RuntimeException e) {
+                pool.loop().execute(() -> unresolved(host, e));
+            }
+        });
+    }
+
+    private void resolved(List<InetAddress> found, int port) {
+        CallTimer timer = timer();
+        if (timer != null) {
+            timer.dnsEnd(null);
+        }
+        if (!over) {
+            connect(found, port);
+        }
+    }
+
+    private void unresolved(String host, Exception cause) {
+        CallTimer timer = timer();
+        if (timer != null) {
+            timer.dnsEnd(cause);
+        }
+        fail(new OnewriteException(ErrorKind.DNS, host + " does not resolve: " + cause.getMessage(), cause));
+    }
+
+    private void connect(List<InetAddress> addresses, int port) {
+        stage = Phase.CONNECT;
+        CallTimer timer = timer();
+        if (timer != null) {
+            timer.connectStart();
+        }
+        tryAddress(addresses, 0, port);
+    }
+
+    private void tryAddress(List<InetAddress> addresses, int index, int port) {
+        InetSocketAddress address = new InetSocketAddress(addresses.get(index), port);
+        HttpProxyHandler tunnel = tunnel(address);
+        ChannelFuture connected = bootstrap(tunnel)
+                .connect(tunnel == null ? address : InetSocketAddress.createUnresolved(origin.host(), origin.port()));
+        channel = connected.channel();
+        connected.addListener(done -> {
+            if (over) {
+                connected.channel().close();
+            } else if (done.isSuccess()) {
+                checkNodelay(connected.channel(), tunnel);
+            } else if (index + 1 < addresses.size()) {
+                tryAddress(addresses, index + 1, port);
+            } else {
+                fail(connectError(done.cause()));
+            }
+        });
+    }
+
+    @SuppressWarnings("unchecked")
+    private Bootstrap bootstrap(@Nullable HttpProxyHandler tunnel) {
+        Bootstrap bootstrap = new Bootstrap()
+                .group(pool.loop())
+                .channelFactory((io.netty.channel.ChannelFactory<Channel>) pool.channels())
+                .resolver(NoopAddressResolverGroup.INSTANCE)
+                // A failed write must not throw away the answer that explains it: a 413 may be there to be read.
+                .option(ChannelOption.AUTO_CLOSE, false)
+                .handler(new ChannelInitializer<Channel>() {
+                    @Override
+                    protected void initChannel(Channel made) {
+                        if (tunnel != null) {
+                            made.pipeline().addLast(tunnel);
+                        }
+                        made.pipeline().addLast(new Silence());
+                    }
+                });
+        if (settings.config().guardsNodelay()) {
+            bootstrap.option(ChannelOption.TCP_NODELAY, true);
+        }
+        if (settings.connectTimeout() > 0) {
+            long millis = TimeUnit.NANOSECONDS.toMillis(settings.connectTimeout());
+            bootstrap.option(ChannelOption.CONNECT_TIMEOUT_MILLIS, (int) Math.min(millis + 1, Integer.MAX_VALUE));
+        }
+        settings.channelOptions().forEach((option, value) -> bootstrap.option((ChannelOption<Object>) option, value));
+        return bootstrap;
+    }
+
+    private @Nullable HttpProxyHandler tunnel(InetSocketAddress address) {
+        Proxy proxy = settings.proxy();
+        if (proxy == null || !origin.tls()) {
+            return null;
+        }
+        String user = proxy.user();
+        String password = proxy.password();
+        HttpProxyHandler handler = user == null || password == null
+                ? new HttpProxyHandler(address)
+                : new HttpProxyHandler(address, user, password);
+        handler.setConnectTimeoutMillis(0);
+        return handler;
+    }
+
+    /**
+     * Netty sets TCP_NODELAY on every socket but swallows a failure (DefaultSocketChannelConfig), and a channel
+     * factory may bring its own configuration. So it is read back, before a byte is written.
+     */
+    private void checkNodelay(Channel made, @Nullable HttpProxyHandler tunnel) {
+        if (settings.demandsNodelay() && made instanceof SocketChannel) {
+            if (!Boolean.TRUE.equals(made.config().getOption(ChannelOption.TCP_NODELAY))) {
+                made.config().setOption(ChannelOption.TCP_NODELAY, true);
+                if (!Boolean.TRUE.equals(made.config().getOption(ChannelOption.TCP_NODELAY))) {
+                    fail(new OnewriteException(
+                            ErrorKind.CONNECT,
+                            "TCP_NODELAY could not be set on the connection to " + origin
+                                    + "; set the channel option TCP_NODELAY to say what you want instead"));
+                    return;
+                }
+            }
+        }
+        if (tunnel == null) {
+            standing(made);
+            return;
+        }
+        tunnel.connectFuture().addListener(done -> {
+            if (over) {
+                made.close();
+            } else if (done.isSuccess()) {
+                standing(made);
+            } else {
+                fail(new OnewriteException(
+                        ErrorKind.CONNECT,
+                        "the proxy " + settings.proxy() + " opened no tunnel to " + origin + ": "
+                                + done.cause().getMessage(),
+                        done.cause()));
+            }
+        });
+    }
+
+    private void standing(Channel made) {
+        CallTimer timer = timer();
+        if (timer != null) {
+            timer.connectEnd(null);
+        }
+        if (!origin.tls()) {
+            finish(made);
+            return;
+        }
+        stage = Phase.TLS;
+        if (timer != null) {
+            timer.tlsStart();
+        }
+        SslHandler handler = settings.sslContext().newHandler(made.alloc(), origin.host(), origin.port());
+        // Netty 4.1 leaves the check of the host name off unless told; a context of the caller's may, too.
+        SSLParameters parameters = handler.engine().getSSLParameters();
+        parameters.setEndpointIdentificationAlgorithm("HTTPS");
+        handler.engine().setSSLParameters(parameters);
+        handler.setHandshakeTimeoutMillis(0);
+        made.pipeline().addBefore(made.pipeline().context(Silence.class).name(), null, handler);
+        handler.handshakeFuture().addListener(done -> {
+            if (over) {
+                made.close();
+            } else if (done.isSuccess()) {
+                CallTimer then = timer();
+                if (then != null) {
+                    then.tlsEnd(null);
+                }
+                finish(made);
+            } else {
+                fail(new OnewriteException(
+                        ErrorKind.TLS,
+                        "no TLS with " + origin + ": " + done.cause().getMessage(),
+                        done.cause()));
+            }
+        });
+    }
+
+    private void finish(Channel made) {
+        over = true;
+        stopClock();
+        WireHandler wire = new WireHandler();
+        ResponseDecoder decoder = new ResponseDecoder(settings);
+        Connection connection = new Connection(pool, made, wire, decoder, KernelProbes.of(made), expiry());
+        made.pipeline().remove(Silence.class);
+        made.pipeline().addLast(wire, decoder, new HttpRequestEncoder());
+        if (settings.decompress()) {
+            made.pipeline().addLast(new HttpContentDecompressor(false, 0));
+        }
+        made.pipeline().addLast(connection);
+        pool.connected(this, connection, owner);
+    }
+
+    /** The lifetime, shortened by up to a tenth at random: connections made together do not all end together. */
+    private long expiry() {
+        long lifetime = settings.maxLifetime();
+        return lifetime == 0
+                ? 0
+                : System.nanoTime() + lifetime - ThreadLocalRandom.current().nextLong(lifetime / 10 + 1);
+    }
+
+    private void overdue() {
+        limit = null;
+        fail(new OnewriteException(
+                ErrorKind.TIMEOUT,
+                "no connection to " + origin + " in " + TimeUnit.NANOSECONDS.toMillis(settings.connectTimeout())
+                        + " ms (connectTimeout)"));
+    }
+
+    private OnewriteException connectError(Throwable cause) {
+        ErrorKind kind = cause instanceof ConnectTimeoutException ? ErrorKind.TIMEOUT : ErrorKind.CONNECT;
+        return new OnewriteException(kind, "no connection to " + origin + ": " + cause.getMessage(), cause);
+    }
+
+    private void fail(OnewriteException why) {
+        if (over) {
+            return;
+        }
+        over = true;
+        stopClock();
+        if (channel != null) {
+            channel.close();
+        }
+        CallTimer timer = timer();
+        if (timer != null) {
+            timer.connectEnd(why);
+            timer.tlsEnd(why);
+        }
+        pool.connectFailed(this, why.in(stage), owner);
+    }
+
+    private void stopClock() {
+        if (limit != null) {
+            limit.cancel(false);
+        }
+    }
+
+    /** Ends the pipeline while the connection is made: what goes wrong is told by the futures, not logged as well. */
+    private static final class Silence extends ChannelInboundHandlerAdapter {
+        @Override
+        public void exceptionCaught(ChannelHandlerContext ctx, Throwable cause) {
+            ctx.close();
+        }
+    }
+}

@@ -1,0 +1,374 @@
+package io.github.onewrite.netty;
+
+import io.github.onewrite.ErrorKind;
+import io.github.onewrite.OnewriteException;
+import io.github.onewrite.Phase;
+import io.github.onewrite.internal.CallTimer;
+import io.netty.handler.codec.http.HttpContent;
+import io.netty.handler.codec.http.HttpHeaders;
+import io.netty.handler.codec.http.HttpMethod;
+import io.netty.handler.codec.http.HttpObject;
+import io.netty.handler.codec.http.HttpResponse;
+import io.netty.handler.codec.http.HttpUtil;
+import io.netty.handler.codec.http.LastHttpContent;
+import io.netty.util.ReferenceCountUtil;
+import java.util.Locale;
+import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
+
+/** One attempt on one connection: sends the request, reads the response, gives the connection back. */
+final class Exchange {
+    /** How long the answer that may explain a failed write is waited for. */
+    private static final long GRACE_NANOS = TimeUnit.MILLISECONDS.toNanos(500);
+
+    private final Call call;
+    private final Connection connection;
+    private final ClientSettings settings;
+    private final boolean reused;
+    private final @Nullable CallTimer timer;
+    private final BodySender sender;
+    private boolean handed;
+    private boolean awaitingContinue;
+    private boolean sent;
+    private @Nullable Throwable writeFailure;
+    private boolean interim;
+    private boolean headersRead;
+    private boolean keepAlive;
+    private boolean complete;
+    private boolean over;
+    private long received;
+
+    Exchange(Call call, Connection connection, ClientSettings settings, boolean reused) {
+        this.call = call;
+        this.connection = connection;
+        this.settings = settings;
+        this.reused = reused;
+        this.timer = call.timer();
+        this.sender = BodySender.of(this, connection, call, settings);
+    }
+
+    HttpMethod method() {
+        return call.prepared().method();
+    }
+
+    Connection connection() {
+        return connection;
+    }
+
+    void start() {
+        connection.begin(this);
+        connection.wire().begin(timer);
+        if (!connection.channel().isActive()) {
+            fail(new OnewriteException(
+                    ErrorKind.CLOSED, call.prepared().target().origin() + " closed the connection"));
+            return;
+        }
+        KernelProbe probe = connection.probe();
+        if (probe != null) {
+            if (timer != null) {
+                probe.begin();
+            } else {
+                probe.forget();
+            }
+            if (settings.config().quickack()) {
+                probe.quickack();
+            }
+        }
+        limit(settings.idleReadTimeout());
+        try {
+            if (call.prepared().expectContinue() && sender.hasBody()) {
+                awaitingContinue = true;
+                handed = true;
+                limit(settings.continueTimeout());
+                sender.sendHeadAlone();
+            } else {
+                handed = sender.start();
+            }
+        } catch (OnewriteException e) {
+            fail(e);
+        }
+    }
+
+    /** The last write returned. */
+    void sent() {
+        if (over || sent) {
+            return;
+        }
+        sent = true;
+        if (timer != null) {
+            timer.requestEnd(connection.wire().bytes(), connection.wire().writes());
+        }
+        if (!headersRead) {
+            limit(settings.responseTimeout());
+        }
+    }
+
+    /** The body moved on; the limit of silence starts anew. */
+    void sending() {
+        if (!over && !headersRead) {
+            limit(settings.idleReadTimeout());
+        }
+    }
+
+    /** A write failed. The server may have said why before it closed: that is waited for, shortly. */
+    void sendFailed(Throwable cause) {
+        if (over || sent || headersRead) {
+            return;
+        }
+        if (cause instanceof OnewriteException) {
+            fail(Failures.onConnection(cause, origin()));
+        } else if (writeFailure == null) {
+            writeFailure = cause;
+            limit(GRACE_NANOS);
+        }
+    }
+
+    void writable() {
+        if (!over) {
+            sender.writable();
+        }
+    }
+
+    void read(HttpObject part) {
+        if (over || complete) {
+            // Bytes after the end of the response: whatever they are, nobody asked for them.
+            keepAlive = false;
+            ReferenceCountUtil.release(part);
+            return;
+        }
+        try {
+            if (part.decoderResult().isFailure()) {
+                fail(Failures.badResponse(part.decoderResult().cause(), origin()));
+                return;
+            }
+            if (part instanceof HttpResponse response) {
+                head(response);
+            }
+            if (part instanceof HttpContent content && !over) {
+                content(content);
+            }
+        } finally {
+            ReferenceCountUtil.release(part);
+        }
+    }
+
+    private void head(HttpResponse response) {
+        int status = response.status().code();
+        if (status < 200) {
+            interim(status);
+            return;
+        }
+        interim = false;
+        headersRead = true;
+        if (timer != null) {
+            timer.responseStart(connection.wire().firstRead());
+            KernelProbe probe = connection.probe();
+            if (probe != null && timer.waitNanos() >= 0) {
+                KernelProbe.Evidence evidence = probe.end(timer.waitNanos());
+                if (evidence != null) {
+                    timer.kernel(evidence.kernel(), evidence.windowLimitedNanos());
+                }
+            }
+            timer.headersEnd(status);
+        }
+        HttpHeaders headers = response.headers();
+        if (headers.size() > settings.maxHeaders()) {
+            fail(new OnewriteException(
+                    ErrorKind.PROTOCOL,
+                    origin() + " sent " + headers.size() + " header fields; the limit is maxHeaders, "
+                            + settings.maxHeaders()));
+            return;
+        }
+        keepAlive = HttpUtil.isKeepAlive(response) && !call.prepared().closes();
+        limitIdle(headers);
+        if (!sent && status >= 300) {
+            // A server that refuses early will not read the rest of the body.
+            sender.cancel();
+        }
+        limit(settings.idleReadTimeout());
+        call.sink().head(call, this, status, headers);
+    }
+
+    private void interim(int status) {
+        interim = true;
+        if (timer != null) {
+            timer.informational(status);
+        }
+        connection.wire().interimRead();
+        if (status == 101) {
+            fail(new OnewriteException(ErrorKind.PROTOCOL, origin() + " switched protocols, which was not asked for"));
+        } else if (status == 100 && awaitingContinue) {
+            sendAwaitedBody();
+        }
+    }
+
+    private void sendAwaitedBody() {
+        awaitingContinue = false;
+        limit(settings.idleReadTimeout());
+        try {
+            sender.sendBody();
+        } catch (OnewriteException e) {
+            fail(e);
+        }
+    }
+
+    private void content(HttpContent content) {
+        if (!interim) {
+            received += content.content().readableBytes();
+            OnewriteException refused = call.sink().content(content.content());
+            if (refused != null) {
+                fail(refused);
+                return;
+            }
+            if (content instanceof LastHttpContent) {
+                complete = true;
+                if (timer != null) {
+                    timer.responseEnd(received);
+                }
+            } else {
+                limit(call.sink().wantsMore() ? settings.idleReadTimeout() : 0);
+            }
+        }
+    }
+
+    /**
+     * All that was read is decoded. Only now is a complete response handed on: had more come with it, the connection
+     * would not be fit for the next request.
+     */
+    void readComplete() {
+        if (settings.config().quickack() && connection.probe() != null) {
+            connection.probe().quickack();
+        }
+        if (complete && !over) {
+            finish();
+        }
+    }
+
+    private void finish() {
+        over = true;
+        if (!sent) {
+            sender.cancel();
+        }
+        boolean reusable = keepAlive
+                && sent
+                && !connection.hasLeftover()
+                && connection.channel().isActive();
+        giveBack(reusable);
+        call.completed();
+    }
+
+    private void giveBack(boolean reusable) {
+        connection.end();
+        call.sink().detach();
+        if (timer != null) {
+            timer.connectionReleased(reusable);
+        }
+        connection.pool().release(connection, reusable);
+    }
+
+    /** The channel is closed. */
+    void closed() {
+        if (over) {
+            return;
+        }
+        if (complete) {
+            finish();
+            return;
+        }
+        if (writeFailure != null) {
+            fail(Failures.onConnection(writeFailure, origin()));
+            return;
+        }
+        String when = headersRead
+                ? "in the middle of the response, after " + received + " bytes of its body"
+                : sent ? "without a response" : "while the request was being sent";
+        fail(new OnewriteException(ErrorKind.CLOSED, origin() + " closed the connection " + when));
+    }
+
+    /** Something threw in the channel. */
+    void broken(Throwable cause) {
+        if (!over) {
+            fail(Failures.onConnection(cause, origin()));
+        }
+    }
+
+    /** The limit set last has run out. */
+    void overdue() {
+        if (over) {
+            return;
+        }
+        if (awaitingContinue) {
+            // A server need not answer the expectation (RFC 9110, 10.1.1).
+            sendAwaitedBody();
+        } else if (writeFailure != null) {
+            fail(Failures.onConnection(writeFailure, origin()));
+        } else {
+            String what = !sent
+                    ? "took none of the request's body for " + TimeUnit.NANOSECONDS.toMillis(settings.idleReadTimeout())
+                            + " ms (idleReadTimeout)"
+                    : headersRead
+                            ? "sent nothing more of its response for "
+                                    + TimeUnit.NANOSECONDS.toMillis(settings.idleReadTimeout())
+                                    + " ms (idleReadTimeout)"
+                            : "sent no complete response head in "
+                                    + TimeUnit.NANOSECONDS.toMillis(settings.responseTimeout())
+                                    + " ms (responseTimeout)";
+            fail(new OnewriteException(ErrorKind.TIMEOUT, origin() + " " + what));
+        }
+    }
+
+    /** The phase under way, for an error's sake. */
+    Phase phase() {
+        return headersRead ? Phase.RECEIVE : sent ? Phase.WAIT : Phase.SEND;
+    }
+
+    /** Ends the exchange and its connection without telling the call. */
+    void giveUp() {
+        if (!over) {
+            over = true;
+            sender.cancel();
+            giveBack(false);
+        }
+    }
+
+    private void fail(OnewriteException why) {
+        why.in(phase());
+        giveUp();
+        call.exchangeFailed(why, handed, reused, headersRead);
+    }
+
+    private void limit(long nanos) {
+        connection.deadline(nanos == 0 ? 0 : System.nanoTime() + nanos);
+    }
+
+    /** Keep-Alive: timeout=5 (RFC 2068, 19.7.1.1): leave a second before the server does. */
+    private void limitIdle(HttpHeaders headers) {
+        String parameters = headers.get("keep-alive");
+        if (parameters == null) {
+            return;
+        }
+        for (String each : parameters.toLowerCase(Locale.ROOT).split(",", -1)) {
+            String parameter = each.strip();
+            if (parameter.startsWith("timeout=")) {
+                try {
+                    long seconds = Long.parseLong(parameter.substring("timeout=".length()));
+                    connection.limitIdle(Math.max(TimeUnit.SECONDS.toNanos(seconds - 1), 1));
+                } catch (NumberFormatException e) {
+                    // No number, no limit.
+                }
+            }
+        }
+    }
+
+    Origin origin() {
+        return call.prepared().target().origin();
+    }
+
+    /** The exchange wants to read on; used while the caller's demand, not the socket, sets the pace. */
+    void readMore() {
+        if (!over) {
+            limit(settings.idleReadTimeout());
+            connection.channel().read();
+        }
+    }
+}

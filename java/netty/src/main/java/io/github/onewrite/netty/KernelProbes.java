@@ -1,0 +1,24 @@
+package io.github.onewrite.netty;
+
+import io.netty.channel.Channel;
+import org.jspecify.annotations.Nullable;
+
+/** Finds the probe of a channel without needing the optional epoll classes. */
+final class KernelProbes {
+    private static final boolean EPOLL = epollClassesPresent();
+
+    private KernelProbes() {}
+
+    static @Nullable KernelProbe of(Channel channel) {
+        return EPOLL ? EpollProbe.of(channel) : null;
+    }
+
+    static boolean epollClassesPresent() {
+        try {
+            Class.forName("io.netty.channel.epoll.EpollSocketChannel", false, KernelProbes.class.getClassLoader());
+            return true;
+        } catch (ClassNotFoundException | LinkageError e) {
+            return false;
+        }
+    }
+}

@@ -1,0 +1,282 @@
+package io.github.onewrite.netty;
+
+import io.github.onewrite.ErrorKind;
+import io.github.onewrite.OnewriteException;
+import io.github.onewrite.Outcome;
+import io.github.onewrite.internal.CallTimer;
+import io.github.onewrite.internal.Hooks;
+import io.netty.channel.EventLoop;
+import io.netty.util.concurrent.EventExecutor;
+import java.io.IOException;
+import java.io.InterruptedIOException;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * An HTTP/1.1 client. A request with its body leaves in one write on a connection that has TCP_NODELAY. Thread-safe;
+ * build one and share it.
+ *
+ * <p>A request is sent again at most once, and only when that is safe: not a byte of it was handed to the socket, or it
+ * is idempotent (RFC 9110, 9.2.2), its body can be sent again, and a reused connection was lost before the response
+ * began. A POST is never delivered twice. There are no redirects, cookies or caches.
+ *
+ * <p>Futures fail with {@link OnewriteException}. They are completed on an event loop unless the client was built with
+ * a callback executor: what depends on them must not block.
+ */
+public final class OnewriteClient implements AutoCloseable {
+    private static final Duration DRAIN = Duration.ofSeconds(5);
+
+    private final ClientSettings settings;
+    private final Transport transport;
+    private final Hooks hooks;
+    private final List<EventLoop> loops = new ArrayList<>();
+    private final Map<Origin, Pools> pools = new ConcurrentHashMap<>();
+    private final AtomicBoolean closed = new AtomicBoolean();
+
+    OnewriteClient(ClientSettings settings, Transport transport, Hooks hooks) {
+        this.settings = settings;
+        this.transport = transport;
+        this.hooks = hooks;
+        for (EventExecutor each : transport.group()) {
+            loops.add((EventLoop) each);
+        }
+    }
+
+    public static OnewriteClientBuilder builder() {
+        return new OnewriteClientBuilder();
+    }
+
+    /** A client with all defaults. */
+    public static OnewriteClient create() {
+        return builder().build();
+    }
+
+    /** Sends a request and collects the response in memory. Cancelling the future closes the connection. */
+    public CompletableFuture<Response> send(Request request) {
+        CallFuture<Response> future = new CallFuture<>(settings.callbackExecutor());
+        start(request, future, loop -> new BufferedSink(future, settings.maxBody()));
+        return future;
+    }
+
+    /** Builds the request and sends it. */
+    public CompletableFuture<Response> send(Request.Builder request) {
+        return send(request.build());
+    }
+
+    /** Sends a request; the future completes with the response's headers. Its body is to be read or closed. */
+    public CompletableFuture<StreamedResponse> stream(Request request) {
+        CallFuture<StreamedResponse> future = new CallFuture<>(settings.callbackExecutor());
+        start(request, future, loop -> new StreamedSink(future, loop));
+        return future;
+    }
+
+    /**
+     * Sends a request and waits for the response. An interrupt cancels the call.
+     *
+     * @throws OnewriteException when the call fails
+     * @throws InterruptedIOException when the thread is interrupted
+     * @throws IllegalStateException on an event loop of this client, which would wait for itself
+     */
+    public Response execute(Request request) throws IOException {
+        for (EventLoop loop : loops) {
+            if (loop.inEventLoop()) {
+                throw new IllegalStateException("execute would block the event loop: use send there");
+            }
+        }
+        CompletableFuture<Response> future = send(request);
+        try {
+            return future.get();
+        } catch (InterruptedException e) {
+            future.cancel(true);
+            Thread.currentThread().interrupt();
+            InterruptedIOException interrupted =
+                    new InterruptedIOException("interrupted while waiting for " + request.url());
+            interrupted.initCause(e);
+            throw interrupted;
+        } catch (ExecutionException e) {
+            if (e.getCause() instanceof OnewriteException failed) {
+                throw failed;
+            }
+            throw new OnewriteException(ErrorKind.OTHER, "the call failed: " + e.getCause(), e.getCause());
+        }
+    }
+
+    /**
+     * Builds the request, sends it and waits.
+     *
+     * @throws OnewriteException when the call fails
+     * @throws InterruptedIOException when the thread is interrupted
+     */
+    public Response execute(Request.Builder request) throws IOException {
+        return execute(request.build());
+    }
+
+    /** Connections and waiting calls, of all origins together. */
+    public PoolStats stats() {
+        PoolStats sum = new PoolStats(0, 0, 0, 0, 0);
+        for (PoolStats each : statsByOrigin().values()) {
+            sum = sum.plus(each);
+        }
+        return sum;
+    }
+
+    /** Connections and waiting calls by origin, such as {@code https://example.org:443}. */
+    public Map<String, PoolStats> statsByOrigin() {
+        Map<String, PoolStats> byOrigin = new LinkedHashMap<>();
+        pools.forEach((origin, each) -> byOrigin.put(origin.toString(), each.stats()));
+        return byOrigin;
+    }
+
+    /** How many times a timing hook has thrown. */
+    public long hookFailures() {
+        return hooks.raised();
+    }
+
+    /** Closes the client: {@link #close(Duration)} with 5 s. */
+    @Override
+    public void close() {
+        close(DRAIN);
+    }
+
+    /**
+     * Takes no new calls, fails those that wait for a connection, lets those that have one come to their end, and
+     * closes what is left when the time is over. Blocks until then; call it from a thread of your own. A second close
+     * has no effect.
+     */
+    public void close(Duration drain) {
+        if (!closed.compareAndSet(false, true)) {
+            return;
+        }
+        List<CompletableFuture<?>> drained = new ArrayList<>();
+        for (Pools each : pools.values()) {
+            for (OriginPool pool : each.members) {
+                drained.add(
+                        CompletableFuture.supplyAsync(pool::drain, pool.loop()).thenCompose(done -> done));
+            }
+        }
+        CompletableFuture<Void> all = CompletableFuture.allOf(drained.toArray(CompletableFuture[]::new));
+        try {
+            all.get(Durations.nanos(drain), TimeUnit.NANOSECONDS);
+        } catch (TimeoutException e) {
+            pools.values()
+                    .forEach(each -> each.members.forEach(pool -> pool.loop().execute(pool::abort)));
+            await(all);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        } catch (ExecutionException e) {
+            throw new AssertionError("draining does not fail", e);
+        }
+        if (transport.owned()) {
+            transport.group().shutdownGracefully(0, 1, TimeUnit.SECONDS);
+        }
+    }
+
+    private static void await(CompletableFuture<Void> all) {
+        try {
+            all.get(1, TimeUnit.SECONDS);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        } catch (ExecutionException | TimeoutException e) {
+            System.getLogger("io.github.onewrite")
+                    .log(System.Logger.Level.WARNING, "connections were left when the client was closed");
+        }
+    }
+
+    private interface SinkFactory {
+        ResponseSink on(EventLoop loop);
+    }
+
+    private void start(Request request, CallFuture<?> future, SinkFactory sinks) {
+        Objects.requireNonNull(request, "request");
+        CallTimer timer = CallTimer.start(hooks, request.method(), request.url(), request.tag());
+        try {
+            Request.Prepared prepared = request.prepare();
+            if (closed.get()) {
+                throw new OnewriteException(ErrorKind.POOL, "the client is closed");
+            }
+            OriginPool pool = pools(prepared.target().origin()).next();
+            Call call = new Call(pool, request, prepared, timer, sinks.on(pool.loop()));
+            future.belongsTo(call);
+            if (pool.loop().inEventLoop()) {
+                call.run();
+            } else {
+                pool.loop().execute(call);
+            }
+        } catch (OnewriteException refused) {
+            refuse(refused, timer, future);
+        } catch (RejectedExecutionException e) {
+            // The client was closed between the check and here.
+            refuse(new OnewriteException(ErrorKind.POOL, "the client is closed", e), timer, future);
+        }
+    }
+
+    private static void refuse(OnewriteException why, @Nullable CallTimer timer, CallFuture<?> future) {
+        if (timer != null) {
+            timer.callEnd(Outcome.ERROR, why.kind(), null);
+        }
+        future.fail(why);
+    }
+
+    private Pools pools(Origin origin) {
+        Pools known = pools.get(origin);
+        return known != null ? known : pools.computeIfAbsent(origin, this::newPools);
+    }
+
+    /** One loop per origin by its hash, or as many as asked for, each with its share of the connections. */
+    private Pools newPools(Origin origin) {
+        int count = Math.min(Math.min(settings.loopsPerOrigin(), loops.size()), settings.maxConnections());
+        int first = Math.floorMod(origin.hashCode(), loops.size());
+        List<OriginPool> members = new ArrayList<>();
+        for (int i = 0; i < count; i++) {
+            members.add(new OriginPool(
+                    origin,
+                    loops.get((first + i) % loops.size()),
+                    settings,
+                    transport.channels(),
+                    share(settings.maxConnections(), count, i),
+                    share(settings.maxWaiters(), count, i)));
+        }
+        return new Pools(members);
+    }
+
+    private static int share(int whole, int parts, int index) {
+        return whole / parts + (index < whole % parts ? 1 : 0);
+    }
+
+    /** The pools of one origin, taken in turn. */
+    private static final class Pools {
+        private final List<OriginPool> members;
+        private final AtomicInteger turn = new AtomicInteger();
+
+        Pools(List<OriginPool> members) {
+            this.members = List.copyOf(members);
+        }
+
+        OriginPool next() {
+            return members.size() == 1
+                    ? members.get(0)
+                    : members.get(Math.floorMod(turn.getAndIncrement(), members.size()));
+        }
+
+        PoolStats stats() {
+            PoolStats sum = new PoolStats(0, 0, 0, 0, 0);
+            for (OriginPool member : members) {
+                sum = sum.plus(member.stats());
+            }
+            return sum;
+        }
+    }
+}

@@ -1,0 +1,281 @@
+package io.github.onewrite.netty;
+
+import io.github.onewrite.ErrorKind;
+import io.github.onewrite.OnewriteException;
+import io.netty.channel.ChannelFactory;
+import io.netty.channel.EventLoop;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The connections to one origin that live on one event loop, and the calls that wait for one. All state is touched on
+ * that loop alone, so there are no locks and no hop between getting a connection and writing to it.
+ *
+ * <p>Waiters are served first come, first served; idle connections are reused last in, first out, so that what is not
+ * needed grows old and is evicted. A connection under way belongs to the call that caused it; when that call has left,
+ * the connection goes to the next waiter.
+ */
+final class OriginPool {
+    private final Origin origin;
+    private final EventLoop loop;
+    private final ClientSettings settings;
+    private final ChannelFactory<?> channels;
+    private final int maxConnections;
+    private final int maxWaiters;
+    private final ArrayDeque<Connection> idle = new ArrayDeque<>();
+    private final ArrayDeque<Call> waiters = new ArrayDeque<>();
+    private final Set<Connection> leased = new HashSet<>();
+    private final Set<Connecting> connecting = new HashSet<>();
+    private boolean sweepPlanned;
+    private @Nullable CompletableFuture<Void> drained;
+
+    /** All connections: connecting, leased, idle, and those whose close is under way. */
+    private int open;
+
+    // Counters for others to read: written on the loop alone, and only when they change.
+    private volatile int activeNow;
+    private volatile int idleNow;
+    private volatile int connectingNow;
+    private volatile int pendingNow;
+    private volatile long openedNow;
+
+    private long opened;
+
+    OriginPool(
+            Origin origin,
+            EventLoop loop,
+            ClientSettings settings,
+            ChannelFactory<?> channels,
+            int maxConnections,
+            int maxWaiters) {
+        this.origin = origin;
+        this.loop = loop;
+        this.settings = settings;
+        this.channels = channels;
+        this.maxConnections = maxConnections;
+        this.maxWaiters = maxWaiters;
+    }
+
+    Origin origin() {
+        return origin;
+    }
+
+    EventLoop loop() {
+        return loop;
+    }
+
+    ClientSettings settings() {
+        return settings;
+    }
+
+    ChannelFactory<?> channels() {
+        return channels;
+    }
+
+    /** Gives the call a connection: an idle one at once, else a new one, else the next that is free. */
+    void acquire(Call call) {
+        if (drained != null) {
+            call.failed(new OnewriteException(ErrorKind.POOL, "the client is closed"));
+            return;
+        }
+        long now = System.nanoTime();
+        for (Connection candidate = idle.pollFirst(); candidate != null; candidate = idle.pollFirst()) {
+            if (candidate.usable(now)) {
+                lease(candidate, call, now - candidate.idleSince());
+                return;
+            }
+            candidate.close();
+        }
+        if (open < maxConnections) {
+            connect(call);
+        } else if (waiters.size() < maxWaiters) {
+            waiters.addLast(call);
+            publish();
+            call.queued(settings.queueTimeout());
+        } else {
+            call.failed(new OnewriteException(
+                    ErrorKind.POOL,
+                    "the queue for " + origin + " is full: " + waiters.size() + " calls wait for " + maxConnections
+                            + " connections; raise maxConnectionsPerOrigin or send fewer at a time"));
+        }
+    }
+
+    /** The call gives up waiting. */
+    void leave(Call call) {
+        if (waiters.remove(call)) {
+            publish();
+        } else {
+            connecting.forEach(each -> each.abandonedBy(call));
+        }
+    }
+
+    /** Takes a connection back, before its caller hears of the response: a sequential caller needs one. */
+    void release(Connection connection, boolean reusable) {
+        leased.remove(connection);
+        publish();
+        long now = System.nanoTime();
+        if (!reusable
+                || drained != null
+                || connection.outlived(now)
+                || !connection.channel().isActive()) {
+            connection.close();
+            return;
+        }
+        offer(connection, now);
+    }
+
+    /** Closes an idle connection at once. */
+    void evict(Connection connection) {
+        idle.remove(connection);
+        publish();
+        connection.close();
+    }
+
+    void connected(Connecting by, Connection connection, @Nullable Call owner) {
+        connecting.remove(by);
+        opened++;
+        openedNow = opened;
+        connection.channel().closeFuture().addListener(closed -> closed(connection));
+        if (owner != null) {
+            lease(connection, owner, -1);
+        } else if (drained != null) {
+            connection.close();
+        } else {
+            offer(connection, System.nanoTime());
+        }
+    }
+
+    /** One failed connect fails the one call it was made for. */
+    void connectFailed(Connecting by, OnewriteException why, @Nullable Call owner) {
+        connecting.remove(by);
+        open--;
+        publish();
+        if (owner != null) {
+            owner.failed(why);
+        }
+        afterOneLess();
+    }
+
+    /** Lets nothing in, fails those who wait, and is done when those who have a connection are. */
+    CompletableFuture<Void> drain() {
+        if (drained == null) {
+            drained = new CompletableFuture<>();
+            for (Call call = waiters.pollFirst(); call != null; call = waiters.pollFirst()) {
+                call.failed(new OnewriteException(ErrorKind.POOL, "the client was closed while the call waited"));
+            }
+            List.copyOf(idle).forEach(this::evict);
+            publish();
+            doneWhenEmpty();
+        }
+        return drained;
+    }
+
+    /** Ends what a drain waited for in vain. */
+    void abort() {
+        new ArrayList<>(connecting).forEach(Connecting::abort);
+        new ArrayList<>(leased).forEach(Connection::close);
+    }
+
+    PoolStats stats() {
+        return new PoolStats(activeNow, idleNow, connectingNow, pendingNow, openedNow);
+    }
+
+    private void connect(Call call) {
+        open++;
+        Connecting next = new Connecting(this, call);
+        connecting.add(next);
+        publish();
+        next.start();
+    }
+
+    private void lease(Connection connection, Call call, long idleNanos) {
+        leased.add(connection);
+        publish();
+        call.acquired(connection, idleNanos);
+    }
+
+    private void offer(Connection connection, long now) {
+        Call next = waiters.pollFirst();
+        if (next != null) {
+            next.queueLeft();
+            lease(connection, next, connection.requests() == 0 ? -1 : 0);
+            return;
+        }
+        connection.idleFrom(now);
+        idle.addFirst(connection);
+        publish();
+        planSweep(now);
+    }
+
+    private void closed(Connection connection) {
+        idle.remove(connection);
+        leased.remove(connection);
+        open--;
+        afterOneLess();
+    }
+
+    private void afterOneLess() {
+        if (drained == null && open < maxConnections) {
+            Call next = waiters.pollFirst();
+            if (next != null) {
+                next.queueLeft();
+                connect(next);
+                return;
+            }
+        }
+        publish();
+        doneWhenEmpty();
+    }
+
+    private void planSweep(long now) {
+        if (sweepPlanned || idle.isEmpty()) {
+            return;
+        }
+        long next = Long.MAX_VALUE;
+        for (Connection connection : idle) {
+            next = Math.min(next, connection.evictAt());
+        }
+        if (next != Long.MAX_VALUE) {
+            sweepPlanned = true;
+            loop.schedule(this::sweep, Math.max(0, next - now), TimeUnit.NANOSECONDS);
+        }
+    }
+
+    private void sweep() {
+        sweepPlanned = false;
+        long now = System.nanoTime();
+        for (Connection connection : List.copyOf(idle)) {
+            if (!connection.usable(now)) {
+                evict(connection);
+            }
+        }
+        planSweep(now);
+    }
+
+    private void doneWhenEmpty() {
+        if (drained != null && open == 0) {
+            drained.complete(null);
+        }
+    }
+
+    private void publish() {
+        if (activeNow != leased.size()) {
+            activeNow = leased.size();
+        }
+        if (idleNow != idle.size()) {
+            idleNow = idle.size();
+        }
+        if (connectingNow != connecting.size()) {
+            connectingNow = connecting.size();
+        }
+        if (pendingNow != waiters.size()) {
+            pendingNow = waiters.size();
+        }
+    }
+}

@@ -1,0 +1,21 @@
+package io.github.onewrite.netty;
+
+/**
+ * Connections of a client, or of one origin, at one moment.
+ *
+ * @param active connections that carry a call
+ * @param idle connections that wait for one
+ * @param connecting connections under way
+ * @param pending calls that wait for a connection
+ * @param opened connections made since the client was built
+ */
+public record PoolStats(int active, int idle, int connecting, int pending, long opened) {
+    PoolStats plus(PoolStats other) {
+        return new PoolStats(
+                active + other.active,
+                idle + other.idle,
+                connecting + other.connecting,
+                pending + other.pending,
+                opened + other.opened);
+    }
+}

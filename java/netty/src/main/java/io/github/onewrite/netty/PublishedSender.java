@@ -1,0 +1,194 @@
+package io.github.onewrite.netty;
+
+import io.github.onewrite.ErrorKind;
+import io.github.onewrite.OnewriteException;
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.Unpooled;
+import io.netty.handler.codec.http.DefaultHttpContent;
+import io.netty.handler.codec.http.LastHttpContent;
+import java.nio.ByteBuffer;
+import java.util.Objects;
+import java.util.concurrent.Flow;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Sends what a publisher publishes, at the pace of the socket. What is published within one turn of the event loop
+ * leaves in one flush: the head with the first chunk, the last chunk with the terminator. Nothing waits longer than
+ * that turn, so a slow publisher costs a segment, never a stall.
+ */
+final class PublishedSender extends BodySender implements Flow.Subscriber<ByteBuffer> {
+    private final Body.Published body;
+    private Flow.@Nullable Subscription subscription;
+    private boolean flushPlanned;
+    private boolean pulling;
+    private boolean pullAgain;
+    private boolean blocked;
+    private boolean over;
+    private long published;
+
+    /** Bytes of the first chunk that are to leave with the head; 0 once they have. */
+    private int joinable;
+
+    PublishedSender(Exchange exchange, Connection connection, Call call, ClientSettings settings, Body.Published body) {
+        super(exchange, connection, call, settings);
+        this.body = body;
+    }
+
+    @Override
+    boolean hasBody() {
+        return body.length() != 0;
+    }
+
+    @Override
+    boolean start() {
+        joinable = writeHead();
+        sendBody();
+        flushSoon();
+        return true;
+    }
+
+    @Override
+    void sendBody() {
+        body.publisher().subscribe(this);
+    }
+
+    @Override
+    public void onSubscribe(Flow.Subscription given) {
+        Objects.requireNonNull(given, "subscription");
+        onLoop(() -> {
+            if (over || subscription != null) {
+                given.cancel();
+                return;
+            }
+            subscription = given;
+            pull();
+        });
+    }
+
+    @Override
+    public void onNext(ByteBuffer chunk) {
+        Objects.requireNonNull(chunk, "chunk");
+        onLoop(() -> send(chunk));
+    }
+
+    @Override
+    public void onError(Throwable cause) {
+        Objects.requireNonNull(cause, "cause");
+        onLoop(() -> {
+            if (!over) {
+                over = true;
+                exchange.sendFailed(
+                        new OnewriteException(ErrorKind.OTHER, "the body's publisher failed: " + cause, cause));
+            }
+        });
+    }
+
+    @Override
+    public void onComplete() {
+        onLoop(() -> {
+            if (over) {
+                return;
+            }
+            if (body.length() >= 0 && published != body.length()) {
+                wrongLength(published + " bytes");
+                return;
+            }
+            over = true;
+            ctx.writeAndFlush(LastHttpContent.EMPTY_LAST_CONTENT).addListener(whenSent());
+        });
+    }
+
+    private void send(ByteBuffer chunk) {
+        if (over) {
+            return;
+        }
+        int size = chunk.remaining();
+        if (body.length() >= 0 && published + size > body.length()) {
+            wrongLength("more than that");
+            return;
+        }
+        published += size;
+        // An empty chunk would be the terminator (RFC 9112, 7.1).
+        if (size > 0) {
+            ByteBuf content = Unpooled.wrappedBuffer(chunk);
+            if (joinable > 0 && size > joinable) {
+                ctx.write(new DefaultHttpContent(content.readRetainedSlice(joinable)))
+                        .addListener(whenFailed());
+            }
+            joinable = 0;
+            ctx.write(new DefaultHttpContent(content)).addListener(whenFailed());
+            exchange.sending();
+        }
+        if (!coalesces() || !ctx.channel().isWritable()) {
+            ctx.flush();
+        } else {
+            flushSoon();
+        }
+        if (ctx.channel().isWritable()) {
+            pull();
+        } else {
+            blocked = true;
+        }
+    }
+
+    @Override
+    void writable() {
+        if (blocked && !over) {
+            blocked = false;
+            pull();
+        }
+    }
+
+    @Override
+    void cancel() {
+        over = true;
+        if (subscription != null) {
+            subscription.cancel();
+        }
+    }
+
+    /** Asks for one chunk more. A publisher may answer within request(): a loop here keeps the stack flat. */
+    private void pull() {
+        if (pulling) {
+            pullAgain = true;
+            return;
+        }
+        Flow.Subscription from = subscription;
+        if (from == null) {
+            return;
+        }
+        pulling = true;
+        do {
+            pullAgain = false;
+            from.request(1);
+        } while (pullAgain && !over);
+        pulling = false;
+    }
+
+    /** Flushes at the end of this turn of the event loop. */
+    private void flushSoon() {
+        if (!flushPlanned) {
+            flushPlanned = true;
+            ctx.executor().execute(() -> {
+                flushPlanned = false;
+                ctx.flush();
+            });
+        }
+    }
+
+    private void wrongLength(String found) {
+        cancel();
+        exchange.sendFailed(new OnewriteException(
+                ErrorKind.INVALID_REQUEST,
+                "the body was announced as " + body.length() + " bytes, its publisher brought " + found
+                        + "; the connection is closed"));
+    }
+
+    private void onLoop(Runnable step) {
+        if (ctx.executor().inEventLoop()) {
+            step.run();
+        } else {
+            ctx.executor().execute(step);
+        }
+    }
+}

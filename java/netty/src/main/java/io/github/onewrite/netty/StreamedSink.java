@@ -1,0 +1,163 @@
+package io.github.onewrite.netty;
+
+import io.github.onewrite.OnewriteException;
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.ByteBufUtil;
+import io.netty.channel.EventLoop;
+import io.netty.handler.codec.http.HttpHeaders;
+import java.nio.ByteBuffer;
+import java.util.ArrayDeque;
+import java.util.Objects;
+import java.util.concurrent.Flow;
+import org.jspecify.annotations.Nullable;
+
+/** Hands the body on as it comes, and stops reading the socket while there is no demand. */
+final class StreamedSink implements ResponseSink, Flow.Publisher<ByteBuffer> {
+    private final CallFuture<StreamedResponse> future;
+    private final EventLoop loop;
+    private final ArrayDeque<ByteBuffer> queue = new ArrayDeque<>();
+    private @Nullable Call call;
+    private @Nullable Exchange exchange;
+    private Flow.@Nullable Subscriber<? super ByteBuffer> subscriber;
+    private long demand;
+    private boolean delivering;
+    private boolean ended;
+    private boolean over;
+    private @Nullable Throwable failure;
+
+    StreamedSink(CallFuture<StreamedResponse> future, EventLoop loop) {
+        this.future = future;
+        this.loop = loop;
+    }
+
+    @Override
+    public void head(Call owner, Exchange current, int status, HttpHeaders headers) {
+        call = owner;
+        exchange = current;
+        current.connection().channel().config().setAutoRead(false);
+        future.succeed(new StreamedResponse(status, headers, this));
+    }
+
+    @Override
+    public @Nullable OnewriteException content(ByteBuf bytes) {
+        if (bytes.isReadable()) {
+            queue.addLast(ByteBuffer.wrap(ByteBufUtil.getBytes(bytes)));
+            deliver();
+        }
+        return null;
+    }
+
+    @Override
+    public boolean wantsMore() {
+        return demand > 0;
+    }
+
+    @Override
+    public void detach() {
+        Exchange current = exchange;
+        exchange = null;
+        if (current != null) {
+            current.connection().channel().config().setAutoRead(true);
+        }
+    }
+
+    @Override
+    public void end() {
+        ended = true;
+        deliver();
+    }
+
+    @Override
+    public void failed(OnewriteException why) {
+        if (call == null) {
+            future.fail(why);
+            return;
+        }
+        failure = why;
+        ended = true;
+        deliver();
+    }
+
+    void abandon() {
+        loop.execute(() -> {
+            over = true;
+            queue.clear();
+            if (call != null) {
+                call.abandoned();
+            }
+        });
+    }
+
+    @Override
+    public void subscribe(Flow.Subscriber<? super ByteBuffer> given) {
+        Objects.requireNonNull(given, "subscriber");
+        loop.execute(() -> {
+            if (subscriber != null) {
+                given.onSubscribe(new Flow.Subscription() {
+                    @Override
+                    public void request(long n) {}
+
+                    @Override
+                    public void cancel() {}
+                });
+                given.onError(new IllegalStateException("the body has a subscriber already: it can be read once"));
+                return;
+            }
+            subscriber = given;
+            given.onSubscribe(new Flow.Subscription() {
+                @Override
+                public void request(long n) {
+                    loop.execute(() -> requested(n));
+                }
+
+                @Override
+                public void cancel() {
+                    abandon();
+                }
+            });
+            deliver();
+        });
+    }
+
+    private void requested(long n) {
+        if (n <= 0) {
+            failure = new IllegalArgumentException("demand is to be positive, not " + n);
+            ended = true;
+            queue.clear();
+            abandonExchange();
+        } else {
+            demand = demand + n < 0 ? Long.MAX_VALUE : demand + n;
+        }
+        deliver();
+    }
+
+    private void abandonExchange() {
+        if (call != null) {
+            call.abandoned();
+        }
+    }
+
+    private void deliver() {
+        Flow.Subscriber<? super ByteBuffer> to = subscriber;
+        if (to == null || over || delivering) {
+            return;
+        }
+        delivering = true;
+        while (demand > 0 && !over && !queue.isEmpty()) {
+            demand--;
+            to.onNext(queue.removeFirst());
+        }
+        delivering = false;
+        if (ended && queue.isEmpty() && !over) {
+            over = true;
+            Throwable why = failure;
+            if (why == null) {
+                to.onComplete();
+            } else {
+                to.onError(why);
+            }
+        } else if (demand > 0 && exchange != null) {
+            exchange.readMore();
+        }
+    }
+}

@@ -1,0 +1,71 @@
+package io.github.onewrite.netty;
+
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayDeque;
+import java.util.List;
+import java.util.concurrent.Flow;
+import java.util.concurrent.atomic.AtomicInteger;
+
+/** Publishers of request bodies. */
+final class Publishers {
+    private Publishers() {}
+
+    /** Publishes the texts as they are asked for, on the thread that asks. */
+    static Flow.Publisher<ByteBuffer> of(String... texts) {
+        return subscriber -> subscriber.onSubscribe(new Flow.Subscription() {
+            private final ArrayDeque<String> left = new ArrayDeque<>(List.of(texts));
+            private boolean over;
+
+            @Override
+            public void request(long n) {
+                for (long i = 0; i < n && !over && !left.isEmpty(); i++) {
+                    subscriber.onNext(ByteBuffer.wrap(left.removeFirst().getBytes(StandardCharsets.UTF_8)));
+                }
+                if (left.isEmpty() && !over) {
+                    over = true;
+                    subscriber.onComplete();
+                }
+            }
+
+            @Override
+            public void cancel() {
+                over = true;
+            }
+        });
+    }
+
+    /** Publishes blocks of 64 KiB for as long as it is asked to, and counts them. */
+    static Flow.Publisher<ByteBuffer> endless(AtomicInteger published) {
+        return subscriber -> subscriber.onSubscribe(new Flow.Subscription() {
+            private volatile boolean over;
+
+            @Override
+            public void request(long n) {
+                for (long i = 0; i < n && !over; i++) {
+                    published.incrementAndGet();
+                    subscriber.onNext(ByteBuffer.allocate(64 * 1024));
+                }
+            }
+
+            @Override
+            public void cancel() {
+                over = true;
+            }
+        });
+    }
+
+    /** Publishes one text, then fails. */
+    static Flow.Publisher<ByteBuffer> failing(String text) {
+        return subscriber -> subscriber.onSubscribe(new Flow.Subscription() {
+            @Override
+            public void request(long n) {
+                subscriber.onNext(ByteBuffer.wrap(text.getBytes(StandardCharsets.UTF_8)));
+                subscriber.onError(new IllegalStateException("out of paper"));
+            }
+
+            @Override
+            public void cancel() {}
+        });
+    }
+}

@@ -1,0 +1,135 @@
+package io.github.onewrite.netty;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+
+import io.github.onewrite.ErrorKind;
+import io.github.onewrite.OnewriteException;
+import io.github.onewrite.Timing;
+import java.util.List;
+import java.util.concurrent.CopyOnWriteArrayList;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+/** When a request is sent again, and when never. */
+class ResendTest {
+
+    /** Answers the first request of a connection, reads the second to its end and closes without a word. */
+    private static TestServer closingOnTheSecond() throws Exception {
+        return new TestServer(connection -> {
+            if (connection.number() > 1) {
+                while (true) {
+                    connection.read();
+                    connection.send(TestServer.OK);
+                }
+            }
+            connection.read();
+            connection.send(TestServer.OK);
+            connection.read();
+        });
+    }
+
+    /** The server sees the warm-up and then, at most, what the method allows. */
+    @ParameterizedTest(name = "{0}: delivered {1} times")
+    @CsvSource({"POST,1", "PATCH,1", "GET,2", "PUT,2", "DELETE,2"})
+    void onALostReusedConnection(String method, int deliveries) throws Exception {
+        try (TestServer server = closingOnTheSecond();
+                OnewriteClient client = OnewriteClient.create()) {
+            client.execute(Request.get(server.url()).build());
+            Request request = Request.method(method, server.url())
+                    .body(method.equals("GET") || method.equals("DELETE") ? Body.none() : Body.of("once"))
+                    .build();
+            if (deliveries == 1) {
+                OnewriteException why = assertThrows(OnewriteException.class, () -> client.execute(request));
+                assertEquals(ErrorKind.CLOSED, why.kind());
+            } else {
+                assertEquals(200, client.execute(request).status());
+            }
+            assertEquals(1 + deliveries, server.requests().size());
+        }
+    }
+
+    @Test
+    void aStreamIsNeverSentAgain() throws Exception {
+        try (TestServer server = closingOnTheSecond();
+                OnewriteClient client = OnewriteClient.create()) {
+            client.execute(Request.get(server.url()).build());
+            Request put = Request.method("PUT", server.url())
+                    .body(Body.ofPublisher(Publishers.of("once")))
+                    .build();
+            assertThrows(OnewriteException.class, () -> client.execute(put));
+            assertEquals(2, server.requests().size());
+        }
+    }
+
+    /** A new connection that fails is a failure: the server may be telling something. */
+    @Test
+    void notOnANewConnection() throws Exception {
+        try (TestServer server = new TestServer(connection -> connection.read());
+                OnewriteClient client = OnewriteClient.create()) {
+            assertThrows(
+                    OnewriteException.class,
+                    () -> client.execute(Request.get(server.url()).build()));
+            assertEquals(1, server.requests().size());
+        }
+    }
+
+    @Test
+    void onceOnly() throws Exception {
+        try (TestServer server = new TestServer(connection -> {
+                    if (connection.number() <= 2) {
+                        connection.read();
+                        connection.send(TestServer.OK);
+                    }
+                    connection.read();
+                });
+                OnewriteClient client = OnewriteClient.create()) {
+            var first = client.send(Request.get(server.url()).build());
+            var second = client.send(Request.get(server.url()).build());
+            first.get();
+            second.get();
+            assertThrows(
+                    OnewriteException.class,
+                    () -> client.execute(Request.get(server.url()).build()));
+            assertEquals(4, server.requests().size());
+        }
+    }
+
+    /** A response that had begun is not asked for twice. */
+    @Test
+    void notAfterTheResponseBegan() throws Exception {
+        List<Timing> timings = new CopyOnWriteArrayList<>();
+        try (TestServer server = new TestServer(connection -> {
+                    connection.read();
+                    connection.send(TestServer.OK);
+                    connection.read();
+                    connection.send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf");
+                });
+                OnewriteClient client =
+                        OnewriteClient.builder().onTiming(timings::add).build()) {
+            client.execute(Request.get(server.url()).build());
+            assertThrows(
+                    OnewriteException.class,
+                    () -> client.execute(Request.get(server.url()).build()));
+            assertEquals(2, server.requests().size());
+            assertEquals(1, timings.get(1).attempts().size());
+        }
+    }
+
+    @Test
+    void bothAttemptsAreTimed() throws Exception {
+        List<Timing> timings = new CopyOnWriteArrayList<>();
+        try (TestServer server = closingOnTheSecond();
+                OnewriteClient client =
+                        OnewriteClient.builder().onTiming(timings::add).build()) {
+            client.execute(Request.get(server.url()).build());
+            client.execute(Request.get(server.url()).build());
+            Timing second = timings.get(1);
+            assertEquals(2, second.attempts().size());
+            assertEquals(true, second.attempts().get(0).reused().orElseThrow());
+            assertEquals(false, second.attempts().get(1).reused().orElseThrow());
+            assertEquals(200, second.status().orElseThrow());
+        }
+    }
+}

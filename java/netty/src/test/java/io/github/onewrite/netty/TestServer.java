@@ -1,0 +1,194 @@
+package io.github.onewrite.netty;
+
+import java.io.BufferedInputStream;
+import java.io.EOFException;
+import java.io.IOException;
+import java.io.InputStream;
+import java.net.InetAddress;
+import java.net.ServerSocket;
+import java.net.Socket;
+import java.nio.charset.StandardCharsets;
+import java.util.List;
+import java.util.concurrent.CopyOnWriteArrayList;
+
+/** A server on a real socket that follows a script: a function of one connection. */
+final class TestServer implements AutoCloseable {
+    static final String OK = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+
+    /** What happens on one connection; when it returns, the connection is closed. */
+    interface Script {
+        void on(Connection connection) throws Exception;
+    }
+
+    record Received(String head, byte[] body) {
+        String header(String name) {
+            for (String line : head.split("\r\n")) {
+                if (line.toLowerCase(java.util.Locale.ROOT).startsWith(name + ":")) {
+                    return line.substring(name.length() + 1).strip();
+                }
+            }
+            return null;
+        }
+    }
+
+    private final ServerSocket listener;
+    private final List<Socket> sockets = new CopyOnWriteArrayList<>();
+    private final List<Received> requests = new CopyOnWriteArrayList<>();
+
+    TestServer(Script script) throws IOException {
+        this(new ServerSocket(0, 50, InetAddress.getLoopbackAddress()), script);
+    }
+
+    TestServer(ServerSocket listener, Script script) {
+        this.listener = listener;
+        Thread acceptor = new Thread(() -> accept(script), "test-server");
+        acceptor.setDaemon(true);
+        acceptor.start();
+    }
+
+    /** Answers every request with 200. */
+    static TestServer answering() throws IOException {
+        return new TestServer(connection -> {
+            while (true) {
+                connection.read();
+                connection.send(OK);
+            }
+        });
+    }
+
+    private void accept(Script script) {
+        try {
+            while (true) {
+                Socket socket = listener.accept();
+                socket.setTcpNoDelay(true);
+                sockets.add(socket);
+                Thread thread = new Thread(() -> serve(socket, script), "test-connection");
+                thread.setDaemon(true);
+                thread.start();
+            }
+        } catch (IOException e) {
+            // The listener is closed: the end of the test.
+        }
+    }
+
+    private void serve(Socket socket, Script script) {
+        try (socket) {
+            script.on(new Connection(socket, sockets.size()));
+        } catch (EOFException e) {
+            // The client closed an idle connection.
+        } catch (Exception e) {
+            if (!listener.isClosed()) {
+                System.getLogger("test").log(System.Logger.Level.DEBUG, "connection ended", e);
+            }
+        }
+    }
+
+    int port() {
+        return listener.getLocalPort();
+    }
+
+    String url() {
+        return "http://127.0.0.1:" + port() + "/";
+    }
+
+    int connections() {
+        return sockets.size();
+    }
+
+    List<Received> requests() {
+        return requests;
+    }
+
+    @Override
+    public void close() throws IOException {
+        listener.close();
+        for (Socket socket : sockets) {
+            socket.close();
+        }
+    }
+
+    final class Connection {
+        private final Socket socket;
+        private final InputStream in;
+        private final int number;
+
+        Connection(Socket socket, int number) throws IOException {
+            this.socket = socket;
+            this.in = new BufferedInputStream(socket.getInputStream());
+            this.number = number;
+        }
+
+        /** 1 for the first connection. */
+        int number() {
+            return number;
+        }
+
+        Socket socket() {
+            return socket;
+        }
+
+        Received read() throws IOException {
+            String head = readHead();
+            byte[] body = new byte[0];
+            Received received = new Received(head, body);
+            String length = received.header("content-length");
+            if (length != null) {
+                received = new Received(head, in.readNBytes(Integer.parseInt(length)));
+                if (received.body().length < Integer.parseInt(length)) {
+                    throw new EOFException();
+                }
+            } else if ("chunked".equals(received.header("transfer-encoding"))) {
+                received = new Received(head, readChunks());
+            }
+            requests.add(received);
+            return received;
+        }
+
+        String readHead() throws IOException {
+            StringBuilder head = new StringBuilder();
+            while (head.length() < 4 || !head.substring(head.length() - 4).equals("\r\n\r\n")) {
+                int next = in.read();
+                if (next < 0) {
+                    throw new EOFException();
+                }
+                head.append((char) next);
+            }
+            return head.toString();
+        }
+
+        private byte[] readChunks() throws IOException {
+            java.io.ByteArrayOutputStream body = new java.io.ByteArrayOutputStream();
+            while (true) {
+                StringBuilder line = new StringBuilder();
+                for (int c = in.read(); c != '\n'; c = in.read()) {
+                    if (c < 0) {
+                        throw new EOFException();
+                    }
+                    if (c != '\r') {
+                        line.append((char) c);
+                    }
+                }
+                int size = Integer.parseInt(line.toString(), 16);
+                body.write(in.readNBytes(size));
+                in.skipNBytes(2);
+                if (size == 0) {
+                    return body.toByteArray();
+                }
+            }
+        }
+
+        void send(String bytes) throws IOException {
+            socket.getOutputStream().write(bytes.getBytes(StandardCharsets.ISO_8859_1));
+        }
+
+        /** Waits for the client to close; anything it sends meanwhile is dropped. */
+        void drain() throws IOException {
+            in.transferTo(java.io.OutputStream.nullOutputStream());
+        }
+
+        void reset() throws IOException {
+            socket.setSoLinger(true, 0);
+            socket.close();
+        }
+    }
+}

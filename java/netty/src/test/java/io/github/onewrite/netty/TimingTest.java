@@ -1,0 +1,275 @@
+package io.github.onewrite.netty;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.github.onewrite.Cause;
+import io.github.onewrite.ErrorKind;
+import io.github.onewrite.OnewriteException;
+import io.github.onewrite.Outcome;
+import io.github.onewrite.Phase;
+import io.github.onewrite.Timing;
+import io.github.onewrite.TimingEvent;
+import io.github.onewrite.TimingListener;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.TimeUnit;
+import jdk.jfr.Recording;
+import jdk.jfr.consumer.RecordingFile;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.condition.EnabledOnOs;
+import org.junit.jupiter.api.condition.OS;
+import org.junit.jupiter.api.io.TempDir;
+
+/** What the hooks report, and in which order. */
+class TimingTest {
+    private final BlockingQueue<Timing> timings = new LinkedBlockingQueue<>();
+    private final Recorder recorder = new Recorder();
+
+    private static final class Recorder implements TimingListener {
+        private final List<TimingEvent> events = new ArrayList<>();
+
+        @Override
+        public synchronized void onEvent(TimingEvent event) {
+            events.add(event);
+        }
+
+        /** The names so far, and forgets them; checks that time never runs backwards. */
+        synchronized String names() {
+            long last = Long.MIN_VALUE;
+            List<String> names = new ArrayList<>();
+            for (TimingEvent event : events) {
+                assertTrue(event.timeNanos() >= last, () -> event + " is earlier than the one before");
+                last = event.timeNanos();
+                names.add(event.name());
+            }
+            events.clear();
+            return String.join(" ", names);
+        }
+    }
+
+    private OnewriteClientBuilder timed() {
+        return OnewriteClient.builder().onTiming(timings::add).listener(recorder);
+    }
+
+    private Timing next() throws InterruptedException {
+        Timing timing = timings.poll(10, TimeUnit.SECONDS);
+        assertTrue(timing != null, "no timing in 10 s");
+        return timing;
+    }
+
+    @Test
+    void aNewConnectionThenAReusedOne() throws Exception {
+        try (TestServer server = TestServer.answering();
+                OnewriteClient client = timed().build()) {
+            String url = "http://localhost:" + server.port() + "/";
+            client.execute(Request.post(url, Body.of("hello")).tag("mine").build());
+            Timing first = next();
+            assertEquals(
+                    "call_start attempt_start dns_start dns_end connect_start connect_end connection_acquired"
+                            + " request_start request_end response_start headers_end response_end"
+                            + " connection_released attempt_end call_end",
+                    recorder.names());
+            assertEquals("mine", first.tag().orElseThrow());
+            assertEquals(false, first.reused().orElseThrow());
+            assertTrue(first.dnsNanos().isPresent() && first.connectNanos().isPresent());
+            assertTrue(first.queueNanos().isEmpty() && first.tlsNanos().isEmpty());
+            assertEquals(1, first.lastAttempt().orElseThrow().writes().orElseThrow());
+            assertEquals(2, first.lastAttempt().orElseThrow().bytesReceived().orElseThrow());
+            assertTrue(first.lastAttempt().orElseThrow().idleNanos().isEmpty());
+
+            client.execute(Request.post(url, Body.of("hello")).build());
+            Timing second = next();
+            assertEquals(
+                    "call_start attempt_start connection_acquired request_start request_end response_start"
+                            + " headers_end response_end connection_released attempt_end call_end",
+                    recorder.names());
+            assertEquals(true, second.reused().orElseThrow());
+            assertTrue(second.dnsNanos().isEmpty() && second.connectNanos().isEmpty());
+            assertTrue(second.lastAttempt().orElseThrow().idleNanos().orElseThrow() > 0);
+            assertEquals(2, second.lastAttempt().orElseThrow().connRequests().orElseThrow());
+            assertEquals(first.connId(), second.connId());
+        }
+    }
+
+    @Test
+    void waitingForAConnectionIsTheQueuePhase() throws Exception {
+        try (TestServer server = new TestServer(connection -> {
+                    while (true) {
+                        connection.read();
+                        Thread.sleep(50);
+                        connection.send(TestServer.OK);
+                    }
+                });
+                OnewriteClient client = timed().maxConnectionsPerOrigin(1).build()) {
+            Request request = Request.get(server.url()).build();
+            CompletableFuture.allOf(client.send(request), client.send(request)).get(10, TimeUnit.SECONDS);
+            assertTrue(next().queueNanos().isEmpty());
+            Timing queued = next();
+            assertTrue(queued.queueNanos().orElseThrow() >= TimeUnit.MILLISECONDS.toNanos(30), queued::toString);
+            assertEquals(true, queued.reused().orElseThrow());
+        }
+    }
+
+    @Test
+    void interimResponsesDoNotEndTheWait() throws Exception {
+        try (TestServer server = new TestServer(connection -> {
+                    // The first request of a JVM loads classes between its write and the stamp of its end.
+                    connection.read();
+                    connection.send(TestServer.OK);
+                    connection.read();
+                    connection.send("HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n");
+                    Thread.sleep(60);
+                    connection.send(TestServer.OK);
+                    connection.drain();
+                });
+                OnewriteClient client = timed().build()) {
+            client.execute(Request.get(server.url()).build());
+            next();
+            client.execute(Request.get(server.url()).build());
+            assertTrue(next().waitNanos().orElseThrow() >= TimeUnit.MILLISECONDS.toNanos(30));
+            assertTrue(recorder.names().contains("request_end informational response_start headers_end"));
+        }
+    }
+
+    @Test
+    void errorsAndCancelsEndTheCallOnce() throws Exception {
+        try (TestServer server = new TestServer(connection -> {
+                    connection.read();
+                    connection.drain();
+                });
+                OnewriteClient client = timed().build()) {
+            Request slow =
+                    Request.get(server.url()).timeout(Duration.ofMillis(60)).build();
+            assertThrows(OnewriteException.class, () -> client.execute(slow));
+            Timing late = next();
+            assertEquals(Outcome.ERROR, late.outcome());
+            assertEquals(ErrorKind.TIMEOUT, late.errorKind().orElseThrow());
+            assertEquals(Phase.WAIT, late.errorPhase().orElseThrow());
+            assertTrue(late.sendNanos().isPresent() && late.waitNanos().isEmpty());
+            assertTrue(recorder.names().endsWith("connection_released attempt_end call_end"));
+
+            CompletableFuture<Response> call =
+                    client.send(Request.get(server.url()).build());
+            while (server.requests().size() < 2) {
+                Thread.sleep(1);
+            }
+            call.cancel(true);
+            Timing cancelled = next();
+            assertEquals(Outcome.CANCELLED, cancelled.outcome());
+            assertTrue(recorder.names().endsWith("attempt_end call_end"));
+
+            assertThrows(
+                    OnewriteException.class,
+                    () -> client.execute(Request.get("nonsense").build()));
+            Timing refused = next();
+            assertEquals(ErrorKind.INVALID_REQUEST, refused.errorKind().orElseThrow());
+            assertEquals(List.of(), refused.attempts());
+            assertEquals("call_start call_end", recorder.names());
+            assertTrue(timings.isEmpty(), "one record per call");
+        }
+    }
+
+    @Test
+    void aHookThatThrowsChangesNothing() throws Exception {
+        try (TestServer server = TestServer.answering();
+                OnewriteClient client = OnewriteClient.builder()
+                        .onTiming(timing -> {
+                            throw new IllegalStateException("from the test: a hook that throws");
+                        })
+                        .listener(new TimingListener() {
+                            @Override
+                            public void onCallStart(TimingEvent.CallStart event) {
+                                throw new IllegalStateException("from the test: a hook that throws");
+                            }
+                        })
+                        .build()) {
+            assertEquals(200, client.execute(Request.get(server.url()).build()).status());
+            assertEquals(2, client.hookFailures());
+        }
+    }
+
+    @Test
+    void theSwitchSilencesHooks() throws Exception {
+        try (TestServer server = TestServer.answering();
+                OnewriteClient client = timed().hooksDisabled(true).build()) {
+            client.execute(Request.get(server.url()).build());
+            assertEquals("", recorder.names());
+            assertTrue(timings.isEmpty());
+        }
+    }
+
+    @Test
+    @EnabledOnOs(OS.LINUX)
+    void epollSeesWhatTheKernelKnows() throws Exception {
+        try (TestServer server = new TestServer(connection -> {
+                    while (true) {
+                        connection.read();
+                        Thread.sleep(60);
+                        connection.send(TestServer.OK);
+                    }
+                });
+                OnewriteClient client = timed().epoll().build()) {
+            Request request =
+                    Request.post(server.url(), Body.of("x".repeat(200))).build();
+            client.execute(request);
+            next();
+            client.execute(request);
+            Timing timing = next();
+            assertEquals(1, timing.kernel().orElseThrow().segmentsOut().orElseThrow());
+            assertEquals(0, timing.kernel().orElseThrow().retransmits().orElseThrow());
+            // The server slept; the kernel held nothing.
+            assertEquals(Cause.SERVER, timing.cause().orElseThrow());
+            assertTrue(timing.toString().contains("(server)"), timing::toString);
+        }
+    }
+
+    /** The disease, made on purpose: Nagle on, two writes, and a peer that delays its ACK. The record names it. */
+    @Test
+    @EnabledOnOs(OS.LINUX)
+    void aHeldBodyIsBlamedOnNagle() throws Exception {
+        int blamed = 0;
+        try (SegmentServer server = new SegmentServer();
+                OnewriteClient client = timed().epoll()
+                        .channelOption(io.netty.channel.ChannelOption.TCP_NODELAY, false)
+                        .coalesceDisabled(true)
+                        .build()) {
+            for (int i = 0; i < 20; i++) {
+                client.execute(Request.post(server.url(), Body.ofPublisher(Publishers.of("a", "b".repeat(200)), 201))
+                        .build());
+                Timing timing = next();
+                if (timing.cause().equals(java.util.Optional.of(Cause.NAGLE_DELAYED_ACK))) {
+                    blamed++;
+                    assertTrue(timing.toString().contains("held"), timing::toString);
+                }
+            }
+        }
+        assertTrue(blamed >= 10, "blamed " + blamed + " of 20");
+    }
+
+    @Test
+    void flightRecorderEvents(@TempDir java.nio.file.Path dir) throws Exception {
+        java.nio.file.Path file = dir.resolve("calls.jfr");
+        try (TestServer server = TestServer.answering();
+                OnewriteClient client = OnewriteClient.create();
+                Recording recording = new Recording()) {
+            recording.enable("io.github.onewrite.Call");
+            recording.start();
+            client.execute(Request.get(server.url()).build());
+            recording.stop();
+            recording.dump(file);
+        }
+        var calls = RecordingFile.readAllEvents(file).stream()
+                .filter(event -> event.getEventType().getName().equals("io.github.onewrite.Call"))
+                .toList();
+        assertEquals(1, calls.size());
+        assertEquals(200, calls.get(0).getInt("status"));
+        assertFalse(calls.get(0).getDuration("await").isNegative());
+    }
+}

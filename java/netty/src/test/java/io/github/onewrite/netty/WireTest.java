@@ -1,0 +1,128 @@
+package io.github.onewrite.netty;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.netty.channel.ChannelOption;
+import java.nio.ByteBuffer;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.function.Supplier;
+import java.util.stream.Stream;
+import jdk.jfr.Recording;
+import jdk.jfr.consumer.RecordedEvent;
+import jdk.jfr.consumer.RecordingFile;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.condition.EnabledOnOs;
+import org.junit.jupiter.api.condition.OS;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.Arguments;
+import org.junit.jupiter.params.provider.MethodSource;
+
+/** One request, one segment: counted where it arrives, on every transport. */
+@EnabledOnOs(OS.LINUX)
+class WireTest {
+    private static final int REQUESTS = 20;
+    private static final String SMALL = "x".repeat(200);
+
+    @TempDir
+    static Path dir;
+
+    static Stream<Arguments> bodies() throws Exception {
+        Path small = Files.writeString(dir.resolve("small"), SMALL);
+        List<Arguments> all = new ArrayList<>();
+        for (boolean epoll : new boolean[] {false, true}) {
+            all.add(body(epoll, "none", Body::none, 1));
+            all.add(body(epoll, "bytes", () -> Body.of(SMALL), 1));
+            all.add(body(epoll, "buffer", () -> Body.of(ByteBuffer.allocateDirect(200)), 1));
+            all.add(body(epoll, "10 kB", () -> Body.of("x".repeat(10_000)), 1));
+            all.add(body(epoll, "file", () -> Body.ofFile(small), 1));
+            all.add(body(epoll, "chunked", () -> Body.ofPublisher(Publishers.of(SMALL)), 1));
+            all.add(body(epoll, "chunked in three", () -> Body.ofPublisher(Publishers.of("a", SMALL, "b")), 1));
+            all.add(body(epoll, "stream with length", () -> Body.ofPublisher(Publishers.of("a", "bc"), 3), 1));
+            // The loopback's segments hold 65483 bytes: the head must not have one of its own.
+            all.add(body(epoll, "64 KiB", () -> Body.of(new byte[65536]), 2));
+        }
+        return all.stream();
+    }
+
+    private static Arguments body(boolean epoll, String name, Supplier<Body> body, int segments) {
+        return Arguments.of(epoll ? "epoll" : "nio", name, body, segments);
+    }
+
+    @ParameterizedTest(name = "{1} on {0}: {3}")
+    @MethodSource("bodies")
+    void segments(String transport, String name, Supplier<Body> body, int segments) throws Exception {
+        try (SegmentServer server = new SegmentServer();
+                OnewriteClient client = client(transport)) {
+            for (int i = 0; i < REQUESTS; i++) {
+                assertEquals(
+                        200,
+                        client.execute(Request.post(server.url(), body.get()).build())
+                                .status());
+            }
+            assertEquals(REQUESTS, server.segments().size());
+            assertEquals(segments, server.mode(), () -> name + ": " + server.segments());
+            assertEquals(1, client.stats().opened());
+        }
+    }
+
+    /** The control: what the server counts is not always one. */
+    @Test
+    void twoWritesAreTwoSegments() throws Exception {
+        try (SegmentServer server = new SegmentServer();
+                OnewriteClient client =
+                        OnewriteClient.builder().epoll().coalesceDisabled(true).build()) {
+            for (int i = 0; i < REQUESTS; i++) {
+                client.execute(Request.post(server.url(), Body.ofPublisher(Publishers.of("a", SMALL)))
+                        .build());
+            }
+            assertTrue(server.mode() > 1, () -> "segments: " + server.segments());
+        }
+    }
+
+    /** The JDK's own flight recorder counts the writes of NIO sockets. */
+    @Test
+    void writesCountedByTheFlightRecorder() throws Exception {
+        Path file = dir.resolve("writes.jfr");
+        try (TestServer server = TestServer.answering();
+                OnewriteClient client = client("nio");
+                Recording recording = new Recording()) {
+            recording.enable("jdk.SocketWrite").withThreshold(Duration.ZERO);
+            recording.start();
+            for (int i = 0; i < REQUESTS; i++) {
+                client.execute(Request.post(server.url(), Body.of(SMALL)).build());
+            }
+            recording.stop();
+            recording.dump(file);
+            List<RecordedEvent> writes = RecordingFile.readAllEvents(file).stream()
+                    .filter(event -> event.getEventType().getName().equals("jdk.SocketWrite")
+                            && event.getInt("port") == server.port())
+                    .toList();
+            assertEquals(REQUESTS, writes.size());
+            assertTrue(writes.stream().allMatch(event -> event.getLong("bytesWritten") > 200));
+        }
+    }
+
+    @Test
+    void theCallersOwnNodelayIsObeyed() throws Exception {
+        try (SegmentServer server = new SegmentServer();
+                OnewriteClient client = OnewriteClient.builder()
+                        .channelOption(ChannelOption.TCP_NODELAY, false)
+                        .build()) {
+            assertEquals(
+                    200,
+                    client.execute(Request.post(server.url(), Body.of(SMALL)).build())
+                            .status());
+        }
+    }
+
+    private static OnewriteClient client(String transport) {
+        OnewriteClientBuilder builder = OnewriteClient.builder();
+        return (transport.equals("epoll") ? builder.epoll() : builder.nio()).build();
+    }
+}

@@ -1,0 +1,99 @@
+package io.github.onewrite.okhttp;
+
+import io.github.onewrite.OnewriteConfig;
+import io.github.onewrite.Timing;
+import io.github.onewrite.TimingListener;
+import io.github.onewrite.internal.Hooks;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Objects;
+import java.util.function.Consumer;
+import okhttp3.OkHttpClient;
+
+/**
+ * Gives an {@link OkHttpClient} TCP_NODELAY, and timing.
+ *
+ * <pre>{@code
+ * OkHttpClient client = OnewriteOkHttp.create()
+ *         .onTiming(System.out::println)
+ *         .apply(new OkHttpClient.Builder())
+ *         .build();
+ * }</pre>
+ *
+ * <p>OkHttp 4.12 and 5.5 never set TCP_NODELAY. So a request that takes more than one write, every first request of a
+ * TLS 1.3 connection and every body over 8 KiB among them, can wait some 40 ms for the ACK of the first. Pools, retries,
+ * redirects, TLS and the writes themselves stay OkHttp's. Methods and header names that are no tokens are refused.
+ */
+public final class OnewriteOkHttp {
+    private OnewriteConfig config = OnewriteConfig.defaults();
+    private final List<Consumer<? super Timing>> consumers = new ArrayList<>();
+    private final List<TimingListener.Factory> listeners = new ArrayList<>();
+    private boolean singleDelivery;
+
+    private OnewriteOkHttp() {}
+
+    /** Starts with the switches of system properties and environment. */
+    public static OnewriteOkHttp create() {
+        return new OnewriteOkHttp();
+    }
+
+    /** Replaces the switches. */
+    public OnewriteOkHttp config(OnewriteConfig switches) {
+        config = Objects.requireNonNull(switches, "switches");
+        return this;
+    }
+
+    /** Called once per call with its finished timing, on the thread that ends the call. May be given several times. */
+    public OnewriteOkHttp onTiming(Consumer<? super Timing> consumer) {
+        consumers.add(Objects.requireNonNull(consumer, "consumer"));
+        return this;
+    }
+
+    /** Hears the events of all calls. */
+    public OnewriteOkHttp listener(TimingListener listener) {
+        Objects.requireNonNull(listener, "listener");
+        return listenerFactory((method, url, tag) -> listener);
+    }
+
+    /** Makes a listener for each call. The tag is what the request carries as {@code tag(Object.class)}. */
+    public OnewriteOkHttp listenerFactory(TimingListener.Factory factory) {
+        listeners.add(Objects.requireNonNull(factory, "factory"));
+        return this;
+    }
+
+    /**
+     * Never delivers a POST or PATCH twice. OkHttp sends a request again when a reused connection is lost, even when
+     * the server may have processed it (RetryAndFollowUpInterceptor). With this such a call fails instead: more errors
+     * on servers that close idle connections early, no duplicates. Redirects and authentication are not affected.
+     * Default false: OkHttp's retries are OkHttp's.
+     */
+    public OnewriteOkHttp singleDelivery(boolean value) {
+        singleDelivery = value;
+        return this;
+    }
+
+    /**
+     * Applies this to a builder: wraps the socket factory and the event listeners it has at this moment, so call it
+     * last. A client built from another client shares its pool; connections made before stay as they are.
+     *
+     * @return the same builder
+     */
+    public OkHttpClient.Builder apply(OkHttpClient.Builder builder) {
+        if (config.disabled()) {
+            return builder;
+        }
+        OkHttpClient before = builder.build();
+        if (config.guardsNodelay()) {
+            builder.socketFactory(new NodelaySocketFactory(before.socketFactory()));
+        }
+        Hooks hooks = new Hooks(config, consumers, listeners);
+        builder.eventListenerFactory(
+                new TimingEventListener.Factory(hooks, before.eventListenerFactory(), config.guardsNodelay()));
+        builder.addInterceptor(RequestFloor.interceptor());
+        if (singleDelivery) {
+            builder.addInterceptor(SingleDelivery.guard());
+            builder.addNetworkInterceptor(SingleDelivery.release());
+        }
+        return builder;
+    }
+}

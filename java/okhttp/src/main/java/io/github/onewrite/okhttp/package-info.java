@@ -1,0 +1,5 @@
+/** OkHttp, cured: {@link io.github.onewrite.okhttp.OnewriteOkHttp}. */
+@NullMarked
+package io.github.onewrite.okhttp;
+
+import org.jspecify.annotations.NullMarked;

@@ -1,0 +1,10 @@
+/** TCP_NODELAY and the common timing record for OkHttp. */
+module io.github.onewrite.okhttp {
+    requires transitive io.github.onewrite.core;
+    requires transitive okhttp3;
+    requires kotlin.stdlib;
+    requires okio;
+    requires static transitive org.jspecify;
+
+    exports io.github.onewrite.okhttp;
+}

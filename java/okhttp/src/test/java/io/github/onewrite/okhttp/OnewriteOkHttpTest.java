@@ -1,0 +1,208 @@
+package io.github.onewrite.okhttp;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertSame;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.github.onewrite.ErrorKind;
+import io.github.onewrite.OnewriteConfig;
+import io.github.onewrite.Timing;
+import io.github.onewrite.TimingEvent;
+import io.github.onewrite.TimingListener;
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.ServerSocket;
+import java.net.Socket;
+import java.util.List;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.TimeUnit;
+import okhttp3.Call;
+import okhttp3.Connection;
+import okhttp3.EventListener;
+import okhttp3.OkHttpClient;
+import okhttp3.Request;
+import okhttp3.RequestBody;
+import okhttp3.Response;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.condition.EnabledOnOs;
+import org.junit.jupiter.api.condition.OS;
+
+class OnewriteOkHttpTest {
+    private final BlockingQueue<Timing> timings = new LinkedBlockingQueue<>();
+
+    private static int send(OkHttpClient client, String method, String url, int size) throws IOException {
+        RequestBody body = size < 0 ? null : RequestBody.create(new byte[size], null);
+        Request request = new Request.Builder().url(url).method(method, body).build();
+        try (Response response = client.newCall(request).execute()) {
+            response.body().bytes();
+            return response.code();
+        }
+    }
+
+    private Timing next() throws InterruptedException {
+        Timing timing = timings.poll(10, TimeUnit.SECONDS);
+        assertTrue(timing != null, "no timing in 10 s");
+        return timing;
+    }
+
+    /** Records the sockets of the connections a client uses. */
+    private static final class Sockets extends EventListener {
+        private final List<Socket> seen = new CopyOnWriteArrayList<>();
+
+        @Override
+        public void connectionAcquired(Call call, Connection connection) {
+            seen.add(connection.socket());
+        }
+    }
+
+    @Test
+    void everyConnectionHasNodelayAndTheClientsOwnListenerStillHears() throws Exception {
+        Sockets sockets = new Sockets();
+        try (PostServer server = new PostServer(0)) {
+            OkHttpClient stock =
+                    new OkHttpClient.Builder().eventListener(sockets).build();
+            send(stock, "POST", server.url(), 200);
+            assertFalse(sockets.seen.get(0).getTcpNoDelay(), "if OkHttp has changed this, this adapter can retire");
+            OkHttpClient cured = OnewriteOkHttp.create()
+                    .apply(new OkHttpClient.Builder().eventListener(sockets))
+                    .build();
+            send(cured, "POST", server.url(), 200);
+            assertTrue(sockets.seen.get(1).getTcpNoDelay());
+        }
+    }
+
+    /** The stall, beside its control: a body over OkHttp's 8 KiB segment, on a pooled connection. */
+    @Test
+    @EnabledOnOs(OS.LINUX)
+    void aBodyOver8KiBDoesNotStall() throws Exception {
+        try (PostServer server = new PostServer(0)) {
+            OkHttpClient stock = new OkHttpClient();
+            OkHttpClient cured =
+                    OnewriteOkHttp.create().apply(new OkHttpClient.Builder()).build();
+            int stalled = 0;
+            int stalledCured = 0;
+            for (int i = 0; i < 30; i++) {
+                stalled += stalls(stock, server);
+                stalledCured += stalls(cured, server);
+            }
+            int control = stalled;
+            int measured = stalledCured;
+            assertTrue(control >= 20, () -> "the control stalled " + control + " times of 30: inconclusive");
+            assertTrue(measured <= control / 3, () -> "stalled " + measured + " times, the control " + control);
+        }
+    }
+
+    private static int stalls(OkHttpClient client, PostServer server) throws IOException {
+        long started = System.nanoTime();
+        send(client, "POST", server.url(), 20_000);
+        return System.nanoTime() - started > TimeUnit.MILLISECONDS.toNanos(30) ? 1 : 0;
+    }
+
+    @Test
+    void eventsAndRecord() throws Exception {
+        List<String> names = new CopyOnWriteArrayList<>();
+        try (PostServer server = new PostServer(0)) {
+            OkHttpClient client = OnewriteOkHttp.create()
+                    .onTiming(timings::add)
+                    .listener(new TimingListener() {
+                        @Override
+                        public void onEvent(TimingEvent event) {
+                            names.add(event.name());
+                        }
+                    })
+                    .apply(new OkHttpClient.Builder())
+                    .build();
+            String url = server.url().replace("127.0.0.1", "localhost");
+            send(client, "POST", url, 200);
+            Timing first = next();
+            assertEquals(
+                    List.of(
+                            "call_start",
+                            "attempt_start",
+                            "dns_start",
+                            "dns_end",
+                            "connect_start",
+                            "connect_end",
+                            "connection_acquired",
+                            "request_start",
+                            "request_end",
+                            "response_start",
+                            "headers_end",
+                            "response_end",
+                            "connection_released",
+                            "attempt_end",
+                            "call_end"),
+                    names);
+            assertEquals(200, first.status().orElseThrow());
+            assertEquals(false, first.reused().orElseThrow());
+            send(client, "POST", url, 200);
+            Timing second = next();
+            assertEquals(true, second.reused().orElseThrow());
+            assertEquals(first.connId(), second.connId());
+            assertTrue(second.connectNanos().isEmpty() && second.waitNanos().isPresent());
+            assertEquals(2, second.lastAttempt().orElseThrow().connRequests().orElseThrow());
+        }
+    }
+
+    @Test
+    void aFailedCallSaysWhy() throws Exception {
+        int port;
+        try (ServerSocket taken = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
+            port = taken.getLocalPort();
+        }
+        OkHttpClient client = OnewriteOkHttp.create()
+                .onTiming(timings::add)
+                .apply(new OkHttpClient.Builder())
+                .build();
+        assertThrows(IOException.class, () -> send(client, "GET", "http://127.0.0.1:" + port + "/", -1));
+        Timing timing = next();
+        assertEquals(ErrorKind.CONNECT, timing.errorKind().orElseThrow());
+        assertEquals("connect", timing.errorPhase().orElseThrow().canonicalName());
+        assertTrue(timings.isEmpty(), "one record per call");
+    }
+
+    /** The server reads a POST on a reused connection and closes. Stock OkHttp sends it again; the control. */
+    @Test
+    void aPostIsDeliveredOnce() throws Exception {
+        try (PostServer server = new PostServer(2)) {
+            OkHttpClient stock = new OkHttpClient();
+            send(stock, "POST", server.url(), 10);
+            send(stock, "POST", server.url(), 10);
+            assertEquals(3, server.requests(), "the control: two calls, three deliveries");
+        }
+        try (PostServer server = new PostServer(2)) {
+            OkHttpClient client = OnewriteOkHttp.create()
+                    .singleDelivery(true)
+                    .apply(new OkHttpClient.Builder())
+                    .build();
+            send(client, "POST", server.url(), 10);
+            assertThrows(IOException.class, () -> send(client, "POST", server.url(), 10));
+            assertEquals(2, server.requests());
+        }
+        try (PostServer server = new PostServer(2)) {
+            OkHttpClient client = OnewriteOkHttp.create()
+                    .singleDelivery(true)
+                    .apply(new OkHttpClient.Builder())
+                    .build();
+            send(client, "POST", server.url(), 10);
+            assertEquals(200, send(client, "PUT", server.url(), 10), "an idempotent request may be sent again");
+            assertEquals(3, server.requests());
+        }
+    }
+
+    @Test
+    void switchedOffNothingIsTouched() {
+        OkHttpClient.Builder builder = new OkHttpClient.Builder();
+        OkHttpClient before = builder.build();
+        OkHttpClient after = OnewriteOkHttp.create()
+                .config(OnewriteConfig.defaults().withDisabled(true))
+                .apply(builder)
+                .build();
+        assertSame(before.socketFactory(), after.socketFactory());
+        assertSame(before.eventListenerFactory(), after.eventListenerFactory());
+    }
+}
