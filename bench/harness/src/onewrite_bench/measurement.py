@@ -1,0 +1,95 @@
+"""What a generator saw, in the one form that all of them yield (measurement-v1.schema.json)."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+__all__ = ["LATE_US", "Distribution", "Measurement"]
+
+LATE_US = 5_000
+"""A generator whose own lateness is above this at its 90th percentile measured itself."""
+
+RATE_TOLERANCE = 0.02
+
+
+@dataclass
+class Distribution:
+    """A latency distribution: rows of [microseconds, quantile 0 to 1, requests up to here]."""
+
+    mean_us: float | None = None
+    max_us: float | None = None
+    spectrum: list[list[float]] = field(default_factory=list)
+
+    def percentile_us(self, percent: float) -> float | None:
+        """The first value whose quantile reaches `percent` %."""
+        for value, quantile, *_ in self.spectrum:
+            if quantile >= percent / 100 - 1e-12:
+                return value
+        return self.spectrum[-1][0] if self.spectrum else None
+
+    @staticmethod
+    def from_json(raw: dict[str, Any]) -> Distribution:
+        return Distribution(raw.get("mean_us"), raw.get("max_us"), raw.get("spectrum") or [])
+
+    @staticmethod
+    def of(samples: list[int]) -> Distribution:
+        """From raw samples in microseconds, at HdrHistogram's percentile levels (five per half distance)."""
+        if not samples:
+            return Distribution()
+        ordered = sorted(samples)
+        total = len(ordered)
+        spectrum: list[list[float]] = []
+        level, step = 0.0, 0.1
+        while True:
+            rank = min(total, max(1, round(level * total + 0.4999999)))
+            spectrum.append([ordered[rank - 1], min(level, 1.0), rank])
+            if rank >= total:
+                spectrum[-1][1] = 1.0
+                break
+            if 1.0 - level <= 5 * step + 1e-12:
+                step /= 2
+            level += step
+        return Distribution(round(sum(ordered) / total, 1), ordered[-1], spectrum)
+
+
+@dataclass
+class Measurement:
+    """One run of a generator. `void` says why its numbers mean nothing; None when they do."""
+
+    generator: str
+    generator_version: str
+    offered_rate: float
+    achieved_rate: float
+    connections: int
+    seconds: float
+    requests: int
+    errors: int
+    error_sample: str | None
+    slip_p90_us: float | None
+    latency: Distribution
+    service: Distribution | None = None
+    void: str | None = None
+
+    def judge(self, may_collapse: bool) -> Measurement:
+        """Fill in `void`. A client that is meant to be overloaded (`may_collapse`) may fall behind the offered rate."""
+        behind = abs(self.achieved_rate - self.offered_rate) > RATE_TOLERANCE * self.offered_rate
+        if self.requests <= 0:
+            self.void = "no request was completed"
+        elif self.errors:
+            self.void = f"{self.errors} requests failed ({self.error_sample or 'no reason given'})"
+        elif self.slip_p90_us is not None and self.slip_p90_us > LATE_US:
+            self.void = f"the generator itself ran {self.slip_p90_us / 1000:.1f} ms late at its 90th percentile"
+        elif behind and not may_collapse:
+            self.void = f"{self.achieved_rate:g} of {self.offered_rate:g} requests per second were reached"
+        return self
+
+    def to_json(self) -> dict[str, Any]:
+        return {"version": 1, **asdict(self)}
+
+    @staticmethod
+    def from_json(raw: dict[str, Any]) -> Measurement:
+        fields = {name: value for name, value in raw.items() if name != "version"}
+        fields["latency"] = Distribution.from_json(raw["latency"])
+        fields["service"] = Distribution.from_json(raw["service"]) if raw.get("service") else None
+        return Measurement(**fields)

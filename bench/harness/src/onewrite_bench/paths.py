@@ -1,0 +1,15 @@
+"""Where things are in a checkout. The bench runs from a checkout and nowhere else."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+__all__ = ["BENCH", "BUILD", "REPORTS", "REPOSITORY", "SCENARIOS", "TOPOLOGY"]
+
+BENCH = Path(__file__).resolve().parents[3]
+REPOSITORY = BENCH.parent
+SCENARIOS = BENCH / "scenarios"
+TOPOLOGY = BENCH / "topology"
+BUILD = REPOSITORY / "build" / "bench"
+REPORTS = Path(os.environ.get("ONEWRITE_REPORTS") or REPOSITORY / "build" / "reports")

@@ -1,0 +1,236 @@
+"""A driver over a bare blocking socket: what no library can beat, and the stall with nothing else around it.
+
+Speaks version 1 of the driver protocol (spec/conformance/PROTOCOL.md), as much as the bench needs: open, load,
+close. Client `control` has Nagle on and makes two writes; `onewrite` has TCP_NODELAY and makes one. The adapter
+options `nagle` and `split` choose any other of the four combinations; `gap_us` passes between
+the head and the body, which goes in `pieces` writes.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import socket
+import ssl
+import sys
+import threading
+import time
+from typing import Any
+from urllib.parse import urlsplit
+
+__all__ = ["main"]
+
+
+class Connection:
+    """One kept-alive connection. Redials when the peer has closed it."""
+
+    def __init__(self, url: str, nagle: bool, split: bool, gap_us: int, pieces: int, authority: str | None) -> None:
+        parts = urlsplit(url)
+        self._host, self._port = parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)
+        self._path = parts.path + (f"?{parts.query}" if parts.query else "") or "/"
+        self._context = ssl.create_default_context(cafile=authority) if parts.scheme == "https" else None
+        self._nagle, self._split, self._gap_s = nagle, split, gap_us / 1e6
+        self._pieces = pieces
+        self._sock: socket.socket | None = None
+        self._buffer = bytearray()
+
+    def connect(self) -> socket.socket:
+        sock = socket.create_connection((self._host, self._port), timeout=30)
+        if not self._nagle:
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if self._context is not None:
+            sock = self._context.wrap_socket(sock, server_hostname=self._host)
+        self._sock = sock
+        self._buffer.clear()
+        return sock
+
+    def post(self, method: str, body: bytes) -> int:
+        """Send one request and read its answer; return the status."""
+        sock = self._sock or self.connect()
+        head = (
+            f"{method} {self._path} HTTP/1.1\r\nHost: {self._host}:{self._port}\r\n"
+            f"Content-Type: application/octet-stream\r\nContent-Length: {len(body)}\r\n\r\n"
+        ).encode()
+        if self._split:
+            sock.sendall(head)
+            if self._gap_s:
+                time.sleep(self._gap_s)
+            step = -(-len(body) // self._pieces) or 1
+            for start in range(0, len(body), step):
+                sock.sendall(body[start : start + step])
+        else:
+            sock.sendall(head + body)
+        return self._read_answer(sock)
+
+    def _read_answer(self, sock: socket.socket) -> int:
+        while (end := self._buffer.find(b"\r\n\r\n")) < 0:
+            self._fill(sock)
+        head = bytes(self._buffer[:end]).lower()
+        at = head.find(b"\r\ncontent-length:")
+        length = int(head[at + 17 :].split(b"\r\n", 1)[0]) if at >= 0 else 0
+        while len(self._buffer) < end + 4 + length:
+            self._fill(sock)
+        del self._buffer[: end + 4 + length]
+        return int(head[9:12])
+
+    def _fill(self, sock: socket.socket) -> None:
+        data = sock.recv(65536)
+        if not data:
+            self.close()
+            raise ConnectionError("the peer closed the connection")
+        self._buffer += data
+
+    def close(self) -> None:
+        if self._sock is not None:
+            self._sock.close()
+            self._sock = None
+
+
+class RawClient:
+    def __init__(self, options: dict[str, Any], nagle: bool, split: bool) -> None:
+        extra = options.get("adapter") or {}
+        self._nagle = bool(extra.get("nagle", nagle))
+        self._split = bool(extra.get("split", split))
+        self._gap_us = int(extra.get("gap_us", 0))
+        self._pieces = int(extra.get("pieces", 1))
+        self._authority = options.get("tls_ca")
+        self._keepalive = options.get("keepalive", True)
+        self._pools: dict[str, list[Connection]] = {}
+
+    def _connection(self, url: str) -> Connection:
+        return Connection(url, self._nagle, self._split, self._gap_us, self._pieces, self._authority)
+
+    def load(self, command: dict[str, Any]) -> dict[str, Any]:
+        connections = int(command.get("connections") or 1)
+        pool = self._pools.setdefault(command["url"], [])
+        while len(pool) < connections:
+            pool.append(
+                Connection(command["url"], self._nagle, self._split, self._gap_us, self._pieces, self._authority)
+            )
+        run = _Load(command, self._keepalive)
+        threads = [threading.Thread(target=run.caller, args=(connection,)) for connection in pool[:connections]]
+        run.started = time.monotonic_ns()
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        return run.reply()
+
+    def close(self) -> None:
+        for pool in self._pools.values():
+            for connection in pool:
+                connection.close()
+
+
+class _Load:
+    """One load command, shared by its callers."""
+
+    def __init__(self, command: dict[str, Any], keepalive: bool) -> None:
+        body = command.get("body") or {}
+        self._body = (body.get("fill") or "x").encode() * int(body.get("size") or 0)
+        self._method = command.get("method") or "POST"
+        self._warmup = int(command.get("warmup") or 0)
+        self._count = command.get("count")
+        self._seconds = command.get("seconds")
+        self._rate = float(command["rate"]) if command.get("mode") == "open" else None
+        self._keepalive = keepalive
+        self._taken = 0
+        self._lock = threading.Lock()
+        self.started = 0
+        self._latencies: list[int] = []
+        self._service: list[int] = []
+        self._errors = 0
+        self._error_sample: str | None = None
+
+    def _take(self) -> int | None:
+        """The number of the next request, or None when there is none left."""
+        with self._lock:
+            number = self._taken
+            elapsed = (time.monotonic_ns() - self.started) / 1e9
+            if self._rate is not None and self._seconds is not None:
+                over = number / self._rate >= float(self._seconds)
+            elif self._count is not None:
+                over = number >= int(self._count) + self._warmup
+            else:
+                over = elapsed >= float(self._seconds or 0)
+            if over:
+                return None
+            self._taken += 1
+            return number
+
+    def caller(self, connection: Connection) -> None:
+        while (number := self._take()) is not None:
+            due = time.monotonic_ns()
+            if self._rate is not None:
+                due = self.started + int(number / self._rate * 1e9)
+                time.sleep(max(0.0, (due - time.monotonic_ns()) / 1e9))
+            sent = time.monotonic_ns()
+            try:
+                status = connection.post(self._method, self._body)
+                problem = None if status < 400 else f"status {status}"
+            except OSError as error:
+                connection.close()
+                problem = str(error)
+            done = time.monotonic_ns()
+            if not self._keepalive:
+                connection.close()
+            with self._lock:
+                if problem is not None:
+                    self._errors += 1
+                    self._error_sample = self._error_sample or problem
+                elif number >= self._warmup:
+                    self._latencies.append((done - due) // 1000)
+                    self._service.append((done - sent) // 1000)
+
+    def reply(self) -> dict[str, Any]:
+        return {
+            "latencies_us": self._latencies,
+            "service_us": self._service,
+            "errors": self._errors,
+            "error_sample": self._error_sample,
+            "started_mono_ns": self.started,
+            "ended_mono_ns": time.monotonic_ns(),
+        }
+
+
+def main() -> None:
+    client = "stock"
+    clients: dict[int, RawClient] = {}
+    for line in sys.stdin:
+        command = json.loads(line)
+        name = command.get("cmd")
+        reply: dict[str, Any] = {}
+        if name == "hello":
+            client = command["client"]
+            reply = {
+                "protocol": 1,
+                "client": client,
+                "adapter": "raw",
+                "version": None,
+                "base": {"name": "socket", "version": platform.python_version()},
+                "runtime": f"CPython {platform.python_version()}",
+                "pid": os.getpid(),
+                "apis": ["socket"],
+                "capabilities": ["load", "concurrency", "shared_clock"],
+            }
+        elif name == "open":
+            bad = client == "control"
+            reply = {"client_id": len(clients) + 1}
+            clients[reply["client_id"]] = RawClient(command.get("options") or {}, bad, bad)
+        elif name == "load":
+            reply = clients[command["client_id"]].load(command)
+        elif name == "close":
+            clients.pop(command["client_id"]).close()
+            reply = {"ok": True}
+        elif name == "bye":
+            reply = {"ok": True}
+        else:
+            reply = {"skipped": f"the raw driver has no {name}"}
+        print(json.dumps({"seq": command["seq"], **reply}), flush=True)
+        if name == "bye":
+            return
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,169 @@
+"""Tables, as plain text and as Markdown. A table is headings and rows of strings."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from .results import Cell, RateResult
+
+__all__ = ["Table", "milliseconds", "of_cells", "of_rates"]
+
+_NUMBER = re.compile(r"^-?[\d.,]+( %|%| of \d+| [kM]?B)?$|^-$")
+
+
+@dataclass(frozen=True)
+class Table:
+    headings: tuple[str, ...]
+    rows: list[list[str]]
+
+    def numeric(self) -> list[bool]:
+        """Which columns hold numbers only: they are set to the right."""
+        reasons = [
+            [value for value in column if not value.startswith("not run")] for column in zip(*self.rows, strict=True)
+        ]
+        return [bool(values) and all(_NUMBER.match(value) for value in values) for values in reasons]
+
+    def text(self) -> str:
+        if not self.rows:
+            return "(nothing was measured)"
+        numeric = self.numeric()
+        # A long reason in the last column must not push the table apart.
+        shown = [
+            [value for value in column if not value.startswith("not run")] for column in zip(*self.rows, strict=True)
+        ]
+        widths = [max(len(heading), *map(len, values), 0) for heading, values in zip(self.headings, shown, strict=True)]
+        lines: list[str] = []
+        previous = None
+        for line in (list(self.headings), ["-" * width for width in widths], *self.rows):
+            if line in self.rows and previous is not None and line[0] != previous:
+                lines.append("")
+            padded = [
+                value.rjust(width) if right and not value.startswith("not run") else value.ljust(width)
+                for value, width, right in zip(line, widths, numeric, strict=True)
+            ]
+            lines.append("  ".join(padded).rstrip())
+            previous = line[0] if line in self.rows else None
+        return "\n".join(lines)
+
+    def markdown(self) -> str:
+        if not self.rows:
+            return "Nothing was measured."
+        rule = ["---:" if right else "---" for right in self.numeric()]
+        lines = [list(self.headings), rule, *([value.replace("|", "\\|") for value in row] for row in self.rows)]
+        return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def milliseconds(us: float | None) -> str:
+    """Microseconds shown as milliseconds with three digits or so."""
+    if us is None:
+        return "-"
+    ms = us / 1000
+    return f"{ms:.2f}" if ms < 10 else f"{ms:.1f}" if ms < 1000 else f"{ms:.0f}"
+
+
+def size(count: int) -> str:
+    for unit, factor in (("MB", 1_000_000), ("kB", 1000)):
+        if count >= factor and count % factor == 0:
+            return f"{count // factor} {unit}"
+    return f"{count} B"
+
+
+def of_cells(cells: Sequence[Cell]) -> Table:
+    """One row per cell; what was not measured is `-`, or the reason."""
+    sizes = len({cell.body_bytes for cell in cells}) > 1
+    limit = max((cell.stall_us for cell in cells), default=0) // 1000
+    headings = ["language", "client", "frontend", "p50 ms", f"over {limit} ms", "segments per POST", "TCP_NODELAY"]
+    costs = any("cpu_us" in cell.extra for cell in cells)
+    if costs:
+        headings[3:] = ["p50 us", "CPU us per call", "of stock's CPU", "segments per POST"]
+    connections = any(cell.extra.get("per_connection") for cell in cells)
+    if connections:
+        headings[5:] = ["connections", "all of them s"]
+    if sizes:
+        headings[2] = "body"
+    languages = list(dict.fromkeys(cell.language for cell in cells))
+    ordered = sorted(enumerate(cells), key=lambda pair: (languages.index(pair[1].language), pair[0]))
+    rows = []
+    for _, cell in ordered:
+        head = [cell.language, cell.client, size(cell.body_bytes) if sizes else cell.target]
+        if cell.failed or cell.skipped:
+            rows.append([*head, "-", "-", "-", f"not run: {cell.failed or cell.skipped}"])
+        elif not cell.latencies_us:
+            why = f"not run: every request failed: {cell.error_sample}" if cell.errors else "-"
+            rows.append([*head, "-", "-", "-", why])
+        else:
+            p50 = milliseconds((cell.p50_ms or 0) * 1000)
+            if costs:
+                rows.append([*head, *_cost(cell, cells)])
+                continue
+            if connections:
+                total_s = sum(cell.latencies_us) / 1e6
+                rows.append([*head, p50, f"{cell.share_over:.0%}", str(len(cell.latencies_us)), f"{total_s:.2f}"])
+                continue
+            segments = cell.segments_per_request
+            nodelay = f"{cell.connections_nodelay} of {cell.connections}" if cell.connections else "-"
+            rows.append([*head, p50, f"{cell.share_over:.0%}", "-" if segments is None else f"{segments:.2f}", nodelay])
+    return Table(tuple(headings), rows)
+
+
+def _cost(cell: Cell, cells: Sequence[Cell]) -> list[str]:
+    """Medians over rounds; CPU beside the stock client of the same group, measured in the same minutes."""
+    mine = _cpu_us(cell)
+    stock = next((other for other in cells if other.group == cell.group and other.role == "control"), None)
+    base = _cpu_us(stock) if stock is not None else None
+    segments = cell.segments_per_request
+    return [
+        f"{(cell.p50_ms or 0) * 1000:.0f}",
+        "-" if mine is None else f"{mine:.0f}",
+        "-" if mine is None or not base else f"{mine / base:.2f}",
+        "-" if segments is None else f"{segments:.2f}",
+    ]
+
+
+def _cpu_us(cell: Cell) -> float | None:
+    rounds: list[float] = cell.extra.get("cpu_us") or []
+    return sorted(rounds)[len(rounds) // 2] if rounds else None
+
+
+def of_rates(rates: Sequence[RateResult]) -> Table:
+    headings = (
+        "language",
+        "client",
+        "offered /s",
+        "reached /s",
+        "p50 ms",
+        "p99 ms",
+        "bridge floor p50 ms",
+        "in process p50 ms",
+        "of it send + wait",
+        "generator",
+    )
+    rows = []
+    for row in rates:
+        head = [row.language, row.client, f"{row.rate:g}"]
+        if row.measurement is None:
+            rows.append([*head, *["-"] * 6, f"not run: {row.failed or row.skipped or 'interrupted'}"])
+            continue
+        seen = row.measurement
+        void = f", void: {seen['void']}" if seen["void"] else ""
+        measured = (row.in_process or {}).get("phases_p50_us") or {}
+        phases = {name: measured[name] for name in ("send", "wait") if name in measured}
+        inside = (row.in_process or {}).get("latency_p50_us")
+        rows.append(
+            [
+                *head,
+                f"{seen['achieved_rate']:.0f}",
+                milliseconds(row.p50_us),
+                milliseconds(row.p99_us),
+                milliseconds(row.floor_p50_us),
+                milliseconds(inside),
+                f"{milliseconds(phases['send'])} + {milliseconds(phases['wait'])}" if len(phases) > 1 else "-",
+                seen["generator"] + void,
+            ]
+        )
+    phased = headings.index("of it send + wait")
+    if all(row[phased] == "-" for row in rows):  # no client had hooks
+        return Table(headings[:phased] + headings[phased + 1 :], [row[:phased] + row[phased + 1 :] for row in rows])
+    return Table(headings, rows)

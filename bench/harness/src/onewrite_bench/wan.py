@@ -1,0 +1,94 @@
+"""The engine of the `wan` scenario: the POST engine with servers and clients in two namespaces, a distance apart."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from .children import Children, script
+from .clients import Clients
+from .console import Console
+from .failures import BenchError
+from .network import Network
+from .paths import TOPOLOGY
+from .places import Places
+from .post import PostEngine
+from .results import Cell, Run
+from .scenario import Scenario
+
+__all__ = ["wan", "why_not"]
+
+
+def why_not() -> str | None:
+    """Why this machine cannot make a wide-area network, or None when it can."""
+    if sys.platform != "linux":
+        return "network namespaces exist on Linux only"
+    if os.geteuid() != 0:
+        return "network namespaces need root: sudo make bench SCENARIO=wan"
+    if not Path("/dev/net/tun").exists():
+        return "there is no /dev/net/tun here: modprobe tun, or give the container that device"
+    missing = [program for program in ("ip", "nsenter") if shutil.which(program) is None]
+    return f"{missing[0]} is not installed: apt-get install iproute2 util-linux" if missing else None
+
+
+def wan(scenario: Scenario, children: Children, directory: Path, console: Console, run: Run) -> None:
+    """Run every distance of the scenario. Sets `run.skipped` where it cannot."""
+    run.skipped = why_not()
+    if run.skipped:
+        return
+    distances: list[dict[str, Any]] = [dict(entry) for entry in scenario.parameters["distances"]]
+    if os.environ.get("RTT"):
+        distances[0]["rtt_ms"] = float(os.environ["RTT"])
+    for number, distance in enumerate(distances):
+        with Children(directory / str(number)) as helpers:
+            _at_distance(scenario, helpers, directory / str(number), console, run, distance)
+
+
+def _at_distance(
+    scenario: Scenario, children: Children, directory: Path, console: Console, run: Run, distance: dict[str, Any]
+) -> None:
+    rtt_ms, hold_ms = float(distance["rtt_ms"]), float(distance["peer_delack_ms"])
+    command = script(TOPOLOGY / "wan.py", "--rtt-ms", str(rtt_ms), "--peer-delack-ms", str(hold_ms))
+    try:
+        ready = children.start("wan", command).ready
+    except BenchError as error:
+        run.skipped = f"the network could not be made: {error}"
+        return
+    network = Network(
+        address=str(ready["far_address"]),
+        servers=("nsenter", f"--net=/proc/{ready['far']}/ns/net"),
+        clients=("nsenter", f"--net=/proc/{ready['near']}/ns/net"),
+        server_namespace=f"/proc/{ready['far']}/ns/net",
+    )
+    # A call cannot take less than the round trip; a stall adds another one or the peer's timer: half counts.
+    stall_us = rtt_ms * 1000 + (hold_ms or min(rtt_ms, 40)) * 500
+    parameters = {
+        **scenario.parameters,
+        "stall_us": round(stall_us),
+        "p50_ratio": distance["p50_ratio"],
+    }
+    groups = tuple(
+        replace(group, name=f"{group.name}, {distance['name']}", targets=_renamed(group.targets, distance))
+        for group in scenario.groups
+    )
+    places = Places(children, scenario.topology, directory, network)
+    clients = Clients(places)
+    engine = PostEngine(replace(scenario, parameters=parameters), places, console, clients, parallel=True)
+
+    def publish(cells: list[Cell]) -> None:
+        run.cells += cells
+
+    try:
+        engine.run(groups, publish)
+    finally:
+        engine.stop()
+        clients.stop()
+        run.notes += [note for note in engine.notes if note not in run.notes]
+
+
+def _renamed(targets: Any, distance: dict[str, Any]) -> Any:
+    return tuple(replace(target, name=f"{target.name}, {distance['name']}") for target in targets)

@@ -1,0 +1,170 @@
+"""The demo's command: its exit statuses, and that nothing is left behind. The raw driver stands in for a language."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import yaml
+
+from onewrite_bench import scenario
+from onewrite_bench.console import Console
+from onewrite_bench.failures import BenchError
+from onewrite_bench.results import Run
+from onewrite_bench.run import execute
+from onewrite_bench.scenario import Scenario
+
+DEMO = [sys.executable, "-m", "onewrite_bench", "demo"]
+
+
+def small(tmp_path: Path, adapter: str) -> Scenario:
+    """A scenario with one group whose adapter is the raw client with these options."""
+    path = tmp_path / "small.yaml"
+    path.write_text(
+        f"""
+name: small
+title: Small
+story: For tests.
+kind: post
+topology: {{haproxy: post-stall.cfg}}
+parameters: {{body_bytes: [200], rounds: 2, requests: 10, warmup: 12, rewarm: 1, pool: 1}}
+targets:
+  - {{name: default, at: haproxy/default, stalls: false}}
+  - {{name: http-buffer-request, at: haproxy/http-buffer-request, stalls: true}}
+groups:
+  - name: raw
+    language: raw
+    targets: [default, http-buffer-request]
+    clients:
+      - {{label: control, kind: control, role: control}}
+      - {{label: adapter, kind: onewrite, role: adapter, options: {{adapter: {adapter}}}}}
+"""
+    )
+    return scenario.load(str(path))
+
+
+def run(plan: Scenario) -> Run:
+    return execute(plan, Console(quiet=True), "test")
+
+
+def test_one_write_with_nodelay_is_clean(tmp_path: Path) -> None:
+    done = run(small(tmp_path, "{nagle: false, split: false}"))
+    assert [verdict.state for verdict in done.verdicts] == ["clean"]
+    assert done.exit_status == 0
+    adapter = [cell for cell in done.cells if cell.role == "adapter"]
+    assert [cell.segments_per_request for cell in adapter] == [1.0, 1.0]
+    assert all((cell.connections_nodelay, cell.connections) == (1, 1) for cell in adapter)
+    control = next(cell for cell in done.cells if cell.role == "control" and cell.stalls)
+    assert control.segments_per_request == 2.0
+    assert control.connections_nodelay == 0
+
+
+@pytest.mark.parametrize(
+    ("adapter", "complaint"),
+    [
+        ("{nagle: true, split: true}", "over 30 ms"),
+        ("{nagle: false, split: true}", "2.00 segments"),
+        ("{nagle: true, split: false}", "TCP_NODELAY on 0 of 1"),
+    ],
+)
+def test_each_defect_is_seen(tmp_path: Path, adapter: str, complaint: str) -> None:
+    done = run(small(tmp_path, adapter))
+    assert done.exit_status == 1
+    assert complaint in done.verdicts[0].text
+
+
+def test_a_run_survives_json(tmp_path: Path) -> None:
+    done = run(small(tmp_path, "{nagle: false, split: false}"))
+    again = Run.from_json(json.loads(json.dumps(done.to_json())))
+    assert again == done
+
+
+def test_a_driver_that_dies_loses_only_its_own_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from onewrite_bench import clients
+
+    dies = tmp_path / "dies"
+    dies.write_text("#!/bin/sh\nexit 7\n")
+    dies.chmod(0o755)
+    real = clients.driver_command
+    monkeypatch.setattr(clients, "driver_command", lambda name, peer: [str(dies)] if name == "ruby" else real(name))
+    plan = small(tmp_path, "{nagle: false, split: false}")
+    raw = yaml.safe_load((tmp_path / "small.yaml").read_text())
+    raw["groups"].append({**raw["groups"][0], "name": "ruby", "language": "ruby"})
+    (tmp_path / "small.yaml").write_text(yaml.safe_dump(raw))
+    done = run(scenario.load(str(tmp_path / "small.yaml")))
+    assert {verdict.subject: verdict.state for verdict in done.verdicts} == {"raw": "clean", "ruby": "not run"}
+    assert "exit status 7" in done.verdicts[1].text
+    assert done.exit_status == 2
+    assert plan.name == done.scenario
+
+
+def left_behind(marker: str) -> list[int]:
+    """Processes whose environment carries the marker."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        try:
+            if entry.name.isdigit() and marker.encode() in (entry / "environ").read_bytes():
+                found.append(int(entry.name))
+        except OSError:
+            continue
+    return found
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_nothing_is_left_behind(how: signal.Signals, tmp_path: Path) -> None:
+    marker = f"BENCH_TEST_MARK={tmp_path.name}-{how.name}"
+    name, _, value = marker.partition("=")
+    bench = subprocess.Popen(
+        [*DEMO, "--languages", "", "--json", str(tmp_path / "out.json")],
+        env={**os.environ, name: value},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    deadline = time.monotonic() + 20
+    while len(left_behind(marker)) < 5 and time.monotonic() < deadline:  # bench, origin, proxy, HAProxy, a driver
+        time.sleep(0.05)
+    assert len(left_behind(marker)) >= 5
+    bench.send_signal(how)
+    _, errors = bench.communicate(timeout=20)
+    deadline = time.monotonic() + 8
+    while (left := left_behind(marker)) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert left == []
+    if how is not signal.SIGKILL:
+        assert bench.returncode == 130
+        assert "Traceback" not in errors
+        assert json.loads((tmp_path / "out.json").read_text())["interrupted"] is True
+
+
+def test_a_missing_haproxy_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shutil.which", lambda *_args, **_named: None)
+    with pytest.raises(BenchError, match="haproxy is not installed: sudo apt-get install haproxy"):
+        run(small(tmp_path, "{}"))
+
+
+def test_an_unknown_language_is_refused() -> None:
+    done = subprocess.run([*DEMO, "--languages", "cobol"], capture_output=True, text=True, timeout=30, check=False)
+    assert done.returncode == 3
+    assert done.stderr == "onewrite bench: no language 'cobol'; there are python, ruby, node, java\n"
+
+
+def test_all_scenarios_are_valid() -> None:
+    for name in scenario.names():
+        assert scenario.load(name).name == name
+
+
+def test_a_bad_scenario_says_where(tmp_path: Path) -> None:
+    path = tmp_path / "bad.yaml"
+    path.write_text("name: bad\ntitle: t\nstory: s\nkind: nonsense\ntopology: {}\nparameters: {}\n")
+    with pytest.raises(BenchError, match=r"bad\.yaml: kind: 'nonsense' is not one of"):
+        scenario.load(str(path))
+    with pytest.raises(BenchError, match="there is no scenario 'no-such'; there are: demo"):
+        scenario.load("no-such")

@@ -1,0 +1,244 @@
+"""Generators: the built-in one is honest about a server that pauses; the readers know every odd form of the others."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from onewrite_bench import generators, oha, wrk2
+from onewrite_bench.children import Children
+from onewrite_bench.failures import BenchError
+from onewrite_bench.generators import JAR, BuiltIn, Plan, choose
+from onewrite_bench.measurement import Distribution, Measurement
+from onewrite_bench.places import Places
+
+FIXTURES = Path(__file__).with_name("fixtures")
+SCHEMA = json.loads((Path(generators.__file__).with_name("measurement-v1.schema.json")).read_text())
+
+
+def fixture(name: str) -> str:
+    return (FIXTURES / name).read_text()
+
+
+def valid(measurement: Measurement) -> Measurement:
+    raw = json.loads(json.dumps(measurement.to_json()))
+    jsonschema.Draft202012Validator(SCHEMA).validate(raw)
+    assert Measurement.from_json(raw) == measurement
+    return measurement
+
+
+built = pytest.mark.skipif(not JAR.exists(), reason="make -C bench generator has not been run")
+
+
+@built
+def test_the_built_in_generator_is_honest_about_a_pausing_server(children: Children, tmp_path: Path) -> None:
+    """The server answers nothing for 200 ms of every second. One tenth of the requests wait 100 ms or longer."""
+    places = Places(children, {}, tmp_path)
+    url = f"http://127.0.0.1:{places.port('origin/plain')}/pause"
+    seen = valid(BuiltIn().run(Plan(url, rate=500, connections=10, seconds=8)).judge(may_collapse=False))
+    if seen.void and "itself ran" in seen.void:
+        pytest.skip(f"this machine is too busy to generate a load on time: {seen.void}")
+    assert seen.void is None
+    assert seen.requests == pytest.approx(4000, rel=0.01)
+    p50, p90, p99 = (seen.latency.percentile_us(level) or 0 for level in (50, 90, 99))
+    assert p50 < 20_000
+    assert 90_000 <= p90 <= 115_000
+    assert 180_000 <= p99 <= 205_000
+    # What a generator that waits for each answer would have said: ten slow requests a second, and all is well.
+    assert seen.service is not None
+    assert (seen.service.percentile_us(90) or 0) < 50_000
+
+
+@built
+def test_the_built_in_generator_counts_refused_connections(tmp_path: Path) -> None:
+    seen = BuiltIn().run(Plan("http://127.0.0.1:1/", rate=20, connections=2, seconds=1, warmup=0))
+    seen.judge(may_collapse=False)
+    assert seen.requests == 0
+    assert seen.errors > 0
+    assert seen.void == "no request was completed"
+
+
+@built
+def test_the_built_in_generator_refuses_a_wrong_command_line() -> None:
+    with pytest.raises(BenchError, match="built-in generator failed"):
+        BuiltIn().run(Plan("http://127.0.0.1:1/", rate=0, connections=2, seconds=1))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("850.00us", 850),
+        ("0.88ms", 880),
+        ("3.20s", 3_200_000),
+        ("0.85m", 51_000_000),
+        ("0.00us", 0),
+        ("-nan", None),
+        ("-nanus", None),
+        ("-1.00us", None),
+        ("1.00h", None),
+    ],
+)
+def test_wrk2_times_in_every_unit(text: str, expected: float | None) -> None:
+    assert wrk2.microseconds(text) == expected
+
+
+def test_wrk2_is_told_from_wrk_by_its_rate_option() -> None:
+    assert wrk2.has_rate_option(fixture("wrk2-usage.txt"))
+    assert not wrk2.has_rate_option(fixture("wrk-usage.txt"))
+
+
+def test_wrk2_calm_run() -> None:
+    seen = valid(wrk2.parse(fixture("wrk2-calm.txt"), 500, 10).judge(may_collapse=False))
+    assert seen.void is None
+    assert seen.requests == 10_000
+    assert seen.latency.percentile_us(50) == 879
+    # The spectrum ends at its last row, and the calibration lines are no latencies.
+    assert seen.latency.spectrum[-1] == [7731, 1.0, 4998]
+    assert seen.latency.max_us == 7730
+    assert seen.service is None
+
+
+def test_wrk2_with_u_has_two_spectra() -> None:
+    seen = valid(wrk2.parse(fixture("wrk2-uncorrected.txt"), 133, 10).judge(may_collapse=False))
+    assert seen.latency.percentile_us(50) == 44_127
+    assert seen.service is not None
+    assert seen.service.percentile_us(50) == 43_551
+
+
+def test_wrk2_errors_and_shortfall_void_a_run() -> None:
+    seen = valid(wrk2.parse(fixture("wrk2-errors.txt"), 300, 10).judge(may_collapse=False))
+    assert seen.errors == 71
+    assert seen.error_sample == "timeout 50, status 21"
+    assert seen.void == "71 requests failed (timeout 50, status 21)"
+
+
+def test_wrk2_collapse_is_a_result_where_it_is_expected() -> None:
+    seen = wrk2.parse(fixture("wrk2-collapse.txt"), 300, 10)
+    assert seen.judge(may_collapse=False).void == "219.1 of 300 requests per second were reached"
+    seen.void = None
+    assert seen.judge(may_collapse=True).void is None
+    assert seen.latency.percentile_us(50) == 3_201_000
+    valid(seen)
+
+
+@pytest.mark.parametrize("name", ["wrk2-too-short.txt", "wrk2-hung.txt"])
+def test_wrk2_without_samples_is_void(name: str) -> None:
+    seen = valid(wrk2.parse(fixture(name), 500, 10).judge(may_collapse=False))
+    assert seen.latency.spectrum == []
+    assert seen.void == "no request was completed"
+
+
+@pytest.mark.parametrize(
+    ("name", "complaint"),
+    [
+        ("wrk2-crash.txt", "negative latency"),
+        ("wrk2-no-script.txt", r"ended without its result; its last line was: Transfer/sec: +19\.53KB"),
+    ],
+)
+def test_wrk2_that_broke_down_is_one_line(name: str, complaint: str) -> None:
+    with pytest.raises(BenchError, match=complaint) as caught:
+        wrk2.parse(fixture(name), 500, 10)
+    assert "\n" not in str(caught.value)
+
+
+def test_wrk2_script_prints_what_the_reader_reads() -> None:
+    script = wrk2.lua_script("POST", 200)
+    assert 'wrk.method = "POST"' in script
+    assert 'string.rep("x", 200)' in script
+    assert wrk2.MARK in script
+
+
+def test_oha_calm_run() -> None:
+    seen = valid(oha.parse(fixture("oha-calm.json"), 500, 10).judge(may_collapse=False))
+    assert seen.void is None
+    assert seen.requests == 5000
+    assert seen.latency.percentile_us(50) == pytest.approx(110)
+    assert seen.latency.percentile_us(99) == pytest.approx(191_000)
+    assert seen.latency.max_us == pytest.approx(201_000)
+
+
+@pytest.mark.parametrize(
+    ("name", "errors", "void"),
+    [
+        ("oha-refused.json", 5, "no request was completed"),
+        ("oha-all-500.json", 4990, "no request was completed"),
+    ],
+)
+def test_oha_failures_void_a_run(name: str, errors: int, void: str) -> None:
+    seen = valid(oha.parse(fixture(name), 500, 10).judge(may_collapse=False))
+    assert (seen.errors, seen.void) == (errors, void)
+
+
+@pytest.mark.parametrize("text", ["", "error: unexpected argument '-q'\n", "{}", "[]"])
+def test_oha_without_json_is_one_line(text: str) -> None:
+    with pytest.raises(BenchError, match="oha gave no JSON result"):
+        oha.parse(text, 500, 10)
+
+
+def measurement(**fields: Any) -> Measurement:
+    base: dict[str, Any] = {
+        "generator": "built-in",
+        "generator_version": "1",
+        "offered_rate": 100.0,
+        "achieved_rate": 100.0,
+        "connections": 1,
+        "seconds": 1.0,
+        "requests": 100,
+        "errors": 0,
+        "error_sample": None,
+        "slip_p90_us": 100.0,
+        "latency": Distribution.of([100] * 100),
+        "service": None,
+    }
+    return Measurement(**{**base, **fields})
+
+
+@pytest.mark.parametrize(
+    ("fields", "void"),
+    [
+        ({}, None),
+        ({"slip_p90_us": 5001.0}, "the generator itself ran 5.0 ms late at its 90th percentile"),
+        ({"achieved_rate": 97.9}, "97.9 of 100 requests per second were reached"),
+        ({"achieved_rate": 98.1}, None),
+        ({"requests": 0}, "no request was completed"),
+        ({"errors": 1, "error_sample": "reset"}, "1 requests failed (reset)"),
+    ],
+)
+def test_a_doubtful_measurement_is_void(fields: dict[str, Any], void: str | None) -> None:
+    assert measurement(**fields).judge(may_collapse=False).void == void
+
+
+def test_a_generator_is_chosen_by_what_it_can(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A program called wrk that shows -R is wrk2; one that does not is passed over."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("WRK2", raising=False)
+    monkeypatch.delenv("OHA", raising=False)
+    assert choose().name == "built-in"
+    program = tmp_path / "wrk"
+
+    def show(usage: Path) -> None:
+        program.write_text(f'#!/bin/sh\nwhile read -r line; do echo "$line"; done < {usage}\nexit 1\n')
+        program.chmod(0o755)
+
+    show(FIXTURES / "wrk-usage.txt")
+    assert choose().name == "built-in"
+    show(FIXTURES / "wrk2-usage.txt")
+    assert choose().name == "wrk2"
+    with pytest.raises(BenchError, match="oha is not on PATH; set OHA="):
+        choose("oha")
+    with pytest.raises(BenchError, match="there is no generator 'ab'"):
+        choose("ab")
+
+
+def test_a_distribution_of_samples_follows_their_ranks() -> None:
+    distribution = Distribution.of(list(range(1, 1001)))
+    assert distribution.percentile_us(50) == pytest.approx(500, abs=1)
+    assert distribution.percentile_us(99) == pytest.approx(990, abs=3)
+    assert distribution.spectrum[-1] == [1000, 1.0, 1000]
+    quantiles = [row[1] for row in distribution.spectrum]
+    assert quantiles == sorted(quantiles)
+    assert Distribution.of([]).percentile_us(50) is None

@@ -1,0 +1,198 @@
+"""The report from a run that is made up here: every form of it, and what it does with what is missing."""
+
+from __future__ import annotations
+
+import json
+import re
+import xml.etree.ElementTree as ET
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from onewrite_bench import bench, history, jmh, page, percentiles, report
+from onewrite_bench.measurement import Distribution, Measurement
+from onewrite_bench.results import Cell, RateResult, Run, Verdict
+
+MACHINE = {
+    "system": "Linux", "kernel": "6.1", "architecture": "x86_64", "cpu": "A <CPU>", "cores": 2, "load_average": 0.5,
+    "haproxy": "2.6", "python": "3.11", "onewrite": "0.1.0",
+}  # fmt: skip
+
+
+def cell(client: str, role: str, us: int, **fields: Any) -> Cell:
+    made = Cell("python", "python", client, role, "buffered", stalls=True)
+    made.latencies_us = [us + n for n in range(100)]
+    made.segments = [[20, 20]]
+    made.connections = made.connections_nodelay = 1
+    for name, value in fields.items():
+        setattr(made, name, value)
+    return made
+
+
+def made_up() -> Run:
+    run = Run(
+        "post-stall",
+        "Title & more",
+        "make bench SCENARIO=post-stall",
+        "2026-01-02T03:04:05Z",
+        12.3,
+        "A story.",
+        MACHINE,
+    )
+    run.cells = [
+        cell("control", "control", 44_000, segments=[[40, 20]], connections_nodelay=0),
+        cell("stock", "shown", 300),
+        cell("onewrite", "adapter", 200),
+        Cell("ruby", "ruby", "onewrite", "adapter", "buffered", True, skipped="no ruby/driver/run"),
+    ]
+    seen = Measurement("built-in", "1", 133, 133, 10, 5, 665, 0, None, 90.0, Distribution.of([900] * 665)).judge(False)
+    run.rates = [
+        RateResult("python", "python", "onewrite", "adapter", "buffered", 133, 0.6, measurement=seen.to_json()),
+        RateResult("ruby", "ruby", "onewrite", "adapter", "buffered", 133, 0.6, skipped="no ruby/driver/run"),
+    ]
+    run.verdicts = [
+        Verdict(
+            "python", "clean", "control p50 44 ms, adapter 0.2 ms", details={"intervals_us": {"buffered": [43e3, 44e3]}}
+        ),
+        Verdict("ruby", "not run", "no ruby/driver/run"),
+    ]
+    return run
+
+
+def test_text_and_markdown_say_the_same() -> None:
+    for shown in (report.text(made_up()), report.markdown(made_up())):
+        assert "python: clean: control p50 44 ms, adapter 0.2 ms" in shown
+        assert "saved at p50, 95 % bootstrap interval: buffered 43.0 to 44.0 ms" in shown
+        assert "ruby: not run: no ruby/driver/run" in shown
+    lines = report.markdown(made_up()).splitlines()
+    assert "| python | control | buffered | 44.0 | 100% | 2.00 | 0 of 1 |" in lines
+    assert "| python | onewrite | buffered | 0.25 | 0% | 1.00 | 1 of 1 |" in lines
+    assert "| ruby | onewrite | buffered | - | - | - | not run: no ruby/driver/run |" in lines
+    assert "`make bench SCENARIO=post-stall`, 2026-01-02, 12 s." in lines[-1]
+
+
+class Tags(HTMLParser):
+    """Checks that tags nest and that nothing is loaded from elsewhere."""
+
+    VOID = ("meta", "line", "path", "br")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.seen: set[str] = set()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.seen.add(tag)
+        assert not {"src", "onclick"} & {name for name, _ in attrs}
+        assert all(value is not None and value.startswith("#") for name, value in attrs if name == "href")
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag not in self.VOID:
+            assert self.open.pop() == tag
+
+
+def test_the_page_is_well_formed_and_self_contained() -> None:
+    text = page.render([made_up()])
+    tags = Tags()
+    tags.feed(text)
+    assert tags.open == []
+    assert not {"script", "link", "img", "iframe"} & tags.seen
+    assert "Title &amp; more" in text
+    assert "A &lt;CPU&gt;" in text
+    plots = re.findall(r"<svg.*?</svg>", text, re.DOTALL)
+    assert len(plots) == 2
+    for plot in plots:
+        ET.fromstring(plot)
+    assert "control: p50 44.05 ms, p99 44.10 ms" in plots[0]
+    numbers = [
+        float(number) for number in re.findall(r"[ML,](-?\d+\.?\d*)", " ".join(re.findall(r' d="([^"]+)"', plots[0])))
+    ]
+    assert all(0 <= number <= 420 for number in numbers)
+
+
+def test_percentile_files_have_the_layout_of_hdrhistogram(tmp_path: Path) -> None:
+    percentiles.write(made_up(), tmp_path)
+    names = sorted(path.name for path in tmp_path.iterdir())
+    assert "post-stall-python-buffered-control.hgrm" in names
+    assert "post-stall-python-buffered-133-s-onewrite.hgrm" in names
+    lines = (tmp_path / "post-stall-python-buffered-control.hgrm").read_text().splitlines()
+    assert lines[0].split() == ["Value", "Percentile", "TotalCount", "1/(1-Percentile)"]
+    rows = [line.split() for line in lines[2:] if not line.startswith("#")]
+    assert rows[-1][3] == "inf"
+    assert float(rows[-1][0]) == 44.099
+    counts = [int(row[2]) for row in rows]
+    assert counts == sorted(counts)
+    assert counts[-1] == 100
+
+
+def test_history_is_what_github_action_benchmark_reads() -> None:
+    entries = history.entries([made_up()])
+    assert [set(entry) - {"extra"} for entry in entries] == [{"name", "unit", "value"}] * 2
+    ratio = next(entry for entry in entries if entry["unit"] == "ratio")
+    assert ratio["value"] == pytest.approx(0.0057, abs=1e-4)
+    assert next(entry for entry in entries if entry["unit"] == "segments")["value"] == 1.0
+
+
+def test_everything_is_written_and_an_old_result_is_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    summary = tmp_path / "summary.md"
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
+    bench.save(made_up(), tmp_path)
+    (tmp_path / "burst.json").write_text('{"version": 1, "cells": [{"no": "such"}], "rates": [], "verdicts": []}')
+    report.write(tmp_path, tmp_path / "RESULTS-copy.md")
+    assert "burst.json is left out" in capsys.readouterr().err
+    assert summary.read_text() == (tmp_path / "RESULTS.md").read_text() == (tmp_path / "RESULTS-copy.md").read_text()
+    assert json.loads((tmp_path / "history.json").read_text())
+    assert (tmp_path / "report.html").read_text().startswith("<!doctype html>")
+
+
+def test_an_interrupted_run_is_kept_and_replaces_no_complete_one(tmp_path: Path) -> None:
+    complete, broken = made_up(), made_up()
+    broken.interrupted = True
+    bench.save(complete, tmp_path)
+    bench.save(broken, tmp_path)
+    assert [run.interrupted for run in report.collect(tmp_path)] == [False]
+    (tmp_path / "post-stall.json").unlink()
+    assert [run.interrupted for run in report.collect(tmp_path)] == [True]
+
+
+def test_nothing_measured_is_still_a_report() -> None:
+    run = Run("wan", "Far", "make bench SCENARIO=wan", "2026-01-02T03:04:05Z", machine=MACHINE, skipped="needs root")
+    assert "wan: skipped: needs root" in report.text(run)
+    assert "Skipped: needs root." in report.markdown(run)
+    assert "Skipped: needs root." in page.render([run])
+
+
+def entry(benchmark: str, forks: int = 3, iterations: int = 3, **params: str) -> dict[str, Any]:
+    return {
+        "benchmark": f"io.github.onewrite.bench.jmh.{benchmark}",
+        "forks": forks,
+        "warmupIterations": iterations,
+        "measurementIterations": iterations,
+        "params": params,
+        "primaryMetric": {"scorePercentiles": {"50.0": 33.04, "90.0": 41.2}},
+        "secondaryMetrics": {"gc.alloc.rate.norm": {"score": 2231.2}},
+    }
+
+
+def test_jmh_numbers_become_tables() -> None:
+    sections = jmh.tables(
+        [entry("PostBenchmark.post", client="onewrite"), entry("EncodeBenchmark.copy", bodyBytes="200")]
+    )
+    assert sections[0]["rows"] == [["onewrite", "33.0", "41.2", "2231"]]
+    assert sections[1]["rows"] == [["copy", "200", "33.0", "41.2", "2231"]]
+
+
+@pytest.mark.parametrize(
+    ("fields", "why"),
+    [({}, None), ({"forks": 0}, "0 forks"), ({"forks": 1}, "1 forks"), ({"iterations": 1}, "fewer than 3 iterations")],
+)
+def test_jmh_shortcuts_are_not_published(fields: dict[str, int], why: str | None) -> None:
+    reason = jmh.shortcut([entry("PostBenchmark.post", **fields)])  # type: ignore[arg-type]
+    assert reason is None if why is None else why in (reason or "")
+    assert jmh.shortcut([]) == "nothing was measured"

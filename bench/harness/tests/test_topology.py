@@ -1,0 +1,138 @@
+"""The helpers of a topology, over real sockets: each does what its docstring says, and ends with its input."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+import time
+from pathlib import Path
+
+import pytest
+
+from onewrite_bench import haproxy
+from onewrite_bench.children import Children, script
+from onewrite_bench.failures import BenchError
+from onewrite_bench.paths import TOPOLOGY
+from onewrite_bench.places import Places
+
+HEAD = b"POST %b HTTP/1.1\r\nHost: x\r\nContent-Length: 200\r\n\r\n"
+BODY = b"x" * 200
+
+
+def ask(sock: socket.socket, data: bytes, until: bytes = b"ok") -> bytes:
+    sock.sendall(data)
+    answer = b""
+    while not answer.endswith(until):
+        piece = sock.recv(65536)
+        assert piece, answer
+        answer += piece
+    return answer
+
+
+def times_ms(sock: socket.socket, split: bool, target: bytes = b"/", gap_s: float = 0.0) -> list[float]:
+    """15 POSTs after 12 that warm up, sorted; `gap_s` passes between the two writes."""
+    times = []
+    for _ in range(27):
+        began = time.perf_counter()
+        if split:
+            sock.sendall(HEAD % target)
+            if gap_s:
+                time.sleep(gap_s)
+            ask(sock, BODY)
+        else:
+            ask(sock, HEAD % target + BODY)
+        times.append((time.perf_counter() - began) * 1000)
+    return sorted(times[12:])
+
+
+def p50_ms(sock: socket.socket, split: bool, target: bytes = b"/") -> float:
+    return times_ms(sock, split, target)[7]
+
+
+def connect(port: int, nodelay: bool = True) -> socket.socket:
+    sock = socket.create_connection(("127.0.0.1", port), timeout=10)
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, int(nodelay))
+    return sock
+
+
+def test_origin_answers_pipelined_chunked_and_expecting_requests(children: Children, tmp_path: Path) -> None:
+    places = Places(children, {}, tmp_path)
+    with connect(places.port("origin/plain")) as sock:
+        assert ask(sock, HEAD % b"/" + BODY).startswith(b"HTTP/1.1 200 OK\r\n")
+        chunked = b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n"
+        ask(sock, chunked)
+        expecting = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n"
+        assert ask(sock, expecting, b"\r\n\r\n") == b"HTTP/1.1 100 Continue\r\n\r\n"
+        ask(sock, b"xx")
+        assert b"\r\n\r\nyyyy" in ask(sock, HEAD % b"/split" + BODY, b"y" * 200)
+        assert ask(sock, HEAD % b"/sse?n=3&gap_ms=1" + BODY, b"0\r\n\r\n").count(b"data: ") == 3
+
+
+@pytest.mark.parametrize(("name", "version"), [("tls12", "TLSv1.2"), ("tls13", "TLSv1.3")])
+def test_origin_speaks_each_tls_version(children: Children, tmp_path: Path, name: str, version: str) -> None:
+    places = Places(children, {"tls": True}, tmp_path)
+    context = ssl.create_default_context(cafile=str(places.certificate_authority))
+    with context.wrap_socket(connect(places.port(f"origin/{name}")), server_hostname="localhost") as sock:
+        assert sock.version() == version
+        ask(sock, HEAD % b"/" + BODY)
+
+
+def test_haproxy_stalls_where_the_scenarios_say_and_nowhere_else(children: Children, tmp_path: Path) -> None:
+    places = Places(children, {"haproxy": "post-stall.cfg"}, tmp_path)
+    stalls = {
+        "default": False,
+        "http-buffer-request": True,
+        "mss-1460": True,
+        "no-smart-accept": True,
+        "mode-tcp": True,
+    }
+    for frontend, stalling in stalls.items():
+        with connect(places.port(f"haproxy/{frontend}"), nodelay=False) as sock:
+            assert (p50_ms(sock, split=True) > 30) is stalling, frontend
+            assert p50_ms(sock, split=False) < 30, frontend
+
+
+def test_a_relay_with_nagle_stalls_two_writes_even_with_nodelay(children: Children, tmp_path: Path) -> None:
+    places = Places(children, {"relay": True}, tmp_path)
+    with connect(places.port("relay/relay")) as sock:
+        # Without a gap the relay, which must wake first, may read both as one.
+        assert times_ms(sock, split=True, gap_s=100e-6)[7] > 30
+    with connect(places.port("relay/relay")) as sock:
+        assert p50_ms(sock, split=False) < 30
+
+
+def test_forward_proxy_forwards_and_tunnels(children: Children, tmp_path: Path) -> None:
+    places = Places(children, {"forward_proxy": True}, tmp_path)
+    origin = places.port("origin/plain")
+    with connect(places.port("forward/proxy")) as sock:
+        for _ in range(2):
+            ask(sock, HEAD % (b"http://127.0.0.1:%d/" % origin) + BODY)
+    with connect(places.port("forward/proxy")) as sock:
+        ask(sock, b"CONNECT 127.0.0.1:%d HTTP/1.1\r\nHost: x\r\n\r\n" % origin, b"\r\n\r\n")
+        ask(sock, HEAD % b"/" + BODY)
+
+
+def test_a_helper_ends_with_its_input(children: Children) -> None:
+    child = children.start("origin", script(TOPOLOGY / "origin.py"))
+    child.stop()
+    assert child.ended()
+
+
+def test_a_helper_that_fails_says_why(children: Children) -> None:
+    with pytest.raises(BenchError, match=r"relay ended before it was ready: .*--upstream-port"):
+        children.start("relay", script(TOPOLOGY / "relay.py"))
+
+
+def test_a_broken_haproxy_configuration_is_one_clear_line(children: Children, tmp_path: Path) -> None:
+    broken = tmp_path / "broken.cfg"
+    broken.write_text('frontend a\n  bind "fd@${FD_A}"\n  no-such-keyword\n')
+    with pytest.raises(BenchError, match="haproxy did not start: ") as caught:
+        haproxy.HAProxy(children, broken, {})
+    assert "\n" not in str(caught.value)
+
+
+def test_a_configuration_without_a_socket_for_the_bench_is_refused(children: Children, tmp_path: Path) -> None:
+    fixed = tmp_path / "fixed.cfg"
+    fixed.write_text("frontend a\n  bind 127.0.0.1:1\n")
+    with pytest.raises(BenchError, match="no listening socket for the bench"):
+        haproxy.HAProxy(children, fixed, {})

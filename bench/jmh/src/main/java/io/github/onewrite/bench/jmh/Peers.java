@@ -1,0 +1,183 @@
+package io.github.onewrite.bench.jmh;
+
+import io.netty.buffer.Unpooled;
+import java.net.URI;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse;
+import java.time.Duration;
+import okhttp3.MediaType;
+import okhttp3.OkHttpClient;
+import okhttp3.RequestBody;
+import org.apache.hc.client5.http.classic.methods.HttpPost;
+import org.apache.hc.client5.http.impl.classic.CloseableHttpClient;
+import org.apache.hc.client5.http.impl.classic.HttpClients;
+import org.apache.hc.core5.http.ContentType;
+import org.apache.hc.core5.http.io.entity.ByteArrayEntity;
+import org.apache.hc.core5.http.io.entity.EntityUtils;
+import org.asynchttpclient.AsyncHttpClient;
+import org.asynchttpclient.Dsl;
+import org.eclipse.jetty.client.BytesRequestContent;
+import org.eclipse.jetty.http.HttpMethod;
+import reactor.core.publisher.Mono;
+
+/** Other clients as their documentation shows them: a POST with bytes in memory, the answer read to its end. */
+final class Peers {
+    private Peers() {}
+
+    static final class ReactorNetty implements Poster {
+        private final reactor.netty.http.client.HttpClient client = reactor.netty.http.client.HttpClient.create();
+        private final URI url;
+        private final byte[] body;
+
+        ReactorNetty(URI url, byte[] body) {
+            this.url = url;
+            this.body = body;
+        }
+
+        @Override
+        public int post() {
+            Integer status = client.post()
+                    .uri(url)
+                    .send(Mono.fromSupplier(() -> Unpooled.wrappedBuffer(body)))
+                    .responseSingle((response, content) ->
+                            content.asByteArray().thenReturn(response.status().code()))
+                    .block(Duration.ofSeconds(30));
+            return status == null ? 0 : status;
+        }
+
+        @Override
+        public void close() {
+            // Its connections belong to a shared provider that ends with the process.
+        }
+    }
+
+    static final class AsyncHttp implements Poster {
+        private final AsyncHttpClient client = Dsl.asyncHttpClient(Dsl.config().setIoThreadsCount(1));
+        private final String url;
+        private final byte[] body;
+
+        AsyncHttp(URI url, byte[] body) {
+            this.url = url.toString();
+            this.body = body;
+        }
+
+        @Override
+        public int post() throws Exception {
+            return client.preparePost(url).setBody(body).execute().get().getStatusCode();
+        }
+
+        @Override
+        public void close() throws Exception {
+            client.close();
+        }
+    }
+
+    static final class Jdk implements Poster {
+        private final HttpClient client =
+                HttpClient.newBuilder().version(HttpClient.Version.HTTP_1_1).build();
+        private final URI url;
+        private final byte[] body;
+
+        Jdk(URI url, byte[] body) {
+            this.url = url;
+            this.body = body;
+        }
+
+        @Override
+        public int post() throws Exception {
+            HttpRequest request = HttpRequest.newBuilder(url)
+                    .POST(HttpRequest.BodyPublishers.ofByteArray(body))
+                    .build();
+            return client.send(request, HttpResponse.BodyHandlers.ofByteArray()).statusCode();
+        }
+
+        @Override
+        public void close() {
+            // Ends with the process: close() came in Java 21.
+        }
+    }
+
+    static final class Ok implements Poster {
+        private static final MediaType BYTES = MediaType.get("application/octet-stream");
+
+        private final OkHttpClient client = new OkHttpClient();
+        private final String url;
+        private final byte[] body;
+
+        Ok(URI url, byte[] body) {
+            this.url = url.toString();
+            this.body = body;
+        }
+
+        @Override
+        public int post() throws Exception {
+            var request = new okhttp3.Request.Builder()
+                    .url(url)
+                    .post(RequestBody.create(body, BYTES))
+                    .build();
+            try (okhttp3.Response response = client.newCall(request).execute()) {
+                response.body().bytes();
+                return response.code();
+            }
+        }
+
+        @Override
+        public void close() {
+            client.dispatcher().executorService().shutdown();
+            client.connectionPool().evictAll();
+        }
+    }
+
+    static final class Apache5 implements Poster {
+        private final CloseableHttpClient client = HttpClients.createDefault();
+        private final URI url;
+        private final byte[] body;
+
+        Apache5(URI url, byte[] body) {
+            this.url = url;
+            this.body = body;
+        }
+
+        @Override
+        public int post() throws Exception {
+            HttpPost request = new HttpPost(url);
+            request.setEntity(new ByteArrayEntity(body, ContentType.APPLICATION_OCTET_STREAM));
+            return client.execute(request, response -> {
+                EntityUtils.consume(response.getEntity());
+                return response.getCode();
+            });
+        }
+
+        @Override
+        public void close() throws Exception {
+            client.close();
+        }
+    }
+
+    static final class Jetty implements Poster {
+        private final org.eclipse.jetty.client.HttpClient client = new org.eclipse.jetty.client.HttpClient();
+        private final URI url;
+        private final byte[] body;
+
+        Jetty(URI url, byte[] body) throws Exception {
+            this.url = url;
+            this.body = body;
+            client.start();
+        }
+
+        @Override
+        public int post() throws Exception {
+            return client.newRequest(url)
+                    .method(HttpMethod.POST)
+                    .body(new BytesRequestContent(body))
+                    .send()
+                    .getStatus();
+        }
+
+        @Override
+        public void close() throws Exception {
+            client.stop();
+        }
+    }
+}

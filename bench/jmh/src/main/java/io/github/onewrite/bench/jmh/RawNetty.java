@@ -1,0 +1,81 @@
+package io.github.onewrite.bench.jmh;
+
+import io.netty.bootstrap.Bootstrap;
+import io.netty.buffer.Unpooled;
+import io.netty.channel.Channel;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelInitializer;
+import io.netty.channel.ChannelOption;
+import io.netty.channel.EventLoopGroup;
+import io.netty.channel.MultiThreadIoEventLoopGroup;
+import io.netty.channel.SimpleChannelInboundHandler;
+import io.netty.channel.nio.NioIoHandler;
+import io.netty.channel.socket.SocketChannel;
+import io.netty.channel.socket.nio.NioSocketChannel;
+import io.netty.handler.codec.http.DefaultFullHttpRequest;
+import io.netty.handler.codec.http.FullHttpResponse;
+import io.netty.handler.codec.http.HttpClientCodec;
+import io.netty.handler.codec.http.HttpHeaderNames;
+import io.netty.handler.codec.http.HttpMethod;
+import io.netty.handler.codec.http.HttpObjectAggregator;
+import io.netty.handler.codec.http.HttpVersion;
+import java.net.URI;
+import java.util.concurrent.CompletableFuture;
+
+/** Netty's codec on one channel: no pool, no time limits, no hooks. The floor of what is built on Netty. */
+final class RawNetty implements Poster {
+    private final EventLoopGroup group = new MultiThreadIoEventLoopGroup(1, NioIoHandler.newFactory());
+    private final Channel channel;
+    private final String host;
+    private final String path;
+    private final byte[] body;
+    private volatile CompletableFuture<Integer> waiting = new CompletableFuture<>();
+
+    RawNetty(URI url, byte[] body) throws InterruptedException {
+        this.body = body;
+        host = url.getHost() + ":" + url.getPort();
+        path = url.getRawPath();
+        channel = new Bootstrap()
+                .group(group)
+                .channel(NioSocketChannel.class)
+                .option(ChannelOption.TCP_NODELAY, true)
+                .handler(new ChannelInitializer<SocketChannel>() {
+                    @Override
+                    protected void initChannel(SocketChannel made) {
+                        made.pipeline().addLast(new HttpClientCodec(), new HttpObjectAggregator(65536), new Reply());
+                    }
+                })
+                .connect(url.getHost(), url.getPort())
+                .sync()
+                .channel();
+    }
+
+    private final class Reply extends SimpleChannelInboundHandler<FullHttpResponse> {
+        @Override
+        protected void channelRead0(ChannelHandlerContext context, FullHttpResponse response) {
+            waiting.complete(response.status().code());
+        }
+
+        @Override
+        public void exceptionCaught(ChannelHandlerContext context, Throwable cause) {
+            waiting.completeExceptionally(cause);
+        }
+    }
+
+    @Override
+    public int post() throws Exception {
+        CompletableFuture<Integer> mine = new CompletableFuture<>();
+        waiting = mine;
+        var request = new DefaultFullHttpRequest(
+                HttpVersion.HTTP_1_1, HttpMethod.POST, path, Unpooled.wrappedBuffer(body));
+        request.headers().set(HttpHeaderNames.HOST, host).set(HttpHeaderNames.CONTENT_LENGTH, body.length);
+        channel.writeAndFlush(request, channel.voidPromise());
+        return mine.get();
+    }
+
+    @Override
+    public void close() throws InterruptedException {
+        channel.close().sync();
+        group.shutdownGracefully(0, 1, java.util.concurrent.TimeUnit.SECONDS).sync();
+    }
+}

@@ -1,0 +1,122 @@
+"""What a client cannot fix: makes each fault, watches it with onewrite's hooks, writes docs/what-it-cannot-fix.md.
+
+usage: limits.py [--no-page]      exit: 0 measured, 3 a program or the Python adapter is missing
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+from typing import Any
+
+from frontends import HAPROXY
+from limits_peers import lossy, serve, slow, splitting
+from page import fill, machine, table
+from page import run as run_main
+from peers import HERE, ROOT, Missing, Peers
+from post import MODES, Client, Mode
+from victims import python_command
+
+PAGE = ROOT / "docs" / "what-it-cannot-fix.md"
+
+
+def watch(python: str, url: str, *arguments: str, requests: int = 24) -> list[dict[str, Any]]:
+    """The timing records of so many POSTs, made by the Python adapter in a process of its own."""
+    env = {name: value for name, value in os.environ.items() if not name.startswith("ONEWRITE_") and not name.lower().endswith("_proxy")}
+    env["PYTHONPATH"] = str(ROOT / "python" / "src")
+    done = subprocess.run([python, str(HERE / "observe.py"), url, "--json", "--requests", str(requests), *arguments],
+                          capture_output=True, text=True, timeout=120, env=env, check=False)
+    if done.returncode:
+        raise Missing(f"observe.py failed: {done.stderr.strip().splitlines()[-1:]}")
+    records: list[dict[str, Any]] = json.loads(done.stdout)
+    return records
+
+
+def cells(label: str, records: list[dict[str, Any]]) -> list[str]:
+    def p50(name: str) -> str:
+        values = [one[name] for one in records if one[name] is not None]
+        return f"{statistics.median(values):.1f} ms" if values else "absent"
+
+    causes = [one["cause"] or "none" for one in records]
+    told = ", ".join(f"`{cause}` {causes.count(cause)}" for cause in sorted(set(causes), key=causes.count, reverse=True))
+    row = [label, p50("wait_ms"), p50("send_hold_ms"), p50("receive_ms"), told]
+    print("  " + " | ".join(row), file=sys.stderr)
+    return row
+
+
+def faults(python: str, peers: Peers) -> list[list[str]]:
+    """Each fault as the hooks show it. The client is onewrite's, with both measures on unless the row says otherwise."""
+    def at(port: int, path: str = "") -> str:
+        return f"http://127.0.0.1:{port}/{path}"
+
+    origin = peers.origin()
+    split = serve(splitting, nodelay=False)
+    ports = peers.haproxy(origin, tuple(one for one in HAPROXY if one.key == "default"))
+    behind = Peers()
+    with behind:
+        front = behind.haproxy(split, tuple(one for one in HAPROXY if one.key == "buffer"))["buffer"]
+        relay = peers.relay(origin)
+        lost = [one for one in watch(python, at(serve(lossy)), "--pause", "30", requests=80) if one["wait_ms"] > 20]
+        return [
+            cells("for comparison: a healthy origin", watch(python, at(origin))),
+            cells("for comparison: the stall itself, both measures off", watch(python, at(origin), "--sick")),
+            cells("the service takes 45 ms", watch(python, at(serve(slow)))),
+            cells("the server writes its answer in two, Nagle on", watch(python, at(split))),
+            cells("the same, `quickack` on", watch(python, at(split), "--quickack")),
+            cells("such a server behind HAProxy", watch(python, at(front))),
+            cells("a relay with Nagle on, two writes with TCP_NODELAY", watch(python, at(relay), "--nodelay-only")),
+            cells("a relay with Nagle on, one write", watch(python, at(relay))),
+            cells("a request's only segment is lost (these requests only)", lost),
+            cells("HAProxy corks a stream of events (`MSG_MORE`)", watch(python, at(ports["default"], "events"), requests=4)),
+        ]
+
+
+def losses() -> list[list[str]]:
+    """A lost segment, by how the request was written: raw sockets, one of four requests loses its first segment."""
+    rows = []
+    for label, mode in (("one write", Mode("one write", True, False)), ("two writes, TCP_NODELAY", MODES[1])):
+        client = Client(serve(lossy), mode)
+        times = []
+        for _ in range(80):
+            times.append(client.post())
+            time.sleep(0.03)
+        client.close()
+        lost = [one for index, one in enumerate(times) if index % 4 == 3]
+        others = [one for index, one in enumerate(times) if index % 4 != 3]
+        slow = sum(one > 100 for one in lost)
+        rows.append([label, f"{statistics.median(lost):.1f} ms", f"{slow} of {len(lost)}", f"{statistics.median(others):.1f} ms"])
+        print("  loss: " + " | ".join(rows[-1]), file=sys.stderr)
+    return rows
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="What a client cannot fix.")
+    parser.add_argument("--no-page", action="store_true")
+    options = parser.parse_args()
+    if not sys.platform.startswith("linux"):
+        print("limits: kernel evidence and the dropping filter exist on Linux only", file=sys.stderr)
+        return 3
+    try:
+        python = python_command()[0]
+        with Peers() as peers:
+            seen = faults(python, peers)
+    except Missing as missing:
+        print(f"limits: {missing}", file=sys.stderr)
+        return 3
+    loss = losses()
+    if not options.no_page:
+        fill(PAGE, {
+            "hooks": table(["", "wait", "of it held by the kernel", "receive", "cause, in so many requests"], seen)
+            + f"\nMeasured {time.strftime('%Y-%m-%d')}: {machine()}; medians of kept-alive POSTs of 200 bytes.",
+            "loss": table(["request", "its first segment lost: p50", "over 100 ms", "nothing lost: p50"], loss),
+        })
+    return 0
+
+
+if __name__ == "__main__":
+    run_main(main)

@@ -1,0 +1,57 @@
+"""Interleaved measurement of one port in all client modes."""
+
+from __future__ import annotations
+
+import ssl
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from post import MODES, Client, Mode
+
+__all__ = ["STALLED_MS", "Sample", "measure"]
+
+STALLED_MS = 30.0  # Linux holds an ACK for 40 ms at least (TCP_DELACK_MIN); loopback answers in less than one
+WARM_UP = 16  # a new connection acknowledges at once for a while: it must leave quick-ACK mode first
+
+
+@dataclass(frozen=True)
+class Sample:
+    """What one client saw. `segments` is the mode of data segments per request, None where the kernel does not tell."""
+
+    times_ms: tuple[float, ...]
+    segments: int | None
+
+    @property
+    def p50_ms(self) -> float:
+        return statistics.median(self.times_ms)
+
+    @property
+    def stalled(self) -> int:
+        return sum(time > STALLED_MS for time in self.times_ms)
+
+
+def measure(
+    port: int, *, tls: ssl.SSLContext | None = None, requests: int = 40, size: int = 200, modes: Sequence[Mode] = MODES
+) -> dict[str, Sample]:
+    """One connection per mode, a request on each in turn, so that all modes meet the same moments of the machine."""
+    clients = [Client(port, mode, size=size, tls=tls) for mode in modes]
+    times: list[list[float]] = [[] for _ in clients]
+    segments: list[list[int]] = [[] for _ in clients]
+    try:
+        for turn in range(WARM_UP + requests):
+            for index, client in enumerate(clients):
+                before = client.segments()
+                elapsed_ms = client.post()
+                after = client.segments()
+                if turn >= WARM_UP:
+                    times[index].append(elapsed_ms)
+                    if before is not None and after is not None:
+                        segments[index].append(after - before)
+    finally:
+        for client in clients:
+            client.close()
+    return {
+        client.mode.name: Sample(tuple(times[index]), statistics.mode(segments[index]) if segments[index] else None)
+        for index, client in enumerate(clients)
+    }

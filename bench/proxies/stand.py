@@ -1,0 +1,31 @@
+"""A place to try the guide by hand: HAProxy with `option http-buffer-request` before an origin that answers at once.
+
+usage: stand.py      prints where they listen; ends with Ctrl-C or when its standard input ends
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+
+from frontends import HAPROXY
+from peers import Missing, Peers
+
+
+def main() -> int:
+    buffer = tuple(one for one in HAPROXY if one.key == "buffer")
+    with Peers() as peers:
+        try:
+            origin = peers.origin()
+            port = peers.haproxy(origin, buffer)["buffer"]
+        except Missing as missing:
+            print(missing, file=sys.stderr)
+            return 3
+        print(f"export URL=http://127.0.0.1:{port}/ PORT={port} ORIGIN=http://127.0.0.1:{origin}/", flush=True)
+        with contextlib.suppress(KeyboardInterrupt):
+            sys.stdin.read()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,66 @@
+"""The faults that docs/what-it-cannot-fix.md shows are really made."""
+
+from __future__ import annotations
+
+import socket
+import statistics
+import struct
+import time
+
+import pytest
+
+from limits_peers import lossy, serve, slow, splitting
+from peers import Missing, Peers
+from post import MODES, Client, Mode
+
+ONE_WRITE = Mode("one write", True, False)
+
+
+def retransmits(sock: socket.socket) -> int:
+    """tcpi_total_retrans of struct tcp_info."""
+    return int(struct.unpack_from("=I", sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 256), 100)[0])
+
+
+@pytest.mark.skipif(not hasattr(socket, "TCP_INFO"), reason="Linux only")
+def test_one_segment_is_lost_and_the_lone_one_costs_more() -> None:
+    medians = {}
+    for mode in (ONE_WRITE, MODES[1]):
+        client = Client(serve(lossy), mode)
+        times: list[float] = []
+        lost: list[float] = []
+        for number in range(1, 29):
+            elapsed = client.post()
+            (lost if number % 4 == 0 else times).append(elapsed)
+            time.sleep(0.04)
+        assert retransmits(client.sock) >= 7
+        client.close()
+        medians[mode.name] = statistics.median(lost)
+        assert statistics.median(times) < medians[mode.name]
+    assert medians["one write"] > 2 * medians["nodelay+split"]
+
+
+def test_a_server_that_splits_its_answer_stalls_the_best_client_and_a_slow_one_is_only_slow() -> None:
+    p50 = {}
+    for name, port in (("split", serve(splitting, nodelay=False)), ("good", serve(splitting)), ("slow", serve(slow))):
+        client = Client(port, ONE_WRITE)
+        p50[name] = statistics.median([client.post() for _ in range(16 + 20)][16:])
+        client.close()
+    if p50["split"] < 30:
+        pytest.skip(f"inconclusive: the split answer took {p50['split']:.1f} ms")
+    assert p50["good"] < p50["split"] / 2
+    assert p50["slow"] >= 45
+
+
+def test_everything_that_was_started_is_ended() -> None:
+    with Peers() as peers:
+        try:
+            port = peers.relay(peers.origin())
+        except Missing as missing:
+            pytest.skip(str(missing))
+        client = Client(port, ONE_WRITE)
+        client.post()
+        client.close()
+        running = list(peers._running)
+        folder = peers.folder
+    assert [process.poll() is None for process in running] == [False, False]
+    assert not folder.exists()

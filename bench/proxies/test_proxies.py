@@ -1,0 +1,127 @@
+"""The fast part of the matrix: two configurations, judged by counts and by ratios to a control of the same run."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from frontends import HAPROXY
+from measure import Sample, measure
+from origin import Origin
+from page import fill
+from peers import HERE, Missing, Peers
+from post import MODES, Client, Reader
+
+BY_KEY = {one.key: one for one in HAPROXY}
+REQUESTS = 24
+
+
+@pytest.fixture(scope="module")
+def ports() -> Iterator[dict[str, int]]:
+    with Peers() as peers:
+        try:
+            origin = peers.origin()
+            yield {"direct": origin, **peers.haproxy(origin, (BY_KEY["buffer"], BY_KEY["default"]))}
+        except Missing as missing:
+            pytest.skip(str(missing))
+
+
+def sane(control: Sample) -> None:
+    """The control is the raw client with Nagle on and two writes, straight to the origin: it must stall, or nothing is shown."""
+    if control.stalled * 10 < REQUESTS * 6:
+        pytest.skip(f"inconclusive: the control stalled in {control.stalled} of {REQUESTS} requests only")
+
+
+def test_http_buffer_request_stalls_a_split_post_and_nothing_else(ports: dict[str, int]) -> None:
+    control = measure(ports["direct"], requests=REQUESTS)["nagle+split"]
+    sane(control)
+    samples = measure(ports["buffer"], requests=REQUESTS)
+    assert samples["nagle+split"].stalled * 10 >= REQUESTS * 6
+    assert samples["nagle+split"].p50_ms > control.p50_ms / 2
+    for cured in ("nodelay+split", "one write"):
+        assert samples[cured].p50_ms < samples["nagle+split"].p50_ms / 2
+        assert samples[cured].stalled * 10 <= REQUESTS * 3
+
+
+def test_mode_http_alone_does_not_stall(ports: dict[str, int]) -> None:
+    control = measure(ports["direct"], requests=REQUESTS)["nagle+split"]
+    sane(control)
+    for sample in measure(ports["default"], requests=REQUESTS).values():
+        assert sample.p50_ms < control.p50_ms / 2
+        assert sample.stalled * 10 <= REQUESTS * 3
+
+
+def test_the_client_counts_its_segments(ports: dict[str, int]) -> None:
+    samples = measure(ports["direct"], requests=REQUESTS)
+    if samples["one write"].segments is None:
+        pytest.skip("this kernel does not count data segments")
+    assert {name: one.segments for name, one in samples.items()} == {"nagle+split": 2, "nodelay+split": 2, "one write": 1}
+
+
+def test_the_origin_counts_the_same_from_the_other_side() -> None:
+    origin = Origin()
+    for mode in MODES:
+        client = Client(origin.port, mode)
+        for _ in range(REQUESTS):
+            client.post()
+        client.close()
+    origin.close()
+    counts = [origin.segments[i * REQUESTS : (i + 1) * REQUESTS] for i in range(len(MODES))]
+    assert [max(set(one), key=one.count) for one in counts] == [2, 2, 1]
+
+
+def test_an_error_status_is_not_taken_for_a_measurement() -> None:
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def refuse() -> None:
+        sock, _ = listener.accept()
+        reader = Reader(sock)
+        _, fields = reader.head()
+        reader.body(fields)
+        sock.sendall(b"HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n")
+
+    threading.Thread(target=refuse, daemon=True).start()
+    client = Client(listener.getsockname()[1], MODES[2])
+    with pytest.raises(ValueError, match="503"):
+        client.post()
+    client.close()
+    listener.close()
+
+
+def test_a_page_is_filled_between_its_markers_only(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("a\n<!-- measured:x -->\nold\n<!-- /measured:x -->\nb\n")
+    fill(page, {"x": "new"})
+    assert page.read_text() == "a\n<!-- measured:x -->\nnew\n<!-- /measured:x -->\nb\n"
+    with pytest.raises(ValueError, match="must hold"):
+        fill(page, {"y": "new"})
+
+
+def test_the_guide_can_be_followed_by_hand() -> None:
+    """`stand.py` prints what to paste; the patient stalls there, and TCP_NODELAY cures it."""
+    if shutil.which("haproxy") is None and shutil.which("haproxy", path="/usr/sbin") is None:
+        pytest.skip("haproxy is not installed")
+    with subprocess.Popen([sys.executable, HERE / "stand.py"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as stand:
+        assert stand.stdout is not None
+        told = dict(re.findall(r"(\w+)=(\S+)", stand.stdout.readline()))
+        p50 = {}
+        for name in ("", "--nodelay"):
+            command = [sys.executable, HERE / "patient.py", told["URL"], "--requests", "20", *name.split()]
+            line = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout
+            found = re.search(r"p50 ([\d.]+) ms", line)
+            assert found, line
+            p50[name] = float(found[1])
+        stand.communicate("", timeout=20)
+    assert told["PORT"] in told["URL"]
+    assert stand.returncode == 0
+    if p50[""] < 30:
+        pytest.skip(f"inconclusive: the patient did not stall ({p50['']} ms)")
+    assert p50["--nodelay"] < p50[""] / 2

@@ -1,0 +1,263 @@
+"""Who stalls today: runs the programs of victims/ against a local server, and writes the table of docs/do-i-have-it.md.
+
+usage: victims.py [--requests N] [--only LANGUAGE] [--no-page]
+exit: 0 measured, 2 inconclusive (the control did not stall), 3 nothing could run
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from measure import STALLED_MS, measure
+from origin import Origin
+from page import fill, machine, table
+from page import run as run_main
+from peers import HERE, ROOT, Missing, Peers, find
+
+PAGE = ROOT / "docs" / "do-i-have-it.md"
+RESULT = ROOT / "build" / "proxies" / "victims.json"
+PROGRAMS = HERE / "victims"
+SERVER, PROXY, TUNNEL, TLS = "server", "forward proxy", "CONNECT proxy", "TLS server"
+
+
+@dataclass(frozen=True)
+class Victim:
+    """`arguments` go to the language's program; `to` says what is at the other end; `cure` what `--cured` does."""
+
+    language: str
+    library: str
+    condition: str
+    arguments: tuple[str, ...]
+    to: str = SERVER
+    cure: str = ""
+
+
+INSTALL = "`onewrite.install()`"
+FACTORY = "a socket factory with TCP_NODELAY"
+VICTIMS = (
+    Victim("python", "requests", "`HTTP_PROXY` is set", ("requests",), PROXY, INSTALL),
+    Victim("python", "requests", "`HTTPS_PROXY` is set (CONNECT tunnel)", ("requests",), TUNNEL, INSTALL),
+    Victim("python", "urllib3", "`socket_options=` without TCP_NODELAY", ("urllib3-socket-options",), SERVER, INSTALL),
+    Victim("python", "sentry-sdk", "`keep_alive=True`", ("sentry",), SERVER, INSTALL),
+    Victim("python", "urllib3", "as it comes", ("urllib3",), SERVER, INSTALL),
+    Victim("python", "botocore (DynamoDB PutItem)", "as it comes", ("botocore",), SERVER, INSTALL),
+    Victim("python", "httpx", "as it comes", ("httpx",)),
+    Victim("ruby", "http.rb", "body streamed (chunked)", ("http_rb",), SERVER, "`HTTP.nodelay`"),
+    Victim("ruby", "excon", "`request_block:`", ("excon",), SERVER, "`tcp_nodelay: true`"),
+    Victim("ruby", "httpclient", "body is an IO", ("httpclient",), SERVER, "a patch of its own (it has no option)"),
+    Victim("ruby", "Net::HTTP (version: of Ruby)", "as it comes", ("net_http",), SERVER, '`require "onewrite"`'),
+    Victim("node", "got", "`FormData` over https", ("got-form",), TLS, "`HttpsAgent` of onewrite"),
+    Victim("node", "axios", "stream over https", ("axios-stream",), TLS, "`HttpsAgent` of onewrite"),
+    Victim("node", "node:https", "body ends after the headers were flushed", ("node-https-late-body",), TLS, "`HttpsAgent` of onewrite"),
+    Victim("node", "undici", "own `connect` function, `FormData`", ("undici-connector-form",), SERVER, "`Agent` of onewrite"),
+    Victim("node", "undici", "string body, as it comes", ("undici-string",), SERVER, "`Agent` of onewrite"),
+    Victim("java", "OkHttp", "body of 20,000 bytes", ("okhttp", "20000"), SERVER, FACTORY),
+    Victim("java", "OkHttp", "body of 20,000 bytes over https", ("okhttp", "20000"), TLS, FACTORY),
+    Victim("java", "OkHttp", "every new TLS 1.3 connection, handshake included", ("okhttp", "fresh"), TLS, FACTORY),
+    Victim("java", "OkHttp", "body of 200 bytes, as it comes", ("okhttp", "200"), SERVER, FACTORY),
+    Victim("java", "Helidon WebClient", "body streamed, two writes", ("helidon",), SERVER, "`SocketOptions`: `tcpNoDelay(true)`"),
+)
+
+
+def python_command() -> list[str]:
+    folder = HERE / ".venv"
+    python = folder / "bin" / "python"
+    stamp, wanted = folder / ".ready", (PROGRAMS / "python" / "requirements.txt").read_text()
+    if not stamp.is_file() or stamp.read_text() != wanted:
+        run([sys.executable, "-m", "venv", str(folder)])
+        run([str(python), "-m", "pip", "install", "-q", "--disable-pip-version-check", "-r",
+             str(PROGRAMS / "python" / "requirements.txt")])
+        stamp.write_text(wanted)
+    return [str(python), str(PROGRAMS / "python" / "victim.py")]
+
+
+def ruby_command() -> list[str]:
+    packages("ruby", "ruby-http", "ruby-excon", "ruby-httpclient")
+    return [find("ruby"), "-W0", "-I", str(ROOT / "ruby" / "lib"), str(PROGRAMS / "ruby" / "victim.rb")]
+
+
+def node_command() -> list[str]:
+    folder = PROGRAMS / "node"
+    if not (folder / "node_modules" / ".package-lock.json").is_file():
+        run([find("npm"), "ci", "--ignore-scripts", "--no-audit", "--no-fund"], cwd=folder)
+    return [find("node", "nodejs"), "--no-warnings", str(folder / "victim.mjs")]
+
+
+def java_jars(profile: str) -> str:
+    jars = PROGRAMS / "java" / "target" / profile
+    if not jars.is_dir():
+        run([find("mvn", "maven"), "-q", "-B", f"-P{profile}", "dependency:copy-dependencies", "-DincludeScope=runtime",
+             f"-DoutputDirectory={jars}"], cwd=PROGRAMS / "java")
+    return f"{jars}/*"
+
+
+def java_command() -> list[str]:
+    return [find("java", "openjdk-17-jdk-headless")]
+
+
+def newer_java() -> str:
+    """A Java of 21 or more: Helidon 4 wants it."""
+    for path in [shutil.which("java"), *map(str, sorted(Path("/usr/lib/jvm").glob("*/bin/java")))]:
+        if path:
+            out = subprocess.run([path, "-version"], capture_output=True, text=True, timeout=30, check=False).stderr
+            text = out.partition('version "')[2]
+            if text.split(".")[0].split('"')[0].isdigit() and int(text.split(".")[0].split('"')[0]) >= 21:
+                return path
+    raise Missing("Helidon 4 needs Java 21 or newer")
+
+
+COMMANDS: dict[str, Callable[[], list[str]]] = {
+    "python": python_command, "ruby": ruby_command, "node": node_command, "java": java_command}
+
+
+def packages(*names: str) -> None:
+    run([str(ROOT / ".ci" / "packages"), *names])
+
+
+def run(command: list[str], cwd: Path | None = None) -> None:
+    """Raises Missing with the program's last words when it fails."""
+    done = subprocess.run(command, capture_output=True, text=True, timeout=400, cwd=cwd, check=False)
+    if done.returncode:
+        raise Missing(f"{Path(command[0]).name} failed: {(done.stderr or done.stdout).strip().splitlines()[-1:]}")
+
+
+@dataclass(frozen=True)
+class Result:
+    version: str
+    p50_ms: float
+    stalled: int
+    n: int
+    segments: int | None
+
+    def cells(self) -> list[str]:
+        text = f"{self.p50_ms:.1f} ms, {self.stalled} of {self.n}"
+        return [f"**{text}**" if self.stalled * 2 >= self.n else text, "" if self.segments is None else str(self.segments)]
+
+
+class Bench:
+    def __init__(self, peers: Peers, requests: int) -> None:
+        import ssl
+
+        self._peers, self._requests = peers, requests
+        self._certificate = peers.certificate
+        self._tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        self._tls.load_cert_chain(self._certificate)
+
+    def one(self, victim: Victim, command: list[str], *, cured: bool) -> Result:
+        """Runs one program against a server of its own. Raises Missing when it cannot run."""
+        origin = Origin(self._tls if victim.to in (TLS, TUNNEL) else None)
+        at = f"127.0.0.1:{origin.port}"
+        url = {SERVER: f"http://{at}/", TLS: f"https://localhost:{origin.port}/",
+               PROXY: "http://service.example/", TUNNEL: "https://localhost/"}[victim.to]
+        ca = str(self._peers.folder / "cert.pem")
+        env = {name: value for name, value in os.environ.items()
+               if not name.startswith("ONEWRITE_") and not name.lower().endswith("_proxy")}
+        env |= {"PYTHONPATH": str(ROOT / "python" / "src"), "PYTHONDONTWRITEBYTECODE": "1", "NODE_EXTRA_CA_CERTS": ca}
+        if victim.to in (TLS, TUNNEL):
+            env["SSL_CERT_FILE"] = ca
+        if victim.to in (PROXY, TUNNEL):
+            env["HTTP_PROXY" if victim.to == PROXY else "HTTPS_PROXY"] = f"http://{at}"
+            env |= {name.lower(): value for name, value in env.items() if name.endswith("_PROXY")}
+        first, *rest = victim.arguments
+        if victim.language == "java":
+            program, java = ("OkHttpVictim", command[0]) if first == "okhttp" else ("HelidonVictim", newer_java())
+            command = [java, "-cp", java_jars(first), str(PROGRAMS / "java" / f"{program}.java"), *rest]
+        else:
+            command = [*command, first]
+        try:
+            done = subprocess.run([*command, url, str(self._requests), *(["--cured"] if cured else [])],
+                                  capture_output=True, text=True, timeout=120, env=env, check=False)
+        except subprocess.TimeoutExpired as error:
+            raise Missing("it did not end within 120 s") from error
+        finally:
+            origin.close()
+        if done.returncode:
+            lines = (done.stderr or done.stdout).strip().splitlines() or ["it said nothing"]
+            raise Missing(next((line for line in reversed(lines) if "rror" in line), lines[-1]).strip()[:200])
+        answer = json.loads(done.stdout.strip().splitlines()[-1])
+        times = answer["times_ms"]
+        # On a new connection the baseline and the handshake's last segment race: no count is better than a wrong one.
+        counted = [] if "fresh" in victim.arguments else origin.segments[-len(times):]
+        return Result(answer["version"], statistics.median(times), sum(one > STALLED_MS for one in times), len(times),
+                      statistics.mode(counted) if counted else None)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Who stalls today.")
+    parser.add_argument("--requests", type=int, default=40, help="per program, after 16 of warm-up")
+    parser.add_argument("--only", choices=sorted(COMMANDS), help="one language; the page is left as it is")
+    parser.add_argument("--no-page", action="store_true")
+    options = parser.parse_args()
+    rows: list[list[str]] = []
+    skipped: list[str] = []
+    record: list[dict[str, object]] = []
+    commands: dict[str, list[str]] = {}
+    with Peers() as peers:
+        control_origin = Origin()
+        control = measure(control_origin.port, requests=options.requests)
+        control_origin.close()
+        for language, command in COMMANDS.items():
+            if options.only in (None, language):
+                try:
+                    commands[language] = command()
+                except Missing as missing:
+                    skipped.append(f"{language}: {missing}")
+        bench = Bench(peers, options.requests)
+        for victim in VICTIMS:
+            if victim.language not in commands:
+                continue
+            name = f"{victim.library}, {victim.condition}"
+            try:
+                before = bench.one(victim, commands[victim.language], cured=False)
+                after = bench.one(victim, commands[victim.language], cured=True) if victim.cure else None
+            except Missing as missing:
+                skipped.append(f"{name}: {missing}")
+                print(f"  {name}: skipped: {missing}", file=sys.stderr)
+                continue
+            cells = [victim.library, before.version, victim.condition, *before.cells(),
+                     victim.cure or "not reached by onewrite", *(after.cells() if after else ["", ""])]
+            print("  " + " | ".join(cells), file=sys.stderr)
+            rows.append(cells)
+            record.append({"victim": name, "before": vars(before), "after": vars(after) if after else None})
+    raw = control["nagle+split"]
+    RESULT.parent.mkdir(parents=True, exist_ok=True)
+    RESULT.write_text(json.dumps({"machine": machine(), "control": raw.p50_ms, "rows": record, "skipped": skipped}, indent=1) + "\n")
+    if raw.stalled * 10 < len(raw.times_ms) * 6:
+        print("victims: inconclusive: the control did not stall on this machine; nothing was written", file=sys.stderr)
+        return 2
+    if not rows:
+        print("victims: nothing could run: " + "; ".join(skipped), file=sys.stderr)
+        return 3
+    if not options.no_page and not options.only:
+        head = ["library", "version", "condition", "p50, over 30 ms", "segments per POST", "cured by", "p50, over 30 ms", "segments"]
+        text = table(head, rows) + (
+            f"\nMeasured {time.strftime('%Y-%m-%d')}: {machine()}; {runtimes(commands)}. In the same run a raw socket with Nagle on "
+            f"and two writes took {raw.p50_ms:.1f} ms at the median, one with one write {control['one write'].p50_ms:.1f} ms.\n")
+        text += "".join(f"Not measured in this run: {one}.\n" for one in skipped)
+        fill(PAGE, {"victims": text})
+    return 0
+
+
+def runtimes(commands: dict[str, list[str]]) -> str:
+    """The runtimes' own words for themselves."""
+    flags = {"python": "--version", "ruby": "--version", "node": "--version", "java": "-version"}
+    told = []
+    for language, command in commands.items():
+        done = subprocess.run([command[0], flags[language]], capture_output=True, text=True, timeout=30, check=False)
+        words = (done.stdout or done.stderr).splitlines()[0].split(" (")[0].split(" 20")[0].replace('"', "")
+        told.append(f"Node {words}" if language == "node" else words)
+    return ", ".join(told)
+
+
+if __name__ == "__main__":
+    run_main(main)

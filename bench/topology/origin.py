@@ -1,0 +1,181 @@
+"""An HTTP/1.1 origin that answers at once and never stalls by itself.
+
+One thread per connection, blocking sockets, TCP_NODELAY, one write per answer. The path chooses the behaviour:
+
+=================  ==================================================================================
+``/``              200 with a two-byte body
+``/split``         head and body of the answer in two writes
+``/sse?n=&gap_ms=``  ``n`` server-sent events, one every ``gap_ms``, each carrying its send time
+``/pause``         at once, but answers nothing in the first 200 ms of every second (for the honesty test)
+=================  ==================================================================================
+
+The ``nagle`` port is the same server with Nagle left on, as most application servers are.
+Prints one JSON line with its ports when it is ready, and ends when its standard input ends.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import socket
+import ssl
+import sys
+import threading
+import time
+from urllib.parse import parse_qs
+
+OK = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 2\r\n\r\nok"
+SPLIT_HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 200\r\n\r\n"
+SPLIT_BODY = b"y" * 200
+STREAM_HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
+PAUSE_S = 0.2
+
+
+class Reader:
+    """Takes complete requests from one connection; bodies are read and dropped."""
+
+    def __init__(self, sock: socket.socket) -> None:
+        self._sock = sock
+        self._buffer = bytearray()
+
+    def request(self) -> bytes | None:
+        """The target of the next request, or None when the client is gone."""
+        while (end := self._buffer.find(b"\r\n\r\n")) < 0:
+            if not self._fill():
+                return None
+        head = bytes(self._buffer[:end])
+        del self._buffer[: end + 4]
+        lowered = head.lower()
+        if b"\r\ntransfer-encoding: chunked" in lowered:
+            complete = self._drop_chunks()
+        else:
+            at = lowered.find(b"\r\ncontent-length:")
+            length = int(lowered[at + 17 :].split(b"\r\n", 1)[0]) if at >= 0 else 0
+            if b"\r\nexpect: 100-continue" in lowered:
+                self._sock.sendall(b"HTTP/1.1 100 Continue\r\n\r\n")
+            complete = self._drop(length)
+        return head.split(b" ", 2)[1] if complete else None
+
+    def _fill(self) -> bool:
+        data = self._sock.recv(262144)
+        self._buffer += data
+        return bool(data)
+
+    def _drop(self, length: int) -> bool:
+        missing = length - len(self._buffer)
+        if missing <= 0:
+            del self._buffer[:length]
+            return True
+        self._buffer.clear()
+        while missing > 0:
+            data = self._sock.recv(262144)
+            if not data:
+                return False
+            if len(data) > missing:
+                self._buffer += data[missing:]
+            missing -= len(data)
+        return True
+
+    def _drop_chunks(self) -> bool:
+        while True:
+            while (end := self._buffer.find(b"\r\n")) < 0:
+                if not self._fill():
+                    return False
+            size = int(self._buffer[:end].split(b";", 1)[0], 16)
+            del self._buffer[: end + 2]
+            if not self._drop(size + 2):
+                return False
+            if size == 0:
+                return True
+
+
+def answer(sock: socket.socket, target: bytes) -> None:
+    path, _, query = target.partition(b"?")
+    if path.startswith(b"http://"):
+        path = b"/" + path.split(b"/", 3)[-1]
+    if path == b"/split":
+        sock.sendall(SPLIT_HEAD)
+        sock.sendall(SPLIT_BODY)
+    elif path == b"/sse":
+        stream(sock, query)
+    elif path == b"/pause":
+        into_second = time.monotonic() % 1.0
+        if into_second < PAUSE_S:
+            time.sleep(PAUSE_S - into_second)
+        sock.sendall(OK)
+    else:
+        sock.sendall(OK)
+
+
+def stream(sock: socket.socket, query: bytes) -> None:
+    options = parse_qs(query.decode())
+    count = int(options.get("n", ["60"])[0])
+    gap_s = float(options.get("gap_ms", ["20"])[0]) / 1000
+    sock.sendall(STREAM_HEAD)
+    due = time.monotonic()
+    for _ in range(count):
+        due += gap_s
+        time.sleep(max(0.0, due - time.monotonic()))
+        event = b"data: %d\n\n" % time.monotonic_ns()
+        sock.sendall(b"%x\r\n%b\r\n" % (len(event), event))
+    sock.sendall(b"0\r\n\r\n")
+
+
+def serve_connection(sock: socket.socket, nagle: bool, context: ssl.SSLContext | None) -> None:
+    with contextlib.suppress(OSError, ValueError):
+        if not nagle:
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if context is not None:
+            sock = context.wrap_socket(sock, server_side=True)
+        reader = Reader(sock)
+        while (target := reader.request()) is not None:
+            answer(sock, target)
+    with contextlib.suppress(OSError):
+        sock.close()
+
+
+def accept(listener: socket.socket, nagle: bool, context: ssl.SSLContext | None) -> None:
+    while True:
+        sock, _ = listener.accept()
+        threading.Thread(target=serve_connection, args=(sock, nagle, context), daemon=True).start()
+
+
+def tls_context(certificate: str, version: ssl.TLSVersion, tickets: int) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate)
+    context.num_tickets = tickets
+    context.minimum_version = context.maximum_version = version
+    return context
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="An origin that answers at once.")
+    parser.add_argument("--host", default="127.0.0.1")
+    parser.add_argument("--certificate", help="PEM file with certificate and key: adds the TLS ports")
+    options = parser.parse_args()
+    sys.setswitchinterval(0.0005)
+    kinds: list[tuple[str, bool, ssl.SSLContext | None]] = [
+        ("plain", False, None),
+        ("nagle", True, None),
+    ]
+    if options.certificate:
+        # Session tickets are sent on the client's Finished and acknowledge it: without them the kernel delays that.
+        for name, version, tickets in (
+            ("tls12", ssl.TLSVersion.TLSv1_2, 2),
+            ("tls13", ssl.TLSVersion.TLSv1_3, 2),
+            ("tls13-no-tickets", ssl.TLSVersion.TLSv1_3, 0),
+        ):
+            kinds.append((name, False, tls_context(options.certificate, version, tickets)))
+    ports = {}
+    for name, nagle, context in kinds:
+        listener = socket.create_server((options.host, 0), backlog=512)
+        ports[name] = listener.getsockname()[1]
+        threading.Thread(target=accept, args=(listener, nagle, context), daemon=True).start()
+    print(json.dumps({"ready": True, "pid": os.getpid(), "ports": ports}), flush=True)
+    sys.stdin.buffer.read()
+
+
+if __name__ == "__main__":
+    main()
