@@ -1,0 +1,52 @@
+"""The options page names what the adapters really take: each option is given, with its default, in each language."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).resolve().parents[2]
+OPTIONS: list[dict[str, Any]] = yaml.safe_load((ROOT / "spec" / "config.yaml").read_text())["options"]
+
+
+def named(language: str) -> dict[str, Any]:
+    """The options of a language by their name in code, with their defaults; `Onewrite.disable!` is a call, not a name."""
+    return {one["code"][language]: one["default"] for one in OPTIONS if re.fullmatch(r"\w+", one["code"][language] or "")}
+
+
+def run(*command: str) -> None:
+    if shutil.which(command[0]) is None:
+        pytest.skip(f"{command[0]} is not installed")
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, cwd=ROOT / "node")
+    assert done.returncode == 0, done.stderr[-1000:]
+
+
+def test_python_takes_every_option() -> None:
+    code = (f"import sys; sys.path.insert(0, {str(ROOT / 'python' / 'src')!r})\n"
+            f"import onewrite, onewrite.requests\noptions = {named('python')!r}\n"
+            "onewrite.PoolManager(**options); onewrite.requests.Adapter(**options); onewrite.install(**options)\n")
+    run(str(ROOT / "docs" / ".venv" / "bin" / "python"), "-c", code)
+
+
+def test_ruby_takes_every_option() -> None:
+    options = ", ".join(f"{name}: {json.dumps(value)}" for name, value in named("ruby").items())
+    run("ruby", "-I", str(ROOT / "ruby" / "lib"), "-e", f"require 'onewrite'; Onewrite.configure({options})")
+
+
+def test_node_takes_every_option() -> None:
+    run("node", "--input-type=module", "-e",
+        f"import {{ Agent, HttpAgent, HttpsAgent, install }} from 'onewrite'; const options = {json.dumps(named('node'))};"
+        "new Agent(options); new HttpAgent(options); new HttpsAgent(options); install(options); process.exit(0)")
+
+
+@pytest.mark.parametrize("name", named("java"))
+def test_java_takes_every_option(name: str) -> None:
+    sources = "".join(path.read_text() for path in (ROOT / "java").rglob("OnewriteClientBuilder.java"))
+    assert re.search(rf"public OnewriteClientBuilder {name}\(", sources)

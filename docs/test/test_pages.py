@@ -1,0 +1,52 @@
+"""The pages hold together: links resolve, generated text is what its source says."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tools"))
+
+import configuration
+import links
+
+GENERATED = {
+    "proxies.md": ["versions", "haproxy", "others", "streams"],
+    "do-i-have-it.md": ["victims"],
+    "what-it-cannot-fix.md": ["hooks", "loss"],
+    "finding-a-stall.md": ["symptom", "ss", "tshark", "strace", "hooks"],
+}
+
+
+@pytest.mark.parametrize("path", links.markdown_files(), ids=lambda path: str(path.relative_to(links.ROOT)))
+def test_links_resolve(path: Path) -> None:
+    assert links.complaints(path) == []
+
+
+def test_the_link_checker_sees_what_is_broken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(links, "ROOT", tmp_path)
+    (tmp_path / "there.md").write_text("# A heading, with `code`\n")
+    page = tmp_path / "page.md"
+    page.write_text(
+        "[ok](there.md#a-heading-with-code) [no](gone.md) [no](there.md#nowhere) `[code](x.md)` \n```\n[a](b.md)\n```\n"
+    )
+    reasons = "\n".join(links.complaints(page))
+    assert reasons.count("page.md:1") == 3
+    assert "gone.md: no such file" in reasons
+    assert "nowhere: no such heading" in reasons
+    assert "trailing white space" in reasons
+
+
+def test_the_options_page_is_what_the_contract_says() -> None:
+    assert configuration.TARGET.read_text(encoding="utf-8") == configuration.page()
+
+
+@pytest.mark.parametrize("name", GENERATED)
+def test_measured_blocks_are_filled(name: str) -> None:
+    text = (links.ROOT / "docs" / name).read_text(encoding="utf-8")
+    for block in GENERATED[name]:
+        start, end = f"<!-- measured:{block} -->", f"<!-- /measured:{block} -->"
+        assert text.count(start) == 1 and text.count(end) == 1, f"{name} must hold {start} … {end} once"
+        assert text.split(start)[1].split(end)[0].strip(), f"{name}: {block} was never measured"
