@@ -5,20 +5,33 @@ from __future__ import annotations
 import json
 import sys
 import xml.etree.ElementTree as ElementTree
+from collections import Counter
 from pathlib import Path
 
+PARTS = ("python", "ruby", "node", "java", "spec", "bench", "docs", "judge")
 
-def counts(report: Path) -> tuple[int, int, int]:
-    """Return (passed, failed, skipped) of one JUnit file, counted from its test cases."""
-    passed = failed = skipped = 0
+
+def outcomes(report: Path) -> list[tuple[str, str]]:
+    """Return (name, "passed", "failed" or "skipped") for each test case of one JUnit file."""
+    found = []
     for case in ElementTree.parse(report).getroot().iter("testcase"):
+        name = " ".join(filter(None, (case.get("classname"), case.get("name"))))
         if case.find("failure") is not None or case.find("error") is not None:
-            failed += 1
-        elif case.find("skipped") is not None:
-            skipped += 1
+            found.append((name, "failed"))
         else:
-            passed += 1
-    return passed, failed, skipped
+            found.append((name, "skipped" if case.find("skipped") is not None else "passed"))
+    return found
+
+
+def failed_first(folder: Path, step: str) -> list[str]:
+    """Names of the tests that failed in the first run of a step that was run twice."""
+    failed = []
+    for report in sorted(folder.glob(f"{step}*.xml.first")):
+        try:
+            failed += [name for name, outcome in outcomes(report) if outcome == "failed"]
+        except ElementTree.ParseError:
+            failed.append(f"{report.name}, which cannot be read")
+    return failed
 
 
 def inconclusive(folder: Path) -> bool:
@@ -30,43 +43,38 @@ def inconclusive(folder: Path) -> bool:
 
 
 def main(folder: Path) -> int:
-    by_part: dict[str, list[int]] = {}
-    unreadable: list[str] = []
+    by_part: dict[str, Counter[str]] = {}
+    failures: list[str] = []
     for report in sorted(folder.rglob("*.xml")):
         part = report.name.split("-")[0].split(".")[0]
         try:
-            found = counts(report)
+            found = outcomes(report)
         except ElementTree.ParseError as error:
-            unreadable.append(f"{report.name}: {error}")
+            failures.append(f"unreadable report {report.name}: {error}")
             continue
-        total = by_part.setdefault(part, [0, 0, 0])
-        for index, value in enumerate(found):
-            total[index] += value
+        by_part.setdefault(part, Counter()).update(outcome for _, outcome in found)
+        failures += [f"{report.stem}: {name}" for name, outcome in found if outcome == "failed"]
 
-    steps = [line.split("\t") for line in (folder / "steps.tsv").read_text().splitlines()]
-    passed, failed, skipped = (sum(row[index] for row in by_part.values()) for index in range(3))
+    total = sum(by_part.values(), Counter[str]())
     print("\nstep        exit  seconds  passed  failed  skipped")
-    for name, status, seconds in steps:
-        row = by_part.get(name, [0, 0, 0])
-        print(f"{name:<10} {status:>5} {seconds:>8} {row[0]:>7} {row[1]:>7} {row[2]:>8}")
-        if name == "gate" and status != "0" and inconclusive(folder):
-            skipped += 1
-            print("           gate was inconclusive: its output above says why")
-        elif status != "0" and row[1] == 0:
-            failed += 1
-            print(f"           {name} failed outside its tests: see its output above")
-        elif status == "0":
+    for name, status, seconds, runs in (line.split("\t") for line in (folder / "steps.tsv").read_text().splitlines()):
+        row = by_part.get(name, Counter())
+        print(f"{name:<10} {status:>5} {seconds:>8} {row['passed']:>7} {row['failed']:>7} {row['skipped']:>8}")
+        if runs != "1":
+            print(f"           failed when run first: {', '.join(failed_first(folder, name)) or 'see its output above'}")
+        if status == "0":
             # A step without test cases of its own (lint, gate) that ended well is one check passed.
-            passed += 1 if not any(row) else 0
-    for line in unreadable:
-        failed += 1
-        print(f"unreadable report: {line}")
-    expected = {"python", "ruby", "node", "java", "spec", "bench", "docs", "judge"}
-    for part in sorted(expected - set(by_part)):
-        failed += 1
-        print(f"no report from {part}: its tests did not run")
-    print(f"\n{passed} passed, {failed} failed, {skipped} skipped")
-    return 1 if failed else 0
+            total["passed"] += not row.total()
+        elif name == "gate" and inconclusive(folder):
+            total["skipped"] += 1
+            print("           gate was inconclusive: its output above says why")
+        elif not row["failed"]:
+            failures.append(f"{name}: outside its tests, see its output above")
+    failures += [f"{part}: no report, its tests did not run" for part in PARTS if part not in by_part]
+    for failure in failures:
+        print(f"failed: {failure}")
+    print(f"\n{total['passed']} passed, {len(failures)} failed, {total['skipped']} skipped")
+    return 1 if failures else 0
 
 
 if __name__ == "__main__":
