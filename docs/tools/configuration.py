@@ -1,7 +1,8 @@
 # ruff: noqa: E501 - it holds the prose of a page
-"""Writes docs/configuration.md from spec/config.yaml.
+"""Writes docs/configuration.md, and the options table in each adapter's README, from spec/config.yaml.
 
 usage: configuration.py [--check]      exit with --check: 0 up to date, 1 stale
+A README holds its table between `<!-- options:begin -->` and `<!-- options:end -->`.
 """
 
 from __future__ import annotations
@@ -16,6 +17,9 @@ ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "spec" / "config.yaml"
 TARGET = ROOT / "docs" / "configuration.md"
 LANGUAGES = {"python": "Python", "ruby": "Ruby", "node": "Node", "java": "Java"}
+#: What an option's name in code is in that language, as the head of the README's first column.
+CODE = {"python": "keyword", "ruby": "code", "node": "option", "java": "builder"}
+BEGIN, END = "<!-- options:begin -->\n", "<!-- options:end -->\n"
 
 HEAD = """<!-- Written by docs/tools/configuration.py from spec/config.yaml: change it there, then `make -C docs generate`. -->
 # Configuration
@@ -73,23 +77,59 @@ def section(option: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
+def options() -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = yaml.safe_load(SOURCE.read_text(encoding="utf-8"))["options"]
+    return found
+
+
 def page() -> str:
-    options = yaml.safe_load(SOURCE.read_text(encoding="utf-8"))["options"]
     rows = "".join(
-        f"| [{o['name']}](#{o['name']}) | {spell(o['default'], o.get('unit'))} | `{o['env']}` |\n" for o in options
+        f"| [{o['name']}](#{o['name']}) | {spell(o['default'], o.get('unit'))} | `{o['env']}` |\n" for o in options()
     )
-    return HEAD + rows + "\n" + "\n".join(section(option) for option in options) + "\n" + INCIDENT
+    return HEAD + rows + "\n" + "\n".join(section(option) for option in options()) + "\n" + INCIDENT
+
+
+def readme_table(language: str) -> str:
+    """The options of one adapter. One that has no name in code there is shown if the environment alone sets it."""
+    java = language == "java"
+    head = [CODE[language], *(["system property"] if java else []), "environment", "default", "meaning"]
+    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    for one in options():
+        code = one["code"][language]
+        if code is None and one["name"] != "disabled":
+            continue
+        limits = f", {one['min']} to {one['max']}" if "min" in one else ""
+        cells = [f"`{code}`" if code else "", *([f"`{one['property']}`"] if java else []), f"`{one['env']}`",
+                 spell(one["default"], one.get("unit")) + limits, one["means"]]
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def readme(language: str) -> tuple[Path, str]:
+    """An adapter's README, and what it should hold. Raises ValueError where the marks are not there exactly once."""
+    path = ROOT / language / "README.md"
+    text = path.read_text(encoding="utf-8")
+    if text.count(BEGIN) != 1 or text.count(END) != 1 or text.index(END) < text.index(BEGIN):
+        raise ValueError(f"{path.relative_to(ROOT)} must hold {BEGIN.strip()} and {END.strip()} once each, in this order")
+    before, rest = text.split(BEGIN)
+    made = "<!-- made by docs/tools/configuration.py from spec/config.yaml -->\n\n"
+    return path, f"{before}{BEGIN}{made}{readme_table(language)}{END}{rest.split(END)[1]}"
+
+
+def wanted() -> dict[Path, str]:
+    """Every file written here, with the text it should have."""
+    return {TARGET: page(), **dict(readme(language) for language in LANGUAGES)}
 
 
 def main() -> int:
-    text = page()
-    if "--check" not in sys.argv[1:]:
-        TARGET.write_text(text, encoding="utf-8")
-        return 0
-    if TARGET.is_file() and TARGET.read_text(encoding="utf-8") == text:
-        return 0
-    print(f"{TARGET.relative_to(ROOT)} is stale: run `make -C docs generate`", file=sys.stderr)
-    return 1
+    check = "--check" in sys.argv[1:]
+    stale = [path for path, text in wanted().items() if not path.is_file() or path.read_text(encoding="utf-8") != text]
+    for path in stale:
+        if check:
+            print(f"{path.relative_to(ROOT)} is stale: run `make -C docs generate`", file=sys.stderr)
+        else:
+            path.write_text(wanted()[path], encoding="utf-8")
+    return 1 if check and stale else 0
 
 
 if __name__ == "__main__":

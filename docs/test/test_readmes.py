@@ -1,0 +1,45 @@
+"""The four adapters' READMEs are built alike, and their options tables are what the contract says."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tools"))
+
+import configuration
+
+HEADINGS = ["Install", "Use", "Timing", "Configuration", "What it changes, what it cannot", "Compatibility", "Development"]
+
+
+@pytest.mark.parametrize("language", configuration.LANGUAGES)
+def test_the_seven_headings_in_their_order(language: str) -> None:
+    text = (configuration.ROOT / language / "README.md").read_text(encoding="utf-8")
+    text = re.sub(r"^```.*?^```$", "", text, flags=re.DOTALL | re.MULTILINE)
+    assert re.findall(r"^## (.+)$", text, re.MULTILINE) == HEADINGS
+
+
+@pytest.mark.parametrize("language", configuration.LANGUAGES)
+def test_the_options_table_is_what_the_contract_says(language: str) -> None:
+    path, wanted = configuration.readme(language)
+    assert path.read_text(encoding="utf-8") == wanted
+
+
+def test_a_stale_or_unmarked_readme_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(configuration, "ROOT", tmp_path)
+    for language in configuration.LANGUAGES:
+        (tmp_path / language).mkdir()
+        (tmp_path / language / "README.md").write_text(f"# x\n\n{configuration.BEGIN}old\n{configuration.END}")
+    monkeypatch.setattr(configuration, "TARGET", tmp_path / "configuration.md")
+    monkeypatch.setattr(sys, "argv", ["configuration.py", "--check"])
+    assert configuration.main() == 1
+    monkeypatch.setattr(sys, "argv", ["configuration.py"])
+    assert configuration.main() == 0
+    monkeypatch.setattr(sys, "argv", ["configuration.py", "--check"])
+    assert configuration.main() == 0
+    (tmp_path / "node" / "README.md").write_text("# no marks\n")
+    with pytest.raises(ValueError, match="node/README.md must hold"):
+        configuration.main()
