@@ -21,21 +21,13 @@ final class ControlKind implements Kind {
 
     @Override
     public List<String> capabilities() {
-        return List.of(
+        return Bodies.allWith(
                 "cancel",
                 "proxy_forward",
                 "proxy_connect",
                 "concurrency",
                 "load",
-                "serve",
-                "body:none",
-                "body:bytes",
-                "body:text",
-                "body:memory_file",
-                "body:file",
-                "body:form",
-                "body:multipart",
-                "body:stream");
+                "serve");
     }
 
     @Override

@@ -24,7 +24,7 @@ final class OnewriteKind implements Kind {
 
     @Override
     public List<String> capabilities() {
-        return List.of(
+        return Bodies.plainWith(
                 // A client of its own over Netty: not to be compared with a stock one.
                 "own_client",
                 "timing",
@@ -48,12 +48,7 @@ final class OnewriteKind implements Kind {
                 "quickack",
                 "load",
                 "serve",
-                "body:none",
-                "body:bytes",
-                "body:text",
-                "body:memory_file",
-                "body:file",
-                "body:stream");
+                "checked_options");
     }
 
     @Override

@@ -27,7 +27,9 @@ final class OnewriteNetty implements Client {
 
     OnewriteNetty(Options options) {
         this.options = options;
-        OnewriteClientBuilder builder = OnewriteClient.builder().maxConnectionsPerOrigin(options.poolSize());
+        OnewriteClientBuilder builder = OnewriteClient.builder()
+                .config(AdapterOptions.of(options.adapter()))
+                .maxConnectionsPerOrigin(options.poolSize());
         if (options.api().equals("netty-nio")) {
             builder.nio();
         }
@@ -54,27 +56,11 @@ final class OnewriteNetty implements Client {
                 builder.channelOption(option, value);
             }
         });
-        adapterOptions(builder);
         if (options.withHooks()) {
             builder.onTiming(timing -> ((Recording) timing.tag().orElseThrow()).onTiming(timing));
             builder.listenerFactory((method, url, tag) -> (Recording) tag);
         }
         client = builder.build();
-    }
-
-    private void adapterOptions(OnewriteClientBuilder builder) {
-        for (String name : options.adapter().keySet()) {
-            var value = options.adapter().get(name);
-            switch (name) {
-                case "disabled" -> builder.disabled(value.getAsBoolean());
-                case "nodelay_disabled" -> builder.nodelayDisabled(value.getAsBoolean());
-                case "coalesce_disabled" -> builder.coalesceDisabled(value.getAsBoolean());
-                case "hooks_disabled" -> builder.hooksDisabled(value.getAsBoolean());
-                case "coalesce_max" -> builder.coalesceMax(value.getAsInt());
-                case "quickack" -> builder.quickack(value.getAsBoolean());
-                default -> throw new Skip("unknown adapter option " + name);
-            }
-        }
     }
 
     @Override

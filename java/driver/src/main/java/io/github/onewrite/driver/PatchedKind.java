@@ -21,7 +21,7 @@ final class PatchedKind implements Kind {
 
     @Override
     public List<String> capabilities() {
-        return List.of(
+        return Bodies.allWith(
                 "timing",
                 "events",
                 "dns_split",
@@ -34,14 +34,7 @@ final class PatchedKind implements Kind {
                 "concurrency",
                 "load",
                 "serve",
-                "body:none",
-                "body:bytes",
-                "body:text",
-                "body:memory_file",
-                "body:file",
-                "body:form",
-                "body:multipart",
-                "body:stream");
+                "checked_options");
     }
 
     @Override

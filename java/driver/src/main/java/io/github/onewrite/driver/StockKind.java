@@ -21,7 +21,7 @@ final class StockKind implements Kind {
 
     @Override
     public List<String> capabilities() {
-        return List.of(
+        return Bodies.allWith(
                 "cancel",
                 "proxy_forward",
                 "proxy_connect",
@@ -29,15 +29,7 @@ final class StockKind implements Kind {
                 "custom_connector",
                 "concurrency",
                 "load",
-                "serve",
-                "body:none",
-                "body:bytes",
-                "body:text",
-                "body:memory_file",
-                "body:file",
-                "body:form",
-                "body:multipart",
-                "body:stream");
+                "serve");
     }
 
     @Override

@@ -1,0 +1,45 @@
+package io.github.onewrite.driver;
+
+import com.google.gson.JsonObject;
+import com.google.gson.JsonPrimitive;
+import io.github.onewrite.OnewriteConfig;
+
+/**
+ * The adapter options of an {@code open} message, by their canonical names. What is out of range the adapter refuses;
+ * what is no option, or of another type, cannot be written in Java at all.
+ */
+final class AdapterOptions {
+    private AdapterOptions() {}
+
+    /** @throws IllegalArgumentException when the adapter refuses a value */
+    static OnewriteConfig of(JsonObject given) {
+        OnewriteConfig config = OnewriteConfig.defaults();
+        for (String name : given.keySet()) {
+            JsonPrimitive value = given.getAsJsonPrimitive(name);
+            config = switch (name) {
+                case "disabled" -> config.withDisabled(flag(name, value));
+                case "nodelay_disabled" -> config.withNodelayDisabled(flag(name, value));
+                case "coalesce_disabled" -> config.withCoalesceDisabled(flag(name, value));
+                case "hooks_disabled" -> config.withHooksDisabled(flag(name, value));
+                case "coalesce_max" -> config.withCoalesceMax(number(name, value));
+                case "quickack" -> config.withQuickack(flag(name, value));
+                default -> throw new Skip("the compiler refuses it: there is no option " + name);
+            };
+        }
+        return config;
+    }
+
+    private static boolean flag(String name, JsonPrimitive value) {
+        if (!value.isBoolean()) {
+            throw new Skip("the compiler refuses it: " + name + " is a boolean");
+        }
+        return value.getAsBoolean();
+    }
+
+    private static int number(String name, JsonPrimitive value) {
+        if (!value.isNumber() || value.getAsDouble() != Math.rint(value.getAsDouble())) {
+            throw new Skip("the compiler refuses it: " + name + " is an int");
+        }
+        return value.getAsInt();
+    }
+}
