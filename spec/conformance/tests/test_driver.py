@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from onewrite_conformance.adapters import Adapter, reference
 from onewrite_conformance.driver import Driver, DriverFault, DriverSkipped, OpenRefused
 from onewrite_conformance.results import Status
-from onewrite_conformance.runner import Adapter, Judge, reference
+from onewrite_conformance.runner import Judge
 
 PRELUDE = """
 import json, os, sys, time
@@ -101,8 +102,8 @@ def test_a_hung_driver_fails_its_run_and_the_next_run_has_a_new_one(tmp_path: Pa
         Case("a-hang", "hangs", ["TCP-1"], [{"request": {"path": "/hang"}}], schemes=["http"], clients=["onewrite"]),
         Case("b-then", "goes on", ["TCP-1"], [{"request": {"path": "/x"}}], schemes=["http"], clients=["onewrite"]),
     ]
-    judge = Judge(Adapter("toy", toy(tmp_path, program)), cases, {}, stock=False, timeout_s=1.0)
-    first, second = judge.results()
+    with Judge(Adapter("toy", toy(tmp_path, program)), cases, {}, stock=False, timeout_s=1.0) as judge:
+        first, second = judge.results()
     assert (first.status, second.status) == (Status.FAULT, Status.OK)
     assert first.failing
     assert "hung" in first.problems[0]

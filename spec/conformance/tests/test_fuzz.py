@@ -7,9 +7,9 @@ import random
 import pytest
 import yaml
 
+from onewrite_conformance.adapters import reference
 from onewrite_conformance.cases import _file_faults
 from onewrite_conformance.fuzz import Finding, Fuzzer, as_yaml
-from onewrite_conformance.runner import reference
 from onewrite_conformance.stories import smaller, story
 
 KINDS = ["bytes", "file", "form", "memory_file", "multipart", "stream", "text"]
@@ -38,11 +38,12 @@ def test_shrinking_ends() -> None:
 
 
 def findings(mutant: str | None, count: int) -> list[Finding]:
-    fuzzer = Fuzzer(reference(mutant), "onewrite", stock=reference())
-    try:
-        return [one for one in fuzzer.run(count, seed=3, most=1, budget_s=10.0) if one is not None]
-    finally:
-        fuzzer.close()
+    with Fuzzer(reference(mutant), "onewrite", stock=reference()) as fuzzer:
+        for seed in fuzzer.different(range(count), seed=3):
+            finding = fuzzer.finding(seed, budget_s=10.0) if seed is not None else None
+            if finding is not None:
+                return [finding]
+        return []
 
 
 def test_the_reference_is_equal_to_its_stock() -> None:

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import argparse
-import multiprocessing
 import shlex
 import sys
 import time
-from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import yaml
 
+from onewrite_conformance.adapters import Adapter, adapters_of_checkout, reference
 from onewrite_conformance.cases import Case, CaseError, coverage_faults, example_case, load_cases
+from onewrite_conformance.crew import Order, judge_all, shares_of
 from onewrite_conformance.places import LANGUAGES, SPEC, reports
 from onewrite_conformance.requirements import Requirement, SpecError, read_spec
 from onewrite_conformance.results import Result, Status, append_jsonl, read_jsonl, summary, write_jsonl, write_junit
-from onewrite_conformance.runner import Adapter, Judge, adapters_of_checkout, reference
-from onewrite_conformance.syscalls import syscall_results
+from onewrite_conformance.runner import Judge
 
 __all__ = ["load_all", "main"]
 
@@ -49,19 +48,26 @@ def load_all() -> tuple[list[Case], dict[str, Requirement], list[str]]:
 class Progress:
     """One line that says how far the judge is; on a terminal it is rewritten, elsewhere written every 15 s."""
 
-    def __init__(self, quiet: bool) -> None:
-        self.quiet = quiet
+    def __init__(self, quiet: bool, total: int) -> None:
+        self.quiet, self.total = quiet, total
+        self.done = self.failed = 0
         self.terminal = sys.stderr.isatty()
-        self.last = time.monotonic()
+        self.started = self.last = time.monotonic()
 
-    def show(self, adapter: str, done: int, total: int, failed: int, path: str) -> None:
+    def ran(self, result: Result) -> None:
+        self.done += 1
+        self.failed += result.failing
         now = time.monotonic()
-        if self.quiet or now - self.last < (0.1 if self.terminal else 15.0):
-            return
-        self.last = now
-        line = f"{adapter}: {done}/{total} runs, {failed} failed, at {path}"
-        sys.stderr.write(f"\r\x1b[K{line[:150]}" if self.terminal else line + "\n")
-        sys.stderr.flush()
+        if now - self.last >= (0.1 if self.terminal else 15.0):
+            self.last = now
+            failed = f", {self.failed} failed at first" if self.failed else ""
+            seconds = f"{now - self.started:.0f} s"
+            self.say(f"{self.done}/{self.total} runs{failed}, {seconds}, at {result.adapter}: {result.path}")
+
+    def say(self, line: str) -> None:
+        if not self.quiet:
+            sys.stderr.write(f"\r\x1b[K{line[:150]}" if self.terminal else line + "\n")
+            sys.stderr.flush()
 
     def clear(self) -> None:
         if self.terminal and not self.quiet:
@@ -87,9 +93,15 @@ def _arguments(arguments: list[str] | None) -> argparse.Namespace:
     what = parser.add_argument_group("what is run")
     what.add_argument("--case", action="append", metavar="PATTERN", help="case id or run path, with wildcards")
     what.add_argument("--no-stock", action="store_true", help="leave the stock clients out (no matrix)")
+    what.add_argument("--fuzz", type=int, default=0, metavar="N", help="tell N chance stories to each adapter as well")
+    what.add_argument(
+        "--env", action="append", metavar="NAME=VALUE", help="environment of every driver process; may be repeated"
+    )
     what.add_argument("--check", action="store_true", help="only check texts, cases and coverage")
     what.add_argument("--list", action="store_true", help="only list the runs")
-    what.add_argument("--jobs", type=int, default=1, metavar="N", help="adapters judged at the same time (default 1)")
+    what.add_argument(
+        "--jobs", type=int, default=1, metavar="N", help="shares of runs judged at the same time (default 1)"
+    )
     how = parser.add_argument_group("how it is told")
     how.add_argument("--trace", action="store_true", help="print bytes, times and segments of every run")
     how.add_argument("--quiet", action="store_true", help="no progress line")
@@ -123,13 +135,18 @@ def main(arguments: list[str] | None = None) -> int:
         results = [result for file in files if file.exists() for result in read_jsonl(file)]
     else:
         results = _run(options, cases, requirements, folder)
+    if options.fuzz:
+        from onewrite_conformance.fuzz import KINDS, fuzz
+
+        names, kinds = options.adapter or list(LANGUAGES), options.client or list(KINDS)
+        results += fuzz(names, kinds, range(options.fuzz), 1, options.jobs, folder)
     if options.compliance:
         from onewrite_conformance.compliance import write_compliance
 
         write_compliance(results, requirements, cases, options.compliance)
     _tell(results)
     everything = results if options.driver or options.reference or options.mutant else contract + results
-    print(summary(everything))
+    _close(everything)
     if faults:
         return 2
     return 1 if any(result.failing for result in results) else 0
@@ -152,67 +169,64 @@ def _list(cases: list[Case]) -> int:
 
 def _adapters(options: argparse.Namespace) -> list[Adapter]:
     if options.driver:
-        return [Adapter("driver", shlex.split(options.driver), witness=False)]
-    if options.mutant or options.reference:
-        return [reference(options.mutant)]
-    names = options.adapter or list(LANGUAGES)
-    plain = [name for name in names if name != "reference"]
-    return (adapters_of_checkout(plain) if plain else []) + ([reference()] if "reference" in names else [])
+        adapters = [Adapter("driver", shlex.split(options.driver), witness=False)]
+    elif options.mutant or options.reference:
+        adapters = [reference(options.mutant)]
+    else:
+        names = options.adapter or list(LANGUAGES)
+        plain = [name for name in names if name != "reference"]
+        adapters = (adapters_of_checkout(plain) if plain else []) + ([reference()] if "reference" in names else [])
+    for pair in options.env or ():
+        name, _, value = pair.partition("=")
+        for adapter in adapters:
+            adapter.env[name] = value
+    return adapters
 
 
 def _run(
     options: argparse.Namespace, cases: list[Case], requirements: dict[str, Requirement], folder: Path
 ) -> list[Result]:
-    """Judge the chosen adapters, `--jobs` of them at a time, each in a process of its own."""
+    """Judge the chosen adapters, `--jobs` shares at a time; then what failed again, alone."""
     adapters = _adapters(options)
-    if options.jobs < 2 or len(adapters) < 2 or options.trace:
-        return [one for adapter in adapters for one in _judge_one(adapter, options, cases, requirements, folder)]
-    with ProcessPoolExecutor(options.jobs, mp_context=multiprocessing.get_context("spawn")) as pool:
-        waiting = [pool.submit(_judge_one, adapter, options, cases, requirements, folder) for adapter in adapters]
-        return [one for future in waiting for one in future.result()]
-
-
-def _judge_one(
-    adapter: Adapter,
-    options: argparse.Namespace,
-    cases: list[Case],
-    requirements: dict[str, Requirement],
-    folder: Path,
-) -> list[Result]:
-    # The tap's threads must not wait 5 ms for the thread that compares.
-    sys.setswitchinterval(0.0005)
-    progress = Progress(options.quiet or options.trace)
-    trace = _print if options.trace else None
-    judge = Judge(
-        adapter,
-        cases,
-        requirements,
-        clients=options.client,
-        only=options.case,
-        stock=not options.no_stock,
-        trace=trace,
-        timeout_s=options.timeout,
-    )
-    total = sum(1 for _ in judge.runs())
-    results: list[Result] = []
-    name = f"judge-{adapter.name}" + (f"-{options.mutant}" if options.mutant else "")
-    started = time.monotonic()
-    (folder / f"{name}.jsonl").unlink(missing_ok=True)
-    for result in judge.results():
-        results.append(result)
-        append_jsonl(result, folder / f"{name}.jsonl")  # a judge that is interrupted leaves what it has seen
+    order: Order = {
+        "clients": options.client,
+        "only": options.case,
+        "stock": not options.no_stock,
+        "trace": _print if options.trace else None,
+        "timeout_s": options.timeout,
+    }
+    judges = {adapter.name: Judge(adapter, cases, requirements, **order) for adapter in adapters}
+    whole = not options.case and not options.client
+    shares = [
+        share for name, judge in judges.items() for share in shares_of(judge, traced=whole and judge.adapter.witness)
+    ]
+    names = {name: f"judge-{name}" + (f"-{options.mutant}" if options.mutant else "") for name in judges}
+    for name in names.values():
+        (folder / f"{name}.jsonl").unlink(missing_ok=True)
+    results: dict[str, list[Result]] = {name: [] for name in judges}
+    progress = Progress(options.quiet or options.trace, sum(len(share.paths) for share in shares))
+    jobs = 1 if options.trace else options.jobs
+    for result in judge_all(adapters, shares, cases, requirements, order, jobs):
+        results[result.adapter].append(result)
+        # A judge that is interrupted leaves what it has seen.
+        append_jsonl(result, folder / f"{names[result.adapter]}.jsonl")
         if options.trace:
             _print(f"-> {result.status}: {'; '.join(result.problems + result.notes)}")
-        failed = sum(1 for one in results if one.failing)
-        progress.show(adapter.name, len(results), total, failed, result.path)
+        progress.ran(result)
     progress.clear()
-    if not options.case and not options.client and adapter.witness:
-        results += syscall_results(adapter, judge.kinds)
-    results += judge.stale()
-    _print(f"{adapter.name:<10} {judge.base}: {summary(results)} in {time.monotonic() - started:.1f} s")
-    write_junit(results, folder / f"{name}.xml", name)
-    write_jsonl(results, folder / f"{name}.jsonl")
-    return results
+    for name, judge in judges.items():
+        judge.finish(results[name], progress.say)
+        done = results[name]
+        _print(f"{name:<10} {_base(done)}: {summary(done)}, {sum(one.seconds for one in done):.0f} s of runs")
+        write_junit(done, folder / f"{names[name]}.xml", names[name])
+        write_jsonl(done, folder / f"{names[name]}.jsonl")
+    return [one for done in results.values() for one in done]
+
+
+def _base(results: list[Result]) -> str:
+    """What was judged, in words: the own client's base library before that of others."""
+    bases = {result.client: result.base for result in results if result.base}
+    return bases.get("onewrite") or next(iter(bases.values()), "no driver")
 
 
 def _print(line: str) -> None:
@@ -235,3 +249,17 @@ def _tell(results: list[Result]) -> None:
         print(f"    {text}")
     if any(result.failing for result in results):
         print("\nto see one run on the wire: python -m onewrite_conformance --trace --adapter NAME --case PATH")
+
+
+def _close(results: list[Result]) -> None:
+    """The last lines: what was unsteady, the counts, and once more the name of each failure, which a log that is cut
+    short must not lose."""
+    unsteady = [result for result in results if result.judged and result.unsteady]
+    if unsteady:
+        print(f"\n{len(unsteady)} unsteady runs: failed, and passed when they were judged again alone")
+    for result in unsteady:
+        print(f"UNSTEADY {result.adapter}: {result.path}: {result.notes[0][:200]}")
+    print(f"\n{summary(results)}" + (f", {len(unsteady)} of these passed only when judged again" if unsteady else ""))
+    for result in results:
+        if result.failing:
+            print(f"FAILED {result.adapter}: {result.path}: {' '.join((result.problems or [''])[0].split())[:200]}")

@@ -4,8 +4,8 @@
 
 A story is a case made by chance: up to four requests of all body kinds, with sizes around the limits, and a server
 that answers in many ways. Compared are outcome, status, body and error class; the requests that arrived, parsed; and
-the segments, of which an adapter may not need more than stock. A difference that comes three times is shrunk to the
-least story that still shows it, and written as a case.
+the segments, of which an adapter may not need more than stock. A difference is told again when nothing else runs; one
+that comes in most tries is shrunk to the least story that still shows it, and written as a case.
 """
 
 from __future__ import annotations
@@ -15,27 +15,31 @@ import multiprocessing
 import random
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import yaml
 
+from onewrite_conformance.adapters import Adapter, adapters_of_checkout, reference
 from onewrite_conformance.cases import Case, Run
 from onewrite_conformance.driver import Driver, DriverFault, DriverSkipped, content
 from onewrite_conformance.exchange import Exchange
 from onewrite_conformance.places import LANGUAGES, reports
 from onewrite_conformance.play import Observation, Sample, play
 from onewrite_conformance.results import Result, Status, summary, write_junit
-from onewrite_conformance.runner import Adapter, adapters_of_checkout, reference
+from onewrite_conformance.settle import majority
 from onewrite_conformance.stock_checks import even
 from onewrite_conformance.stories import smaller, story
 
-__all__ = ["Fuzzer", "difference", "fuzz_adapter", "main"]
+__all__ = ["KINDS", "Fuzzer", "difference", "fuzz", "main"]
 
-TRIES = 3
+KINDS = ("onewrite", "patched")
+DECIDES_CUT = 2  # a cut story must differ in most of three tries
+MOST = 5  # findings of one client kind that are shrunk and told
+SHARES = 8  # of the stories of one client kind
 ONE_WRITE = 16384
 
 
@@ -116,6 +120,18 @@ class Finding:
     case: Case
 
 
+@dataclass
+class Told:
+    """What came of one share of stories."""
+
+    client: str
+    told: int = 0
+    seconds: float = 0.0
+    different: list[str] = field(default_factory=list)  # seeds of stories that differed when they were told once
+    skipped: str | None = None
+    fault: str | None = None
+
+
 class Fuzzer:
     """Tells stories to one client kind of an adapter and to its stock client."""
 
@@ -127,12 +143,21 @@ class Fuzzer:
     def driver(self, client: str) -> Driver:
         held = self._drivers.get(client)
         if held is None or not held.alive:
-            held = self._drivers[client] = Driver(self._adapters[client].command, client, timeout_s=self.timeout_s)
+            adapter = self._adapters[client]
+            held = Driver(adapter.command, client, env=adapter.env, timeout_s=self.timeout_s)
+            self._drivers[client] = held
         return held
 
     def close(self) -> None:
         for held in self._drivers.values():
             held.bye()
+        self._drivers.clear()
+
+    def __enter__(self) -> Fuzzer:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def kinds(self) -> list[str]:
         """Body kinds that both can send."""
@@ -145,8 +170,12 @@ class Fuzzer:
         stock = self.driver("stock").hello.get("apis") or [None]
         return apis[0] if apis[0] in stock and apis[0] != stock[0] else None
 
+    def story(self, seed: str, kinds: list[str]) -> Case:
+        """The story of a seed `7/42`: each has a seed of its own, so that one can be told without those before it."""
+        return story(random.Random(seed), kinds, int(seed.rpartition("/")[2]))
+
     def told(self, case: Case) -> str | None:
-        """The difference in this story, the first time it is told."""
+        """The difference in this story, told once."""
         try:
             run = Run(case, self.client, case.schemes[0], "direct")
             stock = play(Run(case, "stock", case.schemes[0], "direct"), self.driver("stock"), None, self.api())
@@ -156,17 +185,27 @@ class Fuzzer:
         except DriverFault as fault:
             return f"driver fault: {fault.kind}: {fault.detail[:200]}"
 
-    def stays(self, case: Case) -> str | None:
-        """The difference, when it comes each time: what comes once is the machine, not the client."""
-        found = None
-        for _ in range(TRIES):
-            found = self.told(case)
-            if found is None:
-                return None
-        return found
+    def different(self, numbers: Iterable[int], seed: int) -> Iterator[str | None]:
+        """Tell each story once: its seed where it differed, else None."""
+        kinds = self.kinds()
+        for number in numbers:
+            name = f"{seed}/{number}"
+            yield name if self.told(self.story(name, kinds)) is not None else None
+
+    def finding(self, seed: str, budget_s: float = 20.0) -> Finding | None:
+        """The difference of this story where the majority of five tries shows it, shrunk within the budget.
+
+        What comes now and then is the machine, not the client. Call it when nothing else is being told.
+        """
+        case = self.story(seed, self.kinds())
+        text, _, _ = majority(lambda: self.told(case))
+        if text is None:
+            return None
+        case, text = self.shrunk(case, text, budget_s)
+        return Finding(seed, text, case)
 
     def shrunk(self, case: Case, text: str, budget_s: float) -> tuple[Case, str]:
-        """The least story that still differs, found greedily within the budget."""
+        """The least story that still differs, in most of its tries, found greedily within the budget."""
         deadline = time.monotonic() + budget_s
         progress = True
         while progress and time.monotonic() < deadline:
@@ -174,29 +213,11 @@ class Fuzzer:
             for cut in smaller(case):
                 if time.monotonic() >= deadline:
                     break
-                found = self.stays(cut)
+                found, _, _ = majority(lambda cut=cut: self.told(cut), DECIDES_CUT)  # type: ignore[misc]
                 if found is not None:
                     case, text, progress = cut, found, True
                     break
         return case, text
-
-    def run(self, count: int, seed: int, most: int = 5, budget_s: float = 20.0) -> Iterator[Finding | None]:
-        """Tell `count` stories; None for each that came out the same. Ends early after `most` findings, each of which
-        is shrunk for at most `budget_s`."""
-        kinds = self.kinds()
-        findings = 0
-        for number in range(count):
-            # Each story has a seed of its own, so that one can be told again without those before it.
-            case = story(random.Random(f"{seed}/{number}"), kinds, number)
-            text = self.stays(case)
-            if text is None:
-                yield None
-                continue
-            case, text = self.shrunk(case, text, budget_s)
-            yield Finding(f"{seed}/{number}", text, case)
-            findings += 1
-            if findings >= most:
-                return
 
 
 def as_yaml(finding: Finding) -> str:
@@ -216,67 +237,123 @@ def as_yaml(finding: Finding) -> str:
     return f"# Found by the fuzzer, seed {finding.seed}: {finding.text}\n{text}"
 
 
-def fuzz_adapter(name: str, clients: list[str], count: int, seed: int, folder: Path) -> list[Result]:
-    """Fuzz one adapter, its client kinds one after the other; findings are printed and written."""
+def tell(name: str, client: str, first: int, count: int, seed: int) -> Told:
+    """Tell one share of the stories to one client kind, each once."""
     sys.setswitchinterval(0.0005)
-    adapter = reference() if name == "reference" else adapters_of_checkout([name])[0]
+    started = time.monotonic()
+    result = Told(client)
+    with Fuzzer(_adapter(name), client) as fuzzer:
+        try:
+            for found in fuzzer.different(range(first, first + count), seed):
+                result.told += 1
+                if found is not None:
+                    result.different.append(found)
+        except DriverSkipped as skipped:
+            result.skipped = str(skipped)
+        except DriverFault as fault:
+            result.fault = str(fault)
+    result.seconds = time.monotonic() - started
+    return result
+
+
+def fuzz(names: list[str], clients: list[str], numbers: range, seed: int, jobs: int, folder: Path) -> list[Result]:
+    """Tell the stories `numbers` to each adapter, shared among those of `clients` that it has, `jobs` at a time.
+
+    A difference is looked at again at the end, alone. Findings are printed, and written to `folder` as cases.
+    """
+    with ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("spawn")) as pool:
+        there = dict(zip(names, pool.map(_kinds_there, names, [clients] * len(names)), strict=True))
+        waiting = []
+        for name in names:
+            each = -(-len(numbers) // len(there[name])) if there[name] else 0
+            for index, client in enumerate(there[name]):
+                mine = numbers[index * each : (index + 1) * each]
+                size = max(100, -(-len(mine) // SHARES))
+                for part in (mine[at : at + size] for at in range(0, len(mine), size)):
+                    waiting.append((name, pool.submit(tell, name, client, part.start, len(part), seed)))
+        shares: dict[tuple[str, str], list[Told]] = {}
+        for name, future in waiting:
+            told = future.result()
+            shares.setdefault((name, told.client), []).append(told)
     results = []
-    left = count
-    # Those that are not there leave their share to the one that is.
-    for index, client in reversed(list(enumerate(clients))):
-        result, told = _fuzz(adapter, client, left // (index + 1), seed, folder)
-        left -= told
-        results.append(result)
-    write_junit(results, folder / f"judge-fuzz-{name}.xml", f"judge-fuzz-{name}")
+    for name in names:
+        mine_ = [
+            _result(name, client, shares.get((name, client)) or [Told(client)], seed, folder) for client in clients
+        ]
+        write_junit(mine_, folder / f"judge-fuzz-{name}.xml", f"judge-fuzz-{name}")
+        results += mine_
     return results
 
 
-def _fuzz(adapter: Adapter, client: str, count: int, seed: int, folder: Path) -> tuple[Result, int]:
-    """The result of one client kind, and how many stories it was told."""
+def _adapter(name: str) -> Adapter:
+    return reference() if name == "reference" else adapters_of_checkout([name])[0]
+
+
+def _kinds_there(name: str, clients: list[str]) -> list[str]:
+    """Those of `clients` that the adapter's driver has; one that does not start counts, to be reported."""
+    there = []
+    for client in clients:
+        with Fuzzer(_adapter(name), client) as fuzzer:
+            try:
+                fuzzer.driver(client)
+            except DriverSkipped:
+                continue
+            except DriverFault:
+                pass
+            there.append(client)
+    return there
+
+
+def _result(name: str, client: str, shares: list[Told], seed: int, folder: Path) -> Result:
+    """The result of one client kind, after what differed was told again."""
+    result = Result(name, f"fuzz/{client}/seed-{seed}", "fuzz", client, "", "", ["WIRE-13"], "MUST", Status.OK)
+    result.title = "Chance stories come out as they do with stock"
+    told = sum(share.told for share in shares)
     started = time.monotonic()
-    path = f"fuzz/{client}/seed-{seed}"
-    result = Result(adapter.name, path, "fuzz", client, "", "", ["WIRE-13"], "MUST", Status.OK)
-    fuzzer = Fuzzer(adapter, client)
-    told = 0
-    try:
-        for finding in fuzzer.run(count, seed):
-            told += 1
-            if finding is not None:
+    settled = 0
+    with Fuzzer(_adapter(name), client) as fuzzer:
+        try:
+            for name_of_story in [one for share in shares for one in share.different]:
+                finding = fuzzer.finding(name_of_story)
+                if finding is None:
+                    settled += 1
+                    continue
                 result.status = Status.DEVIATES
                 folder.mkdir(parents=True, exist_ok=True)
-                file = folder / f"fuzz-{adapter.name}-{client}-{finding.seed.replace('/', '-')}.yaml"
+                file = folder / f"fuzz-{name}-{client}-{finding.seed.replace('/', '-')}.yaml"
                 file.write_text(as_yaml(finding))
                 result.problems.append(f"seed {finding.seed}: {finding.text} (shrunk: {file.name})")
-    except DriverSkipped as skipped:
-        result.status, result.notes = Status.NOT_APPLICABLE, [str(skipped)]
-    except DriverFault as fault:
-        result.status, result.problems = Status.FAULT, [str(fault)]
-    finally:
-        fuzzer.close()
-    result.seconds = round(time.monotonic() - started, 2)
-    said = "not applicable" if result.status == Status.NOT_APPLICABLE else f"{told} stories of seed {seed}"
-    text = f"{adapter.name:<10} {client:<9} {said}, {len(result.problems)} differences, {result.seconds:.0f} s"
-    print("\n    ".join([text, *result.problems]), flush=True)
-    return result, told
+                if len(result.problems) >= MOST:
+                    break
+        except DriverFault as fault:
+            result.status, result.problems = Status.FAULT, [str(fault)]
+    for share in shares:
+        if share.fault is not None:
+            result.status, result.problems = Status.FAULT, [*result.problems, share.fault]
+    if settled:
+        result.notes.append(f"{settled} stories differed once and not in most of up to five more tries, settled")
+    if not told and result.status == Status.OK:
+        result.status = Status.NOT_APPLICABLE
+    result.seconds = round(sum(share.seconds for share in shares) + time.monotonic() - started, 2)
+    said = f"{told} stories of seed {seed}" if told else "not applicable"
+    text = f"{name:<10} {client:<9} {said}, {len(result.problems)} differences, {result.seconds:.0f} s"
+    print("\n    ".join([text, *result.problems, *result.notes]), flush=True)
+    return result
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Fuzz the adapters. 0: everything came out the same; 1: something did not."""
     parser = argparse.ArgumentParser(prog="python -m onewrite_conformance.fuzz", description=__doc__.partition("\n")[0])
     parser.add_argument("--adapter", action="append", choices=[*LANGUAGES, "reference"], help="default: all four")
-    parser.add_argument("--client", action="append", choices=["onewrite", "patched"], help="default: both")
+    parser.add_argument("--client", action="append", choices=KINDS, help="default: both")
     parser.add_argument("--count", type=int, default=300, help="stories per adapter, shared among its kinds (300)")
+    parser.add_argument("--first", type=int, default=0, metavar="N", help="the number of the first story (0)")
     parser.add_argument("--seed", type=int, default=1, help="the same seed tells the same stories (1)")
-    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="adapters fuzzed at the same time (default 1)")
+    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="shares told at the same time (default 1)")
     options = parser.parse_args(arguments)
-    clients = options.client or ["onewrite", "patched"]
-    folder = reports()
-    with ProcessPoolExecutor(options.jobs, mp_context=multiprocessing.get_context("spawn")) as pool:
-        waiting = [
-            pool.submit(fuzz_adapter, name, clients, options.count, options.seed, folder)
-            for name in options.adapter or LANGUAGES
-        ]
-        results = [result for future in waiting for result in future.result()]
+    numbers = range(options.first, options.first + options.count)
+    names = options.adapter or list(LANGUAGES)
+    results = fuzz(names, options.client or list(KINDS), numbers, options.seed, options.jobs, reports())
     print(summary(results))
     return 1 if any(result.failing for result in results) else 0
 

@@ -43,12 +43,16 @@ class KnownFailures:
     def find(self, path: str) -> KnownFailure | None:
         return next((line for line in self.lines if line.covers(path)), None)
 
+    def passing(self) -> list[KnownFailure]:
+        """Lines whose runs all passed."""
+        return [line for line in self.lines if line.passed and not line.failed]
+
     def stale(self, names: set[str]) -> list[str]:
         """Lines whose cases no longer fail, and lines that name no run (`names` are all paths there are)."""
         found = []
         for line in self.lines:
             if not any(line.covers(name) for name in names):
                 found.append(f"{line.where}: {line.pattern} names no case")
-            elif line.passed and not line.failed:
+            elif line in self.passing():
                 found.append(f"{line.where}: {line.pattern} passes now; remove the line")
         return found

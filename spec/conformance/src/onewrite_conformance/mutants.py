@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import sys
 
+from onewrite_conformance.adapters import reference
 from onewrite_conformance.cases import Case, load_cases
 from onewrite_conformance.places import CONFORMANCE
 from onewrite_conformance.requirements import Requirement
 from onewrite_conformance.results import Result, Status
-from onewrite_conformance.runner import Judge, reference
+from onewrite_conformance.runner import Judge
 
 __all__ = ["OWN_CASES", "SEEN_BY", "killers", "main"]
 
@@ -59,7 +60,9 @@ def killers(
     """The results of these runs for the reference with `mutant` (None: whole)."""
     # A mutant may well hang: that is a fault found, and not to be waited for long.
     judge = Judge(reference(mutant), cases, requirements, only=paths, stock=False, timeout_s=8.0)
-    return [result for result in judge.results() if result.path in paths]
+    results = [result for result in judge.results() if result.path in paths]
+    judge.finish(results)
+    return results
 
 
 def main() -> int:

@@ -46,6 +46,13 @@ class Result:
     seconds: float = 0.0
     title: str = ""
     base: str = ""
+    tries: int = 1  # how often it was judged
+    failed_tries: int = 0  # how many of these tries failed, where there was more than one
+
+    @property
+    def unsteady(self) -> bool:
+        """Whether it failed, and passed when it was judged again."""
+        return self.tries > 1 and self.status not in (Status.DEVIATES, Status.FAULT, Status.WARNS)
 
     @property
     def judged(self) -> bool:

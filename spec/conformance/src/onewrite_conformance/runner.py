@@ -2,56 +2,25 @@
 
 from __future__ import annotations
 
-import sys
 import time
 import traceback
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
 from fnmatch import fnmatchcase
-from pathlib import Path
 
+from onewrite_conformance.adapters import Adapter
 from onewrite_conformance.cases import Case, Run
 from onewrite_conformance.checks import Verdict, judge
-from onewrite_conformance.driver import Driver, DriverFault, DriverSkipped, run_file
-from onewrite_conformance.known import KnownFailures
-from onewrite_conformance.places import LANGUAGES, ROOT
+from onewrite_conformance.driver import Driver, DriverFault, DriverSkipped
 from onewrite_conformance.play import Observation, play
 from onewrite_conformance.requirements import Requirement
 from onewrite_conformance.results import Result, Status
+from onewrite_conformance.settle import MOST, UNSETTLED, settle
+from onewrite_conformance.syscalls import SYSCALL_CASE, syscall_result
 
-__all__ = ["Adapter", "Judge", "adapters_of_checkout", "reference"]
+__all__ = ["Judge"]
 
-TRIES = 3  # an unsteady count must come again so often before it fails
 JUDGED_KINDS = ("onewrite", "patched", "control")
-UNSETTLED = (Status.DEVIATES, Status.FAULT)
-
-
-@dataclass
-class Adapter:
-    """A driver command with a name."""
-
-    name: str
-    command: list[str]
-    known: KnownFailures = field(default_factory=lambda: KnownFailures(None))
-    witness: bool = True  # whether the syscall witness looks at it as well
-    settle: bool = True  # whether what fails is judged again; a mutant's failure is what one is after
-
-
-def adapters_of_checkout(names: list[str] | None = None, root: Path = ROOT) -> list[Adapter]:
-    """The adapters of this checkout that have a driver."""
-    found = []
-    for name in names or LANGUAGES:
-        folder = root / name
-        found.append(Adapter(name, run_file(folder), KnownFailures(folder / "known-failures.txt")))
-    return found
-
-
-def reference(mutant: str | None = None) -> Adapter:
-    """The judge's own client, whole or with one thing broken."""
-    command = [sys.executable, "-m", "onewrite_conformance.reference"]
-    return Adapter(
-        "reference", command + (["--break", mutant] if mutant else []), witness=mutant is None, settle=mutant is None
-    )
+TRIES_OF_KNOWN = 3
 
 
 class Judge:
@@ -76,15 +45,11 @@ class Judge:
         self.stock = stock
         self.timeout_s = timeout_s
         self.bases: dict[str, str] = {}  # base library and runtime, by client kind
-        self.kinds: list[str] = []  # the client kinds that this driver has, of those that are judged
         self._trace = trace
         self._drivers: dict[tuple[str, str], Driver | str | DriverFault] = {}
+        self.by_path = {run.path: run for run in self.runs()}
+        self._stock_case = ""
         self._stock_seen: dict[str, Observation] = {}
-
-    @property
-    def base(self) -> str:
-        """What was judged, in words: the own client's base library before that of others."""
-        return self.bases.get("onewrite") or next(iter(self.bases.values()), "no driver")
 
     # -- which runs ---------------------------------------------------------------------------------------
 
@@ -108,28 +73,81 @@ class Judge:
 
     # -- running ------------------------------------------------------------------------------------------
 
-    def results(self) -> Iterator[Result]:
-        """Run everything; drivers are ended at the end."""
+    def results(self, paths: Sequence[str] | None = None) -> Iterator[Result]:
+        """Judge every run, or those of `paths`, once.
+
+        Drivers with an environment of their own are ended with the runs that need them; `close` ends the others.
+        """
         env: dict[str, str] = {}
+        for run in self.runs() if paths is None else [self.by_path[path] for path in paths]:
+            if run.case.env != env:
+                env = run.case.env
+                self._end_drivers(keep="")
+            yield self._one(run)
+        self._end_drivers(keep="")
+
+    def close(self) -> None:
+        """End all drivers."""
+        self._end_drivers()
+
+    def __enter__(self) -> Judge:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def finish(self, results: list[Result], told: Callable[[str], None] = lambda line: None) -> None:
+        """Settle what failed, apply the known failures, and add the faults of their file.
+
+        Call it when nothing else is being judged on this machine; `told` hears what is being judged again.
+        """
         try:
-            for run in self.runs():
-                if run.case.env != env:
-                    env = run.case.env
-                    self._end_drivers(keep="")  # those without an environment of their own stay
-                yield self._one(run)
+            self._settle_all(results, told)
+            for result in results:
+                self._apply_known(result)
+            self._confirm_stale()
         finally:
-            self._end_drivers()
+            self.close()
+        results += self.stale()
+
+    def _settle_all(self, results: list[Result], told: Callable[[str], None]) -> None:
+        known = self.adapter.known
+        open_ = [
+            result
+            for result in results
+            if result.status in UNSETTLED and result.judged and known.find(result.path) is None
+        ]
+        if not self.adapter.settle or self._trace is not None or len(open_) > MOST:
+            return
+        for number, result in enumerate(open_, 1):
+            told(f"{self.adapter.name}: {number}/{len(open_)} judged again, alone: {result.path}")
+            self.close()  # a fresh process
+            if result.path in self.by_path:
+                run = self.by_path[result.path]
+                settle(result, lambda run=run: self._one(run, explain=True))  # type: ignore[misc]
+            elif result.case == SYSCALL_CASE:
+                settle(result, lambda kind=result.client: syscall_result(self.adapter, kind))  # type: ignore[misc]
+
+    def _confirm_stale(self) -> None:
+        """A known failure that passed is tried again before its line is called out of date."""
+        for line in self.adapter.known.passing():
+            for path in line.passed:
+                tries = (self._one(self.by_path[path]) for _ in range(TRIES_OF_KNOWN) if path in self.by_path)
+                if any(one.status in UNSETTLED for one in tries):
+                    line.failed.append(path)
+                    break
 
     def stale(self) -> list[Result]:
-        """Faults of the known-failures file, as failing results. Call it after a whole run."""
-        names = {run.path for run in self.runs()}
-        faults = self.adapter.known.faults + ([] if self.only else self.adapter.known.stale(names))
+        """Faults of the known-failures file, as failing results. A part of the runs tells nothing of its lines."""
+        whole = not self.only and not self.clients
+        faults = self.adapter.known.faults + (self.adapter.known.stale(set(self.by_path)) if whole else [])
         return [
             Result(self.adapter.name, "known-failures", "known-failures", "", "", "", [], "MUST", Status.STALE, [fault])
             for fault in faults
         ]
 
-    def _one(self, run: Run) -> Result:
+    def _one(self, run: Run, *, explain: bool = False) -> Result:
+        """Judge once. `explain`: say of a failure what stock does there."""
         if self._trace is not None:
             self._trace(f"== {self.adapter.name} {run.path}")
         started = time.monotonic()
@@ -145,56 +163,30 @@ class Judge:
             Status.OK,
             title=run.case.title,
         )
-        self._settle(run, result)
-        result.base = self.bases.get(run.client, "")
-        result.seconds = round(time.monotonic() - started, 4)
-        self._apply_known(result)
-        return result
-
-    def _settle(self, run: Run, result: Result) -> None:
-        """Judge; what fails is judged twice more, and passes only when both of these pass: a busy machine
-        makes a run late once, a fault of the client shows again."""
-        self._attempt(run, result)
-        known = self.adapter.known.find(result.path) is not None
-        if known or not self.adapter.settle or run.client not in JUDGED_KINDS or result.status not in UNSETTLED:
-            return
-        first = (result.status, result.problems, result.notes)
-        for _ in range(TRIES - 1):
-            self._attempt(run, result)
-            if result.status != Status.OK:
-                result.status, result.problems, result.notes = first
-                return
-        result.notes = [f"failed once and passed twice after: {'; '.join(first[1])}", *result.notes]
-
-    def _attempt(self, run: Run, result: Result) -> None:
-        result.status, result.problems, result.notes = Status.OK, [], []
         try:
-            self._judge(run, result)
+            self._judge(run, result, explain or not self.adapter.settle)
         except DriverSkipped as skipped:
             result.status, result.notes = Status.NOT_APPLICABLE, [str(skipped)]
         except DriverFault as fault:
             result.status, result.problems = Status.FAULT, [str(fault)]
         except Exception:
             result.status, result.problems = Status.FAULT, [f"the judge itself failed: {traceback.format_exc()}"]
+        result.base = self.bases.get(run.client, "")
+        result.seconds = round(time.monotonic() - started, 4)
+        return result
 
     def _level(self, case: Case) -> str:
         levels = {self.requirements[name].level for name in case.covers if name in self.requirements}
         return "SHOULD" if levels and "MUST" not in levels else "MUST"
 
-    def _judge(self, run: Run, result: Result) -> None:
+    def _judge(self, run: Run, result: Result, explain: bool) -> None:
         driver = self._driver(run.client, run.case.env)
         missing = [need for need in run.capabilities() if need not in driver.capabilities]
         if missing:
             raise DriverSkipped(f"no capability {', '.join(missing)}")
         verdict = self._played(run, driver)
-        for _ in range(TRIES - 1):
-            if verdict.problems or not verdict.unsteady:
-                break
-            earlier = verdict.unsteady
-            verdict = self._played(run, driver)
-            verdict.notes += [f"came once and not again: {text}" for text in earlier]
         problems = verdict.problems + verdict.unsteady
-        if problems and run.client in JUDGED_KINDS[:2]:
+        if problems and explain and run.client in JUDGED_KINDS[:2]:
             verdict.notes += self._stock_verdict(run)
         if problems:
             result.status = Status.DEVIATES if result.level == "MUST" else Status.WARNS
@@ -205,10 +197,12 @@ class Judge:
         result.problems, result.notes = problems, verdict.doubts + verdict.apart + verdict.notes
 
     def _played(self, run: Run, driver: Driver) -> Verdict:
+        if run.case.id != self._stock_case:  # the case at hand is the only one that may ask
+            self._stock_case, self._stock_seen = run.case.id, {}
         seen = play(run, driver, self._trace)
         stock = None
         if run.client == "stock":
-            self._stock_seen = {self._stock_key(run, None): seen}  # the case at hand is the only one that may ask
+            self._stock_seen[self._stock_key(run, None)] = seen
         elif {"stock_equal", "stock_not_worse"} & run.expect().keys():
             stock = self._stock_observation(run)
         return judge(seen, stock)
@@ -265,7 +259,7 @@ class Judge:
             raise held  # it did not start the first time; waiting for it hundreds of times tells no more
         if held is None or not held.alive:
             try:
-                held = Driver(self.adapter.command, client, env=env, timeout_s=self.timeout_s)
+                held = Driver(self.adapter.command, client, env=self.adapter.env | env, timeout_s=self.timeout_s)
             except DriverSkipped as skipped:
                 self._drivers[key] = str(skipped)
                 raise
@@ -273,8 +267,6 @@ class Judge:
                 self._drivers[key] = fault
                 raise
             self._drivers[key] = held
-            if client in JUDGED_KINDS[:2] and client not in self.kinds:
-                self.kinds.append(client)
             base = held.hello.get("base", {})
             self.bases[client] = f"{base.get('name')} {base.get('version')}, {held.hello.get('runtime')}"
         return held

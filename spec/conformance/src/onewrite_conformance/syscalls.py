@@ -14,12 +14,14 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from onewrite_conformance.adapters import Adapter
 from onewrite_conformance.driver import Driver, DriverFault, DriverSkipped
 from onewrite_conformance.results import Result, Status
-from onewrite_conformance.runner import Adapter
 from onewrite_conformance.tap import Tap
 
-__all__ = ["read_calls", "syscall_results"]
+__all__ = ["SYSCALL_CASE", "read_calls", "syscall_result"]
+
+SYSCALL_CASE = "witness-syscalls"
 
 WRITES = "write,writev,sendto,sendmsg,sendmmsg,pwritev,pwritev2"
 CALL = re.compile(r"\b(write|writev|sendto|sendmsg|sendmmsg|setsockopt)\((.*)")
@@ -28,27 +30,25 @@ BODY = 200
 PATH = "/seen-by-strace"
 
 
-def syscall_results(adapter: Adapter, kinds: list[str]) -> Iterator[Result]:
-    """One result per client kind."""
-    for kind in kinds:
-        started = time.monotonic()
-        path = f"witness-syscalls/{kind}/http/direct"
-        result = Result(adapter.name, path, "witness-syscalls", kind, "http", "direct", [], "MUST", Status.OK)
-        result.title = "By strace's account a POST is one system call"
-        if shutil.which("strace") is None:
-            result.status, result.notes = Status.CANNOT_TELL, ["strace is not installed"]
-        else:
-            try:
-                lines = _traced(adapter, kind)
-                result.problems = list(read_calls(lines))
-                if result.problems:
-                    result.status = Status.DEVIATES
-            except DriverSkipped as skipped:
-                result.status, result.notes = Status.NOT_APPLICABLE, [str(skipped)]
-            except DriverFault as fault:
-                result.status, result.notes = Status.CANNOT_TELL, [f"under strace: {fault}"]
-        result.seconds = round(time.monotonic() - started, 3)
-        yield result
+def syscall_result(adapter: Adapter, kind: str) -> Result:
+    """What strace says of one client kind."""
+    started = time.monotonic()
+    path = f"{SYSCALL_CASE}/{kind}/http/direct"
+    result = Result(adapter.name, path, SYSCALL_CASE, kind, "http", "direct", [], "MUST", Status.OK)
+    result.title = "By strace's account a POST is one system call"
+    if shutil.which("strace") is None:
+        result.status, result.notes = Status.CANNOT_TELL, ["strace is not installed"]
+    else:
+        try:
+            result.problems = list(read_calls(_traced(adapter, kind)))
+            if result.problems:
+                result.status = Status.DEVIATES
+        except DriverSkipped as skipped:
+            result.status, result.notes = Status.NOT_APPLICABLE, [str(skipped)]
+        except DriverFault as fault:
+            result.status, result.notes = Status.CANNOT_TELL, [f"under strace: {fault}"]
+    result.seconds = round(time.monotonic() - started, 3)
+    return result
 
 
 def _traced(adapter: Adapter, kind: str) -> list[str]:
@@ -56,7 +56,7 @@ def _traced(adapter: Adapter, kind: str) -> list[str]:
     with tempfile.TemporaryDirectory(prefix="onewrite-strace-") as folder:
         log = Path(folder) / "calls"
         strace = ["strace", "-f", "-s", "48", "-e", f"trace=setsockopt,{WRITES}", "-o", str(log)]
-        with Driver([*strace, *adapter.command], kind, timeout_s=60.0) as driver, Tap() as tap:
+        with Driver([*strace, *adapter.command], kind, env=adapter.env, timeout_s=60.0) as driver, Tap() as tap:
             client = driver.open()
             for _ in range(REQUESTS):
                 body = {"kind": "bytes", "size": BODY}

@@ -1,0 +1,150 @@
+"""What fails is judged again, alone: bad luck passes and is told, a fault fails, a mutant is red at once."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from onewrite_conformance.adapters import Adapter
+from onewrite_conformance.cases import Case
+from onewrite_conformance.cli import _close
+from onewrite_conformance.crew import judge_all, shares_of
+from onewrite_conformance.known import KnownFailures
+from onewrite_conformance.results import Result, Status, summary, write_junit
+from onewrite_conformance.runner import Judge
+from onewrite_conformance.settle import MOST, majority, settle
+
+# Fails as often as the file beside it says, over all its processes together.
+UNSTEADY = """
+import json, os, sys
+left = sys.argv[1]
+for line in sys.stdin:
+    m = json.loads(line)
+    reply = {"ok": True}
+    if m["cmd"] == "hello":
+        reply = {"protocol": 1, "client": m["client"], "adapter": "toy", "version": "1", "runtime": "toy",
+                 "base": {"name": "toy", "version": "1"}, "pid": os.getpid(), "capabilities": []}
+    elif m["cmd"] == "open":
+        reply = {"client_id": 1}
+    elif m["cmd"] == "request":
+        count = int(open(left).read())
+        if count:
+            open(left, "w").write(str(count - 1))
+        reply = {"outcome": "cancelled" if count else "error", "error": {"kind": "other"}}
+    print(json.dumps({"seq": m["seq"], **reply}), flush=True)
+    if m["cmd"] == "bye":
+        break
+"""
+
+
+def toy(folder: Path, failures: int, *, again: bool = True) -> Adapter:
+    (folder / "toy.py").write_text(UNSTEADY)
+    (folder / "left").write_text(str(failures))
+    command = [sys.executable, str(folder / "toy.py"), str(folder / "left")]
+    return Adapter("toy", command, witness=False, settle=again)
+
+
+def case(name: str = "a-case") -> Case:
+    return Case(
+        name, "A title", ["TCP-1"], [{"request": {}}], schemes=["http"], clients=["onewrite"],
+        expect={"outcome": "error", "requests": 0},
+    )  # fmt: skip
+
+
+def judged(adapter: Adapter, cases: list[Case]) -> list[Result]:
+    with Judge(adapter, cases, {}, stock=False) as judge:
+        results = list(judge.results())
+        judge.finish(results)
+    return results
+
+
+@pytest.mark.parametrize(
+    ("found", "stays", "tries"),
+    [("111", True, 3), ("000", False, 3), ("01011", True, 5), ("10100", False, 5), ("0010", False, 4)],
+)
+def test_three_of_five_decide(found: str, stays: bool, tries: int) -> None:
+    left = iter(found)
+    last, count, tried = majority(lambda: "found" if next(left) == "1" else None)
+    assert (last is not None, count, tried) == (stays, found.count("1"), tries)
+    assert next(left, None) is None  # no more tries than it takes
+
+
+def result(status: str, path: str = "a/onewrite/http/direct") -> Result:
+    problems = ["why"] if status in (Status.DEVIATES, Status.FAULT) else []
+    return Result("toy", path, "a", "onewrite", "http", "direct", ["TCP-1"], "MUST", status, problems)
+
+
+def test_a_driver_fault_is_tried_again_as_well() -> None:
+    first = result(Status.FAULT)
+    others = iter([Status.DEVIATES, Status.OK, Status.CANNOT_TELL, Status.OK])
+    settle(first, lambda: result(next(others)))
+    assert (first.status, first.failed_tries, first.tries, first.unsteady) == (Status.OK, 2, 5, True)
+    assert first.notes[0] == "failed 2 of 5, settled; at first: why"
+
+
+@pytest.mark.parametrize(("failures", "status", "told"), [(1, Status.OK, "1 of 4"), (2, Status.OK, "2 of 5")])
+def test_bad_luck_passes_and_is_told(tmp_path: Path, failures: int, status: str, told: str) -> None:
+    (only,) = judged(toy(tmp_path, failures), [case()])
+    assert (only.status, only.unsteady, only.failing) == (status, True, False)
+    assert only.notes[0].startswith(f"failed {told}, settled; at first: outcome is cancelled")
+
+
+def test_a_fault_fails_and_says_so(tmp_path: Path) -> None:
+    (only,) = judged(toy(tmp_path, 1000), [case()])
+    assert (only.status, only.failed_tries, only.tries, only.unsteady) == (Status.DEVIATES, 4, 4, False)
+    assert "failed 4 of 4, alone on the machine" in only.notes
+
+
+def test_a_mutant_is_red_at_once(tmp_path: Path) -> None:
+    (only,) = judged(toy(tmp_path, 1, again=False), [case()])
+    assert (only.status, only.tries) == (Status.DEVIATES, 1)
+
+
+def test_many_failures_are_no_bad_luck(tmp_path: Path) -> None:
+    results = judged(toy(tmp_path, 1000), [case(f"a-{number}") for number in range(MOST + 1)])
+    assert all(one.failing and one.tries == 1 for one in results)
+
+
+def test_a_known_failure_that_passed_once_is_not_yet_stale(tmp_path: Path) -> None:
+    file = tmp_path / "known-failures.txt"
+    file.write_text("a-case  comes and goes\n")
+    for failures, status in ((0, Status.STALE), (1000, Status.KNOWN)):
+        adapter = toy(tmp_path, failures)
+        adapter.known = KnownFailures(file)
+        assert [one.status for one in judged(adapter, [case()])][-1] == status
+    # It passes in the round of all, and fails when the passing line is looked at again.
+    adapter = toy(tmp_path, 0)
+    adapter.known = KnownFailures(file)
+    with Judge(adapter, [case()], {}, stock=False) as judge:
+        results = list(judge.results())
+        (tmp_path / "left").write_text("1")
+        judge.finish(results)
+    assert [one.status for one in results] == [Status.OK]
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_shares_hold_every_run_once(tmp_path: Path, jobs: int) -> None:
+    adapter = toy(tmp_path, 0)
+    cases = [case(f"a-{number}") for number in range(30)]
+    cases += [case("b-env"), case("c-env")]
+    for one in cases[-2:]:
+        one.env = {"ONEWRITE_DISABLED": "true"}
+    shares = shares_of(Judge(adapter, cases, {}, stock=False), traced=False)
+    assert [path.partition("/")[0] for path in shares[0].paths] == ["b-env", "c-env"]
+    results = list(judge_all([adapter], shares, cases, {}, {"stock": False}, jobs))
+    assert sorted(one.case for one in results) == sorted(one.id for one in cases)
+    assert {one.status for one in results} == {Status.OK}
+
+
+def test_the_last_lines_name_each_failure(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lucky, failed = result(Status.DEVIATES, "lucky"), result(Status.DEVIATES, "failed")
+    settle(lucky, lambda: result(Status.OK, "lucky"))
+    _close([failed, lucky, result(Status.OK, "good")])
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[-1] == "FAILED toy: failed: why"
+    assert any(line.startswith("UNSTEADY toy: lucky: failed 1 of 4, settled") for line in lines)
+    assert summary([failed, lucky]) == "1 passed, 1 failed, 0 skipped"
+    write_junit([lucky], tmp_path / "x.xml", "x")
+    assert "failed 1 of 4, settled" in (tmp_path / "x.xml").read_text()
