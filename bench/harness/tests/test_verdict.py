@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from onewrite_bench.results import Cell
-from onewrite_bench.verdict import exit_status, judge, settle
+from onewrite_bench.results import Cell, Verdict
+from onewrite_bench.settle import settle
+from onewrite_bench.verdict import exit_status, judge
 
 
 def cell(role: str, latency_us: int = 300, **fields: Any) -> Cell:
@@ -68,8 +69,42 @@ def test_slow_without_a_clear_stall_depends_on_the_machine(
     good = cell("good", group="raw", language="raw")
     verdicts = judge([good, cell("control", **CONTROL), adapter])
     assert [verdict.state for verdict in verdicts] == ["slow"]
-    settle(verdicts, busy)
+    settle(verdicts, {"python": ["slow", "stalls"]}, lambda: busy)
     assert (verdicts[0].state, exit_status(verdicts)) == expected
+
+
+def test_slow_is_inconclusive_when_the_good_control_was_slow_too() -> None:
+    adapter = cell("adapter")
+    adapter.latencies_us = [12_000] * 100
+    good = cell("good", client="raw socket", language="raw", beside=True, latency_us=9_000)
+    verdicts = judge([cell("control", **CONTROL), adapter, good])
+    settle(verdicts, {}, lambda: False)
+    assert (verdicts[0].state, exit_status(verdicts)) == ("inconclusive", 2)
+
+
+def test_the_good_control_of_the_same_group_counts_before_the_one_beside_it() -> None:
+    noisy = cell("good", group="raw", language="raw")
+    noisy.latencies_us = [300] * 60 + [50_000] * 40
+    own = cell("good", client="raw socket", language="raw", beside=True)
+    assert [verdict.state for verdict in judge([noisy, cell("control", **CONTROL), cell("adapter"), own])] == ["clean"]
+
+
+@pytest.mark.parametrize(
+    ("earlier", "last", "expected", "status"),
+    [
+        (["stalls", "stalls"], "stalls", "stalls", 1),
+        ([], "stalls", "stalls", 1),
+        (["stalls", "inconclusive"], "stalls", "inconclusive", 2),
+        (["stalls", "stalls"], "clean", "clean", 0),
+        (["inconclusive", "slow"], "slow", "inconclusive", 2),
+        (["inconclusive", "inconclusive"], "inconclusive", "inconclusive", 2),
+        (["stalls"], "not run", "not run", 2),
+    ],
+)
+def test_red_only_when_every_measurement_agrees(earlier: list[str], last: str, expected: str, status: int) -> None:
+    verdicts = [Verdict("python", last, "why", True, {"group": "python", "calm": True})]
+    settle(verdicts, {"python": earlier}, lambda: False)
+    assert (verdicts[0].state, exit_status(verdicts)) == (expected, status)
 
 
 def test_a_loss_on_large_bodies_is_seen() -> None:
@@ -98,6 +133,20 @@ def test_inconclusive_when_even_a_raw_client_is_slow() -> None:
     noisy.latencies_us = [300] * 60 + [50_000] * 40
     verdicts = judge([noisy, cell("control", **CONTROL), cell("adapter")])
     assert [verdict.state for verdict in verdicts] == ["inconclusive"]
+
+
+def test_every_request_failed_is_a_failure_and_not_a_crash() -> None:
+    broken = cell("adapter", errors=100, error_sample="ArgumentError")
+    broken.latencies_us = []
+    verdicts = judge([cell("control", **CONTROL), broken])
+    assert (verdicts[0].state, exit_status(verdicts)) == ("stalls", 1)
+    assert "100 requests failed (ArgumentError)" in verdicts[0].text
+
+
+def test_nothing_measured_is_inconclusive() -> None:
+    empty = cell("adapter")
+    empty.latencies_us = []
+    assert state(cell("control", **CONTROL), empty) == ("inconclusive", 2)
 
 
 def test_not_run_is_not_clean() -> None:

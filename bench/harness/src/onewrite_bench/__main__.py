@@ -7,7 +7,7 @@ import signal
 import sys
 from types import FrameType
 
-from . import bench, demo, jmh
+from . import bench, demo, gate, jmh
 from .failures import BenchError
 
 __all__ = ["main"]
@@ -23,6 +23,7 @@ def main() -> int:
     commands = parser.add_subparsers(dest="command", required=True)
     demo.add_arguments(commands.add_parser("demo", help="the POST stall behind HAProxy, and its end, in all languages"))
     bench.add_arguments(commands.add_parser("run", help="scenarios, and the report of all that were run"))
+    gate.add_arguments(commands.add_parser("gate", help="the verdict for CI: 0 clean, 1 a stall, 2 inconclusive"))
     bench.add_report_arguments(commands.add_parser("report", help="the report again, from results that are there"))
     jmh.add_arguments(commands.add_parser("jmh", help="what the Java adapter's call costs beside its peers"))
     options = parser.parse_args()

@@ -43,9 +43,10 @@ class Clients:
 
     def start(self, group: Group, client: Client, cells: Sequence[Cell | RateResult]) -> Driver | None:
         """A driver of this group's language for this client, or None: then the cells say why."""
-        command = driver_command(group.language, client.peer)
+        language = client.language or group.language
+        command = driver_command(language, client.peer)
         if command is None:
-            why = "peers are not set up: make -C bench peers" if client.peer else f"no {group.language}/driver/run"
+            why = "peers are not set up: make -C bench peers" if client.peer else f"no {language}/driver/run"
             mark(cells, "skipped", why)
             return None
         env = {**_NEUTRAL_ENV, **client.env}

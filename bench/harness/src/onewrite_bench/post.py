@@ -81,6 +81,10 @@ class PostEngine:
     def stop(self) -> None:
         self._stopping.set()
 
+    @property
+    def stopped(self) -> bool:
+        return self._stopping.is_set()
+
     def _cells(self, group: Group) -> list[Cell]:
         return [
             self._cell(group, client, target, size)
@@ -91,7 +95,9 @@ class PostEngine:
 
     def _cell(self, group: Group, client: Client, target: Target, size: int) -> Cell:
         parameters = self._scenario.parameters
-        cell = Cell(group.name, group.language, client.label, client.role, target.name, target.stalls, group.required)
+        language = client.language or group.language
+        cell = Cell(group.name, language, client.label, client.role, target.name, target.stalls, group.required)
+        cell.beside = language != group.language
         cell.body_bytes = size
         cell.stalls = target.stalls and size <= parameters.get("stalls_up_to_bytes", size)
         cell.extra["one_segment"] = size <= parameters.get("one_segment_up_to_bytes", size)

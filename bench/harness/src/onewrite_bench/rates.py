@@ -21,7 +21,7 @@ from .generators import Generator, Plan
 from .measurement import LATE_US
 from .places import Places
 from .results import RateResult, Verdict
-from .scenario import Group, Scenario
+from .scenario import Client, Group, Scenario
 
 __all__ = ["RateEngine", "judge"]
 
@@ -43,14 +43,16 @@ class RateEngine:
         self._pool = int(plan["pool"])
         self._seconds = int(plan["seconds"])
         capacity = self._pool / (plan["stall_ms"] / 1000)
+        self._roles: list[str] = plan.get("roles", ["control", "shown", "adapter"])
         self._rates = [(float(share), round(share * capacity, 1)) for share in plan["of_capacity"]]
 
     def run(self, groups: Sequence[Group], results: list[RateResult]) -> None:
         """Fill `results`, one row per client and rate; a client that cannot is one row that says why."""
-        groups = [group for group in groups if group.language != "raw"]
-        self._console.plan(sum(len(group.clients) for group in groups) * len(self._rates) * _WEIGHT)
-        for group in groups:
-            for client in group.clients:
+        # The bare socket has no bridge; a group that is not required is beside the story.
+        plans = [(group, self._driven(group)) for group in groups if group.language != "raw" and group.required]
+        self._console.plan(sum(len(clients) for _, clients in plans) * len(self._rates) * _WEIGHT)
+        for group, clients in plans:
+            for client in clients:
                 mine = [
                     RateResult(group.name, group.language, client.label, client.role, self._target.name, rate, share)
                     for share, rate in self._rates
@@ -69,6 +71,10 @@ class RateEngine:
                     _mark(mine, "failed", str(error))
                 finally:
                     self._clients.finish(driver)
+
+    def _driven(self, group: Group) -> list[Client]:
+        """A good control is a bare socket and has no bridge."""
+        return [client for client in group.clients if client.language is None and client.role in self._roles]
 
     def _drive(self, driver: Driver, rows: list[RateResult]) -> None:
         url = self._places.url(self._target)
@@ -124,8 +130,8 @@ def _mark(rows: Sequence[RateResult], field: str, why: str) -> None:
             setattr(row, field, why)
 
 
-def judge(rows: Sequence[RateResult]) -> list[Verdict]:
-    """One verdict per adapter and rate. It can fail a run; it is not needed for a run to be conclusive."""
+def judge(rows: Sequence[RateResult], counts: bool = False) -> list[Verdict]:
+    """One verdict per adapter and rate. A run needs them to be conclusive only where they count."""
     verdicts = []
     for row in rows:
         if row.role != "adapter":
@@ -133,7 +139,7 @@ def judge(rows: Sequence[RateResult]) -> list[Verdict]:
         subject = f"{row.group} at {row.rate:g}/s"
         control = next((r for r in rows if (r.group, r.role, r.rate) == (row.group, "control", row.rate)), None)
         state, text = _judge_row(row, control)
-        verdicts.append(Verdict(subject, state, text, counts=False))
+        verdicts.append(Verdict(subject, state, text, counts, {"calm": True}))
     return verdicts
 
 

@@ -2,8 +2,7 @@
 
 Speaks version 1 of the driver protocol (spec/conformance/PROTOCOL.md), as much as the bench needs: open, load,
 close. Client `control` has Nagle on and makes two writes; `onewrite` has TCP_NODELAY and makes one. The adapter
-options `nagle` and `split` choose any other of the four combinations; `gap_us` passes between
-the head and the body, which goes in `pieces` writes.
+options `nagle` and `split` choose any other of the four combinations, `gap_us` and `pieces` how it splits.
 """
 
 from __future__ import annotations
@@ -16,30 +15,54 @@ import ssl
 import sys
 import threading
 import time
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
 __all__ = ["main"]
 
 
+@dataclass(frozen=True)
+class How:
+    """How a client sends. `gap_us` passes between the head and the body, which goes in `pieces` writes.
+
+    `quickack` sets TCP_QUICKACK before each read (Linux): the server's split answer does not wait for an ACK then.
+    """
+
+    nagle: bool
+    split: bool
+    gap_us: int
+    pieces: int
+    quickack: bool
+    authority: str | None
+    proxy: str | None
+
+
 class Connection:
     """One kept-alive connection. Redials when the peer has closed it."""
 
-    def __init__(self, url: str, nagle: bool, split: bool, gap_us: int, pieces: int, authority: str | None) -> None:
+    def __init__(self, url: str, how: How) -> None:
         parts = urlsplit(url)
         self._host, self._port = parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)
+        self._context = ssl.create_default_context(cafile=how.authority) if parts.scheme == "https" else None
+        self._proxy = urlsplit(how.proxy) if how.proxy else None
         self._path = parts.path + (f"?{parts.query}" if parts.query else "") or "/"
-        self._context = ssl.create_default_context(cafile=authority) if parts.scheme == "https" else None
-        self._nagle, self._split, self._gap_s = nagle, split, gap_us / 1e6
-        self._pieces = pieces
+        if self._proxy is not None and self._context is None:
+            self._path = f"http://{parts.netloc}{self._path}"
+        self._how = how
         self._sock: socket.socket | None = None
         self._buffer = bytearray()
 
     def connect(self) -> socket.socket:
-        sock = socket.create_connection((self._host, self._port), timeout=30)
-        if not self._nagle:
+        first = (self._host, self._port)
+        if self._proxy is not None:
+            first = (self._proxy.hostname or "", self._proxy.port or 80)
+        sock = socket.create_connection(first, timeout=30)
+        if not self._how.nagle:
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if self._context is not None:
+            if self._proxy is not None:
+                self._tunnel(sock)
             sock = self._context.wrap_socket(sock, server_hostname=self._host)
         self._sock = sock
         self._buffer.clear()
@@ -52,16 +75,28 @@ class Connection:
             f"{method} {self._path} HTTP/1.1\r\nHost: {self._host}:{self._port}\r\n"
             f"Content-Type: application/octet-stream\r\nContent-Length: {len(body)}\r\n\r\n"
         ).encode()
-        if self._split:
+        if self._how.split:
             sock.sendall(head)
-            if self._gap_s:
-                time.sleep(self._gap_s)
-            step = -(-len(body) // self._pieces) or 1
+            if self._how.gap_us:
+                time.sleep(self._how.gap_us / 1e6)
+            step = -(-len(body) // self._how.pieces) or 1
             for start in range(0, len(body), step):
                 sock.sendall(body[start : start + step])
         else:
             sock.sendall(head + body)
         return self._read_answer(sock)
+
+    def _tunnel(self, sock: socket.socket) -> None:
+        place = f"{self._host}:{self._port}"
+        sock.sendall(f"CONNECT {place} HTTP/1.1\r\nHost: {place}\r\n\r\n".encode())
+        answer = b""
+        while not answer.endswith(b"\r\n\r\n"):
+            piece = sock.recv(1)  # the next byte after the answer belongs to TLS
+            if not piece:
+                raise ConnectionError("the proxy closed the connection")
+            answer += piece
+        if answer[9:12] != b"200":
+            raise ConnectionError(f"the proxy answered {answer[9:12].decode('latin-1')}")
 
     def _read_answer(self, sock: socket.socket) -> int:
         while (end := self._buffer.find(b"\r\n\r\n")) < 0:
@@ -75,6 +110,8 @@ class Connection:
         return int(head[9:12])
 
     def _fill(self, sock: socket.socket) -> None:
+        if self._how.quickack:
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 1)
         data = sock.recv(65536)
         if not data:
             self.close()
@@ -90,24 +127,23 @@ class Connection:
 class RawClient:
     def __init__(self, options: dict[str, Any], nagle: bool, split: bool) -> None:
         extra = options.get("adapter") or {}
-        self._nagle = bool(extra.get("nagle", nagle))
-        self._split = bool(extra.get("split", split))
-        self._gap_us = int(extra.get("gap_us", 0))
-        self._pieces = int(extra.get("pieces", 1))
-        self._authority = options.get("tls_ca")
+        self._how = How(
+            nagle=bool(extra.get("nagle", nagle)),
+            split=bool(extra.get("split", split)),
+            gap_us=int(extra.get("gap_us", 0)),
+            pieces=int(extra.get("pieces", 1)),
+            quickack=bool(extra.get("quickack", False)),
+            authority=options.get("tls_ca"),
+            proxy=options.get("proxy"),
+        )
         self._keepalive = options.get("keepalive", True)
         self._pools: dict[str, list[Connection]] = {}
-
-    def _connection(self, url: str) -> Connection:
-        return Connection(url, self._nagle, self._split, self._gap_us, self._pieces, self._authority)
 
     def load(self, command: dict[str, Any]) -> dict[str, Any]:
         connections = int(command.get("connections") or 1)
         pool = self._pools.setdefault(command["url"], [])
         while len(pool) < connections:
-            pool.append(
-                Connection(command["url"], self._nagle, self._split, self._gap_us, self._pieces, self._authority)
-            )
+            pool.append(Connection(command["url"], self._how))
         run = _Load(command, self._keepalive)
         threads = [threading.Thread(target=run.caller, args=(connection,)) for connection in pool[:connections]]
         run.started = time.monotonic_ns()

@@ -23,6 +23,8 @@ class Cell:
     stalls: bool
     required: bool = True
     body_bytes: int = 200
+    beside: bool = False
+    """A good control that takes turns with a language's clients: judged with, summed up under the table."""
     stall_us: int = stats.STALL_US
     p50_ratio: float = 0.25
     """How far the adapter's p50 may come up to the control's."""
@@ -128,6 +130,8 @@ class Run:
     """Tables of engines that measure something else than POSTs: {title, headings, rows, notes}."""
     verdicts: list[Verdict] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    earlier: dict[str, list[str]] = field(default_factory=dict)
+    """Per verdict's subject: what earlier measurements of its group came to."""
     interrupted: bool = False
     skipped: str | None = None
     exit_status: int = 2

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from . import machine, rates, verdict
+from . import machine, rates, settle, verdict
 from .children import Children
 from .clients import Clients
 from .console import Console
@@ -18,7 +18,7 @@ from .generators import Generator
 from .places import Places
 from .post import PostEngine
 from .rates import RateEngine
-from .results import Cell, Run
+from .results import Run
 from .scenario import Scenario
 
 __all__ = ["execute"]
@@ -46,8 +46,12 @@ def execute(
         _run_in(Path(directory), scenario, console, run, parallel, generator)
     run.seconds = round(time.monotonic() - began, 1)
     console.finish()
-    run.verdicts += verdict.judge(run.cells) + rates.judge(run.rates)
-    verdict.settle(run.verdicts, machine.busy())
+    judged = verdict.judge(run.cells)
+    settle.settle(judged, run.earlier, machine.busy)
+    counts = bool((scenario.parameters.get("rates") or {}).get("counts"))
+    at_rates = rates.judge(run.rates, counts)
+    settle.settle(at_rates, {}, machine.busy)
+    run.verdicts += judged + at_rates
     run.exit_status = _exit_status(run, scenario)
     return run
 
@@ -60,26 +64,9 @@ def _exit_status(run: Run, scenario: Scenario) -> int:
     return verdict.exit_status(run.verdicts)
 
 
-def _again_where_slow(engine: PostEngine, scenario: Scenario, console: Console, run: Run) -> None:
-    """A group that looked slow, but did not clearly stall, is measured once more before it is judged."""
-    slow = {line.details["group"] for line in verdict.judge(run.cells) if line.state == "slow"}
-    again = [group for group in scenario.groups if group.name in slow]
-    if not again:
-        return
-    console.say(f"{', '.join(group.name for group in again)}: slow without a clear stall; once more")
-    first = [cell for cell in run.cells if cell.group not in slow]
-    second: list[Cell] = []
-    engine.run(again, second.extend)
-    order = [group.name for group in scenario.groups]
-    run.cells[:] = sorted(first + second, key=lambda cell: order.index(cell.group))
-
-
 def _run_in(
     directory: Path, scenario: Scenario, console: Console, run: Run, parallel: bool, generator: Generator | None
 ) -> None:
-    def publish(cells: list[Cell]) -> None:
-        run.cells += cells
-
     with Children(directory) as children:
         stops: list[Callable[[], None]] = []
         try:
@@ -90,8 +77,7 @@ def _run_in(
             clients = Clients(places)
             engine = PostEngine(scenario, places, console, clients, parallel)
             stops += [engine.stop, clients.stop]
-            engine.run(scenario.groups, publish)
-            _again_where_slow(engine, scenario, console, run)
+            run.earlier.update(settle.measure(engine, scenario.groups, console, run.cells))
             run.notes += engine.notes
             if generator is not None and "rates" in scenario.parameters:
                 RateEngine(scenario, places, console, clients, generator).run(scenario.groups, run.rates)

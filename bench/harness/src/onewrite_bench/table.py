@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from .results import Cell, RateResult
 
-__all__ = ["Table", "milliseconds", "of_cells", "of_rates"]
+__all__ = ["Table", "beside", "milliseconds", "of_cells", "of_rates"]
 
 _NUMBER = re.compile(r"^-?[\d.,]+( %|%| of \d+| [kM]?B)?$|^-$")
 
@@ -70,8 +70,23 @@ def size(count: int) -> str:
     return f"{count} B"
 
 
+def beside(cells: Sequence[Cell]) -> str | None:
+    """One sentence on the good controls that took turns with the languages' clients."""
+    seen = [cell for cell in cells if cell.beside and cell.measured]
+    if not seen:
+        return None
+    p50s = [(cell.p50_ms or 0.0) * 1000 for cell in seen]
+    share = max(cell.share_over or 0.0 for cell in seen)
+    low, high = milliseconds(min(p50s)), milliseconds(max(p50s))
+    return (
+        "A raw socket with one write and TCP_NODELAY took turns with each language as the good control: "
+        f"p50 {low} to {high} ms, at most {share:.0%} of its requests over {seen[0].stall_us // 1000} ms."
+    )
+
+
 def of_cells(cells: Sequence[Cell]) -> Table:
-    """One row per cell; what was not measured is `-`, or the reason."""
+    """One row per cell; what was not measured is `-`, or the reason. Good controls are in `beside`."""
+    cells = [cell for cell in cells if not cell.beside]
     sizes = len({cell.body_bytes for cell in cells}) > 1
     limit = max((cell.stall_us for cell in cells), default=0) // 1000
     headings = ["language", "client", "frontend", "p50 ms", f"over {limit} ms", "segments per POST", "TCP_NODELAY"]

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from . import stats
 from .results import Cell, Verdict
 
-__all__ = ["BAD_SHARE", "GOOD_SHARE", "exit_status", "judge", "settle"]
+__all__ = ["BAD_SHARE", "GOOD_SHARE", "exit_status", "judge"]
 
 BAD_SHARE = 0.60
 """A control has stalled when at least this share of its requests took over 30 ms."""
@@ -24,28 +24,54 @@ SHARE_MARGIN = 0.10
 
 def judge(cells: Sequence[Cell]) -> list[Verdict]:
     """One verdict per group and adapter client, in the order of the cells."""
-    good = _good_shares(cells)
     verdicts = []
     for group in dict.fromkeys(cell.group for cell in cells):
         members = [cell for cell in cells if cell.group == group]
         adapters = dict.fromkeys(cell.client for cell in members if cell.role == "adapter")
         for client in adapters:
+            good = _good_controls(cells, group)
             verdicts.append(_judge_client(group, client, members, good, only=len(adapters) == 1))
     return verdicts
 
 
-def _good_shares(cells: Sequence[Cell]) -> dict[str, float]:
-    return {cell.target: cell.share_over or 0.0 for cell in cells if cell.role == "good" and cell.measured}
+Good = dict[tuple[str, int], Cell]
+"""The good control per target and body size."""
 
 
-def _judge_client(group: str, client: str, members: Sequence[Cell], good: dict[str, float], only: bool) -> Verdict:
+def _good_controls(cells: Sequence[Cell], group: str) -> Good:
+    """The ones that took turns with this group; where it has none, those that ran beside it."""
+    good = [cell for cell in cells if cell.role == "good" and cell.measured]
+    good.sort(key=lambda cell: cell.group == group)
+    return {(cell.target, cell.body_bytes): cell for cell in good}
+
+
+def _noise(cell: Cell, good: Good) -> float | None:
+    """The share of slow requests of a client that cannot stall, or None when there was no such client."""
+    control = good.get((cell.target, cell.body_bytes))
+    return None if control is None else control.share_over or 0.0
+
+
+CALM_MS = 5.0
+"""A raw client's 90th percentile on a machine that does little else; its median is a few tenths."""
+
+
+def _calm(cells: Sequence[Cell], good: Good) -> bool:
+    """Whether the good controls say that the machine was quiet while these cells were measured."""
+    beside = [good[key] for cell in cells if (key := (cell.target, cell.body_bytes)) in good]
+    base_ms = {id(cell): (cell.p50_ms or 0.0) if cell.stall_us > stats.STALL_US else 0.0 for cell in beside}
+    return bool(beside) and all(
+        stats.percentile(cell.latencies_us, 90) / 1000 < base_ms[id(cell)] + CALM_MS for cell in beside
+    )
+
+
+def _judge_client(group: str, client: str, members: Sequence[Cell], good: Good, only: bool) -> Verdict:
     mine = [cell for cell in members if cell.client == client]
     counts = any(cell.required for cell in mine)
     subject = group if only else f"{group} {client}"
     missing = next((cell for cell in mine if cell.skipped or cell.failed), None)
     if missing is not None:
         why = missing.failed or missing.skipped or ""
-        return Verdict(subject, "not run", why, counts)
+        return Verdict(subject, "not run", why, counts, {"group": group, "failed": bool(missing.failed)})
     faults: list[str] = []
     slow: list[str] = []
     doubts: list[str] = []
@@ -58,6 +84,9 @@ def _judge_client(group: str, client: str, members: Sequence[Cell], good: dict[s
         )
         faults += _wire_faults(cell)
         slow += _losses(cell, members)
+        if not cell.measured:
+            doubts += [] if cell.errors else [f"{cell.target}: nothing was measured"]
+            continue
         if not cell.stalls:
             continue
         if _harmless(cell, control):
@@ -72,11 +101,11 @@ def _judge_client(group: str, client: str, members: Sequence[Cell], good: dict[s
         faults += stalls
         slow += merely_slow
         shown.append((cell, control))
-    details = {"intervals_us": _intervals(shown)}
+    details = {"intervals_us": _intervals(shown), "group": group, "calm": _calm(mine, good)}
     if faults:
         return Verdict(subject, "stalls", "; ".join(faults), counts, details)
     if slow:
-        return Verdict(subject, "slow", "; ".join(slow), counts, {**details, "group": group})
+        return Verdict(subject, "slow", "; ".join(slow), counts, details)
     if not any(cell.stalls for cell in mine):
         return Verdict(subject, "clean", f"{mine[0].segments_mode or 0:g} segment per POST", counts, details)
     if harmless and not doubts:
@@ -119,7 +148,7 @@ def _losses(cell: Cell, members: Sequence[Cell]) -> list[str]:
     return []
 
 
-def _doubt(cell: Cell, control: Cell | None, good: dict[str, float]) -> str | None:
+def _doubt(cell: Cell, control: Cell | None, good: Good) -> str | None:
     """Why this target shows nothing about the adapter, or None."""
     if control is None or not control.measured:
         why = (control.failed or control.skipped) if control else "there is none"
@@ -127,17 +156,19 @@ def _doubt(cell: Cell, control: Cell | None, good: dict[str, float]) -> str | No
     share = control.share_over or 0.0
     if share < BAD_SHARE:
         return f"{cell.target}: the control stalled in {share:.0%} of its requests only"
-    noise = good.get(cell.target, 0.0)
-    if noise > GOOD_SHARE:
+    noise = _noise(cell, good)
+    if noise is not None and noise > GOOD_SHARE:
         limit_ms = cell.stall_us // 1000
         return f"{cell.target}: even a raw client in one write took over {limit_ms} ms in {noise:.0%} of its requests"
     return None
 
 
-def _stall_faults(cell: Cell, control: Cell, good: dict[str, float]) -> tuple[list[str], list[str]]:
+def _stall_faults(cell: Cell, control: Cell, good: Good) -> tuple[list[str], list[str]]:
     """What is a stall for certain, and what may be the machine: few over the limit, or a p50 that no stall explains."""
     limit = f"over {cell.stall_us // 1000} ms"
-    noise = good.get(cell.target, GOOD_SHARE - SHARE_MARGIN)
+    noise = _noise(cell, good)
+    if noise is None:
+        noise = GOOD_SHARE - SHARE_MARGIN
     share = cell.share_over or 0.0
     stalls: list[str] = []
     slow: list[str] = []
@@ -148,14 +179,6 @@ def _stall_faults(cell: Cell, control: Cell, good: dict[str, float]) -> tuple[li
         text = f"{cell.target}: p50 {p50:.2f} ms beside the control's {control_p50:.2f} ms"
         (stalls if p50 * 1000 > cell.stall_us else slow).append(text)
     return stalls, slow
-
-
-def settle(verdicts: Sequence[Verdict], busy: bool) -> None:
-    """Decide what was slow twice: on a busy machine it shows nothing, on a quiet one it is the adapter's."""
-    for verdict in verdicts:
-        if verdict.state == "slow":
-            verdict.state = "inconclusive" if busy else "stalls"
-            verdict.text += " (the machine was busy)" if busy else " (twice, on a quiet machine)"
 
 
 def _intervals(pairs: Sequence[tuple[Cell, Cell]]) -> dict[str, list[float]]:

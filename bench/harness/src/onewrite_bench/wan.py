@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from . import settle
 from .children import Children, script
 from .clients import Clients
 from .console import Console
@@ -17,7 +18,7 @@ from .network import Network
 from .paths import TOPOLOGY
 from .places import Places
 from .post import PostEngine
-from .results import Cell, Run
+from .results import Run
 from .scenario import Scenario
 
 __all__ = ["wan", "why_not"]
@@ -79,11 +80,8 @@ def _at_distance(
     clients = Clients(places)
     engine = PostEngine(replace(scenario, parameters=parameters), places, console, clients, parallel=True)
 
-    def publish(cells: list[Cell]) -> None:
-        run.cells += cells
-
     try:
-        engine.run(groups, publish)
+        run.earlier.update(settle.measure(engine, groups, console, run.cells))
     finally:
         engine.stop()
         clients.stop()

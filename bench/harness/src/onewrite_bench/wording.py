@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .results import Run, Verdict
-from .table import Table, of_cells, of_rates
+from .table import Table, beside, of_cells, of_rates
 
 __all__ = ["intervals_line", "story", "tables", "verdict_line"]
 
@@ -27,7 +27,8 @@ def tables(run: Run) -> list[tuple[str, Table, list[str]]]:
     """The run's tables: (title, table, notes)."""
     found: list[tuple[str, Table, list[str]]] = []
     if run.cells:
-        found.append(("", of_cells(run.cells), []))
+        good = beside(run.cells)
+        found.append(("", of_cells(run.cells), [good] if good else []))
     if run.rates:
         note = (
             "Constant rate through each language's bridge; latencies count from the moment a request was due. The "

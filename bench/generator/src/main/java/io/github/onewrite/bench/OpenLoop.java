@@ -69,6 +69,7 @@ public final class OpenLoop {
         final Histogram slip = new Histogram(HIGHEST_US, 3);
         long errors;
         String errorSample;
+        long lastSent;
         private final long start;
         private final long end;
         private Connection connection;
@@ -93,6 +94,7 @@ public final class OpenLoop {
                 if (due < start + warmupNs) {
                     continue;
                 }
+                lastSent = sent;
                 if (waited) {
                     slip.recordValue(microseconds(sent - due));
                 }
@@ -157,15 +159,18 @@ public final class OpenLoop {
         Histogram slip = new Histogram(HIGHEST_US, 3);
         long errors = 0;
         String errorSample = null;
+        long lastSent = start + warmupNs;
         for (Caller caller : callers) {
             caller.join();
+            lastSent = Math.max(lastSent, caller.lastSent);
             latency.add(caller.latency);
             service.add(caller.service);
             slip.add(caller.slip);
             errors += caller.errors;
             errorSample = errorSample == null ? caller.errorSample : errorSample;
         }
-        double took = (System.nanoTime() - start - warmupNs) / 1e9;
+        // From the first that was due to the last that was sent: how long the last answers took is latency, not rate.
+        double took = (lastSent - start - warmupNs) / 1e9 + 1 / rate;
         out.printf(
                 Locale.ROOT,
                 "{\"generator\": \"built-in\", \"generator_version\": \"HdrHistogram 2.2.2, Java %s\", "
