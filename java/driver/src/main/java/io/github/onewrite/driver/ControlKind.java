@@ -21,13 +21,7 @@ final class ControlKind implements Kind {
 
     @Override
     public List<String> capabilities() {
-        return Bodies.allWith(
-                "cancel",
-                "proxy_forward",
-                "proxy_connect",
-                "concurrency",
-                "load",
-                "serve");
+        return Bodies.allWith("cancel", "proxy_forward", "proxy_connect", "concurrency", "load", "serve");
     }
 
     @Override

@@ -60,7 +60,7 @@ final class Call implements Runnable {
         Duration own = request.timeout();
         long limit = own == null ? settings.callTimeout() : Durations.nanos(own);
         if (limit > 0) {
-            callLimit = pool.loop().schedule(() -> overdue(limit), limit, TimeUnit.NANOSECONDS);
+            callLimit = settings.time().after(limit, pool.loop(), () -> overdue(limit));
         }
         attempt();
     }
@@ -78,7 +78,7 @@ final class Call implements Runnable {
             timer.queueStart();
         }
         if (limit > 0) {
-            queueLimit = pool.loop().schedule(() -> queueOverdue(limit), limit, TimeUnit.NANOSECONDS);
+            queueLimit = settings.time().after(limit, pool.loop(), () -> queueOverdue(limit));
         }
     }
 

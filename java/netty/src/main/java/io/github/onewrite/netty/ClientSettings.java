@@ -2,7 +2,6 @@ package io.github.onewrite.netty;
 
 import io.github.onewrite.OnewriteConfig;
 import io.netty.channel.ChannelOption;
-import io.netty.handler.ssl.SslContext;
 import java.util.Map;
 import java.util.concurrent.Executor;
 import org.jspecify.annotations.Nullable;
@@ -11,7 +10,8 @@ import org.jspecify.annotations.Nullable;
 record ClientSettings(
         OnewriteConfig config,
         Map<ChannelOption<?>, Object> channelOptions,
-        SslContext sslContext,
+        TlsContext tls,
+        Timekeeper time,
         @Nullable Proxy proxy,
         NameResolver resolver,
         @Nullable Executor callbackExecutor,

@@ -64,7 +64,7 @@ final class Connecting {
     void start() {
         long budget = settings.connectTimeout();
         if (budget > 0) {
-            limit = pool.loop().schedule(this::overdue, budget, TimeUnit.NANOSECONDS);
+            limit = settings.time().after(budget, pool.loop(), this::overdue);
         }
         Proxy proxy = settings.proxy();
         resolve(proxy == null ? origin.host() : proxy.host(), proxy == null ? origin.port() : proxy.port());
@@ -250,7 +250,13 @@ final class Connecting {
         if (timer != null) {
             timer.tlsStart();
         }
-        SslHandler handler = settings.sslContext().newHandler(made.alloc(), origin.host(), origin.port());
+        SslHandler handler;
+        try {
+            handler = settings.tls().get().newHandler(made.alloc(), origin.host(), origin.port());
+        } catch (OnewriteException e) {
+            fail(e);
+            return;
+        }
         // Netty 4.1 leaves the check of the host name off unless told; a context of the caller's may, too.
         SSLParameters parameters = handler.engine().getSSLParameters();
         parameters.setEndpointIdentificationAlgorithm("HTTPS");
@@ -295,7 +301,9 @@ final class Connecting {
         long lifetime = settings.maxLifetime();
         return lifetime == 0
                 ? 0
-                : System.nanoTime() + lifetime - ThreadLocalRandom.current().nextLong(lifetime / 10 + 1);
+                : settings.time().nanoTime()
+                        + lifetime
+                        - ThreadLocalRandom.current().nextLong(lifetime / 10 + 1);
     }
 
     private void overdue() {

@@ -7,7 +7,6 @@ import io.netty.handler.codec.http.HttpObject;
 import io.netty.handler.ssl.SslCloseCompletionEvent;
 import io.netty.util.ReferenceCountUtil;
 import java.util.concurrent.Future;
-import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 
@@ -25,6 +24,7 @@ final class Connection extends ChannelInboundHandlerAdapter {
     private final WireHandler wire;
     private final ResponseDecoder decoder;
     private final @Nullable KernelProbe probe;
+    private final Timekeeper time;
 
     /** When the connection is too old to be used again, or 0. */
     private final long expiresAt;
@@ -51,6 +51,7 @@ final class Connection extends ChannelInboundHandlerAdapter {
         this.decoder = decoder;
         this.probe = probe;
         this.expiresAt = expiresAt;
+        this.time = pool.settings().time();
         wire.serve(this);
         decoder.serve(this);
         this.idleLimit = pool.settings().idleLimit();
@@ -135,6 +136,14 @@ final class Connection extends ChannelInboundHandlerAdapter {
         pool.evict(this);
     }
 
+    /** The head that arrives is none. */
+    void badHead(String what) {
+        Exchange current = exchange;
+        if (current != null) {
+            current.refuse("sent " + what);
+        }
+    }
+
     /** Whether bytes beyond the last response wait in the decoder. */
     boolean hasLeftover() {
         return decoder.hasLeftover();
@@ -158,8 +167,7 @@ final class Connection extends ChannelInboundHandlerAdapter {
             check.cancel(false);
         }
         checkAt = at;
-        check = channel.eventLoop()
-                .schedule(this::checkDeadline, Math.max(0, at - System.nanoTime()), TimeUnit.NANOSECONDS);
+        check = time.after(at - time.nanoTime(), channel.eventLoop(), this::checkDeadline);
     }
 
     private void checkDeadline() {
@@ -168,7 +176,7 @@ final class Connection extends ChannelInboundHandlerAdapter {
         if (deadline == 0 || current == null || !channel.isActive()) {
             return;
         }
-        if (System.nanoTime() >= deadline) {
+        if (time.nanoTime() >= deadline) {
             deadline = 0;
             current.overdue();
         } else {

@@ -5,11 +5,14 @@ import io.github.onewrite.OnewriteException;
 import io.github.onewrite.Phase;
 import io.github.onewrite.internal.CallTimer;
 import io.netty.handler.codec.http.HttpContent;
+import io.netty.handler.codec.http.HttpHeaderNames;
+import io.netty.handler.codec.http.HttpHeaderValues;
 import io.netty.handler.codec.http.HttpHeaders;
 import io.netty.handler.codec.http.HttpMethod;
 import io.netty.handler.codec.http.HttpObject;
 import io.netty.handler.codec.http.HttpResponse;
 import io.netty.handler.codec.http.HttpUtil;
+import io.netty.handler.codec.http.HttpVersion;
 import io.netty.handler.codec.http.LastHttpContent;
 import io.netty.util.ReferenceCountUtil;
 import java.util.Locale;
@@ -173,10 +176,12 @@ final class Exchange {
         }
         HttpHeaders headers = response.headers();
         if (headers.size() > settings.maxHeaders()) {
-            fail(new OnewriteException(
-                    ErrorKind.PROTOCOL,
-                    origin() + " sent " + headers.size() + " header fields; the limit is maxHeaders, "
-                            + settings.maxHeaders()));
+            refuse("sent " + headers.size() + " header fields; the limit is maxHeaders, " + settings.maxHeaders());
+            return;
+        }
+        if (!codingIsKnown(response)) {
+            refuse("sent a transfer coding that was not asked for: "
+                    + headers.getAll(HttpHeaderNames.TRANSFER_ENCODING));
             return;
         }
         keepAlive = HttpUtil.isKeepAlive(response) && !call.prepared().closes();
@@ -187,6 +192,21 @@ final class Exchange {
         }
         limit(settings.idleReadTimeout());
         call.sink().head(call, this, status, headers);
+    }
+
+    /**
+     * Chunked, once, is the only coding a client without TE is sent, and none before HTTP/1.1 (RFC 9112, 6.1). The
+     * decoder takes any list with a "chunked" in it, and any other to last until the connection is closed.
+     */
+    private static boolean codingIsKnown(HttpResponse response) {
+        String coding = response.headers().get(HttpHeaderNames.TRANSFER_ENCODING);
+        return coding == null
+                || (HttpHeaderValues.CHUNKED.contentEqualsIgnoreCase(coding)
+                        && response.headers()
+                                        .getAll(HttpHeaderNames.TRANSFER_ENCODING)
+                                        .size()
+                                == 1
+                        && response.protocolVersion().equals(HttpVersion.HTTP_1_1));
     }
 
     private void interim(int status) {
@@ -285,6 +305,13 @@ final class Exchange {
         fail(new OnewriteException(ErrorKind.CLOSED, origin() + " closed the connection " + when));
     }
 
+    /** The response breaks a rule that the decoder does not know. */
+    void refuse(String what) {
+        if (!over) {
+            fail(new OnewriteException(ErrorKind.PROTOCOL, origin() + " " + what));
+        }
+    }
+
     /** Something threw in the channel. */
     void broken(Throwable cause) {
         if (!over) {
@@ -338,7 +365,7 @@ final class Exchange {
     }
 
     private void limit(long nanos) {
-        connection.deadline(nanos == 0 ? 0 : System.nanoTime() + nanos);
+        connection.deadline(nanos == 0 ? 0 : settings.time().nanoTime() + nanos);
     }
 
     /** Keep-Alive: timeout=5 (RFC 2068, 19.7.1.1): leave a second before the server does. */

@@ -207,7 +207,11 @@ public final class OnewriteClient implements AutoCloseable {
             if (closed.get()) {
                 throw new OnewriteException(ErrorKind.POOL, "the client is closed");
             }
-            OriginPool pool = pools(prepared.target().origin()).next();
+            Origin origin = prepared.target().origin();
+            if (origin.tls()) {
+                settings.tls().get();
+            }
+            OriginPool pool = pools(origin).next();
             Call call = new Call(pool, request, prepared, timer, sinks.on(pool.loop()));
             future.belongsTo(call);
             if (pool.loop().inEventLoop()) {

@@ -56,6 +56,7 @@ public final class OnewriteClientBuilder {
     private int maxHeaderBytes = 32 * 1024;
     private int maxHeaders = 256;
     private int maxBody = 16 * 1024 * 1024;
+    private Timekeeper time = Timekeeper.SYSTEM;
 
     OnewriteClientBuilder() {}
 
@@ -298,18 +299,25 @@ public final class OnewriteClientBuilder {
         return this;
     }
 
+    /** Another clock for all limits; the timing record keeps the system's. */
+    OnewriteClientBuilder time(Timekeeper clock) {
+        time = clock;
+        return this;
+    }
+
     /**
      * Builds the client and its event loops.
      *
      * @throws IllegalStateException when the TLS material cannot be used, or the transport is not available
      */
     public OnewriteClient build() {
-        SslContext tls = tls();
+        TlsContext tls = tls();
         Transport chosen = given == null ? transport.apply(eventLoops) : given;
         ClientSettings settings = new ClientSettings(
                 config,
                 Map.copyOf(channelOptions),
                 tls,
+                time,
                 proxy,
                 resolver,
                 callbackExecutor,
@@ -332,12 +340,15 @@ public final class OnewriteClientBuilder {
         return new OnewriteClient(settings, chosen, new Hooks(config, consumers, listeners));
     }
 
-    private SslContext tls() {
+    private TlsContext tls() {
         if (sslContext != null) {
             if (trust != null || key != null) {
                 throw new IllegalStateException("give either an SslContext or trust and key, not both");
             }
-            return sslContext;
+            return TlsContext.of(sslContext);
+        }
+        if (trust == null && key == null) {
+            return TlsContext.ofJdk();
         }
         try {
             SslContextBuilder builder = SslContextBuilder.forClient();
@@ -347,7 +358,7 @@ public final class OnewriteClientBuilder {
             if (key != null) {
                 builder.keyManager(keyChain, key);
             }
-            return builder.build();
+            return TlsContext.of(builder.build());
         } catch (SSLException | IllegalArgumentException e) {
             throw new IllegalStateException("the TLS material cannot be used: " + e.getMessage(), e);
         }

@@ -10,7 +10,7 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.TimeUnit;
+import java.util.concurrent.Future;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -32,7 +32,8 @@ final class OriginPool {
     private final ArrayDeque<Call> waiters = new ArrayDeque<>();
     private final Set<Connection> leased = new HashSet<>();
     private final Set<Connecting> connecting = new HashSet<>();
-    private boolean sweepPlanned;
+    private @Nullable Future<?> sweep;
+    private long sweepAt;
     private @Nullable CompletableFuture<Void> drained;
 
     /** All connections: connecting, leased, idle, and those whose close is under way. */
@@ -84,7 +85,7 @@ final class OriginPool {
             call.failed(new OnewriteException(ErrorKind.POOL, "the client is closed"));
             return;
         }
-        long now = System.nanoTime();
+        long now = settings.time().nanoTime();
         for (Connection candidate = idle.pollFirst(); candidate != null; candidate = idle.pollFirst()) {
             if (candidate.usable(now)) {
                 lease(candidate, call, now - candidate.idleSince());
@@ -119,7 +120,7 @@ final class OriginPool {
     void release(Connection connection, boolean reusable) {
         leased.remove(connection);
         publish();
-        long now = System.nanoTime();
+        long now = settings.time().nanoTime();
         if (!reusable
                 || drained != null
                 || connection.outlived(now)
@@ -147,7 +148,7 @@ final class OriginPool {
         } else if (drained != null) {
             connection.close();
         } else {
-            offer(connection, System.nanoTime());
+            offer(connection, settings.time().nanoTime());
         }
     }
 
@@ -210,7 +211,7 @@ final class OriginPool {
         connection.idleFrom(now);
         idle.addFirst(connection);
         publish();
-        planSweep(now);
+        sweepBy(connection.evictAt(), now);
     }
 
     private void closed(Connection connection) {
@@ -233,29 +234,30 @@ final class OriginPool {
         doneWhenEmpty();
     }
 
-    private void planSweep(long now) {
-        if (sweepPlanned || idle.isEmpty()) {
+    /** Plans a look at the idle connections, unless one is planned that is early enough. */
+    private void sweepBy(long at, long now) {
+        if (at == Long.MAX_VALUE || (sweep != null && sweepAt <= at)) {
             return;
         }
-        long next = Long.MAX_VALUE;
-        for (Connection connection : idle) {
-            next = Math.min(next, connection.evictAt());
+        if (sweep != null) {
+            sweep.cancel(false);
         }
-        if (next != Long.MAX_VALUE) {
-            sweepPlanned = true;
-            loop.schedule(this::sweep, Math.max(0, next - now), TimeUnit.NANOSECONDS);
-        }
+        sweepAt = at;
+        sweep = settings.time().after(at - now, loop, this::sweep);
     }
 
     private void sweep() {
-        sweepPlanned = false;
-        long now = System.nanoTime();
+        sweep = null;
+        long now = settings.time().nanoTime();
+        long next = Long.MAX_VALUE;
         for (Connection connection : List.copyOf(idle)) {
-            if (!connection.usable(now)) {
+            if (connection.usable(now)) {
+                next = Math.min(next, connection.evictAt());
+            } else {
                 evict(connection);
             }
         }
-        planSweep(now);
+        sweepBy(next, now);
     }
 
     private void doneWhenEmpty() {

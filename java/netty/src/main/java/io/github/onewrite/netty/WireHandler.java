@@ -16,6 +16,7 @@ import org.jspecify.annotations.Nullable;
 final class WireHandler extends ChannelDuplexHandler {
     private @Nullable Connection connection;
     private @Nullable CallTimer timer;
+    private final HeadGuard head = new HeadGuard();
     private boolean pending;
     private long bytes;
     private int writes;
@@ -32,6 +33,7 @@ final class WireHandler extends ChannelDuplexHandler {
         bytes = 0;
         writes = 0;
         firstRead = 0;
+        head.expectHead();
     }
 
     /** Bytes of HTTP handed over since {@link #begin}. */
@@ -89,6 +91,14 @@ final class WireHandler extends ChannelDuplexHandler {
             lastRead = System.nanoTime();
             if (firstRead == 0) {
                 firstRead = lastRead;
+            }
+        }
+        if (message instanceof ByteBuf bytes && connection != null) {
+            String fault = head.read(bytes);
+            if (fault != null) {
+                bytes.release();
+                connection.badHead(fault);
+                return;
             }
         }
         ctx.fireChannelRead(message);

@@ -1,9 +1,11 @@
 package io.github.onewrite.netty;
 
+import java.io.ByteArrayOutputStream;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayDeque;
 import java.util.List;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Flow;
 import java.util.concurrent.atomic.AtomicInteger;
 
@@ -67,5 +69,33 @@ final class Publishers {
             @Override
             public void cancel() {}
         });
+    }
+
+    /** Reads a body to its end, whatever comes. */
+    static CompletableFuture<byte[]> collect(Flow.Publisher<ByteBuffer> body) {
+        CompletableFuture<byte[]> done = new CompletableFuture<>();
+        ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+        body.subscribe(new Flow.Subscriber<>() {
+            @Override
+            public void onSubscribe(Flow.Subscription subscription) {
+                subscription.request(Long.MAX_VALUE);
+            }
+
+            @Override
+            public void onNext(ByteBuffer item) {
+                bytes.write(item.array(), 0, item.remaining());
+            }
+
+            @Override
+            public void onError(Throwable thrown) {
+                done.completeExceptionally(thrown);
+            }
+
+            @Override
+            public void onComplete() {
+                done.complete(bytes.toByteArray());
+            }
+        });
+        return done;
     }
 }

@@ -62,7 +62,8 @@ final class TestServer implements AutoCloseable {
                 Socket socket = listener.accept();
                 socket.setTcpNoDelay(true);
                 sockets.add(socket);
-                Thread thread = new Thread(() -> serve(socket, script), "test-connection");
+                int number = sockets.size();
+                Thread thread = new Thread(() -> serve(socket, number, script), "test-connection");
                 thread.setDaemon(true);
                 thread.start();
             }
@@ -71,9 +72,9 @@ final class TestServer implements AutoCloseable {
         }
     }
 
-    private void serve(Socket socket, Script script) {
+    private void serve(Socket socket, int number, Script script) {
         try (socket) {
-            script.on(new Connection(socket, sockets.size()));
+            script.on(new Connection(socket, number));
         } catch (EOFException e) {
             // The client closed an idle connection.
         } catch (Exception e) {
