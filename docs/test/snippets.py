@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
+import time
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -18,14 +21,22 @@ from origin import Origin  # noqa: E402
 
 PLACE = "http://127.0.0.1:8080"
 TIMES = 20
-# The last answer may still be on its way when its head has come; kept connections would keep the process.
-END = "}\nsetTimeout(() => process.exit(0), 300)\n"
+DEADLINE_S = 120
 #: What a timing record prints.
 LINE = r"POST http://\S+ 200 in [\d.]+ ms"
 
 
-def modules(code: str) -> list[str]:
-    return [name for name in re.findall(r"^import .*?from '([^']+)'", code, re.MULTILINE) if not name.startswith("onewrite")]
+@dataclass(frozen=True)
+class Around:
+    """What a block takes from the application around it: code before it, its own POST where it has none, code at the end."""
+
+    before: str = ""
+    post: str = ""
+    end: str = ""
+
+
+def modules(code: str) -> set[str]:
+    return {name for name in re.findall(r"^import .*?from '([^']+)'", code, re.MULTILINE) if not name.startswith("onewrite")}
 
 
 def repeated(code: str, head: str, tail: str) -> str:
@@ -34,75 +45,128 @@ def repeated(code: str, head: str, tail: str) -> str:
     return f"{before}\n{head}{last.strip()}\n{tail}"
 
 
-def python(code: str, folder: Path) -> list[str]:
-    (folder / "recipe.py").write_text(repeated(code, f"for _ in range({TIMES}):\n    ", ""))
+def python(code: str, folder: Path, around: Around) -> list[str]:
+    text = repeated(around.before + code + around.post, f"for _ in range({TIMES}):\n    ", "")
+    (folder / "recipe.py").write_text(text + around.end)
     return [str(ROOT / "docs" / ".venv" / "bin" / "python"), "recipe.py"]
 
 
-def ruby(code: str, folder: Path) -> list[str]:
+def ruby(code: str, folder: Path, around: Around) -> list[str]:
     found = shutil.which("ruby")
     if found is None:
         pytest.skip("ruby is not installed: sudo apt-get install ruby")
-    for name in set(re.findall(r'require "([^"]+)"', code)) - {"onewrite"}:
-        done = subprocess.run([found, "-W0", "-e", f"require {name!r}"], capture_output=True, timeout=60, check=False)
+    code = around.before + code + around.post
+    for name in sorted(set(re.findall(r'require "([^"]+)"', code)) - {"onewrite"}):
+        done = subprocess.run([found, "-W0", "-e", f"require {name!r}"], capture_output=True, timeout=DEADLINE_S, check=False)
         if done.returncode:
             pytest.skip(f"Ruby's {name} is not installed")
-    (folder / "recipe.rb").write_text(repeated(code, f"{TIMES}.times {{ ", "}\n"))
+    (folder / "recipe.rb").write_text(repeated(code, f"{TIMES}.times {{ ", "}\n") + around.end)
     return [found, "-W0", "-I", str(ROOT / "ruby" / "lib"), "recipe.rb"]
 
 
-def node(code: str, folder: Path) -> list[str]:
+def node_modules(names: set[str], folder: Path) -> str:
+    """Lays out what a Node program imports, and returns the node to run it with."""
     found = shutil.which("node")
     if found is None:
         pytest.skip("node is not installed")
-    installed = ROOT / "node" / "node_modules"
-    (folder / "node_modules").mkdir()
-    (folder / "node_modules" / "onewrite").symlink_to(ROOT / "node")
-    for name in modules(code):
-        if not (installed / name).is_dir():
-            pytest.skip(f"Node's {name} is not installed: make -C node setup")
-        (folder / "node_modules" / name).symlink_to(installed / name)
+    target = folder / "node_modules"
+    target.mkdir()
+    (target / "onewrite").symlink_to(ROOT / "node")
+    for name in sorted(names):
+        places = [place / name for place in (ROOT / "node" / "node_modules", ROOT / "docs" / "test" / "node" / "node_modules")]
+        installed = next((place for place in places if place.is_dir()), None)
+        if installed is None:
+            pytest.skip(f"Node's {name} is not installed: make -C docs recipes-setup")
+        (target / name).parent.mkdir(exist_ok=True)
+        (target / name).symlink_to(installed)
+    return found
+
+
+# Kept connections would keep the process: it ends when its input does, which is when the test has seen all it waits for.
+NODE_END = "}\nprocess.stdin.resume().on('end', async () => { %s; process.exit(0) })\n"
+
+
+def node(code: str, folder: Path, around: Around) -> list[str]:
+    code = around.before + code + around.post
+    found = node_modules(modules(code), folder)
     # An answer must be read for its call to end, as an application would.
-    last = "const answer = " if "await fetch(" in code else ""
-    read = "; await answer.text()" if last else ""
-    code = re.sub(r"await (fetch.*)$", rf"{last}await \1{read}", code.rstrip("\n")) if last else code
-    (folder / "recipe.mjs").write_text(repeated(code, f"for (let turn = 0; turn < {TIMES}; turn++) {{ ", END))
+    if "await fetch(" in code:
+        code = re.sub(r"await (fetch.*)$", r"const answer = await \1; await answer.text()", code.rstrip("\n"))
+    loop = f"for (let turn = 0; turn < {TIMES}; turn++) {{ "
+    (folder / "recipe.mjs").write_text(repeated(code, loop, NODE_END % around.end))
     return [found, "--no-warnings", "recipe.mjs"]
 
 
-def java(code: str, folder: Path) -> list[str]:
+def java(code: str, folder: Path, around: Around) -> list[str]:
     found, jars = shutil.which("java"), ROOT / "docs" / "test" / "java" / "target" / "libs"
     if found is None:
         pytest.skip("java is not installed")
     if not jars.is_dir():
         pytest.skip("the jars are not here: make -C docs recipes-setup")
     loop = f"for (int turn = 0; turn < {TIMES}; turn++) "
-    code, count = re.subn(r"^( +)(client\..*;)$", rf"\1{loop}\2\n\1System.exit(0);", code, flags=re.MULTILINE)
+    end = f"while (System.in.read() >= 0) {{}} {around.end} System.exit(0);"
+    code, count = re.subn(r"^( +)(client\..*;)$", rf"\1{loop}\2\n\1{end}", code, flags=re.MULTILINE)
     assert count == 1, "the POST must be one statement on a line of its own that begins with `client.`"
-    (folder / "Recipe.java").write_text(code)
+    code, count = re.subn(r"(void main\(String\[\] args\)[^{]*\{\n)", lambda match: match[1] + around.before, code)
+    assert count == 1, "a recipe in Java has one main"
+    (folder / "Recipe.java").write_text(re.sub(r"void main\(String\[\] args\)[^{]*\{", "void main(String[] args) throws Exception {", code))
     path = [f"{jars}/*"]
-    for module in ("core", "netty", "okhttp") if "io.github.onewrite" in code else ():
+    for module in re.findall(r"^<module>(\w[\w-]*)</module>$", re.sub(r"\s", "\n", (ROOT / "java" / "pom.xml").read_text()), re.MULTILINE):
         classes = ROOT / "java" / module / "target" / "classes"
-        if not classes.is_dir():
-            pytest.skip(f"the adapter's {module} is not built: make -C java setup")
-        path.append(str(classes))
-    return [found, "-cp", os.pathsep.join(path), "Recipe.java"]
+        if module != "driver" and classes.is_dir():
+            path.append(str(classes))
+    if "io.github.onewrite" in code and len(path) == 1:
+        pytest.skip("the adapter is not built: make -C java setup")
+    return [found, "-Dorg.slf4j.simpleLogger.logFile=System.out", "-cp", os.pathsep.join(path), "Recipe.java"]
 
 
-RUNTIMES = {"python": python, "ruby": ruby, "node": node, "java": java}
+def shell(code: str, folder: Path, around: Around) -> list[str]:
+    """One line that starts `app.js`, which is `around.before`."""
+    (folder / "package.json").write_text('{"type": "module"}')
+    loop = f"for (let turn = 0; turn < {TIMES}; turn++) {{ "
+    (folder / "app.js").write_text(repeated(around.before, loop, NODE_END % around.end))
+    program, *arguments = shlex.split(code)
+    assert program == "node"
+    return [node_modules(modules(around.before), folder), *arguments]
 
 
-def run(language: str, code: str, folder: Path) -> tuple[str, list[int]]:
-    """What the block printed, and how many data segments each of its `TIMES` POSTs took to reach the server."""
+RUNTIMES = {"python": python, "ruby": ruby, "node": node, "java": java, "shell": shell}
+
+
+def run(language: str, code: str, folder: Path, around: Around | None = None, *, until: str = "") -> tuple[str, list[int]]:
+    """What the block printed, and how many data segments each of its `TIMES` POSTs took to reach the server.
+
+    Its standard input ends once it has printed `until` as often as it POSTs; without `until`, once all POSTs have arrived.
+    """
     origin = Origin()
+    place = f"http://127.0.0.1:{origin.port}"
+    around = around or Around()
+    around = Around(around.before, around.post.replace(PLACE, place), around.end)
+    if language == "shell":
+        around = Around(around.before.replace(PLACE, place), "", around.end)
+    output, errors = folder / "stdout", folder / "stderr"
     try:
-        command = RUNTIMES[language](code.replace(PLACE, f"http://127.0.0.1:{origin.port}"), folder)
+        command = RUNTIMES[language](code.replace(PLACE, place), folder, around)
         env = {key: value for key, value in os.environ.items()
                if not key.startswith("ONEWRITE_") and not key.lower().endswith("_proxy")}
         env["PYTHONPATH"] = str(ROOT / "python" / "src")
-        done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, timeout=120, check=False)
+        with output.open("w") as out, errors.open("w") as err:
+            process = subprocess.Popen(command, cwd=folder, env=env, stdin=subprocess.PIPE, stdout=out, stderr=err)
+        try:
+            deadline = time.monotonic() + DEADLINE_S
+            while process.poll() is None and time.monotonic() < deadline:
+                printed = len(re.findall(until, output.read_text())) if until else len(origin.segments)
+                if printed >= TIMES:
+                    break
+                time.sleep(0.05)
+            process.communicate(timeout=DEADLINE_S)
+        finally:
+            if process.poll() is None:
+                process.kill()
+                process.wait()
     finally:
         origin.close()
-    assert done.returncode == 0, done.stderr[-2000:]
+    printed = output.read_text()
+    assert process.returncode == 0, errors.read_text()[-2000:] + printed[-2000:]
     assert len(origin.segments) == TIMES
-    return done.stdout, origin.segments
+    return printed, origin.segments

@@ -26,6 +26,6 @@ def test_quick_start(language: str, tmp_path: Path) -> None:
     code = STARTS[language]
     if language == "java":
         code = JAVA % code
-    printed, segments = run("node" if language == "js" else language, code, tmp_path)
+    printed, segments = run("node" if language == "js" else language, code, tmp_path, until=LINE)
     assert statistics.mode(segments) == 1, segments
     assert len(re.findall(LINE, printed)) == TIMES, printed[-2000:]

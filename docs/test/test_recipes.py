@@ -7,40 +7,82 @@ import statistics
 from pathlib import Path
 
 import pytest
-from snippets import LINE, PLACE, ROOT, RUNTIMES, TIMES, run
+from snippets import LINE, PLACE, ROOT, RUNTIMES, TIMES, Around, run
 
 PAGE = (ROOT / "docs" / "recipes.md").read_text()
 RECIPES = re.findall(r"<!-- recipe:(\S+) (\w+) -->\n```\w+\n(.*?)```", PAGE, re.DOTALL)
 
-# What a block takes from the application around it, and what shows that it worked.
+# What a block takes from the application around it, and how its figures come out.
 AROUND = {
-    "rails": (
+    "rails": Around(
         'require "active_support"; require "active_support/notifications"; require "logger"; require "net/http"\n'
-        'module Rails; def self.logger = (@logger ||= Logger.new($stdout)); end\n',
-        f'\nNet::HTTP.post(URI("{PLACE}/items"), "x")\n',
+        "module Rails; def self.logger = (@logger ||= Logger.new($stdout)); end\n",
+        post=f'\nNet::HTTP.post(URI("{PLACE}/items"), "x")\n',
     ),
-    "opentelemetry": (
+    "opentelemetry": Around(
         "from opentelemetry.sdk.metrics import MeterProvider\n"
         "from opentelemetry.sdk.metrics.export import InMemoryMetricReader\n"
         "from opentelemetry import metrics as _metrics\n"
-        "reader = InMemoryMetricReader()\n_metrics.set_meter_provider(MeterProvider([reader]))\n"
-        "import atexit\natexit.register(lambda: print(reader.get_metrics_data().to_json()))\n",
-        "",
+        "reader = InMemoryMetricReader()\n_metrics.set_meter_provider(MeterProvider([reader]))\n",
+        end="print(reader.get_metrics_data().to_json())\n",
     ),
-    "prometheus": (
-        "import atexit, prometheus_client\natexit.register(lambda: print(prometheus_client.generate_latest().decode()))\n",
-        "",
+    "opentelemetry-ruby": Around(
+        'require "opentelemetry-metrics-sdk"\nOpenTelemetry::SDK.configure\n'
+        "READER = OpenTelemetry::SDK::Metrics::Export::InMemoryMetricPullExporter.new\n"
+        "OpenTelemetry.meter_provider.add_metric_reader(READER)\n",
+        end='READER.pull\nREADER.metric_snapshots.each { |one| puts one.name, *one.data_points.map { |point| "count=#{point.count}" } }\n',
+    ),
+    "opentelemetry-node": Around(
+        "import { metrics as _metrics } from '@opentelemetry/api'\n"
+        "import { AggregationTemporality, InMemoryMetricExporter, MeterProvider, PeriodicExportingMetricReader }"
+        " from '@opentelemetry/sdk-metrics'\n"
+        "const exporter = new InMemoryMetricExporter(AggregationTemporality.CUMULATIVE)\n"
+        "const reader = new PeriodicExportingMetricReader({ exporter, exportIntervalMillis: 3600_000 })\n"
+        "_metrics.setGlobalMeterProvider(new MeterProvider({ readers: [reader] }))\n",
+        end="await reader.forceFlush(); console.log(JSON.stringify(exporter.getMetrics().map((one) => one.scopeMetrics)))",
+    ),
+    "opentelemetry-java": Around(
+        "var reader = io.opentelemetry.sdk.testing.exporter.InMemoryMetricReader.create();\n"
+        "io.opentelemetry.sdk.OpenTelemetrySdk.builder().setMeterProvider(io.opentelemetry.sdk.metrics.SdkMeterProvider.builder()"
+        ".registerMetricReader(reader).build()).buildAndRegisterGlobal();\n",
+        end="reader.collectAllMetrics().forEach(System.out::println);",
+    ),
+    "prometheus": Around(end="import prometheus_client\nprint(prometheus_client.generate_latest().decode())\n"),
+    "prometheus-ruby": Around(
+        # Its text format is for the files of several processes: one process asks its registry.
+        end='puts "http_client_wait_seconds #{wait.get({ method: "POST" })}"\n',
+    ),
+    "prometheus-node": Around(
+        "import { register as _register } from 'prom-client'\n",
+        end="process.stdout.write(await _register.metrics())",
+    ),
+    "prometheus-java": Around(
+        end="new io.prometheus.metrics.expositionformats.PrometheusTextFormatWriter(false).write(System.out, "
+        "io.prometheus.metrics.model.registry.PrometheusRegistry.defaultRegistry.scrape());"
+    ),
+    # A form: the stock fetch sends it in several segments.
+    "register": Around(
+        "const form = () => { const it = new FormData(); it.append('name', 'tea'); return it }\n"
+        f"const answer = await fetch('{PLACE}/items', {{ method: 'POST', body: form() }}); await answer.text()\n"
     ),
 }
 ONCE = {
     "opentelemetry": rf'"http.client.request.duration"(?s:.*?)"count": {TIMES}',
+    "opentelemetry-ruby": rf"http.client.request.duration\ncount={TIMES}",
+    "opentelemetry-node": rf'"name":"http.client.request.duration"(?s:.*?)"count":{TIMES}',
+    "opentelemetry-java": rf"name=http.client.request.duration(?s:.*?)getCount={TIMES}",
     "prometheus": rf'http_client_wait_seconds_count\{{method="POST"\}} {TIMES}.0',
+    "prometheus-ruby": rf"http_client_wait_seconds .*5=>{TIMES}.0",
+    "prometheus-node": rf'http_client_wait_seconds_count\{{method="POST"\}} {TIMES}',
+    "prometheus-java": rf'http_client_wait_seconds_count\{{method="POST"\}} {TIMES}',
+    "register": "",
 }
 EACH = {
     "spring": "200 OK",
     "logs": r'"attempts": ',
     "logs-ruby": r'"attempts":',
     "logs-node": r'"attempts":',
+    "logs-java": r"method=POST .*status=200 wait_ns=\d+.*call",
 }
 
 
@@ -51,10 +93,11 @@ def test_every_code_block_is_a_recipe_that_runs() -> None:
 
 @pytest.mark.parametrize(("name", "language", "code"), RECIPES, ids=[f"{one[1]}-{one[0]}" for one in RECIPES])
 def test_recipe(name: str, language: str, code: str, tmp_path: Path) -> None:
-    before, after = AROUND.get(name, ("", ""))
-    printed, segments = run(language, before + code + after, tmp_path)
+    each = EACH.get(name, LINE)
+    until = "" if name in ONCE else each
+    printed, segments = run(language, code, tmp_path, AROUND.get(name), until=until)
     assert statistics.mode(segments) == 1, segments
     if name in ONCE:
         assert re.search(ONCE[name], printed), printed[-2000:]
     else:
-        assert len(re.findall(EACH.get(name, LINE), printed)) == TIMES, printed[-2000:]
+        assert len(re.findall(each, printed)) == TIMES, printed[-2000:]
