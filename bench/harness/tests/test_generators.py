@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
+import shutil
+import subprocess
 from pathlib import Path
 from typing import Any
 
 import jsonschema
 import pytest
+from patience import tries
 
 from onewrite_bench import generators, oha, wrk2
 from onewrite_bench.children import Children
 from onewrite_bench.failures import BenchError
-from onewrite_bench.generators import JAR, BuiltIn, Plan, choose
+from onewrite_bench.generators import JAR, BuiltIn, Oha, Plan, Wrk2, choose
 from onewrite_bench.measurement import Distribution, Measurement
 from onewrite_bench.places import Places
 
@@ -34,23 +37,43 @@ def valid(measurement: Measurement) -> Measurement:
 built = pytest.mark.skipif(not JAR.exists(), reason="make -C bench generator has not been run")
 
 
-@built
-def test_the_built_in_generator_is_honest_about_a_pausing_server(children: Children, tmp_path: Path) -> None:
+def there_is(found: generators.Generator | None, name: str) -> Any:
+    return pytest.param(found, id=name, marks=pytest.mark.skipif(found is None, reason=f"there is no {name} here"))
+
+
+@pytest.mark.parametrize(
+    "generator",
+    [
+        there_is(BuiltIn() if JAR.exists() else None, "built-in"),
+        there_is(Oha.find(), "oha"),
+        there_is(Wrk2.find(), "wrk2"),
+    ],
+)
+def test_a_generator_is_honest_about_a_pausing_server(
+    generator: generators.Generator, children: Children, tmp_path: Path
+) -> None:
     """The server answers nothing for 200 ms of every second. One tenth of the requests wait 100 ms or longer."""
     places = Places(children, {}, tmp_path)
     url = f"http://127.0.0.1:{places.port('origin/plain')}/pause"
-    seen = valid(BuiltIn().run(Plan(url, rate=500, connections=10, seconds=8)).judge(may_collapse=False))
-    if seen.void and "itself ran" in seen.void:
-        pytest.skip(f"this machine is too busy to generate a load on time: {seen.void}")
-    assert seen.void is None
-    assert seen.requests == pytest.approx(4000, rel=0.01)
-    p50, p90, p99 = (seen.latency.percentile_us(level) or 0 for level in (50, 90, 99))
-    assert p50 < 20_000
-    assert 90_000 <= p90 <= 115_000
-    assert 180_000 <= p99 <= 205_000
-    # What a generator that waits for each answer would have said: ten slow requests a second, and all is well.
-    assert seen.service is not None
-    assert (seen.service.percentile_us(90) or 0) < 50_000
+
+    def check() -> None:
+        seen = valid(generator.run(Plan(url, rate=500, connections=10, seconds=4)).judge(may_collapse=False))
+        assert seen.void is None
+        assert seen.generator == generator.name
+        p90, p99 = (seen.latency.percentile_us(level) or 0 for level in (90, 99))
+        assert 90_000 <= p90 <= 115_000
+        assert 180_000 <= p99 <= 205_000
+        if seen.service is not None:
+            # What a generator that waits for each answer would have said: ten slow requests a second, and all is well.
+            assert (seen.service.percentile_us(90) or 0) < 50_000
+
+    try:
+        tries(check, 4)
+    except AssertionError:
+        calm = generator.run(Plan(url.removesuffix("pause"), rate=500, connections=10, seconds=2)).judge(False)
+        if calm.void or (calm.latency.percentile_us(99) or 0) > 10_000:
+            pytest.skip("this machine is too busy: it is late beside a server that never pauses, too")
+        raise
 
 
 @built
@@ -150,6 +173,43 @@ def test_wrk2_script_prints_what_the_reader_reads() -> None:
     assert 'wrk.method = "POST"' in script
     assert 'string.rep("x", 200)' in script
     assert wrk2.MARK in script
+
+
+LUA = """
+-- What wrk gives a script before it runs it, and the objects that it hands to done().
+wrk = {{scheme = "http", host = "127.0.0.1", port = 80, method = "GET", path = "/", headers = {{}}, body = nil}}
+dofile("{script}")
+assert(wrk.method == "POST" and #wrk.body == 200 and wrk.headers["Content-Type"], "the request is not ours")
+local latency = {{min = 40, max = {max}, mean = {mean}, stdev = 1}}
+function latency:percentile(level) return {percentile} end
+local errors = {{connect = 0, read = 0, write = 0, timeout = {timeouts}, status = 2}}
+done({{duration = 14000123, requests = {requests}, bytes = 279921, errors = errors}}, latency, latency)
+"""
+
+
+@pytest.mark.parametrize("program", ["luajit", "lua5.1", "lua5.4"])
+def test_wrk2_script_runs_in_a_real_lua(program: str, tmp_path: Path) -> None:
+    """Against stubs of the documented scripting interface: wrk2 itself is no package anywhere."""
+    lua = shutil.which(program)
+    if lua is None:
+        pytest.skip(f"there is no {program} here")
+    script = tmp_path / "post.lua"
+    script.write_text(wrk2.lua_script("POST", 200))
+
+    def printed(**values: object) -> Measurement:
+        frame = tmp_path / "frame.lua"
+        frame.write_text(LUA.format(script=script, **values))
+        done = subprocess.run([lua, str(frame)], capture_output=True, text=True, timeout=30, check=True)
+        return valid(wrk2.parse(done.stdout, 500, 10).judge(may_collapse=False))
+
+    seen = printed(max=201_000, mean=20_400.5, percentile="level * 1000 + 0.25", timeouts=0, requests=7000)
+    assert (seen.requests, seen.errors, seen.error_sample) == (7000, 2, "status 2")
+    assert seen.latency.percentile_us(99.9) == 99_900
+    assert (seen.latency.max_us, seen.latency.mean_us) == (201_000, 20_400.5)
+    assert seen.achieved_rate == pytest.approx(7000 / 14.000123, abs=0.001)
+    # Nothing answered: wrk2 hands over not-a-number for the mean, and JSON has no such thing.
+    hung = printed(max=0, mean="0 / 0", percentile="0 / 0", timeouts=122, requests=0)
+    assert (hung.requests, hung.void, hung.latency.spectrum) == (0, "no request was completed", [])
 
 
 def test_oha_calm_run() -> None:

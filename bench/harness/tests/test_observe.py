@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from patience import tries
 
 from onewrite_bench import stats
 from onewrite_bench.children import Children
@@ -22,14 +23,12 @@ def test_haproxy_holds_a_stream_back_unless_told_not_to(
     children: Children, tmp_path: Path, place: str, held: bool
 ) -> None:
     places = Places(children, {"haproxy": "sse.cfg"}, tmp_path)
-    lags: list[float] = []
-    for _ in range(3):
+
+    def check() -> None:
         first, lags, reads = read_stream(places.port(place), STREAM)
         assert len(lags) == 20
         assert 0 < reads <= 20
-        if held:
-            break
-        if stats.percentile(lags, 50) < 50_000:  # a busy machine may be late once
-            break
-    assert (stats.percentile(lags, 50) > 50_000) is held
-    assert (first > 120_000) is held
+        assert (stats.percentile(lags, 50) > 50_000) is held
+        assert (first > 120_000) is held
+
+    tries(check, 5)

@@ -55,7 +55,7 @@ backend app
     server app2 10.0.0.12:8080 check
 """
 
-RUN = [sys.executable, "-m", "onewrite_bench", "run", "--languages", "raw", "--requests", "6"]
+RUN = [sys.executable, "-m", "onewrite_bench", "run", "--languages", "raw", "--requests", "6", "--rounds", "2"]
 
 
 def test_what_decides_a_stall_is_kept_and_what_needs_their_machine_is_not() -> None:
@@ -100,7 +100,7 @@ def test_their_configuration_is_run_and_judged(tmp_path: Path) -> None:
     theirs.write_text(THEIRS)
     env = {**os.environ, "HAPROXY_CFG": str(theirs)}
     done = subprocess.run(
-        [*RUN, "--out", str(tmp_path / "out")], env=env, capture_output=True, text=True, timeout=60, check=False
+        [*RUN, "--out", str(tmp_path / "out")], env=env, capture_output=True, text=True, timeout=180, check=False
     )
     assert "Traceback" not in done.stderr
     raw = json.loads((tmp_path / "out" / "own-haproxy.json").read_text())
@@ -127,7 +127,7 @@ def test_a_result_that_cannot_be_kept_is_shown_and_said_in_one_line(tmp_path: Pa
         env=env,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=180,
         check=False,
     )
     assert done.returncode == 3
@@ -140,7 +140,7 @@ def test_their_address_is_run(tmp_path: Path, children: Children) -> None:
     places = Places(children, {}, tmp_path)
     env = {**os.environ, "TARGET": f"http://127.0.0.1:{places.port('origin/plain')}/"}
     done = subprocess.run(
-        [*RUN, "--out", str(tmp_path / "out")], env=env, capture_output=True, text=True, timeout=60, check=False
+        [*RUN, "--out", str(tmp_path / "out")], env=env, capture_output=True, text=True, timeout=180, check=False
     )
     assert "Traceback" not in done.stderr
     assert "one write" in done.stdout

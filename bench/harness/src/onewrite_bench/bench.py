@@ -30,6 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--no-rates", action="store_true", help="leave the constant-rate parts out")
     parser.add_argument("--parallel", action="store_true", help="languages side by side: quicker, noisier")
     parser.add_argument("--requests", type=int, help="requests per turn, instead of the scenario's")
+    parser.add_argument("--rounds", type=int, help="rounds, instead of the scenario's")
     parser.set_defaults(run=_run)
 
 
@@ -42,9 +43,8 @@ def _plans(options: argparse.Namespace, scratch: Path) -> list[Scenario]:
     else:
         names = options.scenario or [name for name in scenario.names() if name != "demo"]
         plans = [scenario.load(name) for name in names]
-    if options.requests:
-        plans = [replace(plan, parameters={**plan.parameters, "requests": options.requests}) for plan in plans]
-    return plans
+    asked = {name: getattr(options, name) for name in ("requests", "rounds") if getattr(options, name)}
+    return [replace(plan, parameters={**plan.parameters, **asked}) for plan in plans]
 
 
 def _command(plan: Scenario) -> str:

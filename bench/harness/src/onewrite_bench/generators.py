@@ -141,16 +141,27 @@ class Oha:
     def find() -> Oha | None:
         for candidate in (os.environ.get("OHA"), "oha"):
             program = shutil.which(candidate) if candidate else None
-            if program is not None and "--latency-correction" in _call([program, "--help"], 10).stdout:
-                return Oha(program)
+            if program is None:
+                continue
+            try:
+                if "--latency-correction" in _call([program, "--help"], 10).stdout:
+                    return Oha(program)
+            except BenchError:
+                continue
         return None
+
+    @property
+    def version(self) -> str:
+        """As it says itself; its JSON does not."""
+        words = _call([self._program, "--version"], 10).stdout.split()
+        return words[-1] if words else "unknown"
 
     def run(self, plan: Plan) -> Measurement:
         command = [self._program, "--no-tui", "--output-format", "json", "--latency-correction"]
         command += ["-q", f"{plan.rate:g}", "-c", str(plan.connections), "-z", f"{plan.seconds + plan.warmup}s"]
         command += ["-m", plan.method, "-d", "x" * plan.body_bytes, plan.url]
         done = _call(command, plan.seconds + plan.warmup + _GRACE_S)
-        return oha.parse(done.stdout, plan.rate, plan.connections)
+        return oha.parse(done.stdout, plan.rate, plan.connections, self.version)
 
 
 def choose(wanted: str | None = None) -> Generator:

@@ -15,7 +15,7 @@ __all__ = ["parse"]
 _NOT_ERRORS = {"aborted due to deadline"}
 
 
-def parse(text: str, offered_rate: float, connections: int) -> Measurement:
+def parse(text: str, offered_rate: float, connections: int, version: str = "unknown") -> Measurement:
     """The measurement in oha's output. Raises BenchError when it is not oha's JSON."""
     try:
         raw: dict[str, Any] = json.loads(text)
@@ -40,7 +40,7 @@ def parse(text: str, offered_rate: float, connections: int) -> Measurement:
         spectrum.append([slowest * 1e6, 1.0, requests])
     return Measurement(
         generator="oha",
-        generator_version="unknown",
+        generator_version=version,
         offered_rate=offered_rate,
         achieved_rate=round(requests / seconds, 3) if seconds else 0.0,
         connections=connections,

@@ -52,6 +52,8 @@ def measure(engine: PostEngine, groups: Sequence[Group], console: Console, cells
 
 def _worth_another(line: Verdict) -> bool:
     """A driver that is not there will not be there next time; one that broke down may have met a full machine."""
+    if line.details.get("certain"):
+        return False
     return line.state in ("stalls", "slow", "inconclusive") or bool(line.details.get("failed"))
 
 
@@ -64,6 +66,8 @@ def settle(verdicts: Sequence[Verdict], earlier: Earlier, busy: Callable[[], boo
                 line.text += f" (measurement {len(before) + 1}; before: {', '.join(before)})"
             continue
         states = [*before, line.state]
+        if line.details.get("certain"):
+            continue
         if states == ["stalls"] * len(states):
             line.text += f" ({_times(states)})" if before else ""
         elif "inconclusive" in states:

@@ -77,12 +77,17 @@ def _judge_client(group: str, client: str, members: Sequence[Cell], good: Good, 
     doubts: list[str] = []
     shown: list[tuple[Cell, Cell]] = []
     harmless: list[str] = []
+    certain = False
     for cell in mine:
         control = next(
             (c for c in members if c.role == "control" and c.target == cell.target and c.body_bytes == cell.body_bytes),
             None,
         )
-        faults += _wire_faults(cell)
+        wire = _wire_faults(cell)
+        certain = certain or bool(wire)
+        faults += wire
+        if cell.errors:
+            faults.append(f"{cell.target}: {cell.errors} requests failed ({cell.error_sample})")
         slow += _losses(cell, members)
         if not cell.measured:
             doubts += [] if cell.errors else [f"{cell.target}: nothing was measured"]
@@ -101,7 +106,12 @@ def _judge_client(group: str, client: str, members: Sequence[Cell], good: Good, 
         faults += stalls
         slow += merely_slow
         shown.append((cell, control))
-    details = {"intervals_us": _intervals(shown), "group": group, "calm": _calm(mine, good)}
+    details = {
+        "intervals_us": _intervals(shown),
+        "group": group,
+        "calm": _calm(mine, good),
+        "certain": certain,  # counted by the kernel: a busy machine changes nothing about it
+    }
     if faults:
         return Verdict(subject, "stalls", "; ".join(faults), counts, details)
     if slow:
@@ -126,8 +136,6 @@ def _harmless(cell: Cell, control: Cell | None) -> bool:
 
 def _wire_faults(cell: Cell) -> list[str]:
     faults = []
-    if cell.errors:
-        faults.append(f"{cell.target}: {cell.errors} requests failed ({cell.error_sample})")
     segments = cell.segments_mode
     if segments is not None and segments > 1 and cell.extra.get("one_segment", True):
         faults.append(f"{cell.target}: {segments:.2f} segments per request")
