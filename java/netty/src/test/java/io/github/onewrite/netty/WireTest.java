@@ -35,39 +35,40 @@ class WireTest {
     static Stream<Arguments> bodies() throws Exception {
         Path small = Files.writeString(dir.resolve("small"), SMALL);
         List<Arguments> all = new ArrayList<>();
-        for (boolean epoll : new boolean[] {false, true}) {
-            all.add(body(epoll, "none", Body::none, 1));
-            all.add(body(epoll, "bytes", () -> Body.of(SMALL), 1));
-            all.add(body(epoll, "buffer", () -> Body.of(ByteBuffer.allocateDirect(200)), 1));
-            all.add(body(epoll, "10 kB", () -> Body.of("x".repeat(10_000)), 1));
-            all.add(body(epoll, "file", () -> Body.ofFile(small), 1));
-            all.add(body(epoll, "chunked", () -> Body.ofPublisher(Publishers.of(SMALL)), 1));
-            all.add(body(epoll, "chunked in three", () -> Body.ofPublisher(Publishers.of("a", SMALL, "b")), 1));
-            all.add(body(epoll, "stream with length", () -> Body.ofPublisher(Publishers.of("a", "bc"), 3), 1));
+        for (String transport : Transports.ALL) {
+            all.add(body(transport, "none", Body::none, 1));
+            all.add(body(transport, "bytes", () -> Body.of(SMALL), 1));
+            all.add(body(transport, "buffer", () -> Body.of(ByteBuffer.allocateDirect(200)), 1));
+            all.add(body(transport, "10 kB", () -> Body.of("x".repeat(10_000)), 1));
+            all.add(body(transport, "file", () -> Body.ofFile(small), 1));
+            all.add(body(transport, "chunked", () -> Body.ofPublisher(Publishers.of(SMALL)), 1));
+            all.add(body(transport, "chunked in three", () -> Body.ofPublisher(Publishers.of("a", SMALL, "b")), 1));
+            all.add(body(transport, "stream with length", () -> Body.ofPublisher(Publishers.of("a", "bc"), 3), 1));
             // The loopback's segments hold 65483 bytes: the head must not have one of its own.
-            all.add(body(epoll, "64 KiB", () -> Body.of(new byte[65536]), 2));
+            all.add(body(transport, "64 KiB", () -> Body.of(new byte[65536]), 2));
         }
         return all.stream();
     }
 
-    private static Arguments body(boolean epoll, String name, Supplier<Body> body, int segments) {
-        return Arguments.of(epoll ? "epoll" : "nio", name, body, segments);
+    private static Arguments body(String transport, String name, Supplier<Body> body, int segments) {
+        return Arguments.of(transport, name, body, segments);
     }
 
     @ParameterizedTest(name = "{1} on {0}: {3}")
     @MethodSource("bodies")
     void segments(String transport, String name, Supplier<Body> body, int segments) throws Exception {
         try (SegmentServer server = new SegmentServer();
-                OnewriteClient client = client(transport)) {
+                Transports.Standing standing = Transports.build(transport, OnewriteClient.builder())) {
             for (int i = 0; i < REQUESTS; i++) {
                 assertEquals(
                         200,
-                        client.execute(Request.post(server.url(), body.get()).build())
+                        standing.client()
+                                .execute(Request.post(server.url(), body.get()))
                                 .status());
             }
             assertEquals(REQUESTS, server.segments().size());
             assertEquals(segments, server.mode(), () -> name + ": " + server.segments());
-            assertEquals(1, client.stats().opened());
+            assertEquals(1, standing.client().stats().opened());
         }
     }
 
@@ -90,7 +91,7 @@ class WireTest {
     void writesCountedByTheFlightRecorder() throws Exception {
         Path file = dir.resolve("writes.jfr");
         try (TestServer server = TestServer.answering();
-                OnewriteClient client = client("nio");
+                OnewriteClient client = OnewriteClient.builder().nio().build();
                 Recording recording = new Recording()) {
             recording.enable("jdk.SocketWrite").withThreshold(Duration.ZERO);
             recording.start();
@@ -119,10 +120,5 @@ class WireTest {
                     client.execute(Request.post(server.url(), Body.of(SMALL)).build())
                             .status());
         }
-    }
-
-    private static OnewriteClient client(String transport) {
-        OnewriteClientBuilder builder = OnewriteClient.builder();
-        return (transport.equals("epoll") ? builder.epoll() : builder.nio()).build();
     }
 }

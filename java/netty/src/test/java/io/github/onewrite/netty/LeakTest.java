@@ -1,0 +1,31 @@
+package io.github.onewrite.netty;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.netty.buffer.PooledByteBufAllocator;
+import io.netty.util.ResourceLeakDetector;
+import org.junit.jupiter.api.Test;
+
+/** The control of every other test here: a buffer that is not released is found, and would fail its class. */
+class LeakTest {
+    @Test
+    void aLeakIsFound() throws Exception {
+        assertEquals(ResourceLeakDetector.Level.PARANOID, ResourceLeakDetector.getLevel());
+        assertEquals(0, LeakExtension.leaks().size());
+        leak();
+        Eventually.until(() -> {
+            try {
+                return !LeakExtension.leaks().isEmpty();
+            } catch (InterruptedException e) {
+                throw new IllegalStateException(e);
+            }
+        });
+        assertTrue(LeakExtension.leaks().get(0).contains("LeakTest"), () -> "the leak names who made it");
+        LeakExtension.forget();
+    }
+
+    private static void leak() {
+        PooledByteBufAllocator.DEFAULT.directBuffer(16).writeByte(1);
+    }
+}
