@@ -44,6 +44,98 @@ class ReadmeTest {
         }
     }
 
+    /** Each recipe as it stands, with the few lines around it that the README leaves to its reader. */
+    @Test
+    void recipes(@TempDir Path dir) throws Exception {
+        String readme = Files.readString(JAVA.resolve("README.md"));
+        String program = RECIPES.replace("MICROMETER", recipe(readme, "**Micrometer**"))
+                .replace("METRIC", recipe(readme, "**OpenTelemetry, metric**"))
+                .replace("SPAN", recipe(readme, "**OpenTelemetry, span**"));
+        Path source = Files.writeString(dir.resolve("Recipes.java"), program);
+        try (TestServer server = TestServer.answering()) {
+            String output = run(dir, server, source.toString());
+            assertTrue(output.contains("timer http.client.requests POST ok counted 1"), output);
+            assertTrue(output.contains("histogram http.client.request.duration s counted 1 for 200"), output);
+            assertTrue(
+                    output.contains("span POST CLIENT 200 waited true below its parent true ended later true"), output);
+        }
+    }
+
+    private static String recipe(String readme, String title) {
+        int from = readme.indexOf("```java\n", readme.indexOf(title)) + "```java\n".length();
+        return readme.substring(from, readme.indexOf("```", from));
+    }
+
+    private static final String RECIPES = """
+            import io.github.onewrite.netty.*;
+            import io.micrometer.core.instrument.Timer;
+            import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
+            import io.opentelemetry.api.common.*;
+            import io.opentelemetry.api.trace.*;
+            import io.opentelemetry.context.*;
+            import io.opentelemetry.sdk.metrics.SdkMeterProvider;
+            import io.opentelemetry.sdk.testing.exporter.*;
+            import io.opentelemetry.sdk.trace.SdkTracerProvider;
+            import io.opentelemetry.sdk.trace.export.SimpleSpanProcessor;
+            import java.util.concurrent.TimeUnit;
+
+            class Recipes {
+                static void post(OnewriteClientBuilder builder, Object tag) throws Exception {
+                    try (OnewriteClient client = builder.build()) {
+                        String url = System.getenv("ONEWRITE_EXAMPLE_URL");
+                        client.execute(Request.post(url, Body.of("hello")).tag(tag));
+                    }
+                }
+
+                public static void main(String[] args) throws Exception {
+                    micrometer();
+                    metric();
+                    span();
+                }
+
+                static void micrometer() throws Exception {
+                    var registry = new SimpleMeterRegistry();
+                    var builder = OnewriteClient.builder();
+                    MICROMETER
+                    post(builder, null);
+                    var timer = registry.get("http.client.requests").tags("method", "POST", "outcome", "ok").timer();
+                    System.out.println("timer " + timer.getId().getName() + " POST ok counted " + timer.count());
+                }
+
+                static void metric() throws Exception {
+                    var reader = InMemoryMetricReader.create();
+                    var meter = SdkMeterProvider.builder().registerMetricReader(reader).build().get("test");
+                    var duration = meter.histogramBuilder("http.client.request.duration").setUnit("s").build();
+                    var builder = OnewriteClient.builder();
+                    METRIC
+                    post(builder, null);
+                    var found = reader.collectAllMetrics().iterator().next();
+                    var point = found.getHistogramData().getPoints().iterator().next();
+                    System.out.println("histogram " + found.getName() + " " + found.getUnit() + " counted " + point.getCount()
+                            + " for " + point.getAttributes().get(AttributeKey.longKey("http.response.status_code")));
+                }
+
+                static void span() throws Exception {
+                    var exporter = InMemorySpanExporter.create();
+                    var tracer = SdkTracerProvider.builder()
+                            .addSpanProcessor(SimpleSpanProcessor.create(exporter)).build().get("test");
+                    var builder = OnewriteClient.builder();
+                    SPAN
+                    Span parent = tracer.spanBuilder("parent").startSpan();
+                    try (Scope here = parent.makeCurrent()) {
+                        post(builder, Context.current());
+                    }
+                    var span = exporter.getFinishedSpanItems().get(0);
+                    var attributes = span.getAttributes();
+                    System.out.println("span " + span.getName() + " " + span.getKind() + " "
+                            + attributes.get(AttributeKey.longKey("http.response.status_code"))
+                            + " waited " + (attributes.get(AttributeKey.doubleKey("onewrite.wait_ms")) > 0)
+                            + " below its parent " + span.getParentSpanId().equals(parent.getSpanContext().getSpanId())
+                            + " ended later " + (span.getEndEpochNanos() > span.getStartEpochNanos()));
+                }
+            }
+            """;
+
     private static String run(Path dir, TestServer server, String... arguments) throws Exception {
         List<String> command = new ArrayList<>(List.of(
                 Path.of(System.getProperty("java.home"), "bin", "java").toString(),
@@ -56,7 +148,7 @@ class ReadmeTest {
         builder.environment().put("ONEWRITE_EXAMPLE_URL", server.url());
         Process process = builder.start();
         try {
-            assertTrue(process.waitFor(60, TimeUnit.SECONDS), "not over in 60 s");
+            assertTrue(process.waitFor(80, TimeUnit.SECONDS), "not over in 80 s");
             String text = Files.readString(output);
             assertEquals(0, process.exitValue(), text);
             return text;
