@@ -7,7 +7,7 @@ LANGUAGES := python ruby node java
 PARTS := spec $(LANGUAGES) bench
 export ONEWRITE_REPORTS ?= $(CURDIR)/build/reports
 
-.PHONY: help setup demo test lint judge compliance bench bench-gate package version-check clean $(PARTS:%=setup-%) $(PARTS:%=lint-%)
+.PHONY: help setup demo test lint judge compliance bench bench-gate package version version-check clean $(PARTS:%=setup-%) $(PARTS:%=lint-%)
 
 help: ## what there is to run
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -40,11 +40,14 @@ compliance: setup ## regenerate spec/COMPLIANCE.md
 bench: setup ## run the bench scenarios (SCENARIO=name for one)
 	@$(MAKE) --no-print-directory -C bench bench
 
-bench-gate: setup ## the bench's verdict for CI: 0 clean, 1 stall, 2 inconclusive
+bench-gate: setup ## the bench's verdict for CI (bench/bench-gate has its exit status: 0 clean, 1 stall, 2 inconclusive)
 	@$(MAKE) --no-print-directory -C bench bench-gate
 
 package: ## build the four packages, install each from the built file, send one POST in one segment
 	@.ci/package
+
+version: ## write VERSION into the four packages
+	@.ci/version-check --write
 
 version-check: ## the four packages carry the version in VERSION
 	@.ci/version-check
