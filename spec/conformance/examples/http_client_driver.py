@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A driver in 60 lines: Python's own http.client under the judge. Standard library only.
+"""Python's own http.client under the judge: a driver with nothing but the standard library.
 
 python -m onewrite_conformance --driver "examples/http_client_driver.py" --client stock
 """
@@ -49,12 +49,8 @@ def request(m):
         data = response.read()
     except Exception as error:
         connection.close()
-        kinds = {
-            "timeout": TimeoutError,
-            "tls": ssl.SSLError,
-            "reset": ConnectionResetError,
-            "invalid_request": ValueError,
-        }
+        kinds = {"timeout": TimeoutError, "tls": ssl.SSLError, "reset": ConnectionResetError,
+                 "connect": ConnectionRefusedError, "invalid_request": ValueError}  # fmt: skip
         found = next((name for name, kind in kinds.items() if isinstance(error, kind)), "other")
         return {"outcome": "error", "error": {"kind": found, "type": type(error).__name__, "message": str(error)}}
     return {"outcome": "response", "status": response.status, "headers": response.getheaders(),

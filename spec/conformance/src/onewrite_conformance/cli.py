@@ -20,6 +20,8 @@ from onewrite_conformance.runner import Judge
 
 __all__ = ["load_all", "main"]
 
+MOST_NAMED = 60  # failures that the last lines name
+
 
 def load_all() -> tuple[list[Case], dict[str, Requirement], list[str]]:
     """(cases with the examples of the text, requirements, faults of the contract)."""
@@ -260,6 +262,14 @@ def _close(results: list[Result]) -> None:
     for result in unsteady:
         print(f"UNSTEADY {result.adapter}: {result.path}: {result.notes[0][:200]}")
     print(f"\n{summary(results)}" + (f", {len(unsteady)} of these passed only when judged again" if unsteady else ""))
-    for result in results:
-        if result.failing:
-            print(f"FAILED {result.adapter}: {result.path}: {' '.join((result.problems or [''])[0].split())[:200]}")
+    failed = [result for result in results if result.failing]
+    for result in failed[:MOST_NAMED]:
+        print(f"FAILED {result.adapter}: {result.path}: {_short((result.problems or [''])[0])}")
+    if len(failed) > MOST_NAMED:
+        print(f"FAILED and {len(failed) - MOST_NAMED} more, named above")
+
+
+def _short(text: str, most: int = 100) -> str:
+    """The beginning of a problem and, of several lines, the last one: that of a trace says what happened."""
+    lines = text.strip().splitlines() or [""]
+    return lines[0][:most] + (f" … {lines[-1].strip()[:most]}" if len(lines) > 1 else lines[0][most : 2 * most])
