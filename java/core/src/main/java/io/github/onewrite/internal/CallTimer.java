@@ -119,6 +119,21 @@ public final class CallTimer {
         }
     }
 
+    /** The attempt has waited for a connection since it began: noticed only now, when the wait is about to end. */
+    public void queuedSinceStart() {
+        if (absent(Phase.QUEUE)) {
+            long since = begin(Phase.QUEUE, starts[Phase.TOTAL.ordinal()]);
+            if (listening()) {
+                emit(new TimingEvent.QueueStart(since, index));
+            }
+        }
+    }
+
+    /** When the attempt under way began. */
+    public long attemptStartedAt() {
+        return starts[Phase.TOTAL.ordinal()];
+    }
+
     public void dnsStart(String host) {
         if (absent(Phase.DNS)) {
             long now = begin(Phase.DNS);
@@ -255,6 +270,11 @@ public final class CallTimer {
         if (listening()) {
             emit(new TimingEvent.ResponseStart(at, index));
         }
+    }
+
+    /** Whether the head of a final response was read in the attempt under way. */
+    public boolean answered() {
+        return attempting && status >= 0;
     }
 
     /** How long the response was waited for, or -1. */

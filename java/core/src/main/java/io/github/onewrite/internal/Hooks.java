@@ -27,7 +27,7 @@ public final class Hooks {
     }
 
     /** Whether a call needs a timer: a hook is set, or a flight recording wants its event. */
-    boolean wanted() {
+    public boolean wanted() {
         return !consumers.isEmpty() || !factories.isEmpty() || (enabled && FlightRecorder.wantsCalls());
     }
 

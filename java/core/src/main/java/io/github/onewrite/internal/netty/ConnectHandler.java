@@ -1,0 +1,46 @@
+package io.github.onewrite.internal.netty;
+
+import io.github.onewrite.internal.CallTimer;
+import io.github.onewrite.internal.TimedCall;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelOutboundHandlerAdapter;
+import io.netty.channel.ChannelPromise;
+import java.net.SocketAddress;
+
+/**
+ * The handler next to the socket. Before a connection is made it reads TCP_NODELAY back, so that a socket without it is
+ * refused before a byte is sent; and it stamps the connect, for the call that the connection is made for.
+ */
+public final class ConnectHandler extends ChannelOutboundHandlerAdapter {
+    private final Wire wire;
+    private final boolean nodelay;
+
+    /** @param nodelay false where the option is the user's own business */
+    public ConnectHandler(Wire wire, boolean nodelay) {
+        this.wire = wire;
+        this.nodelay = nodelay;
+    }
+
+    @Override
+    public void connect(ChannelHandlerContext ctx, SocketAddress remote, SocketAddress local, ChannelPromise promise) {
+        if (nodelay && !Nodelay.ensured(ctx.channel())) {
+            promise.tryFailure(Nodelay.refusal(remote));
+            ctx.close();
+            return;
+        }
+        TimedCall maker = wire.maker();
+        if (maker == null) {
+            ctx.connect(remote, local, promise);
+            return;
+        }
+        maker.attempt();
+        maker.step(CallTimer::connectStart);
+        ctx.connect(remote, local, promise.unvoid().addListener(done -> {
+            if (!done.isSuccess()) {
+                maker.step(timer -> timer.connectEnd(done.cause()));
+            } else if (!wire.tunnels()) {
+                wire.connected();
+            }
+        }));
+    }
+}

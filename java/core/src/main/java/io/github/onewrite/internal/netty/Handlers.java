@@ -1,0 +1,50 @@
+package io.github.onewrite.internal.netty;
+
+import io.github.onewrite.OnewriteConfig;
+import io.netty.channel.Channel;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelPipeline;
+import io.netty.handler.codec.http.HttpClientCodec;
+
+/**
+ * Puts our handlers around the HTTP/1.1 codec of a channel: {@link WireHandler} below, {@link OneWriteHandler} above.
+ * A client may bring its codec late (ALPN) or change it (a tunnel): so they are looked at before each request.
+ */
+public final class Handlers {
+    private static final String CONNECT = "onewrite.connect";
+    private static final String WIRE = "onewrite.wire";
+    private static final String ONE_WRITE = "onewrite.onewrite";
+
+    private Handlers() {}
+
+    /** Puts the handler that guards and stamps the connect next to the socket. */
+    public static void guardConnect(Channel channel, Wire wire, boolean nodelay) {
+        channel.pipeline().addFirst(CONNECT, new ConnectHandler(wire, nodelay));
+    }
+
+    /**
+     * Puts the handlers in place, where they are not.
+     *
+     * @param answersHeldWrites see {@link OneWriteHandler}
+     * @return false when the channel does not speak HTTP/1.1
+     */
+    public static boolean surroundCodec(Channel channel, Wire wire, OnewriteConfig config, boolean answersHeldWrites) {
+        ChannelPipeline pipeline = channel.pipeline();
+        ChannelHandlerContext codec = pipeline.context(HttpClientCodec.class);
+        if (codec == null) {
+            return false;
+        }
+        if (wire.surrounds(codec)) {
+            return true;
+        }
+        if (pipeline.get(WIRE) != null) {
+            pipeline.remove(WIRE);
+            pipeline.remove(ONE_WRITE);
+        }
+        pipeline.addBefore(codec.name(), WIRE, new WireHandler(wire, config.quickack()));
+        int joinMax = config.coalesces() ? config.coalesceMax() : -1;
+        pipeline.addAfter(codec.name(), ONE_WRITE, new OneWriteHandler(wire, joinMax, answersHeldWrites));
+        wire.surround(codec);
+        return true;
+    }
+}

@@ -1,0 +1,160 @@
+package io.github.onewrite.internal.netty;
+
+import io.netty.channel.ChannelDuplexHandler;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelPromise;
+import io.netty.channel.FileRegion;
+import io.netty.handler.codec.http.HttpContent;
+import io.netty.handler.codec.http.HttpObject;
+import io.netty.handler.codec.http.HttpRequest;
+import io.netty.handler.codec.http.HttpResponse;
+import io.netty.handler.codec.http.HttpResponseStatus;
+import io.netty.handler.codec.http.HttpStatusClass;
+import io.netty.handler.codec.http.HttpUtil;
+import io.netty.handler.codec.http.LastHttpContent;
+import java.nio.channels.ClosedChannelException;
+
+/**
+ * Sits above the HTTP codec. Head, chunks and terminator that are written within one turn of the event loop leave in
+ * one flush: the flushes of a streamed request wait for its end, for the end of the turn, for {@code joinMax} bytes or
+ * for a transport that is full, whichever comes first. A head that expects 100-continue leaves alone. A request that is
+ * one message already is passed as it is.
+ *
+ * <p>Some clients pull the first chunk only when the head is written, and write the terminator only when the last chunk
+ * is. For these a held write is answered at once, within the same limit; should it fail later, the channel says so.
+ */
+public final class OneWriteHandler extends ChannelDuplexHandler {
+    private final Wire wire;
+    private final int joinMax;
+    private final boolean answersHeldWrites;
+
+    private boolean joining;
+    private boolean alone;
+    private boolean planned;
+    private long flushedBytes;
+
+    private boolean interim;
+    private long received;
+
+    /**
+     * @param joinMax bytes that may wait for the end of the turn; -1 to join nothing
+     * @param answersHeldWrites whether writes are answered before they are flushed
+     */
+    public OneWriteHandler(Wire wire, int joinMax, boolean answersHeldWrites) {
+        this.wire = wire;
+        this.joinMax = joinMax;
+        this.answersHeldWrites = answersHeldWrites;
+    }
+
+    @Override
+    public void write(ChannelHandlerContext ctx, Object message, ChannelPromise promise) {
+        boolean last = message instanceof LastHttpContent;
+        if (message instanceof HttpRequest request) {
+            flushedBytes = wire.bytes();
+            joining = joinMax >= 0 && !last;
+            alone = joining && HttpUtil.is100ContinueExpected(request);
+        }
+        if (last) {
+            joining = false;
+            ctx.write(message, whenSent(promise));
+        } else if (joining && answersHeldWrites && !(message instanceof FileRegion)) {
+            hold(ctx, message, promise);
+        } else {
+            ctx.write(message, promise);
+        }
+    }
+
+    private ChannelPromise whenSent(ChannelPromise promise) {
+        return wire.call() == null
+                ? promise
+                : promise.unvoid().addListener(done -> {
+                    if (done.isSuccess()) {
+                        wire.requestSent();
+                    }
+                });
+    }
+
+    private void hold(ChannelHandlerContext ctx, Object message, ChannelPromise promise) {
+        ChannelPromise sent = ctx.newPromise();
+        ctx.write(message, sent);
+        if (alone || wire.bytes() - flushedBytes > joinMax || !ctx.channel().isWritable()) {
+            sent.addListener(done -> {
+                if (done.isSuccess()) {
+                    promise.trySuccess();
+                } else {
+                    promise.tryFailure(done.cause());
+                }
+            });
+            return;
+        }
+        sent.addListener(done -> {
+            if (!done.isSuccess() && !(done.cause() instanceof ClosedChannelException)) {
+                ctx.fireExceptionCaught(done.cause());
+            }
+        });
+        plan(ctx);
+        // The last thing done here: it may bring the next write.
+        promise.trySuccess();
+    }
+
+    @Override
+    public void flush(ChannelHandlerContext ctx) {
+        if (!joining
+                || alone
+                || wire.bytes() - flushedBytes > joinMax
+                || !ctx.channel().isWritable()) {
+            alone = false;
+            flushNow(ctx);
+        } else {
+            plan(ctx);
+        }
+    }
+
+    /** Plans a flush for the end of the turn. */
+    private void plan(ChannelHandlerContext ctx) {
+        if (!planned) {
+            planned = true;
+            ctx.channel().eventLoop().execute(() -> {
+                planned = false;
+                if (joining) {
+                    flushNow(ctx);
+                }
+            });
+        }
+    }
+
+    private void flushNow(ChannelHandlerContext ctx) {
+        flushedBytes = wire.bytes();
+        ctx.flush();
+    }
+
+    @Override
+    public void exceptionCaught(ChannelHandlerContext ctx, Throwable cause) {
+        wire.error(cause);
+        ctx.fireExceptionCaught(cause);
+    }
+
+    @Override
+    public void channelRead(ChannelHandlerContext ctx, Object message) {
+        if (message instanceof HttpObject part && part.decoderResult().isFailure()) {
+            wire.error(part.decoderResult().cause());
+        }
+        if (message instanceof HttpResponse response) {
+            interim = response.status().codeClass() == HttpStatusClass.INFORMATIONAL
+                    && !response.status().equals(HttpResponseStatus.SWITCHING_PROTOCOLS);
+            received = 0;
+            if (interim) {
+                wire.interim(response.status().code());
+            } else {
+                wire.head(response.status().code());
+            }
+        }
+        if (message instanceof HttpContent content && !interim) {
+            received += content.content().readableBytes();
+            if (content instanceof LastHttpContent) {
+                wire.responseRead(received);
+            }
+        }
+        ctx.fireChannelRead(message);
+    }
+}

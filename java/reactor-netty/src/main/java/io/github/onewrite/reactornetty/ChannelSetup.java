@@ -1,0 +1,27 @@
+package io.github.onewrite.reactornetty;
+
+import io.github.onewrite.internal.netty.Handlers;
+import io.github.onewrite.internal.netty.Wire;
+import io.netty.channel.Channel;
+import java.net.SocketAddress;
+import org.jspecify.annotations.Nullable;
+import reactor.netty.ChannelPipelineConfigurer;
+import reactor.netty.ConnectionObserver;
+import reactor.netty.NettyPipeline;
+
+/**
+ * Prepares each new channel. A record: Reactor Netty keeps the connections of equal configurers in one pool.
+ *
+ * @param nodelay whether TCP_NODELAY is to be ensured
+ */
+record ChannelSetup(boolean nodelay) implements ChannelPipelineConfigurer {
+
+    @Override
+    public void onChannelInit(ConnectionObserver observer, Channel channel, @Nullable SocketAddress remote) {
+        Wire wire = Wire.attach(channel, remote, TimedConnect::connectingCall);
+        if (channel.pipeline().get(NettyPipeline.ProxyHandler) != null) {
+            wire.tunnel();
+        }
+        Handlers.guardConnect(channel, wire, nodelay);
+    }
+}

@@ -1,0 +1,85 @@
+package io.github.onewrite.reactornetty;
+
+import io.github.onewrite.OnewriteConfig;
+import io.github.onewrite.internal.netty.Handlers;
+import io.github.onewrite.internal.netty.Wire;
+import io.netty.channel.Channel;
+import java.nio.channels.ClosedChannelException;
+import org.jspecify.annotations.Nullable;
+import reactor.netty.Connection;
+import reactor.netty.ConnectionObserver;
+import reactor.netty.channel.ChannelOperations;
+import reactor.netty.http.client.HttpClientInfos;
+import reactor.netty.http.client.HttpClientState;
+
+/** Binds each exchange to its connection, and learns how it ends. Runs on the connection's event loop. */
+final class ExchangeObserver implements ConnectionObserver {
+    private final OnewriteConfig config;
+
+    ExchangeObserver(OnewriteConfig config) {
+        this.config = config;
+    }
+
+    @Override
+    public void onStateChange(Connection connection, State state) {
+        Channel channel = connection.channel();
+        Wire wire = Wire.of(channel);
+        if (state == State.CONFIGURED) {
+            if (wire != null && Handlers.surroundCodec(channel, wire, config, true)) {
+                begin(connection, wire);
+            }
+        } else if (state == HttpClientState.RESPONSE_COMPLETED) {
+            complete(connection, wire);
+        } else if (state == HttpClientState.RESPONSE_INCOMPLETE && wire != null) {
+            // Before the response an exception follows; after its head this is all there is.
+            wire.error(new ClosedChannelException());
+        }
+    }
+
+    private static void begin(Connection connection, Wire wire) {
+        PendingCall call = pending(connection);
+        if (call == null) {
+            wire.serve(null);
+        } else {
+            call.serveBy(wire);
+        }
+    }
+
+    private static void complete(Connection connection, @Nullable Wire wire) {
+        if (wire != null) {
+            wire.release(isReusable(connection));
+        }
+        PendingCall call = pending(connection);
+        if (call != null) {
+            call.completed();
+        }
+    }
+
+    /** An attempt ends here: with a redirect or a challenge after a complete response, or with an error. */
+    @Override
+    public void onUncaughtException(Connection connection, Throwable error) {
+        Wire wire = Wire.of(connection.channel());
+        if (wire == null) {
+            return;
+        }
+        String kind = error.getClass().getSimpleName();
+        if (kind.equals("RedirectClientException") || kind.equals("HttpClientAuthenticationException")) {
+            wire.answered(isReusable(connection));
+        } else {
+            wire.lost(error);
+        }
+    }
+
+    private static boolean isReusable(Connection connection) {
+        return connection.isPersistent() && connection.channel().isActive();
+    }
+
+    private static @Nullable PendingCall pending(Connection connection) {
+        if (connection instanceof HttpClientInfos infos) {
+            return TimedConnect.callOf(infos.currentContextView());
+        }
+        return connection instanceof ChannelOperations<?, ?> operations
+                ? TimedConnect.callOf(operations.currentContext())
+                : null;
+    }
+}

@@ -1,0 +1,96 @@
+package io.github.onewrite.reactornetty;
+
+import io.github.onewrite.OnewriteConfig;
+import io.github.onewrite.Timing;
+import io.github.onewrite.TimingListener;
+import io.github.onewrite.internal.Hooks;
+import io.netty.channel.ChannelOption;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Objects;
+import java.util.function.Consumer;
+import reactor.netty.http.client.HttpClient;
+
+/**
+ * Makes small streamed bodies of a Reactor Netty {@link HttpClient} leave in one write, checks TCP_NODELAY, and times
+ * every call. Spring's WebClient stands on that client.
+ *
+ * <pre>{@code
+ * HttpClient client = OnewriteReactorNetty.create()
+ *         .onTiming(System.out::println)
+ *         .apply(HttpClient.create());
+ * WebClient web = WebClient.builder()
+ *         .clientConnector(new ReactorClientHttpConnector(client))
+ *         .build();
+ * }</pre>
+ *
+ * <p>Reactor Netty sends a body that is a {@code Mono} with its head. A {@code Flux} it subscribes when the head is
+ * written, and it writes the terminator when the last chunk is: three segments (HttpOperations.then, MonoSendMany). With
+ * this, what a {@code Flux} publishes within the turn of the event loop in which it is subscribed leaves with the head,
+ * up to {@link OnewriteConfig#coalesceMax}; a source that takes longer is not waited for. Bodies sent as files leave
+ * behind their head as before. Pools, retries, redirects, TLS and errors stay Reactor Netty's.
+ *
+ * <p>HTTP/1.1 only: of calls over HTTP/2 the record has the connection's phases, the total and the outcome.
+ */
+public final class OnewriteReactorNetty {
+    /** Key of the Reactor context under which a subscriber gives the tag that is handed to timing hooks. */
+    public static final String TAG = "io.github.onewrite.tag";
+
+    private OnewriteConfig config = OnewriteConfig.defaults();
+    private final List<Consumer<? super Timing>> consumers = new ArrayList<>();
+    private final List<TimingListener.Factory> listeners = new ArrayList<>();
+
+    private OnewriteReactorNetty() {}
+
+    /** Starts with the switches of system properties and environment. */
+    public static OnewriteReactorNetty create() {
+        return new OnewriteReactorNetty();
+    }
+
+    /** Replaces the switches. */
+    public OnewriteReactorNetty config(OnewriteConfig switches) {
+        config = Objects.requireNonNull(switches, "switches");
+        return this;
+    }
+
+    /** Called once per call with its finished timing, on the thread that ends the call. May be given several times. */
+    public OnewriteReactorNetty onTiming(Consumer<? super Timing> consumer) {
+        consumers.add(Objects.requireNonNull(consumer, "consumer"));
+        return this;
+    }
+
+    /** Hears the events of all calls. */
+    public OnewriteReactorNetty listener(TimingListener listener) {
+        Objects.requireNonNull(listener, "listener");
+        return listenerFactory((method, url, tag) -> listener);
+    }
+
+    /** Makes a listener for each call. The tag is what the subscriber's context has under {@link #TAG}. */
+    public OnewriteReactorNetty listenerFactory(TimingListener.Factory factory) {
+        listeners.add(Objects.requireNonNull(factory, "factory"));
+        return this;
+    }
+
+    /**
+     * Answers a client that behaves so. Call it last: it looks at the channel options the client has at this moment,
+     * and obeys a TCP_NODELAY among them, on or off. Call it once per client, not per request: as with any
+     * {@code doOnChannelInit}, connections made before, or by the client as it was, are not used.
+     *
+     * @return the client given, when all is switched off
+     */
+    public HttpClient apply(HttpClient client) {
+        if (config.disabled()) {
+            return client;
+        }
+        boolean nodelay =
+                config.guardsNodelay() && !client.configuration().options().containsKey(ChannelOption.TCP_NODELAY);
+        Hooks hooks = new Hooks(config, consumers, listeners);
+        return client.doOnChannelInit(new ChannelSetup(nodelay))
+                .doOnResolve(TimedConnect::dnsStart)
+                .doAfterResolve((connection, address) -> TimedConnect.dnsEnd(connection, null))
+                .doOnResolveError(TimedConnect::dnsEnd)
+                .observe(new ExchangeObserver(config))
+                .doOnConnect(TimedConnect::starting)
+                .mapConnect(connect -> new TimedConnect(connect, hooks));
+    }
+}

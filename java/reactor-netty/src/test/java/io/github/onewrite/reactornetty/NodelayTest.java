@@ -1,0 +1,139 @@
+package io.github.onewrite.reactornetty;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.github.onewrite.ErrorKind;
+import io.github.onewrite.OnewriteConfig;
+import io.github.onewrite.OnewriteException;
+import io.github.onewrite.testing.TestServer;
+import io.netty.channel.Channel;
+import io.netty.channel.ChannelOption;
+import io.netty.channel.EventLoopGroup;
+import io.netty.channel.socket.DefaultSocketChannelConfig;
+import io.netty.channel.socket.SocketChannelConfig;
+import io.netty.channel.socket.nio.NioSocketChannel;
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.CopyOnWriteArrayList;
+import org.junit.jupiter.api.Test;
+import reactor.core.Exceptions;
+import reactor.core.publisher.Mono;
+import reactor.netty.http.client.HttpClient;
+import reactor.netty.resources.LoopResources;
+import reactor.netty.transport.ProxyProvider;
+
+/** TCP_NODELAY as the connection says it is. */
+class NodelayTest {
+
+    /** Sends one GET and answers the option of its connection. */
+    private static boolean nodelay(HttpClient client, String url) {
+        List<Boolean> seen = new CopyOnWriteArrayList<>();
+        client.doOnRequest((request, connection) ->
+                        seen.add(connection.channel().config().getOption(ChannelOption.TCP_NODELAY)))
+                .get()
+                .uri(url)
+                .response()
+                .block();
+        assertEquals(1, seen.size());
+        return seen.get(0);
+    }
+
+    @Test
+    void isSetWithOptionsAndListenersOfTheUser() throws Exception {
+        try (TestServer server = TestServer.answering()) {
+            HttpClient client = OnewriteReactorNetty.create()
+                    .apply(HttpClient.newConnection()
+                            .option(ChannelOption.SO_KEEPALIVE, true)
+                            .option(ChannelOption.SO_SNDBUF, 65536)
+                            .doOnChannelInit((observer, channel, remote) -> {}));
+            assertTrue(nodelay(client, server.url()));
+        }
+    }
+
+    @Test
+    void whoNamesItIsObeyed() throws Exception {
+        try (TestServer server = TestServer.answering()) {
+            HttpClient named = HttpClient.newConnection().option(ChannelOption.TCP_NODELAY, false);
+            assertEquals(false, nodelay(OnewriteReactorNetty.create().apply(named), server.url()));
+        }
+    }
+
+    @Test
+    void throughAProxy() throws Exception {
+        try (TestServer proxy = new TestServer(connection -> {
+            connection.readHead();
+            connection.send("HTTP/1.1 200 OK\r\n\r\n");
+            connection.readHead();
+            connection.send(TestServer.OK);
+        })) {
+            HttpClient client = OnewriteReactorNetty.create()
+                    .apply(HttpClient.newConnection().proxy(spec -> spec.type(ProxyProvider.Proxy.HTTP)
+                            .host("127.0.0.1")
+                            .port(proxy.port())));
+            assertTrue(nodelay(client, "http://elsewhere.invalid/"));
+        }
+    }
+
+    /** A channel whose configuration leaves Nagle's algorithm on, whatever it is told. */
+    public static final class StubbornChannel extends NioSocketChannel {
+        @Override
+        public SocketChannelConfig config() {
+            return new DefaultSocketChannelConfig(this, javaChannel().socket()) {
+                @Override
+                public <T> T getOption(ChannelOption<T> option) {
+                    @SuppressWarnings("unchecked")
+                    T off = (T) Boolean.FALSE;
+                    return option == ChannelOption.TCP_NODELAY ? off : super.getOption(option);
+                }
+            };
+        }
+    }
+
+    /** Loops whose channels are stubborn. */
+    private record StubbornLoops(LoopResources loops) implements LoopResources {
+        @Override
+        public EventLoopGroup onServer(boolean useNative) {
+            return loops.onServer(false);
+        }
+
+        @Override
+        public EventLoopGroup onClient(boolean useNative) {
+            return loops.onClient(false);
+        }
+
+        @Override
+        @SuppressWarnings("unchecked")
+        public <C extends Channel> C onChannel(Class<C> type, EventLoopGroup group) {
+            return (C) new StubbornChannel();
+        }
+
+        @Override
+        public Mono<Void> disposeLater(Duration quietPeriod, Duration timeout) {
+            return loops.disposeLater(quietPeriod, timeout);
+        }
+    }
+
+    @Test
+    void aSocketWithoutItIsRefusedUnlessTheCheckIsSwitchedOff() throws Exception {
+        LoopResources loops = new StubbornLoops(LoopResources.create("stubborn", 1, true));
+        try (TestServer server = TestServer.answering()) {
+            HttpClient stock = HttpClient.newConnection().runOn(loops, false);
+            HttpClient client = OnewriteReactorNetty.create().apply(stock);
+            Throwable refused = assertThrows(
+                    Throwable.class,
+                    () -> client.get().uri(server.url()).response().block());
+            OnewriteException why = (OnewriteException) Exceptions.unwrap(refused);
+            assertEquals(ErrorKind.CONNECT, why.kind());
+            assertTrue(why.getMessage().contains("TCP_NODELAY"), why.getMessage());
+            assertEquals(0, server.connections());
+
+            OnewriteConfig unguarded = OnewriteConfig.defaults().withNodelayDisabled(true);
+            nodelay(OnewriteReactorNetty.create().config(unguarded).apply(stock), server.url());
+            assertEquals(1, server.connections());
+        } finally {
+            loops.disposeLater(Duration.ZERO, Duration.ofSeconds(5)).block();
+        }
+    }
+}

@@ -1,0 +1,225 @@
+package io.github.onewrite.reactornetty;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertSame;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.github.onewrite.OnewriteConfig;
+import io.github.onewrite.testing.SegmentServer;
+import io.github.onewrite.testing.TestServer;
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.Unpooled;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.condition.EnabledOnOs;
+import org.junit.jupiter.api.condition.OS;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.Arguments;
+import org.junit.jupiter.params.provider.MethodSource;
+import org.reactivestreams.Publisher;
+import reactor.core.publisher.Flux;
+import reactor.core.publisher.Mono;
+import reactor.core.publisher.Sinks;
+import reactor.core.scheduler.Schedulers;
+import reactor.netty.http.client.HttpClient;
+import reactor.netty.resources.ConnectionProvider;
+import reactor.netty.resources.LoopResources;
+
+/** One request, one segment: counted where it arrives, on both transports, beside the stock client. */
+@EnabledOnOs(OS.LINUX)
+class WireTest {
+    private static final int REQUESTS = 20;
+    private static final String SMALL = "x".repeat(200);
+
+    private static ByteBuf buffer(String text) {
+        return Unpooled.copiedBuffer(text, StandardCharsets.UTF_8);
+    }
+
+    /** Publishes the texts when it is subscribed. */
+    private static Flux<ByteBuf> flux(String... texts) {
+        return Flux.fromArray(texts).map(WireTest::buffer);
+    }
+
+    static Stream<Arguments> bodies() {
+        List<Arguments> all = new ArrayList<>();
+        for (boolean epoll : new boolean[] {false, true}) {
+            all.add(body(epoll, "mono", -1, Mono.fromSupplier(() -> buffer(SMALL))));
+            all.add(body(epoll, "flux of one", -1, flux(SMALL)));
+            all.add(body(epoll, "flux of three", -1, flux("a", SMALL, "b")));
+            all.add(body(
+                    epoll, "flux that cannot be polled", -1, flux("a", SMALL).hide()));
+            all.add(body(epoll, "flux with length", 3, flux("a", "bc")));
+            all.add(body(epoll, "flux of 10 kB", -1, flux("x".repeat(5000), "y".repeat(5000))));
+            all.add(body(epoll, "empty flux", -1, Flux.empty()));
+        }
+        return all.stream();
+    }
+
+    private static Arguments body(boolean epoll, String name, int length, Publisher<ByteBuf> body) {
+        return Arguments.of(epoll ? "epoll" : "nio", name, length, body);
+    }
+
+    /** Runs the POSTs one after the other and answers the mode of their segments. */
+    private static int segments(HttpClient client, int length, Publisher<ByteBuf> body) throws Exception {
+        try (SegmentServer server = new SegmentServer()) {
+            for (int i = 0; i < REQUESTS; i++) {
+                assertEquals(200, post(client, server.url(), length, body));
+            }
+            assertEquals(REQUESTS, server.segments().size());
+            return server.mode();
+        }
+    }
+
+    private static int post(HttpClient client, String url, int length, Publisher<ByteBuf> body) {
+        Integer status = client.headers(headers -> {
+                    if (length >= 0) {
+                        headers.set("content-length", length);
+                    }
+                })
+                .post()
+                .uri(url)
+                .send(body)
+                .responseSingle((response, content) ->
+                        content.asByteArray().then(Mono.just(response.status().code())))
+                .block();
+        assertTrue(status != null);
+        return status;
+    }
+
+    /** A client with loops and connections of its own, both gone at the end. */
+    private static void with(String transport, ClientTest test) throws Exception {
+        LoopResources loops = LoopResources.create("test", 1, true);
+        ConnectionProvider connections = ConnectionProvider.create("test", 10);
+        try {
+            test.run(HttpClient.create(connections).runOn(loops, transport.equals("epoll")));
+        } finally {
+            connections.disposeLater().block();
+            loops.disposeLater(Duration.ZERO, Duration.ofSeconds(5)).block();
+        }
+    }
+
+    private interface ClientTest {
+        void run(HttpClient client) throws Exception;
+    }
+
+    @ParameterizedTest(name = "{1} on {0}")
+    @MethodSource("bodies")
+    void oneSegment(String transport, String name, int length, Publisher<ByteBuf> body) throws Exception {
+        with(transport, stock -> {
+            HttpClient client = OnewriteReactorNetty.create().apply(stock);
+            assertEquals(1, segments(client, length, body), name);
+        });
+    }
+
+    /** The control: the stock client splits a Flux, and so does ours when it is told to. */
+    @Test
+    void stockAndSwitchedOff() throws Exception {
+        with("epoll", stock -> {
+            assertTrue(segments(stock, -1, flux(SMALL)) > 1, "if Reactor Netty joins these now, retire the joining");
+            OnewriteConfig apart = OnewriteConfig.defaults().withCoalesceDisabled(true);
+            HttpClient client = OnewriteReactorNetty.create().config(apart).apply(stock);
+            assertTrue(segments(client, -1, flux(SMALL)) > 1);
+            OnewriteConfig none = OnewriteConfig.defaults().withCoalesceMax(0);
+            assertTrue(segments(OnewriteReactorNetty.create().config(none).apply(stock), -1, flux(SMALL)) > 1);
+            OnewriteConfig off = OnewriteConfig.defaults().withDisabled(true);
+            assertSame(stock, OnewriteReactorNetty.create().config(off).apply(stock));
+        });
+    }
+
+    /** The head does not wait for a source that is slow, and the rest arrives in order. */
+    @Test
+    void aSlowSource() throws Exception {
+        CompletableFuture<String> head = new CompletableFuture<>();
+        CompletableFuture<String> rest = new CompletableFuture<>();
+        try (TestServer server = new TestServer(connection -> {
+            head.complete(connection.readHead());
+            StringBuilder body = new StringBuilder();
+            while (body.indexOf("0\r\n\r\n") < 0) {
+                body.append((char) connection.socket().getInputStream().read());
+            }
+            rest.complete(body.toString());
+            connection.send(TestServer.OK);
+        })) {
+            HttpClient client = OnewriteReactorNetty.create().apply(HttpClient.newConnection());
+            Sinks.Many<ByteBuf> source = Sinks.many().unicast().onBackpressureBuffer();
+            CompletableFuture<Integer> status = new CompletableFuture<>();
+            Thread caller = new Thread(() -> status.complete(post(client, server.url(), -1, source.asFlux())));
+            caller.start();
+            assertTrue(head.get(30, TimeUnit.SECONDS).startsWith("POST / HTTP/1.1\r\n"));
+            source.tryEmitNext(buffer("one")).orThrow();
+            source.tryEmitNext(buffer("two")).orThrow();
+            source.tryEmitComplete().orThrow();
+            assertEquals(200, status.get(30, TimeUnit.SECONDS));
+            caller.join();
+            assertTrue(rest.get().matches("(?s).*one.*two.*"), rest.get());
+        }
+    }
+
+    @Test
+    void aLargeStreamArrivesWhole() throws Exception {
+        byte[] block = new byte[1024];
+        try (TestServer server = TestServer.answering()) {
+            for (boolean otherThread : new boolean[] {false, true}) {
+                Flux<ByteBuf> source = Flux.range(0, 3000).map(i -> {
+                    java.util.Arrays.fill(block, (byte) ('a' + i % 26));
+                    return Unpooled.copiedBuffer(block);
+                });
+                Flux<ByteBuf> body = otherThread ? source.publishOn(Schedulers.parallel()) : source;
+                HttpClient client = OnewriteReactorNetty.create().apply(HttpClient.newConnection());
+                assertEquals(200, post(client, server.url(), -1, body));
+            }
+            byte[] first = server.requests().get(0).body();
+            assertEquals(3000 * 1024, first.length);
+            for (int i = 0; i < 3000; i++) {
+                assertEquals('a' + i % 26, first[i * 1024 + 1023]);
+            }
+            assertArrayEquals(first, server.requests().get(1).body());
+        }
+    }
+
+    /** What is answered early is bounded: a server that does not read stops the source. */
+    @Test
+    void backpressure() throws Exception {
+        int blocks = 8192;
+        AtomicInteger published = new AtomicInteger();
+        CompletableFuture<Void> mayRead = new CompletableFuture<>();
+        try (TestServer server = new TestServer(connection -> {
+            mayRead.get();
+            connection.drain();
+        })) {
+            HttpClient client = OnewriteReactorNetty.create().apply(HttpClient.newConnection());
+            Flux<ByteBuf> source = Flux.range(0, blocks).map(i -> {
+                published.incrementAndGet();
+                return Unpooled.wrappedBuffer(new byte[64 * 1024]);
+            });
+            var call = client.post().uri(server.url()).send(source).response().subscribe(response -> {}, error -> {});
+            int before = -1;
+            while (published.get() == 0 || published.get() != before) {
+                before = published.get();
+                Thread.sleep(300);
+            }
+            assertTrue(before < blocks / 2, () -> "published " + published.get() + " blocks of 64 KiB to nobody");
+            call.dispose();
+            mayRead.complete(null);
+        }
+    }
+
+    /** A head that expects 100-continue leaves at once, alone. */
+    @Test
+    void expectContinue() throws Exception {
+        with("epoll", stock -> {
+            HttpClient client = OnewriteReactorNetty.create()
+                    .apply(stock)
+                    .headers(headers -> headers.set("expect", "100-continue"));
+            assertTrue(segments(client, -1, flux(SMALL)) > 1);
+        });
+    }
+}

@@ -1,0 +1,66 @@
+package io.github.onewrite.testing;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.PooledByteBufAllocator;
+import io.netty.util.ResourceLeakDetector;
+import io.netty.util.ResourceLeakDetectorFactory;
+import java.util.List;
+import java.util.concurrent.CopyOnWriteArrayList;
+import org.junit.jupiter.api.extension.AfterAllCallback;
+import org.junit.jupiter.api.extension.BeforeAllCallback;
+import org.junit.jupiter.api.extension.ExtensionContext;
+
+/** Fails a test class in which a buffer leaked. Tests run at paranoid leak detection. */
+public final class LeakExtension implements BeforeAllCallback, AfterAllCallback {
+    private static final List<String> LEAKS = new CopyOnWriteArrayList<>();
+
+    static {
+        ResourceLeakDetectorFactory.setResourceLeakDetectorFactory(new ResourceLeakDetectorFactory() {
+            @Override
+            @SuppressWarnings("deprecation")
+            public <T> ResourceLeakDetector<T> newResourceLeakDetector(
+                    Class<T> resource, int samplingInterval, long maxActive) {
+                return new Recording<>(resource, samplingInterval);
+            }
+        });
+    }
+
+    private static final class Recording<T> extends ResourceLeakDetector<T> {
+        Recording(Class<T> resource, int samplingInterval) {
+            super(resource, samplingInterval);
+        }
+
+        @Override
+        protected void reportTracedLeak(String resourceType, String records) {
+            LEAKS.add(resourceType + records);
+        }
+
+        @Override
+        protected void reportUntracedLeak(String resourceType) {
+            LEAKS.add(resourceType);
+        }
+    }
+
+    @Override
+    public void beforeAll(ExtensionContext context) {
+        LEAKS.clear();
+    }
+
+    @Override
+    public void afterAll(ExtensionContext context) throws InterruptedException {
+        provoke();
+        assertEquals(List.of(), List.copyOf(LEAKS), "leaked buffers");
+    }
+
+    /** Leaks are reported when a later buffer is made, after the leaked one was collected. */
+    private static void provoke() throws InterruptedException {
+        for (int i = 0; i < 3; i++) {
+            System.gc();
+            Thread.sleep(20);
+            ByteBuf buffer = PooledByteBufAllocator.DEFAULT.directBuffer(16);
+            buffer.release();
+        }
+    }
+}
