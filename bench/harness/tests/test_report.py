@@ -168,24 +168,39 @@ def test_nothing_measured_is_still_a_report() -> None:
     assert "Skipped: needs root." in page.render([run])
 
 
-def entry(benchmark: str, forks: int = 3, iterations: int = 3, **params: str) -> dict[str, Any]:
+def entry(benchmark: str, forks: int = 3, iterations: int = 3, threads: int = 1, **params: str) -> dict[str, Any]:
     return {
         "benchmark": f"io.github.onewrite.bench.jmh.{benchmark}",
         "forks": forks,
+        "threads": threads,
         "warmupIterations": iterations,
         "measurementIterations": iterations,
         "params": params,
-        "primaryMetric": {"scorePercentiles": {"50.0": 33.04, "90.0": 41.2}},
-        "secondaryMetrics": {"gc.alloc.rate.norm": {"score": 2231.2}},
+        "primaryMetric": {"score": 40.0, "scoreError": 1.5, "scorePercentiles": {"50.0": 33.04, "90.0": 41.2}},
+        "secondaryMetrics": {
+            "gc.alloc.rate.norm": {"score": 2231.2},
+            "encodeNanos": {"score": 300_000.0},
+            "calls": {"score": 1000.0},
+        },
     }
 
 
 def test_jmh_numbers_become_tables() -> None:
     sections = jmh.tables(
-        [entry("PostBenchmark.post", client="onewrite"), entry("EncodeBenchmark.copy", bodyBytes="200")]
+        [
+            entry("PostBenchmark.post", client="raw-netty"),
+            entry("PostBenchmark.post", client="onewrite", threads=50),
+            entry("CallBenchmark.call", client="onewrite", bodyBytes="200"),
+        ]
     )
-    assert sections[0]["rows"] == [["onewrite", "33.0", "41.2", "2231"]]
-    assert sections[1]["rows"] == [["copy", "200", "33.0", "41.2", "2231"]]
+    assert [section["title"] for section in sections] == [
+        "POST, one caller",
+        "POST, 50 callers",
+        "The client's own work",
+    ]
+    assert sections[0]["rows"] == [["raw-netty", "33.0", "41.2", "25000", "1.00", "2231"]]
+    assert sections[1]["rows"] == [["onewrite", "33.0", "41.2", "1250000", "-", "2231"]]
+    assert sections[2]["rows"] == [["onewrite", "200", "40", "± 2", "300", "2231"]]
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""`jmh`: the Java adapter's call beside its peers. Runs JMH against the bench's origin and makes a table of its JSON.
+"""`jmh`: the Java adapter's call beside its peers. Runs JMH against an origin of its own and makes tables of its JSON.
 
 JMH is a closed loop: it says what a call costs, nothing about stalls. Numbers from a shortcut (no fork, one fork,
 a single iteration) are shown with a warning and never put into the report.
@@ -9,10 +9,13 @@ from __future__ import annotations
 import argparse
 import datetime
 import json
+import math
 import shutil
 import subprocess
+import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +24,13 @@ from .children import Children
 from .console import Console
 from .failures import BenchError
 from .paths import BENCH, BUILD
-from .places import Places
 from .results import Run
 
-__all__ = ["add_arguments", "shortcut", "tables"]
+__all__ = ["add_arguments", "measure", "shortcut", "tables"]
 
 JAR = BENCH / "jmh" / "target" / "benchmarks.jar"
+ORIGIN = "io.github.onewrite.bench.jmh.Origin"
+CALLERS = 50
 LEAST_FORKS, LEAST_ITERATIONS = 2, 3
 
 
@@ -38,39 +42,64 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(options: argparse.Namespace) -> int:
-    java = shutil.which("java")
-    if java is None or not JAR.exists():
-        raise BenchError("the benchmarks are not built: make -C bench jmh")
-    console = Console()
-    now = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
-    arguments = " ".join(argument for argument in options.arguments if argument != "--")
-    command_line = "make -C bench jmh" + (f' JMH_ARGS="{arguments}"' if arguments else "")
-    run = Run("jmh", "What a call costs in Java", command_line, now, machine=machine.describe())
-    began = time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="onewrite-jmh-") as name, Children(Path(name)) as children:
-        places = Places(children, {}, Path(name))
-        url = f"http://127.0.0.1:{places.port('origin/plain')}/"
-        result = Path(name) / "jmh.json"
-        command = [java, "-jar", str(JAR), "-p", f"url={url}", "-prof", "gc", "-rf", "json", "-rff", str(result)]
-        command += [argument for argument in options.arguments if argument != "--"]
-        console.say("jmh: about ten minutes with its defaults; its own progress follows")
-        done = subprocess.run(command, check=False)
-        if done.returncode != 0 or not result.exists():
-            raise BenchError(f"JMH ended with status {done.returncode} and left no result")
-        raw: list[dict[str, Any]] = json.loads(result.read_text())
-    run.seconds = round(time.monotonic() - began, 1)
-    run.sections = tables(raw)
-    run.notes.append("JMH 1.37, SampleTime; bytes are allocated by the client's process, the origin is another one.")
-    run.exit_status = 0
+    arguments = [argument for argument in options.arguments if argument != "--"]
+    run, raw = measure(arguments, Console())
     print(report.text(run))
     reason = shortcut(raw)
     if reason is not None:
-        console.say(f"jmh: not put into the report: {reason}")
+        print(f"jmh: not put into the report: {reason}", file=sys.stderr)
         return 0
     options.out.mkdir(parents=True, exist_ok=True)
+    (options.out / "jmh-raw").mkdir(exist_ok=True)
+    (options.out / "jmh-raw" / "jmh.json").write_text(json.dumps(raw, indent=1) + "\n")
     bench.save(run, options.out)
     report.write(options.out, options.results)
     return 0
+
+
+def measure(arguments: Sequence[str], console: Console, command: str | None = None) -> tuple[Run, list[dict[str, Any]]]:
+    """Run all benchmarks with these arguments for JMH; returns the tables and JMH's own JSON.
+
+    Raises BenchError when there is no Java, no jar, or JMH gave up.
+    """
+    java = shutil.which("java")
+    if java is None or not JAR.exists():
+        raise BenchError("the benchmarks are not built: make -C bench jmh-ready")
+    now = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+    shown = " ".join(arguments)
+    command = command or "make -C bench jmh" + (f' JMH_ARGS="{shown}"' if arguments else "")
+    run = Run("jmh", "What a call costs in Java", command, now, machine=machine.describe())
+    began = time.monotonic()
+    raw: list[dict[str, Any]] = []
+    with tempfile.TemporaryDirectory(prefix="onewrite-jmh-") as name, Children(Path(name)) as children:
+        origin = children.start("origin", [java, "-Xmx128m", "-XX:+UseSerialGC", "-cp", str(JAR), ORIGIN])
+        ports = origin.ready["ports"]
+        assert isinstance(ports, dict)
+        url = f"url=http://127.0.0.1:{ports['plain']}/"
+        for number, own in enumerate(
+            (
+                ["PostBenchmark", "-t", "1", "-p", url],
+                ["PostBenchmark", "-t", str(CALLERS), "-p", url],
+                ["CallBenchmark"],
+            )
+        ):
+            result = Path(name) / f"{number}.json"
+            line = [java, "-jar", str(JAR), *own, "-prof", "gc", "-rf", "json", "-rff", str(result), "-foe", "true"]
+            console.say(f"jmh: {' '.join(own[:3])}")
+            done = subprocess.run([*line, *arguments], check=False, stdout=_quiet(console), stderr=subprocess.STDOUT)
+            if done.returncode != 0 or not result.exists():
+                raise BenchError(f"JMH ended with status {done.returncode} and left no result")
+            raw += json.loads(result.read_text())
+    run.seconds = round(time.monotonic() - began, 1)
+    run.sections = tables(raw)
+    run.notes.append("JMH 1.37; bytes are those that the client's process allocates, the origin is another process.")
+    run.exit_status = 0
+    return run, raw
+
+
+def _quiet(console: Console) -> int | None:
+    """JMH's own progress is for people who wait for it."""
+    return subprocess.DEVNULL if console.quiet else None
 
 
 def shortcut(raw: list[dict[str, Any]]) -> str | None:
@@ -86,38 +115,72 @@ def shortcut(raw: list[dict[str, Any]]) -> str | None:
 
 
 def tables(raw: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Sections of a run: calls, then encoding."""
-    posts = [entry for entry in raw if entry["benchmark"].endswith("PostBenchmark.post")]
-    others = [entry for entry in raw if entry not in posts]
+    """Sections of a run: calls over sockets, then the client's own work without a kernel."""
     sections = []
-    if posts:
-        rows = [[entry["params"]["client"], *_times(entry, 1), _bytes(entry)] for entry in posts]
-        headings = ["client", "p50 us", "p90 us", "B per call"]
-        note = "A POST of 200 bytes, one caller, one kept connection. raw-netty has no pool, no time limits, no hooks."
-        sections.append({"title": "POST", "headings": headings, "rows": rows, "notes": [note]})
-    if others:
+    posts = [entry for entry in raw if entry["benchmark"].endswith("PostBenchmark.post")]
+    for callers in dict.fromkeys(entry["threads"] for entry in posts):
+        mine = [entry for entry in posts if entry["threads"] == callers]
+        netty = next((_rate(entry) for entry in mine if entry["params"]["client"] == "raw-netty"), None)
         rows = [
             [
-                entry["benchmark"].rsplit(".", 1)[1],
-                entry["params"].get("bodyBytes", "-"),
-                *_times(entry, 1),
+                entry["params"]["client"],
+                *_times(entry),
+                f"{_rate(entry):.0f}",
+                "-" if netty is None else f"{_rate(entry) / netty:.2f}",
                 _bytes(entry),
             ]
-            for entry in others
+            for entry in mine
         ]
-        headings = ["head and body", "body bytes", "p50 ns", "p90 ns", "B per call"]
-        note = "Netty's encoder, then: gathered by one writev, copied into one buffer, composed without a copy."
-        sections.append({"title": "Encoding", "headings": headings, "rows": rows, "notes": [note]})
+        headings = ["client", "p50 us", "p90 us", "requests/s", "of raw Netty's", "B per call"]
+        note = (
+            "POSTs of 200 bytes on kept connections, SampleTime. raw-socket is a blocking socket that understands "
+            "nothing: the limit. raw-netty has no pool, no time limits, no checks, no hooks. One I/O thread each, where "
+            "a client can be told."
+        )
+        title = "POST, one caller" if callers == 1 else f"POST, {callers} callers"
+        sections.append({"title": title, "headings": headings, "rows": rows, "notes": [note]})
+    calls = [entry for entry in raw if entry["benchmark"].endswith("CallBenchmark.call")]
+    if calls:
+        rows = [
+            [
+                entry["params"]["client"],
+                entry["params"]["bodyBytes"],
+                f"{entry['primaryMetric']['score']:.0f}",
+                _error(entry),
+                _encode(entry),
+                _bytes(entry),
+            ]
+            for entry in calls
+        ]
+        headings = ["client", "body bytes", "ns per call", "99.9 % interval", "of it encoding", "B per call"]
+        note = (
+            "The same POST over a channel without a kernel: what is written is dropped, the answer is there at once. "
+            "Encoding: from the call to the write, with building and checking the request. What onewrite-timing and "
+            "onewrite-listener cost above onewrite is the price of a timing record and of a listener for every event."
+        )
+        sections.append({"title": "The client's own work", "headings": headings, "rows": rows, "notes": [note]})
     return sections
 
 
-def _short(entry: dict[str, Any]) -> str:
-    return str(entry["benchmark"]).rsplit(".", 1)[1]
+def _rate(entry: dict[str, Any]) -> float:
+    """Requests per second of all callers: each makes its next call when the one before is answered."""
+    return float(entry["threads"] / entry["primaryMetric"]["score"] * 1e6)
 
 
-def _times(entry: dict[str, Any], digits: int) -> list[str]:
+def _times(entry: dict[str, Any]) -> list[str]:
     percentiles = entry["primaryMetric"]["scorePercentiles"]
-    return [f"{percentiles[level]:.{digits}f}" for level in ("50.0", "90.0")]
+    return [f"{percentiles[level]:.1f}" for level in ("50.0", "90.0")]
+
+
+def _error(entry: dict[str, Any]) -> str:
+    error = entry["primaryMetric"]["scoreError"]
+    return f"± {error:.0f}" if isinstance(error, float) and math.isfinite(error) else "-"
+
+
+def _encode(entry: dict[str, Any]) -> str:
+    """The two counters are sums over the same calls."""
+    spent, calls = (entry["secondaryMetrics"].get(name) for name in ("encodeNanos", "calls"))
+    return "-" if not spent or not calls or not calls["score"] else f"{spent['score'] / calls['score']:.0f}"
 
 
 def _bytes(entry: dict[str, Any]) -> str:

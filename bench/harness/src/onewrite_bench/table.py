@@ -34,10 +34,11 @@ class Table:
             [value for value in column if not value.startswith("not run")] for column in zip(*self.rows, strict=True)
         ]
         widths = [max(len(heading), *map(len, values), 0) for heading, values in zip(self.headings, shown, strict=True)]
+        grouped = len({row[0] for row in self.rows}) < len(self.rows)
         lines: list[str] = []
         previous = None
         for line in (list(self.headings), ["-" * width for width in widths], *self.rows):
-            if line in self.rows and previous is not None and line[0] != previous:
+            if grouped and line in self.rows and previous is not None and line[0] != previous:
                 lines.append("")
             padded = [
                 value.rjust(width) if right and not value.startswith("not run") else value.ljust(width)

@@ -1,32 +1,56 @@
 package io.github.onewrite.bench.jmh;
 
 import io.netty.buffer.Unpooled;
+import io.vertx.core.VertxOptions;
+import io.vertx.core.buffer.Buffer;
+import io.vertx.core.http.HttpClientAgent;
+import io.vertx.core.http.HttpClientOptions;
+import io.vertx.core.http.PoolOptions;
+import io.vertx.core.http.RequestOptions;
 import java.net.URI;
 import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
 import java.time.Duration;
+import java.util.concurrent.TimeUnit;
+import okhttp3.ConnectionPool;
 import okhttp3.MediaType;
 import okhttp3.OkHttpClient;
 import okhttp3.RequestBody;
+import org.apache.hc.client5.http.async.methods.SimpleRequestBuilder;
 import org.apache.hc.client5.http.classic.methods.HttpPost;
+import org.apache.hc.client5.http.config.TlsConfig;
+import org.apache.hc.client5.http.impl.async.CloseableHttpAsyncClient;
+import org.apache.hc.client5.http.impl.async.HttpAsyncClients;
 import org.apache.hc.client5.http.impl.classic.CloseableHttpClient;
 import org.apache.hc.client5.http.impl.classic.HttpClients;
+import org.apache.hc.client5.http.impl.io.PoolingHttpClientConnectionManagerBuilder;
+import org.apache.hc.client5.http.impl.nio.PoolingAsyncClientConnectionManagerBuilder;
 import org.apache.hc.core5.http.ContentType;
 import org.apache.hc.core5.http.io.entity.ByteArrayEntity;
 import org.apache.hc.core5.http.io.entity.EntityUtils;
+import org.apache.hc.core5.http2.HttpVersionPolicy;
+import org.apache.hc.core5.reactor.IOReactorConfig;
 import org.asynchttpclient.AsyncHttpClient;
 import org.asynchttpclient.Dsl;
 import org.eclipse.jetty.client.BytesRequestContent;
 import org.eclipse.jetty.http.HttpMethod;
 import reactor.core.publisher.Mono;
+import reactor.netty.resources.ConnectionProvider;
+import reactor.netty.resources.LoopResources;
 
-/** Other clients as their documentation shows them: a POST with bytes in memory, the answer read to its end. */
+/**
+ * Other clients as their documentation shows them: a POST with bytes in memory, the answer read to its end. What can be
+ * told to use one I/O thread is; pools have a connection for each caller.
+ */
 final class Peers {
     private Peers() {}
 
     static final class ReactorNetty implements Poster {
-        private final reactor.netty.http.client.HttpClient client = reactor.netty.http.client.HttpClient.create();
+        private final ConnectionProvider connections = ConnectionProvider.create("bench", MOST_CALLERS);
+        private final LoopResources loops = LoopResources.create("bench", 1, true);
+        private final reactor.netty.http.client.HttpClient client =
+                reactor.netty.http.client.HttpClient.create(connections).runOn(loops);
         private final URI url;
         private final byte[] body;
 
@@ -48,7 +72,8 @@ final class Peers {
 
         @Override
         public void close() {
-            // Its connections belong to a shared provider that ends with the process.
+            connections.dispose();
+            loops.dispose();
         }
     }
 
@@ -101,7 +126,9 @@ final class Peers {
     static final class Ok implements Poster {
         private static final MediaType BYTES = MediaType.get("application/octet-stream");
 
-        private final OkHttpClient client = new OkHttpClient();
+        private final OkHttpClient client = new OkHttpClient.Builder()
+                .connectionPool(new ConnectionPool(MOST_CALLERS, 5, TimeUnit.MINUTES))
+                .build();
         private final String url;
         private final byte[] body;
 
@@ -130,7 +157,12 @@ final class Peers {
     }
 
     static final class Apache5 implements Poster {
-        private final CloseableHttpClient client = HttpClients.createDefault();
+        private final CloseableHttpClient client = HttpClients.custom()
+                .setConnectionManager(PoolingHttpClientConnectionManagerBuilder.create()
+                        .setMaxConnPerRoute(MOST_CALLERS)
+                        .setMaxConnTotal(MOST_CALLERS)
+                        .build())
+                .build();
         private final URI url;
         private final byte[] body;
 
@@ -147,6 +179,41 @@ final class Peers {
                 EntityUtils.consume(response.getEntity());
                 return response.getCode();
             });
+        }
+
+        @Override
+        public void close() throws Exception {
+            client.close();
+        }
+    }
+
+    static final class Apache5Async implements Poster {
+        private final CloseableHttpAsyncClient client = HttpAsyncClients.custom()
+                .setIOReactorConfig(
+                        IOReactorConfig.custom().setIoThreadCount(1).build())
+                .setConnectionManager(PoolingAsyncClientConnectionManagerBuilder.create()
+                        .setMaxConnPerRoute(MOST_CALLERS)
+                        .setMaxConnTotal(MOST_CALLERS)
+                        .setDefaultTlsConfig(TlsConfig.custom()
+                                .setVersionPolicy(HttpVersionPolicy.FORCE_HTTP_1)
+                                .build())
+                        .build())
+                .build();
+        private final URI url;
+        private final byte[] body;
+
+        Apache5Async(URI url, byte[] body) {
+            this.url = url;
+            this.body = body;
+            client.start();
+        }
+
+        @Override
+        public int post() throws Exception {
+            var request = SimpleRequestBuilder.post(url)
+                    .setBody(body, ContentType.APPLICATION_OCTET_STREAM)
+                    .build();
+            return client.execute(request, null).get().getCode();
         }
 
         @Override
@@ -178,6 +245,38 @@ final class Peers {
         @Override
         public void close() throws Exception {
             client.stop();
+        }
+    }
+
+    static final class Vertx implements Poster {
+        private final io.vertx.core.Vertx vertx =
+                io.vertx.core.Vertx.vertx(new VertxOptions().setEventLoopPoolSize(1));
+        private final HttpClientAgent client =
+                vertx.createHttpClient(new HttpClientOptions(), new PoolOptions().setHttp1MaxSize(MOST_CALLERS));
+        private final RequestOptions where;
+        private final Buffer body;
+
+        Vertx(URI url, byte[] body) {
+            where = new RequestOptions()
+                    .setMethod(io.vertx.core.http.HttpMethod.POST)
+                    .setAbsoluteURI(url.toString());
+            this.body = Buffer.buffer(body);
+        }
+
+        @Override
+        public int post() throws Exception {
+            return client.request(where)
+                    .compose(request -> request.send(body))
+                    .compose(response -> response.body().map(response.statusCode()))
+                    .toCompletionStage()
+                    .toCompletableFuture()
+                    .get();
+        }
+
+        @Override
+        public void close() throws Exception {
+            client.close().toCompletionStage().toCompletableFuture().get();
+            vertx.close().toCompletionStage().toCompletableFuture().get();
         }
     }
 }

@@ -18,8 +18,8 @@ import org.openjdk.jmh.annotations.Threads;
 import org.openjdk.jmh.annotations.Warmup;
 
 /**
- * A POST of 200 bytes on a kept connection, one caller. The server is another process, or its allocations would count
- * as the client's. Closed loop: for cost per call, not for stalls.
+ * A POST of 200 bytes on kept connections, by one caller or by as many as {@code -t} says. The server is another
+ * process, or its allocations would count as the client's. Closed loop: for cost per call, not for stalls.
  */
 @State(Scope.Benchmark)
 @BenchmarkMode(Mode.SampleTime)
@@ -30,6 +30,7 @@ import org.openjdk.jmh.annotations.Warmup;
 @Threads(1)
 public class PostBenchmark {
     @Param({
+        "raw-socket",
         "raw-netty",
         "onewrite",
         "onewrite-timing",
@@ -39,11 +40,13 @@ public class PostBenchmark {
         "java.net.http",
         "okhttp",
         "apache-5",
-        "jetty"
+        "apache-5-async",
+        "jetty",
+        "vertx"
     })
     public String client;
 
-    /** An origin that answers at once, such as bench/topology/origin.py prints. */
+    /** An origin that answers at once, such as {@link Origin}. */
     @Param("")
     public String url;
 

@@ -21,36 +21,56 @@ import io.netty.handler.codec.http.HttpObjectAggregator;
 import io.netty.handler.codec.http.HttpVersion;
 import java.net.URI;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
 
-/** Netty's codec on one channel: no pool, no time limits, no hooks. The floor of what is built on Netty. */
+/** Netty's codec, a channel per caller: no pool, no time limits, no hooks. The floor of what is built on Netty. */
 final class RawNetty implements Poster {
     private final EventLoopGroup group = new MultiThreadIoEventLoopGroup(1, NioIoHandler.newFactory());
-    private final Channel channel;
-    private final String host;
-    private final String path;
-    private final byte[] body;
-    private volatile CompletableFuture<Integer> waiting = new CompletableFuture<>();
+    private final ThreadLocal<Caller> callers;
 
-    RawNetty(URI url, byte[] body) throws InterruptedException {
-        this.body = body;
-        host = url.getHost() + ":" + url.getPort();
-        path = url.getRawPath();
-        channel = new Bootstrap()
-                .group(group)
-                .channel(NioSocketChannel.class)
-                .option(ChannelOption.TCP_NODELAY, true)
-                .handler(new ChannelInitializer<SocketChannel>() {
-                    @Override
-                    protected void initChannel(SocketChannel made) {
-                        made.pipeline().addLast(new HttpClientCodec(), new HttpObjectAggregator(65536), new Reply());
-                    }
-                })
-                .connect(url.getHost(), url.getPort())
-                .sync()
-                .channel();
+    RawNetty(URI url, byte[] body) {
+        callers = ThreadLocal.withInitial(() -> new Caller(url, body));
     }
 
-    private final class Reply extends SimpleChannelInboundHandler<FullHttpResponse> {
+    private final class Caller extends SimpleChannelInboundHandler<FullHttpResponse> {
+        private final Channel channel;
+        private final String host;
+        private final String path;
+        private final byte[] body;
+        private volatile CompletableFuture<Integer> waiting = new CompletableFuture<>();
+
+        Caller(URI url, byte[] body) {
+            this.body = body;
+            host = url.getAuthority();
+            path = url.getRawPath();
+            channel = new Bootstrap()
+                    .group(group)
+                    .channel(NioSocketChannel.class)
+                    .option(ChannelOption.TCP_NODELAY, true)
+                    .handler(new ChannelInitializer<SocketChannel>() {
+                        @Override
+                        protected void initChannel(SocketChannel made) {
+                            made.pipeline()
+                                    .addLast(new HttpClientCodec(), new HttpObjectAggregator(65536), Caller.this);
+                        }
+                    })
+                    .connect(url.getHost(), url.getPort())
+                    .syncUninterruptibly()
+                    .channel();
+        }
+
+        int post() throws Exception {
+            CompletableFuture<Integer> mine = new CompletableFuture<>();
+            waiting = mine;
+            var request = new DefaultFullHttpRequest(
+                    HttpVersion.HTTP_1_1, HttpMethod.POST, path, Unpooled.wrappedBuffer(body));
+            request.headers()
+                    .set(HttpHeaderNames.HOST, host)
+                    .set(HttpHeaderNames.CONTENT_LENGTH, body.length);
+            channel.writeAndFlush(request, channel.voidPromise());
+            return mine.get();
+        }
+
         @Override
         protected void channelRead0(ChannelHandlerContext context, FullHttpResponse response) {
             waiting.complete(response.status().code());
@@ -64,18 +84,11 @@ final class RawNetty implements Poster {
 
     @Override
     public int post() throws Exception {
-        CompletableFuture<Integer> mine = new CompletableFuture<>();
-        waiting = mine;
-        var request = new DefaultFullHttpRequest(
-                HttpVersion.HTTP_1_1, HttpMethod.POST, path, Unpooled.wrappedBuffer(body));
-        request.headers().set(HttpHeaderNames.HOST, host).set(HttpHeaderNames.CONTENT_LENGTH, body.length);
-        channel.writeAndFlush(request, channel.voidPromise());
-        return mine.get();
+        return callers.get().post();
     }
 
     @Override
     public void close() throws InterruptedException {
-        channel.close().sync();
-        group.shutdownGracefully(0, 1, java.util.concurrent.TimeUnit.SECONDS).sync();
+        group.shutdownGracefully(0, 1, TimeUnit.SECONDS).sync();
     }
 }
