@@ -97,6 +97,13 @@ def node(code: str, folder: Path, around: Around) -> list[str]:
     return [found, "--no-warnings", "recipe.mjs"]
 
 
+def classes() -> list[str]:
+    """Where the Java adapter's modules are built."""
+    pom = (ROOT / "java" / "pom.xml").read_text()
+    folders = [ROOT / "java" / name / "target" / "classes" for name in re.findall(r"<module>([\w-]+)</module>", pom) if name != "driver"]
+    return [str(folder) for folder in folders if folder.is_dir()]
+
+
 def java(code: str, folder: Path, around: Around) -> list[str]:
     found, jars = shutil.which("java"), ROOT / "docs" / "test" / "java" / "target" / "libs"
     if found is None:
@@ -110,11 +117,7 @@ def java(code: str, folder: Path, around: Around) -> list[str]:
     code, count = re.subn(r"(void main\(String\[\] args\)[^{]*\{\n)", lambda match: match[1] + around.before, code)
     assert count == 1, "a recipe in Java has one main"
     (folder / "Recipe.java").write_text(re.sub(r"void main\(String\[\] args\)[^{]*\{", "void main(String[] args) throws Exception {", code))
-    path = [f"{jars}/*"]
-    for module in re.findall(r"^<module>(\w[\w-]*)</module>$", re.sub(r"\s", "\n", (ROOT / "java" / "pom.xml").read_text()), re.MULTILINE):
-        classes = ROOT / "java" / module / "target" / "classes"
-        if module != "driver" and classes.is_dir():
-            path.append(str(classes))
+    path = [f"{jars}/*", *classes()]
     if "io.github.onewrite" in code and len(path) == 1:
         pytest.skip("the adapter is not built: make -C java setup")
     return [found, "-Dorg.slf4j.simpleLogger.logFile=System.out", "-cp", os.pathsep.join(path), "Recipe.java"]
