@@ -7,7 +7,7 @@ import io
 import random
 import typing
 
-from onewrite import _fast_response
+from onewrite import _fast_head
 
 NAMES = [
     b"Content-Length",
@@ -118,12 +118,12 @@ def read(response_class: typing.Any, data: bytes, method: str) -> typing.Any:
 
 def same(data: bytes, method: str) -> bool:
     """Whether both parsers say the same of *data*; True if ours took the short way."""
-    plain = _fast_response.parse(data)
+    plain = _fast_head.parse(data)
     if plain is not None and 100 <= plain[1] < 200 and plain[1] != 101:
         return False  # read past on purpose: http.client returns it
-    ours = read(_fast_response.Response, data, method)
+    ours = read(_fast_head.Response, data, method)
     theirs = read(http.client.HTTPResponse, data, method)
-    if _fast_response._interim(data):
+    if _fast_head._interim(data):
         return False
     assert ours == theirs, f"{data!r} ({method}): {ours} against {theirs}"
     return plain is not None

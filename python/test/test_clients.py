@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
 import subprocess
@@ -313,13 +314,13 @@ def test_socks(tap: typing.Any) -> None:
         opened.append(upstream)
         sock.sendall(b"\5\0\0\1\0\0\0\0\0\0")
 
-        def back() -> None:
-            while data := upstream.recv(65536):
-                sock.sendall(data)
+        def pump(source: socket.socket, sink: socket.socket) -> None:
+            with contextlib.suppress(OSError):  # the test has closed them
+                while data := source.recv(65536):
+                    sink.sendall(data)
 
-        threading.Thread(target=back, daemon=True).start()
-        while data := sock.recv(65536):
-            upstream.sendall(data)
+        threading.Thread(target=pump, args=(upstream, sock), daemon=True).start()
+        pump(sock, upstream)
 
     threading.Thread(target=serve, daemon=True).start()
     timings: list[onewrite.Timing] = []

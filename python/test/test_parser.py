@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import heads
 import onewrite
-from onewrite import _fast, _fast_response
+from onewrite import _fast, _fast_head
 
 pytestmark = pytest.mark.skipif(not _fast.SUPPORTED, reason="this urllib3 has no short ways")
 
@@ -46,7 +46,7 @@ def test_as_many_lines_as_the_standard_parser_takes(count: int) -> None:
     [b"HTTP/1.1 200 OK\r\nA: b\r\n", b"HTTP/1.1 200 OK\r\nA: b\r\n b\r\n\r\n", b"HTTP/1.1 200 OK\r\nA\r\n\r\n"],
 )
 def test_left_to_the_standard_parser(data: bytes) -> None:
-    assert _fast_response.parse(data) is None
+    assert _fast_head.parse(data) is None
 
 
 @pytest.mark.parametrize("size", [b"-5", b"ffffffffffffffffff", b"8000000000000000", b"5x", b""])

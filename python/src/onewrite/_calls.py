@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import typing
 
-from . import _record
-from ._record import Hooks
+from . import _moments, _record, _straight
+from ._hooks import Hooks
 from ._timing import Attempt
 
 Original = typing.Callable[..., typing.Any]
@@ -13,7 +13,8 @@ Original = typing.Callable[..., typing.Any]
 
 def call(hooks: Hooks, original: Original, method: str, url: str, args: typing.Any, kwargs: typing.Any) -> typing.Any:
     """Run the outermost *original* as a call."""
-    timing = _record.begin_call(hooks, method, url)
+    ahead = _straight.here.ahead
+    timing = _record.begin_call(hooks, method, url) if ahead is None or ahead.attempt is None else ahead.attempt._call
     token = _record.current.set(timing)
     try:
         response = original(method, *args, **kwargs)
@@ -47,13 +48,15 @@ def pool_urlopen(
     """A pool's urlopen: an attempt of the call under way, or of a new one."""
     timing = _record.under_way()
     if timing is not None:
-        _record.begin_attempt(timing)
+        if _straight.here.ahead is None:  # else it has begun
+            _record.begin_attempt(timing)
         return original(method, url, *args, **kwargs)
 
     def attempt(method: str, *args: typing.Any, **kwargs: typing.Any) -> typing.Any:
         timing = _record.current.get()
         assert timing is not None
-        _record.begin_attempt(timing)
+        if _straight.here.ahead is None:
+            _record.begin_attempt(timing)
         return original(method, *args, **kwargs)
 
     whole = url
@@ -80,14 +83,14 @@ def get_conn(pool: typing.Any, original: Original, args: typing.Any, kwargs: typ
         return original(*args, **kwargs)
     waits = pool.block and pool.pool is not None and pool.pool.qsize() == 0
     if waits:
-        _record.queue_start(attempt)
+        _moments.queue_start(attempt)
     try:
         conn = original(*args, **kwargs)
     finally:
         if waits:
-            _record.queue_end(attempt)
+            _moments.queue_end(attempt)
     if hasattr(conn, "_onewrite_link"):  # else one of a class that we do not watch
-        _record.took(conn, attempt)
+        _moments.took(conn, attempt)
     return conn
 
 

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import http.client
+import select
+import socket
+import ssl
+import types
 import typing
 
 import urllib3.connection
 
-from . import _base, _dial, _exchange, _fast, _fast_request, _fast_response, _floor, _reading, _record
+from . import _base, _dial, _exchange, _fast, _fast_request, _fast_response, _floor, _moments, _reading, _straight
 from ._options import DEFAULTS
 
+_SOCKETS = (socket.socket, ssl.SSLSocket)
 _HTTP_RESPONSE = http.client.HTTPConnection.response_class
 
 
@@ -18,6 +23,9 @@ class _OneWrite(_exchange.State):
 
     _onewrite_own = True
     _learns = False
+    # A poll object of this socket's number: made once, it spares each request making one.
+    _onewrite_number = -1
+    _onewrite_poll: typing.Any = None
 
     def __init__(self, *args: typing.Any, **kwargs: typing.Any) -> None:
         super().__init__(*args, **kwargs)
@@ -30,6 +38,10 @@ class _OneWrite(_exchange.State):
 
         Raises :class:`onewrite.InvalidRequestError` before the first byte where the request is not one.
         """
+        ahead = self._onewrite_ahead
+        if ahead is not None:
+            _straight.sent(self, ahead, method, url, extra)
+            return
         if _fast.SUPPORTED and self._request_fast(method, url, body, headers, extra):
             return
         # The Host line is learned from a request that has none of its own and is not for a proxy.
@@ -48,10 +60,10 @@ class _OneWrite(_exchange.State):
         try:
             sent = _fast_request.request(self, method, url, body, headers, extra)
         except BaseException as error:
-            _record.request_failed(attempt, error)
+            _moments.request_failed(attempt, error)
             raise
         if sent:
-            _record.request_end(attempt)
+            _moments.request_end(attempt)
         return sent
 
     def _learn(self, first: typing.Any) -> None:
@@ -82,6 +94,9 @@ class _OneWrite(_exchange.State):
     def getresponse(self, **extra: typing.Any) -> typing.Any:
         """Read a response: see :meth:`urllib3.connection.HTTPConnection.getresponse`."""
         options = self._onewrite_options
+        if self._onewrite_ahead is not None:
+            ahead, self._onewrite_ahead = self._onewrite_ahead, None
+            return self._watched_getresponse(ahead)
         if _fast.SUPPORTED and not extra and not options.disabled and not options.quickack:
             response = self._getresponse_fast()
             if response is not None:
@@ -96,23 +111,40 @@ class _OneWrite(_exchange.State):
             or not _fast.reads_untouched()
         ):
             return None
+        return self._watched_getresponse()
+
+    def _watched_getresponse(self, ahead: typing.Any = None) -> typing.Any:
         attempt = self._onewrite_attempt
         if attempt is None:
-            return _fast_response.getresponse(self)
+            return _fast_response.getresponse(self, ahead)
         attempt._in_response = True
         try:
-            response = _fast_response.getresponse(self)
+            response = _fast_response.getresponse(self, ahead)
             if response is not None:
                 _reading.got(attempt, response)
             return response
         except BaseException as error:
-            _record.response_failed(attempt, error)
+            _moments.response_failed(attempt, error)
             raise
         finally:
             attempt._in_response = False
 
+    @property
+    def is_connected(self) -> bool:
+        """Whether the server has neither closed nor sent anything: see urllib3's property of that name."""
+        sock = self.sock  # type: ignore[attr-defined]
+        if type(sock) not in _SOCKETS or not isinstance(getattr(select, "poll", None), types.BuiltinFunctionType):
+            return bool(super().is_connected)  # type: ignore[misc]
+        number = sock.fileno()
+        if number != self._onewrite_number:
+            poll = select.poll()
+            poll.register(number, select.POLLIN)
+            self._onewrite_number, self._onewrite_poll = number, poll.poll
+        return not self._onewrite_poll(0)
+
     def close(self) -> None:
         """Close: see :meth:`http.client.HTTPConnection.close`."""
+        self._onewrite_ahead = None
         _exchange.close(self, super().close)  # type: ignore[misc]
 
 

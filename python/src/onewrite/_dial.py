@@ -17,7 +17,7 @@ import urllib3.exceptions
 import urllib3.util.connection
 from urllib3.util.ssl_ import is_ipaddress
 
-from . import _base, _nodelay, _record
+from . import _base, _moments, _nodelay
 from ._timing import Attempt
 
 _CREATE_CONNECTION = urllib3.util.connection.create_connection
@@ -46,13 +46,13 @@ def connect(conn: typing.Any, original: typing.Callable[[], None]) -> None:
         original()
     except BaseException as error:
         if attempt is not None:
-            _record.connect_failed(attempt, error)
+            _moments.connect_failed(attempt, error)
         raise
     else:
         if attempt is not None:
-            _record.connect_end(attempt, None)
-            _record.tls_end(attempt, None)
-            _record.acquired(conn, attempt, False)
+            _moments.connect_end(attempt, None)
+            _moments.tls_end(attempt, None)
+            _moments.acquired(conn, attempt, False)
     finally:
         if attempt is not None:
             attempt._connecting = False
@@ -69,7 +69,7 @@ def _open(conn: typing.Any, inner: typing.Callable[[], typing.Any], attempt: Att
     ):
         sock = _resolve_and_connect(conn, attempt)
     else:
-        _record.connect_start(attempt)
+        _moments.connect_start(attempt)
         sock = inner()
     if not conn._onewrite_obey:
         _nodelay.ensure(sock)
@@ -79,9 +79,9 @@ def _open(conn: typing.Any, inner: typing.Callable[[], typing.Any], attempt: Att
 
 
 def _connected(conn: typing.Any, attempt: Attempt) -> None:
-    _record.connect_end(attempt, None)
+    _moments.connect_end(attempt, None)
     if isinstance(conn, urllib3.connection.HTTPSConnection):
-        _record.tls_start(attempt)
+        _moments.tls_start(attempt)
 
 
 def _resolve_and_connect(conn: typing.Any, attempt: Attempt) -> socket.socket:
@@ -116,16 +116,16 @@ def _resolved(conn: typing.Any, attempt: Attempt) -> socket.socket:
     family = urllib3.util.connection.allowed_gai_family()
     literal = is_ipaddress(host)
     if not literal:
-        _record.dns_start(attempt, host)
+        _moments.dns_start(attempt, host)
     try:
         addresses = socket.getaddrinfo(host, conn.port, family, socket.SOCK_STREAM)
     except BaseException as error:
         if not literal:
-            _record.dns_end(attempt, error)
+            _moments.dns_end(attempt, error)
         raise
     if not literal:
-        _record.dns_end(attempt, None)
-    _record.connect_start(attempt)
+        _moments.dns_end(attempt, None)
+    _moments.connect_start(attempt)
     failure: OSError | None = None
     try:
         for address_family, kind, protocol, _, address in addresses:

@@ -11,7 +11,7 @@ import sys
 import typing
 from http.client import NotConnected
 
-from . import _base, _body, _floor, _nodelay, _record, _write
+from . import _base, _body, _floor, _moments, _nodelay, _write
 from ._options import DEFAULTS, Options
 from ._timing import Attempt
 
@@ -29,6 +29,7 @@ class State:
     _onewrite_own: bool = False
     _onewrite_attempt: Attempt | None = None
     _onewrite_link: typing.Any = None
+    _onewrite_ahead: typing.Any = None
     _onewrite_host: str | None = None
     _onewrite_host_of: typing.Any = None
 
@@ -87,9 +88,9 @@ def request(
     try:
         _send_request(conn, original, method, url, body, headers, extra, chunking)
     except BaseException as error:
-        _record.request_failed(attempt, error)
+        _moments.request_failed(attempt, error)
         raise
-    _record.request_end(attempt)
+    _moments.request_end(attempt)
 
 
 def _send_request(
@@ -142,7 +143,7 @@ def flush(conn: typing.Any) -> None:
         _write.write(conn.sock, hold.pieces, hold.size, conn._onewrite_options.coalesce_max)
         return
     if not attempt._request_start:
-        _record.request_start(conn, attempt)
+        _moments.request_start(conn, attempt)
     attempt.writes += _write.write(conn.sock, hold.pieces, hold.size, conn._onewrite_options.coalesce_max)
     attempt.bytes_sent += hold.size
 
@@ -180,7 +181,7 @@ def _send_at_once(conn: typing.Any, original: Original, data: typing.Any) -> Non
         original(data)
         return
     if not attempt._request_start:
-        _record.request_start(conn, attempt)
+        _moments.request_start(conn, attempt)
     original(data)
     attempt.writes += 1
     if not hasattr(data, "read"):
@@ -192,4 +193,4 @@ def close(conn: typing.Any, original: Original) -> None:
     attempt: Attempt | None = conn._onewrite_attempt
     original()
     if attempt is not None:
-        _record.closed(conn, attempt)
+        _moments.closed(conn, attempt)

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import functools
+import queue
 import typing
 
-from urllib3.util.url import Url, parse_url
+import urllib3.connectionpool
+from urllib3._collections import HTTPHeaderDict
+from urllib3.util.url import Url, _encode_target, parse_url
 
 Context = dict[str, typing.Any]
 
@@ -26,6 +29,60 @@ def _copied(value: typing.Any) -> typing.Any:
     if isinstance(value, list):
         return list(value)
     return dict(value) if isinstance(value, dict) else value
+
+
+@functools.lru_cache(maxsize=512)
+def encoded(target: str) -> str:
+    """*target* as urllib3's pools put it into the request line. Raises what urllib3 raises."""
+    return _encode_target(target)
+
+
+def header_dict(headers: typing.Any) -> HTTPHeaderDict:
+    """``HTTPHeaderDict(headers)``, at once where *headers* is an ordinary dict."""
+    if type(headers) is dict:
+        try:
+            container = {name.lower(): [name, value] for name, value in headers.items()}
+        except (AttributeError, TypeError):
+            return HTTPHeaderDict(headers)
+        if len(container) == len(headers) and all(type(name) is str for name in headers):
+            made = HTTPHeaderDict.__new__(HTTPHeaderDict)
+            made._container = container
+            return made
+    return HTTPHeaderDict(headers)
+
+
+class Queue(queue.LifoQueue):  # type: ignore[type-arg]
+    """A pool's connections, with a shorter way where nobody has to wait."""
+
+    def take(self) -> typing.Any:
+        """The connection on top; None where there is none, or only the place for one."""
+        with self.mutex:
+            if not self.queue or self.queue[-1] is None:
+                return None
+            self.not_full.notify()
+            return self.queue.pop()
+
+    def put(self, item: typing.Any, block: bool = True, timeout: float | None = None) -> None:
+        """Put *item* on top: see :meth:`queue.Queue.put`."""
+        with self.mutex:
+            if len(self.queue) < self.maxsize and not getattr(self, "is_shutdown", False):
+                self.queue.append(item)
+                self.unfinished_tasks += 1
+                self.not_empty.notify()
+                return
+        super().put(item, block, timeout)
+
+
+def _queue_class() -> typing.Any:
+    """What own pools keep their connections in: ours, where urllib3 has that of the standard library.
+
+    gevent puts one of its own in its place, which is made differently.
+    """
+    theirs = urllib3.connectionpool.ConnectionPool.QueueCls
+    return Queue if Queue.__base__ is theirs and theirs.__module__ == "queue" else theirs
+
+
+QUEUE_CLASS = _queue_class()
 
 
 class Keys:

@@ -6,9 +6,11 @@ import sys
 import typing
 
 import urllib3.connection
+from urllib3._collections import HTTPHeaderDict
 from urllib3.util import SKIP_HEADER
 
-from . import _fast, _floor, _record, _write
+from . import _fast, _floor, _moments, _write
+from ._errors import InvalidRequestError
 
 #: Methods for which urllib3 announces no length when there is no body.
 _NO_BODY = frozenset(("GET", "HEAD", "DELETE", "TRACE", "OPTIONS", "CONNECT"))
@@ -16,6 +18,10 @@ _NO_BODY = frozenset(("GET", "HEAD", "DELETE", "TRACE", "OPTIONS", "CONNECT"))
 #: Methods that were found right before.
 _methods: set[str] = set()
 _MOST_METHODS = 64
+
+
+#: Header fields that change how the request is framed or addressed: for urllib3's own way.
+_FRAMING = frozenset(("content-length", "transfer-encoding", "expect", "host"))
 
 
 def head(conn: typing.Any, method: str, url: str, headers: typing.Any, body_length: int | None) -> bytes | None:
@@ -27,37 +33,65 @@ def head(conn: typing.Any, method: str, url: str, headers: typing.Any, body_leng
         _floor.check_line(method, "/")
         if len(_methods) < _MOST_METHODS:
             _methods.add(method)
-    if _floor._target_control(url) or not url.startswith("/"):
+    if _floor._target_control(url) or url[:1] != "/" or not url.isascii():
         return None
-    lines = []
+    lines = ""
     seen = set()
     names = _floor._names
-    for name, value in headers.items():
+    for name, value in headers.items() if type(headers) is not HTTPHeaderDict else _pairs(headers):
         if type(name) is not str or type(value) is not str:
             return None
-        lower = names.get(name) or _floor.checked_name(name)
-        seen.add(lower)
+        seen.add(names.get(name) or _floor.checked_name(name))
         if _floor._value_control(value):
             return None  # the floor says it in its own words
         if value == SKIP_HEADER:
             return None
-        lines.append(f"{name}: {value}\r\n")
-    if "content-length" in seen or "transfer-encoding" in seen or "expect" in seen or "host" in seen:
+        lines += f"{name}: {value}\r\n"
+    if not seen.isdisjoint(_FRAMING):
         return None
-    start = f"{method} {url} HTTP/1.1\r\n{conn._onewrite_host}"
-    if "accept-encoding" not in seen:
-        start += "Accept-Encoding: identity\r\n"
-    if body_length is not None:
-        start += f"Content-Length: {body_length}\r\n"
-    if "user-agent" not in seen:
-        start += f"User-Agent: {urllib3.connection._get_default_user_agent()}\r\n"
-    text = start + "".join(lines) + "\r\n"
-    if not url.isascii():
-        return None
+    text = (
+        f"{method} {url} HTTP/1.1\r\n{conn._onewrite_host}"
+        f"{'' if 'accept-encoding' in seen else _IDENTITY}"
+        f"{'' if body_length is None else f'Content-Length: {body_length}{_BREAK}'}"
+        f"{'' if 'user-agent' in seen else f'User-Agent: {urllib3.connection._get_default_user_agent()}{_BREAK}'}"
+        f"{lines}\r\n"
+    )
     try:
         return text.encode("latin-1")
     except UnicodeEncodeError:
         return None
+
+
+_BREAK = "\r\n"
+_IDENTITY = "Accept-Encoding: identity\r\n"
+
+
+def _pairs(headers: HTTPHeaderDict) -> list[tuple[str, str]]:
+    """What ``headers.items()`` goes through, at once."""
+    return [(field[0], value) for field in headers._container.values() for value in field[1:]]
+
+
+def pieces(
+    conn: typing.Any, method: str, url: str, body: typing.Any, headers: typing.Any
+) -> tuple[bytes, bytes] | None:
+    """Head and body of the request, or None where urllib3's own way should write it, or refuse it."""
+    length: int | None
+    if type(body) is bytes:
+        data = body
+        length = len(data)
+    elif body is None:
+        data = b""
+        length = None if method.upper() in _NO_BODY else 0
+    elif type(body) is str:
+        data = body.encode("utf-8")
+        length = len(data)
+    else:
+        return None
+    try:
+        first = head(conn, method, url, headers, length)
+    except InvalidRequestError:
+        return None
+    return None if first is None else (first, data)
 
 
 def learn_host(conn: typing.Any, first: typing.Any) -> None:
@@ -70,43 +104,13 @@ def learn_host(conn: typing.Any, first: typing.Any) -> None:
             return
 
 
-def request(
-    conn: typing.Any, method: str, url: str, body: typing.Any, headers: typing.Any, extra: dict[str, typing.Any]
-) -> bool:
-    """Send the request the short way and return True; or do nothing and return False."""
-    host = conn._onewrite_host
-    sock = conn.sock
-    if (
-        host is None
-        or sock is None
-        or headers is None
-        or conn.debuglevel > 0
-        or extra.get("chunked")
-        or conn._onewrite_host_of != (conn._dns_host, conn.port, conn._tunnel_host, conn._tunnel_port)
-        or sock is not conn._onewrite_sock
-        or not _fast.own_methods(type(conn))
-        or not _fast.writes_untouched()
-    ):
-        return False
-    if body is None:
-        data = b""
-        length = None if method.upper() in _NO_BODY else 0
-    elif type(body) is bytes:
-        data = body
-        length = len(body)
-    elif type(body) is str:
-        data = body.encode("utf-8")
-        length = len(data)
-    else:
-        return False
-    previous = conn._HTTPConnection__response
-    if conn._HTTPConnection__state != "Idle" or (previous is not None and not previous.isclosed()):
-        return False
-    first = head(conn, method, url, headers, length)
-    if first is None:
-        return False
-    options = conn._onewrite_options
-    sock.settimeout(conn.timeout)
+def host_known(conn: typing.Any) -> bool:
+    """Whether the Host line was learned, and is still that of this connection."""
+    return bool(conn._onewrite_host_of == (conn._dns_host, conn.port, conn._tunnel_host, conn._tunnel_port))
+
+
+def note(conn: typing.Any, method: str, url: str, extra: dict[str, typing.Any]) -> None:
+    """Leave *conn* as urllib3 and http.client leave it when a request was sent."""
     conn._response_options = urllib3.connection._ResponseOptions(
         request_method=method,
         request_url=url,
@@ -117,20 +121,49 @@ def request(
     conn._HTTPConnection__response = None
     conn._HTTPConnection__state = "Request-sent"
     conn._method = method
+
+
+def request(
+    conn: typing.Any, method: str, url: str, body: typing.Any, headers: typing.Any, extra: dict[str, typing.Any]
+) -> bool:
+    """Send the request the short way and return True; or do nothing and return False."""
+    sock = conn.sock
+    if (
+        sock is None
+        or headers is None
+        or conn.debuglevel > 0
+        or extra.get("chunked")
+        or not host_known(conn)
+        or sock is not conn._onewrite_sock
+        or not _fast.own_methods(type(conn))
+        or not _fast.writes_untouched()
+    ):
+        return False
+    previous = conn._HTTPConnection__response
+    if conn._HTTPConnection__state != "Idle" or (previous is not None and not previous.isclosed()):
+        return False
+    made = pieces(conn, method, url, body, headers)
+    if made is None:
+        return False
+    first, data = made
+    sock.settimeout(conn.timeout)
+    note(conn, method, url, extra)
     sys.audit("http.client.send", conn, first)
     if data:
         sys.audit("http.client.send", conn, data)
     attempt = conn._onewrite_attempt
+    coalesce_max = conn._onewrite_options.coalesce_max
     if attempt is None:
-        _send(sock, first, data, options.coalesce_max)
+        send(sock, first, data, coalesce_max)
         return True
-    _record.request_start(conn, attempt)
-    attempt.writes = _send(sock, first, data, options.coalesce_max)
+    _moments.request_start(conn, attempt)
+    attempt.writes = send(sock, first, data, coalesce_max)
     attempt.bytes_sent = len(first) + len(data)
     return True
 
 
-def _send(sock: typing.Any, first: bytes, data: bytes, coalesce_max: int) -> int:
+def send(sock: typing.Any, first: bytes, data: bytes, coalesce_max: int) -> int:
+    """Send head and body; return the number of writes."""
     if not data:
         sock.sendall(first)
         return 1

@@ -1,14 +1,9 @@
-"""A response head read by one strict regular expression, or by the standard parser.
-
-The grammar is narrower than RFC 9112, 2 to 5: a status line of HTTP/1.0 or 1.1, header lines of
-``token ":" value`` with printable ASCII and tabs, no folding, at most a hundred lines, the whole head
-in the buffer after one read. What does not match is still in the buffer when the standard parser comes.
-"""
+"""urllib3's response over a head that was read the short way, or the standard one."""
 
 from __future__ import annotations
 
 import http.client
-import re
+import io
 import typing
 
 import urllib3.connection
@@ -16,183 +11,62 @@ import urllib3.exceptions
 import urllib3.response
 from urllib3._collections import HTTPHeaderDict
 
-from . import _fast, _record
+from . import _fast, _moments, _raw
+from ._fast_head import LARGEST, Items, Response
 from ._timing import Attempt
 
-_LINE = rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+:[ \t]*(?:[\x21-\x7e][\x20-\x7e\t]*)?\r\n"
-_head = re.compile(rb"HTTP/1\.([01]) ([1-9][0-9]{2}) ([\x20-\x7e]*)\r\n((?:" + _LINE + rb")*)\r\n").match
-_lines = re.compile(r"([^:\r\n]+):[ \t]*([^\r\n]*)\r\n").findall
-
-#: http.client refuses more header lines than this, the empty one aside; so it is asked.
-_MOST_LINES = 99
-#: The largest size that a read of a chunk can be asked for.
-_LARGEST = 2**63 - 1
-
-Items = list[tuple[str, str]]
+#: Attributes of urllib3's response that hold the one of http.client.
+BELOW = ("_fp", "_original_response")
 
 
-def parse(data: bytes) -> tuple[int, int, str, Items, int] | None:
-    """(version, status, reason, headers, length of the head) of a plain head at the start of *data*, or None."""
-    found = _head(data)
-    if found is None:
-        return None
-    version, status, reason, lines = found.groups()
-    items = _lines(lines.decode("ascii"))
-    if len(items) > _MOST_LINES:
-        return None
-    return (11 if version == b"1" else 10, int(status), reason.decode("ascii").strip(), items, found.end())
+class _NoSocket:
+    """What http.client's response is made of when there is nothing left to read."""
 
-
-def _interim(data: bytes) -> bool:
-    """Whether *data* begins an interim response that is not plain, or has not come whole."""
-    return data[:7] == b"HTTP/1." and data[8:10] == b" 1" and data[9:12] != b"101" and data[10:12].isdigit()
-
-
-def message(items: Items) -> http.client.HTTPMessage:
-    """The message that email.parser would make of *items*."""
-    made = http.client.HTTPMessage()
-    made._headers = list(items)  # type: ignore[attr-defined]
-    made._payload = ""  # type: ignore[attr-defined]
-    return made
-
-
-class Response(http.client.HTTPResponse):
-    """http.client's response whose plain heads are parsed the short way."""
-
-    # None until the head has come in the short way.
-    _items: Items | None = None
-    #: As HTTPHeaderDict keeps them: lower-case name to name and values.
-    _fields: dict[str, list[str]]
-    _attempt: Attempt | None = None
-    _conn: typing.Any = None
-    _message: http.client.HTTPMessage | None = None
-
-    @property
-    def headers(self) -> typing.Any:
-        """The head as a message, made when someone asks for it."""
-        if self._message is None and self._items is not None:
-            self._message = message(self._items)
-        return self._message
-
-    @headers.setter
-    def headers(self, value: typing.Any) -> None:
-        self._message = value
-
-    msg = headers
-
-    def begin(self) -> None:
-        """Read the head: see :meth:`http.client.HTTPResponse.begin`."""
-        file = self.fp
-        if self._items is not None or self._message is not None:
-            return
-        if "_read_status" in self.__dict__ or self.debuglevel > 0 or not hasattr(file, "peek"):
-            super().begin()
-            return
-        attempt = self._attempt
-        while True:
-            data = file.peek(1)
-            if attempt is not None:
-                t_ns = _record.now()
-            found = parse(data)
-            if found is None:
-                if not _interim(data):
-                    break
-                status = super()._read_status()[1]  # type: ignore[misc]
-                http.client._read_headers(file)  # type: ignore[attr-defined]
-                if attempt is not None:
-                    _record.informational(attempt, status)
-                continue
-            version, status, reason, items, end = found
-            if status >= 200 or status == 101:
-                file.read(end)
-                if attempt is not None:
-                    _record.response_start(self._conn, attempt, t_ns)
-                self._take(version, status, reason, items)
-                return
-            # Interim (RFC 9110, 15.2): http.client skips 100 only and takes 103 for the final answer.
-            file.read(end)
-            if attempt is not None:
-                _record.informational(attempt, status)
-        super().begin()
-
-    def _read_status(self) -> typing.Any:
-        attempt = self._attempt
-        if attempt is None:
-            return super()._read_status()  # type: ignore[misc]
-        self.fp.peek(1)
-        t_ns = _record.now()
-        found = super()._read_status()  # type: ignore[misc]
-        if found[1] == 100:
-            _record.informational(attempt, 100)
-        else:
-            _record.response_start(self._conn, attempt, t_ns)
-        return found
-
-    def _take(self, version: int, status: int, reason: str, items: Items) -> None:
-        """What http.client's begin sets, from *items*."""
-        self.version = version
-        self.code = self.status = status
-        self.reason = reason
-        self._items = items
-        fields: dict[str, list[str]] = {}
-        for name, value in items:
-            lower = name.lower()
-            if lower in fields:
-                fields[lower].append(value)
-            else:
-                fields[lower] = [name, value]
-        self._fields = fields
-        first = {lower: values[1] for lower, values in fields.items()}
-        encoding = first.get("transfer-encoding")
-        self.chunked = bool(encoding) and encoding.lower() == "chunked"  # type: ignore[union-attr]
-        if self.chunked:
-            self.chunk_left = None
-        connection = first.get("connection", "").lower()
-        if version == 11:
-            self.will_close = "close" in connection
-        else:
-            self.will_close = not (
-                first.get("keep-alive")
-                or "keep-alive" in connection
-                or "keep-alive" in first.get("proxy-connection", "").lower()
-            )
-        self.length = None
-        length = first.get("content-length")
-        if length and not self.chunked:
-            try:
-                number = int(length)
-            except ValueError:
-                number = -1
-            self.length = number if number >= 0 else None
-        if status in (204, 304) or 100 <= status < 200 or self._method == "HEAD":  # type: ignore[attr-defined]
-            self.length = 0
-        if not self.will_close and not self.chunked and self.length is None:
-            self.will_close = True
-
-    def _read_next_chunk_size(self) -> int:
-        size: int = super()._read_next_chunk_size()  # type: ignore[misc]
-        if not 0 <= size <= _LARGEST:
-            # As http.client does it for a size that is no number: a read of it would raise bare
-            # ValueError or OverflowError.
-            self._close_conn()  # type: ignore[attr-defined]
-            raise ValueError(f"chunk size {size} is out of range")
-        return size
+    @staticmethod
+    def makefile(mode: str) -> None:
+        """No file."""
 
 
 class HTTPResponse(urllib3.response.HTTPResponse):
-    """urllib3's response; a chunk size that cannot be read is an error of urllib3's own."""
+    """urllib3's response; a chunk size that cannot be read is an error of urllib3's own.
+
+    One that is made by ``whole`` has no response of http.client below it until someone asks for that.
+    """
+
+    #: Status, reason, header lines and method of an answer that came whole.
+    _late: tuple[int, str, Items, str] | None = None
+
+    def __getattr__(self, name: str) -> typing.Any:
+        """The response of http.client, read to its end, when it is asked for."""
+        if self._late is None or name not in BELOW:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        status, reason, items, method = self._late
+        below = Response(typing.cast(typing.Any, _NoSocket), method=method)
+        below._take(11, status, reason, items)
+        below.length = 0
+        for one in BELOW:
+            self.__dict__.setdefault(one, below)
+        return self.__dict__[name]
+
+    @property
+    def closed(self) -> bool:
+        """Whether the answer was read to its end: see :attr:`urllib3.response.HTTPResponse.closed`."""
+        return True if self._late is not None and self.auto_close else super().closed
 
     def _update_chunk_length(self) -> None:
         fresh = self.chunk_left is None
         super()._update_chunk_length()
-        if fresh and self.chunk_left is not None and not 0 <= self.chunk_left <= _LARGEST:
+        if fresh and self.chunk_left is not None and not 0 <= self.chunk_left <= LARGEST:
             size, self.chunk_left = self.chunk_left, None
             self.close()
             raise urllib3.exceptions.InvalidChunkLength(self, b"%x" % size)
 
 
-def getresponse(conn: typing.Any) -> typing.Any:
-    """urllib3's getresponse over :class:`Response`, or None where urllib3's own way should do it."""
+def getresponse(conn: typing.Any, doing: typing.Any = None) -> typing.Any:
+    """urllib3's getresponse over :class:`Response`, or None where urllib3's own way should do it.
+
+    *doing* is the exchange that it goes on with, of which some bytes may have been read.
+    """
     options = conn._response_options
     if options is None or conn._HTTPConnection__state != "Request-sent":
         return None
@@ -209,6 +83,8 @@ def getresponse(conn: typing.Any) -> typing.Any:
         read._attempt, read._conn = attempt, conn
     try:
         try:
+            if doing is not None:
+                _go_on(conn, read, doing)
             read.begin()
         except ConnectionError:
             conn.close()
@@ -225,11 +101,25 @@ def getresponse(conn: typing.Any) -> typing.Any:
     if attempt is not None:
         attempt._http = read
         attempt._expected = read.length
-        _record.headers_end(attempt, read.status)
-    return _wrapped(conn, sock, read, options, shutdown)
+        _moments.headers_end(attempt, read.status)
+    return wrapped(conn, sock, read, options, shutdown)
 
 
-def _wrapped(
+def _go_on(conn: typing.Any, read: Response, doing: typing.Any) -> None:
+    """Make *read* begin with what a straight exchange has read, or raise what that met with."""
+    error, doing.read_error = doing.read_error, None
+    if error is not None:
+        raise error
+    raw = read.fp.detach()
+    if conn._onewrite_options.quickack:
+        raw = _raw.acknowledging(raw, conn.sock, reads=1)
+    read.fp = io.BufferedReader(_raw.Begun(raw, doing.answer))
+    attempt = read._attempt
+    if attempt is not None:
+        read._read_at, attempt._response_start = attempt._response_start, 0
+
+
+def wrapped(
     conn: typing.Any, sock: typing.Any, http: Response, options: typing.Any, shutdown: typing.Any
 ) -> typing.Any:
     items = http._items

@@ -20,9 +20,9 @@ import urllib3
 import urllib3.connection
 import urllib3.connectionpool
 
-from . import _base, _calls, _dial, _exchange, _options, _reading, _record
+from . import _base, _calls, _dial, _exchange, _options, _reading
 from ._events import TimingListener
-from ._record import Hooks
+from ._hooks import Hooks, make_hooks
 from ._timing import Timing
 
 _lock = threading.RLock()
@@ -239,7 +239,7 @@ def install(
         "quickack": quickack,
     }
     resolved = _options.resolve({name: value for name, value in given.items() if value is not None})
-    hooks = _record.hooks(on_timing, listener, resolved.hooks_disabled)
+    hooks = make_hooks(on_timing, listener, resolved.hooks_disabled)
     if resolved.disabled:
         return
     _base.require()

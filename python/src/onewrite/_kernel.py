@@ -1,9 +1,11 @@
 """What the kernel knows of a request, read from TCP_INFO (Linux; linux/tcp.h, struct tcp_info).
 
-One getsockopt at the first byte of the answer tells whether the kernel held bytes back after the last
-write had returned: it sent them later than we handed them over. Offsets of the fields used here:
-last_data_sent 44 (ms), rtt 68, total_retrans 100, min_rtt 148, data_segs_out 156, rwnd_limited 176.
-The kernel grew the struct at its end only, so an older one is told by the length it returns.
+One reading when the first byte of the answer is there tells whether the kernel held bytes back after the
+last write had returned: it sent them later than we handed them over. Where the answer comes at once, a
+reading right after the last write says the same, if nothing is unsent then; and it is free, because it is
+made while the answer is awaited. Offsets of the fields used here: last_data_sent 44 (ms), rtt 68,
+total_retrans 100, notsent_bytes 144, min_rtt 148, data_segs_out 156, rwnd_limited 176. The kernel grew
+the struct at its end only, so an older one is told by the length it returns.
 """
 
 from __future__ import annotations
@@ -20,10 +22,13 @@ AVAILABLE = sys.platform == "linux" and hasattr(socket, "TCP_INFO")
 
 _TCP_INFO = getattr(socket, "TCP_INFO", 0)
 _LENGTH = 184
+_unsent = struct.Struct("=I").unpack_from
 _fields = struct.Struct("=44xI20xI28xI44xI4xI16xQ").unpack_from
 
 #: From here on a wait is long enough to ask for its cause, and a hold is one.
 LONG_NS = 20_000_000
+#: An answer that comes sooner than this leaves the kernel no time to send anything again.
+SOON_NS = 1_000_000
 
 
 class KernelEvidence(typing.NamedTuple):
@@ -55,14 +60,21 @@ def read(sock: typing.Any) -> bytes | None:
     return data if isinstance(data, bytes) and len(data) == _LENGTH else None
 
 
-def evidence(before: bytes, after: bytes, wait_ns: int) -> tuple[KernelEvidence, str | None]:
+def read_sent(sock: typing.Any) -> bytes | None:
+    """The same after the last write, or None where the kernel still has bytes to send."""
+    data = read(sock)
+    return None if data is None or _unsent(data, 144)[0] else data
+
+
+def evidence(before: bytes, after: bytes, wait_ns: int, held: bool) -> tuple[KernelEvidence, str | None]:
     """Compare two readings around a request that waited *wait_ns*; return the evidence and the cause of the wait.
 
-    The rule is that of spec/events.yaml, ``causes``.
+    The rule is that of spec/events.yaml, ``causes``. Without *held* all bytes were sent when the last write
+    had returned.
     """
     _, _, retrans_before, _, segments_before, limited_before = _fields(before)
     last_data_sent_ms, rtt, retrans, min_rtt, segments, limited = _fields(after)
-    hold = min(max(wait_ns - last_data_sent_ms * 1_000_000, 0), wait_ns)
+    hold = min(max(wait_ns - last_data_sent_ms * 1_000_000, 0), wait_ns) if held else 0
     found = KernelEvidence(segments - segments_before, rtt, min_rtt, retrans - retrans_before, hold)
     if wait_ns < LONG_NS:
         return found, None

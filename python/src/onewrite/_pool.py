@@ -9,10 +9,10 @@ import urllib3
 import urllib3.connectionpool
 import urllib3.poolmanager
 
-from . import _calls, _exchange, _fast_pool, _options, _record
+from . import _base, _calls, _exchange, _fast_pool, _options, _straight
 from ._connection import HTTPConnection, HTTPSConnection
+from ._hooks import Hooks, make_hooks
 from ._options import DEFAULTS, Options
-from ._record import Hooks
 
 #: urllib3's own, as it was on import; install() puts its own in front of it and passes on.
 _URLOPEN = urllib3.PoolManager.urlopen
@@ -22,11 +22,47 @@ def _split(keywords: dict[str, typing.Any]) -> tuple[Options, Hooks | None]:
     """Take our options and hooks out of *keywords*."""
     on_timing, listener = keywords.pop("on_timing", None), keywords.pop("listener", None)
     options = _options.resolve({name: keywords.pop(name) for name in _options.NAMES & keywords.keys()})
-    return options, _record.hooks(on_timing, listener, options.hooks_disabled)
+    return options, make_hooks(on_timing, listener, options.hooks_disabled)
 
 
-class _Pool:
+#: urllib3's own, likewise.
+_REQUEST_ENCODE_BODY = urllib3.PoolManager.request_encode_body
+
+
+class _Requests:
+    """``request`` of pools and managers: less work where there is nothing to encode."""
+
+    if not _base.IS_V1:
+
+        def request(
+            self,
+            method: str,
+            url: str,
+            body: typing.Any = None,
+            fields: typing.Any = None,
+            headers: typing.Any = None,
+            json: typing.Any = None,
+            **urlopen_kw: typing.Any,
+        ) -> typing.Any:
+            """Send a request: see :meth:`urllib3.PoolManager.request`."""
+            if (
+                body is not None
+                and fields is None
+                and json is None
+                and not urlopen_kw
+                and type(self).request_encode_body is _REQUEST_ENCODE_BODY  # type: ignore[attr-defined]
+            ):
+                method = method.upper()
+                if method not in self._encode_url_methods:  # type: ignore[attr-defined]
+                    given = _fast_pool.header_dict(self.headers if headers is None else headers)  # type: ignore[attr-defined]
+                    return self.urlopen(method, url, body=body, headers=given)  # type: ignore[attr-defined]
+            return super().request(method, url, body, fields, headers, json, **urlopen_kw)  # type: ignore[misc]
+
+
+class _Pool(_Requests):
     """Behaviour of both pool classes, in front of urllib3's. Without hooks nothing is in the way."""
+
+    QueueCls = _fast_pool.QUEUE_CLASS
 
     _onewrite_options: Options = DEFAULTS
     _onewrite_hooks: Hooks | None = None
@@ -43,12 +79,26 @@ class _Pool:
 
     def urlopen(self, method: str, url: str, *args: typing.Any, **kwargs: typing.Any) -> typing.Any:
         """Send a request: see :meth:`urllib3.connectionpool.HTTPConnectionPool.urlopen`."""
+        hooks = self._onewrite_hooks
+        if _straight.ON and not args and url[:1] == "/" and _straight.here.ahead is None:
+            response = _straight.exchange(self, hooks, method, _fast_pool.encoded(url), kwargs)
+            if response is not None:
+                return response
         urlopen = super().urlopen  # type: ignore[misc]
-        if self._onewrite_hooks is None:
-            return urlopen(method, url, *args, **kwargs)
-        return _calls.pool_urlopen(self, self._onewrite_hooks, urlopen, method, url, args, kwargs)
+        try:
+            if hooks is None:
+                return urlopen(method, url, *args, **kwargs)
+            return _calls.pool_urlopen(self, hooks, urlopen, method, url, args, kwargs)
+        finally:
+            if _straight.here.ahead is not None:
+                _straight.give_up()
 
     def _get_conn(self, *args: typing.Any, **kwargs: typing.Any) -> typing.Any:
+        ahead = _straight.here.ahead
+        if ahead is not None and ahead.pool is self:
+            _straight.here.ahead = None
+            ahead.conn._onewrite_ahead = ahead
+            return ahead.conn
         get_conn = super()._get_conn  # type: ignore[misc]
         if self._onewrite_hooks is None:
             return get_conn(*args, **kwargs)
@@ -80,7 +130,7 @@ class HTTPSConnectionPool(_Pool, urllib3.connectionpool.HTTPSConnectionPool):
     ConnectionCls = HTTPSConnection
 
 
-class _Manager:
+class _Manager(_Requests):
     """Behaviour of the managers, in front of urllib3's."""
 
     _onewrite_options: Options = DEFAULTS
@@ -107,23 +157,39 @@ class _Manager:
 
     def urlopen(self, method: str, url: str, *args: typing.Any, **kwargs: typing.Any) -> typing.Any:
         """Send a request: see :meth:`urllib3.PoolManager.urlopen`."""
-        urlopen = self._urlopen if self.proxy is None else super().urlopen  # type: ignore[attr-defined, misc]
+        if self.proxy is not None or type(url) is not str:  # type: ignore[attr-defined]
+            return self._told(super().urlopen, method, url, args, kwargs)  # type: ignore[misc]
+        # Whoever wraps urllib3's urlopen, a tracer or install() with hooks, is to see the call.
+        if self._onewrite_options.disabled or urllib3.PoolManager.urlopen is not _URLOPEN:
+            return self._told(super().urlopen, method, url, args, kwargs)  # type: ignore[misc]
+        parsed, target = _fast_pool.parsed(url)
+        if parsed.scheme is None:
+            return self._told(super().urlopen, method, url, args, kwargs)  # type: ignore[misc]
+        if _straight.ON and not args:
+            pool = self.connection_from_host(parsed.host, port=parsed.port, scheme=parsed.scheme)
+            if "headers" not in kwargs:
+                kwargs["headers"] = self.headers  # type: ignore[attr-defined]
+            if type(pool).urlopen is _Pool.urlopen:
+                response = _straight.exchange(pool, self._onewrite_hooks, method, target, kwargs, url)
+                if response is not None:
+                    return response
+        try:
+            return self._told(self._urlopen, method, url, args, kwargs)
+        finally:
+            if _straight.here.ahead is not None:
+                _straight.give_up()
+
+    def _told(
+        self, urlopen: typing.Any, method: str, url: str, args: typing.Any, kwargs: dict[str, typing.Any]
+    ) -> typing.Any:
+        """Call *urlopen* under the eyes of the hooks."""
         if self._onewrite_hooks is None:
             return urlopen(method, url, *args, **kwargs)
         return _calls.manager_urlopen(self._onewrite_hooks, urlopen, method, url, args, kwargs)
 
-    def _is_known_urlopen(self) -> bool:
-        # Whoever wraps urllib3's urlopen, a tracer or install() with hooks, is to see the call.
-        return urllib3.PoolManager.urlopen is _URLOPEN
-
     def _urlopen(self, method: str, url: str, redirect: bool = True, **keywords: typing.Any) -> typing.Any:
         """urllib3's urlopen with the URL and the pool's key remembered; redirects are left to it."""
-        urlopen = super().urlopen  # type: ignore[misc]
-        if type(url) is not str or self._onewrite_options.disabled or not self._is_known_urlopen():
-            return urlopen(method, url, redirect, **keywords)
         parsed, target = _fast_pool.parsed(url)
-        if parsed.scheme is None:
-            return urlopen(method, url, redirect, **keywords)
         pool = self.connection_from_host(parsed.host, port=parsed.port, scheme=parsed.scheme)
         if "headers" not in keywords:
             keywords["headers"] = self.headers  # type: ignore[attr-defined]
@@ -134,7 +200,7 @@ class _Manager:
         self._answered.pool = _fast_pool.Answered(pool, response)
         del keywords["redirect"]
         try:
-            return urlopen(method, url, redirect, **keywords)
+            return super().urlopen(method, url, redirect, **keywords)  # type: ignore[misc]
         finally:
             self._answered.pool = None
 
@@ -153,9 +219,10 @@ class _Manager:
         if pool_kwargs is None and self.proxy is None and scheme and host:  # type: ignore[attr-defined]
             key = self._keys.get(self, scheme, host, port)
             if key is not None:
-                pool = self.pools.get(key)  # type: ignore[attr-defined]
-                if pool is not None:
-                    return pool
+                try:
+                    return self.pools[key]  # type: ignore[attr-defined]
+                except KeyError:
+                    pass  # evicted
         self._answered.key = None
         pool = super().connection_from_host(host, port, scheme, pool_kwargs)  # type: ignore[misc]
         key = self._answered.key

@@ -8,20 +8,17 @@ that makes the usual object and puts two of its methods under watch.
 from __future__ import annotations
 
 import io
-import socket
 import typing
 import weakref
 
-from . import _nodelay, _record
+from . import _moments, _raw, _record
 from ._timing import Attempt
-
-_QUICKACK = getattr(socket, "TCP_QUICKACK", None)
 
 
 def getresponse(conn: typing.Any, original: typing.Callable[..., typing.Any], **extra: typing.Any) -> typing.Any:
     """Call *original* under watch."""
     attempt: Attempt | None = conn._onewrite_attempt
-    quickack = conn._onewrite_options.quickack and _QUICKACK is not None
+    quickack = conn._onewrite_options.quickack and _raw.QUICKACK is not None
     if attempt is None and not quickack:
         return original(**extra)
     own = conn.__dict__.get("response_class")
@@ -45,7 +42,7 @@ def getresponse(conn: typing.Any, original: typing.Callable[..., typing.Any], **
         return response
     except BaseException as error:
         if attempt is not None:
-            _record.response_failed(attempt, error)
+            _moments.response_failed(attempt, error)
         raise
     finally:
         if attempt is not None:
@@ -69,9 +66,9 @@ def _watch(conn: typing.Any, attempt: Attempt, response: typing.Any) -> None:
         t_ns = _record.now()
         found = read_status()
         if found[1] == 100:  # the only interim answer that http.client skips; any other is final to it
-            _record.informational(attempt, found[1])
+            _moments.informational(attempt, found[1])
         else:
-            _record.response_start(conn, attempt, t_ns)
+            _moments.response_start(conn, attempt, t_ns)
         return found
 
     def watched_begin(*args: typing.Any, **kwargs: typing.Any) -> None:
@@ -82,7 +79,7 @@ def _watch(conn: typing.Any, attempt: Attempt, response: typing.Any) -> None:
             response.__dict__.pop("_read_status", None)
         attempt._http = response
         attempt._expected = response.length
-        _record.headers_end(attempt, response.status)
+        _moments.headers_end(attempt, response.status)
 
     response._read_status = watched_read_status
     response.begin = watched_begin
@@ -99,7 +96,7 @@ def got(attempt: Attempt, response: typing.Any) -> None:
         if getattr(response, "chunked", False) and hasattr(response, "_update_chunk_length"):
             _count_chunks(attempt, response)
     if http.isclosed():
-        _record.body_complete(attempt)
+        _moments.body_complete(attempt)
 
 
 def _count_chunks(attempt: Attempt, response: typing.Any) -> None:
@@ -121,50 +118,7 @@ def _count_chunks(attempt: Attempt, response: typing.Any) -> None:
     response._update_chunk_length = counted
 
 
-class _QuickAckRaw(io.RawIOBase):
-    """Passes reads on; before the second one it asks the kernel to acknowledge at once.
-
-    A server that writes its head and body apart with Nagle on waits for our ACK between the two. The
-    flag is not sticky (tcp(7)), so it is asked for with each response, and only when there is a second
-    read: a server that answers in one write is asked nothing.
-    """
-
-    def __init__(self, raw: typing.Any, sock: typing.Any) -> None:
-        self._raw = raw
-        self._sock = sock
-        self._reads = 0
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: typing.Any) -> typing.Any:
-        self._reads += 1
-        if self._reads >= 2 and self._sock is not None:
-            quickack(self._sock)
-        return self._raw.readinto(buffer)
-
-    def fileno(self) -> int:
-        return int(self._raw.fileno())
-
-    def close(self) -> None:
-        if not self.closed:
-            self._sock = None
-            try:
-                self._raw.close()
-            finally:
-                super().close()
-
-
-def quickack(sock: typing.Any) -> None:
-    """Ask the kernel to acknowledge what comes next at once."""
-    tcp = _nodelay.tcp_socket(sock)
-    try:
-        tcp.setsockopt(socket.IPPROTO_TCP, _QUICKACK, 1)
-    except (OSError, ValueError, TypeError, AttributeError):
-        return
-
-
 def _acknowledge_quickly(sock: typing.Any, response: typing.Any) -> None:
     file = getattr(response, "fp", None)
     if isinstance(file, io.BufferedReader):
-        response.fp = io.BufferedReader(_QuickAckRaw(file.detach(), sock))
+        response.fp = io.BufferedReader(_raw.acknowledging(file.detach(), sock))

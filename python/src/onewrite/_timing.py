@@ -49,6 +49,7 @@ class Attempt:
     _expected: int | None = None
     _response: typing.Any = None
     _info_before: bytes | None = None
+    _info_sent: bytes | None = None
     _info_after: bytes | None = None
     _evidence: tuple[KernelEvidence, str | None] | None = None
 
@@ -102,7 +103,8 @@ class Attempt:
         if self._evidence is None and self._info_before and self._info_after:
             wait = self.wait_ns
             if wait is not None:
-                self._evidence = _kernel.evidence(self._info_before, self._info_after, wait)
+                held = self._info_after is not self._info_sent
+                self._evidence = _kernel.evidence(self._info_before, self._info_after, wait, held)
         return self._evidence
 
     @property

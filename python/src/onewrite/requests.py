@@ -7,7 +7,8 @@ import typing
 import requests.adapters
 import requests.utils
 
-from . import _options, _record
+from . import _options
+from ._hooks import make_hooks
 from ._pool import PoolManager, ProxyManager
 
 __all__ = ["Adapter"]
@@ -33,7 +34,7 @@ class Adapter(requests.adapters.HTTPAdapter):
         **kwargs: typing.Any,
     ) -> None:
         keywords = {name: kwargs.pop(name) for name in _options.NAMES & kwargs.keys()}
-        _record.hooks(on_timing, listener, _options.resolve(keywords).hooks_disabled)
+        make_hooks(on_timing, listener, _options.resolve(keywords).hooks_disabled)
         self._onewrite_keywords: dict[str, typing.Any] = {
             **keywords,
             "on_timing": on_timing,

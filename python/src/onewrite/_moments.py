@@ -1,0 +1,259 @@
+"""The moments of an attempt: each writes its time down and tells the listener."""
+
+from __future__ import annotations
+
+import itertools
+import sys
+import typing
+from http.client import HTTPException
+
+import urllib3.exceptions
+
+from . import _kernel
+from ._errors import InvalidRequestError
+from ._record import body_read, end_attempt, now, tell
+from ._timing import Attempt
+
+_connection_ids = itertools.count(1)
+
+
+class Link:
+    """What is known of one connection between its requests."""
+
+    __slots__ = ("conn_id", "idle_since", "info", "requests", "sock")
+
+    def __init__(self, sock: typing.Any) -> None:
+        self.sock = sock
+        self.conn_id = next(_connection_ids)
+        self.requests = 0
+        self.idle_since = 0
+        self.info: bytes | None = None
+
+
+# -- a connection -----------------------------------------------------------------------------------
+
+
+def queue_start(attempt: Attempt) -> None:
+    """All connections of the pool are out: the request waits."""
+    attempt._queue_start = now()
+    if attempt._listener is not None:
+        tell(attempt, "queue_start", attempt._queue_start)
+
+
+def queue_end(attempt: Attempt) -> None:
+    """A connection came back, or none did in time."""
+    attempt._queue_end = now()
+    if attempt._listener is not None:
+        tell(attempt, "queue_end", attempt._queue_end)
+
+
+def _link_of(conn: typing.Any, attempt: Attempt) -> Link:
+    link: Link | None = conn._onewrite_link
+    if link is None or link.sock is not conn.sock:
+        link = conn._onewrite_link = Link(conn.sock)
+    attempt._link = link
+    return link
+
+
+def took(conn: typing.Any, attempt: Attempt) -> None:
+    """The pool gave *conn* to the attempt; a reused one is ready, a new one still has to connect."""
+    conn._onewrite_attempt = attempt
+    attempt._phase = "connect"
+    if conn.sock is not None:
+        acquired(conn, attempt, True)
+
+
+def acquired(conn: typing.Any, attempt: Attempt, reused: bool) -> None:
+    """The connection is ready for the request."""
+    attempt._acquired = True
+    link = _link_of(conn, attempt)
+    link.requests += 1
+    attempt.conn_id = link.conn_id
+    attempt.reused = reused
+    attempt.conn_requests = link.requests
+    attempt._phase = "send"
+    t = 0
+    if reused and link.idle_since:
+        t = now()
+        attempt.idle_ns = t - link.idle_since
+    if attempt._listener is not None:
+        tell(
+            attempt,
+            "connection_acquired",
+            t or now(),
+            conn_id=link.conn_id,
+            reused=reused,
+            idle_ns=attempt.idle_ns,
+            conn_requests=link.requests,
+        )
+
+
+def straight(attempt: Attempt, link: Link, request_start: int, request_end: int) -> None:
+    """All of the above and the sending at once: on an open connection, without a listener."""
+    attempt._acquired = True
+    attempt._link = link
+    link.requests += 1
+    attempt.conn_id = link.conn_id
+    attempt.reused = True
+    attempt.conn_requests = link.requests
+    attempt._phase = "wait"
+    if link.idle_since:
+        attempt.idle_ns = request_start - link.idle_since
+    attempt._request_start = request_start
+    attempt._request_end = request_end
+    attempt._info_before = link.info
+    attempt._info_sent = _kernel.read_sent(link.sock)
+
+
+# -- connecting -------------------------------------------------------------------------------------
+
+
+def dns_start(attempt: Attempt, host: str) -> None:
+    """The name is being looked up."""
+    attempt._phase = "dns"
+    attempt._dns_start = now()
+    if attempt._listener is not None:
+        tell(attempt, "dns_start", attempt._dns_start, host=host)
+
+
+def dns_end(attempt: Attempt, error: BaseException | None) -> None:
+    """The name was looked up, or not found."""
+    attempt._dns_end = now()
+    if attempt._listener is not None:
+        tell(attempt, "dns_end", attempt._dns_end, error=None if error is None else str(error))
+
+
+def connect_start(attempt: Attempt) -> None:
+    """The socket is about to connect."""
+    attempt._phase = "connect"
+    attempt._connect_start = now()
+    if attempt._listener is not None:
+        tell(attempt, "connect_start", attempt._connect_start)
+
+
+def connect_end(attempt: Attempt, error: BaseException | None) -> None:
+    """The socket has connected, and a tunnel was made where there is one."""
+    if attempt._connect_end or not attempt._connect_start:
+        return
+    attempt._connect_end = now()
+    if attempt._listener is not None:
+        tell(attempt, "connect_end", attempt._connect_end, error=None if error is None else str(error))
+
+
+def tls_start(attempt: Attempt) -> None:
+    """The handshake with the origin begins."""
+    attempt._phase = "tls"
+    attempt._tls_start = now()
+    if attempt._listener is not None:
+        tell(attempt, "tls_start", attempt._tls_start)
+
+
+def tls_end(attempt: Attempt, error: BaseException | None) -> None:
+    """The handshake is over."""
+    if attempt._tls_end or not attempt._tls_start:
+        return
+    attempt._tls_end = now()
+    if attempt._listener is not None:
+        tell(attempt, "tls_end", attempt._tls_end, error=None if error is None else str(error))
+
+
+def connect_failed(attempt: Attempt, error: BaseException) -> None:
+    """connect() raised: end whichever step was under way."""
+    connect_end(attempt, error)
+    tls_end(attempt, error)
+    attempt._error = error
+
+
+# -- the exchange -----------------------------------------------------------------------------------
+
+
+def request_start(conn: typing.Any, attempt: Attempt) -> None:
+    """The first byte is about to be handed to the kernel."""
+    if not attempt._acquired:
+        acquired(conn, attempt, False)  # connected in a way of its own
+    link = attempt._link
+    # The reading at the last answer is this request's baseline: nothing was sent since.
+    attempt._info_before = link.info or _kernel.read(conn.sock)
+    attempt._request_start = now()
+    if attempt._listener is not None:
+        tell(attempt, "request_start", attempt._request_start)
+
+
+def request_end(attempt: Attempt) -> None:
+    """The last write has returned."""
+    if attempt._request_end or not attempt._request_start:
+        return
+    attempt._request_end = now()
+    attempt._phase = "wait"
+    attempt._info_sent = _kernel.read_sent(attempt._link.sock)
+    if attempt._listener is not None:
+        tell(attempt, "request_end", attempt._request_end, bytes=attempt.bytes_sent, writes=attempt.writes)
+
+
+def request_failed(attempt: Attempt, error: BaseException) -> None:
+    """request() raised, perhaps because the server has already answered."""
+    phase = "send" if isinstance(error, InvalidRequestError) else attempt._phase
+    request_end(attempt)
+    attempt._phase = phase
+    attempt._error = error
+
+
+def informational(attempt: Attempt, status: int) -> None:
+    """An interim answer came."""
+    if attempt._listener is not None:
+        tell(attempt, "informational", now(), status=status)
+
+
+def response_start(conn: typing.Any, attempt: Attempt, t_ns: int) -> None:
+    """The first byte of the final response was read at *t_ns*."""
+    attempt._response_start = t_ns
+    attempt._phase = "receive"
+    sock = conn.sock
+    if sock is not None:
+        look(attempt, t_ns, sock)
+    if attempt._listener is not None:
+        tell(attempt, "response_start", t_ns)
+
+
+def look(attempt: Attempt, t_ns: int, sock: typing.Any) -> None:
+    """Take the kernel's evidence for an answer whose first byte came at *t_ns*."""
+    info = attempt._info_sent
+    if info is None or t_ns - attempt._request_end >= _kernel.SOON_NS:
+        info = _kernel.read(sock)
+    attempt._info_after = attempt._link.info = info
+
+
+def headers_end(attempt: Attempt, status: int) -> None:
+    """The head of the final response is complete."""
+    attempt.status = status
+    attempt._headers_end = now()
+    attempt._error = None  # a write that broke because the server answered early did no harm
+    if attempt._listener is not None:
+        tell(attempt, "headers_end", attempt._headers_end, status=status)
+
+
+def body_complete(attempt: Attempt) -> None:
+    """The body was read to its end."""
+    if not attempt._response_end:
+        body_read(attempt, now())
+
+
+def response_failed(attempt: Attempt, error: BaseException) -> None:
+    """getresponse() raised."""
+    attempt._error = error
+
+
+def closed(conn: typing.Any, attempt: Attempt) -> None:
+    """The connection was closed while the attempt held it."""
+    if attempt._in_response or attempt._connecting:
+        return  # part of the exchange itself: "Connection: close", a tunnel that was refused
+    if attempt._headers_end and attempt._error is None:
+        # After the head only two close it: a caller who gives the body up, and urllib3 when a read
+        # failed, which it does while that error is on its way.
+        error = sys.exc_info()[1]
+        if isinstance(error, (urllib3.exceptions.HTTPError, HTTPException, OSError)):
+            attempt._error = error
+    elif attempt._error is None:
+        return
+    conn._onewrite_attempt = None
+    end_attempt(attempt, "ok" if attempt._error is None else "error", released=None)

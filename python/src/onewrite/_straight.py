@@ -1,0 +1,290 @@
+"""A request on a pooled connection that is open: there and back in a straight line.
+
+Theory of operation. Of urllib3's own time on a small request most goes by between ``request`` and the
+socket: copies of headers and timeouts, a file and a response of http.client for each answer, a hundred
+calls. ``exchange`` takes the same steps in the same order without them, and only in the ordinary case:
+an own pool without a proxy, a body in memory, an open connection, a plain answer that came with the
+first read and needs no decoding, no retry and no redirect.
+
+Whatever turns out otherwise, errors included, is not dealt with here. Before the first byte is sent the
+connection is put back, and urllib3's own ``urlopen`` does it all. After that, what has been done is left
+in an ``Exchange`` and urllib3's own ``urlopen`` goes on from there: it is given that connection, its
+``request`` finds the request sent, or raises what sending raised, and its ``getresponse`` reads on behind
+the bytes that were read. So retries, redirects and the wrapping of errors are urllib3's in every case.
+"""
+
+from __future__ import annotations
+
+import logging
+import operator
+import socket
+import ssl
+import sys
+import threading
+import typing
+
+import urllib3.connection
+import urllib3.connectionpool
+from urllib3.util import Retry, Timeout
+
+from . import _fast, _fast_pool, _fast_request, _moments, _record, _whole
+from ._hooks import Hooks
+from ._timing import Attempt
+
+_log = logging.getLogger("urllib3.connectionpool")
+_now = _record.now
+
+#: urllib3's word for "no timeout given".
+_DEFAULT = Timeout.DEFAULT_TIMEOUT
+
+#: Sockets whose timeout can be looked at, and whose ``recv`` reads what a file made of them would.
+_SOCKETS = frozenset((socket.socket, ssl.SSLSocket))
+#: One TLS record; an answer that is longer than this with its head takes the ordinary way from here on.
+_RECEIVE = 16384
+
+#: Keywords of urlopen that are dealt with here.
+_KNOWN = frozenset(("body", "headers", "redirect", "retries", "timeout"))
+
+#: Methods of urllib3's pools whose work is done here, as they were when onewrite was imported.
+_POOL_METHODS = ("urlopen", "_make_request", "_get_conn", "_put_conn", "_get_timeout", "_validate_conn")
+_pool_dict = urllib3.connectionpool.HTTPConnectionPool.__dict__
+_secure_dict = urllib3.connectionpool.HTTPSConnectionPool.__dict__
+_pool_methods = operator.itemgetter(*_POOL_METHODS)
+_pool_originals = _pool_methods(_pool_dict)
+_validate_secure = _secure_dict["_validate_conn"]
+_put_conn = _pool_dict["_put_conn"]
+
+#: Whether this urllib3 is one for which all of this holds.
+ON = _fast.SUPPORTED and _whole.KNOWN
+
+
+class Exchange:
+    """A request on its way: what has been done of it so far."""
+
+    # What an exchange does not come to stays as it is here.
+    pool: typing.Any = None
+    conn: typing.Any = None
+    send_error: BaseException | None = None
+    read_error: BaseException | None = None
+    #: What came with the first read; b"" where the server had closed the connection.
+    answer: bytes | None = None
+    #: Begin of a call with hooks, and the attempt that its record has, once something was sent.
+    started = 0
+    attempt: Attempt | None = None
+
+
+class _Here(threading.local):
+    ahead: Exchange | None = None
+
+
+#: Of this thread: the exchange that urllib3's urlopen is to go on with. The pool's _get_conn takes it.
+here = _Here()
+
+
+def _untouched() -> bool:
+    """Whether urllib3's pools are as they were when onewrite was imported."""
+    return bool(_pool_methods(_pool_dict) == _pool_originals and _secure_dict["_validate_conn"] is _validate_secure)
+
+
+_classes: dict[type, bool] = {}
+
+
+def _own_methods(cls: type) -> bool:
+    """Whether *cls* is an own pool of which no subclass has overridden what is done here."""
+    known = _classes.get(cls)
+    if known is None:
+        from ._pool import HTTPConnectionPool, HTTPSConnectionPool
+
+        known = _classes[cls] = any(
+            all(getattr(cls, name) is getattr(own, name) for name in _POOL_METHODS)
+            for own in (HTTPConnectionPool, HTTPSConnectionPool)
+            if issubclass(cls, own)
+        )
+    return known
+
+
+def exchange(
+    pool: typing.Any,
+    hooks: Hooks | None,
+    method: str,
+    target: str,
+    keywords: dict[str, typing.Any],
+    url: str | None = None,
+) -> typing.Any:
+    """The response; or None where urllib3's own way is to be taken, or to go on from what is left in ``here``.
+
+    *keywords* are those of urlopen. *url* is what a record calls the request; a pool puts its own together.
+    """
+    if not keywords.keys() <= _KNOWN:
+        return None
+    timeout = keywords.get("timeout", _DEFAULT)
+    if timeout is _DEFAULT:
+        timeout = pool.timeout
+    retries = keywords.get("retries")
+    if not isinstance(retries, Retry):
+        retries = Retry.from_int(retries, redirect=keywords.get("redirect", True), default=pool.retries)
+    connections = pool.pool
+    if (
+        type(connections) is not _fast_pool.Queue
+        or pool.proxy is not None
+        or type(timeout) is not Timeout
+        or timeout.total is not None
+        or retries.history
+        or _log.isEnabledFor(logging.DEBUG)
+        or not _own_methods(type(pool))
+        or not _untouched()
+        or not _fast.writes_untouched()
+        or not _fast.reads_untouched()
+    ):
+        return None
+    doing = Exchange()
+    if hooks is not None:
+        if hooks.listener is not None or _record.current.get() is not None:
+            return None
+        doing.started = _now()
+    conn = connections.take()
+    if conn is None:
+        return None
+    sent = False
+    try:
+        sent = _ready(conn, hooks) and _send(doing, conn, method, target, keywords, pool, timeout, hooks, url)
+    finally:
+        if not sent:
+            _put_conn(pool, conn)
+    if not sent:
+        return None
+    answer = doing.answer
+    response = None if answer is None else _whole.whole(answer, conn, method, target)
+    if response is None or (
+        (response.status >= 400 or retries.status_forcelist)
+        and retries.is_retry(method, response.status, "retry-after" in response.headers)
+    ):
+        doing.pool, doing.conn = pool, conn
+        here.ahead = doing
+        return None
+    response._retries = retries
+    response._pool = pool
+    pool.num_requests += 1
+    attempt = doing.attempt
+    if attempt is None:
+        _put_conn(pool, conn)
+        return response
+    attempt.status = response.status
+    attempt.bytes_received = response._fp_bytes_read
+    # One read brought the first byte of the answer and the last.
+    attempt._response_end = attempt._headers_end = attempt._response_start
+    attempt._link.idle_since = t_ns = _now()
+    _put_conn(pool, conn)
+    _record.finish(attempt, t_ns)
+    return response
+
+
+def _ready(conn: typing.Any, hooks: Hooks | None) -> bool:
+    """Whether *conn* can carry the request at once and in our way."""
+    if not _fast.own_methods(type(conn)):
+        return False
+    sock = conn.sock
+    kind = type(sock)
+    previous = conn._HTTPConnection__response
+    if (
+        kind not in _SOCKETS
+        or sock is not conn._onewrite_sock
+        or not _fast_request.host_known(conn)
+        or conn.debuglevel > 0
+        or conn._onewrite_options.coalesce_disabled
+        or conn._HTTPConnection__state != "Idle"
+        or (previous is not None and not previous.isclosed())
+        or "response_class" in conn.__dict__
+        or not (kind is socket.socket or conn.is_verified)  # else urllib3 warns
+        or not conn.is_connected
+    ):
+        return False
+    return hooks is None or (conn._onewrite_link is not None and conn._onewrite_link.sock is sock)
+
+
+def _send(
+    doing: Exchange,
+    conn: typing.Any,
+    method: str,
+    target: str,
+    keywords: dict[str, typing.Any],
+    pool: typing.Any,
+    timeout: Timeout,
+    hooks: Hooks | None,
+    url: str | None,
+) -> bool:
+    """Send the request and read once. False where that is for urllib3 to do: nothing was sent then."""
+    headers = keywords.get("headers")
+    request = _fast_request.pieces(
+        conn, method, target, keywords.get("body"), pool.headers if headers is None else headers
+    )
+    if request is None:
+        return False
+    head, data = request
+    sock = conn.sock
+    limit = timeout.connect_timeout
+    if limit is _DEFAULT:
+        limit = socket.getdefaulttimeout()
+    if sock.gettimeout() != limit:
+        sock.settimeout(limit)
+    sys.audit("http.client.send", conn, head)
+    if data:
+        sys.audit("http.client.send", conn, data)
+    started = 0 if hooks is None else _now()
+    try:
+        writes = _fast_request.send(sock, head, data, conn._onewrite_options.coalesce_max)
+    except BaseException as error:
+        doing.send_error = error
+        writes = 0
+    attempt = None
+    if hooks is not None:
+        # While the answer is awaited there is time to make the record.
+        ended = _now()
+        attempt = doing.attempt = _record.begun(
+            hooks, method, _url(pool, target) if url is None else url, doing.started
+        )
+        _moments.straight(attempt, conn._onewrite_link, started, ended)
+        attempt.writes = writes
+        attempt.bytes_sent = len(head) + len(data)
+    if doing.send_error is not None:
+        if attempt is not None:
+            attempt._phase = "send"
+        return True
+    try:
+        conn.timeout = limit = timeout.read_timeout
+        if sock.gettimeout() != limit:
+            sock.settimeout(limit)
+        doing.answer = sock.recv(_RECEIVE)
+    except BaseException as error:
+        doing.read_error = error
+        return True
+    if attempt is not None and doing.answer:
+        attempt._response_start = t_ns = _now()
+        _moments.look(attempt, t_ns, sock)
+    return True
+
+
+def _url(pool: typing.Any, target: str) -> str:
+    port = f":{pool.port}" if pool.port else ""
+    return f"{pool.scheme}://{pool.host}{port}{target}"
+
+
+def sent(conn: typing.Any, doing: Exchange, method: str, url: str, extra: dict[str, typing.Any]) -> None:
+    """Stand in for ``request``: leave *conn* as it is when one was sent, or raise what sending raised."""
+    _fast_request.note(conn, method, url, extra)
+    attempt = conn._onewrite_attempt = doing.attempt
+    error, doing.send_error = doing.send_error, None
+    if error is None:
+        return
+    conn._onewrite_ahead = None  # the answer, if there is one, was not read
+    if attempt is not None:
+        _moments.request_failed(attempt, error)
+    raise error
+
+
+def give_up() -> None:
+    """Let go of an exchange that nobody took; its connection cannot be used again."""
+    doing, here.ahead = here.ahead, None
+    if doing is not None:
+        doing.conn.close()
+        _put_conn(doing.pool, None)
