@@ -1,6 +1,6 @@
 """The origin behind every proxy here: answers at once, in one write, with TCP_NODELAY, and counts data segments.
 
-As a program (`origin.py [--tls-cert PEM]`) it prints `{"port": n}` and ends when its standard input ends.
+As a program (`origin.py [--port N] [--tls-cert PEM]`) it prints `{"port": n}` and ends when its standard input ends.
 It also plays the first hop of a client's proxy: it answers absolute-form requests, and CONNECT by speaking TLS itself.
 """
 
@@ -27,15 +27,15 @@ EVENTS, GAP_S = 30, 0.02
 
 
 class Origin:
-    """Serves on a port of the kernel's choice, a thread per connection.
+    """Serves on `port`, or one of the kernel's choice, a thread per connection.
 
     `segments` holds, request by request, how many data segments arrived for it. The baseline is taken when a request is
     complete and before it is answered, so a quick next request is never counted to the one before.
     """
 
-    def __init__(self, tls: ssl.SSLContext | None = None) -> None:
+    def __init__(self, tls: ssl.SSLContext | None = None, port: int = 0) -> None:
         self._tls = tls
-        self._listener = socket.create_server(("127.0.0.1", 0), backlog=128)
+        self._listener = socket.create_server(("127.0.0.1", port), backlog=128)
         self.port: int = self._listener.getsockname()[1]
         self.segments: list[int] = []
         threading.Thread(target=self._accept, daemon=True).start()
@@ -118,12 +118,13 @@ class Origin:
 def main() -> None:
     parser = argparse.ArgumentParser(description="An origin that answers at once.")
     parser.add_argument("--tls-cert", type=Path, help="PEM file with certificate and key: speak TLS")
+    parser.add_argument("--port", type=int, default=0, help="of 127.0.0.1; the kernel chooses unless it is given")
     options = parser.parse_args()
     tls = None
     if options.tls_cert:
         tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         tls.load_cert_chain(options.tls_cert)
-    print(json.dumps({"port": Origin(tls).port}), flush=True)
+    print(json.dumps({"port": Origin(tls, options.port).port}), flush=True)
     sys.stdin.buffer.read()
 
 

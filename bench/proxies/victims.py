@@ -43,7 +43,7 @@ class Victim:
 
 
 INSTALL = "`onewrite.install()`"
-FACTORY = "a socket factory with TCP_NODELAY"
+OKHTTP = "`onewrite-okhttp`"
 VICTIMS = (
     Victim("python", "requests", "`HTTP_PROXY` is set", ("requests",), PROXY, INSTALL),
     Victim("python", "requests", "`HTTPS_PROXY` is set (CONNECT tunnel)", ("requests",), TUNNEL, INSTALL),
@@ -61,10 +61,10 @@ VICTIMS = (
     Victim("node", "node:https", "body ends after the headers were flushed", ("node-https-late-body",), TLS, "`HttpsAgent` of onewrite"),
     Victim("node", "undici", "own `connect` function, `FormData`", ("undici-connector-form",), SERVER, "`Agent` of onewrite"),
     Victim("node", "undici", "string body, as it comes", ("undici-string",), SERVER, "`Agent` of onewrite"),
-    Victim("java", "OkHttp", "body of 20,000 bytes", ("okhttp", "20000"), SERVER, FACTORY),
-    Victim("java", "OkHttp", "body of 20,000 bytes over https", ("okhttp", "20000"), TLS, FACTORY),
-    Victim("java", "OkHttp", "every new TLS 1.3 connection, handshake included", ("okhttp", "fresh"), TLS, FACTORY),
-    Victim("java", "OkHttp", "body of 200 bytes, as it comes", ("okhttp", "200"), SERVER, FACTORY),
+    Victim("java", "OkHttp", "body of 20,000 bytes", ("okhttp", "20000"), SERVER, OKHTTP),
+    Victim("java", "OkHttp", "body of 20,000 bytes over https", ("okhttp", "20000"), TLS, OKHTTP),
+    Victim("java", "OkHttp", "every new TLS 1.3 connection, handshake included", ("okhttp", "fresh"), TLS, OKHTTP),
+    Victim("java", "OkHttp", "body of 200 bytes, as it comes", ("okhttp", "200"), SERVER, OKHTTP),
     Victim("java", "Helidon WebClient", "body streamed, two writes", ("helidon",), SERVER, "`SocketOptions`: `tcpNoDelay(true)`"),
 )
 
@@ -98,10 +98,12 @@ def java_jars(profile: str) -> str:
     if not jars.is_dir():
         run([find("mvn", "maven"), "-q", "-B", f"-P{profile}", "dependency:copy-dependencies", "-DincludeScope=runtime",
              f"-DoutputDirectory={jars}"], cwd=PROGRAMS / "java")
-    return f"{jars}/*"
+    return os.pathsep.join([f"{jars}/*", *(str(ROOT / "java" / module / "target" / "classes") for module in ("core", "okhttp"))])
 
 
 def java_command() -> list[str]:
+    if not (ROOT / "java" / "okhttp" / "target" / "classes").is_dir():
+        run([find("make"), "--no-print-directory", "-C", str(ROOT / "java"), "setup"])
     return [find("java", "openjdk-17-jdk-headless")]
 
 

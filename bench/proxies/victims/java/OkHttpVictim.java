@@ -1,3 +1,4 @@
+import io.github.onewrite.okhttp.OnewriteOkHttp;
 import java.io.FileInputStream;
 import java.io.IOException;
 import java.net.InetAddress;
@@ -20,15 +21,15 @@ import okhttp3.RequestBody;
 import okhttp3.Response;
 
 /**
- * OkHttp as people use it. usage: java -cp 'libs/*' OkHttpVictim.java SIZE|fresh URL COUNT [--cured]
+ * OkHttp as people use it. usage: java -cp 'libs/*' OkHttpVictim.java SIZE|fresh URL COUNT [--cured|--factory]
  *
- * <p>Prints one JSON line: the version, and what each POST took in ms, warm-up left out. `--cured` sets a socket factory that turns
- * TCP_NODELAY on, which OkHttp never does. The certificate to trust is in SSL_CERT_FILE.
+ * <p>Prints one JSON line: the version, and what each POST took in ms, warm-up left out. `--cured` applies onewrite-okhttp,
+ * `--factory` a socket factory that turns TCP_NODELAY on, which OkHttp never does. The certificate to trust is in SSL_CERT_FILE.
  */
 final class OkHttpVictim {
     private static final int WARM_UP = 16;
 
-    /** The cure: OkHttp asks for an unconnected socket and layers TLS on it. */
+    /** The cure without a dependency: OkHttp asks for an unconnected socket and layers TLS on it. */
     private static final class NoDelay extends SocketFactory {
         @Override
         public Socket createSocket() throws IOException {
@@ -66,11 +67,15 @@ final class OkHttpVictim {
         // Handshakes are slow until they are compiled.
         int warmUp = fresh ? 80 : WARM_UP;
         OkHttpClient.Builder builder = new OkHttpClient.Builder();
-        if (args.length > 3) {
-            builder.socketFactory(new NoDelay());
-        }
         if (url.startsWith("https:")) {
             trust(builder);
+        }
+        if (args.length > 3) {
+            if (args[3].equals("--factory")) {
+                builder.socketFactory(new NoDelay());
+            } else {
+                OnewriteOkHttp.create().apply(builder);
+            }
         }
         OkHttpClient client = builder.build();
         RequestBody body = RequestBody.create(new byte[size]);
