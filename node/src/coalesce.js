@@ -14,14 +14,17 @@
 /**
  * How a library's writes show where a message ends. A wrong guess costs a write or a turn of the loop, never a byte.
  * @typedef {object} Framing
- * @property {(text: string) => number} bytesAfterHead bytes that follow a text that begins a message; Infinity while chunked
+ * @property {(text: string) => number} bytesAfterHead bytes that follow a text that begins a message; CHUNKED while it comes in chunks
  * @property {(text: string) => boolean} isLast the text that ends a chunked message
  */
 
-/** undici ends each head with the line that frames the body. */
+/** For the bytes of a message that come in chunks: it goes on until the last of them. */
+export const CHUNKED = -1
+
 const CHUNKED_HEAD = '\r\ntransfer-encoding: chunked\r\n'
 const LENGTH_LINE = 'content-length: '
 const LAST_CHUNK = '\r\n0\r\n\r\n'
+const [CR, LF, ZERO, SPACE] = [13, 10, 48, 32]
 
 /** @type {Framing} */
 export const undiciFraming = {
@@ -29,12 +32,88 @@ export const undiciFraming = {
   isLast: (text) => text === LAST_CHUNK
 }
 
-/** @param {string} head */
+/**
+ * undici ends each head with the line that frames the body, so it is read from its end.
+ * @param {string} head
+ */
 function bytesAfterUndiciHead (head) {
-  if (head.endsWith(CHUNKED_HEAD)) return Infinity
-  if (!head.endsWith('\r\n\r\n')) return 0
-  const line = head.lastIndexOf('\r\n', head.length - 5) + 2
-  return head.startsWith(LENGTH_LINE, line) ? Number.parseInt(head.slice(line + LENGTH_LINE.length), 10) : 0
+  let at = head.length - 1
+  if (head.charCodeAt(at) !== LF || head.charCodeAt(at - 1) !== CR) return 0
+  if (head.charCodeAt(at - 2) !== LF) return head.endsWith(CHUNKED_HEAD) ? CHUNKED : 0
+  at -= 4
+  let bytes = 0
+  for (let scale = 1, digit; (digit = head.charCodeAt(at) - ZERO) >= 0 && digit <= 9; scale *= 10, at--) bytes += digit * scale
+  return head.charCodeAt(at) === SPACE && head.endsWith(LENGTH_LINE, at + 1) ? bytes : 0
+}
+
+const kHold = Symbol('onewrite hold')
+
+/** What is known of one socket. */
+class Hold {
+  /** Bytes of the message that are still to be written. */
+  left = 0
+  /** One cork of the socket is ours. */
+  held = false
+
+  /** @param {any} socket @param {number} max @param {Framing} framing */
+  constructor (socket, max, framing) {
+    this.socket = socket
+    this.write = socket.write
+    this.uncork = socket.uncork
+    this.framing = framing
+    this.max = max
+    this.later = Math.min(max * 4, socket.writableHighWaterMark)
+    this.limit = max
+  }
+
+  /** @param {any} text @param {any} encoding */
+  wrote (text, encoding) {
+    const { left } = this
+    if (left === 0) {
+      this.limit = this.max
+      this.left = this.framing.bytesAfterHead(text)
+    } else if (left === CHUNKED) {
+      if (this.framing.isLast(text)) this.left = 0
+    } else this.left = Math.max(0, left - Buffer.byteLength(text, typeof encoding === 'string' ? /** @type {any} */ (encoding) : 'utf8'))
+  }
+}
+
+/** @param {Hold} hold */
+function release (hold) {
+  if (!hold.held) return
+  hold.held = false
+  hold.limit = hold.later
+  hold.uncork.call(hold.socket)
+}
+
+/** @this {any} @param {any} chunk @param {any} encoding @param {any} callback */
+function write (chunk, encoding, callback) {
+  /** @type {Hold} */
+  const hold = this[kHold]
+  if (typeof chunk === 'string') hold.wrote(chunk, encoding)
+  else if (hold.left > 0) hold.left = Math.max(0, hold.left - chunk.byteLength)
+  const more = hold.write.call(this, chunk, encoding, callback)
+  if (hold.held && hold.left === 0) release(hold)
+  return more
+}
+
+/** @this {any} */
+function uncork () {
+  /** @type {Hold} */
+  const hold = this[kHold]
+  if (hold.held) {
+    // At one cork it is our own that goes: Writable.end() wants everything out.
+    if (this.writableCorked <= 1) return release(hold)
+    hold.uncork.call(this)
+    if (this.writableLength >= hold.limit) release(hold)
+    return
+  }
+  if (hold.left === 0 || this.writableCorked !== 1 || this.writableLength >= hold.limit) {
+    hold.limit = hold.later
+    return hold.uncork.call(this)
+  }
+  hold.held = true
+  setImmediate(release, hold)
 }
 
 /**
@@ -46,57 +125,9 @@ function bytesAfterUndiciHead (head) {
  * @param {Framing} framing
  */
 export function holdUnfinished (socket, max, framing) {
-  const { write, uncork } = socket
   // A user's own or a mock socket may be no Writable.
-  if (max === 0 || typeof write !== 'function' || typeof uncork !== 'function' || typeof socket.writableCorked !== 'number') return
-
-  let left = 0 // bytes of the message that are still to be written
-  let held = false // this module owns one cork of the socket
-  const later = Math.min(max * 4, socket.writableHighWaterMark)
-  let limit = max
-
-  const release = () => {
-    if (!held) return
-    held = false
-    limit = later
-    uncork.call(socket)
-  }
-
-  /** @param {any} chunk @param {any} encoding @param {any} callback */
-  socket.write = function (chunk, encoding, callback) {
-    if (left === 0) limit = max
-    if (typeof chunk === 'string') left = afterText(left, chunk, encoding, framing)
-    else if (left !== 0) left = Math.max(0, left - chunk.byteLength)
-    const more = write.call(this, chunk, encoding, callback)
-    if (held && left === 0) release()
-    return more
-  }
-
-  socket.uncork = function () {
-    if (held) {
-      // At one cork it is our own that goes: Writable.end() wants everything out.
-      if (this.writableCorked <= 1) return release()
-      uncork.call(this)
-      if (this.writableLength >= limit) release()
-      return
-    }
-    if (left === 0 || this.writableCorked !== 1 || this.writableLength >= limit) {
-      limit = later
-      return uncork.call(this)
-    }
-    held = true
-    setImmediate(release)
-  }
-}
-
-/**
- * @param {number} left
- * @param {string} text
- * @param {any} encoding
- * @param {Framing} framing
- */
-function afterText (left, text, encoding, framing) {
-  if (left === 0) return framing.bytesAfterHead(text)
-  if (left === Infinity) return framing.isLast(text) ? 0 : Infinity
-  return Math.max(0, left - Buffer.byteLength(text, typeof encoding === 'string' ? /** @type {any} */ (encoding) : 'utf8'))
+  if (max === 0 || typeof socket.write !== 'function' || typeof socket.uncork !== 'function' || typeof socket.writableCorked !== 'number') return
+  socket[kHold] = new Hold(socket, max, framing)
+  socket.write = write
+  socket.uncork = uncork
 }

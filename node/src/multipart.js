@@ -14,7 +14,8 @@ import { randomInt } from 'node:crypto'
  * @returns {boolean} a FormData of this or another realm
  */
 export function isFormData (body) {
-  return typeof body === 'object' && body !== null && body[Symbol.toStringTag] === 'FormData' && typeof body.entries === 'function'
+  // What most bodies are, before a look at a tag, which is dear on a Buffer.
+  return typeof body === 'object' && body !== null && !(body instanceof Uint8Array) && body[Symbol.toStringTag] === 'FormData' && typeof body.entries === 'function'
 }
 
 const encode = (/** @type {string} */ text) => Buffer.from(text)

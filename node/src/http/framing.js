@@ -1,10 +1,12 @@
 /** Finds where a message of node:http ends, from what it writes to its socket. */
 
+import { CHUNKED } from '../coalesce.js'
+
 /**
  * node:http writes the head as the beginning of a string, sometimes with a first piece of the body behind it
  * (lib/_http_outgoing.js, _send). What follows is the body: with a length, or in chunks up to `0\r\n`.
  * @param {string} text that begins with a head
- * @returns {number} bytes of the message that follow `text`; Infinity for a chunked body
+ * @returns {number} bytes of the message that follow `text`; CHUNKED for a chunked body
  */
 function bytesAfterMessageStart (text) {
   const end = text.indexOf('\r\n\r\n')
@@ -13,7 +15,7 @@ function bytesAfterMessageStart (text) {
   // With Expect: 100-continue the head travels alone, by the caller's wish.
   if (head.includes('\r\nexpect: 100-continue\r\n')) return 0
   if (head.includes('\r\ntransfer-encoding: chunked\r\n')) {
-    return text.endsWith('\r\n0\r\n\r\n') ? 0 : Infinity
+    return text.endsWith('\r\n0\r\n\r\n') ? 0 : CHUNKED
   }
   const length = /\r\ncontent-length: *(\d+)\r\n/.exec(head)
   if (length === null) return 0

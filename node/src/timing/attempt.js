@@ -5,6 +5,8 @@
 
 export class AttemptState {
   queueEndNs = 0
+  /** It has a connection. */
+  acquired = false
   acquiredNs = 0
   /** @type {Connection | null} */
   connection = null
@@ -65,7 +67,9 @@ export class AttemptState {
 
 /** A record shows distances alone; the times are for the mappers. Numbers only: a record that is kept keeps no socket. */
 class AttemptRecord {
-  #times
+  #startNs
+  #requestStartNs
+  #responseStartNs
 
   /**
    * @param {AttemptState} state
@@ -73,8 +77,7 @@ class AttemptRecord {
    * @param {number} now
    */
   constructor (state, outcome, now) {
-    const { connection } = state
-    const acquired = state.acquiredNs !== 0
+    const { connection, acquired } = state
     const own = state.ownConnection ? connection : null
     this.index = state.index
     this.outcome = outcome
@@ -94,17 +97,39 @@ class AttemptRecord {
     this.waitNs = between(state.requestEndNs, state.responseStartNs)
     this.receiveNs = between(state.responseStartNs, state.responseEndNs)
     this.totalNs = now - state.startNs
-    this.#times = own === null
-      ? [state.startNs, state.requestStartNs, state.responseStartNs, state.responseEndNs]
-      : [state.startNs, state.requestStartNs, state.responseStartNs, state.responseEndNs,
-          own.dnsStartNs, own.dnsEndNs, own.connectStartNs, own.connectEndNs, own.tlsStartNs, own.tlsEndNs]
+    this.#startNs = state.startNs
+    this.#requestStartNs = state.requestStartNs
+    this.#responseStartNs = state.responseStartNs
   }
 
-  /** @param {AttemptRecord} record @returns {Times} */
+  /**
+   * The steps of a connection follow the queue, each begins where the one before it ended.
+   * @param {AttemptRecord} record
+   * @returns {Times}
+   */
   static times (record) {
-    const [startNs = 0, requestStartNs = 0, responseStartNs = 0, responseEndNs = 0,
-      dnsStartNs = 0, dnsEndNs = 0, connectStartNs = 0, connectEndNs = 0, tlsStartNs = 0, tlsEndNs = 0] = record.#times
-    return { startNs, dnsStartNs, dnsEndNs, connectStartNs, connectEndNs, tlsStartNs, tlsEndNs, requestStartNs, responseStartNs, responseEndNs }
+    const { queueNs, dnsNs, connectNs, tlsNs, receiveNs } = record
+    let at = record.#startNs + (queueNs ?? 0)
+    const step = (/** @type {number | undefined} */ ns) => {
+      if (ns === undefined) return [0, 0]
+      at += ns
+      return [at - ns, at]
+    }
+    const [dnsStartNs = 0, dnsEndNs = 0] = step(dnsNs)
+    const [connectStartNs = 0, connectEndNs = 0] = step(connectNs)
+    const [tlsStartNs = 0, tlsEndNs = 0] = step(tlsNs)
+    return {
+      startNs: record.#startNs,
+      dnsStartNs,
+      dnsEndNs,
+      connectStartNs,
+      connectEndNs,
+      tlsStartNs,
+      tlsEndNs,
+      requestStartNs: record.#requestStartNs,
+      responseStartNs: record.#responseStartNs,
+      responseEndNs: receiveNs === undefined ? 0 : record.#responseStartNs + receiveNs
+    }
   }
 }
 

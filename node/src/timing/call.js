@@ -17,8 +17,8 @@ import { Timing } from './record.js'
 export const kCall = Symbol('onewrite call')
 
 export class Call {
-  /** @type {import('./record.js').Attempt[]} */
-  #finished = []
+  /** @type {import('./record.js').Attempt[] | null} */
+  #finished = null
   /** @type {{kind: import('../errors.js').ErrorKind, phase: Phase | undefined} | null} of the last attempt */
   #failure = null
 
@@ -53,7 +53,7 @@ export class Call {
   /** A retry or a redirect hop begins: what was, is over. @returns {AttemptState} */
   nextAttempt () {
     const { attempt } = this
-    if (attempt.acquiredNs === 0 && !attempt.ended) return attempt
+    if (!attempt.acquired && !attempt.ended) return attempt
     if (!attempt.ended) {
       if (attempt.responseEndNs !== 0) this.finish(true)
       else this.#endAttempt('error', nowNs())
@@ -68,14 +68,14 @@ export class Call {
   /**
    * The request is about to be written on a connection.
    * @param {Connection | null} connection
+   * @param {boolean} [atOnce] the first write follows in the same turn: unless someone listens, its time does for both
    */
-  acquired (connection) {
+  acquired (connection, atOnce = false) {
     // undici puts requests of a pipeline back when their connection breaks.
-    if (this.attempt.acquiredNs !== 0) this.nextAttempt()
-    const now = nowNs()
+    if (this.attempt.acquired) this.nextAttempt()
     const attempt = this.attempt
+    attempt.acquired = true
     attempt.connection = connection
-    attempt.acquiredNs = now
     if (connection !== null) {
       connection.call?.captureWrites()
       connection.call = this
@@ -83,13 +83,21 @@ export class Call {
       if (connection.requests > 0) connection.resetWrites()
       attempt.reused = connection.requests++ > 0
       attempt.connRequests = connection.requests
-      if (attempt.reused && connection.releasedNs !== 0) attempt.idleNs = now - connection.releasedNs
       // One that was begun before, for a call that has gone since, was not waited for in these phases.
       attempt.ownConnection = !attempt.reused && connection.startNs >= attempt.startNs
     }
+    if (this.listening || connection === null || !atOnce) this.#acquiredAt(nowNs())
+  }
+
+  /** @param {number} now */
+  #acquiredAt (now) {
+    const { attempt } = this
+    const { connection, reused } = attempt
+    attempt.acquiredNs = now
+    if (connection !== null && reused && connection.releasedNs !== 0) attempt.idleNs = now - connection.releasedNs
     this.#leaveQueue(attempt.ownConnection ? connection : null, now)
     if (!this.listening || connection === null) return
-    const { reused, idleNs, connRequests } = attempt
+    const { idleNs, connRequests } = attempt
     this.#emit('connectionAcquired', now, { connId: connection.id, reused, ...(idleNs === undefined ? null : { idleNs }), connRequests })
   }
 
@@ -117,6 +125,7 @@ export class Call {
     const connection = attempt.connection
     if (connection === null || attempt.captured) return
     attempt.captured = true
+    if (attempt.acquiredNs === 0) this.#acquiredAt(connection.firstWriteNs || nowNs())
     if (connection.firstWriteNs === 0) return
     attempt.requestStartNs = Math.max(connection.firstWriteNs, attempt.acquiredNs)
     attempt.bytesSent = connection.bytesOut
@@ -190,11 +199,11 @@ export class Call {
   fail (error, cancelled = false, attempt = this.attempt) {
     if (attempt.ended) return
     const kind = cancelled ? 'cancelled' : errorKind(error)
-    if (attempt.acquiredNs !== 0) this.captureWrites()
-    const phase = attempt.acquiredNs === 0 ? this.#failedBefore(kind, error) : this.#failedOn()
+    if (attempt.acquired) this.captureWrites()
+    const phase = attempt.acquired ? this.#failedOn() : this.#failedBefore(kind, error)
     const now = nowNs()
     this.#failure = { kind, phase }
-    if (attempt.acquiredNs !== 0) this.#release(false, now)
+    if (attempt.acquired) this.#release(false, now)
     const outcome = outcomeOf(kind)
     this.#endAttempt(outcome, now)
     if (!this.composed) this.#endCall(outcome, now, kind, phase)
@@ -260,7 +269,9 @@ export class Call {
    */
   #endAttempt (outcome, now) {
     this.attempt.ended = true
-    this.#finished.push(this.attempt.record(outcome, now))
+    const record = this.attempt.record(outcome, now)
+    if (this.#finished === null) this.#finished = [record]
+    else this.#finished.push(record)
     if (this.listening) this.#emit('attemptEnd', now, { outcome })
   }
 
@@ -276,10 +287,8 @@ export class Call {
         outcome, ...(errorKind === undefined ? null : { errorKind }), ...(errorPhase === undefined ? null : { errorPhase })
       })
     }
-    const { id, method, url, startNs: startedAtMonoNs } = this
-    const startedAtUnixNs = unixNs(startedAtMonoNs)
-    const totalNs = now - startedAtMonoNs
-    this.hooks.timing(new Timing({ id, method, url, outcome, errorKind, errorPhase, startedAtUnixNs, startedAtMonoNs, totalNs, attempts: this.#finished }))
+    const { hooks, id, method, url, startNs } = this
+    hooks.timing(new Timing(id, method, url, startNs, now - startNs, this.#finished ?? [], outcome, errorKind, errorPhase))
   }
 
   /**

@@ -42,6 +42,12 @@ export class Connection {
     this.writing = false
   }
 
+  /** The kernel has taken what it could not take at once. */
+  lateWrite () {
+    this.writing = false
+    this.lastWriteNs = nowNs()
+  }
+
   /** The name of the step that was begun last. */
   lastStep () {
     return this.tlsStartNs !== 0 ? 'tls' : this.connectStartNs !== 0 ? 'connect' : 'dns'
@@ -131,65 +137,69 @@ export class Connection {
    * @param {any} socket
    */
   watchWrites (socket) {
-    const { _write, _writev } = socket
-    if (typeof _write !== 'function') return
-    const connection = this
-    /** @param {any} chunk @param {any} encoding @param {any} callback */
-    socket._write = function (chunk, encoding, callback) {
-      const number = connection.beforeWrite(sizeOf(chunk, encoding))
-      let called = false
-      let late = false
-      _write.call(this, chunk, encoding, (/** @type {any} */ error) => {
-        called = true
-        if (late) connection.lateWrite(number)
-        callback(error)
-      })
-      late = connection.afterWrite(called, this)
-    }
-    if (typeof _writev !== 'function') return
-    /** @param {any} chunks @param {any} callback */
-    socket._writev = function (chunks, callback) {
-      let bytes = 0
-      for (const { chunk, encoding } of chunks) bytes += sizeOf(chunk, encoding)
-      const number = connection.beforeWrite(bytes)
-      let called = false
-      let late = false
-      _writev.call(this, chunks, (/** @type {any} */ error) => {
-        called = true
-        if (late) connection.lateWrite(number)
-        callback(error)
-      })
-      late = connection.afterWrite(called, this)
+    if (typeof socket._write !== 'function') return
+    const watch = new WriteWatch(this, socket)
+    socket[kWatch] = watch
+    socket._write = write
+    if (watch.writev !== undefined) socket._writev = writev
+  }
+}
+
+const kWatch = Symbol('onewrite watch')
+
+/** What goes down to the kernel on one socket. A stream has at most one write under way. */
+class WriteWatch {
+  /** @param {Connection} connection @param {any} socket */
+  constructor (connection, socket) {
+    this.connection = connection
+    this.write = socket._write
+    this.writev = socket._writev
+    /** @type {any} of the write under way */
+    this.callback = null
+    this.done = (/** @type {any} */ error) => {
+      const { callback, connection } = this
+      this.callback = null
+      if (connection.writing) connection.lateWrite()
+      callback(error)
     }
   }
 
-  /**
-   * @param {number} bytes
-   * @returns {number} of the write, within the message
-   */
-  beforeWrite (bytes) {
-    if (this.firstWriteNs === 0) this.firstWriteNs = nowNs()
-    this.bytesOut += bytes
-    return ++this.writes
+  /** @param {number} bytes @param {any} callback */
+  before (bytes, callback) {
+    const { connection } = this
+    this.callback = callback
+    if (connection.firstWriteNs === 0) connection.firstWriteNs = nowNs()
+    connection.bytesOut += bytes
+    connection.writes++
   }
 
-  /**
-   * @param {boolean} called the callback has been called already: everything went at once
-   * @param {any} socket
-   * @returns {boolean} true where the kernel could not take it all: then the callback is the end of the write
-   */
-  afterWrite (called, socket) {
-    this.lastWriteNs = nowNs()
-    this.writing = !called && (socket.connecting === true || socket.secureConnecting === true || unsent(socket._handle) > 0)
-    return this.writing
+  /** @param {any} socket */
+  after (socket) {
+    const { connection } = this
+    connection.lastWriteNs = nowNs()
+    // Called back already: everything went at once.
+    connection.writing = this.callback !== null && (socket.connecting === true || socket.secureConnecting === true || unsent(socket._handle) > 0)
   }
+}
 
-  /** @param {number} number of the write that has ended */
-  lateWrite (number) {
-    if (number !== this.writes) return
-    this.writing = false
-    this.lastWriteNs = nowNs()
-  }
+/** @this {any} @param {any} chunk @param {any} encoding @param {any} callback */
+function write (chunk, encoding, callback) {
+  /** @type {WriteWatch} */
+  const watch = this[kWatch]
+  watch.before(sizeOf(chunk, encoding), callback)
+  watch.write.call(this, chunk, encoding, watch.done)
+  watch.after(this)
+}
+
+/** @this {any} @param {any} chunks @param {any} callback */
+function writev (chunks, callback) {
+  /** @type {WriteWatch} */
+  const watch = this[kWatch]
+  let bytes = 0
+  for (let index = 0; index < chunks.length; index++) bytes += sizeOf(chunks[index].chunk, chunks[index].encoding)
+  watch.before(bytes, callback)
+  watch.writev.call(this, chunks, watch.done)
+  watch.after(this)
 }
 
 /**

@@ -28,9 +28,12 @@ export class AttemptNotes {
     this.call = call
     this.attempt = call.attempt
     this.signal = opts?.signal
+    const body = opts?.body
+    /** undici writes what is in memory as soon as it has a connection; for anything else it may have to wait. */
+    this.atOnce = body === undefined || body === null || typeof body === 'string' || body instanceof Uint8Array
   }
 
-  start () { this.call.acquired(this.call.slot?.connection ?? null) }
+  start () { this.call.acquired(this.call.slot?.connection ?? null, this.atOnce) }
   sent () { this.call.requestSent() }
 
   firstByte () {

@@ -1,5 +1,7 @@
 /** The finished record of a call (spec/events.yaml, `record`). A phase that did not happen is absent, never 0. */
 
+import { unixNs } from '../clock.js'
+
 /** @typedef {'queue' | 'dns' | 'connect' | 'tls' | 'send' | 'wait' | 'receive' | 'total'} Phase */
 /** @typedef {'ok' | 'error' | 'cancelled'} Outcome */
 
@@ -27,27 +29,33 @@
 
 export class Timing {
   /**
-   * @param {{id: string | number | undefined, method: string, url: string, outcome: Outcome,
-   *   errorKind: import('../errors.js').ErrorKind | undefined, errorPhase: Phase | undefined,
-   *   startedAtUnixNs: number, startedAtMonoNs: number, totalNs: number, attempts: Attempt[]}} fields
+   * @param {string | number | undefined} id
+   * @param {string} method
+   * @param {string} url
+   * @param {number} startedAtMonoNs
+   * @param {number} totalNs
+   * @param {Attempt[]} attempts
+   * @param {Outcome} outcome
+   * @param {import('../errors.js').ErrorKind} [errorKind]
+   * @param {Phase} [errorPhase]
    */
-  constructor (fields) {
+  constructor (id, method, url, startedAtMonoNs, totalNs, attempts, outcome, errorKind, errorPhase) {
     /** The id given with `withTimingId()`. */
-    this.id = fields.id
-    this.method = fields.method
-    this.url = fields.url
-    this.outcome = fields.outcome
-    this.errorKind = fields.errorKind
+    this.id = id
+    this.method = method
+    this.url = url
+    this.outcome = outcome
+    this.errorKind = errorKind
     /** The phase in which the call failed. */
-    this.errorPhase = fields.errorPhase
+    this.errorPhase = errorPhase
     /** Wall clock at the start, ns since 1970 (exact to 256 ns). */
-    this.startedAtUnixNs = fields.startedAtUnixNs
+    this.startedAtUnixNs = unixNs(startedAtMonoNs)
     /** Monotonic clock at the start, ns. */
-    this.startedAtMonoNs = fields.startedAtMonoNs
+    this.startedAtMonoNs = startedAtMonoNs
     /** The whole call, ns. */
-    this.totalNs = fields.totalNs
+    this.totalNs = totalNs
     /** One per try, in order; never empty. */
-    this.attempts = fields.attempts
+    this.attempts = attempts
   }
 
   /** The last attempt; the shortcuts below are its values. */
