@@ -87,8 +87,7 @@ public final class OnewriteReactorNetty {
         Hooks hooks = new Hooks(config, consumers, listeners);
         return client.doOnChannelInit(new ChannelSetup(nodelay))
                 .doOnResolve(TimedConnect::dnsStart)
-                .doAfterResolve((connection, address) -> TimedConnect.dnsEnd(connection, null))
-                .doOnResolveError(TimedConnect::dnsEnd)
+                .doAfterResolve((connection, address) -> TimedConnect.dnsEnd(connection))
                 .observe(new ExchangeObserver(config))
                 .doOnConnect(TimedConnect::starting)
                 .mapConnect(connect -> new TimedConnect(connect, hooks));

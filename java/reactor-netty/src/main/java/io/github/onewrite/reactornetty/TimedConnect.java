@@ -84,10 +84,11 @@ final class TimedConnect extends Mono<Connection> {
         }
     }
 
-    static void dnsEnd(Connection connection, @Nullable Throwable error) {
+    /** A look-up that failed stays open: the error that follows ends it, and is said to have come there. */
+    static void dnsEnd(Connection connection) {
         TimedCall call = connectingCall(connection.channel());
         if (call != null) {
-            call.step(timer -> timer.dnsEnd(error));
+            call.step(timer -> timer.dnsEnd(null));
         }
     }
 }

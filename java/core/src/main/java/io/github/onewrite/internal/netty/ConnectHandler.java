@@ -36,9 +36,8 @@ public final class ConnectHandler extends ChannelOutboundHandlerAdapter {
         maker.attempt();
         maker.step(CallTimer::connectStart);
         ctx.connect(remote, local, promise.unvoid().addListener(done -> {
-            if (!done.isSuccess()) {
-                maker.step(timer -> timer.connectEnd(done.cause()));
-            } else if (!wire.tunnels()) {
+            // A connect that failed stays open: the client may try the next address, or end the attempt.
+            if (done.isSuccess() && !wire.tunnels()) {
                 wire.connected();
             }
         }));

@@ -97,7 +97,8 @@ public final class Wire {
     /** TCP, and the tunnel where there is one, stand. TLS begins by itself. */
     void connected() {
         tunnels = false;
-        TimedCall maker = maker();
+        // A client that does not wait for the tunnel has begun its request.
+        TimedCall maker = call == null ? maker() : call;
         if (maker == null) {
             return;
         }

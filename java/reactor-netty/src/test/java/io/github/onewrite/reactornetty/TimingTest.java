@@ -1,0 +1,453 @@
+package io.github.onewrite.reactornetty;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.github.onewrite.Attempt;
+import io.github.onewrite.ErrorKind;
+import io.github.onewrite.OnewriteConfig;
+import io.github.onewrite.Outcome;
+import io.github.onewrite.Phase;
+import io.github.onewrite.Timing;
+import io.github.onewrite.testing.TestServer;
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.Unpooled;
+import io.netty.resolver.DefaultAddressResolverGroup;
+import java.net.InetAddress;
+import java.net.ServerSocket;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.condition.EnabledOnOs;
+import org.junit.jupiter.api.condition.OS;
+import reactor.core.publisher.Flux;
+import reactor.core.publisher.Mono;
+import reactor.netty.http.client.HttpClient;
+import reactor.netty.resources.ConnectionProvider;
+import reactor.netty.resources.LoopResources;
+import reactor.netty.transport.ProxyProvider;
+
+/** The common record, and the order of events, of calls through Reactor Netty. */
+class TimingTest {
+    private static final List<String> FRESH = List.of(
+            "call_start",
+            "attempt_start",
+            "connect_start",
+            "connect_end",
+            "connection_acquired",
+            "request_start",
+            "request_end",
+            "response_start",
+            "headers_end",
+            "response_end",
+            "connection_released",
+            "attempt_end",
+            "call_end");
+    private static final List<String> REUSED =
+            FRESH.stream().filter(name -> !name.startsWith("connect_")).toList();
+
+    private final Calls calls = new Calls();
+    private final ConnectionProvider connections = ConnectionProvider.create("timing-test", 1);
+
+    @AfterEach
+    void close() {
+        connections.disposeLater().block();
+    }
+
+    private HttpClient client() {
+        return calls.customizer().apply(HttpClient.create(connections));
+    }
+
+    private static int post(HttpClient client, String url) {
+        Integer status = client.post()
+                .uri(url)
+                .send(Flux.just("a", "b").map(text -> Unpooled.copiedBuffer(text, StandardCharsets.UTF_8)))
+                .responseSingle((response, content) ->
+                        content.asByteArray().then(Mono.just(response.status().code())))
+                .block();
+        return status == null ? -1 : status;
+    }
+
+    private static Attempt only(Timing timing) {
+        assertEquals(1, timing.attempts().size());
+        return timing.attempts().get(0);
+    }
+
+    @Test
+    void aFreshAndAReusedConnection() throws Exception {
+        try (TestServer server = TestServer.answering()) {
+            HttpClient client = client();
+            assertEquals(200, post(client, server.url()));
+            Timing first = calls.next();
+            assertEquals(FRESH, calls.names());
+            assertEquals("POST", first.method());
+            assertEquals(server.url(), first.url());
+            assertEquals(Outcome.OK, first.outcome());
+            assertEquals(200, first.status().orElseThrow());
+            assertEquals(false, first.reused().orElseThrow());
+            Attempt attempt = only(first);
+            assertEquals(1, attempt.writes().orElseThrow());
+            assertEquals(2, attempt.bytesReceived().orElseThrow());
+            for (Phase phase : List.of(Phase.CONNECT, Phase.SEND, Phase.WAIT, Phase.RECEIVE, Phase.TOTAL)) {
+                assertTrue(attempt.nanos(phase).isPresent(), phase.canonicalName());
+            }
+            for (Phase phase : List.of(Phase.QUEUE, Phase.DNS, Phase.TLS)) {
+                assertTrue(attempt.nanos(phase).isEmpty(), phase.canonicalName());
+            }
+
+            // Reactor Netty answers before the connection is back: it may make a second one, or wait for the first.
+            Timing second = first;
+            for (int i = 0; i < 20 && !second.reused().orElseThrow(); i++) {
+                assertEquals(200, post(client, server.url()));
+                second = calls.next();
+            }
+            List<String> names = calls.names();
+            assertEquals(
+                    REUSED,
+                    names.stream().filter(name -> !name.startsWith("queue_")).toList());
+            assertEquals(first.connId(), second.connId());
+            assertTrue(only(second).connRequests().orElseThrow() > 1);
+            assertTrue(only(second).idleNanos().isPresent());
+            assertTrue(second.connectNanos().isEmpty());
+            assertEquals(
+                    server.requests().get(1).head().length() + "1\r\na\r\n1\r\nb\r\n0\r\n\r\n".length(),
+                    only(second).bytesSent().orElseThrow());
+        }
+    }
+
+    @Test
+    void aNameIsLookedUp() throws Exception {
+        try (TestServer server = TestServer.answering()) {
+            HttpClient client = calls.customizer()
+                    .apply(HttpClient.create(connections).resolver(DefaultAddressResolverGroup.INSTANCE));
+            assertEquals(200, post(client, server.url().replace("127.0.0.1", "localhost")));
+            Timing timing = calls.next();
+            assertTrue(timing.dnsNanos().isPresent() && timing.connectNanos().isPresent());
+            List<String> names = calls.names();
+            assertEquals(List.of("dns_start", "dns_end", "connect_start", "connect_end"), names.subList(2, 6));
+        }
+    }
+
+    /** Three calls, one connection: the later ones say that they waited for it. */
+    @Test
+    void waitingForAConnectionIsQueue() throws Exception {
+        CountDownLatch go = new CountDownLatch(1);
+        try (TestServer server = new TestServer(connection -> {
+            connection.read();
+            go.await();
+            connection.send(TestServer.OK);
+            while (true) {
+                connection.read();
+                connection.send(TestServer.OK);
+            }
+        })) {
+            HttpClient client = client();
+            CompletableFuture<?>[] all = new CompletableFuture<?>[3];
+            for (int i = 0; i < all.length; i++) {
+                all[i] = client.get().uri(server.url()).responseContent().then().toFuture();
+            }
+            go.countDown();
+            CompletableFuture.allOf(all).get(30, TimeUnit.SECONDS);
+            int queued = 0;
+            for (int i = 0; i < all.length; i++) {
+                Timing timing = calls.next();
+                assertEquals(timing.reused().orElseThrow(), timing.queueNanos().isPresent());
+                queued += timing.queueNanos().isPresent() ? 1 : 0;
+            }
+            assertEquals(2, queued);
+            assertEquals(1, server.connections());
+        }
+    }
+
+    @Test
+    void theTagAndTheBaseUrl() throws Exception {
+        try (TestServer server = TestServer.answering()) {
+            client().baseUrl(server.url())
+                    .get()
+                    .uri("/path?q=1")
+                    .response()
+                    .contextWrite(context -> context.put(OnewriteReactorNetty.TAG, "order 7"))
+                    .block();
+            Timing timing = calls.next();
+            assertEquals("order 7", timing.tag().orElseThrow());
+            assertEquals(server.url() + "path?q=1", timing.url());
+        }
+    }
+
+    /** Redirects stay Reactor Netty's; each hop is an attempt. */
+    @Test
+    void aRedirectIsAnAttempt() throws Exception {
+        try (TestServer server = new TestServer(connection -> {
+            while (true) {
+                boolean first = connection.read().head().startsWith("GET /first");
+                connection.send(
+                        first
+                                ? "HTTP/1.1 302 Found\r\nLocation: /second\r\nContent-Length: 4\r\n\r\ngone"
+                                : TestServer.OK);
+            }
+        })) {
+            client().followRedirect(true)
+                    .get()
+                    .uri(server.url() + "first")
+                    .responseContent()
+                    .then()
+                    .block();
+            Timing timing = calls.next();
+            assertEquals(2, timing.attempts().size());
+            assertEquals(302, timing.attempts().get(0).status().orElseThrow());
+            assertEquals(Outcome.OK, timing.attempts().get(0).outcome());
+            assertEquals(200, timing.status().orElseThrow());
+            List<String> names = calls.names();
+            assertEquals(2, names.stream().filter("response_end"::equals).count());
+            assertEquals(2, names.stream().filter("connection_released"::equals).count());
+            assertEquals("call_end", names.get(names.size() - 1));
+        }
+    }
+
+    @Test
+    void anInterimResponse() throws Exception {
+        try (TestServer server = new TestServer(connection -> {
+            connection.read();
+            connection.send("HTTP/1.1 100 Continue\r\n\r\n" + TestServer.OK);
+            connection.drain();
+        })) {
+            assertEquals(200, post(client(), server.url()));
+            assertEquals(200, calls.next().status().orElseThrow());
+            List<String> names = calls.names();
+            assertTrue(names.indexOf("informational") < names.indexOf("response_start"), names::toString);
+            assertEquals(1, names.stream().filter("response_start"::equals).count());
+        }
+    }
+
+    private Timing failed(HttpClient client, String url) throws Exception {
+        assertThrows(Throwable.class, () -> post(client, url));
+        Timing timing = calls.next();
+        assertEquals(Outcome.ERROR, timing.outcome());
+        List<String> names = calls.names();
+        assertEquals(1, names.stream().filter("call_end"::equals).count());
+        assertEquals("call_end", names.get(names.size() - 1));
+        return timing;
+    }
+
+    @Test
+    void refused() throws Exception {
+        int port;
+        try (ServerSocket taken = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
+            port = taken.getLocalPort();
+        }
+        Timing timing = failed(client(), "http://127.0.0.1:" + port + "/");
+        assertEquals(ErrorKind.CONNECT, timing.errorKind().orElseThrow());
+        assertEquals(Phase.CONNECT, timing.errorPhase().orElseThrow());
+    }
+
+    @Test
+    void unresolved() throws Exception {
+        Timing timing = failed(
+                calls.customizer().apply(HttpClient.create(connections).resolver(DefaultAddressResolverGroup.INSTANCE)),
+                "http://no-such-host.invalid/");
+        assertEquals(ErrorKind.DNS, timing.errorKind().orElseThrow());
+        assertEquals(Phase.DNS, timing.errorPhase().orElseThrow());
+    }
+
+    /** Read and closed: Reactor Netty does not send such a POST again, and neither do we. */
+    @Test
+    void closedWithoutAnAnswer() throws Exception {
+        AtomicInteger received = new AtomicInteger();
+        try (TestServer server = new TestServer(connection -> {
+            connection.read();
+            received.incrementAndGet();
+        })) {
+            Timing timing = failed(client(), server.url());
+            assertEquals(ErrorKind.CLOSED, timing.errorKind().orElseThrow());
+            assertEquals(Phase.WAIT, timing.errorPhase().orElseThrow());
+            assertEquals(1, received.get());
+        }
+    }
+
+    @Test
+    void closedInTheMiddleOfTheBody() throws Exception {
+        try (TestServer server = new TestServer(connection -> {
+            connection.read();
+            connection.send("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nonly this");
+        })) {
+            Timing timing = failed(client(), server.url());
+            assertEquals(ErrorKind.CLOSED, timing.errorKind().orElseThrow());
+            assertEquals(Phase.RECEIVE, timing.errorPhase().orElseThrow());
+            assertEquals(200, timing.status().orElseThrow());
+        }
+    }
+
+    @Test
+    void theResponseIsNoHttp() throws Exception {
+        try (TestServer server = new TestServer(connection -> {
+            connection.read();
+            connection.send("SSH-2.0-OpenSSH_9.6\r\n\r\n");
+            connection.drain();
+        })) {
+            assertFalse(failed(client(), server.url()).errorKind().isEmpty());
+        }
+    }
+
+    @Test
+    void noAnswerInTime() throws Exception {
+        try (TestServer server = new TestServer(TestServer.Connection::drain)) {
+            Timing timing = failed(client().responseTimeout(Duration.ofMillis(200)), server.url());
+            assertEquals(ErrorKind.TIMEOUT, timing.errorKind().orElseThrow());
+            assertEquals(Phase.WAIT, timing.errorPhase().orElseThrow());
+        }
+    }
+
+    @Test
+    void thePoolIsFull() throws Exception {
+        ConnectionProvider narrow = ConnectionProvider.builder("narrow")
+                .maxConnections(1)
+                .pendingAcquireTimeout(Duration.ofMillis(200))
+                .build();
+        try (TestServer server = new TestServer(TestServer.Connection::drain)) {
+            HttpClient client = calls.customizer().apply(HttpClient.create(narrow));
+            var first = client.get().uri(server.url()).response().subscribe(response -> {}, error -> {});
+            Timing timing = failed(client, server.url());
+            assertEquals(ErrorKind.POOL, timing.errorKind().orElseThrow());
+            assertEquals(Phase.QUEUE, timing.errorPhase().orElseThrow());
+            first.dispose();
+            assertEquals(Outcome.CANCELLED, calls.next().outcome());
+        } finally {
+            narrow.disposeLater().block();
+        }
+    }
+
+    /** The body's source fails: so does the call, and not a byte of the request has left. */
+    @Test
+    void theSourceFails() throws Exception {
+        try (TestServer server = TestServer.answering()) {
+            Flux<ByteBuf> source = Flux.concat(
+                    Mono.fromSupplier(() -> Unpooled.copiedBuffer("a", StandardCharsets.UTF_8)),
+                    Flux.error(new IllegalStateException("out of paper")));
+            IllegalStateException thrown = assertThrows(IllegalStateException.class, () -> client().post()
+                    .uri(server.url())
+                    .send(source)
+                    .response()
+                    .block());
+            assertEquals("out of paper", thrown.getMessage());
+            assertEquals(Outcome.ERROR, calls.next().outcome());
+            assertEquals(List.of(), server.requests());
+        }
+    }
+
+    @Test
+    void cancelledWhileWaiting() throws Exception {
+        CountDownLatch read = new CountDownLatch(1);
+        try (TestServer server = new TestServer(connection -> {
+            connection.read();
+            read.countDown();
+            connection.drain();
+        })) {
+            var call = client().get().uri(server.url()).response().subscribe();
+            assertTrue(read.await(30, TimeUnit.SECONDS));
+            call.dispose();
+            Timing timing = calls.next();
+            assertEquals(Outcome.CANCELLED, timing.outcome());
+            assertEquals(ErrorKind.CANCELLED, timing.errorKind().orElseThrow());
+            assertEquals(1, calls.names().stream().filter("call_end"::equals).count());
+        }
+    }
+
+    @Test
+    void cancelledInTheMiddleOfTheBody() throws Exception {
+        try (TestServer server = new TestServer(connection -> {
+            connection.read();
+            connection.send("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nthe first part");
+            connection.drain();
+        })) {
+            String part = client().get()
+                    .uri(server.url())
+                    .responseContent()
+                    .asString()
+                    .blockFirst();
+            assertEquals("the first part", part);
+            Timing timing = calls.next();
+            assertEquals(Outcome.CANCELLED, timing.outcome());
+            assertEquals(200, timing.status().orElseThrow());
+        }
+    }
+
+    /** The record of a plain request through a proxy: its tunnel belongs to the connect. */
+    @Test
+    void throughAProxy() throws Exception {
+        try (TestServer proxy = new TestServer(connection -> {
+            connection.readHead();
+            connection.send("HTTP/1.1 200 OK\r\n\r\n");
+            while (true) {
+                connection.read();
+                connection.send(TestServer.OK);
+            }
+        })) {
+            HttpClient client = calls.customizer()
+                    .apply(HttpClient.create(connections).proxy(spec -> spec.type(ProxyProvider.Proxy.HTTP)
+                            .host("127.0.0.1")
+                            .port(proxy.port())));
+            assertEquals(200, post(client, "http://elsewhere.invalid/"));
+            Timing timing = calls.next();
+            assertEquals(200, timing.status().orElseThrow());
+            assertEquals(FRESH, calls.names());
+            assertEquals(1, only(timing).writes().orElseThrow());
+        }
+    }
+
+    @Test
+    void hooksThatThrowChangeNothing() throws Exception {
+        try (TestServer server = TestServer.answering()) {
+            HttpClient client = OnewriteReactorNetty.create()
+                    .onTiming(timing -> {
+                        throw new IllegalStateException("a hook that throws");
+                    })
+                    .listenerFactory((method, url, tag) -> {
+                        throw new IllegalStateException("a factory that throws");
+                    })
+                    .apply(HttpClient.create(connections));
+            assertEquals(200, post(client, server.url()));
+            assertEquals(200, post(client, server.url()));
+        }
+    }
+
+    @Test
+    void switchedOffNothingIsHeard() throws Exception {
+        try (TestServer server = TestServer.answering()) {
+            HttpClient client = calls.customizer()
+                    .config(OnewriteConfig.defaults().withHooksDisabled(true))
+                    .apply(HttpClient.create(connections));
+            assertEquals(200, post(client, server.url()));
+            assertTrue(calls.none());
+            assertEquals(List.of(), calls.names());
+        }
+    }
+
+    @Test
+    @EnabledOnOs(OS.LINUX)
+    void kernelEvidenceOnEpoll() throws Exception {
+        LoopResources loops = LoopResources.create("epoll-test", 1, true);
+        try (TestServer server = TestServer.answering()) {
+            HttpClient client =
+                    calls.customizer().apply(HttpClient.create(connections).runOn(loops, true));
+            Set<Long> segments = new java.util.HashSet<>();
+            for (int i = 0; i < 20; i++) {
+                assertEquals(200, post(client, server.url()));
+                var kernel = calls.next().kernel().orElseThrow();
+                assertTrue(kernel.rttMicros().isPresent());
+                segments.add(kernel.segmentsOut().orElse(-1));
+            }
+            assertTrue(segments.contains(1L), segments::toString);
+        } finally {
+            loops.disposeLater(Duration.ZERO, Duration.ofSeconds(5)).block();
+        }
+    }
+}

@@ -1,0 +1,230 @@
+package io.github.onewrite.reactornetty;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.github.onewrite.ErrorKind;
+import io.github.onewrite.Outcome;
+import io.github.onewrite.Timing;
+import io.github.onewrite.testing.SegmentServer;
+import io.github.onewrite.testing.TestServer;
+import io.netty.channel.ChannelOption;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.function.UnaryOperator;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.condition.EnabledOnOs;
+import org.junit.jupiter.api.condition.OS;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.Arguments;
+import org.junit.jupiter.params.provider.MethodSource;
+import org.springframework.core.io.buffer.DataBuffer;
+import org.springframework.core.io.buffer.DefaultDataBufferFactory;
+import org.springframework.http.MediaType;
+import org.springframework.http.client.reactive.ReactorClientHttpConnector;
+import org.springframework.web.reactive.function.client.WebClient;
+import org.springframework.web.reactive.function.client.WebClient.RequestBodySpec;
+import org.springframework.web.reactive.function.client.WebClient.RequestHeadersSpec;
+import org.springframework.web.reactive.function.client.WebClientResponseException;
+import reactor.core.publisher.Flux;
+import reactor.netty.http.client.HttpClient;
+import reactor.netty.resources.ConnectionProvider;
+
+/** Spring's WebClient over a customized client. */
+class WebClientTest {
+    private static final int POSTS = 20;
+
+    private final Calls calls = new Calls();
+    private final ConnectionProvider connections = ConnectionProvider.create("web-client-test", 10);
+
+    @AfterEach
+    void close() {
+        connections.disposeLater().block();
+    }
+
+    private HttpClient client() {
+        return calls.customizer().apply(HttpClient.create(connections));
+    }
+
+    private static WebClient web(HttpClient client, String url) {
+        return WebClient.builder()
+                .baseUrl(url)
+                .clientConnector(new ReactorClientHttpConnector(client))
+                .build();
+    }
+
+    private static Flux<DataBuffer> buffers(String... texts) {
+        return Flux.fromArray(texts)
+                .map(text -> DefaultDataBufferFactory.sharedInstance.wrap(text.getBytes(StandardCharsets.UTF_8)));
+    }
+
+    private interface Body {
+        RequestHeadersSpec<?> of(RequestBodySpec request);
+    }
+
+    static Stream<Arguments> bodies() {
+        List<Arguments> all = new ArrayList<>();
+        Map<String, Object> order = Map.of("tea", "green", "grams", 200);
+        all.add(body("JSON value", 1, request -> request.bodyValue(order)));
+        all.add(body("text", 1, request -> request.bodyValue("hello")));
+        all.add(body("Flux of buffers", 2, request -> request.body(buffers("a", "b", "c"), DataBuffer.class)));
+        all.add(body("Flux as a JSON array", 2, request -> request.contentType(MediaType.APPLICATION_JSON)
+                .body(Flux.just(order, order, order), Map.class)));
+        all.add(body("Flux as JSON lines", 2, request -> request.contentType(MediaType.APPLICATION_NDJSON)
+                .body(Flux.just(order, order, order), Map.class)));
+        return all.stream();
+    }
+
+    /** @param stock how many segments stock takes, at least */
+    private static Arguments body(String name, int stock, Body body) {
+        return Arguments.of(name, stock, body);
+    }
+
+    private static int segments(HttpClient client, Body body) throws Exception {
+        try (SegmentServer server = new SegmentServer()) {
+            WebClient web = web(client, server.url());
+            for (int i = 0; i < POSTS; i++) {
+                assertEquals(
+                        "ok",
+                        body.of(web.post().uri("/orders"))
+                                .retrieve()
+                                .bodyToMono(String.class)
+                                .block());
+            }
+            assertEquals(POSTS, server.segments().size());
+            return server.mode();
+        }
+    }
+
+    /** Each POST is one segment, has TCP_NODELAY, and delivers its record; stock takes more for a Flux. */
+    @ParameterizedTest(name = "{0}")
+    @MethodSource("bodies")
+    @EnabledOnOs(OS.LINUX)
+    void oneSegment(String name, int stock, Body body) throws Exception {
+        assertTrue(segments(HttpClient.create(connections), body) >= stock, "the control");
+        List<Boolean> nodelay = new CopyOnWriteArrayList<>();
+        HttpClient client = client().doOnRequest((request, connection) ->
+                nodelay.add(connection.channel().config().getOption(ChannelOption.TCP_NODELAY)));
+        assertEquals(1, segments(client, body), name);
+        assertEquals(POSTS, nodelay.stream().filter(Boolean.TRUE::equals).count());
+        for (int i = 0; i < POSTS; i++) {
+            Timing timing = calls.next();
+            assertEquals(Outcome.OK, timing.outcome());
+            assertEquals("POST", timing.method());
+            assertTrue(timing.url().endsWith("/orders"), timing.url());
+            assertEquals(200, timing.status().orElseThrow());
+            assertTrue(timing.waitNanos().isPresent());
+        }
+        assertTrue(calls.none(), "one record per call");
+    }
+
+    @Test
+    void whatArrivesIsWhatWasSent() throws Exception {
+        try (TestServer server = TestServer.answering()) {
+            WebClient web = web(client(), server.url());
+            web.post()
+                    .contentType(MediaType.APPLICATION_JSON)
+                    .body(Flux.just(Map.of("a", 1), Map.of("b", 2)), Map.class)
+                    .retrieve()
+                    .toBodilessEntity()
+                    .block();
+            TestServer.Received received = server.requests().get(0);
+            assertEquals("[{\"a\":1},{\"b\":2}]", new String(received.body(), StandardCharsets.UTF_8));
+            assertEquals("chunked", received.header("transfer-encoding"));
+        }
+    }
+
+    /** An error status is an answer; Spring makes the exception. */
+    @Test
+    void anErrorStatus() throws Exception {
+        try (TestServer server = new TestServer(connection -> {
+            connection.read();
+            connection.send("HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n");
+            connection.drain();
+        })) {
+            WebClient web = web(client(), server.url());
+            assertThrows(WebClientResponseException.ServiceUnavailable.class, () -> web.post()
+                    .bodyValue("x")
+                    .retrieve()
+                    .toBodilessEntity()
+                    .block());
+            Timing timing = calls.next();
+            assertEquals(Outcome.OK, timing.outcome());
+            assertEquals(503, timing.status().orElseThrow());
+        }
+    }
+
+    private Timing failing(UnaryOperator<HttpClient> with, TestServer.Script script) throws Exception {
+        try (TestServer server = new TestServer(script)) {
+            WebClient web = web(with.apply(client()), server.url());
+            assertThrows(RuntimeException.class, () -> web.post()
+                    .bodyValue("x")
+                    .retrieve()
+                    .toBodilessEntity()
+                    .block());
+            return calls.next();
+        }
+    }
+
+    @Test
+    void aServerThatCloses() throws Exception {
+        Timing timing = failing(client -> client, TestServer.Connection::read);
+        assertEquals(ErrorKind.CLOSED, timing.errorKind().orElseThrow());
+    }
+
+    @Test
+    void aTimeLimit() throws Exception {
+        Timing timing = failing(client -> client.responseTimeout(Duration.ofMillis(200)), TestServer.Connection::drain);
+        assertEquals(ErrorKind.TIMEOUT, timing.errorKind().orElseThrow());
+    }
+
+    /** A time limit of the reactive chain is a cancel to the client. */
+    @Test
+    void aCancelledCall() throws Exception {
+        try (TestServer server = new TestServer(TestServer.Connection::drain)) {
+            WebClient web = web(client(), server.url());
+            assertThrows(RuntimeException.class, () -> web.post()
+                    .bodyValue("x")
+                    .retrieve()
+                    .toBodilessEntity()
+                    .timeout(Duration.ofMillis(200))
+                    .block());
+            assertEquals(Outcome.CANCELLED, calls.next().outcome());
+        }
+    }
+
+    @Test
+    void aRedirectedPost() throws Exception {
+        try (TestServer server = new TestServer(connection -> {
+            while (true) {
+                boolean first = connection.read().head().startsWith("POST /first");
+                connection.send(
+                        first
+                                ? "HTTP/1.1 307 Temporary Redirect\r\nLocation: /second\r\nContent-Length: 0\r\n\r\n"
+                                : TestServer.OK);
+            }
+        })) {
+            WebClient web = web(client().followRedirect(true), server.url());
+            web.post()
+                    .uri("/first")
+                    .bodyValue("hello")
+                    .retrieve()
+                    .toBodilessEntity()
+                    .block();
+            Timing timing = calls.next();
+            assertEquals(
+                    List.of(307, 200),
+                    timing.attempts().stream()
+                            .map(attempt -> attempt.status().orElseThrow())
+                            .toList());
+            assertEquals("hello", new String(server.requests().get(1).body(), StandardCharsets.UTF_8));
+        }
+    }
+}
