@@ -8,10 +8,12 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
 import java.util.function.Consumer;
+import javax.net.ssl.X509TrustManager;
+import okhttp3.ConnectionSpec;
 import okhttp3.OkHttpClient;
 
 /**
- * Gives an {@link OkHttpClient} TCP_NODELAY, and timing.
+ * Gives an {@link OkHttpClient} TCP_NODELAY, one write per request, and timing.
  *
  * <pre>{@code
  * OkHttpClient client = OnewriteOkHttp.create()
@@ -21,8 +23,10 @@ import okhttp3.OkHttpClient;
  * }</pre>
  *
  * <p>OkHttp 4.12 and 5.5 never set TCP_NODELAY. So a request that takes more than one write, every first request of a
- * TLS 1.3 connection and every body over 8 KiB among them, can wait some 40 ms for the ACK of the first. Pools, retries,
- * redirects, TLS and the writes themselves stay OkHttp's. Methods and header names that are no tokens are refused.
+ * TLS 1.3 connection and every body over 8 KiB among them, can wait some 40 ms for the ACK of the first. And each 8 KiB
+ * are a write and a TLS record of their own: here the first 16 KiB of a message, head included, leave together, on
+ * sockets of the JDK's own factories. Pools, retries, redirects and TLS stay OkHttp's. Methods and header names that are
+ * no tokens are refused.
  */
 public final class OnewriteOkHttp {
     private OnewriteConfig config = OnewriteConfig.defaults();
@@ -83,9 +87,10 @@ public final class OnewriteOkHttp {
             return builder;
         }
         OkHttpClient before = builder.build();
-        if (config.guardsNodelay()) {
-            builder.socketFactory(new NodelaySocketFactory(before.socketFactory()));
+        if (config.guardsNodelay() || config.coalesces()) {
+            builder.socketFactory(new GuardedSocketFactory(before.socketFactory(), config));
         }
+        joinRecords(builder, before);
         Hooks hooks = new Hooks(config, consumers, listeners);
         builder.eventListenerFactory(
                 new TimingEventListener.Factory(hooks, before.eventListenerFactory(), config.guardsNodelay()));
@@ -95,5 +100,14 @@ public final class OnewriteOkHttp {
             builder.addNetworkInterceptor(SingleDelivery.release());
         }
         return builder;
+    }
+
+    private void joinRecords(OkHttpClient.Builder builder, OkHttpClient before) {
+        boolean cleartextOnly = before.connectionSpecs().stream().noneMatch(ConnectionSpec::isTls);
+        X509TrustManager trust = cleartextOnly ? null : before.x509TrustManager();
+        if (trust != null && config.coalesces() && config.coalesceMax() > 0) {
+            builder.sslSocketFactory(
+                    new JoiningSslSocketFactory(before.sslSocketFactory(), config.coalesceMax()), trust);
+        }
     }
 }

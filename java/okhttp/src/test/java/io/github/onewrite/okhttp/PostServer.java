@@ -16,6 +16,8 @@ final class PostServer implements AutoCloseable {
     private final ServerSocket listener;
     private final AtomicInteger requests = new AtomicInteger();
 
+    private volatile byte[] lastBody = new byte[0];
+
     /** Number of the request that is read and not answered, or 0. */
     private final int silentAt;
 
@@ -33,6 +35,10 @@ final class PostServer implements AutoCloseable {
 
     String url() {
         return "http://127.0.0.1:" + listener.getLocalPort() + "/";
+    }
+
+    byte[] lastBody() {
+        return lastBody;
     }
 
     int requests() {
@@ -55,7 +61,7 @@ final class PostServer implements AutoCloseable {
             socket.setTcpNoDelay(true);
             InputStream in = new BufferedInputStream(socket.getInputStream());
             while (true) {
-                read(in);
+                lastBody = read(in);
                 if (requests.incrementAndGet() == silentAt) {
                     return;
                 }
@@ -67,7 +73,7 @@ final class PostServer implements AutoCloseable {
         }
     }
 
-    private static void read(InputStream in) throws IOException {
+    private byte[] read(InputStream in) throws IOException {
         StringBuilder head = new StringBuilder();
         while (head.indexOf("\r\n\r\n") < 0) {
             int next = in.read();
@@ -78,9 +84,15 @@ final class PostServer implements AutoCloseable {
         }
         for (String line : head.toString().toLowerCase(Locale.ROOT).split("\r\n")) {
             if (line.startsWith("content-length:")) {
-                in.skipNBytes(Long.parseLong(line.substring(15).strip()));
+                int length = Integer.parseInt(line.substring(15).strip());
+                byte[] body = in.readNBytes(length);
+                if (body.length < length) {
+                    throw new EOFException();
+                }
+                return body;
             }
         }
+        return new byte[0];
     }
 
     @Override
