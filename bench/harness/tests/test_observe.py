@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ from patience import tries
 
 from onewrite_bench import stats
 from onewrite_bench.children import Children
-from onewrite_bench.observe import read_stream
+from onewrite_bench.observe import event_lags, read_stream
 from onewrite_bench.places import Places
 
 STREAM = "/sse?n=20&gap_ms=20"
@@ -32,3 +33,8 @@ def test_haproxy_holds_a_stream_back_unless_told_not_to(
         assert (first > 120_000) is held
 
     tries(check, 5)
+
+
+def test_an_event_is_late_by_the_piece_that_completes_it() -> None:
+    pieces = [(5_000_000, b"data: 1000000\n\nda"), (9_000_000, b"ta: 2000000\n\ndata: 8000000\n\n")]
+    assert event_lags([(at, b64encode(data).decode()) for at, data in pieces]) == [4000, 7000, 1000]

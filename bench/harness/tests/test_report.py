@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from onewrite_bench import bench, history, jmh, page, percentiles, report
+from onewrite_bench import history, jmh, page, percentiles, report
 from onewrite_bench.measurement import Distribution, Measurement
 from onewrite_bench.results import Cell, RateResult, Run, Verdict
 
@@ -142,7 +142,7 @@ def test_everything_is_written_and_an_old_result_is_left_out(
 ) -> None:
     summary = tmp_path / "summary.md"
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
-    bench.save(made_up(), tmp_path)
+    report.save(made_up(), tmp_path)
     (tmp_path / "burst.json").write_text('{"version": 1, "cells": [{"no": "such"}], "rates": [], "verdicts": []}')
     report.write(tmp_path, tmp_path / "RESULTS-copy.md")
     assert "burst.json is left out" in capsys.readouterr().err
@@ -154,8 +154,8 @@ def test_everything_is_written_and_an_old_result_is_left_out(
 def test_an_interrupted_run_is_kept_and_replaces_no_complete_one(tmp_path: Path) -> None:
     complete, broken = made_up(), made_up()
     broken.interrupted = True
-    bench.save(complete, tmp_path)
-    bench.save(broken, tmp_path)
+    report.save(complete, tmp_path)
+    report.save(broken, tmp_path)
     assert [run.interrupted for run in report.collect(tmp_path)] == [False]
     (tmp_path / "post-stall.json").unlink()
     assert [run.interrupted for run in report.collect(tmp_path)] == [True]

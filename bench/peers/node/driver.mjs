@@ -2,16 +2,61 @@
 // One caller, one kept connection, closed loop. Each client is used as its documentation shows.
 import { readFileSync } from 'node:fs';
 import { Agent } from 'node:http';
+import { connect } from 'node:net';
 import { createInterface } from 'node:readline';
 import axios from 'axios';
 import got from 'got';
+import nodeFetch from 'node-fetch';
+import superagent from 'superagent';
 
 const version = (name) => JSON.parse(readFileSync(new URL(`node_modules/${name}/package.json`, import.meta.url))).version;
 
+// One write with TCP_NODELAY, an answer that is read to its known end: what Node and the machine take.
+function bareSocket() {
+  let socket;
+  let waiting;
+  let answer = '';
+  const read = (data) => {
+    answer += data;
+    const head = answer.indexOf('\r\n\r\n');
+    if (head < 0) return;
+    const length = Number(/content-length: *(\d+)/i.exec(answer)?.[1] ?? 0);
+    if (answer.length < head + 4 + length) return;
+    const status = Number(answer.slice(9, 12));
+    answer = '';
+    waiting.resolve(status);
+  };
+  return (url, body) => new Promise((resolve, reject) => {
+    waiting = { resolve, reject };
+    const { hostname, port, host, pathname } = new URL(url);
+    if (!socket) {
+      socket = connect({ host: hostname, port: Number(port), noDelay: true });
+      socket.setEncoding('latin1');
+      socket.on('data', read);
+      socket.on('error', (error) => waiting.reject(error));
+      socket.on('close', () => waiting.reject(new Error('the origin closed the connection')));
+    }
+    socket.write(`POST ${pathname} HTTP/1.1\r\nHost: ${host}\r\nContent-Type: application/octet-stream\r\nContent-Length: ${body.length}\r\n\r\n${body.latin1Slice()}`, 'latin1');
+  });
+}
+
 const makers = {
+  'bare socket': bareSocket,
   axios() {
     const client = axios.create({ httpAgent: new Agent({ keepAlive: true, maxSockets: 1 }), proxy: false, timeout: 30_000 });
     return async (url, body) => (await client.post(url, body)).status;
+  },
+  'node-fetch'() {
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+    return async (url, body) => {
+      const response = await nodeFetch(url, { method: 'POST', body, agent });
+      await response.arrayBuffer();
+      return response.status;
+    };
+  },
+  superagent() {
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+    return async (url, body) => (await superagent.post(url).agent(agent).type('application/octet-stream').send(body)).status;
   },
   got() {
     const client = got.extend({ agent: { http: new Agent({ keepAlive: true, maxSockets: 1 }) }, retry: { limit: 0 } });
@@ -48,7 +93,10 @@ async function reply(command) {
         client: command.client,
         adapter: 'peers',
         version: null,
-        base: { name: 'axios', version: `${version('axios')}, got ${version('got')}` },
+        base: {
+          name: 'axios',
+          version: `${version('axios')}, got ${version('got')}, node-fetch ${version('node-fetch')}, superagent ${version('superagent')}`,
+        },
         runtime: `Node ${process.versions.node}`,
         pid: process.pid,
         apis: Object.keys(makers),

@@ -47,6 +47,72 @@ def httpx_client() -> Post:
     return post
 
 
+def httpcore_client() -> Post:
+    import httpcore
+
+    pool = httpcore.ConnectionPool()
+
+    def post(url: str, body: bytes) -> int:
+        return pool.request("POST", url, content=body).status
+
+    return post
+
+
+def niquests_client() -> Post:
+    import niquests
+
+    session = niquests.Session()
+    session.trust_env = False
+
+    def post(url: str, body: bytes) -> int:
+        response = session.post(url, data=body)
+        _ = response.content
+        return response.status_code or 0
+
+    return post
+
+
+def urllib3_future_client() -> Post:
+    import urllib3_future
+
+    pool = urllib3_future.PoolManager()
+
+    def post(url: str, body: bytes) -> int:
+        return pool.request("POST", url, body=body).status
+
+    return post
+
+
+def pycurl_client() -> Post:
+    """libcurl, written in C."""
+    import pycurl
+
+    curl = pycurl.Curl()
+    curl.setopt(pycurl.POST, 1)
+    curl.setopt(pycurl.PROXY, "")
+    curl.setopt(pycurl.HTTPHEADER, ["Content-Type: application/octet-stream"])
+
+    def post(url: str, body: bytes) -> int:
+        answer = bytearray()
+        curl.setopt(pycurl.URL, url)
+        curl.setopt(pycurl.POSTFIELDS, body)
+        curl.setopt(pycurl.WRITEFUNCTION, answer.extend)
+        curl.perform()
+        return int(curl.getinfo(pycurl.RESPONSE_CODE))
+
+    return post
+
+
+CLIENTS: dict[str, Callable[[], Post]] = {
+    "http.client": http_client,
+    "httpx": httpx_client,
+    "httpcore": httpcore_client,
+    "niquests": niquests_client,
+    "urllib3-future": urllib3_future_client,
+    "pycurl": pycurl_client,
+}
+
+
 def load_loop(post: Post, command: dict[str, Any], body: bytes) -> dict[str, Any]:
     count, seconds = command.get("count"), command.get("seconds")
     end = time.monotonic() + float(seconds or 1e9)
@@ -96,7 +162,9 @@ class Aiohttp:
 
 def available() -> list[str]:
     found = ["http.client"]
-    for name in ("httpx", "aiohttp"):
+    for name in (*CLIENTS, "aiohttp"):
+        if name in found:
+            continue
         try:
             metadata.version(name)
             found.append(name)
@@ -108,7 +176,7 @@ def available() -> list[str]:
 def open_client(api: str) -> Callable[[dict[str, Any], bytes], dict[str, Any]]:
     if api == "aiohttp":
         return Aiohttp().load
-    post = httpx_client() if api == "httpx" else http_client()
+    post = CLIENTS[api]()
     return lambda command, body: load_loop(post, command, body)
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import sys
+import time
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
-from . import own, report, scenario
+from . import jmh, own, report, scenario
 from .console import Console
 from .failures import BenchError
 from .generators import choose
@@ -18,7 +20,7 @@ from .results import Run
 from .run import execute
 from .scenario import Scenario
 
-__all__ = ["add_arguments", "add_report_arguments", "save"]
+__all__ = ["add_arguments", "add_report_arguments"]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -30,6 +32,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--no-rates", action="store_true", help="leave the constant-rate parts out")
     parser.add_argument("--parallel", action="store_true", help="languages side by side: quicker, noisier")
     parser.add_argument("--requests", type=int, help="requests per turn, instead of the scenario's")
+    parser.add_argument("--jmh", action="store_true", help="the Java benchmarks as well, when no scenario is named")
+    parser.add_argument("--resume", action="store_true", help="keep complete results that are there; run the others")
     parser.add_argument("--rounds", type=int, help="rounds, instead of the scenario's")
     parser.set_defaults(run=_run)
 
@@ -55,36 +59,69 @@ def _command(plan: Scenario) -> str:
 
 
 def _run(options: argparse.Namespace) -> int:
+    began = time.monotonic()
     plans = _plans(options, options.out)
     languages = options.languages.split(",") if options.languages else None
     generator = None if options.no_rates else choose(options.generator)
     console = Console()
-    statuses = []
-    for plan in plans:
-        console.say(f"{plan.name}: {plan.title}")
-        command = _command(plan)
-        try:
-            run = execute(plan, console, command, languages, options.parallel, generator)
-        except (BenchError, OSError) as error:
-            # One scenario that cannot run does not take the others' results with it.
-            console.say(f"{plan.name}: could not run: {error}")
-            statuses.append(3)
+    works: list[tuple[str, str, Callable[[], Run]]] = [
+        (plan.name, plan.title, partial(execute, plan, console, _command(plan), languages, options.parallel, generator))
+        for plan in plans
+    ]
+    if options.jmh and not options.scenario:
+        works.append((jmh.NAME, jmh.TITLE, partial(_jmh, console)))
+    statuses: list[int] = []
+    for name, title, work in works:
+        if options.resume and _complete(options.out / f"{name}.json"):
+            console.say(f"{name}: there is a complete result; kept")
             continue
-        statuses.append(run.exit_status)
-        print(report.text(run), flush=True)
-        try:
-            save(run, options.out)
-        except OSError as error:
-            console.say(f"{plan.name}: the result could not be kept: {error}; it stands above")
-            statuses.append(3)
-        if run.interrupted:
+        console.say(f"{name}: {title}")
+        status = _one(name, work, options, console)
+        statuses.append(status)
+        if status == 130:
             break
+    console.say(f"{len(statuses)} of {len(works)} in {time.monotonic() - began:.0f} s")
+    return next((status for status in (130, 1, 3, 2) if status in statuses), 0)
+
+
+def _one(name: str, work: Callable[[], Run], options: argparse.Namespace, console: Console) -> int:
+    """Run one scenario, show it, keep it, and write the report anew: whatever comes later, this one is not lost."""
+    try:
+        run = work()
+    except (BenchError, OSError) as error:
+        # One scenario that cannot run does not take the others' results with it.
+        console.say(f"{name}: could not run: {error}")
+        return 3
+    except KeyboardInterrupt:
+        return 130  # JMH: it keeps nothing of a benchmark that was cut short
+    print(report.text(run), flush=True)
+    status = run.exit_status
+    try:
+        report.save(run, options.out)
+    except OSError as error:
+        console.say(f"{name}: the result could not be kept: {error}; it stands above")
+        status = 3 if status in (0, 2) else status
     try:
         report.write(options.out, options.results)
     except OSError as error:
-        print(f"onewrite bench: the report could not be written: {error}", file=sys.stderr)
-        return 3
-    return next((status for status in (130, 1, 3, 2) if status in statuses), 0)
+        console.say(f"the report could not be written: {error}; the results stand above")
+        status = 3 if status in (0, 2) else status
+    return status
+
+
+def _jmh(console: Console) -> Run:
+    run, raw = jmh.measure(jmh.PUBLISHED, console, "make -C bench results", shown=False)
+    why = jmh.shortcut(raw)
+    if why is not None:
+        raise BenchError(f"these numbers must not be published: {why}")
+    return run
+
+
+def _complete(path: Path) -> bool:
+    try:
+        return not Run.from_json(json.loads(path.read_text())).interrupted
+    except (OSError, ValueError, TypeError, KeyError):
+        return False
 
 
 def add_report_arguments(parser: argparse.ArgumentParser) -> None:
@@ -96,13 +133,3 @@ def add_report_arguments(parser: argparse.ArgumentParser) -> None:
 def _report(options: argparse.Namespace) -> int:
     report.write(options.out, options.results)
     return 0
-
-
-def save(run: Run, directory: Path) -> Path:
-    """Keep one scenario's result. An interrupted run does not replace a complete one."""
-    directory.mkdir(parents=True, exist_ok=True)
-    path = directory / f"{run.scenario}{'.partial' if run.interrupted else ''}.json"
-    part = path.with_suffix(".part")
-    part.write_text(json.dumps(run.to_json(), indent=1) + "\n")
-    part.replace(path)
-    return path

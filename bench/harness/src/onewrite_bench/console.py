@@ -24,10 +24,6 @@ class Console:
         self._shown_at = 0.0
         self._line_open = False
 
-    @property
-    def quiet(self) -> bool:
-        return self._quiet
-
     def plan(self, steps: int) -> None:
         """Announce `steps` more steps."""
         with self._lock:

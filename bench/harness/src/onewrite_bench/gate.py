@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from . import bench, report, scenario
+from . import report, scenario
 from .console import Console
 from .failures import BenchError
 from .generators import choose
@@ -76,7 +76,7 @@ def _run(options: argparse.Namespace) -> int:
         print(report.text(run), flush=True)
         statuses[plan.name] = run.exit_status if _judged(run) else 0
         try:
-            bench.save(run, options.out)
+            report.save(run, options.out)
         except OSError as error:
             console.say(f"{plan.name}: the result could not be kept: {error}; it stands above")
         if run.interrupted:

@@ -7,10 +7,13 @@ a single iteration) are shown with a warning and never put into the report.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import datetime
 import json
 import math
+import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -19,7 +22,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from . import bench, machine, report
+from . import machine, report
 from .children import Children
 from .console import Console
 from .failures import BenchError
@@ -31,6 +34,10 @@ __all__ = ["add_arguments", "measure", "shortcut", "tables"]
 JAR = BENCH / "jmh" / "target" / "benchmarks.jar"
 ORIGIN = "io.github.onewrite.bench.jmh.Origin"
 CALLERS = 50
+NAME, TITLE = "jmh", "What a call costs in Java"
+PUBLISHED = ["-f", "2", "-wi", "4", "-i", "3", "-w", "300ms", "-r", "300ms"]
+"""What the published report takes: as short as a table of thirteen clients, twice, can be without a shortcut."""
+
 LEAST_FORKS, LEAST_ITERATIONS = 2, 3
 
 
@@ -52,13 +59,17 @@ def _run(options: argparse.Namespace) -> int:
     options.out.mkdir(parents=True, exist_ok=True)
     (options.out / "jmh-raw").mkdir(exist_ok=True)
     (options.out / "jmh-raw" / "jmh.json").write_text(json.dumps(raw, indent=1) + "\n")
-    bench.save(run, options.out)
+    report.save(run, options.out)
     report.write(options.out, options.results)
     return 0
 
 
-def measure(arguments: Sequence[str], console: Console, command: str | None = None) -> tuple[Run, list[dict[str, Any]]]:
+def measure(
+    arguments: Sequence[str], console: Console, command: str | None = None, shown: bool = True
+) -> tuple[Run, list[dict[str, Any]]]:
     """Run all benchmarks with these arguments for JMH; returns the tables and JMH's own JSON.
+
+    `shown`: whether JMH's own progress is.
 
     Raises BenchError when there is no Java, no jar, or JMH gave up.
     """
@@ -66,9 +77,8 @@ def measure(arguments: Sequence[str], console: Console, command: str | None = No
     if java is None or not JAR.exists():
         raise BenchError("the benchmarks are not built: make -C bench jmh-ready")
     now = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
-    shown = " ".join(arguments)
-    command = command or "make -C bench jmh" + (f' JMH_ARGS="{shown}"' if arguments else "")
-    run = Run("jmh", "What a call costs in Java", command, now, machine=machine.describe())
+    command = command or "make -C bench jmh" + (f' JMH_ARGS="{" ".join(arguments)}"' if arguments else "")
+    run = Run(NAME, TITLE, command, now, machine=machine.describe())
     began = time.monotonic()
     raw: list[dict[str, Any]] = []
     with tempfile.TemporaryDirectory(prefix="onewrite-jmh-") as name, Children(Path(name)) as children:
@@ -86,9 +96,9 @@ def measure(arguments: Sequence[str], console: Console, command: str | None = No
             result = Path(name) / f"{number}.json"
             line = [java, "-jar", str(JAR), *own, "-prof", "gc", "-rf", "json", "-rff", str(result), "-foe", "true"]
             console.say(f"jmh: {' '.join(own[:3])}")
-            done = subprocess.run([*line, *arguments], check=False, stdout=_quiet(console), stderr=subprocess.STDOUT)
-            if done.returncode != 0 or not result.exists():
-                raise BenchError(f"JMH ended with status {done.returncode} and left no result")
+            status = _run_to_its_end([*line, *arguments], shown)
+            if status != 0 or not result.exists():
+                raise BenchError(f"JMH ended with status {status} and left no result")
             raw += json.loads(result.read_text())
     run.seconds = round(time.monotonic() - began, 1)
     run.sections = tables(raw)
@@ -97,9 +107,18 @@ def measure(arguments: Sequence[str], console: Console, command: str | None = No
     return run, raw
 
 
-def _quiet(console: Console) -> int | None:
-    """JMH's own progress is for people who wait for it."""
-    return subprocess.DEVNULL if console.quiet else None
+def _run_to_its_end(command: list[str], shown: bool) -> int:
+    """JMH starts Java machines of its own: an interrupted run takes all of them along."""
+    process = subprocess.Popen(
+        command, stdout=None if shown else subprocess.DEVNULL, stderr=subprocess.STDOUT, start_new_session=True
+    )
+    try:
+        return process.wait()
+    except BaseException:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        raise
 
 
 def shortcut(raw: list[dict[str, Any]]) -> str | None:
@@ -134,8 +153,8 @@ def tables(raw: list[dict[str, Any]]) -> list[dict[str, Any]]:
         headings = ["client", "p50 us", "p90 us", "requests/s", "of raw Netty's", "B per call"]
         note = (
             "POSTs of 200 bytes on kept connections, SampleTime. raw-socket is a blocking socket that understands "
-            "nothing: the limit. raw-netty has no pool, no time limits, no checks, no hooks. One I/O thread each, where "
-            "a client can be told."
+            "nothing: the limit. raw-netty has no pool, no time limits, no checks, no hooks. "
+            "One I/O thread each, where a client can be told."
         )
         title = "POST, one caller" if callers == 1 else f"POST, {callers} callers"
         sections.append({"title": title, "headings": headings, "rows": rows, "notes": [note]})

@@ -1,11 +1,13 @@
 """The engine of `observe` scenarios: waits that are not the client's, and what the adapters' timing says of them.
 
 Each driver makes a few requests with its timing hook on. The table sets the first byte and the whole beside the
-cause that the adapter names. For event streams a raw reader adds how late each event arrives.
+cause that the adapter names. For event streams the driver hands over when each piece of the body reached its caller
+(capability `chunk_times`); every event carries when it was sent, on the same clock. A raw reader stands beside them.
 """
 
 from __future__ import annotations
 
+import base64
 import http.client
 import threading
 import time
@@ -23,7 +25,7 @@ from .results import Cell, Run, Verdict
 from .scenario import Client, Group, Scenario, Target
 from .table import milliseconds
 
-__all__ = ["observe"]
+__all__ = ["event_lags", "observe", "read_stream"]
 
 LATE_MS = 100
 """A first byte or an answer later than this shows the proxy's 200 ms; without it they take a few milliseconds."""
@@ -47,6 +49,7 @@ class _Observation:
         self._run = run
         self._rows: dict[tuple[int, int, int], list[str]] = {}
         self._whole_ms: dict[str, list[float]] = {}
+        self._events = int(scenario.parameters.get("events", 0))
         self._lock = threading.Lock()
 
     def run(self) -> None:
@@ -77,7 +80,12 @@ class _Observation:
             if driver is None:
                 with self._lock:
                     why = cells[0].failed or cells[0].skipped or ""
-                    self._rows[index, number, 0] = [group.language, client.label, *["-"] * 3, f"not run: {why}"]
+                    self._rows[index, number, 0] = [
+                        group.language,
+                        client.label,
+                        *["-"] * self._dashes,
+                        f"not run: {why}",
+                    ]
                 continue
             try:
                 for place, target in enumerate(group.targets):
@@ -88,18 +96,31 @@ class _Observation:
             finally:
                 self._clients.finish(driver)
 
+    @property
+    def _dashes(self) -> int:
+        """Columns between client and cause."""
+        return 5 if self._events else 3
+
     def _measure(self, driver: Any, group: Group, client: Client, target: Target) -> list[str]:
         parameters = self._scenario.parameters
         head = [group.language, client.label, target.name]
         hooks = "timing" if "timing" in driver.capabilities else "none"
-        body = {"kind": "bytes", "size": 200} if parameters["method"] == "POST" else {"kind": "none"}
+        fields: dict[str, Any] = {
+            "body": {"kind": "bytes", "size": 200} if parameters["method"] == "POST" else {"kind": "none"}
+        }
+        pieces = bool(self._events) and "chunk_times" in driver.capabilities
+        if pieces:
+            fields["chunk_times"] = True
         waits, totals, causes = [], [], []
+        lags: list[float] = []
+        counts: list[int] = []
         try:
             client_id = driver.open(pool_size=1, hooks=hooks)
             for number in range(parameters["warmup"] + parameters["requests"]):
-                reply = driver.request(client_id, parameters["method"], self._places.url(target), body=body)
+                reply = driver.request(client_id, parameters["method"], self._places.url(target), **fields)
                 if reply["outcome"] != "response":
-                    return [*head, "-", "-", f"not run: {(reply.get('error') or {}).get('message')}"]
+                    why = f"not run: {(reply.get('error') or {}).get('message')}"
+                    return [*head, *["-"] * (self._dashes - 1), why]
                 if number < parameters["warmup"]:
                     continue
                 totals.append(reply["elapsed_us"])
@@ -108,27 +129,40 @@ class _Observation:
                     waits.append(timing["wait_ns"] / 1000)
                 if timing.get("cause"):
                     causes.append(timing["cause"])
+                if pieces:
+                    lags += event_lags(reply["chunk_times"])
+                    counts.append(len(reply["chunk_times"]))
         except DriverSkipped as skip:
-            return [*head, "-", "-", f"not run: {skip}"]
+            return [*head, *["-"] * (self._dashes - 1), f"not run: {skip}"]
         except DriverFault as fault:
-            return [*head, "-", "-", f"not run: {first_line(fault)}"]
+            return [*head, *["-"] * (self._dashes - 1), f"not run: {first_line(fault)}"]
         with self._lock:
             self._whole_ms.setdefault(target.name, []).append(stats.percentile(totals, 50) / 1000)
         named = max(set(causes), key=causes.count) if len(causes) * 2 > len(totals) else "-"
         wait = milliseconds(stats.percentile(waits, 50)) if waits else "-"
-        return [*head, wait, milliseconds(stats.percentile(totals, 50)), named]
+        if not self._events:
+            return [*head, wait, milliseconds(stats.percentile(totals, 50)), named]
+        late = [milliseconds(stats.percentile(lags, level)) if lags else "-" for level in (50, 90)]
+        return [*head, wait, *late, f"{stats.percentile(counts, 50):g}" if counts else "-", named]
 
     def _add_table(self) -> None:
-        headings = ["language", "client", "frontend", "first byte ms", "whole ms", "cause named by the adapter"]
+        advice = self._scenario.parameters["advice"]
         note = (
             "Medians. First byte: the adapter's own wait phase, from the request's last write to the answer's first "
-            "byte. What is long here is not the client's wait: "
-            f"{self._scenario.parameters['advice']} in HAProxy ends it."
+            f"byte. What is long here is not the client's wait: {advice} in HAProxy ends it."
         )
+        if self._events:
+            headings = ["event lag p50 ms", "event lag p90 ms", "pieces"]
+            note += (
+                " Event lag: from the origin's clock in the event to the moment the client handed the piece that "
+                "completes it to its caller, over all events; pieces: how many such hand-overs a stream of "
+                f"{self._events} events took."
+            )
+        else:
+            headings = ["whole ms"]
+        headings = ["language", "client", "frontend", "first byte ms", *headings, "cause named by the adapter"]
         rows = [row for _, row in sorted(self._rows.items())]
-        self._run.sections.append(
-            {"title": "As the clients see it", "headings": headings, "rows": rows, "notes": [note]}
-        )
+        self._section("As the clients see it", headings, rows, note)
 
     def _add_stream_table(self) -> None:
         rows = []
@@ -147,9 +181,10 @@ class _Observation:
         headings = ["frontend", "first byte ms", "event lag p50 ms", "event lag p90 ms", "reads"]
         parameters = self._scenario.parameters
         note = (
-            f"A raw reader: {parameters['events']} events, one every {parameters['gap_ms']} ms; lag from sent to read."
+            f"For comparison: {parameters['events']} events, one every {parameters['gap_ms']} ms; "
+            "lag from sent to read."
         )
-        self._section("Event by event", headings, rows, note)
+        self._section("A raw reader", headings, rows, note)
 
     def _section(self, title: str, headings: list[str], rows: list[list[str]], note: str) -> None:
         self._run.sections.append({"title": title, "headings": headings, "rows": rows, "notes": [note]})
@@ -169,6 +204,17 @@ class _Observation:
 def _last_attempt(timing: dict[str, Any] | None) -> dict[str, Any]:
     attempts = (timing or {}).get("attempts") or []
     return attempts[-1] if attempts else (timing or {})
+
+
+def event_lags(pieces: list[tuple[int, str]]) -> list[float]:
+    """Microseconds that each event of a stream was late, from pieces of [monotonic ns, base64 of the bytes]."""
+    lags: list[float] = []
+    buffer = b""
+    for arrived_ns, encoded in pieces:
+        buffer += base64.b64decode(encoded)
+        *events, buffer = buffer.split(b"\n\n")
+        lags += [(arrived_ns - int(event.removeprefix(b"data: "))) / 1000 for event in events]
+    return lags
 
 
 def read_stream(port: int, path: str) -> tuple[float, list[float], int]:

@@ -14,6 +14,7 @@ from typing import Any
 from onewrite_conformance import witness
 from onewrite_conformance.driver import Driver, DriverFault, DriverSkipped
 
+from . import stats
 from .clients import Clients, first_line, mark
 from .console import Console
 from .cpu import cpu_ns
@@ -52,6 +53,7 @@ class PostEngine:
         self.notes: list[str] = []
         parameters = scenario.parameters
         self._rounds = int(parameters["rounds"])
+        self._processes = int(parameters.get("processes", 1))
         self._requests = int(parameters["requests"])
         self._warmup = int(parameters["warmup"])
         self._rewarm = int(parameters.get("rewarm", 0))
@@ -69,7 +71,7 @@ class PostEngine:
             cells = self._cells(group)
             publish(cells)
             runs.append((group, cells))
-            self._console.plan(len(cells) * (self._rounds + 1))
+            self._console.plan(len(cells) * (self._rounds + 1) * self._processes)
         threads = [threading.Thread(target=self._run_group, args=run, daemon=True) for run in runs]
         for thread in threads:
             thread.start()
@@ -97,7 +99,7 @@ class PostEngine:
         parameters = self._scenario.parameters
         language = client.language or group.language
         cell = Cell(group.name, language, client.label, client.role, target.name, target.stalls, group.required)
-        cell.beside = language != group.language
+        cell.beside = language != group.language and client.role == "good"
         cell.body_bytes = size
         cell.stalls = target.stalls and size <= parameters.get("stalls_up_to_bytes", size)
         cell.extra["one_segment"] = size <= parameters.get("one_segment_up_to_bytes", size)
@@ -112,11 +114,19 @@ class PostEngine:
         return cell
 
     def _run_group(self, group: Group, cells: list[Cell]) -> None:
+        for number in range(self._processes):
+            if not self._stopping.is_set():
+                self._run_processes(group, cells, number)
+
+    def _run_processes(self, group: Group, cells: list[Cell], attempt: int) -> None:
+        """One process per client, from its start to its end; what they measure is added to the cells."""
         drivers: list[Driver] = []
         try:
             turns: list[_Turn] = []
             for client in group.clients:
                 mine = [cell for cell in cells if cell.client == client.label]
+                if attempt and any(cell.skipped or cell.failed for cell in mine):
+                    continue
                 driver = self._clients.start(group, client, mine)
                 if driver is not None:
                     drivers.append(driver)
@@ -187,6 +197,8 @@ class PostEngine:
             after = self._look(turn)
             if cpu_before is not None and cpu_after is not None:
                 turn.cell.extra.setdefault("cpu_us", []).append((cpu_after - cpu_before) / requests / 1000)
+            if self._cpu and reply["latencies_us"]:
+                turn.cell.extra.setdefault("round_p50_us", []).append(stats.percentile(reply["latencies_us"], 50))
         except DriverSkipped as skip:
             mark([turn.cell], "skipped", str(skip))
             return

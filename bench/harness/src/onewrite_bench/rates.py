@@ -7,6 +7,7 @@ going upstream) is measured beside it, and the driver's in-process load gives ra
 
 from __future__ import annotations
 
+import queue
 import threading
 from collections.abc import Sequence
 from typing import Any
@@ -42,45 +43,65 @@ class RateEngine:
         self._target = next(target for target in scenario.targets if target.name == plan["target"])
         self._pool = int(plan["pool"])
         self._seconds = int(plan["seconds"])
+        self._lanes = int(plan.get("lanes", 1))
         capacity = self._pool / (plan["stall_ms"] / 1000)
         self._roles: list[str] = plan.get("roles", ["control", "shown", "adapter"])
         self._rates = [(float(share), round(share * capacity, 1)) for share in plan["of_capacity"]]
 
     def run(self, groups: Sequence[Group], results: list[RateResult]) -> None:
         """Fill `results`, one row per client and rate; a client that cannot is one row that says why."""
-        # The bare socket has no bridge; a group that is not required is beside the story.
-        plans = [(group, self._driven(group)) for group in groups if group.language != "raw" and group.required]
-        self._console.plan(sum(len(clients) for _, clients in plans) * len(self._rates) * _WEIGHT)
-        for group, clients in plans:
-            for client in clients:
+        jobs: queue.SimpleQueue[tuple[Group, Client, list[RateResult]]] = queue.SimpleQueue()
+        for group in groups:
+            for client in self._driven(group):
                 mine = [
                     RateResult(group.name, group.language, client.label, client.role, self._target.name, rate, share)
                     for share, rate in self._rates
                 ]
                 results += mine
-                driver = self._clients.start(group, client, mine)
-                if driver is None:
-                    continue
-                try:
-                    self._drive(driver, mine)
-                except DriverSkipped as skip:
-                    _mark(mine, "skipped", str(skip))
-                except DriverFault as fault:
-                    _mark(mine, "failed", first_line(fault))
-                except BenchError as error:
-                    _mark(mine, "failed", str(error))
-                finally:
-                    self._clients.finish(driver)
+                jobs.put((group, client, mine))
+        self._console.plan(jobs.qsize() * len(self._rates) * _WEIGHT)
+        lanes = [threading.Thread(target=self._lane, args=(jobs,), daemon=True) for _ in range(self._lanes)]
+        for lane in lanes:
+            lane.start()
+        for lane in lanes:
+            while lane.is_alive():
+                lane.join(0.2)
+
+    def stop(self) -> None:
+        self._stopping.set()
+
+    def _lane(self, jobs: queue.SimpleQueue[tuple[Group, Client, list[RateResult]]]) -> None:
+        """One client after the other. A late generator says so, so more lanes than the machine has room for show."""
+        while not self._stopping.is_set():
+            try:
+                group, client, mine = jobs.get_nowait()
+            except queue.Empty:
+                return
+            driver = self._clients.start(group, client, mine)
+            if driver is None:
+                continue
+            try:
+                self._drive(driver, mine)
+            except DriverSkipped as skip:
+                _mark(mine, "skipped", str(skip))
+            except DriverFault as fault:
+                _mark(mine, "failed", first_line(fault))
+            except BenchError as error:
+                _mark(mine, "failed", str(error))
+            finally:
+                self._clients.finish(driver)
 
     def _driven(self, group: Group) -> list[Client]:
-        """A good control is a bare socket and has no bridge."""
+        """A good control is a bare socket and has no bridge; a group that is not required is beside the story."""
+        if group.language == "raw" or not group.required:
+            return []
         return [client for client in group.clients if client.language is None and client.role in self._roles]
 
     def _drive(self, driver: Driver, rows: list[RateResult]) -> None:
         url = self._places.url(self._target)
         client_id = driver.open(pool_size=self._pool)
         bridge = f"http://127.0.0.1:{driver.serve(client_id, url, connections=self._pool)}"
-        floor = self._measure(Plan(f"{bridge}/null", rows[0].rate, self._pool, 2, "GET", 0), may_collapse=False)
+        floor = self._measure(Plan(f"{bridge}/null", rows[0].rate, self._pool, 1, "GET", 0), may_collapse=False)
         for row in rows:
             row.floor = floor
             collapses = row.role == "control" and row.of_capacity > 1

@@ -12,7 +12,7 @@ from .results import Run
 from .scenario import names
 from .wording import intervals_line, story, tables, verdict_line
 
-__all__ = ["collect", "markdown", "text", "write"]
+__all__ = ["collect", "markdown", "save", "text", "write"]
 
 
 def text(run: Run) -> str:
@@ -103,3 +103,13 @@ def document(runs: list[Run]) -> str:
         "not absolute times across tables."
     )
     return "\n\n".join([opening, *(markdown(run) for run in runs)]) + "\n"
+
+
+def save(run: Run, directory: Path) -> Path:
+    """Keep one scenario's result. An interrupted run does not replace a complete one."""
+    directory.mkdir(parents=True, exist_ok=True)
+    path = directory / f"{run.scenario}{'.partial' if run.interrupted else ''}.json"
+    part = path.with_suffix(".part")
+    part.write_text(json.dumps(run.to_json(), indent=1) + "\n")
+    part.replace(path)
+    return path

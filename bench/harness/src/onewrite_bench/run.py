@@ -80,7 +80,9 @@ def _run_in(
             run.earlier.update(settle.measure(engine, scenario.groups, console, run.cells))
             run.notes += engine.notes
             if generator is not None and "rates" in scenario.parameters:
-                RateEngine(scenario, places, console, clients, generator).run(scenario.groups, run.rates)
+                rated = RateEngine(scenario, places, console, clients, generator)
+                stops.insert(0, rated.stop)
+                rated.run(scenario.groups, run.rates)
         except KeyboardInterrupt:
             run.interrupted = True
         finally:

@@ -7,7 +7,7 @@ import random
 from collections import Counter
 from collections.abc import Sequence
 
-__all__ = ["STALL_US", "bootstrap_difference", "mode", "percentile", "share_over"]
+__all__ = ["STALL_US", "bootstrap_difference", "bootstrap_ratio", "mode", "percentile", "share_over"]
 
 STALL_US = 30_000
 """Longer than this counts as stalled: below Linux's shortest delayed ACK (40 ms), far above a clean loopback call."""
@@ -46,3 +46,16 @@ def bootstrap_difference(
         for _ in range(resamples)
     )
     return differences[int(resamples * 0.025)], differences[min(resamples - 1, int(resamples * 0.975))]
+
+
+def bootstrap_ratio(
+    mine: Sequence[float], other: Sequence[float], resamples: int = 1000, seed: int = 1
+) -> tuple[float, float, float] | None:
+    """Median and 95 % bootstrap interval of mine / other, pair by pair of neighbouring rounds; None without a pair."""
+    ratios = [first / second for first, second in zip(mine, other, strict=False) if second]
+    if not ratios:
+        return None
+    chance = random.Random(seed)
+    medians = sorted(percentile(chance.choices(ratios, k=len(ratios)), 50) for _ in range(resamples))
+    low, high = medians[int(resamples * 0.025)], medians[min(resamples - 1, int(resamples * 0.975))]
+    return percentile(ratios, 50), low, high

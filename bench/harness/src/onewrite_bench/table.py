@@ -6,11 +6,12 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from . import stats
 from .results import Cell, RateResult
 
-__all__ = ["Table", "beside", "milliseconds", "of_cells", "of_rates"]
+__all__ = ["Table", "beside", "has_costs", "milliseconds", "of_cells", "of_costs", "of_rates"]
 
-_NUMBER = re.compile(r"^-?[\d.,]+( %|%| of \d+| [kM]?B)?$|^-$")
+_NUMBER = re.compile(r"^-?[\d.,]+( %|%| of \d+| to [\d.]+| [kM]?B)?$|^± \d+$|^-$")
 
 
 @dataclass(frozen=True)
@@ -91,9 +92,6 @@ def of_cells(cells: Sequence[Cell]) -> Table:
     sizes = len({cell.body_bytes for cell in cells}) > 1
     limit = max((cell.stall_us for cell in cells), default=0) // 1000
     headings = ["language", "client", "frontend", "p50 ms", f"over {limit} ms", "segments per POST", "TCP_NODELAY"]
-    costs = any("cpu_us" in cell.extra for cell in cells)
-    if costs:
-        headings[3:] = ["p50 us", "CPU us per call", "of stock's CPU", "segments per POST"]
     connections = any(cell.extra.get("per_connection") for cell in cells)
     if connections:
         headings[5:] = ["connections", "all of them s"]
@@ -111,9 +109,6 @@ def of_cells(cells: Sequence[Cell]) -> Table:
             rows.append([*head, "-", "-", "-", why])
         else:
             p50 = milliseconds((cell.p50_ms or 0) * 1000)
-            if costs:
-                rows.append([*head, *_cost(cell, cells)])
-                continue
             if connections:
                 total_s = sum(cell.latencies_us) / 1e6
                 rows.append([*head, p50, f"{cell.share_over:.0%}", str(len(cell.latencies_us)), f"{total_s:.2f}"])
@@ -124,23 +119,53 @@ def of_cells(cells: Sequence[Cell]) -> Table:
     return Table(tuple(headings), rows)
 
 
-def _cost(cell: Cell, cells: Sequence[Cell]) -> list[str]:
-    """Medians over rounds; CPU beside the stock client of the same group, measured in the same minutes."""
-    mine = _cpu_us(cell)
-    stock = next((other for other in cells if other.group == cell.group and other.role == "control"), None)
-    base = _cpu_us(stock) if stock is not None else None
-    segments = cell.segments_per_request
-    return [
-        f"{(cell.p50_ms or 0) * 1000:.0f}",
-        "-" if mine is None else f"{mine:.0f}",
-        "-" if mine is None or not base else f"{mine / base:.2f}",
-        "-" if segments is None else f"{segments:.2f}",
-    ]
+def has_costs(cells: Sequence[Cell]) -> bool:
+    return any("cpu_us" in cell.extra for cell in cells)
 
 
-def _cpu_us(cell: Cell) -> float | None:
-    rounds: list[float] = cell.extra.get("cpu_us") or []
-    return sorted(rounds)[len(rounds) // 2] if rounds else None
+_COST_HEADINGS = (
+    "client",
+    "p50 us",
+    "of stock's p50",
+    "95 % interval",
+    "CPU us per call",
+    "of stock's CPU",
+    "95 % of that",
+    "segments per POST",
+)
+
+
+def of_costs(cells: Sequence[Cell]) -> Table:
+    """What a call costs, for the clients of one group. Ratios are to the stock client's neighbouring rounds."""
+    stock = next((cell for cell in cells if cell.role == "control"), None)
+    rows = []
+    for cell in cells:
+        if cell.failed or cell.skipped or not cell.latencies_us:
+            rows.append([cell.client, *["-"] * 6, f"not run: {cell.failed or cell.skipped or cell.error_sample}"])
+            continue
+        segments = cell.segments_per_request
+        cpu = cell.extra.get("cpu_us")
+        rows.append(
+            [
+                cell.client,
+                f"{(cell.p50_ms or 0) * 1000:.0f}",
+                *_of_stock(cell, stock, "round_p50_us"),
+                f"{stats.percentile(cpu, 50):.0f}" if cpu else "-",
+                *_of_stock(cell, stock, "cpu_us"),
+                "-" if segments is None else f"{segments:.2f}",
+            ]
+        )
+    return Table(_COST_HEADINGS, rows)
+
+
+def _of_stock(cell: Cell, stock: Cell | None, what: str) -> list[str]:
+    """The ratio and its interval; the stock client beside itself is 1."""
+    if stock is None or what not in stock.extra or what not in cell.extra:
+        return ["-", "-"]
+    if cell is stock:
+        return ["1.00", "-"]
+    ratio = stats.bootstrap_ratio(cell.extra[what], stock.extra[what])
+    return ["-", "-"] if ratio is None else [f"{ratio[0]:.2f}", f"{ratio[1]:.2f} to {ratio[2]:.2f}"]
 
 
 def of_rates(rates: Sequence[RateResult]) -> Table:

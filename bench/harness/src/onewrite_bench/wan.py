@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+import threading
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -44,13 +46,56 @@ def wan(scenario: Scenario, children: Children, directory: Path, console: Consol
     distances: list[dict[str, Any]] = [dict(entry) for entry in scenario.parameters["distances"]]
     if os.environ.get("RTT"):
         distances[0]["rtt_ms"] = float(os.environ["RTT"])
-    for number, distance in enumerate(distances):
-        with Children(directory / str(number)) as helpers:
-            _at_distance(scenario, helpers, directory / str(number), console, run, distance)
+    runs = [_part_of(run) for _ in distances]
+    stops: list[Callable[[], None]] = []
+    ended = threading.Event()
+    failures: list[BenchError] = []
+
+    def one(number: int) -> None:
+        try:
+            with Children(directory / str(number)) as helpers:
+                where = directory / str(number)
+                _at_distance(scenario, helpers, where, console, runs[number], distances[number], stops, ended)
+        except (BenchError, OSError) as error:
+            failures.append(BenchError(str(error)))
+
+    # Side by side: nearly all of the time is waiting, and each distance has namespaces of its own.
+    threads = [threading.Thread(target=one, args=(number,)) for number in range(len(distances))]
+    for thread in threads:
+        thread.start()
+    try:
+        for thread in threads:
+            while thread.is_alive():
+                thread.join(0.2)
+    finally:
+        ended.set()
+        for stop in stops:
+            stop()
+        for thread in threads:
+            thread.join()
+        for part in runs:
+            run.cells += part.cells
+            run.notes += [note for note in part.notes if note not in run.notes]
+            run.earlier.update(part.earlier)
+            run.skipped = run.skipped or part.skipped
+    if failures:
+        raise failures[0]
+
+
+def _part_of(run: Run) -> Run:
+    """A part of a run, to be added to it when it is done."""
+    return Run(run.scenario, run.title, run.command, run.started_at)
 
 
 def _at_distance(
-    scenario: Scenario, children: Children, directory: Path, console: Console, run: Run, distance: dict[str, Any]
+    scenario: Scenario,
+    children: Children,
+    directory: Path,
+    console: Console,
+    run: Run,
+    distance: dict[str, Any],
+    stops: list[Callable[[], None]],
+    ended: threading.Event,
 ) -> None:
     rtt_ms, hold_ms = float(distance["rtt_ms"]), float(distance["peer_delack_ms"])
     command = script(TOPOLOGY / "wan.py", "--rtt-ms", str(rtt_ms), "--peer-delack-ms", str(hold_ms))
@@ -79,8 +124,10 @@ def _at_distance(
     places = Places(children, scenario.topology, directory, network)
     clients = Clients(places)
     engine = PostEngine(replace(scenario, parameters=parameters), places, console, clients, parallel=True)
-
+    stops += [engine.stop, clients.stop]
     try:
+        if ended.is_set():
+            return
         run.earlier.update(settle.measure(engine, groups, console, run.cells))
     finally:
         engine.stop()

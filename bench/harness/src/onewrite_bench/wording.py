@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .results import Run, Verdict
-from .table import Table, beside, of_cells, of_rates
+from .table import Table, beside, has_costs, of_cells, of_costs, of_rates
 
 __all__ = ["intervals_line", "story", "tables", "verdict_line"]
 
@@ -26,7 +26,10 @@ def intervals_line(verdict: Verdict) -> str | None:
 def tables(run: Run) -> list[tuple[str, Table, list[str]]]:
     """The run's tables: (title, table, notes)."""
     found: list[tuple[str, Table, list[str]]] = []
-    if run.cells:
+    if has_costs(run.cells):
+        for group in dict.fromkeys(cell.group for cell in run.cells):
+            found.append((group, of_costs([cell for cell in run.cells if cell.group == group]), []))
+    elif run.cells:
         good = beside(run.cells)
         found.append(("", of_cells(run.cells), [good] if good else []))
     if run.rates:
