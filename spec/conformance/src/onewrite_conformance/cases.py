@@ -98,7 +98,7 @@ class Case:
                 needs.append("events")
             if "memory_copies" in expect:
                 needs.append("prompt_memory")
-            if "cause" in expect.get("timing", {}):
+            if {"cause", "kernel"} & expect.get("timing", {}).keys():
                 needs.append("tcp_info")
         return list(dict.fromkeys(needs))
 

@@ -13,6 +13,7 @@ import socket
 import ssl
 import struct
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from onewrite_conformance import tcpinfo
@@ -120,8 +121,11 @@ class Channel:
 
     # -- TLS ----------------------------------------------------------------------------------------------
 
-    def start_tls(self, context: ssl.SSLContext, timeout: float) -> None:
-        """Serve a handshake. Raises ssl.SSLError, OSError, TimeoutError."""
+    def start_tls(self, context: ssl.SSLContext, timeout: float, on_hello: Callable[[], None] | None = None) -> None:
+        """Serve a handshake; `on_hello` is called when its first bytes have come, before they are answered.
+
+        Raises ssl.SSLError, OSError, TimeoutError.
+        """
         self._object = context.wrap_bio(self._incoming, self._outgoing, server_side=True)
         deadline = time.monotonic() + timeout
         while True:
@@ -144,6 +148,9 @@ class Channel:
                     raise TimeoutError("no TLS handshake in time")
                 if not data:
                     raise ConnectionResetError("the client closed during the TLS handshake")
+                if on_hello is not None:
+                    on_hello()
+                    on_hello = None
                 self._raw += data
                 record = self._next_record()
             self._incoming.write(record)

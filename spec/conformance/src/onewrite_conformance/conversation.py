@@ -66,7 +66,8 @@ class Conversation:
 
     def _handshake(self) -> None:
         context = shared().context(self.script.certificate, self.script.tls_max)
-        self.channel.start_tls(context, IDLE_S)
+        on_hello = self.tap.on_hello
+        self.channel.start_tls(context, IDLE_S, None if on_hello is None else lambda: on_hello(self.arrival))
         self.arrival.tls_version = self.channel.tls_version
         self.baseline = self.channel.handshake_segments
         self.fresh_tls = True

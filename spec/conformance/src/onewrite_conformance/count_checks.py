@@ -43,6 +43,24 @@ def judge_run(seen: Observation, verdict: Verdict) -> None:
             problems.append(f"TCP_NODELAY is {state} on {len(wrong)} of {len(known)} connections")
         elif not known and served:
             verdict.doubts.append(f"TCP_NODELAY could not be read from outside: {seen.witness_fault}")
+    if "nodelay_at_hello" in expect and seen.run.scheme == "https":
+        _nodelay_at_hello(seen, expect["nodelay_at_hello"], verdict)
+    if seen.left_open:
+        problems.append(f"{seen.left_open} of {len(seen.arrivals)} connections are open after the client was closed")
+    for name, count in seen.warnings.items():
+        if count != 1:
+            problems.append(f"{count} lines of the driver's stderr warn of {name}, not one")
+
+
+def _nodelay_at_hello(seen: Observation, wanted: bool, verdict: Verdict) -> None:
+    known = [arrival for arrival in seen.arrivals if arrival.nodelay_at_hello is not None]
+    wrong = [arrival for arrival in known if arrival.nodelay_at_hello != wanted]
+    if wrong:
+        state = "on" if wrong[0].nodelay_at_hello else "off"
+        said = f"TCP_NODELAY is {state} at the ClientHello on {len(wrong)} of {len(known)} connections"
+        verdict.problems.append(said)
+    elif not known:
+        verdict.doubts.append(f"TCP_NODELAY could not be read at the ClientHello: {seen.witness_fault}")
 
 
 def judge_step(seen: Observation, step: int, expect: dict[str, Any], verdict: Verdict) -> None:
@@ -59,6 +77,9 @@ def judge_step(seen: Observation, step: int, expect: dict[str, Any], verdict: Ve
     if "writes" in expect and "events" in seen.capabilities:
         writes = [_event_field(sample, "request_end", "writes") for sample in samples]
         judge_mode("writes by the adapter's account", writes, expect["writes"], verdict)
+    if "tcp_info" in seen.capabilities:
+        for name, wanted in expect.get("timing", {}).get("kernel", {}).items():
+            _evidence(seen, samples, name, wanted, verdict)
     if "first_segment" in expect:
         joined = [len(exchange.first_piece) > len(exchange.request.head) for exchange in exchanges]
         wanted = expect["first_segment"] == "head_and_body"
@@ -71,6 +92,15 @@ def judge_step(seen: Observation, step: int, expect: dict[str, Any], verdict: Ve
         if any(value != expect["reused"] for value in reused):
             word = "fresh" if expect["reused"] else "used before"
             verdict.problems.append(f"{reused.count(not expect['reused'])} requests came on a connection {word}")
+
+
+def _evidence(seen: Observation, samples: list[Sample], name: str, wanted: Any, verdict: Verdict) -> None:
+    """A number of the kernel's evidence, by its mode."""
+    attempts = [((sample.reply.get("timing") or {}).get("attempts") or [{}])[-1] for sample in samples]
+    values = [(attempt.get("kernel") or {}).get(name) for attempt in attempts]
+    if None in values:
+        verdict.problems.append(f"{values.count(None)} of {len(values)} records have no {name}")
+    judge_mode(f"{name} by the kernel's evidence", values, wanted, verdict, excuse=seen.loss.total)
 
 
 def _memory(seen: Observation, samples: list[Sample], wanted: dict[str, Any], verdict: Verdict) -> None:

@@ -19,7 +19,8 @@ class Arrival:
     local_port: int
     via: str  # direct, forward, connect
     exchanges: int = 0
-    nodelay: bool | None = None
+    nodelay: bool | None = None  # at its first request
+    nodelay_at_hello: bool | None = None  # when the first bytes of its TLS handshake had come
     client_options: dict[str, int] = field(default_factory=dict)  # socket options of the client's end
     tls_version: str | None = None
     failure: str | None = None  # a broken handshake or a broken read, in words

@@ -20,6 +20,10 @@ OWN_CASES = CONFORMANCE / "tests" / "cases"
 SEEN_BY = {
     "nodelay": ["tcp-nodelay-fresh/onewrite/http/direct", "tcp-nodelay-before-handshake/onewrite/https/direct"],
     "nodelay_late": ["tcp-nodelay-fresh/onewrite/http/direct"],
+    "nodelay_after_handshake": ["tcp-nodelay-before-handshake/onewrite/https/direct"],
+    "leaky_pool": ["pool-closed/onewrite/http/direct", "pool-closed/onewrite/https/direct"],
+    "evidence_of_connection": ["time-evidence-segments/onewrite/http/direct"],
+    "silent": ["cfg-coalesce-max-word/onewrite/http/direct"],
     "split": ["wire-post-200b/onewrite/http/direct", "example-wire-1-1/onewrite/https/direct"],
     "head_alone": ["wire-post-20k/onewrite/https/direct"],
     "chunk_split": ["wire-stream-chunked-many/onewrite/https/direct"],
@@ -48,6 +52,7 @@ SEEN_BY = {
     "lost_options": ["tcp-options-keepalive-only/onewrite/http/direct"],
     "overrides_user": ["tcp-options-nodelay-off-obeyed/onewrite/http/direct"],
     "ignores_kill_switch": ["cfg-disabled-post/onewrite/http/direct", "cfg-disabled-hooks/onewrite/http/direct"],
+    "unchecked_options": ["cfg-bad-code-value/onewrite/http/direct", "cfg-bad-code-unknown/onewrite/http/direct"],
     "copies_large": ["judge-large-not-copied/onewrite/http/direct"],
     "expect_ignored": ["wire-expect-continue/onewrite/http/direct"],
     "no_keepalive": ["pool-reuse/onewrite/http/direct"],

@@ -17,6 +17,8 @@ from onewrite_conformance.tap import Arrival, Exchange, Tap
 
 __all__ = ["Observation", "Sample", "play"]
 
+PATIENCE_S = 4.0
+
 
 @dataclass
 class Sample:
@@ -48,6 +50,8 @@ class Observation:
     capabilities: frozenset[str] = frozenset()
     names: dict[str, str] = field(default_factory=dict)
     memory_growth: int | None = None  # bytes by which the driver's peak memory grew in the counted requests
+    left_open: int | None = None  # connections that the client had not ended some time after it was closed
+    warnings: dict[str, int] = field(default_factory=dict)  # lines on the driver's stderr that hold these names
 
     @property
     def counted(self) -> list[Sample]:
@@ -67,21 +71,34 @@ def play(run: Run, driver: Driver, trace: Callable[[str], None] | None = None, a
     seen = Observation(run, capabilities=driver.capabilities)
 
     named = bool(run.case.open.get("socket_options"))
+    expect = run.expect()
 
-    def look(exchange: Exchange) -> None:
-        """The kernel's account of the client's socket, at the first request of each connection."""
-        arrival = exchange.arrival
-        if arrival.nodelay is not None or seen.witness_fault is not None:
-            return
+    def reading_of(arrival: Arrival) -> witness.SocketReading | None:
+        """The kernel's account of the client's end of a connection."""
+        if seen.witness_fault is not None:
+            return None
         try:
-            for reading in witness.connections(driver.pid, arrival.local_port, options=named):
-                if reading.local_port == arrival.peer_port:
-                    arrival.nodelay, arrival.client_options = reading.nodelay, reading.options
+            readings = witness.connections(driver.pid, arrival.local_port, options=named)
         except (witness.WitnessError, ProcessLookupError) as error:
             seen.witness_fault = str(error)
+            return None
+        return next((one for one in readings if one.local_port == arrival.peer_port), None)
+
+    def look(exchange: Exchange) -> None:
+        """Look at the client's socket at the first request of each connection."""
+        if exchange.arrival.nodelay is None:
+            reading = reading_of(exchange.arrival)
+            if reading is not None:
+                exchange.arrival.nodelay, exchange.arrival.client_options = reading.nodelay, reading.options
+
+    def look_at_hello(arrival: Arrival) -> None:
+        reading = reading_of(arrival)
+        arrival.nodelay_at_hello = None if reading is None else reading.nodelay
 
     before = read_loss()
     tap = Tap(Script.of(run.case.server), scheme=run.scheme, route=run.route, on_request=look, trace=trace)
+    if "nodelay_at_hello" in expect:
+        tap.on_hello = look_at_hello
     try:
         seen.names = tap.names
         options = _options(run, tap, driver) | ({"api": api} if api else {})
@@ -103,11 +120,37 @@ def play(run: Run, driver: Driver, trace: Callable[[str], None] | None = None, a
         finally:
             if driver.alive:
                 driver.close(client)
+        if expect.get("all_closed"):
+            seen.left_open = _left_open(tap)
+        for name in expect.get("warns", ()):
+            seen.warnings[name] = _warnings(driver, name)
     finally:
         tap.close()
     seen.exchanges, seen.arrivals, seen.tap_faults = tap.exchanges, tap.arrivals, tap.faults
     seen.loss = read_loss() - before
     return seen
+
+
+def _within(seconds: float, done: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + seconds
+    while not done() and time.monotonic() < deadline:
+        time.sleep(0.005)
+
+
+def _left_open(tap: Tap) -> int:
+    """Connections that are still open a while after the client was closed."""
+    _within(PATIENCE_S, lambda: all(arrival.ended for arrival in tap.arrivals))
+    return sum(not arrival.ended for arrival in tap.arrivals)
+
+
+def _warnings(driver: Driver, name: str) -> int:
+    """Lines of the driver's stderr that hold this name; stderr may lag behind stdout."""
+
+    def count() -> int:
+        return sum(name in line for line in driver.log().splitlines())
+
+    _within(PATIENCE_S, lambda: count() > 0)
+    return count()
 
 
 def _refused(seen: Observation, refused: OpenRefused, tap: Tap) -> None:

@@ -39,6 +39,7 @@ class Tap:
 
     `on_request(exchange)` is called in the connection's thread when a request is complete, before it is answered:
     the moment at which the client's socket surely exists. Its exceptions end the connection and show in `faults`.
+    `on_hello(arrival)` is called likewise when the first bytes of a TLS handshake have come.
     """
 
     def __init__(
@@ -48,6 +49,7 @@ class Tap:
         scheme: str = "http",
         route: str = "direct",
         on_request: Hook | None = None,
+        on_hello: Callable[[Arrival], None] | None = None,
         trace: Callable[[str], None] | None = None,
         port: int = 0,
     ) -> None:
@@ -56,7 +58,7 @@ class Tap:
         self.exchanges: list[Exchange] = []
         self.arrivals: list[Arrival] = []
         self.faults: list[str] = []
-        self.on_request = on_request
+        self.on_request, self.on_hello = on_request, on_hello
         self._trace = trace
         self._lock = threading.Lock()
         self._numbers = itertools.count()

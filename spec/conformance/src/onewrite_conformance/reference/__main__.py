@@ -14,6 +14,7 @@ from typing import Any
 
 from onewrite_conformance import __version__
 from onewrite_conformance.reference.client import Client
+from onewrite_conformance.reference.errors import CallError
 from onewrite_conformance.reference.mutants import MUTANTS, choose
 
 __all__ = ["main"]
@@ -41,6 +42,7 @@ OWN = [
     "informational",
     "quickack",
     "response_floor",
+    "checked_options",
     "attempts",
 ]
 
@@ -62,7 +64,11 @@ class Program:
             return self._hello(message)
         if command == "open":
             number = len(self.clients) + 1
-            self.clients[number] = Client(self.kind, message.get("options") or {})
+            try:
+                self.clients[number] = Client(self.kind, message.get("options") or {})
+            except CallError as error:
+                refused = {"kind": error.kind, "type": type(error).__name__, "message": str(error)}
+                return {"outcome": "error", "error": refused}
             return {"client_id": number}
         if command == "close":
             self.clients[message["client_id"]].close()
@@ -82,7 +88,7 @@ class Program:
         if self.kind not in ("onewrite", "stock", "control"):
             raise Skipped(f"the reference has no client {self.kind}")
         own = self.kind == "onewrite"
-        linux = ["tcp_info"] if own and sys.platform == "linux" else []
+        linux = ["tcp_info", "rwnd_limited"] if own and sys.platform == "linux" else []
         return {
             "protocol": 1,
             "client": self.kind,

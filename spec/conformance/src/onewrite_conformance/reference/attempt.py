@@ -63,13 +63,16 @@ class Attempt:
             parts = urllib.parse.urlsplit(proxy)
             address = (parts.hostname or "", parts.port or 80)
         nodelay = self.settings.nodelay and not broken("nodelay_late")
+        late = broken("nodelay_after_handshake") and scheme == "https"
         wait_ms = self.options.get("connect_timeout_ms")
         try:
             tunnel = f"{host}:{port}" if proxy and scheme == "https" else None
             options = self.options.get("socket_options")
-            connection.connect(address, self.recorder, self.deadline, options, nodelay, wait_ms, tunnel)
+            connection.connect(address, self.recorder, self.deadline, options, nodelay and not late, wait_ms, tunnel)
             if scheme == "https":
                 connection.start_tls(host, context, self.recorder, self.deadline)
+            if late:
+                connection.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         except BaseException:
             connection.close()
             raise

@@ -40,7 +40,9 @@ def _counters(raw: bytes) -> Before:
 
 def before(sock: socket.socket) -> Before | None:
     raw = _raw(sock)
-    return _counters(raw) if len(raw) >= 184 else None
+    if len(raw) < 184:
+        return None
+    return Before(0, 0, 0) if broken("evidence_of_connection") else _counters(raw)
 
 
 def after(sock: socket.socket, start: Before, recorder: Recorder, response_start_ns: int) -> None:
@@ -63,7 +65,7 @@ def after(sock: socket.socket, start: Before, recorder: Recorder, response_start
     }
     cause: str | None = None
     if hold_ns >= HOLD_NS:
-        cause = "retransmit" if retransmits else "peer_window" if limited_ns * 2 > hold_ns else "nagle_delayed_ack"
+        cause = "peer_window" if limited_ns * 2 > hold_ns else "retransmit" if retransmits else "nagle_delayed_ack"
     elif wait_ns >= HOLD_NS:
         cause = "server"
     if cause and broken("wrong_cause"):

@@ -7,6 +7,10 @@ __all__ = ["MUTANTS", "broken", "choose"]
 MUTANTS = {
     "nodelay": "TCP_NODELAY is never set",
     "nodelay_late": "TCP_NODELAY is set after the first answer",
+    "nodelay_after_handshake": "TCP_NODELAY is set when the TLS handshake is over",
+    "leaky_pool": "a closed client leaves its idle connections open",
+    "evidence_of_connection": "kernel evidence counts since the connection was made",
+    "silent": "a bad value in the environment is ignored without a warning",
     "split": "head and body leave in two writes",
     "head_alone": "the head of a request larger than the limit leaves alone",
     "chunk_split": "a chunk's size line and its data leave in two writes",
@@ -35,6 +39,7 @@ MUTANTS = {
     "lost_options": "the user's socket options are not set",
     "overrides_user": "TCP_NODELAY is set although the user said 0",
     "ignores_kill_switch": "ONEWRITE_DISABLED changes nothing",
+    "unchecked_options": "a bad option in code is taken",
     "copies_large": "large bodies are copied to be joined with their head",
     "expect_ignored": "the body does not wait for 100 Continue",
     "no_keepalive": "every request makes a connection of its own",
