@@ -124,6 +124,38 @@ def test_a_known_failure_that_passed_once_is_not_yet_stale(tmp_path: Path) -> No
     assert [one.status for one in results] == [Status.OK]
 
 
+CHANCE = """
+import json, os, sys
+told = 0
+for line in sys.stdin:
+    m = json.loads(line)
+    reply = {"ok": True}
+    if m["cmd"] == "hello":
+        kind = m["client"]
+        reply = {"protocol": 1, "client": kind, "adapter": "toy", "version": "1", "runtime": "toy",
+                 "base": {"name": "toy", "version": "1"}, "pid": os.getpid(), "capabilities": []}
+    elif m["cmd"] == "open":
+        reply = {"client_id": 1}
+    elif m["cmd"] == "request":
+        told += 1
+        usual = sys.argv[1] if kind == "onewrite" else "Rare" if told % 4 == 0 else "Usual"
+        reply = {"outcome": "error", "error": {"kind": "other", "type": usual}}
+    print(json.dumps({"seq": m["seq"], **reply}), flush=True)
+    if m["cmd"] == "bye":
+        break
+"""
+
+
+@pytest.mark.parametrize(("shown", "status"), [("Usual", Status.OK), ("Rare", Status.OK), ("Other", Status.DEVIATES)])
+def test_an_error_that_stock_leaves_to_chance(tmp_path: Path, shown: str, status: str) -> None:
+    (tmp_path / "toy.py").write_text(CHANCE)
+    adapter = Adapter("toy", [sys.executable, str(tmp_path / "toy.py"), shown], witness=False)
+    one = case()
+    one.expect["stock_equal"] = ["error_type"]
+    (only,) = judged(adapter, [one])
+    assert (only.status, only.problems == []) == (status, status == Status.OK)
+
+
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_shares_hold_every_run_once(tmp_path: Path, jobs: int) -> None:
     adapter = toy(tmp_path, 0)
