@@ -32,10 +32,12 @@ def test_a_requirement_has_one_keyword(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "### TCP-1 None\n\n> It must hold.\n",
-        "### TCP-1 Two\n\n> It **MUST** and **SHOULD** hold.\n",
-        "### TCP-1 A\n\n> It **MUST**.\n\n### TCP-1 B\n\n> It **MUST**.\n",
-        "### TCP-1 A\n\n> It **MUST**.\n\n```wire-example\nrequest: {}\n```\n",
+        "### TCP-1 None\n\n> It must hold.\n\nWhy.\n",
+        "### TCP-1 Two\n\n> It **MUST** and **SHOULD** hold.\n\nWhy.\n",
+        "### TCP-1 A\n\n> It **MUST**.\n\nWhy.\n\n### TCP-1 B\n\n> It **MUST**.\n\nWhy.\n",
+        "### TCP-1 A\n\n> It **MUST**.\n\nWhy.\n\n```wire-example\nrequest: {}\n```\n",
+        "### TCP-1 A\n\n> It **MUST**.\n",
+        "### TCP-1 A\n\n> It **MUST**.\n\nuntestable: no way\n",
     ],
 )
 def test_a_broken_text_is_refused(tmp_path: Path, text: str) -> None:
@@ -44,7 +46,7 @@ def test_a_broken_text_is_refused(tmp_path: Path, text: str) -> None:
 
 
 def test_examples_inside_other_fences_are_not_run(tmp_path: Path) -> None:
-    text = "### WIRE-1 A\n\n> It **MUST**.\n\n````\n```wire-example\nrequest: {}\nbytes: x\n```\n````\n"
+    text = "### WIRE-1 A\n\n> It **MUST**.\n\nWhy.\n\n````\n```wire-example\nrequest: {}\nbytes: x\n```\n````\n"
     assert read_spec(write(tmp_path, text))["WIRE-1"].examples == []
 
 

@@ -66,6 +66,10 @@ def _nodelay_at_hello(seen: Observation, wanted: bool, verdict: Verdict) -> None
 def judge_step(seen: Observation, step: int, expect: dict[str, Any], verdict: Verdict) -> None:
     exchanges = [exchange for exchange in seen.counted_exchanges(step) if exchange.complete]
     samples = [sample for sample in seen.counted if sample.step == step]
+    if "outcomes" in expect:
+        outcomes = dict(Counter(sample.reply["outcome"] for sample in samples))
+        if outcomes != expect["outcomes"]:
+            verdict.problems.append(f"the outcomes are {outcomes}, not {expect['outcomes']}")
     if "segments" in expect:
         segments = [exchange.segments for exchange in exchanges]
         judge_mode("segments", segments, expect["segments"], verdict, excuse=seen.loss.total)

@@ -45,6 +45,7 @@ class Requirement:
     where: str
     level: str = ""  # MUST, SHOULD or MAY; a NOT does not change the level
     text: str = ""
+    reasoned: bool = False  # whether words follow the block quote that say why
     untestable: str | None = None
     withdrawn: bool = False
     examples: list[Example] = field(default_factory=list)
@@ -106,6 +107,8 @@ def _read_file(path: Path, faults: list[str]) -> list[Requirement]:
             match = re.match(r"untestable:\s*(.+)", line)
             if match:
                 current.untestable = match.group(1)
+            elif current.text and line.strip():
+                current.reasoned = True
         if current is not None and quote and number == len(lines):
             current.text = " ".join(quote)
     for requirement in requirements:
@@ -114,6 +117,8 @@ def _read_file(path: Path, faults: list[str]) -> list[Requirement]:
             requirement.level = levels[0].split()[0]
         elif not requirement.withdrawn:
             faults.append(f"{requirement.where}: {requirement.id} has {len(levels)} bold MUST/SHOULD/MAY, not one")
+        if not requirement.reasoned and not requirement.withdrawn:
+            faults.append(f"{requirement.where}: {requirement.id} gives no reason under its block quote")
     return requirements
 
 

@@ -183,6 +183,7 @@ class Judge:
     def _judge(self, run: Run, result: Result, explain: bool) -> None:
         if run.client == "stock" and (run.case.env or run.case.open.get("adapter")):
             raise DriverSkipped("a stock client has no such options")
+        self._skip_early(run)
         driver = self._driver(run.client, run.case.env)
         missing = [need for need in run.capabilities() if need not in driver.capabilities]
         if missing:
@@ -259,6 +260,14 @@ class Judge:
             result.notes.append(f"known: {line.reason}")
         elif result.status == Status.OK:
             line.passed.append(result.path)
+
+    def _skip_early(self, run: Run) -> None:
+        """Start no process for an environment when the plain one says that the kind or a capability is not there."""
+        if run.case.env:
+            there = self._driver(run.client, {}).capabilities
+            missing = [need for need in run.capabilities() if need not in there]
+            if missing:
+                raise DriverSkipped(f"no capability {', '.join(missing)}")
 
     # -- driver processes ---------------------------------------------------------------------------------
 

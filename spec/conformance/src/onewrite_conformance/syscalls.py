@@ -2,7 +2,7 @@
 
 It slows a process down tenfold, so it looks at one small case per client kind. What it sees is compared with the
 same rules as the tap's: one write per request (WIRE-1), no write of the body alone, TCP_NODELAY on (TCP-1),
-TCP_QUICKACK untouched (TCP-12).
+TCP_QUICKACK untouched (TCP-12), TCP_INFO not asked for without a hook (TIME-24).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ __all__ = ["SYSCALL_CASE", "read_calls", "syscall_result"]
 SYSCALL_CASE = "witness-syscalls"
 
 WRITES = "write,writev,sendto,sendmsg,sendmmsg,pwritev,pwritev2"
-CALL = re.compile(r"\b(write|writev|sendto|sendmsg|sendmmsg|setsockopt)\((.*)")
+CALL = re.compile(r"\b(write|writev|sendto|sendmsg|sendmmsg|setsockopt|getsockopt)\((.*)")
 REQUESTS = 20
 BODY = 200
 PATH = "/seen-by-strace"
@@ -55,7 +55,7 @@ def _traced(adapter: Adapter, kind: str) -> list[str]:
     """What strace wrote while the client made its POSTs."""
     with tempfile.TemporaryDirectory(prefix="onewrite-strace-") as folder:
         log = Path(folder) / "calls"
-        strace = ["strace", "-f", "-s", "48", "-e", f"trace=setsockopt,{WRITES}", "-o", str(log)]
+        strace = ["strace", "-f", "-s", "48", "-e", f"trace=setsockopt,getsockopt,{WRITES}", "-o", str(log)]
         with Driver([*strace, *adapter.command], kind, env=adapter.env, timeout_s=60.0) as driver, Tap() as tap:
             client = driver.open()
             for _ in range(REQUESTS):
@@ -68,7 +68,7 @@ def _traced(adapter: Adapter, kind: str) -> list[str]:
 def read_calls(lines: list[str]) -> Iterator[str]:
     """What is wrong with these system calls."""
     heads = alone = bodies = 0
-    nodelay = quickack = False
+    nodelay = quickack = info = False
     for line in lines:
         call = CALL.search(line)
         if call is None:
@@ -77,6 +77,9 @@ def read_calls(lines: list[str]) -> Iterator[str]:
         if name == "setsockopt":
             nodelay = nodelay or bool(re.search(r"TCP_NODELAY, \[1\]", rest))
             quickack = quickack or "TCP_QUICKACK" in rest
+            continue
+        if name == "getsockopt":
+            info = info or "TCP_INFO" in rest
             continue
         buffers = re.findall(r'"((?:[^"\\]|\\.)*)"', rest)
         if buffers and buffers[0].startswith(f"POST {PATH}"):
@@ -95,3 +98,5 @@ def read_calls(lines: list[str]) -> Iterator[str]:
         yield "TCP_NODELAY was never set"
     if quickack:
         yield "TCP_QUICKACK was set unasked"
+    if info:
+        yield "TCP_INFO was read, though nothing listens"
