@@ -16,7 +16,7 @@ import random
 import sys
 import time
 from collections.abc import Iterable, Iterator
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor, wait
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -271,6 +271,7 @@ def fuzz(names: list[str], clients: list[str], numbers: range, seed: int, jobs: 
                 size = max(100, -(-len(mine) // SHARES))
                 for part in (mine[at : at + size] for at in range(0, len(mine), size)):
                     waiting.append((name, pool.submit(tell, name, client, part.start, len(part), seed)))
+        _wait([future for _, future in waiting])
         shares: dict[tuple[str, str], list[Told]] = {}
         for name, future in waiting:
             told = future.result()
@@ -283,6 +284,19 @@ def fuzz(names: list[str], clients: list[str], numbers: range, seed: int, jobs: 
         write_junit(mine_, folder / f"judge-fuzz-{name}.xml", f"judge-fuzz-{name}")
         results += mine_
     return results
+
+
+def _wait(shares: list[Future[Told]]) -> None:
+    """Wait for all shares, and say every 15 seconds how far they are."""
+    left = set(shares)
+    started = time.monotonic()
+    while left:
+        left = wait(left, timeout=15.0).not_done
+        if left:
+            finished = [future.result() for future in shares if future not in left]
+            told, again = sum(one.told for one in finished), sum(len(one.different) for one in finished)
+            line = f"fuzz: {len(finished)}/{len(shares)} shares, {told} stories told, {again} to be told again"
+            print(f"{line}, {time.monotonic() - started:.0f} s", file=sys.stderr, flush=True)
 
 
 def _adapter(name: str) -> Adapter:
