@@ -162,6 +162,10 @@ def test_reports(tmp_path: Path) -> None:
     assert cells == ["cannot tell", "**deviates**", "cannot tell", "cannot tell"] + [
         "cannot tell", "**deviates**", "cannot tell", "cannot tell"
     ]  # fmt: skip
+    lucky = result(Status.OK, path="lucky")
+    lucky.tries, lucky.failed_tries, lucky.notes = 4, 1, ["failed 1 of 4, settled; at first: why"]
+    write_compliance([lucky], requirements, [], tmp_path / "C.md")
+    assert "- python `lucky`: failed 1 of 4, settled" in (tmp_path / "C.md").read_text()
 
 
 def test_reading_strace() -> None:

@@ -124,8 +124,7 @@ def _lines(
                 else [_cell(words[one.id, column]) for column in columns]
             )
             lines.append(f"| {label} | {one.level} | {covered[one.id]} | " + " | ".join(row) + " |")
-    lines += _deviations(results)
-    return lines
+    return lines + _deviations(results) + _unsteady(results)
 
 
 def _cell(text: str) -> str:
@@ -147,4 +146,15 @@ def _deviations(results: list[Result]) -> list[str]:
         text = " ".join(reason.split())[:200].replace("|", "\\|")
         runs = ", ".join(f"{one.scheme}/{one.route}" for one in found)
         lines.append(f"- {adapter} `{case}` {client} ({runs}; {', '.join(first.covers)}; {first.status}): {text}")
+    return lines
+
+
+def _unsteady(results: list[Result]) -> list[str]:
+    """Runs that failed and passed when they were judged again, alone."""
+    found = [one for one in results if one.adapter in STOCK and one.judged and one.unsteady]
+    lines = ["", "## Unsteady runs", ""]
+    if not found:
+        return [*lines, "None: no run failed once and passed when it was judged again."]
+    for one in sorted(found, key=lambda one: (one.adapter, one.path)):
+        lines.append(f"- {one.adapter} `{one.path}`: {' '.join(one.notes[0].split())[:200]}".replace("|", "\\|"))
     return lines

@@ -1,0 +1,74 @@
+"""The command line: what it prints, what it writes, how it ends."""
+
+from __future__ import annotations
+
+import json
+import sys
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+import pytest
+
+from onewrite_conformance.cli import Progress, main
+from onewrite_conformance.results import Result, Status
+
+RUN = "wire-post-200b/onewrite/http/direct"
+
+
+def judged(folder: Path, *arguments: str) -> int:
+    return main([*arguments, "--no-stock", "--reports", str(folder)])
+
+
+def test_trace_shows_the_wire(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert judged(tmp_path, "--reference", "--case", RUN, "--trace") == 0
+    told = capsys.readouterr().out
+    for part in (
+        f"== reference {RUN}",
+        "> 2",
+        "POST / HTTP/1.1",
+        "complete: 1 segments",
+        " ms  c0 ",
+        "-> ok",
+        "1 passed",
+    ):
+        assert part in told
+
+
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_results_are_written(tmp_path: Path, jobs: str) -> None:
+    assert judged(tmp_path, "--reference", "--case", "wire-get*", "--jobs", jobs, "--quiet") == 0
+    lines = [json.loads(line) for line in (tmp_path / "judge-reference.jsonl").read_text().splitlines()]
+    suite = ElementTree.parse(tmp_path / "judge-reference.xml").getroot()
+    names = sorted(case.get("name") or "" for case in suite.iter("testcase"))
+    assert names == sorted(line["path"] for line in lines)
+    assert {line["status"] for line in lines if line["client"] == "onewrite"} == {"ok"}
+
+
+def test_a_mutant_ends_in_its_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert judged(tmp_path, "--break", "split", "--case", RUN, "--quiet") == 1
+    last = capsys.readouterr().out.splitlines()[-1]
+    assert last.startswith(f"FAILED reference: {RUN}: segments: 2, not 1")
+
+
+def test_any_driver_from_a_plain_checkout(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    driver = f"{sys.executable} -m onewrite_conformance.reference"
+    assert judged(tmp_path, "--driver", driver, "--client", "onewrite", "--case", RUN, "--quiet") == 0
+    assert judged(tmp_path, "--driver", f"{sys.executable} -c 'print(1)'", "--case", RUN, "--timeout", "2") == 1
+    told = capsys.readouterr().out
+    assert "DRIVER FAULT driver" in told
+    assert "noise: stdout carried something that is no protocol message" in told
+
+
+def test_environment_for_the_driver(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pair = "ONEWRITE_COALESCE_DISABLED=true"
+    assert judged(tmp_path, "--reference", "--case", RUN, "--env", pair, "--quiet") == 1
+    assert "segments: 2, not 1" in capsys.readouterr().out
+
+
+def test_progress_is_told_while_it_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    progress = Progress(quiet=False, total=7)
+    progress.last -= 60  # as if the last line were a minute old
+    progress.ran(Result("node", RUN, "a", "onewrite", "http", "direct", [], "MUST", Status.DEVIATES))
+    assert capsys.readouterr().err.startswith("1/7 runs, 1 failed at first, ")
+    Progress(quiet=True, total=7).say("nothing")
+    assert capsys.readouterr().err == ""
