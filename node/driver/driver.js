@@ -3,6 +3,7 @@
 
 import { readFileSync } from 'node:fs'
 import { createInterface } from 'node:readline'
+import { describeError } from './errors.js'
 import { runRequest } from './request.js'
 import { runLoad } from './load.js'
 import { startBridge } from './serve.js'
@@ -40,7 +41,13 @@ const commands = {
     const options = message.options ?? {}
     const api = options.api ?? kind.apis[0]
     if (!kind.apis.includes(api)) throw new Skipped(`api ${api} is not one of ${kind.apis.join(', ')}`)
-    const client = await kind.open({ pool_size: 1, keepalive: true, hooks: 'none', ...options, api })
+    let client
+    try {
+      client = await kind.open({ pool_size: 1, keepalive: true, hooks: 'none', ...options, api })
+    } catch (error) {
+      if (error?.code !== 'ONEWRITE_INVALID_OPTION') throw error
+      return { outcome: 'error', error: describeError(error) }
+    }
     clients.set(++lastClientId, client)
     return { client_id: lastClientId }
   },

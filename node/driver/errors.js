@@ -2,6 +2,7 @@
 
 const KINDS = {
   ONEWRITE_INVALID_REQUEST: 'invalid_request',
+  ONEWRITE_INVALID_OPTION: 'invalid_request',
   UND_ERR_INVALID_ARG: 'invalid_request',
   UND_ERR_NOT_SUPPORTED: 'invalid_request',
   UND_ERR_REQ_CONTENT_LENGTH_MISMATCH: 'invalid_request',

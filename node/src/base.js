@@ -33,6 +33,15 @@ function undiciVersion () {
   }
 }
 
+/**
+ * Whether all options of this undici are known to options.js, which was read beside 7.30 and 8.12.
+ * @returns {boolean}
+ */
+export function baseIsKnown () {
+  const [major = 0, minor = 0] = undiciVersion().split('.').map(Number)
+  return (major === 7 && minor <= 30) || (major === 8 && minor <= 12)
+}
+
 /** @type {boolean | undefined} */
 let supported
 

@@ -8,6 +8,7 @@ import { buildConnector, Client, Pool } from 'undici'
 import { baseIsSupported } from './base.js'
 import { resolveConfig } from './config.js'
 import { wrapConnector } from './connector.js'
+import { refuseUnknown } from './options.js'
 import { kCall } from './timing/call.js'
 import { resolveHooks } from './timing/hooks.js'
 
@@ -16,10 +17,13 @@ import { resolveHooks } from './timing/hooks.js'
 
 /**
  * @param {Options} options
+ * @param {boolean} [besideUndicis] undici's options stand in the same object
  * @returns {Settings}
+ * @throws {TypeError} code `ONEWRITE_INVALID_OPTION`
  */
-export function resolveSettings (options) {
+export function resolveSettings (options, besideUndicis = true) {
   const asked = resolveConfig(options)
+  refuseUnknown(options, besideUndicis)
   const config = asked.disabled || baseIsSupported() ? asked : { ...asked, disabled: true }
   return { config, hooks: resolveHooks(options, config) }
 }
@@ -119,7 +123,7 @@ export function wantsNoDelay (connect) {
  * @returns {(origin: string | URL, options: object) => import('undici').Dispatcher}
  */
 export function clientFactory (options = {}) {
-  return clientFactoryFor(resolveSettings(options))
+  return clientFactoryFor(resolveSettings(options, false))
 }
 
 /**
@@ -128,5 +132,5 @@ export function clientFactory (options = {}) {
  * @returns {(origin: string | URL, options: any) => import('undici').Dispatcher}
  */
 export function agentFactory (options = {}) {
-  return agentFactoryFor(resolveSettings(options))
+  return agentFactoryFor(resolveSettings(options, false))
 }

@@ -2,13 +2,14 @@
 
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
 import net from 'node:net'
 import { describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import * as undici from 'undici'
 import { isSupported } from '../src/base.js'
 import { readEnvironment, resolveConfig } from '../src/config.js'
-import { Agent } from '../src/index.js'
+import { Agent, agentFactory, clientFactory, install, Pool, ProxyAgent } from '../src/index.js'
 import { startTap } from './support/tap.js'
 
 const four = async function * () { for (let index = 0; index < 4; index++) yield Buffer.alloc(50) }
@@ -124,4 +125,31 @@ test('what the user says of noDelay is obeyed', async () => {
     net.Socket.prototype.setNoDelay = original
     await tap.close()
   }
+})
+
+describe('an option that nobody has is refused by its name', () => {
+  for (const [name, make] of Object.entries({
+    Agent: (options) => new Agent(options),
+    Pool: (options) => new Pool('http://localhost', options),
+    ProxyAgent: (options) => new ProxyAgent({ uri: 'http://localhost', ...options }),
+    install: (options) => install(options),
+    clientFactory: (options) => clientFactory(options),
+    agentFactory: (options) => agentFactory(options)
+  })) {
+    test(name, () => assert.throws(() => make({ noSuchOption: true }), { name: 'TypeError', code: 'ONEWRITE_INVALID_OPTION', message: /noSuchOption/ }))
+  }
+  test('a factory takes ours alone', () => assert.throws(() => clientFactory(/** @type {any} */ ({ connections: 1 })), { code: 'ONEWRITE_INVALID_OPTION', message: /connections/ }))
+  test('what undici reads is let through, to be obeyed or refused by undici', async () => {
+    // The option names in the constructors of the undici that is installed.
+    const read = (file) => readFileSync(new URL(`../node_modules/undici/lib/dispatcher/${file}.js`, import.meta.url), 'utf8')
+    const names = ['agent', 'pool', 'client'].flatMap((file) => {
+      const [, list] = /constructor \((?:url, |origin, )?\{([^}]*)\} = \{\}\)/.exec(read(file)) ?? assert.fail(file)
+      return list.replace(/\/\/.*/g, '').split(',').map((part) => /^\s*(\w*)/.exec(part)?.[1] ?? '').filter((each) => each !== '')
+    })
+    assert.ok(names.length > 30)
+    for (const name of names) await new Agent({ [name]: undefined }).close()
+    const pool = new Pool('http://localhost', /** @type {any} */ ({ keepAlive: true }))
+    await assert.rejects(pool.request({ path: '/', method: 'GET' }), { message: /unsupported keepAlive/ })
+    await pool.destroy()
+  })
 })

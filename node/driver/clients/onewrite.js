@@ -14,19 +14,13 @@ export const apis = ['undici', 'http']
 export const base = { name: 'undici', version: createRequire(import.meta.url)('undici/package.json').version }
 export const capabilities = [
   'timing', 'events', 'dns_split', 'queue', 'informational', 'shared_clock', 'cancel', 'proxy_forward', 'proxy_connect',
-  'socket_options', 'custom_connector', 'concurrency', 'retries', 'redirects', 'attempts', 'load', 'serve', ...BODY_KINDS.map((kind) => `body:${kind}`)
+  'socket_options', 'custom_connector', 'concurrency', 'retries', 'redirects', 'attempts', 'checked_options', 'prompt_memory', 'load', 'serve', 'chunk_times', ...BODY_KINDS.map((kind) => `body:${kind}`)
 ]
 
-const camel = (name) => name.replace(/_([a-z])/g, (_, letter) => letter.toUpperCase())
-const ADAPTER_OPTIONS = ['disabled', 'nodelay_disabled', 'coalesce_disabled', 'hooks_disabled', 'coalesce_max']
-
+/** Names in the adapter's spelling; whether there is such an option, and what it may be, is the adapter's to say. */
 export function adapterOptions (options) {
-  const result = {}
-  for (const [name, value] of Object.entries(options.adapter ?? {})) {
-    if (!ADAPTER_OPTIONS.includes(name)) throw new Skipped(`the Node adapter has no option ${name}`)
-    result[camel(name)] = value
-  }
-  return result
+  const camel = (name) => name.replace(/_([a-z])/g, (_, letter) => letter.toUpperCase())
+  return Object.fromEntries(Object.entries(options.adapter ?? {}).map(([name, value]) => [camel(name), value]))
 }
 
 export async function open (options) {

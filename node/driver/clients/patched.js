@@ -15,7 +15,8 @@ export const apis = ['fetch', 'undici']
 export const base = { name: 'undici', version: createRequire(import.meta.url)('undici/package.json').version }
 export const capabilities = [
   'timing', 'events', 'dns_split', 'queue', 'informational', 'shared_clock', 'cancel', 'socket_options', 'custom_connector',
-  'concurrency', 'load', 'serve',
+  'concurrency', 'checked_options', 'load', 'serve', 'chunk_times',
+  // no prompt_memory: fetch itself copies the body, as its standard asks
   // fetch takes no open file; a stream's length cannot be announced
   ...BODY_KINDS.filter((kind) => kind !== 'file').map((kind) => `body:${kind}`)
 ]
