@@ -1,142 +1,279 @@
-"""One interleaved run on loopback: 200-byte POSTs on a keep-alive connection, stock urllib3 beside onewrite.
+"""One interleaved run on loopback: 200-byte POSTs on a keep-alive connection, by urllib3, onewrite and their peers.
 
-Prints p50, requests per second and their ratios to stock. Rounds take turns, so that a change of the
-machine's load meets all of them. Peers that are not installed are left out.
+Each client is a process of its own and they take turns, round by round, so that a change of the machine's
+load meets all of them. Two routes: straight to the origin, and through HAProxy with http-buffer-request.
+A ratio is the median over the rounds of what a client took divided by what urllib3 took in the same round.
+
+usage: bench.py [--rounds N] [--requests N] [--route direct|haproxy] [--only NAME]… [--write FILE]
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
+import datetime
+import json
+import os
+import pathlib
+import platform
+import shutil
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 import typing
+import urllib.error
+import urllib.request
 
-import urllib3
+from clients import CLIENTS, Client
 
-import onewrite
+HERE = pathlib.Path(__file__).parent
+STOCK = "urllib3"
+PATH = "/a/b?c=d"
 
-ORIGIN = """
-import socket, threading
-ANSWER = (b"HTTP/1.1 200 OK\\r\\nServer: bench\\r\\nDate: Thu, 01 Jan 2026 00:00:00 GMT\\r\\n"
-          b"Content-Type: application/json\\r\\nContent-Length: 2\\r\\n\\r\\n{}")
-def serve(sock):
-    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    data = b""
-    while received := sock.recv(65536):
-        data += received
-        while b"\\r\\n\\r\\n" in data:
-            head, _, rest = data.partition(b"\\r\\n\\r\\n")
-            at = head.lower().find(b"content-length:")
-            size = int(head[at + 15:].split(b"\\r\\n")[0])
-            if len(rest) < size:
-                break
-            data = rest[size:]
-            sock.sendall(ANSWER)
-listener = socket.create_server(("127.0.0.1", 0))
-print(listener.getsockname()[1], flush=True)
-while True:
-    threading.Thread(target=serve, args=(listener.accept()[0],), daemon=True).start()
+HAPROXY = """
+global
+    maxconn 200
+defaults
+    mode http
+    timeout connect 5s
+    timeout client 60s
+    timeout server 60s
+frontend front
+    bind 127.0.0.1:{port}
+    option http-buffer-request
+    default_backend origin
+backend origin
+    server one 127.0.0.1:{origin}
 """
 
-BODY = b"x" * 200
-HEADERS = {"Content-Type": "application/json"}
-Send = typing.Callable[[], object]
+#: What issue and README promise: ratios to urllib3 of one run.
+PROMISES = [
+    ("onewrite", "req/s", 1.9),
+    ("onewrite", "p50", 0.53),
+    ("urllib3, install()", "req/s", 0.97),
+]
+PEERS = ("requests", "httpx", "httpcore", "niquests", "urllib3-future", "aiohttp, no uvloop")
 
 
-def clients(url: str) -> dict[str, Send]:
-    count = [0]
+class Worker:
+    """A client at work in its process."""
 
-    def counted(timing: onewrite.Timing) -> None:
-        count[0] += 1
+    def __init__(self, number: int, url: str) -> None:
+        self.client: Client = CLIENTS[number]
+        self.missing = ""
+        self.versions = ""
+        python = HERE.parent / self.client.venv / "bin" / "python"
+        if not python.exists():
+            self.missing = f"no {self.client.venv}: make setup-bench"
+            return
+        environment = {name: value for name, value in os.environ.items() if "proxy" not in name.lower()}
+        self.process = subprocess.Popen(
+            [python, HERE / "worker.py", str(number), url],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env=environment,
+        )
+        said = self.read()
+        self.missing = said.get("missing", "")
+        self.versions = said.get("versions", "")
 
-    def over(manager: typing.Any) -> Send:
-        return lambda: manager.request("POST", url, body=BODY, headers=HEADERS)
+    def read(self) -> dict[str, typing.Any]:
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
+        if not line:
+            raise SystemExit(f"{self.client.name} has ended with {self.process.wait()}")
+        return dict(json.loads(line))
 
-    found: dict[str, Send] = {
-        "urllib3": over(urllib3.PoolManager()),
-        "onewrite": over(onewrite.PoolManager()),
-        "onewrite, on_timing": over(onewrite.PoolManager(on_timing=counted)),
-    }
-    found["urllib3, install()"] = _installed(over(urllib3.PoolManager()))
+    def round(self, count: int) -> list[int]:
+        assert self.process.stdin is not None
+        self.process.stdin.write(f"{count}\n")
+        self.process.stdin.flush()
+        return list(self.read()["ns"])
+
+    def close(self) -> None:
+        if not self.missing:
+            assert self.process.stdin is not None
+            self.process.stdin.close()
+            self.process.wait(10)
+
+
+def free_port() -> int:
+    import socket
+
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        return int(sock.getsockname()[1])
+
+
+@contextlib.contextmanager
+def origin() -> typing.Iterator[int]:
+    process = subprocess.Popen([sys.executable, HERE / "origin.py"], stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
     try:
-        import requests
-
-        session = requests.Session()
-        found["requests"] = lambda: session.post(url, data=BODY, headers=HEADERS)
-    except ImportError:
-        pass
-    try:
-        import httpx
-
-        client = httpx.Client()
-        found["httpx"] = lambda: client.post(url, content=BODY, headers=HEADERS)
-    except ImportError:
-        pass
-    return found
-
-
-class _Installed:
-    """Marks a client whose rounds run under install()."""
-
-    def __init__(self, send: Send) -> None:
-        self.send = send
-
-    def __call__(self) -> object:
-        return self.send()
-
-
-_installed = _Installed
-
-
-def one_round(send: Send, count: int) -> list[int]:
-    if isinstance(send, _Installed):
-        onewrite.install()
-        send = send.send
-    try:
-        taken = []
-        for _ in range(count):
-            began = time.perf_counter_ns()
-            send()
-            taken.append(time.perf_counter_ns() - began)
-        return taken
+        yield int(process.stdout.readline())
     finally:
-        onewrite.uninstall()
+        process.kill()
+        process.wait()
+
+
+@contextlib.contextmanager
+def haproxy(origin_port: int) -> typing.Iterator[int]:
+    port = free_port()
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder) / "haproxy.cfg"
+        path.write_text(HAPROXY.format(port=port, origin=origin_port))
+        process = subprocess.Popen([str(shutil.which("haproxy")), "-db", "-q", "-f", str(path)])
+        try:
+            deadline = time.monotonic() + 20
+            while True:
+                try:
+                    urllib.request.build_opener(urllib.request.ProxyHandler({})).open(f"http://127.0.0.1:{port}/")
+                    break
+                except urllib.error.URLError:
+                    if time.monotonic() > deadline:
+                        raise
+                    time.sleep(0.05)
+            yield port
+        finally:
+            process.kill()
+            process.wait()
+
+
+class Row(typing.NamedTuple):
+    """What a client did on one route; ratios are to urllib3, with their quartiles."""
+
+    p50_us: float
+    rate: float
+    p50_ratio: float
+    rate_ratio: float
+    p50_spread: tuple[float, float]
+
+
+def measure(workers: list[Worker], rounds: int, requests: int) -> dict[str, Row]:
+    taken: dict[str, list[list[int]]] = {worker.client.name: [] for worker in workers}
+    for worker in workers:
+        worker.round(100)
+    for number in range(rounds):
+        # Turn by turn, and each time from another one on: nobody is always behind the same neighbour.
+        for worker in workers[number % len(workers) :] + workers[: number % len(workers)]:
+            taken[worker.client.name].append(worker.round(requests))
+    p50s = {name: [statistics.median(one) for one in all_rounds] for name, all_rounds in taken.items()}
+    rates = {name: [len(one) / sum(one) * 1e9 for one in all_rounds] for name, all_rounds in taken.items()}
+    rows = {}
+    for name in taken:
+        p50_ratios = [mine / stock for mine, stock in zip(p50s[name], p50s[STOCK], strict=True)]
+        rate_ratios = [mine / stock for mine, stock in zip(rates[name], rates[STOCK], strict=True)]
+        quartiles = statistics.quantiles(p50_ratios, n=4) if rounds > 1 else [p50_ratios[0]] * 3
+        rows[name] = Row(
+            statistics.median(p50s[name]) / 1000,
+            statistics.median(rates[name]),
+            statistics.median(p50_ratios),
+            statistics.median(rate_ratios),
+            (quartiles[0], quartiles[2]),
+        )
+    return rows
+
+
+def table(workers: list[Worker], rows: dict[str, Row]) -> list[str]:
+    lines = [
+        "| client | parts in | p50 µs | req/s | p50 × urllib3 (quartiles) | req/s × urllib3 |",
+        "|---|---|---|---|---|---|",
+    ]
+    for worker in sorted(workers, key=lambda one: rows[one.client.name].p50_us):
+        row = rows[worker.client.name]
+        name = f"**{worker.client.name}**" if "onewrite" in worker.client.name else worker.client.name
+        low, high = row.p50_spread
+        lines.append(
+            f"| {name} | {worker.client.parts} | {row.p50_us:.0f} | {row.rate:.0f} "
+            f"| {row.p50_ratio:.2f} ({low:.2f}–{high:.2f}) | {row.rate_ratio:.2f} |"
+        )
+    return lines
+
+
+def verdicts(rows: dict[str, Row]) -> list[str]:
+    lines = []
+    for name, what, promised in PROMISES:
+        if name not in rows:
+            continue
+        found = rows[name].rate_ratio if what == "req/s" else rows[name].p50_ratio
+        kept = found >= promised if what == "req/s" else found <= promised
+        sign = "at least" if what == "req/s" else "at most"
+        lines.append(
+            f"- {name}: {what} {found:.2f} × urllib3, wanted {sign} {promised}: {'kept' if kept else 'MISSED'}"
+        )
+    own = rows["onewrite"]
+    for name in ("onewrite, on_timing", "onewrite, listener"):
+        if name in rows:
+            more = rows[name].p50_us - own.p50_us
+            share = rows[name].p50_ratio / own.p50_ratio - 1
+            lines.append(f"- {name}: {more:+.1f} µs of p50, {share:+.0%} of onewrite's")
+    slower = [name for name in PEERS if name in rows and rows[name].p50_ratio < own.p50_ratio]
+    asked = [name for name in PEERS if name in rows]
+    if asked:
+        lines.append(f"- slower than onewrite: {', '.join(name for name in asked if name not in slower) or 'none'}")
+    faster = [name for name, row in rows.items() if row.p50_ratio < own.p50_ratio]
+    lines.append(f"- faster than onewrite: {', '.join(faster) or 'none'}")
+    return lines
+
+
+def machine() -> str:
+    return (
+        f"{os.cpu_count()} cores, {platform.system()} {platform.release()}, "
+        f"CPython {platform.python_version()}; load average {os.getloadavg()[0]:.1f} at the start"
+    )
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rounds", type=int, default=20)
-    parser.add_argument("--requests", type=int, default=200, help="requests per round")
-    parser.add_argument("--url", help="a server that answers at once (default: one of our own)")
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--requests", type=int, default=150, help="requests per round")
+    parser.add_argument("--route", choices=["direct", "haproxy"], action="append")
+    parser.add_argument("--only", action="append", help="a client by name (urllib3 and onewrite always run)")
+    parser.add_argument("--write", type=pathlib.Path, help="the Markdown file to write")
     arguments = parser.parse_args()
-    origin = None
-    url = arguments.url
-    if url is None:
-        origin = subprocess.Popen([sys.executable, "-c", ORIGIN], stdout=subprocess.PIPE, text=True)
-        assert origin.stdout is not None
-        url = f"http://127.0.0.1:{int(origin.stdout.readline())}/a/b?c=d"
-    measured: dict[str, list[list[int]]] = {}
-    sends = clients(url)
-    for send in sends.values():
-        one_round(send, 50)
-    for _ in range(arguments.rounds):
-        for name, send in sends.items():
-            measured.setdefault(name, []).append(one_round(send, arguments.requests))
-    if origin is not None:
-        origin.kill()
-    # Medians over rounds: a round in which the machine did something else does not decide.
-    p50 = {
-        name: statistics.median(statistics.median(one) for one in rounds) / 1000 for name, rounds in measured.items()
-    }
-    rate = {name: statistics.median(len(one) / sum(one) * 1e9 for one in rounds) for name, rounds in measured.items()}
-    versions = f"urllib3 {urllib3.__version__}, CPython {sys.version.split()[0]}"  # type: ignore[attr-defined]
-    print(f"{versions}; {arguments.rounds} rounds of {arguments.requests} requests, 200-byte POSTs to {url}\n")
-    print(f"{'client':<22} {'p50 us':>8} {'req/s':>8} {'p50 x':>7} {'req/s x':>8}")
-    for name in measured:
-        relative = p50[name] / p50["urllib3"], rate[name] / rate["urllib3"]
-        print(f"{name:<22} {p50[name]:>8.1f} {rate[name]:>8.0f} {relative[0]:>7.2f} {relative[1]:>8.2f}")
+    routes = arguments.route or ["direct", "haproxy"]
+    if shutil.which("haproxy") is None and "haproxy" in routes:
+        print("no haproxy here: that route is left out", file=sys.stderr)
+        routes.remove("haproxy")
+    chosen = [
+        number
+        for number, client in enumerate(CLIENTS)
+        if not arguments.only or client.name in (*arguments.only, STOCK, "onewrite")
+    ]
+    text = [
+        "# urllib3, onewrite and their peers",
+        "",
+        "Written by `make bench`. 200-byte POSTs with one header of their own, one thread, one keep-alive",
+        "connection, loopback. Ratios count; microseconds depend on the machine.",
+        "",
+        f"{datetime.date.today().isoformat()}; {machine()}; "
+        f"{arguments.rounds} rounds of {arguments.requests} requests.",
+    ]
+    told = False
+    with contextlib.ExitStack() as stack:
+        port = stack.enter_context(origin())
+        for route in routes:
+            to = stack.enter_context(haproxy(port)) if route == "haproxy" else port
+            workers = [Worker(number, f"http://127.0.0.1:{to}{PATH}") for number in chosen]
+            try:
+                present = [worker for worker in workers if not worker.missing]
+                rows = measure(present, arguments.rounds, arguments.requests)
+            finally:
+                for worker in workers:
+                    worker.close()
+            if not told:
+                told = True
+                versions = dict.fromkeys(one for worker in present for one in worker.versions.split(", ") if one)
+                text += ["", f"Versions: {', '.join(versions)}."]
+                text += [f"{worker.client.name} is missing: {worker.missing}" for worker in workers if worker.missing]
+            title = "Straight to the origin" if route == "direct" else "Through HAProxy with http-buffer-request"
+            text += ["", f"## {title}", "", *table(present, rows), "", *verdicts(rows)]
+    print("\n".join(text))
+    if arguments.write:
+        arguments.write.write_text("\n".join(text) + "\n")
 
 
 if __name__ == "__main__":

@@ -14,7 +14,8 @@ Original = typing.Callable[..., typing.Any]
 def call(hooks: Hooks, original: Original, method: str, url: str, args: typing.Any, kwargs: typing.Any) -> typing.Any:
     """Run the outermost *original* as a call."""
     ahead = _straight.here.ahead
-    timing = _record.begin_call(hooks, method, url) if ahead is None or ahead.attempt is None else ahead.attempt._call
+    begun = None if ahead is None else ahead.attempt
+    timing = _record.begin_call(hooks, method, url) if begun is None else begun._call
     token = _record.current.set(timing)
     try:
         response = original(method, *args, **kwargs)

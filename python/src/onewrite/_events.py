@@ -76,17 +76,30 @@ def hook_failures() -> int:
     return failures.count
 
 
-def deliver(listener: typing.Any, event: Event) -> None:
-    """Hand *event* to *listener*, whatever it does with it."""
-    try:
-        listener.on_event(event)
-    except Exception:
-        swallow(listener.on_event)
-    try:
-        getattr(listener, "on_" + event.name, _nothing_known)(event)
-    except Exception:
-        swallow(listener)
+#: What is to be called for an event, by its name; no entry where nobody listens.
+Told = dict[str, tuple[typing.Callable[[Event], object], ...]]
+
+_METHODS = tuple(name for name in vars(TimingListener) if name.startswith("on_") and name != "on_event")
 
 
-def _nothing_known(event: Event) -> None:
-    return None
+def told(listener: typing.Any) -> Told:
+    """The methods of *listener* that do something: those it does not override cost nothing."""
+    found: Told = {}
+    every = getattr(type(listener), "on_event", None) is not TimingListener.on_event or "on_event" in vars(listener)
+    for name in _METHODS:
+        own = getattr(listener, name, None)
+        both = [listener.on_event] if every else []
+        if own is not None and getattr(own, "__func__", None) is not _nothing:
+            both.append(own)
+        if both:
+            found[name[3:]] = tuple(both)
+    return found
+
+
+def deliver(methods: typing.Iterable[typing.Callable[[Event], object]], event: Event) -> None:
+    """Hand *event* to *methods*, whatever they do with it."""
+    for method in methods:
+        try:
+            method(event)
+        except Exception:
+            swallow(method)

@@ -42,7 +42,7 @@ STATE = {name: value for name, value in vars(State).items() if name.startswith("
 INSTALLED = "_onewrite_installed"
 
 #: Connections that hold pieces just now; uninstall() waits for them.
-holding: set[int] = set()
+holding: set[_write.Hold] = set()
 
 
 def configure(conn: typing.Any, options: Options) -> None:
@@ -106,7 +106,7 @@ def _send_request(
     _floor.check_line(method, url)
     kind = _body.WHOLE if body is None or type(body) is bytes else _body.kind(body)
     held = kind is not _body.BLOCKING and not conn._onewrite_options.coalesce_disabled
-    if headers:
+    if headers is not None:
         framing = _floor.check_headers(headers)
         if framing.length is not None:
             chunked = chunking or bool(extra.get("chunked"))
@@ -117,15 +117,14 @@ def _send_request(
         return
     hold = _write.Hold(_write.HOLD_LIMIT if kind is _body.PROMPT else None)
     conn._onewrite_hold = hold
-    token = id(hold)
-    holding.add(token)
+    holding.add(hold)
     try:
         original(method, url, body=body, headers=headers, **extra)
         if conn._onewrite_hold is not None:
             flush(conn)
     finally:
         conn._onewrite_hold = None
-        holding.discard(token)
+        holding.discard(hold)
 
 
 def flush(conn: typing.Any) -> None:
@@ -140,7 +139,10 @@ def flush(conn: typing.Any) -> None:
         conn._learn(hold.pieces[0])
     attempt: Attempt | None = conn._onewrite_attempt
     if attempt is None:
-        _write.write(conn.sock, hold.pieces, hold.size, conn._onewrite_options.coalesce_max)
+        if hold.size <= conn._onewrite_options.coalesce_max:
+            conn.sock.sendall(b"".join(hold.pieces))
+        else:
+            _write.write(conn.sock, hold.pieces, hold.size, conn._onewrite_options.coalesce_max)
         return
     if not attempt._request_start:
         _moments.request_start(conn, attempt)

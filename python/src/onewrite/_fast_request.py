@@ -6,7 +6,6 @@ import sys
 import typing
 
 import urllib3.connection
-from urllib3._collections import HTTPHeaderDict
 from urllib3.util import SKIP_HEADER
 
 from . import _fast, _floor, _moments, _write
@@ -33,16 +32,16 @@ def head(conn: typing.Any, method: str, url: str, headers: typing.Any, body_leng
         _floor.check_line(method, "/")
         if len(_methods) < _MOST_METHODS:
             _methods.add(method)
-    if _floor._target_control(url) or url[:1] != "/" or not url.isascii():
+    if not _floor.plain(url) or url[:1] != "/":
         return None
     lines = ""
     seen = set()
     names = _floor._names
-    for name, value in headers.items() if type(headers) is not HTTPHeaderDict else _pairs(headers):
+    for name, value in _floor.pairs(headers):
         if type(name) is not str or type(value) is not str:
             return None
         seen.add(names.get(name) or _floor.checked_name(name))
-        if _floor._value_control(value):
+        if not (value.isascii() and value.isprintable()) and _floor._value_control(value):
             return None  # the floor says it in its own words
         if value == SKIP_HEADER:
             return None
@@ -64,11 +63,6 @@ def head(conn: typing.Any, method: str, url: str, headers: typing.Any, body_leng
 
 _BREAK = "\r\n"
 _IDENTITY = "Accept-Encoding: identity\r\n"
-
-
-def _pairs(headers: HTTPHeaderDict) -> list[tuple[str, str]]:
-    """What ``headers.items()`` goes through, at once."""
-    return [(field[0], value) for field in headers._container.values() for value in field[1:]]
 
 
 def pieces(

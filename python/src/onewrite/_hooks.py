@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import typing
 
+from . import _events
+from ._events import Told
+
 
 class Hooks:
     """What a pool reports to; made once, looked up at the start of each call."""
 
     __slots__ = ("listener", "on_timing")
 
-    def __init__(self, on_timing: typing.Any, listener: typing.Any) -> None:
+    def __init__(self, on_timing: typing.Any, listener: Told | None) -> None:
         self.on_timing = on_timing
         self.listener = listener
 
@@ -24,6 +27,7 @@ def make_hooks(on_timing: typing.Any, listener: typing.Any, disabled: bool) -> H
         raise TypeError(f"on_timing must be callable with one argument, the Timing; not {on_timing!r}")
     if listener is not None and not callable(getattr(listener, "on_event", None)):
         raise TypeError(f"listener must be a TimingListener; {listener!r} has no on_event method")
-    if disabled or (on_timing is None and listener is None):
+    told = _events.told(listener) if listener is not None else None
+    if disabled or (on_timing is None and not told):
         return None
-    return Hooks(on_timing, listener)
+    return Hooks(on_timing, told or None)

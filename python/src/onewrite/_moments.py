@@ -11,7 +11,8 @@ import urllib3.exceptions
 
 from . import _kernel
 from ._errors import InvalidRequestError
-from ._record import body_read, end_attempt, now, tell
+from ._hooks import Hooks
+from ._record import begin_attempt, begin_call, body_read, end_attempt, now, tell
 from ._timing import Attempt
 
 _connection_ids = itertools.count(1)
@@ -86,23 +87,6 @@ def acquired(conn: typing.Any, attempt: Attempt, reused: bool) -> None:
             idle_ns=attempt.idle_ns,
             conn_requests=link.requests,
         )
-
-
-def straight(attempt: Attempt, link: Link, request_start: int, request_end: int) -> None:
-    """All of the above and the sending at once: on an open connection, without a listener."""
-    attempt._acquired = True
-    attempt._link = link
-    link.requests += 1
-    attempt.conn_id = link.conn_id
-    attempt.reused = True
-    attempt.conn_requests = link.requests
-    attempt._phase = "wait"
-    if link.idle_since:
-        attempt.idle_ns = request_start - link.idle_since
-    attempt._request_start = request_start
-    attempt._request_end = request_end
-    attempt._info_before = link.info
-    attempt._info_sent = _kernel.read_sent(link.sock)
 
 
 # -- connecting -------------------------------------------------------------------------------------
@@ -257,3 +241,44 @@ def closed(conn: typing.Any, attempt: Attempt) -> None:
         return
     conn._onewrite_attempt = None
     end_attempt(attempt, "ok" if attempt._error is None else "error", released=None)
+
+
+# -- an exchange in a straight line (_straight): several moments at once -----------------------------
+
+
+def told_start(hooks: Hooks, conn: typing.Any, method: str, url: str) -> Attempt:
+    """A call has begun, on a connection that is open, and its request is about to be sent: for a listener."""
+    attempt = begin_attempt(begin_call(hooks, method, url))
+    acquired(conn, attempt, True)
+    request_start(conn, attempt)
+    return attempt
+
+
+def straight(attempt: Attempt, link: Link, started: int, ended: int, writes: int, size: int) -> None:
+    """The request was sent on an open connection: what no listener was told."""
+    attempt._acquired = True
+    attempt._link = link
+    link.requests += 1
+    attempt.conn_id = link.conn_id
+    attempt.reused = True
+    attempt.conn_requests = link.requests
+    if link.idle_since:
+        attempt.idle_ns = started - link.idle_since
+    attempt._phase = "wait"
+    attempt._request_start = started
+    attempt._request_end = ended
+    attempt.writes = writes
+    attempt.bytes_sent = size
+    attempt._info_before = link.info
+    attempt._info_sent = _kernel.read_sent(link.sock)
+
+
+def straight_end(attempt: Attempt, status: int, size: int) -> None:
+    """The answer came whole: its first byte and its last with one read."""
+    attempt.status = status
+    attempt.bytes_received = size
+    attempt._response_end = attempt._headers_end = t_ns = attempt._response_start
+    if attempt._listener is not None:
+        tell(attempt, "response_start", t_ns)
+        tell(attempt, "headers_end", t_ns, status=status)
+        tell(attempt, "response_end", t_ns, bytes=size)

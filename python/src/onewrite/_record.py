@@ -31,14 +31,23 @@ _userinfo = re.compile(r"(?<=://)[^/?#]*@")
 
 
 def tell(attempt: Attempt, name: str, t_ns: int, **fields: typing.Any) -> None:
-    _deliver(attempt._listener, Event(name, t_ns, attempt.index, fields))
+    """Tell the listener of *attempt*, if it listens to that, of an event."""
+    methods = attempt._listener.get(name)
+    if methods is not None:
+        _deliver(methods, Event(name, t_ns, attempt.index, fields))
 
 
-def _deliver(listener: typing.Any, event: Event) -> None:
+def _tell_call(call: Timing, name: str, t_ns: int, **fields: typing.Any) -> None:
+    methods = call._listener.get(name)
+    if methods is not None:
+        _deliver(methods, Event(name, t_ns, None, fields))
+
+
+def _deliver(methods: typing.Any, event: Event) -> None:
     # What a listener asks over HTTP itself is no part of this call.
     token = current.set(None)
     try:
-        _events.deliver(listener, event)
+        _events.deliver(methods, event)
     finally:
         current.reset(token)
 
@@ -58,7 +67,7 @@ def begin_call(hooks: Hooks, method: str, url: str) -> Timing:
     call.started_at_mono_ns = now()
     if call._listener is not None:
         fields = {"method": call.method, "url": call.url, "started_at_unix_ns": call.started_at_unix_ns}
-        _deliver(call._listener, Event("call_start", call.started_at_mono_ns, None, fields))
+        _tell_call(call, "call_start", call.started_at_mono_ns, **fields)
     return call
 
 
@@ -107,6 +116,8 @@ def _end_call(call: Timing, error: BaseException | None) -> None:
     if call._ended:
         return
     call._ended = True
+    for attempt in call.attempts:
+        attempt._call = None  # a ring of references would live until the collector comes
     last = call._last()
     if error is not None:
         call.error_kind = _failures.kind_of(error)
@@ -121,7 +132,7 @@ def _end_call(call: Timing, error: BaseException | None) -> None:
     call.total_ns = max(end - call.started_at_mono_ns, 1)
     if call._listener is not None:
         fields = {"outcome": call.outcome, "error_kind": call.error_kind, "error_phase": call.error_phase}
-        _deliver(call._listener, Event("call_end", end, None, fields))
+        _tell_call(call, "call_end", end, **fields)
     if call._on_timing is not None:
         token = current.set(None)
         try:
@@ -137,7 +148,7 @@ def _report(call: Timing) -> None:
         _events.swallow(call._on_timing)
 
 
-# -- calls in a straight line: one attempt, no listener ------------------------------------------------
+# -- calls in a straight line: one attempt, on an open connection --------------------------------------
 
 
 def begun(hooks: Hooks, method: str, url: str, t_ns: int) -> Attempt:
@@ -150,15 +161,21 @@ def begun(hooks: Hooks, method: str, url: str, t_ns: int) -> Attempt:
     return attempt
 
 
-def finish(attempt: Attempt, t_ns: int) -> None:
-    """The attempt and its call have ended well at *t_ns*."""
+def finish(attempt: Attempt, t_ns: int, reusable: bool) -> None:
+    """The attempt and its call have ended well at *t_ns*, and the connection went back."""
     attempt._end = t_ns
     attempt.outcome = "ok"
     call = attempt._call
+    attempt._call = None  # a ring of references would live until the collector comes
     call._ended = True
     call.outcome = "ok"
     call.total_ns = max(t_ns - call.started_at_mono_ns, 1)
-    _report(call)
+    if attempt._listener is not None:
+        tell(attempt, "connection_released", t_ns, reusable=reusable)
+        tell(attempt, "attempt_end", t_ns, outcome="ok")
+        _tell_call(call, "call_end", t_ns, outcome="ok", error_kind=None, error_phase=None)
+    if call._on_timing is not None:
+        _report(call)
 
 
 # -- attempts ---------------------------------------------------------------------------------------
@@ -194,7 +211,7 @@ def end_attempt(attempt: Attempt, outcome: str, released: bool | None = None) ->
             tell(attempt, "connection_released", end, reusable=released)
         tell(attempt, "attempt_end", end, outcome=outcome)
     call = attempt._call
-    if call._returned and attempt is call._last():
+    if call is not None and call._returned and attempt is call._last():
         if outcome == "ok":
             _end_call(call, None)
         else:

@@ -139,8 +139,8 @@ def exchange(
         return None
     doing = Exchange()
     if hooks is not None:
-        if hooks.listener is not None or _record.current.get() is not None:
-            return None
+        if _record.current.get() is not None:
+            return None  # a request that is made while another one is sent, as by its body
         doing.started = _now()
     conn = connections.take()
     if conn is None:
@@ -169,13 +169,10 @@ def exchange(
     if attempt is None:
         _put_conn(pool, conn)
         return response
-    attempt.status = response.status
-    attempt.bytes_received = response._fp_bytes_read
-    # One read brought the first byte of the answer and the last.
-    attempt._response_end = attempt._headers_end = attempt._response_start
+    _moments.straight_end(attempt, response.status, response._fp_bytes_read)
     attempt._link.idle_since = t_ns = _now()
     _put_conn(pool, conn)
-    _record.finish(attempt, t_ns)
+    _record.finish(attempt, t_ns, conn.sock is not None)
     return response
 
 
@@ -230,22 +227,29 @@ def _send(
     sys.audit("http.client.send", conn, head)
     if data:
         sys.audit("http.client.send", conn, data)
-    started = 0 if hooks is None else _now()
+    attempt = None
+    started = 0
+    if hooks is not None:
+        if url is None:
+            url = _url(pool, target)
+        if hooks.listener is not None:
+            attempt = doing.attempt = _moments.told_start(hooks, conn, method, url)
+        started = _now()
     try:
         writes = _fast_request.send(sock, head, data, conn._onewrite_options.coalesce_max)
     except BaseException as error:
         doing.send_error = error
         writes = 0
-    attempt = None
     if hooks is not None:
-        # While the answer is awaited there is time to make the record.
         ended = _now()
-        attempt = doing.attempt = _record.begun(
-            hooks, method, _url(pool, target) if url is None else url, doing.started
-        )
-        _moments.straight(attempt, conn._onewrite_link, started, ended)
-        attempt.writes = writes
-        attempt.bytes_sent = len(head) + len(data)
+        size = len(head) + len(data)
+        if attempt is None:
+            # While the answer is awaited there is time to make the record.
+            attempt = doing.attempt = _record.begun(hooks, method, url or "", doing.started)
+            _moments.straight(attempt, conn._onewrite_link, started, ended, writes, size)
+        elif doing.send_error is None:
+            attempt.writes, attempt.bytes_sent = writes, size
+            _moments.request_end(attempt)
     if doing.send_error is not None:
         if attempt is not None:
             attempt._phase = "send"

@@ -54,7 +54,7 @@ class Attempt:
     _evidence: tuple[KernelEvidence, str | None] | None = None
 
     def __init__(self, call: Timing, index: int, start: int) -> None:
-        self._call = call
+        self._call: typing.Any = call  # until its end
         self._listener = call._listener
         self.index = index
         self._start = start

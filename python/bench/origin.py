@@ -1,0 +1,48 @@
+"""The server of the bench: answers each request with two bytes, in one write."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import threading
+
+ANSWER = (
+    b"HTTP/1.1 200 OK\r\nServer: bench\r\nDate: Thu, 01 Jan 2026 00:00:00 GMT\r\n"
+    b"Content-Type: application/json\r\nContent-Length: 2\r\n\r\n{}"
+)
+
+
+def complete(data: bytes) -> int:
+    """How long the first request in *data* is; 0 where it has not come whole."""
+    head, end, rest = data.partition(b"\r\n\r\n")
+    if not end:
+        return 0
+    lines = head.lower()
+    if b"chunked" in lines:
+        last = rest.find(b"0\r\n\r\n")
+        return len(head) + 4 + last + 5 if last >= 0 else 0
+    at = lines.find(b"content-length:")
+    size = int(head[at + 15 :].split(b"\r\n", 1)[0]) if at >= 0 else 0
+    return len(head) + 4 + size if len(rest) >= size else 0
+
+
+def serve(sock: socket.socket) -> None:
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    data = b""
+    with sock, contextlib.suppress(ConnectionResetError):  # some clients leave without a word
+        while received := sock.recv(65536):
+            data += received
+            while length := complete(data):
+                data = data[length:]
+                sock.sendall(ANSWER)
+
+
+def main() -> None:
+    listener = socket.create_server(("127.0.0.1", 0), backlog=128)
+    print(listener.getsockname()[1], flush=True)
+    while True:
+        threading.Thread(target=serve, args=(listener.accept()[0],), daemon=True).start()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,67 @@
+"""One client in a process of its own: for each count read from stdin, that many requests; their times to stdout.
+
+usage: worker.py NUMBER URL    NUMBER: which of clients.CLIENTS
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import importlib.metadata
+import inspect
+import json
+import sys
+import time
+import typing
+
+from clients import CLIENTS
+
+
+def versions(packages: tuple[str, ...]) -> str:
+    return ", ".join(f"{name} {importlib.metadata.version(name)}" for name in packages)
+
+
+def say(**fields: typing.Any) -> None:
+    print(json.dumps(fields), flush=True)
+
+
+def sync(send: typing.Callable[[], object]) -> None:
+    for line in sys.stdin:
+        taken = []
+        clock = time.perf_counter_ns
+        gc.collect()
+        for _ in range(int(line)):
+            began = clock()
+            send()
+            taken.append(clock() - began)
+        say(ns=taken)
+
+
+async def asynchronous(send: typing.Callable[[], typing.Awaitable[object]]) -> None:
+    for line in sys.stdin:
+        taken = []
+        clock = time.perf_counter_ns
+        gc.collect()
+        for _ in range(int(line)):
+            began = clock()
+            await send()
+            taken.append(clock() - began)
+        say(ns=taken)
+
+
+def main() -> None:
+    client = CLIENTS[int(sys.argv[1])]
+    try:
+        send = client.make(sys.argv[2])
+        say(versions=versions(client.packages))
+    except ImportError as error:
+        say(missing=str(error))
+        return
+    if inspect.iscoroutinefunction(send):
+        asyncio.run(asynchronous(send))
+    else:
+        sync(send)
+
+
+if __name__ == "__main__":
+    main()
