@@ -69,7 +69,7 @@ def faults(python: str, peers: Peers) -> list[list[str]]:
             cells("the server writes its answer in two, Nagle on", watch(python, at(split))),
             cells("the same, `quickack` on", watch(python, at(split), "--quickack")),
             cells("such a server behind HAProxy", watch(python, at(front))),
-            cells("a relay with Nagle on, two writes with TCP_NODELAY", watch(python, at(relay), "--nodelay-only")),
+            cells("a relay with Nagle on, two writes 1 ms apart, TCP_NODELAY", watch(python, at(relay), "--gap", "1")),
             cells("a relay with Nagle on, one write", watch(python, at(relay))),
             cells("a request's only segment is lost (these requests only)", lost),
             cells("HAProxy corks a stream of events (`MSG_MORE`)", watch(python, at(ports["default"], "events"), requests=4)),

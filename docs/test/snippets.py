@@ -118,8 +118,9 @@ def java(code: str, folder: Path, around: Around) -> list[str]:
     assert count == 1, "a recipe in Java has one main"
     (folder / "Recipe.java").write_text(re.sub(r"void main\(String\[\] args\)[^{]*\{", "void main(String[] args) throws Exception {", code))
     path = [f"{jars}/*", *classes()]
-    if "io.github.onewrite" in code and len(path) == 1:
-        pytest.skip("the adapter is not built: make -C java setup")
+    for module in set(re.findall(r"^import io\.github\.onewrite\.(\w+)\.", code, re.MULTILINE)):
+        if not any(module == Path(one).parents[1].name.replace("-", "") for one in path[1:]):
+            pytest.skip(f"the adapter's {module} is not built: make -C java setup")
     return [found, "-Dorg.slf4j.simpleLogger.logFile=System.out", "-cp", os.pathsep.join(path), "Recipe.java"]
 
 

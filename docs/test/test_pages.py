@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -50,3 +52,41 @@ def test_measured_blocks_are_filled(name: str) -> None:
         start, end = f"<!-- measured:{block} -->", f"<!-- /measured:{block} -->"
         assert text.count(start) == 1 and text.count(end) == 1, f"{name} must hold {start} … {end} once"
         assert text.split(start)[1].split(end)[0].strip(), f"{name}: {block} was never measured"
+
+
+@cache
+def targets(folder: Path) -> frozenset[str]:
+    """What `make` knows there. `$(…)` in a target's name is taken for anything."""
+    lines = re.findall(r"^([^\s#:=][^:=]*):(?!=)", (folder / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
+    return frozenset(name for line in lines for name in line.split())
+
+
+def commands(text: str) -> list[tuple[str, str]]:
+    """Folder and target of each `make` in the code of a page; the folder is empty where none is named."""
+    code: list[str] = []
+    fenced = False
+    for line in text.splitlines():
+        if re.match(r"\s*(```|~~~)", line):
+            fenced = not fenced
+        else:
+            code += [line] if fenced else re.findall(r"`([^`]+)`", line)
+    found = []
+    for line in code:
+        for folder, rest in re.findall(r"(?:^|[\s;&])make(?: -C (\S+))?((?: [a-z][\w-]*(?![\w=/.-]))+)", line.partition("#")[0]):
+            found += [(folder, target) for target in rest.split()]
+    return found
+
+
+@pytest.mark.parametrize("path", links.markdown_files(), ids=lambda path: str(path.relative_to(links.ROOT)))
+def test_every_make_target_a_page_names_exists(path: Path) -> None:
+    for folder, target in commands(path.read_text(encoding="utf-8")):
+        # `make x` in a part's own page is that part's, or the root's.
+        places = [links.ROOT / folder, path.parent / folder] if folder else [links.ROOT, path.parent, *path.parent.parents]
+        makefiles = [place for place in places if (place / "Makefile").is_file()]
+        assert any(target in targets(place) for place in makefiles), f"make {'-C ' + folder if folder else ''} {target}: no such target"
+
+
+def test_the_target_check_sees_what_is_not_there() -> None:
+    text = "`make -C bench nosuch` and\n```\nmake demo nothing   # a word\n```\nmake it so\n"
+    assert commands(text) == [("bench", "nosuch"), ("", "demo"), ("", "nothing")]
+    assert "demo" in targets(links.ROOT) and "nothing" not in targets(links.ROOT)

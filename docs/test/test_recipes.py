@@ -78,7 +78,6 @@ ONCE = {
     "register": "",
 }
 EACH = {
-    "spring": "200 OK",
     "logs": r'"attempts": ',
     "logs-ruby": r'"attempts":',
     "logs-node": r'"attempts":',
