@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import platform
 import shutil
 import statistics
 import subprocess
@@ -40,6 +41,7 @@ class Victim:
     arguments: tuple[str, ...]
     to: str = SERVER
     cure: str = ""
+    node: str = ""  # another Node than the one on PATH
 
 
 INSTALL = "`onewrite.install()`"
@@ -58,6 +60,8 @@ VICTIMS = (
     Victim("ruby", "Net::HTTP (version: of Ruby)", "as it comes", ("net_http",), SERVER, '`require "onewrite"`'),
     Victim("node", "got", "`FormData` over https", ("got-form",), TLS, "`HttpsAgent` of onewrite"),
     Victim("node", "axios", "stream over https", ("axios-stream",), TLS, "`HttpsAgent` of onewrite"),
+    Victim("node", "axios", "the same on Node 22.23.3", ("axios-stream",), TLS, "`HttpsAgent` of onewrite", "22.23.3"),
+    Victim("node", "axios", "the same on Node 24.21.0", ("axios-stream",), TLS, "`HttpsAgent` of onewrite", "24.21.0"),
     Victim("node", "node:https", "body ends after the headers were flushed", ("node-https-late-body",), TLS, "`HttpsAgent` of onewrite"),
     Victim("node", "undici", "own `connect` function, `FormData`", ("undici-connector-form",), SERVER, "`Agent` of onewrite"),
     Victim("node", "undici", "string body, as it comes", ("undici-string",), SERVER, "`Agent` of onewrite"),
@@ -91,6 +95,22 @@ def node_command() -> list[str]:
     if not (folder / "node_modules" / ".package-lock.json").is_file():
         run([find("npm"), "ci", "--ignore-scripts", "--no-audit", "--no-fund"], cwd=folder)
     return [find("node", "nodejs"), "--no-warnings", str(folder / "victim.mjs")]
+
+
+def other_node(version: str) -> str:
+    """Another version of Node, from npm's package for this platform."""
+    names = {("Linux", "x86_64"): "linux-x64", ("Linux", "aarch64"): "linux-arm64", ("Darwin", "arm64"): "darwin-arm64"}
+    name = names.get((platform.system(), platform.machine()))
+    if name is None:
+        raise Missing(f"npm has no Node for {platform.system()} {platform.machine()}")
+    folder = ROOT / "build" / "proxies" / f"node-{version}"
+    program = folder / "node_modules" / f"node-{name}" / "bin" / "node"
+    if not program.is_file():
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "package.json").write_text('{"private": true}')
+        run([find("npm"), "install", "--prefix", str(folder), "--ignore-scripts", "--no-save", "--no-audit", "--no-fund",
+             f"node-{name}@{version}"])
+    return str(program)
 
 
 def java_jars(profile: str) -> str:
@@ -175,7 +195,7 @@ class Bench:
             program, java = ("OkHttpVictim", command[0]) if first == "okhttp" else ("HelidonVictim", newer_java())
             command = [java, "-cp", java_jars(first), str(PROGRAMS / "java" / f"{program}.java"), *rest]
         else:
-            command = [*command, first]
+            command = [other_node(victim.node) if victim.node else command[0], *command[1:], first]
         try:
             done = subprocess.run([*command, url, str(self._requests), *(["--cured"] if cured else [])],
                                   capture_output=True, text=True, timeout=120, env=env, check=False)
