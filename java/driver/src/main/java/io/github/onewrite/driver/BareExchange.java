@@ -53,7 +53,7 @@ final class BareExchange {
         this.call = call;
         this.options = options;
         this.split = split;
-        this.reply = new Reply(call.keep());
+        this.reply = new Reply(call);
     }
 
     CompletableFuture<Reply> reply() {

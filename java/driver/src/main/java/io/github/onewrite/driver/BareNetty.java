@@ -44,7 +44,7 @@ final class BareNetty implements Client {
         try {
             pool = pools.computeIfAbsent(originOf(call.uri()), origin -> open(call.uri()));
         } catch (IllegalArgumentException e) {
-            return CompletableFuture.completedFuture(new Reply(call.keep()).failed(e, Errors.kind(e), null));
+            return CompletableFuture.completedFuture(new Reply(call).failed(e, Errors.kind(e), null));
         }
         exchange.startLimits(group.next());
         pool.acquire().addListener((Future<Channel> acquired) -> {

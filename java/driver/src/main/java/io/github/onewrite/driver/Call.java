@@ -14,6 +14,7 @@ import java.util.Map;
  * @param timeoutMs time limit of the whole call, or -1
  * @param cancelAfterMs when to give the call up, or -1
  * @param read false: give the response up after its headers
+ * @param chunkTimes report when each piece of the response body was handed over
  */
 record Call(
         String method,
@@ -23,6 +24,7 @@ record Call(
         int timeoutMs,
         int cancelAfterMs,
         boolean read,
+        boolean chunkTimes,
         Keep keep) {
 
     /** What to do with the response body: hash it for the judge, count it under load, keep it for the bridge. */
@@ -48,16 +50,17 @@ record Call(
                 Json.integer(json, "timeout_ms", -1),
                 Json.integer(json, "cancel_after_ms", -1),
                 !Json.string(json, "read", "all").equals("none"),
+                Json.bool(json, "chunk_times", false),
                 Keep.HASH);
     }
 
     /** A plain request of the load generator or the bridge. */
     static Call bare(String method, String url, Payload body) {
-        return new Call(method, url, List.of(), body, -1, -1, true, Keep.COUNT);
+        return new Call(method, url, List.of(), body, -1, -1, true, false, Keep.COUNT);
     }
 
     Call keepingBody() {
-        return new Call(method, url, headers, body, timeoutMs, cancelAfterMs, read, Keep.CONTENT);
+        return new Call(method, url, headers, body, timeoutMs, cancelAfterMs, read, false, Keep.CONTENT);
     }
 
     URI uri() {

@@ -21,7 +21,8 @@ final class ControlKind implements Kind {
 
     @Override
     public List<String> capabilities() {
-        return Bodies.allWith("cancel", "proxy_forward", "proxy_connect", "concurrency", "load", "serve");
+        return Bodies.allWith(
+                "cancel", "proxy_forward", "proxy_connect", "concurrency", "chunk_times", "load", "serve");
     }
 
     @Override

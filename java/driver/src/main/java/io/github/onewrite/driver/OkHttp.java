@@ -11,6 +11,7 @@ import java.security.KeyStore;
 import java.security.cert.Certificate;
 import java.security.cert.CertificateFactory;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
@@ -69,7 +70,7 @@ final class OkHttp implements Client {
     public CompletableFuture<Reply> send(Call call) {
         Recording recording =
                 options.withHooks() ? new Recording(options.hooks().equals("raising")) : null;
-        Reply reply = new Reply(call.keep());
+        Reply reply = new Reply(call);
         CompletableFuture<Reply> done = new CompletableFuture<>();
         okhttp3.Call sent;
         try {
@@ -109,7 +110,16 @@ final class OkHttp implements Client {
         response.headers().forEach(header -> headers.add(Map.entry(header.getFirst(), header.getSecond())));
         reply.headers = headers;
         if (call.read()) {
-            reply.body(response.body().bytes());
+            if (call.chunkTimes()) {
+                // What is there, as it comes: a read waits for one byte, not for a full buffer.
+                InputStream pieces = response.body().byteStream();
+                byte[] piece = new byte[8192];
+                for (int read = pieces.read(piece); read >= 0; read = pieces.read(piece)) {
+                    reply.body(Arrays.copyOf(piece, read));
+                }
+            } else {
+                reply.body(response.body().bytes());
+            }
         }
     }
 

@@ -48,7 +48,9 @@ final class OnewriteKind implements Kind {
                 "quickack",
                 "load",
                 "serve",
-                "checked_options");
+                "checked_options",
+                "system_properties",
+                "chunk_times");
     }
 
     @Override

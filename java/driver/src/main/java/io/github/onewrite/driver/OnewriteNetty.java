@@ -18,6 +18,7 @@ import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.concurrent.CancellationException;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.Flow;
 import java.util.concurrent.TimeUnit;
 
 /** Drives the adapter's own client through its public API. */
@@ -68,9 +69,14 @@ final class OnewriteNetty implements Client {
         Recording recording =
                 options.withHooks() ? new Recording(options.hooks().equals("raising")) : null;
         Request request = request(call, recording);
-        Reply reply = new Reply(call.keep());
+        Reply reply = new Reply(call);
         CompletableFuture<?> sent;
-        if (call.read()) {
+        if (call.read() && call.chunkTimes()) {
+            sent = cancelLater(call, client.stream(request)).thenCompose(open -> {
+                head(reply, open.status(), open.headers());
+                return pieces(open, reply);
+            });
+        } else if (call.read()) {
             CompletableFuture<Response> response = cancelLater(call, client.send(request));
             sent = response.thenAccept(read -> {
                 head(reply, read.status(), read.headers());
@@ -84,6 +90,35 @@ final class OnewriteNetty implements Client {
             });
         }
         return settle(sent, recording, reply);
+    }
+
+    /** Reads the body as it comes. */
+    private static CompletableFuture<Void> pieces(StreamedResponse response, Reply reply) {
+        CompletableFuture<Void> done = new CompletableFuture<>();
+        response.body().subscribe(new Flow.Subscriber<>() {
+            @Override
+            public void onSubscribe(Flow.Subscription subscription) {
+                subscription.request(Long.MAX_VALUE);
+            }
+
+            @Override
+            public void onNext(ByteBuffer piece) {
+                byte[] bytes = new byte[piece.remaining()];
+                piece.get(bytes);
+                reply.body(bytes);
+            }
+
+            @Override
+            public void onError(Throwable thrown) {
+                done.completeExceptionally(thrown);
+            }
+
+            @Override
+            public void onComplete() {
+                done.complete(null);
+            }
+        });
+        return done;
     }
 
     private static <T> CompletableFuture<T> cancelLater(Call call, CompletableFuture<T> sent) {

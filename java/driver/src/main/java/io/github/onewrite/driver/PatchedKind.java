@@ -34,7 +34,9 @@ final class PatchedKind implements Kind {
                 "concurrency",
                 "load",
                 "serve",
-                "checked_options");
+                "checked_options",
+                "system_properties",
+                "chunk_times");
     }
 
     @Override

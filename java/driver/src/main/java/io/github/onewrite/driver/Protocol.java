@@ -118,9 +118,7 @@ final class Protocol {
         try {
             client = kind.open(parsed);
         } catch (IllegalArgumentException refused) {
-            return new Reply(Call.Keep.COUNT)
-                    .failed(refused, "invalid_request", null)
-                    .toJson();
+            return new Reply().failed(refused, "invalid_request", null).toJson();
         }
         int id = ++lastClient;
         clients.put(id, client);

@@ -5,6 +5,7 @@ import com.google.gson.JsonObject;
 import java.io.ByteArrayOutputStream;
 import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
+import java.util.Base64;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
@@ -17,6 +18,7 @@ final class Reply {
     long bodyBytes;
     private final MessageDigest digest;
     private final ByteArrayOutputStream kept;
+    private final JsonArray chunkTimes;
     Throwable error;
     String errorKind;
     String errorPhase;
@@ -28,7 +30,17 @@ final class Reply {
     int timings;
     JsonArray events;
 
-    Reply(Call.Keep keep) {
+    Reply(Call call) {
+        this(call.keep(), call.chunkTimes());
+    }
+
+    /** A reply to something that is no request. */
+    Reply() {
+        this(Call.Keep.COUNT, false);
+    }
+
+    private Reply(Call.Keep keep, boolean timed) {
+        chunkTimes = timed ? new JsonArray() : null;
         kept = keep == Call.Keep.CONTENT ? new ByteArrayOutputStream() : null;
         try {
             digest = keep == Call.Keep.HASH ? MessageDigest.getInstance("SHA-256") : null;
@@ -38,6 +50,12 @@ final class Reply {
     }
 
     void body(byte[] chunk) {
+        if (chunkTimes != null && chunk.length > 0) {
+            JsonArray stamped = new JsonArray();
+            stamped.add(System.nanoTime());
+            stamped.add(Base64.getEncoder().encodeToString(chunk));
+            chunkTimes.add(stamped);
+        }
         bodyBytes += chunk.length;
         if (digest != null) {
             digest.update(chunk);
@@ -83,6 +101,9 @@ final class Reply {
             json.add("error", errorJson());
         }
         json.addProperty("elapsed_us", elapsedNanos / 1000);
+        if (chunkTimes != null) {
+            json.add("chunk_times", chunkTimes);
+        }
         if (timing != null) {
             json.add("timing", timing);
         }

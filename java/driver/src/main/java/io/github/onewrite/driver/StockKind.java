@@ -28,6 +28,7 @@ final class StockKind implements Kind {
                 "socket_options",
                 "custom_connector",
                 "concurrency",
+                "chunk_times",
                 "load",
                 "serve");
     }

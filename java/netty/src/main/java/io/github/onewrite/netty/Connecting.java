@@ -4,6 +4,7 @@ import io.github.onewrite.ErrorKind;
 import io.github.onewrite.OnewriteException;
 import io.github.onewrite.Phase;
 import io.github.onewrite.internal.CallTimer;
+import io.github.onewrite.internal.netty.KernelProbes;
 import io.netty.bootstrap.Bootstrap;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelFuture;

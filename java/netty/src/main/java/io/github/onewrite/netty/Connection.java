@@ -1,5 +1,6 @@
 package io.github.onewrite.netty;
 
+import io.github.onewrite.internal.netty.KernelProbe;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;

@@ -4,6 +4,7 @@ import io.github.onewrite.ErrorKind;
 import io.github.onewrite.OnewriteException;
 import io.github.onewrite.Phase;
 import io.github.onewrite.internal.CallTimer;
+import io.github.onewrite.internal.netty.KernelProbe;
 import io.netty.handler.codec.http.HttpContent;
 import io.netty.handler.codec.http.HttpHeaderNames;
 import io.netty.handler.codec.http.HttpHeaderValues;

@@ -1,5 +1,6 @@
 package io.github.onewrite.netty;
 
+import io.github.onewrite.internal.netty.KernelProbes;
 import io.netty.channel.ChannelFactory;
 import io.netty.channel.EventLoopGroup;
 import io.netty.channel.nio.NioEventLoopGroup;
