@@ -24,7 +24,7 @@ def named(language: str) -> dict[str, Any]:
 def run(*command: str) -> None:
     if shutil.which(command[0]) is None:
         pytest.skip(f"{command[0]} is not installed")
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, cwd=ROOT / "node")
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, cwd=ROOT / "node")
     assert done.returncode == 0, done.stderr[-1000:]
 
 
