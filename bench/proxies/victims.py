@@ -62,6 +62,7 @@ VICTIMS = (
     Victim("node", "axios", "stream over https", ("axios-stream",), TLS, "`HttpsAgent` of onewrite"),
     Victim("node", "axios", "the same on Node 22.23.3", ("axios-stream",), TLS, "`HttpsAgent` of onewrite", "22.23.3"),
     Victim("node", "axios", "the same on Node 24.21.0", ("axios-stream",), TLS, "`HttpsAgent` of onewrite", "24.21.0"),
+    Victim("node", "AWS SDK's HTTP handler", "stream over https", ("smithy-stream",), TLS, "`HttpsAgent` of onewrite"),
     Victim("node", "node:https", "body ends after the headers were flushed", ("node-https-late-body",), TLS, "`HttpsAgent` of onewrite"),
     Victim("node", "undici", "own `connect` function, `FormData`", ("undici-connector-form",), SERVER, "`Agent` of onewrite"),
     Victim("node", "undici", "string body, as it comes", ("undici-string",), SERVER, "`Agent` of onewrite"),
@@ -92,7 +93,8 @@ def ruby_command() -> list[str]:
 
 def node_command() -> list[str]:
     folder = PROGRAMS / "node"
-    if not (folder / "node_modules" / ".package-lock.json").is_file():
+    installed, wanted = folder / "node_modules" / ".package-lock.json", folder / "package-lock.json"
+    if not installed.is_file() or installed.stat().st_mtime < wanted.stat().st_mtime:
         run([find("npm"), "ci", "--ignore-scripts", "--no-audit", "--no-fund"], cwd=folder)
     return [find("node", "nodejs"), "--no-warnings", str(folder / "victim.mjs")]
 

@@ -50,6 +50,18 @@ const names = {
     const client = axios.create({ httpsAgent: agentFor(), httpAgent: agentFor(), maxRedirects: 0 })
     return [version('axios'), () => client.post(url, Readable.from(pieces()))]
   },
+  // The HTTP layer of the AWS SDKs, with the request they would hand it.
+  'smithy-stream': async () => {
+    const { NodeHttpHandler } = await import('@smithy/node-http-handler')
+    const handler = new NodeHttpHandler({ httpsAgent: agentFor(), httpAgent: agentFor() })
+    const { protocol, hostname, port } = new URL(url)
+    return [version('@smithy/node-http-handler'), async () => {
+      const headers = { 'content-length': '200' }
+      const request = { protocol, hostname, port: Number(port), method: 'POST', path: '/', query: {}, headers, body: Readable.from(pieces()) }
+      const { response } = await handler.handle(request)
+      await response.body.toArray()
+    }]
+  },
   'got-form': async () => {
     const { got } = await import('got')
     const client = got.extend({ agent: { https: agentFor(), http: agentFor() }, retry: { limit: 0 } })
