@@ -20,11 +20,15 @@ public final class Attempt {
     private final long bytesSent;
     private final int writes;
     private final long bytesReceived;
+    private final long[] starts;
     private final long[] phases;
     private final @Nullable Kernel kernel;
     private final @Nullable Cause cause;
 
-    /** For adapters and tests. Absent numbers are -1; {@code phases} is indexed by {@link Phase#ordinal} and kept. */
+    /**
+     * For adapters and tests. Absent numbers are -1; {@code starts} (nanoTime) and {@code phases} (lengths) are indexed
+     * by {@link Phase#ordinal} and kept.
+     */
     public Attempt(
             int index,
             Outcome outcome,
@@ -36,6 +40,7 @@ public final class Attempt {
             long bytesSent,
             int writes,
             long bytesReceived,
+            long[] starts,
             long[] phases,
             @Nullable Kernel kernel,
             @Nullable Cause cause) {
@@ -49,6 +54,7 @@ public final class Attempt {
         this.bytesSent = bytesSent;
         this.writes = writes;
         this.bytesReceived = bytesReceived;
+        this.starts = starts;
         this.phases = phases;
         this.kernel = kernel;
         this.cause = cause;
@@ -106,6 +112,11 @@ public final class Attempt {
     /** The length of a phase in nanoseconds. */
     public OptionalLong nanos(Phase phase) {
         return Timing.present(phases[phase.ordinal()]);
+    }
+
+    /** When a phase that is present began, in nanoseconds of {@link System#nanoTime}. */
+    public OptionalLong startNanos(Phase phase) {
+        return phases[phase.ordinal()] < 0 ? OptionalLong.empty() : OptionalLong.of(starts[phase.ordinal()]);
     }
 
     public OptionalLong queueNanos() {

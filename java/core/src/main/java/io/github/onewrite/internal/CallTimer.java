@@ -358,6 +358,7 @@ public final class CallTimer {
                 bytesSent,
                 writes,
                 bytesReceived,
+                starts,
                 phases,
                 kernel,
                 cause));

@@ -44,7 +44,7 @@ public final class ErrorKinds {
         if (error instanceof UnknownHostException) {
             return ErrorKind.DNS;
         }
-        if (type.contains("PoolAcquire") || message.contains("acquire")) {
+        if (type.contains("PoolAcquire") || type.startsWith("TooManyConnections") || message.contains("acquire")) {
             return ErrorKind.POOL;
         }
         if (error instanceof InterruptedIOException || error instanceof TimeoutException || type.contains("Timeout")) {

@@ -1,5 +1,7 @@
 package io.github.onewrite.internal.netty;
 
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.ByteBufOutputStream;
 import io.netty.channel.ChannelDuplexHandler;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelPromise;
@@ -12,7 +14,11 @@ import io.netty.handler.codec.http.HttpResponseStatus;
 import io.netty.handler.codec.http.HttpStatusClass;
 import io.netty.handler.codec.http.HttpUtil;
 import io.netty.handler.codec.http.LastHttpContent;
+import java.io.EOFException;
+import java.io.IOException;
+import java.nio.channels.Channels;
 import java.nio.channels.ClosedChannelException;
+import java.nio.channels.WritableByteChannel;
 
 /**
  * Sits above the HTTP codec. Head, chunks and terminator that are written within one turn of the event loop leave in
@@ -22,6 +28,8 @@ import java.nio.channels.ClosedChannelException;
  *
  * <p>Some clients pull the first chunk only when the head is written, and write the terminator only when the last chunk
  * is. For these a held write is answered at once, within the same limit; should it fail later, the channel says so.
+ *
+ * <p>A file of up to {@code joinMax} bytes is read and joined like any chunk.
  */
 public final class OneWriteHandler extends ChannelDuplexHandler {
     private final Wire wire;
@@ -57,11 +65,32 @@ public final class OneWriteHandler extends ChannelDuplexHandler {
         if (last) {
             joining = false;
             ctx.write(message, whenSent(promise));
+        } else if (message instanceof FileRegion region && joining && !alone && region.count() <= joinMax) {
+            writeJoined(ctx, region, promise);
         } else if (joining && answersHeldWrites && !(message instanceof FileRegion)) {
             hold(ctx, message, promise);
         } else {
             ctx.write(message, promise);
         }
+    }
+
+    /** A small file is read, so that it can leave with its head: sendfile is a write of its own. */
+    private void writeJoined(ChannelHandlerContext ctx, FileRegion region, ChannelPromise promise) {
+        ByteBuf content = ctx.alloc().buffer((int) region.count());
+        try (WritableByteChannel target = Channels.newChannel(new ByteBufOutputStream(content))) {
+            while (region.transferred() < region.count()) {
+                if (region.transferTo(target, region.transferred()) <= 0) {
+                    throw new EOFException("the file is shorter than the request says");
+                }
+            }
+        } catch (IOException e) {
+            content.release();
+            promise.tryFailure(e);
+            return;
+        } finally {
+            region.release();
+        }
+        write(ctx, content, promise);
     }
 
     private ChannelPromise whenSent(ChannelPromise promise) {

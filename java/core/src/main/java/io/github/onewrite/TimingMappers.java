@@ -1,0 +1,152 @@
+package io.github.onewrite;
+
+import java.time.Instant;
+import java.util.LinkedHashMap;
+import java.util.Locale;
+import java.util.Map;
+import java.util.OptionalLong;
+
+/**
+ * Timing records in the words of others: OpenTelemetry, W3C Resource Timing, HAR. No dependency on any; the values are
+ * strings and boxed numbers, ready for a span, a meter or JSON.
+ */
+public final class TimingMappers {
+    private TimingMappers() {}
+
+    /**
+     * Attributes of an HTTP client span (OpenTelemetry semantic conventions for HTTP, stable names). {@code error.type}
+     * is the error kind, or the status as text from 400 on; {@code http.request.resend_count} is there from the second
+     * attempt on.
+     */
+    public static Map<String, Object> otelAttributes(Timing timing) {
+        Map<String, Object> found = new LinkedHashMap<>();
+        found.put("http.request.method", timing.method());
+        found.put("url.full", timing.url());
+        putServer(found, timing.url());
+        timing.status().ifPresent(status -> found.put("http.response.status_code", status));
+        if (timing.attempts().size() > 1) {
+            found.put("http.request.resend_count", timing.attempts().size() - 1);
+        }
+        if (timing.outcome() == Outcome.CANCELLED) {
+            found.put("error.type", Outcome.CANCELLED.canonicalName());
+        } else if (timing.errorKind().isPresent()) {
+            found.put("error.type", timing.errorKind().get().canonicalName());
+        } else if (timing.status().orElse(0) >= 400) {
+            found.put("error.type", Integer.toString(timing.status().getAsInt()));
+        }
+        return found;
+    }
+
+    private static void putServer(Map<String, Object> found, String url) {
+        int scheme = url.indexOf("://");
+        if (scheme < 0) {
+            return;
+        }
+        int from = scheme + 3;
+        int end = from;
+        while (end < url.length() && "/?#".indexOf(url.charAt(end)) < 0) {
+            end++;
+        }
+        // User information is refused by the clients, but a refused call has a record, too.
+        String authority = url.substring(Math.max(from, url.lastIndexOf('@', end - 1) + 1), end);
+        int colon = authority.lastIndexOf(':');
+        boolean hasPort = colon > authority.lastIndexOf(']') && colon + 1 < authority.length();
+        String host = colon > authority.lastIndexOf(']') ? authority.substring(0, colon) : authority;
+        if (host.isEmpty()) {
+            return;
+        }
+        found.put("server.address", host.startsWith("[") ? host.substring(1, host.length() - 1) : host);
+        try {
+            boolean tls = url.substring(0, scheme).toLowerCase(Locale.ROOT).equals("https");
+            found.put("server.port", hasPort ? Integer.parseInt(authority.substring(colon + 1)) : tls ? 443 : 80);
+        } catch (NumberFormatException e) {
+            // A URL that was refused: its host is told, its port is none.
+        }
+    }
+
+    /**
+     * Metrics by name, in seconds: {@code http.client.request.duration}, that of the last attempt, and
+     * {@code http.client.request.time_in_queue} (.NET's name) when it waited for a connection.
+     */
+    public static Map<String, Double> otelMetrics(Timing timing) {
+        Map<String, Double> found = new LinkedHashMap<>();
+        timing.lastAttempt().ifPresent(last -> {
+            last.totalNanos().ifPresent(total -> found.put("http.client.request.duration", total / 1e9));
+            last.queueNanos().ifPresent(queue -> found.put("http.client.request.time_in_queue", queue / 1e9));
+        });
+        return found;
+    }
+
+    /**
+     * A PerformanceResourceTiming entry of the last attempt (W3C Resource Timing), in milliseconds from the start of the
+     * call. Steps that did not happen collapse to {@code fetchStart}, as the standard has it;
+     * {@code secureConnectionStart} is 0 without TLS. What was never reached is 0.
+     */
+    public static Map<String, Object> resourceTiming(Timing timing) {
+        Map<String, Object> found = new LinkedHashMap<>();
+        found.put("name", timing.url());
+        found.put("entryType", "resource");
+        found.put("startTime", 0.0);
+        timing.lastAttempt().ifPresent(last -> putSteps(found, timing, last));
+        found.put("duration", timing.totalNanos() / 1e6);
+        return found;
+    }
+
+    private static void putSteps(Map<String, Object> found, Timing timing, Attempt last) {
+        long origin = timing.startedAtMonoNanos();
+        double fetch = start(last, Phase.TOTAL, origin, 0);
+        double connected = end(last, Phase.TLS, origin, end(last, Phase.CONNECT, origin, fetch));
+        found.put("fetchStart", fetch);
+        found.put("domainLookupStart", start(last, Phase.DNS, origin, fetch));
+        found.put("domainLookupEnd", end(last, Phase.DNS, origin, fetch));
+        found.put("connectStart", start(last, Phase.CONNECT, origin, fetch));
+        found.put("secureConnectionStart", start(last, Phase.TLS, origin, 0));
+        found.put("connectEnd", connected);
+        found.put("requestStart", start(last, Phase.SEND, origin, 0));
+        found.put("responseStart", end(last, Phase.WAIT, origin, start(last, Phase.RECEIVE, origin, 0)));
+        found.put("responseEnd", end(last, Phase.RECEIVE, origin, 0));
+        found.put("responseStatus", last.status().orElse(0));
+        found.put("encodedBodySize", last.bytesReceived().orElse(0));
+        found.put("nextHopProtocol", "http/1.1");
+    }
+
+    private static double start(Attempt attempt, Phase phase, long origin, double otherwise) {
+        OptionalLong at = attempt.startNanos(phase);
+        return at.isPresent() ? (at.getAsLong() - origin) / 1e6 : otherwise;
+    }
+
+    private static double end(Attempt attempt, Phase phase, long origin, double otherwise) {
+        OptionalLong at = attempt.startNanos(phase);
+        return at.isPresent() ? (at.getAsLong() + attempt.nanos(phase).orElse(0) - origin) / 1e6 : otherwise;
+    }
+
+    /**
+     * {@code timings} and the times of an HAR 1.2 entry of the last attempt, in milliseconds; -1 is what did not happen.
+     * HAR counts TLS in {@code connect} as well as in {@code ssl}.
+     */
+    public static Map<String, Object> harTimings(Timing timing) {
+        Map<String, Object> phases = new LinkedHashMap<>();
+        phases.put("blocked", millis(timing.queueNanos()));
+        phases.put("dns", millis(timing.dnsNanos()));
+        phases.put(
+                "connect",
+                timing.connectNanos().isPresent()
+                        ? (timing.connectNanos().getAsLong() + timing.tlsNanos().orElse(0)) / 1e6
+                        : -1.0);
+        phases.put("ssl", millis(timing.tlsNanos()));
+        phases.put("send", millis(timing.sendNanos()));
+        phases.put("wait", millis(timing.waitNanos()));
+        phases.put("receive", millis(timing.receiveNanos()));
+        Map<String, Object> found = new LinkedHashMap<>();
+        found.put(
+                "startedDateTime",
+                Instant.ofEpochSecond(0, timing.startedAtUnixNanos()).toString());
+        found.put("time", timing.totalNanos() / 1e6);
+        found.put("timings", phases);
+        return found;
+    }
+
+    private static double millis(OptionalLong nanos) {
+        return nanos.isPresent() ? nanos.getAsLong() / 1e6 : -1.0;
+    }
+}
