@@ -35,7 +35,7 @@ JAR = BENCH / "jmh" / "target" / "benchmarks.jar"
 ORIGIN = "io.github.onewrite.bench.jmh.Origin"
 CALLERS = 50
 NAME, TITLE = "jmh", "What a call costs in Java"
-PUBLISHED = ["-f", "2", "-wi", "4", "-i", "3", "-w", "300ms", "-r", "300ms"]
+PUBLISHED = ["-f", "2", "-wi", "3", "-i", "3", "-w", "300ms", "-r", "300ms"]
 """What the published report takes: as short as a table of thirteen clients, twice, can be without a shortcut."""
 
 LEAST_FORKS, LEAST_ITERATIONS = 2, 3

@@ -167,7 +167,7 @@ class PostEngine:
             load = {
                 "method": "POST",
                 "url": self._places.url(target),
-                "body": {"kind": "bytes", "size": cell.body_bytes},
+                "body": client.body or {"kind": "bytes", "size": cell.body_bytes},
                 "mode": "closed",
                 "connections": 1,
             }

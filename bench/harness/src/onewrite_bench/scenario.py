@@ -67,6 +67,7 @@ class Client:
     env: dict[str, str] = field(default_factory=dict)
     options: dict[str, Any] = field(default_factory=dict)
     peer: bool = False  # another library, driven by bench/peers
+    body: dict[str, Any] | None = None  # as the driver protocol has it, instead of bytes in memory
     language: str | None = None  # another driver than the group's: `raw` for a good control that takes its turns
 
 
