@@ -11,6 +11,8 @@ import io.github.onewrite.testing.TestServer;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -21,6 +23,7 @@ import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.condition.EnabledOnOs;
 import org.junit.jupiter.api.condition.OS;
+import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.MethodSource;
@@ -38,6 +41,9 @@ import reactor.netty.resources.LoopResources;
 class WireTest {
     private static final int REQUESTS = 20;
     private static final String SMALL = "x".repeat(200);
+
+    @TempDir
+    static Path dir;
 
     private static ByteBuf buffer(String text) {
         return Unpooled.copiedBuffer(text, StandardCharsets.UTF_8);
@@ -134,6 +140,26 @@ class WireTest {
         });
     }
 
+    /** A small file is read, and leaves with its head. */
+    @Test
+    void aFile() throws Exception {
+        Path file = Files.writeString(dir.resolve("small"), SMALL);
+        with("nio", stock -> {
+            try (SegmentServer server = new SegmentServer()) {
+                HttpClient client = OnewriteReactorNetty.create().apply(stock);
+                for (int i = 0; i < REQUESTS; i++) {
+                    client.post()
+                            .uri(server.url())
+                            .send((request, outbound) -> outbound.sendFile(file))
+                            .responseContent()
+                            .then()
+                            .block();
+                }
+                assertEquals(1, server.mode());
+            }
+        });
+    }
+
     /** The head does not wait for a source that is slow, and the rest arrives in order. */
     @Test
     void aSlowSource() throws Exception {
@@ -143,7 +169,7 @@ class WireTest {
             head.complete(connection.readHead());
             StringBuilder body = new StringBuilder();
             while (body.indexOf("0\r\n\r\n") < 0) {
-                body.append((char) connection.socket().getInputStream().read());
+                body.append((char) connection.in().read());
             }
             rest.complete(body.toString());
             connection.send(TestServer.OK);

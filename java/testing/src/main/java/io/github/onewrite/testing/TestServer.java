@@ -129,6 +129,11 @@ public final class TestServer implements AutoCloseable {
             return socket;
         }
 
+        /** What the client sends, from where the last read ended. */
+        public InputStream in() {
+            return in;
+        }
+
         public Received read() throws IOException {
             String head = readHead();
             byte[] body = new byte[0];

@@ -1,0 +1,111 @@
+package io.github.onewrite.ahc;
+
+import io.github.onewrite.OnewriteConfig;
+import io.github.onewrite.Timing;
+import io.github.onewrite.TimingListener;
+import io.github.onewrite.internal.Hooks;
+import io.netty.channel.Channel;
+import io.netty.channel.ChannelOption;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Objects;
+import java.util.function.Consumer;
+import org.asynchttpclient.AsyncHttpClientConfig;
+import org.asynchttpclient.DefaultAsyncHttpClientConfig;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Makes small streamed bodies of AsyncHttpClient leave in one write, checks TCP_NODELAY, and times every call.
+ *
+ * <pre>{@code
+ * DefaultAsyncHttpClientConfig.Builder builder = OnewriteAhc.create()
+ *         .onTiming(System.out::println)
+ *         .apply(Dsl.config());
+ * AsyncHttpClient client = Dsl.asyncHttpClient(builder);
+ * }</pre>
+ *
+ * <p>AsyncHttpClient sends a body in memory with its head. That of an InputStream or a BodyGenerator it ends with a
+ * write of its own, the chunked terminator (NettyInputStreamBody, NettyBodyBody), and a file follows its head in a
+ * second one. With this, what is written within one turn of the event loop leaves together, up to
+ * {@link OnewriteConfig#coalesceMax}. Pools, retries, redirects, TLS and errors stay AsyncHttpClient's.
+ *
+ * <p>HTTP/1.1 only: of calls over HTTP/2 the record has the connection's phases, the total and the outcome. Calls whose
+ * handler is a WebSocketUpgradeHandler, a ResumableAsyncHandler or a TransferCompletionHandler are not timed: the client
+ * looks for these classes, so they cannot be wrapped.
+ */
+public final class OnewriteAhc {
+    private OnewriteConfig config = OnewriteConfig.defaults();
+    private final List<Consumer<? super Timing>> consumers = new ArrayList<>();
+    private final List<TimingListener.Factory> listeners = new ArrayList<>();
+    private boolean singleDelivery;
+
+    private OnewriteAhc() {}
+
+    /** Starts with the switches of system properties and environment. */
+    public static OnewriteAhc create() {
+        return new OnewriteAhc();
+    }
+
+    /** Replaces the switches. */
+    public OnewriteAhc config(OnewriteConfig switches) {
+        config = Objects.requireNonNull(switches, "switches");
+        return this;
+    }
+
+    /** Called once per call with its finished timing, on the thread that ends the call. May be given several times. */
+    public OnewriteAhc onTiming(Consumer<? super Timing> consumer) {
+        consumers.add(Objects.requireNonNull(consumer, "consumer"));
+        return this;
+    }
+
+    /** Hears the events of all calls. */
+    public OnewriteAhc listener(TimingListener listener) {
+        Objects.requireNonNull(listener, "listener");
+        return listenerFactory((method, url, tag) -> listener);
+    }
+
+    /** Makes a listener for each call. AsyncHttpClient's requests carry no tag: it is null. */
+    public OnewriteAhc listenerFactory(TimingListener.Factory factory) {
+        listeners.add(Objects.requireNonNull(factory, "factory"));
+        return this;
+    }
+
+    /**
+     * Never delivers a request twice. AsyncHttpClient sends a request again, a POST too, when a reused connection is
+     * lost, even when the server may have processed it (NettyResponseFuture.incrementRetryAndCheck does not look at the
+     * method). With this {@code maxRequestRetry} is 0 and such a call fails instead, of whatever method. Redirects,
+     * authentication and filters are not affected. Default false: AsyncHttpClient's retries are AsyncHttpClient's.
+     */
+    public OnewriteAhc singleDelivery(boolean value) {
+        singleDelivery = value;
+        return this;
+    }
+
+    /**
+     * Applies this to a builder. Call it last: it wraps the channel initializers the builder has at this moment, and
+     * obeys the TCP_NODELAY it finds: a {@code setTcpNoDelay(false)} or a channel option of that name.
+     *
+     * @return the same builder
+     */
+    public DefaultAsyncHttpClientConfig.Builder apply(DefaultAsyncHttpClientConfig.Builder builder) {
+        if (config.disabled()) {
+            return builder;
+        }
+        AsyncHttpClientConfig before = builder.build();
+        boolean nodelay = config.guardsNodelay()
+                && before.isTcpNoDelay()
+                && !before.getChannelOptions().containsKey(ChannelOption.TCP_NODELAY);
+        ChannelSetup setup = new ChannelSetup(config, nodelay);
+        builder.setHttpAdditionalChannelInitializer(after(before.getHttpAdditionalChannelInitializer(), setup::http));
+        builder.setWsAdditionalChannelInitializer(after(before.getWsAdditionalChannelInitializer(), setup::websocket));
+        builder.addRequestFilter(new TimingFilter(new Hooks(config, consumers, listeners), setup));
+        if (singleDelivery) {
+            builder.setMaxRequestRetry(0);
+        }
+        return builder;
+    }
+
+    private static Consumer<Channel> after(@Nullable Consumer<Channel> first, Consumer<Channel> second) {
+        return first == null ? second : first.andThen(second);
+    }
+}

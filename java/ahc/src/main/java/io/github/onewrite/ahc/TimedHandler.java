@@ -1,0 +1,224 @@
+package io.github.onewrite.ahc;
+
+import io.github.onewrite.internal.CallTimer;
+import io.github.onewrite.internal.TimedCall;
+import io.netty.channel.Channel;
+import io.netty.handler.codec.http.HttpHeaders;
+import io.netty.handler.codec.http.HttpMethod;
+import io.netty.util.NetUtil;
+import java.net.ConnectException;
+import java.net.InetSocketAddress;
+import java.util.List;
+import javax.net.ssl.SSLSession;
+import org.asynchttpclient.AsyncHandler;
+import org.asynchttpclient.HttpResponseBodyPart;
+import org.asynchttpclient.HttpResponseStatus;
+import org.asynchttpclient.handler.ProgressAsyncHandler;
+import org.asynchttpclient.netty.request.NettyRequest;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Turns the client's callbacks into the common record, and passes each on. A connection attempt or look-up that failed
+ * stays open: the next address may do, or the error that follows ends it and is said to have come there.
+ */
+final class TimedHandler<T> implements ProgressAsyncHandler<T> {
+    private final AsyncHandler<T> next;
+    private final TimedCall call;
+    private final ChannelSetup channels;
+
+    /** The attempt's channel; callbacks of one attempt come one after the other, if from several threads. */
+    private volatile @Nullable Channel channel;
+
+    private volatile boolean sent;
+    private volatile boolean released;
+
+    TimedHandler(AsyncHandler<T> next, TimedCall call, ChannelSetup channels) {
+        this.next = next;
+        this.call = call;
+        this.channels = channels;
+    }
+
+    /** What comes after a request was sent belongs to the next attempt: a redirect, a challenge, a retry. */
+    private void attempt() {
+        if (sent) {
+            leave(true);
+            call.left();
+        }
+        call.attempt();
+    }
+
+    private void leave(boolean reusable) {
+        sent = false;
+        if (!released) {
+            released = true;
+            call.step(timer -> timer.connectionReleased(reusable));
+        }
+    }
+
+    @Override
+    public void onConnectionPoolAttempt() {
+        attempt();
+        next.onConnectionPoolAttempt();
+    }
+
+    @Override
+    public void onConnectionPooled(Channel connection) {
+        attempt();
+        channel = connection;
+        next.onConnectionPooled(connection);
+    }
+
+    @Override
+    public void onHostnameResolutionAttempt(String name) {
+        attempt();
+        if (!NetUtil.isValidIpV4Address(name) && !NetUtil.isValidIpV6Address(name)) {
+            call.step(timer -> timer.dnsStart(name));
+        }
+        next.onHostnameResolutionAttempt(name);
+    }
+
+    @Override
+    public void onHostnameResolutionSuccess(String name, List<InetSocketAddress> addresses) {
+        call.step(timer -> timer.dnsEnd(null));
+        next.onHostnameResolutionSuccess(name, addresses);
+    }
+
+    @Override
+    public void onHostnameResolutionFailure(String name, Throwable cause) {
+        next.onHostnameResolutionFailure(name, cause);
+    }
+
+    @Override
+    public void onTcpConnectAttempt(InetSocketAddress remote) {
+        attempt();
+        call.step(CallTimer::connectStart);
+        next.onTcpConnectAttempt(remote);
+    }
+
+    /** Not the end of the connect yet: a tunnel may have to be made. What comes next ends it, at once if there is none. */
+    @Override
+    public void onTcpConnectSuccess(InetSocketAddress remote, Channel connection) {
+        channel = connection;
+        channels.madeFor(connection, call);
+        next.onTcpConnectSuccess(remote, connection);
+    }
+
+    @Override
+    public void onTcpConnectFailure(InetSocketAddress remote, Throwable cause) {
+        next.onTcpConnectFailure(remote, cause);
+    }
+
+    @Override
+    public void onTlsHandshakeAttempt() {
+        call.step(timer -> {
+            timer.connectEnd(null);
+            timer.tlsStart();
+        });
+        next.onTlsHandshakeAttempt();
+    }
+
+    @Override
+    public void onTlsHandshakeSuccess(SSLSession session) {
+        call.step(timer -> timer.tlsEnd(null));
+        next.onTlsHandshakeSuccess(session);
+    }
+
+    @Override
+    public void onTlsHandshakeFailure(Throwable cause) {
+        next.onTlsHandshakeFailure(cause);
+    }
+
+    @Override
+    public void onRequestSend(NettyRequest request) {
+        Channel on = channel;
+        if (on != null) {
+            if (request.getHttpRequest().method().equals(HttpMethod.CONNECT)) {
+                channels.tunnel(on);
+            } else {
+                call.step(timer -> timer.connectEnd(null));
+                sent = true;
+                released = false;
+                channels.serve(on, call);
+            }
+        }
+        next.onRequestSend(request);
+    }
+
+    @Override
+    public void onRetry() {
+        leave(false);
+        call.left();
+        next.onRetry();
+    }
+
+    @Override
+    public void onConnectionOffer(Channel connection) {
+        // After a redirect to elsewhere the connection of the attempt before is offered, while the next is under way.
+        if (connection == channel) {
+            released = true;
+        }
+        channels.release(connection, true);
+        next.onConnectionOffer(connection);
+    }
+
+    @Override
+    public State onStatusReceived(HttpResponseStatus status) throws Exception {
+        return next.onStatusReceived(status);
+    }
+
+    @Override
+    public State onHeadersReceived(HttpHeaders headers) throws Exception {
+        return next.onHeadersReceived(headers);
+    }
+
+    @Override
+    public State onBodyPartReceived(HttpResponseBodyPart part) throws Exception {
+        return next.onBodyPartReceived(part);
+    }
+
+    @Override
+    public State onTrailingHeadersReceived(HttpHeaders headers) throws Exception {
+        return next.onTrailingHeadersReceived(headers);
+    }
+
+    @Override
+    public @Nullable T onCompleted() throws Exception {
+        finish();
+        call.completed();
+        return next.onCompleted();
+    }
+
+    @Override
+    public void onThrowable(Throwable thrown) {
+        finish();
+        // The client wraps all that goes wrong before the request in a ConnectException.
+        Throwable cause = thrown.getCause();
+        call.failed(thrown instanceof ConnectException && cause != null ? cause : thrown);
+        next.onThrowable(thrown);
+    }
+
+    private void finish() {
+        Channel on = channel;
+        if (sent && on != null) {
+            leave(false);
+            channels.release(on, false);
+        }
+    }
+
+    @Override
+    public State onHeadersWritten() {
+        return next instanceof ProgressAsyncHandler<T> progress ? progress.onHeadersWritten() : State.CONTINUE;
+    }
+
+    @Override
+    public State onContentWritten() {
+        return next instanceof ProgressAsyncHandler<T> progress ? progress.onContentWritten() : State.CONTINUE;
+    }
+
+    @Override
+    public State onContentWriteProgress(long amount, long current, long total) {
+        return next instanceof ProgressAsyncHandler<T> progress
+                ? progress.onContentWriteProgress(amount, current, total)
+                : State.CONTINUE;
+    }
+}

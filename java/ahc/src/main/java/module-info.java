@@ -1,0 +1,11 @@
+/** TCP_NODELAY, one write per small request and the common timing record for AsyncHttpClient. */
+module io.github.onewrite.ahc {
+    requires transitive io.github.onewrite.core;
+    requires transitive async.http.client;
+    requires io.netty.codec.http;
+    requires io.netty.common;
+    requires io.netty.transport;
+    requires static transitive org.jspecify;
+
+    exports io.github.onewrite.ahc;
+}

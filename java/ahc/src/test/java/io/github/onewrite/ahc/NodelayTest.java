@@ -1,0 +1,72 @@
+package io.github.onewrite.ahc;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.github.onewrite.OnewriteConfig;
+import io.github.onewrite.testing.TestServer;
+import io.netty.channel.Channel;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelInboundHandlerAdapter;
+import io.netty.channel.ChannelOption;
+import java.util.List;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
+import org.asynchttpclient.AsyncHttpClient;
+import org.asynchttpclient.DefaultAsyncHttpClientConfig;
+import org.asynchttpclient.Dsl;
+import org.junit.jupiter.api.Test;
+
+/** TCP_NODELAY as the connection says it is. */
+class NodelayTest {
+
+    /** Notes the option when the channel is connected. */
+    private static Consumer<Channel> noting(List<Boolean> seen) {
+        return channel -> channel.pipeline().addFirst(new ChannelInboundHandlerAdapter() {
+            @Override
+            public void channelActive(ChannelHandlerContext ctx) {
+                seen.add(ctx.channel().config().getOption(ChannelOption.TCP_NODELAY));
+                ctx.fireChannelActive();
+            }
+        });
+    }
+
+    /** Sends one POST with a client of this configuration, and answers the option of its connection. */
+    private static boolean nodelay(OnewriteAhc customizer, DefaultAsyncHttpClientConfig.Builder builder)
+            throws Exception {
+        List<Boolean> seen = new CopyOnWriteArrayList<>();
+        Consumer<Channel> before = builder.build().getHttpAdditionalChannelInitializer();
+        builder.setHttpAdditionalChannelInitializer(before == null ? noting(seen) : before.andThen(noting(seen)));
+        try (TestServer server = TestServer.answering();
+                AsyncHttpClient client = Dsl.asyncHttpClient(customizer.apply(builder))) {
+            client.preparePost(server.url()).setBody("hello").execute().get(30, TimeUnit.SECONDS);
+        }
+        assertEquals(1, seen.size());
+        return seen.get(0);
+    }
+
+    @Test
+    void isSetWithOptionsOfTheUser() throws Exception {
+        assertTrue(nodelay(OnewriteAhc.create(), Dsl.config().addChannelOption(ChannelOption.SO_SNDBUF, 65536)));
+    }
+
+    /** An initializer that loses the option is no wish for Nagle's algorithm. */
+    @Test
+    void isSetWhereItWasLost() throws Exception {
+        Consumer<Channel> losing = channel -> channel.config().setOption(ChannelOption.TCP_NODELAY, false);
+        assertEquals(
+                false,
+                nodelay(
+                        OnewriteAhc.create().config(OnewriteConfig.defaults().withNodelayDisabled(true)),
+                        Dsl.config().setHttpAdditionalChannelInitializer(losing)));
+        assertTrue(nodelay(OnewriteAhc.create(), Dsl.config().setHttpAdditionalChannelInitializer(losing)));
+    }
+
+    @Test
+    void whoNamesItIsObeyed() throws Exception {
+        assertEquals(false, nodelay(OnewriteAhc.create(), Dsl.config().setTcpNoDelay(false)));
+        assertEquals(
+                false, nodelay(OnewriteAhc.create(), Dsl.config().addChannelOption(ChannelOption.TCP_NODELAY, false)));
+    }
+}

@@ -1,0 +1,440 @@
+package io.github.onewrite.ahc;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.github.onewrite.Attempt;
+import io.github.onewrite.ErrorKind;
+import io.github.onewrite.OnewriteConfig;
+import io.github.onewrite.Outcome;
+import io.github.onewrite.Phase;
+import io.github.onewrite.Timing;
+import io.github.onewrite.testing.TestServer;
+import io.netty.channel.EventLoopGroup;
+import io.netty.channel.epoll.EpollEventLoopGroup;
+import java.io.ByteArrayInputStream;
+import java.net.InetAddress;
+import java.net.ServerSocket;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.asynchttpclient.AsyncHandler;
+import org.asynchttpclient.AsyncHttpClient;
+import org.asynchttpclient.DefaultAsyncHttpClientConfig;
+import org.asynchttpclient.Dsl;
+import org.asynchttpclient.HttpResponseBodyPart;
+import org.asynchttpclient.HttpResponseStatus;
+import org.asynchttpclient.Response;
+import org.asynchttpclient.handler.TransferCompletionHandler;
+import org.asynchttpclient.proxy.ProxyServer;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.condition.EnabledOnOs;
+import org.junit.jupiter.api.condition.OS;
+
+/** The common record, and the order of events, of calls through AsyncHttpClient. */
+class TimingTest {
+    private static final List<String> FRESH = List.of(
+            "call_start",
+            "attempt_start",
+            "connect_start",
+            "connect_end",
+            "connection_acquired",
+            "request_start",
+            "request_end",
+            "response_start",
+            "headers_end",
+            "response_end",
+            "connection_released",
+            "attempt_end",
+            "call_end");
+
+    private final Calls calls = new Calls();
+
+    private AsyncHttpClient client(DefaultAsyncHttpClientConfig.Builder builder) {
+        return Dsl.asyncHttpClient(calls.customizer().apply(builder));
+    }
+
+    private AsyncHttpClient client() {
+        return client(Dsl.config());
+    }
+
+    private static Response post(AsyncHttpClient client, String url) throws Exception {
+        return client.preparePost(url)
+                .setBody(new ByteArrayInputStream("hello".getBytes(StandardCharsets.US_ASCII)))
+                .execute()
+                .get(30, TimeUnit.SECONDS);
+    }
+
+    private static Attempt only(Timing timing) {
+        assertEquals(1, timing.attempts().size());
+        return timing.attempts().get(0);
+    }
+
+    @Test
+    void aFreshAndAReusedConnection() throws Exception {
+        try (TestServer server = TestServer.answering();
+                AsyncHttpClient client = client()) {
+            assertEquals(200, post(client, server.url()).getStatusCode());
+            Timing first = calls.next();
+            assertEquals(FRESH, calls.names());
+            assertEquals("POST", first.method());
+            assertEquals(server.url(), first.url());
+            assertEquals(Outcome.OK, first.outcome());
+            assertEquals(200, first.status().orElseThrow());
+            assertEquals(false, first.reused().orElseThrow());
+            assertEquals(1, only(first).writes().orElseThrow());
+            assertEquals(2, only(first).bytesReceived().orElseThrow());
+            for (Phase phase : List.of(Phase.CONNECT, Phase.SEND, Phase.WAIT, Phase.RECEIVE, Phase.TOTAL)) {
+                assertTrue(only(first).nanos(phase).isPresent(), phase.canonicalName());
+            }
+            for (Phase phase : List.of(Phase.QUEUE, Phase.DNS, Phase.TLS)) {
+                assertTrue(only(first).nanos(phase).isEmpty(), phase.canonicalName());
+            }
+
+            assertEquals("ok", post(client, server.url()).getResponseBody());
+            Timing second = calls.next();
+            assertEquals(
+                    FRESH.stream().filter(name -> !name.startsWith("connect_")).toList(), calls.names());
+            assertEquals(true, second.reused().orElseThrow());
+            assertEquals(first.connId(), second.connId());
+            assertEquals(2, only(second).connRequests().orElseThrow());
+            assertTrue(only(second).idleNanos().isPresent());
+            assertEquals(
+                    server.requests().get(1).head().length() + "5\r\nhello\r\n0\r\n\r\n".length(),
+                    only(second).bytesSent().orElseThrow());
+        }
+    }
+
+    @Test
+    void aNameIsLookedUp() throws Exception {
+        try (TestServer server = TestServer.answering();
+                AsyncHttpClient client = client()) {
+            post(client, server.url().replace("127.0.0.1", "localhost"));
+            assertTrue(calls.next().dnsNanos().isPresent());
+            assertEquals(
+                    List.of("dns_start", "dns_end", "connect_start", "connect_end"),
+                    calls.names().subList(2, 6));
+        }
+    }
+
+    /** Redirects stay the client's; each hop is an attempt, on the same connection or on another. */
+    @Test
+    void aRedirectIsAnAttempt() throws Exception {
+        try (TestServer other = TestServer.answering();
+                TestServer server = new TestServer(connection -> {
+                    while (true) {
+                        String head = connection.read().head();
+                        String to = head.startsWith("GET /near") ? "/second" : other.url();
+                        connection.send(
+                                head.startsWith("GET /second")
+                                        ? TestServer.OK
+                                        : "HTTP/1.1 302 Found\r\nLocation: " + to
+                                                + "\r\nContent-Length: 4\r\n\r\ngone");
+                    }
+                });
+                AsyncHttpClient client = client(Dsl.config().setFollowRedirect(true))) {
+            for (String path : List.of("near", "far")) {
+                client.prepareGet(server.url() + path).execute().get(30, TimeUnit.SECONDS);
+                Timing timing = calls.next();
+                assertEquals(
+                        List.of(302, 200),
+                        timing.attempts().stream()
+                                .map(attempt -> attempt.status().orElseThrow())
+                                .toList(),
+                        path);
+                assertTrue(timing.attempts().stream().allMatch(each -> each.outcome() == Outcome.OK));
+                List<String> names = calls.names();
+                assertEquals(
+                        2, names.stream().filter("connection_released"::equals).count(), names::toString);
+                assertEquals("call_end", names.get(names.size() - 1));
+                assertEquals(
+                        path.equals("near"), timing.attempts().get(0).connId().equals(timing.connId()));
+            }
+        }
+    }
+
+    /** A server that reads the second POST and closes: the client sends it again, which is its own affair. */
+    private TestServer closingTheSecond(AtomicInteger received) throws Exception {
+        return new TestServer(connection -> {
+            while (true) {
+                connection.read();
+                if (received.incrementAndGet() == 2) {
+                    return;
+                }
+                connection.send(TestServer.OK);
+            }
+        });
+    }
+
+    @Test
+    void aRetryIsAnAttempt() throws Exception {
+        AtomicInteger received = new AtomicInteger();
+        try (TestServer server = closingTheSecond(received);
+                AsyncHttpClient client = client()) {
+            for (int i = 0; i < 2; i++) {
+                client.preparePost(server.url()).setBody("hello").execute().get(30, TimeUnit.SECONDS);
+            }
+            assertEquals(1, calls.next().attempts().size());
+            Timing second = calls.next();
+            assertEquals(
+                    List.of(Outcome.ERROR, Outcome.OK),
+                    second.attempts().stream().map(Attempt::outcome).toList());
+            assertEquals(3, received.get(), "two calls, three deliveries: if not, singleDelivery can retire");
+        }
+    }
+
+    @Test
+    void singleDelivery() throws Exception {
+        AtomicInteger received = new AtomicInteger();
+        try (TestServer server = closingTheSecond(received);
+                AsyncHttpClient client = Dsl.asyncHttpClient(
+                        calls.customizer().singleDelivery(true).apply(Dsl.config()))) {
+            client.preparePost(server.url()).setBody("hello").execute().get(30, TimeUnit.SECONDS);
+            calls.next();
+            failed(client, server.url(), ErrorKind.CLOSED, Phase.WAIT);
+            assertEquals(2, received.get());
+        }
+    }
+
+    @Test
+    void expectContinue() throws Exception {
+        try (TestServer server = new TestServer(connection -> {
+                    String head = connection.readHead();
+                    assertTrue(head.contains("100-continue"), head);
+                    connection.send("HTTP/1.1 100 Continue\r\n\r\n");
+                    assertEquals("hello", new String(connection.in().readNBytes(5), StandardCharsets.US_ASCII));
+                    connection.send(TestServer.OK);
+                    connection.drain();
+                });
+                AsyncHttpClient client = client()) {
+            Response response = client.preparePost(server.url())
+                    .setHeader("Expect", "100-continue")
+                    .setBody("hello")
+                    .execute()
+                    .get(30, TimeUnit.SECONDS);
+            assertEquals("ok", response.getResponseBody());
+            assertEquals(200, calls.next().status().orElseThrow());
+            List<String> names = calls.names();
+            assertTrue(names.contains("informational"), names::toString);
+            assertEquals(1, names.stream().filter("response_start"::equals).count());
+        }
+    }
+
+    private Timing failed(AsyncHttpClient client, String url, ErrorKind kind, Phase phase) throws Exception {
+        assertThrows(
+                ExecutionException.class,
+                () -> client.preparePost(url).setBody("hello").execute().get(30, TimeUnit.SECONDS));
+        Timing timing = calls.next();
+        assertEquals(Outcome.ERROR, timing.outcome());
+        assertEquals(kind, timing.errorKind().orElseThrow());
+        assertEquals(phase, timing.errorPhase().orElseThrow());
+        List<String> names = calls.names();
+        assertEquals(1, names.stream().filter("call_end"::equals).count());
+        assertEquals("call_end", names.get(names.size() - 1));
+        return timing;
+    }
+
+    @Test
+    void refused() throws Exception {
+        int port;
+        try (ServerSocket taken = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
+            port = taken.getLocalPort();
+        }
+        try (AsyncHttpClient client = client()) {
+            failed(client, "http://127.0.0.1:" + port + "/", ErrorKind.CONNECT, Phase.CONNECT);
+        }
+    }
+
+    @Test
+    void unresolved() throws Exception {
+        try (AsyncHttpClient client = client()) {
+            failed(client, "http://no-such-host.invalid/", ErrorKind.DNS, Phase.DNS);
+        }
+    }
+
+    @Test
+    void noTls() throws Exception {
+        try (TestServer server = new TestServer(connection -> connection.send("HTTP/1.1 400 Bad Request\r\n\r\n"));
+                AsyncHttpClient client = client()) {
+            failed(client, server.url().replace("http:", "https:"), ErrorKind.TLS, Phase.TLS);
+        }
+    }
+
+    @Test
+    void closedInTheMiddleOfTheBody() throws Exception {
+        try (TestServer server = new TestServer(connection -> {
+                    connection.read();
+                    connection.send("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nonly this");
+                });
+                AsyncHttpClient client = client(Dsl.config().setMaxRequestRetry(0))) {
+            Timing timing = failed(client, server.url(), ErrorKind.CLOSED, Phase.RECEIVE);
+            assertEquals(200, timing.status().orElseThrow());
+        }
+    }
+
+    @Test
+    void noAnswerInTime() throws Exception {
+        try (TestServer server = new TestServer(TestServer.Connection::drain);
+                AsyncHttpClient client = client(Dsl.config().setRequestTimeout(Duration.ofMillis(300)))) {
+            failed(client, server.url(), ErrorKind.TIMEOUT, Phase.WAIT);
+        }
+    }
+
+    @Test
+    void tooManyConnections() throws Exception {
+        CountDownLatch read = new CountDownLatch(1);
+        try (TestServer server = new TestServer(connection -> {
+                    connection.read();
+                    read.countDown();
+                    connection.drain();
+                });
+                AsyncHttpClient client = client(Dsl.config().setMaxConnections(1))) {
+            var first = client.prepareGet(server.url()).execute();
+            assertTrue(read.await(30, TimeUnit.SECONDS));
+            failed(client, server.url(), ErrorKind.POOL, Phase.QUEUE);
+            first.cancel(true);
+            Timing cancelled = calls.next();
+            assertEquals(Outcome.CANCELLED, cancelled.outcome());
+            assertEquals(ErrorKind.CANCELLED, cancelled.errorKind().orElseThrow());
+        }
+    }
+
+    /** A handler that has seen enough: the response is an answer all the same, and its connection is not used again. */
+    @Test
+    void aHandlerThatAborts() throws Exception {
+        try (TestServer server = TestServer.answering();
+                AsyncHttpClient client = client()) {
+            Integer status = client.prepareGet(server.url())
+                    .execute(new AsyncHandler<Integer>() {
+                        private int seen;
+
+                        @Override
+                        public State onStatusReceived(HttpResponseStatus response) {
+                            seen = response.getStatusCode();
+                            return State.ABORT;
+                        }
+
+                        @Override
+                        public State onHeadersReceived(io.netty.handler.codec.http.HttpHeaders headers) {
+                            return State.CONTINUE;
+                        }
+
+                        @Override
+                        public State onBodyPartReceived(HttpResponseBodyPart part) {
+                            return State.CONTINUE;
+                        }
+
+                        @Override
+                        public void onThrowable(Throwable thrown) {}
+
+                        @Override
+                        public Integer onCompleted() {
+                            return seen;
+                        }
+                    })
+                    .get(30, TimeUnit.SECONDS);
+            assertEquals(200, status);
+            assertEquals(Outcome.OK, calls.next().outcome());
+            post(client, server.url());
+            assertEquals(false, calls.next().reused().orElseThrow());
+        }
+    }
+
+    /** A plain request through a proxy goes as it is; the tunnel of another is part of its connect. */
+    @Test
+    void throughAProxy() throws Exception {
+        try (TestServer proxy = TestServer.answering();
+                AsyncHttpClient client =
+                        client(Dsl.config().setProxyServer(new ProxyServer.Builder("127.0.0.1", proxy.port())))) {
+            assertEquals(200, post(client, "http://elsewhere.invalid/").getStatusCode());
+            assertEquals(200, calls.next().status().orElseThrow());
+            assertEquals(FRESH, calls.names());
+        }
+    }
+
+    @Test
+    void theProxyRefusesTheTunnel() throws Exception {
+        try (TestServer proxy = new TestServer(connection -> {
+                    connection.read();
+                    connection.send("HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n");
+                    connection.drain();
+                });
+                AsyncHttpClient client =
+                        client(Dsl.config().setProxyServer(new ProxyServer.Builder("127.0.0.1", proxy.port())))) {
+            Response response =
+                    client.prepareGet("https://elsewhere.invalid/").execute().get(30, TimeUnit.SECONDS);
+            assertEquals(403, response.getStatusCode());
+            Timing timing = calls.next();
+            assertTrue(timing.connectNanos().isPresent());
+            assertTrue(timing.waitNanos().isEmpty());
+        }
+    }
+
+    @Test
+    void hooksThatThrowChangeNothing() throws Exception {
+        OnewriteAhc throwing = OnewriteAhc.create()
+                .onTiming(timing -> {
+                    throw new IllegalStateException("a hook that throws");
+                })
+                .listenerFactory((method, url, tag) -> {
+                    throw new IllegalStateException("a factory that throws");
+                });
+        try (TestServer server = TestServer.answering();
+                AsyncHttpClient client = Dsl.asyncHttpClient(throwing.apply(Dsl.config()))) {
+            assertEquals(200, post(client, server.url()).getStatusCode());
+            assertEquals(200, post(client, server.url()).getStatusCode());
+        }
+    }
+
+    /** A handler the client looks for by class is left alone, and its call is not timed. */
+    @Test
+    void aTransferCompletionHandler() throws Exception {
+        try (TestServer server = TestServer.answering();
+                AsyncHttpClient client = client()) {
+            Response response = client.preparePost(server.url())
+                    .setBody("hello")
+                    .execute(new TransferCompletionHandler())
+                    .get(30, TimeUnit.SECONDS);
+            assertEquals(200, response.getStatusCode());
+            assertTrue(calls.none());
+        }
+    }
+
+    @Test
+    void switchedOffNothingIsHeard() throws Exception {
+        OnewriteAhc silent = calls.customizer().config(OnewriteConfig.defaults().withHooksDisabled(true));
+        try (TestServer server = TestServer.answering();
+                AsyncHttpClient client = Dsl.asyncHttpClient(silent.apply(Dsl.config()))) {
+            assertEquals(200, post(client, server.url()).getStatusCode());
+            assertTrue(calls.none());
+            assertEquals(List.of(), calls.names());
+        }
+    }
+
+    @Test
+    @EnabledOnOs(OS.LINUX)
+    @SuppressWarnings("deprecation")
+    void kernelEvidenceOnEpoll() throws Exception {
+        EventLoopGroup loops = new EpollEventLoopGroup(1);
+        try (TestServer server = TestServer.answering();
+                AsyncHttpClient client = client(Dsl.config().setEventLoopGroup(loops))) {
+            Set<Long> segments = new HashSet<>();
+            for (int i = 0; i < 20; i++) {
+                post(client, server.url());
+                var kernel = calls.next().kernel().orElseThrow();
+                assertTrue(kernel.rttMicros().isPresent());
+                segments.add(kernel.segmentsOut().orElse(-1));
+            }
+            assertTrue(segments.contains(1L), segments::toString);
+        } finally {
+            loops.shutdownGracefully(0, 5, TimeUnit.SECONDS).await();
+        }
+    }
+}

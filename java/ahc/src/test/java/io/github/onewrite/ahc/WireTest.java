@@ -1,0 +1,158 @@
+package io.github.onewrite.ahc;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertSame;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.github.onewrite.OnewriteConfig;
+import io.github.onewrite.testing.SegmentServer;
+import io.github.onewrite.testing.TestServer;
+import io.netty.channel.EventLoopGroup;
+import io.netty.channel.epoll.EpollEventLoopGroup;
+import io.netty.channel.nio.NioEventLoopGroup;
+import java.io.ByteArrayInputStream;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
+import java.util.stream.Stream;
+import org.asynchttpclient.AsyncHttpClient;
+import org.asynchttpclient.BoundRequestBuilder;
+import org.asynchttpclient.DefaultAsyncHttpClientConfig;
+import org.asynchttpclient.Dsl;
+import org.asynchttpclient.Response;
+import org.asynchttpclient.request.body.generator.ByteArrayBodyGenerator;
+import org.asynchttpclient.request.body.generator.InputStreamBodyGenerator;
+import org.asynchttpclient.request.body.generator.UnboundedQueueFeedableBodyGenerator;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.condition.EnabledOnOs;
+import org.junit.jupiter.api.condition.OS;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.Arguments;
+import org.junit.jupiter.params.provider.MethodSource;
+
+/** One request, one segment: counted where it arrives, on both transports, beside the stock client. */
+@EnabledOnOs(OS.LINUX)
+@SuppressWarnings("deprecation")
+class WireTest {
+    private static final int REQUESTS = 20;
+    private static final byte[] SMALL = "x".repeat(200).getBytes(StandardCharsets.US_ASCII);
+
+    @TempDir
+    static Path dir;
+
+    static Stream<Arguments> bodies() throws Exception {
+        Path file = Files.write(dir.resolve("small"), SMALL);
+        List<Arguments> all = new ArrayList<>();
+        for (String transport : List.of("nio", "epoll")) {
+            all.add(body(transport, "none", request -> {}));
+            all.add(body(transport, "bytes", request -> request.setBody(SMALL)));
+            all.add(body(transport, "text", request -> request.setBody("hello")));
+            all.add(body(transport, "stream", request -> request.setBody(new ByteArrayInputStream(SMALL))));
+            all.add(body(transport, "bytes generator", request -> request.setBody(new ByteArrayBodyGenerator(SMALL))));
+            all.add(body(
+                    transport,
+                    "stream generator",
+                    request -> request.setBody(new InputStreamBodyGenerator(new ByteArrayInputStream(SMALL)))));
+            all.add(body(transport, "file", request -> request.setBody(file.toFile())));
+            all.add(body(transport, "form", request -> request.addFormParam("tea", "green")));
+        }
+        return all.stream();
+    }
+
+    private static Arguments body(String transport, String name, Consumer<BoundRequestBuilder> body) {
+        return Arguments.of(transport, name, body);
+    }
+
+    private static int segments(
+            DefaultAsyncHttpClientConfig.Builder builder, String transport, Consumer<BoundRequestBuilder> body)
+            throws Exception {
+        EventLoopGroup loops = transport.equals("epoll") ? new EpollEventLoopGroup(1) : new NioEventLoopGroup(1);
+        try (SegmentServer server = new SegmentServer();
+                AsyncHttpClient client = Dsl.asyncHttpClient(builder.setEventLoopGroup(loops))) {
+            for (int i = 0; i < REQUESTS; i++) {
+                BoundRequestBuilder request = client.preparePost(server.url());
+                body.accept(request);
+                assertEquals(200, request.execute().get(30, TimeUnit.SECONDS).getStatusCode());
+            }
+            assertEquals(REQUESTS, server.segments().size());
+            return server.mode();
+        } finally {
+            loops.shutdownGracefully(0, 5, TimeUnit.SECONDS).await();
+        }
+    }
+
+    @ParameterizedTest(name = "{1} on {0}")
+    @MethodSource("bodies")
+    void oneSegment(String transport, String name, Consumer<BoundRequestBuilder> body) throws Exception {
+        assertEquals(1, segments(OnewriteAhc.create().apply(Dsl.config()), transport, body), name);
+    }
+
+    /** The controls: the stock client splits a stream, and so does ours when it is told to. */
+    @Test
+    void stockAndSwitchedOff() throws Exception {
+        Consumer<BoundRequestBuilder> stream = request -> request.setBody(new ByteArrayInputStream(SMALL));
+        assertTrue(segments(Dsl.config(), "epoll", stream) > 1, "if the client joins these now, retire the joining");
+        OnewriteConfig apart = OnewriteConfig.defaults().withCoalesceDisabled(true);
+        assertTrue(segments(OnewriteAhc.create().config(apart).apply(Dsl.config()), "epoll", stream) > 1);
+        DefaultAsyncHttpClientConfig.Builder builder = Dsl.config();
+        OnewriteConfig off = OnewriteConfig.defaults().withDisabled(true);
+        assertSame(builder, OnewriteAhc.create().config(off).apply(builder));
+        assertTrue(builder.build().getRequestFilters().isEmpty());
+        assertSame(null, builder.build().getHttpAdditionalChannelInitializer());
+    }
+
+    /** What is fed piece by piece leaves piece by piece: nothing waits for the end. */
+    @Test
+    void aFedBody() throws Exception {
+        CompletableFuture<String> first = new CompletableFuture<>();
+        try (TestServer server = new TestServer(connection -> {
+                    connection.readHead();
+                    StringBuilder body = new StringBuilder();
+                    while (body.indexOf("0\r\n\r\n") < 0) {
+                        body.append((char) connection.in().read());
+                        if (body.indexOf("one") >= 0) {
+                            first.complete(body.toString());
+                        }
+                    }
+                    connection.send(TestServer.OK);
+                });
+                AsyncHttpClient client =
+                        Dsl.asyncHttpClient(OnewriteAhc.create().apply(Dsl.config()))) {
+            UnboundedQueueFeedableBodyGenerator feed = new UnboundedQueueFeedableBodyGenerator();
+            var answer = client.preparePost(server.url()).setBody(feed).execute();
+            feed.feed(io.netty.buffer.Unpooled.copiedBuffer("one", StandardCharsets.US_ASCII), false);
+            assertTrue(first.get(30, TimeUnit.SECONDS).contains("one"));
+            feed.feed(io.netty.buffer.Unpooled.copiedBuffer("two", StandardCharsets.US_ASCII), true);
+            Response response = answer.get(30, TimeUnit.SECONDS);
+            assertEquals("ok", response.getResponseBody());
+        }
+    }
+
+    @Test
+    void aLargeBodyArrivesWhole() throws Exception {
+        byte[] large = new byte[3_000_000];
+        for (int i = 0; i < large.length; i++) {
+            large[i] = (byte) (i * 31 + (i >> 8));
+        }
+        Path file = Files.write(dir.resolve("large"), large);
+        try (TestServer server = TestServer.answering();
+                AsyncHttpClient client = Dsl.asyncHttpClient(
+                        OnewriteAhc.create().apply(Dsl.config().setReadTimeout(Duration.ofSeconds(60))))) {
+            client.preparePost(server.url())
+                    .setBody(new ByteArrayInputStream(large))
+                    .execute()
+                    .get(60, TimeUnit.SECONDS);
+            client.preparePost(server.url()).setBody(file.toFile()).execute().get(60, TimeUnit.SECONDS);
+            for (TestServer.Received received : server.requests()) {
+                assertTrue(java.util.Arrays.equals(large, received.body()));
+            }
+        }
+    }
+}
