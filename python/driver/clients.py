@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import socket
+import time
 import typing
 
 import urllib3
@@ -13,6 +15,30 @@ from hooks import Hooks
 from kinds import Kind, Skipped
 
 Options = dict[str, typing.Any]
+
+
+#: When each piece of a response's body was handed over, and the piece.
+Pieces = list[tuple[int, bytes]]
+
+
+def taken(source: typing.Iterable[bytes], pieces: Pieces) -> bytes:
+    """Read *source* to its end, noting each piece in *pieces*."""
+    for piece in source:
+        pieces.append((time.monotonic_ns(), piece))
+    return b"".join(piece for _, piece in pieces)
+
+
+def as_it_comes(response: typing.Any) -> typing.Iterator[bytes]:
+    """urllib3's own streaming: chunks as they are, anything else as much as is there."""
+    if response.chunked:
+        yield from response.stream()
+        return
+    while piece := response.read1(65536):
+        yield piece
+
+
+def listed(pieces: Pieces) -> list[tuple[int, str]]:
+    return [(at, base64.b64encode(piece).decode("ascii")) for at, piece in pieces]
 
 
 class Answer(typing.NamedTuple):
@@ -83,6 +109,7 @@ class Client:
         body: Body,
         timeout: float | None,
         read: bool,
+        pieces: Pieces | None = None,
     ) -> Answer:
         raise NotImplementedError
 
@@ -114,8 +141,11 @@ class Urllib3Client(Client):
         body: Body,
         timeout: float | None,
         read: bool,
+        pieces: Pieces | None = None,
     ) -> Answer:
-        extra: dict[str, typing.Any] = {"preload_content": read, "redirect": self.redirects}
+        extra: dict[str, typing.Any] = {"redirect": self.redirects}
+        if not read or pieces is not None:
+            extra["preload_content"] = False
         if timeout is not None or self.connect_timeout is not None:
             extra["timeout"] = urllib3.Timeout(connect=self.connect_timeout, total=timeout)
         if self.pool_timeout is not None:
@@ -143,8 +173,10 @@ class Urllib3Client(Client):
         manager = self.manager if self.keepalive else self._make()
         try:
             response = manager.request(method, url, **extra)
-            answer_body = response.data if read else None
-            if not read:
+            answer_body = None
+            if read:
+                answer_body = response.data if pieces is None else taken(as_it_comes(response), pieces)
+            else:
                 response.close()
                 response.release_conn()  # close() alone keeps the place in a blocking pool
             return Answer(response.status, list(response.headers.items()), answer_body)
@@ -216,11 +248,12 @@ class RequestsClient(Client):
         body: Body,
         timeout: float | None,
         read: bool,
+        pieces: Pieces | None = None,
     ) -> Answer:
         extra: dict[str, typing.Any] = {
             "headers": dict(headers),
             "allow_redirects": self.redirects,
-            "stream": not read,
+            "stream": not read or pieces is not None,
         }
         if len(extra["headers"]) != len(headers):
             raise Skipped("requests takes one value per header name")
@@ -239,8 +272,10 @@ class RequestsClient(Client):
         session = self.session if self.keepalive else self._make()
         try:
             response = session.request(method, url, **extra)
-            answer_body = response.content if read else None
-            if not read:
+            answer_body = None
+            if read:
+                answer_body = response.content if pieces is None else taken(response.iter_content(None), pieces)
+            else:
                 response.close()
             return Answer(response.status_code, list(response.raw.headers.items()), answer_body)
         finally:

@@ -26,7 +26,8 @@ os.dup2(2, 1)  # a stray print goes to stderr: stdout is protocol only
 #: What holds for every kind; the adapter's own kinds add to it.
 COMMON = [
     "shared_clock", "proxy_forward", "proxy_connect", "socket_options", "custom_connector",
-    "concurrency", "retries", "redirects", "load", "serve", *(f"body:{kind}" for kind in bodies.KINDS),
+    "concurrency", "chunk_times", "prompt_memory", "retries", "redirects", "load", "serve",
+    *(f"body:{kind}" for kind in bodies.KINDS),
 ]  # fmt: skip
 
 

@@ -8,7 +8,7 @@ import typing
 
 import bodies
 import failures
-from clients import Client
+from clients import Client, Pieces, listed
 
 Message = dict[str, typing.Any]
 
@@ -21,6 +21,7 @@ def run(client: Client, message: Message, start: threading.Barrier | None = None
     timeout = message["timeout_ms"] / 1000 if message.get("timeout_ms") else None
     collected = client.hooks.collect()
     reply: Message
+    pieces: Pieces | None = [] if message.get("chunk_times") else None
     if start is not None:
         start.wait(10)
     started = time.monotonic_ns()
@@ -32,6 +33,7 @@ def run(client: Client, message: Message, start: threading.Barrier | None = None
             body,
             timeout,
             message.get("read", "all") == "all",
+            pieces,
         )
     except Exception as error:
         kind, phase = failures.classify(error)
@@ -53,6 +55,8 @@ def run(client: Client, message: Message, start: threading.Barrier | None = None
             "body_bytes": None if answer.body is None else len(answer.body),
             "body_sha256": answer.digest(),
         }
+    if pieces is not None:
+        reply["chunk_times"] = listed(pieces)
     reply["elapsed_us"] = (time.monotonic_ns() - started) // 1000
     if body.close:
         body.close()

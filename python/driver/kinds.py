@@ -58,7 +58,7 @@ class _Adapter(Kind):
         import onewrite
 
         self.version = onewrite.__version__
-        self.capabilities = ("timing", "events", "dns_split", "queue", "attempts")
+        self.capabilities = ("timing", "events", "dns_split", "queue", "attempts", "checked_options")
         if sys.platform == "linux":
             self.capabilities += ("tcp_info", "rwnd_limited", "quickack")
 

@@ -13,6 +13,7 @@ import urllib3
 import urllib3.connection
 
 import onewrite
+import onewrite.requests
 from onewrite import _base, _install
 from tap import mode
 
@@ -111,13 +112,19 @@ def test_known_versions(version: str, monkeypatch: pytest.MonkeyPatch) -> None:
         ({"listener": object()}, TypeError),
     ],
 )
-@pytest.mark.parametrize("make", [onewrite.PoolManager, onewrite.install])
+@pytest.mark.parametrize(
+    "make",
+    [
+        onewrite.PoolManager,
+        lambda **keywords: onewrite.ProxyManager("http://localhost:3128", **keywords),
+        onewrite.requests.Adapter,
+        onewrite.install,
+    ],
+)
 def test_bad_options_in_code_are_refused_at_once(
     make: typing.Any, keywords: dict[str, typing.Any], error: type[Exception]
 ) -> None:
-    if make is onewrite.PoolManager and "no_such_option" in keywords:
-        pytest.skip("urllib3 hands unknown keywords to the pool and refuses them at the first request")
-    with pytest.raises(error):
+    with pytest.raises(error, match=next(iter(keywords))):
         make(**keywords)
 
 

@@ -146,20 +146,24 @@ def wrapped(
         keywords["version_string"] = getattr(conn, "_http_vsn_str", "HTTP/?")
     if "sock_shutdown" in _fast.RESPONSE_PARAMETERS:
         keywords["sock_shutdown"] = shutdown
-    return HTTPResponse(
-        body=http,
-        headers=headers,
-        status=http.status,
-        version=http.version,
-        reason=http.reason,
-        preload_content=options.preload_content,
-        decode_content=options.decode_content,
-        original_response=http,
-        enforce_content_length=options.enforce_content_length,
-        request_method=options.request_method,
-        request_url=options.request_url,
-        **keywords,
-    )
+    try:
+        return HTTPResponse(
+            body=http,
+            headers=headers,
+            status=http.status,
+            version=http.version,
+            reason=http.reason,
+            preload_content=options.preload_content,
+            decode_content=options.decode_content,
+            original_response=http,
+            enforce_content_length=options.enforce_content_length,
+            request_method=options.request_method,
+            request_url=options.request_url,
+            **keywords,
+        )
+    except BaseException:
+        http.close()  # lengths that differ: what has no owner yet would keep its socket open
+        raise
 
 
 _urllib3_getresponse = urllib3.connection.HTTPConnection.getresponse

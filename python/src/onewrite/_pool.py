@@ -130,6 +130,14 @@ class HTTPSConnectionPool(_Pool, urllib3.connectionpool.HTTPSConnectionPool):
     ConnectionCls = HTTPSConnection
 
 
+def _refuse_unknown(keywords: typing.Iterable[str]) -> None:
+    """urllib3 would find out at the first request, in words of its own."""
+    for name in keywords:
+        if f"key_{name}" not in urllib3.poolmanager.PoolKey._fields and name != "strict":
+            ours = ", ".join(sorted(_options.NAMES))
+            raise TypeError(f"neither onewrite nor urllib3 has an option {name!r}; onewrite has {ours}")
+
+
 class _Manager(_Requests):
     """Behaviour of the managers, in front of urllib3's."""
 
@@ -145,6 +153,8 @@ class _Manager(_Requests):
         self._keys = _fast_pool.Keys()
         self._answered = threading.local()
         super().__init__(*args, **kwargs)
+        if type(self) in (PoolManager, ProxyManager):
+            _refuse_unknown(self.connection_pool_kw)  # type: ignore[attr-defined]
         if not self._onewrite_options.disabled:
             self.pool_classes_by_scheme = dict(self._own_pool_classes)
 

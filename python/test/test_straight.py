@@ -1,0 +1,379 @@
+"""The straight way does what urllib3 does: same answers, same errors, same connections, whatever the server sends."""
+
+from __future__ import annotations
+
+import gzip
+import threading
+import time
+import typing
+
+import pytest
+import urllib3
+import urllib3.connectionpool
+
+import onewrite
+from onewrite import _straight
+from tap import Peer, Seen, Tap, reply
+
+pytestmark = pytest.mark.skipif(not _straight.ON, reason="this urllib3 has no straight way")
+
+
+def straight(response: typing.Any) -> bool:
+    return response._late is not None
+
+
+def parts(*pieces: bytes, gap: float = 0.02, close: bool = False) -> typing.Callable[[Peer], None]:
+    """Send *pieces* one after the other, then perhaps close."""
+
+    def send(peer: Peer) -> None:
+        for number, piece in enumerate(pieces):
+            if number:
+                time.sleep(gap)
+            peer.send(piece)
+        if close:
+            raise EOFError
+
+    return send
+
+
+PLAIN = reply(b"hello", "200 OK", "Content-Type: text/plain", "Set-Cookie: a=b", "set-cookie: c=d")
+OK = b"HTTP/1.1 200 OK\r\n"
+ANSWERS: dict[str, typing.Callable[[Peer], None]] = {
+    "plain": parts(PLAIN),
+    "no body": parts(reply(b"")),
+    "not found": parts(reply(b"no", "404 Not Found")),
+    "server error": parts(reply(b"no", "500 Oops")),
+    "head and body apart": parts(PLAIN[:-5], PLAIN[-5:]),
+    "head in two": parts(PLAIN[:25], PLAIN[25:]),
+    "status line in two": parts(PLAIN[:9], PLAIN[9:]),
+    "one byte first": parts(PLAIN[:1], PLAIN[1:]),
+    "body in three": parts(PLAIN[:-4], PLAIN[-4:-2], PLAIN[-2:]),
+    "larger than one read": parts(reply(b"x" * 100_000)),
+    "chunked": parts(OK + b"Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n"),
+    "chunked in two": parts(OK + b"Transfer-Encoding: chunked\r\n\r\n3\r\nab", b"c\r\n0\r\n\r\n"),
+    "compressed": parts(reply(gzip.compress(b"hello"), "200 OK", "Content-Encoding: gzip")),
+    "says close": parts(reply(b"bye", "200 OK", "Connection: close"), close=True),
+    "keep-alive said": parts(reply(b"on", "200 OK", "Connection: keep-alive", "Keep-Alive: timeout=5")),
+    "until the end": parts(OK + b"\r\nuntil the end", close=True),
+    "HTTP/1.0": parts(b"HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nok", close=True),
+    "no content": parts(b"HTTP/1.1 204 No Content\r\n\r\n"),
+    "not modified": parts(b"HTTP/1.1 304 Not Modified\r\n\r\n"),
+    "100 first": parts(b"HTTP/1.1 100 Continue\r\n\r\n" + PLAIN),
+    "100 first, apart": parts(b"HTTP/1.1 100 Continue\r\n\r\n", PLAIN),
+    "folded line": parts(OK + b"A: b\r\n c\r\nContent-Length: 2\r\n\r\nok"),
+    "bytes above ASCII": parts(OK + b"A: \xe4\r\nContent-Length: 2\r\n\r\nok"),
+    "two lengths": parts(OK + b"Content-Length: 2\r\nContent-Length: 2\r\n\r\nok"),
+    "no answer": parts(close=True),
+    "half a head": parts(PLAIN[:25], close=True),
+    "half a body": parts(PLAIN[:-2], close=True),
+    "garbage": parts(b"what is this\r\n\r\n", close=True),
+    "no status": parts(b"HTTP/1.1 OK\r\n\r\n", close=True),
+}
+SHORT_CUT = {"plain", "no body", "not found", "server error"}
+
+
+def outcome(send: typing.Callable[[], typing.Any]) -> typing.Any:
+    """All that a caller sees."""
+    try:
+        response = send()
+    except urllib3.exceptions.HTTPError as error:
+        return type(error), type(getattr(error, "reason", None) or (error.args or (None,))[-1])
+    return (
+        response.status,
+        response.version,
+        response.version_string,
+        response.reason,
+        list(response.headers.items()),
+        response.data,
+        response.read(),
+        response.tell(),
+        response.isclosed(),
+        response.closed,
+        response.length_remaining,
+        response.url,
+        response.chunked,
+        response.connection,
+        response.readable(),
+        response._original_response.isclosed(),
+        response._original_response.msg.items(),
+        response._original_response.getheader("content-length"),
+        type(response.retries),
+    )
+
+
+def scripted(tap: typing.Any, answer: typing.Callable[[Peer], None]) -> Tap:
+    """Answers /odd as told and everything else plainly."""
+
+    def answering(peer: Peer, seen: Seen) -> None:
+        if " /odd" in seen.line:
+            answer(peer)
+        else:
+            peer.send(reply())
+
+    made: Tap = tap(answering)
+    return made
+
+
+@pytest.mark.parametrize("method", ["POST", "GET", "HEAD"])
+@pytest.mark.parametrize("kind", ANSWERS)
+def test_answers_are_those_of_urllib3(kind: str, method: str, tap: typing.Any) -> None:
+    if method == "HEAD" and kind not in ("no body", "no content", "no answer", "garbage"):
+        pytest.skip("that answer has a body")
+    body = b"x" * 200 if method == "POST" else None
+    results = []
+    for make in (urllib3.PoolManager, onewrite.PoolManager):
+        server = scripted(tap, ANSWERS[kind])
+        http = make(retries=False, maxsize=1, block=True, timeout=urllib3.Timeout(10))
+        if make is onewrite.PoolManager:
+            http = make(retries=False, maxsize=1, block=True, timeout=10)
+        found: list[typing.Any] = []
+        for path in ("/", "/odd", "/", "/odd", "/"):
+            url = f"http://127.0.0.1:{server.port}{path}"
+            seen = outcome(lambda url=url, http=http: http.request(method if "odd" in url else "GET", url, body=body))
+            found.append([str(one).replace(str(server.port), "port") for one in seen])
+        results.append((found, server.connections, [one.line for one in server.seen]))
+        http.clear()
+    assert results[0] == results[1]
+
+
+@pytest.mark.parametrize("kind", ANSWERS)
+def test_the_record_is_whole_whatever_comes(kind: str, tap: typing.Any) -> None:
+    server = scripted(tap, ANSWERS[kind])
+    timings: list[onewrite.Timing] = []
+    events: list[str] = []
+
+    class Listener(onewrite.TimingListener):
+        def on_event(self, event: onewrite.Event) -> None:
+            events.append(event.name)
+
+    for listener in (None, Listener()):
+        http = onewrite.PoolManager(
+            retries=False, maxsize=1, block=True, timeout=10, on_timing=timings.append, listener=listener
+        )
+        http.request("GET", server.url("/"))
+        timings.clear()
+        events.clear()
+        seen = outcome(lambda http=http: http.request("POST", server.url("/odd"), body=b"x" * 200))
+        assert len(timings) == 1
+        (timing,) = timings
+        assert len(timing.attempts) == 1
+        (attempt,) = timing.attempts
+        assert (timing.url, timing.method) == (server.url("/odd"), "POST")
+        assert attempt.reused
+        assert attempt.conn_requests == 2
+        assert attempt.idle_ns
+        assert attempt.writes == 1
+        assert attempt.bytes_sent == len(server.seen[-1].head) + 200
+        assert attempt.send_ns
+        assert attempt.total_ns
+        if isinstance(seen[0], int):
+            assert (timing.outcome, timing.status) == ("ok", seen[0])
+            assert attempt.wait_ns
+            assert attempt.receive_ns
+        else:
+            assert timing.outcome == "error"
+            assert timing.error_kind in ("closed", "protocol", "reset", "other")
+        if listener is not None:
+            assert events[:4] == ["call_start", "attempt_start", "connection_acquired", "request_start"]
+            assert events[-1] == "call_end"
+            assert len(events) == len(set(events) - {"informational"}) + events.count("informational")
+        http.clear()
+
+
+@pytest.mark.parametrize("kind", sorted(SHORT_CUT))
+def test_the_straight_way_is_taken(kind: str, tap: typing.Any, authority: typing.Any) -> None:
+    for tls in (False, True):
+        server = tap(lambda peer, seen: ANSWERS[kind](peer), tls=tls)
+        http = onewrite.PoolManager(ca_certs=authority.pem)
+        taken = [straight(http.request("POST", server.url(), body=b"x" * 200)) for _ in range(5)]
+        assert taken == [False, True, True, True, True], "the first request of a connection goes urllib3's way"
+        pool = http.connection_from_url(server.url())
+        assert straight(pool.urlopen("GET", "/"))
+        assert straight(pool.request("POST", "/", body="text"))
+        assert pool.num_requests == 7
+        http.clear()
+
+
+def test_lengths_that_differ(tap: typing.Any) -> None:
+    """Apart from the others: urllib3 itself leaves the socket of such an answer to the collector."""
+    server = scripted(tap, parts(OK + b"Content-Length: 2, 3\r\n\r\nok"))
+    http = onewrite.PoolManager(retries=False, maxsize=1, block=True)
+    for _ in range(2):
+        http.request("GET", server.url())
+        with pytest.raises(urllib3.exceptions.InvalidHeader):
+            http.request("POST", server.url("/odd"), body=b"x")
+    http.clear()
+
+
+def test_retries_and_redirects_are_urllib3s(tap: typing.Any) -> None:
+    def answering(peer: Peer, seen: Seen) -> None:
+        path = seen.line.split()[1]
+        answers = {
+            "/busy": reply(b"", "503 Busy", "Retry-After: 0"),
+            "/moved": reply(b"", "302 Found", "Location: /there"),
+            "/see": reply(b"", "303 See Other", "Location: /there"),
+            "/same": reply(b"", "307 Temporary Redirect", "Location: /there"),
+        }
+        peer.send(answers.get(path, reply()))
+
+    lines = []
+    for make in (urllib3.PoolManager, onewrite.PoolManager):
+        server = tap(answering)
+        http = make()
+        http.request("GET", server.url("/"))
+        for path in ("/moved", "/see", "/same"):
+            response = http.request("POST", server.url(path), body=b"x")
+            assert response.status == 200
+            assert response.retries.history[-1].redirect_location == "/there"
+        assert http.request("POST", server.url("/moved"), body=b"x", redirect=False).status == 302
+        pool = http.connection_from_url(server.url())
+        assert pool.request("POST", "/moved", body=b"x", redirect=False).status == 302
+        assert http.request("GET", server.url("/busy"), retries=2).retries.total == 0
+        retries = urllib3.Retry(2, status_forcelist=[503], allowed_methods=None, raise_on_status=False)
+        assert http.request("POST", server.url("/busy"), body=b"x", retries=retries).status == 503
+        lines.append([one.line for one in server.seen])
+        http.clear()
+    assert lines[0] == lines[1]
+
+
+def test_attempts_of_a_retried_call(tap: typing.Any) -> None:
+    answers = [reply(), reply(b"", "503 Busy"), reply(b"", "503 Busy"), reply(b"done")]
+    server = tap(lambda peer, seen: peer.send(answers.pop(0)))
+    timings: list[onewrite.Timing] = []
+    retries = urllib3.Retry(3, status_forcelist=[503], allowed_methods=None)
+    http = onewrite.PoolManager(on_timing=timings.append, retries=retries)
+    http.request("GET", server.url())
+    assert http.request("POST", server.url(), body=b"x").data == b"done"
+    assert [one.status for one in timings[1].attempts] == [503, 503, 200]
+    assert [one.conn_requests for one in timings[1].attempts] == [2, 3, 4]
+    assert timings[1].total_ns >= sum(one.total_ns or 0 for one in timings[1].attempts)
+
+
+def test_a_connection_that_the_server_has_closed_is_replaced(tap: typing.Any) -> None:
+    closing = threading.Event()
+
+    def once(peer: Peer, seen: Seen) -> None:
+        peer.send(reply())
+        if not closing.is_set():
+            closing.set()
+            raise EOFError
+
+    server = tap(once)
+    http = onewrite.PoolManager(maxsize=1, block=True, retries=False)
+    http.request("GET", server.url())
+    conn = http.connection_from_url(server.url()).pool.queue[-1]
+    deadline = time.monotonic() + 20
+    while conn.is_connected and time.monotonic() < deadline:
+        time.sleep(0.005)
+    assert http.request("POST", server.url(), body=b"x").status == 200
+    assert server.connections == 2
+
+
+def test_time_limits(tap: typing.Any) -> None:
+    server = tap(lambda peer, seen: time.sleep(1) if "/slow" in seen.line else peer.send(reply()))
+    for make in (urllib3.PoolManager, onewrite.PoolManager):
+        http = make(retries=False, maxsize=1, block=True)
+        for timeout in (0.1, urllib3.Timeout(read=0.1), urllib3.Timeout(total=0.1)):
+            http.request("GET", server.url())
+            with pytest.raises(urllib3.exceptions.ReadTimeoutError):
+                http.request("POST", server.url("/slow"), body=b"x", timeout=timeout)
+        with_default = make(retries=False, timeout=urllib3.Timeout(connect=5, read=0.1))
+        with_default.request("GET", server.url(), timeout=20)
+        with pytest.raises(urllib3.exceptions.ReadTimeoutError):
+            with_default.request("POST", server.url("/slow"), body=b"x")
+
+
+def test_whoever_replaces_a_method_sees_the_request(tap: typing.Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As tracers and mocks do it, on the class or on a subclass."""
+    server = tap()
+    seen: list[str] = []
+    pool_class = urllib3.connectionpool.HTTPConnectionPool
+
+    def watch(owner: typing.Any, name: str) -> None:
+        original = getattr(owner, name)
+
+        def watched(*args: typing.Any, **kwargs: typing.Any) -> typing.Any:
+            seen.append(name)
+            return original(*args, **kwargs)
+
+        monkeypatch.setattr(owner, name, watched)
+
+    import http.client
+
+    for owner, name in (
+        (pool_class, "urlopen"),
+        (pool_class, "_make_request"),
+        (urllib3.PoolManager, "urlopen"),
+        (http.client.HTTPConnection, "putrequest"),
+        (http.client.HTTPConnection, "getresponse"),
+    ):
+        manager = onewrite.PoolManager()
+        manager.request("GET", server.url())
+        with monkeypatch.context():
+            watch(owner, name)
+            seen.clear()
+            manager.request("POST", server.url(), body=b"x")
+            assert name in seen
+        monkeypatch.undo()
+        manager.clear()
+
+
+def test_a_subclass_of_a_pool_keeps_its_own_way(tap: typing.Any) -> None:
+    server = tap()
+    made: list[str] = []
+
+    class Pool(onewrite.HTTPConnectionPool):
+        def _make_request(self, *args: typing.Any, **kwargs: typing.Any) -> typing.Any:
+            made.append(args[1])
+            return super()._make_request(*args, **kwargs)
+
+    pool = Pool("127.0.0.1", server.port)
+    for _ in range(3):
+        pool.request("POST", "/", body=b"x")
+    assert made == ["POST"] * 3
+    pool.close()
+
+
+def test_nothing_is_left_behind(tap: typing.Any) -> None:
+    """No exchange waits in the thread, no place of a blocking pool is lost, whatever went wrong."""
+    server = scripted(tap, ANSWERS["no answer"])
+    http = onewrite.PoolManager(maxsize=1, block=True, retries=False, on_timing=lambda timing: None)
+    for _ in range(5):
+        http.request("GET", server.url())
+        with pytest.raises(urllib3.exceptions.ProtocolError):
+            http.request("POST", server.url("/odd"), body=b"x")
+        assert _straight.here.ahead is None
+        with pytest.raises(onewrite.InvalidRequestError):
+            http.request("POST", server.url(), body=b"x", headers={"A": "b\r\nc"})
+        assert http.connection_from_url(server.url()).pool.qsize() == 1
+
+
+def test_a_request_in_on_timing_is_a_call_of_its_own(tap: typing.Any) -> None:
+    server = tap()
+    timings: list[onewrite.Timing] = []
+
+    def on_timing(timing: onewrite.Timing) -> None:
+        timings.append(timing)
+        if len(timings) == 2:
+            assert http.request("GET", server.url("/inner")).data == b"ok"
+
+    http = onewrite.PoolManager(on_timing=on_timing)
+    http.request("GET", server.url("/first"))
+    http.request("GET", server.url("/outer"))
+    assert [one.url.rpartition("/")[2] for one in timings] == ["first", "outer", "inner"]
+
+
+def test_kernel_evidence_of_a_quick_answer(tap: typing.Any) -> None:
+    from onewrite import _kernel
+
+    if not _kernel.AVAILABLE:
+        pytest.skip("no TCP_INFO here")
+    server = tap()
+    timings: list[onewrite.Timing] = []
+    http = onewrite.PoolManager(on_timing=timings.append)
+    for _ in range(21):
+        http.request("POST", server.url(), body=b"x" * 200)
+    counts = [one.kernel.segments_out for one in timings]
+    assert sorted(counts)[10] == 1
+    assert all(one.kernel.rtt_us for one in timings)
+    assert all(0 <= one.kernel.send_hold_ns <= one.wait_ns for one in timings)
