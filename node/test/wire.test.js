@@ -42,6 +42,8 @@ const kinds = {
   'stream of 1 chunk, chunked': () => [Readable.from(chunks(1, 200)), {}, 2],
   'stream of 4 chunks, chunked': () => [Readable.from(chunks(4, 50)), {}, 5],
   'async iterator, chunked': () => [chunks(3, 50), {}, 4],
+  'web stream with length': () => [Readable.toWeb(Readable.from(chunks(2, 50))), { 'content-length': '100' }, 2],
+  'async iterator with length': () => [chunks(3, 50), { 'content-length': '150' }, 3],
   'web stream, chunked': () => [Readable.toWeb(Readable.from(chunks(2, 50))), {}, 3],
   'form of 1 field': () => [form(false), {}, 2],
   'form of a field and a file': () => [form(true), {}, 5]
@@ -68,6 +70,23 @@ for (const secure of [false, true]) {
           }
           assert.equal(tap.mode('segments'), 1)
           if (secure) assert.equal(tap.mode('records'), 1)
+        } finally {
+          await tap.close()
+        }
+      })
+    }
+
+    for (const name of ['string', 'stream of 4 chunks, chunked', 'form of a field and a file']) {
+      test(`${name}, each on a fresh connection: one ${secure ? 'record' : 'segment'}`, async () => {
+        const tap = await startTap({ secure })
+        try {
+          for (let round = 0; round < ROUNDS; round++) {
+            const [body, headers] = kinds[name]()
+            const response = await undici.request(tap.origin, { dispatcher: dispatchers.onewrite, method: 'POST', body, headers, reset: true })
+            assert.equal(await response.body.text(), 'ok')
+          }
+          assert.ok(tap.requests.every((request) => request.first))
+          assert.equal(tap.mode(secure ? 'records' : 'segments'), 1)
         } finally {
           await tap.close()
         }

@@ -74,12 +74,13 @@ export async function startTap ({ secure = false, count = true, answer = reply()
         buffer = message.rest
         const wire = counted()
         const total = count ? segmentsIn(wire.socket) : 0
-        // The first on a connection has no baseline: with TLS the handshake is in it.
+        // Before the first on a connection there is nothing, or with TLS 1.3 a handshake: of segments nobody knows how
+        // many, of encrypted records one, the client's Finished.
         requests.push({
           head: message.head,
           body: message.body,
-          segments: before === null ? undefined : total - before.total,
-          records: before === null ? undefined : wire.records - before.records,
+          segments: before !== null ? total - before.total : secure ? undefined : total,
+          records: wire.records - (before?.records ?? 1),
           first: before === null
         })
         before = { total, records: wire.records }
