@@ -70,12 +70,23 @@ class Child:
     def ended(self) -> bool:
         return self._process.poll() is not None
 
+    def ends_within(self, timeout_s: float) -> bool:
+        try:
+            self._process.wait(timeout_s)
+        except subprocess.TimeoutExpired:
+            return False
+        return True
+
     def last_words(self) -> str:
         """The end of what it wrote to its log, as a clause for a message."""
         with contextlib.suppress(OSError):
             lines = [line.strip() for line in self.log.read_text(errors="replace").splitlines() if line.strip()]
+            # HAProxy says why, and after that that it goes.
+            telling = [
+                line for line in lines if not line.endswith(("Exiting.", "Fatal errors found in configuration."))
+            ]
             if lines:
-                return f": {lines[-1][:300]}"
+                return f": {(telling or lines)[-1][:300]}"
         return ""
 
     def stop(self) -> None:

@@ -92,3 +92,7 @@ class HAProxy:
                     if time.monotonic() > deadline:
                         raise BenchError(f"haproxy does not listen for frontend {name}{child.last_words()}") from error
                     time.sleep(0.02)
+        # The kernel takes connections for the first sockets while HAProxy may still fail to bind a later one, and end.
+        alive = any(network.answers(port, 1) for port in self.ports.values())
+        if not alive and child.ends_within(1):
+            raise BenchError(f"haproxy did not start{child.last_words()}")

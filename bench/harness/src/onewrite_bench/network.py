@@ -41,6 +41,19 @@ class Network:
         """Connect to a server from beside it. Raises OSError when nobody listens."""
         self._there(lambda: socket.create_connection((self.address, port), timeout=1).close())
 
+    def answers(self, port: int, timeout_s: float) -> bool:
+        """Whether a server says anything to a plain request: then it is past its start, whatever it says."""
+
+        def ask() -> bool:
+            with socket.create_connection((self.address, port), timeout=timeout_s) as sock:
+                sock.sendall(b"GET / HTTP/1.0\r\n\r\n")
+                return bool(sock.recv(1))
+
+        try:
+            return self._there(ask)
+        except OSError:
+            return False
+
     def _there(self, work: Callable[[], _Result]) -> _Result:
         """Run `work` in the servers' namespace: a thread of its own enters it and never comes back."""
         if self.server_namespace is None:

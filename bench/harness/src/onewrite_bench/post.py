@@ -68,6 +68,8 @@ class PostEngine:
         """Run all groups; hand each group's cells to `publish` as soon as they exist (they fill up while it runs)."""
         runs = []
         for group in groups:
+            for target in group.targets:
+                self._places.port(target.at)  # a place that is not there is said before anything runs
             cells = self._cells(group)
             publish(cells)
             runs.append((group, cells))

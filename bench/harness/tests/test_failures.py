@@ -1,0 +1,235 @@
+"""What can go wrong around a run ends in one clear line each, and does not take the other results with it."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from onewrite_bench import gate, haproxy, scenario, settle
+from onewrite_bench.children import Children
+from onewrite_bench.console import Console
+from onewrite_bench.failures import BenchError
+from onewrite_bench.run import execute
+
+BENCH = [sys.executable, "-m", "onewrite_bench"]
+CLIENTS = """
+      - {label: control, kind: control, role: control}
+      - {label: adapter, kind: onewrite, role: adapter, options: {adapter: {nagle: false, split: false}}}
+"""
+
+
+def written(path: Path, name: str, rounds: int = 1, requests: int = 4, at: str = "haproxy/http-buffer-request") -> Path:
+    """A scenario of one group in a file of its own."""
+    file = path / f"{name}.yaml"
+    file.write_text(
+        f"""
+name: {name}
+title: Small
+story: For tests.
+kind: post
+topology: {{haproxy: post-stall.cfg}}
+parameters:
+  {{body_bytes: [200], rounds: {rounds}, requests: {requests}, warmup: 12, rewarm: 1, pool: 1, gate: {{rounds: 2}}}}
+targets:
+  - {{name: buffered, at: {at}, stalls: true}}
+groups:
+  - name: raw
+    language: raw
+    targets: [buffered]
+    clients:{CLIENTS}"""
+    )
+    return file
+
+
+def bench(*arguments: str, **env: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*BENCH, *arguments], env={**os.environ, **env}, capture_output=True, text=True, timeout=180, check=False
+    )
+
+
+def test_ctrl_c_keeps_what_was_measured_and_what_was_done_before(tmp_path: Path) -> None:
+    quick, endless = written(tmp_path, "quick"), written(tmp_path, "endless", rounds=10_000)
+    out = tmp_path / "out"
+    run = subprocess.Popen(
+        [*BENCH, "run", str(quick), str(endless), "--no-rates", "--out", str(out)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        deadline = time.monotonic() + 120
+        while not (out / "quick.json").exists() and time.monotonic() < deadline:
+            time.sleep(0.05)
+        time.sleep(3)  # the second one is under way; whatever it has by now is kept
+        run.send_signal(signal.SIGINT)
+        _, errors = run.communicate(timeout=60)
+    finally:
+        run.kill()
+        run.communicate()
+    assert run.returncode == 130
+    assert "Traceback" not in errors
+    assert json.loads((out / "quick.json").read_text())["interrupted"] is False
+    partial = json.loads((out / "endless.partial.json").read_text())
+    assert partial["interrupted"] is True
+    assert not (out / "endless.json").exists()
+    report = (out / "RESULTS.md").read_text()
+    assert "## quick: Small" in report
+    assert "interrupted" in report.split("## endless: Small")[1]
+
+
+def test_a_run_is_resumed_where_it_was_left(tmp_path: Path) -> None:
+    quick, later = written(tmp_path, "quick"), written(tmp_path, "later")
+    out = str(tmp_path / "out")
+    assert "quick: Small" in bench("run", str(quick), "--no-rates", "--out", out).stderr
+    done = bench("run", str(quick), str(later), "--no-rates", "--resume", "--out", out)
+    assert "quick: there is a complete result; kept" in done.stderr
+    assert "later: Small" in done.stderr
+    assert "1 of 2 in " in done.stderr
+    report = (tmp_path / "out" / "RESULTS.md").read_text()
+    assert report.index("## later: Small") < report.index("## quick: Small")  # by name: both are unknown to the bench
+
+
+def test_one_scenario_that_cannot_run_does_not_stop_the_next(tmp_path: Path) -> None:
+    wrong = written(tmp_path, "wrong", at="haproxy/no-such-frontend")
+    right = written(tmp_path, "right")
+    done = bench("run", str(wrong), str(right), "--no-rates", "--out", str(tmp_path / "out"))
+    assert "wrong: could not run: the topology has no haproxy/no-such-frontend; it has " in done.stderr
+    assert done.returncode in (3, 1)
+    assert "Traceback" not in done.stderr
+    assert (tmp_path / "out" / "right.json").exists()
+
+
+def test_a_port_in_use_is_one_clear_line(children: Children, tmp_path: Path) -> None:
+    """The bench takes ports of the kernel's choice; a configuration of the user's may name one."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        configuration = tmp_path / "taken.cfg"
+        configuration.write_text(
+            "defaults\n  mode http\n  timeout connect 1s\n  timeout client 1s\n  timeout server 1s\n"
+            f'frontend a\n  bind "fd@${{FD_A}}"\n  bind 127.0.0.1:{port}\n'
+        )
+        with pytest.raises(BenchError, match=rf"haproxy did not start: .*{port}") as caught:
+            haproxy.HAProxy(children, configuration, {})
+    assert "\n" not in str(caught.value)
+
+
+def test_a_missing_haproxy_loses_one_scenario_and_says_how_to_get_it(tmp_path: Path) -> None:
+    quick = written(tmp_path, "quick")
+    code = (
+        "import sys, onewrite_bench.haproxy as haproxy, onewrite_bench.__main__ as bench\n"
+        "haproxy.shutil.which = lambda *_, **__: None\n"
+        "sys.exit(bench.main())"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, "run", str(quick), "--no-rates", "--out", str(tmp_path / "out")],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 3
+    assert "quick: could not run: haproxy is not installed: sudo apt-get install haproxy" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_driver_that_dies_in_the_middle_keeps_the_others_rows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It answers hello and open, then is gone with the first load."""
+    from onewrite_bench import clients
+
+    dying = tmp_path / "dying.py"
+    dying.write_text(
+        "import os, sys, json\n"
+        "from onewrite_bench import raw_driver\n"
+        "class Lines:\n"
+        "    def __iter__(self):\n"
+        "        for line in sys.__stdin__:\n"
+        "            if json.loads(line)['cmd'] == 'load':\n"
+        "                sys.stderr.write('Killed\\n'); os._exit(9)\n"
+        "            yield line\n"
+        "sys.stdin = Lines()\n"
+        "raw_driver.main()\n"
+    )
+    real = clients.driver_command
+    monkeypatch.setattr(
+        clients, "driver_command", lambda name, peer: [sys.executable, str(dying)] if name == "ruby" else real(name)
+    )
+    monkeypatch.setattr(settle, "MEASUREMENTS", 1)
+    file = written(tmp_path, "dying")
+    file.write_text(
+        file.read_text() + f"  - name: ruby\n    language: ruby\n    targets: [buffered]\n    clients:{CLIENTS}"
+    )
+    done = execute(scenario.load(str(file)), Console(quiet=True), "test")
+    states = {verdict.subject: verdict.state for verdict in done.verdicts}
+    assert states == {"raw": "clean", "ruby": "not run"}
+    assert done.exit_status == 2
+    assert "exit status 9" in done.verdicts[1].text
+    assert "\n" not in done.verdicts[1].text
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or shutil.which("unshare") is None, reason="mounts a file system of its own")
+def test_a_full_disk_is_one_line_and_the_table_is_shown(tmp_path: Path) -> None:
+    quick, again = written(tmp_path, "quick"), written(tmp_path, "again")
+    out = tmp_path / "out"
+    out.mkdir()
+    command = " ".join([*BENCH, "run", str(quick), str(again), "--no-rates", "--out", str(out)])
+    script = (
+        f"mount -t tmpfs -o size=4k none {out} && dd if=/dev/zero of={out}/filler bs=4k count=1 2>/dev/null; {command}"
+    )
+    done = subprocess.run(
+        ["unshare", "-m", "sh", "-c", script], capture_output=True, text=True, timeout=180, check=False
+    )
+    if "mount:" in done.stderr:
+        pytest.skip(f"no file system can be mounted here: {done.stderr.splitlines()[0]}")
+    assert done.returncode in (3, 1)
+    assert "Traceback" not in done.stderr
+    for name in ("quick", "again"):  # the second one is run and shown all the same
+        assert f"{name}: the result could not be kept: [Errno 28] No space left on device" in done.stderr
+        assert f"{name}: " in done.stdout
+    assert done.stdout.count("http-buffer-request") + done.stdout.count("buffered") >= 4
+
+
+def test_a_report_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
+    quick = written(tmp_path, "quick")
+    done = bench("run", str(quick), "--no-rates", "--out", str(tmp_path / "out"), "--results", "/dev/full")
+    assert done.returncode in (3, 1)
+    assert "the report could not be written: [Errno 28] No space left on device; the results stand above" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert (tmp_path / "out" / "quick.json").exists()
+
+
+def test_the_gate_has_an_exit_status_for_each_outcome(tmp_path: Path) -> None:
+    right = written(tmp_path, "right")
+    wrong = written(tmp_path, "wrong")
+    wrong.write_text(wrong.read_text().replace("nagle: false, split: false", "nagle: true, split: true"))
+    silent = written(tmp_path, "silent", at="haproxy/default")
+    out = str(tmp_path / "out")
+    assert bench("gate", str(wrong), str(right), "--out", out).returncode == 1
+    done = bench("gate", str(silent), "--out", out)
+    assert done.returncode == 2
+    assert "the control stalled in 0% of its requests only (measured 3 times" in done.stdout
+    assert "gate: exit status 2: inconclusive" in done.stdout
+    clean = bench("gate", str(right), "--out", out)
+    if "inconclusive" not in clean.stdout:  # a busy machine may make it that, never red
+        assert clean.returncode == 0
+        assert "95 % bootstrap interval" in clean.stdout
+    refused = bench("gate", "sse", "--out", out)
+    assert refused.returncode == 3
+    assert refused.stderr == "onewrite bench: sse has no gate: it shows something, it judges nobody\n"
+
+
+@pytest.mark.parametrize(
+    ("statuses", "expected"), [([], 2), ([0, 0], 0), ([0, 2], 2), ([2, 3], 3), ([3, 1, 0], 1), ([1, 130], 130)]
+)
+def test_the_worst_scenario_decides(statuses: list[int], expected: int) -> None:
+    assert gate.worst(statuses) == expected
