@@ -89,13 +89,19 @@ class HooksTest < OnewriteTest
     ensure
       GC.enable
     end
-    with_switch = Onewrite.configure(hooks_disabled: true) || count.call
+    Onewrite.disable!
+    stock = count.call
+    Onewrite.enable!
+    Onewrite.configure(hooks_disabled: true)
+    with_switch = count.call
     Onewrite.configure(hooks_disabled: nil)
     without_hook = count.call
     # Not one object per request; a read that had to wait makes some of its own.
     assert_in_delta with_switch, without_hook, 99
+    # The one write saves what holding the head costs; before 2.6 a write of the library made fewer objects.
+    assert_operator without_hook, :<=, stock + 99 if Net.const_defined?(:WriteTimeout)
     hook = Onewrite.on_timing { nil }
-    assert_operator count.call, :>, without_hook + 500, "the count sees the objects of timing"
+    assert_operator count.call, :>, without_hook + 300, "the count sees the objects of timing"
   ensure
     Onewrite.remove(hook) if hook
   end

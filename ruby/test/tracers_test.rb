@@ -103,10 +103,10 @@ class TracersTest < OnewriteTest
   def test_status_tells_who_comes_first
     out = ruby(<<~'RUBY')
       require "onewrite"
-      other = Module.new { def exec(*); super; end }
+      other = Module.new { def send_request_with_body(*); super; end }
       Net::HTTPGenericRequest.prepend(other)
       Object.const_set(:Other, other)
-      p Onewrite.status[:patches]["Net::HTTPGenericRequest#exec"]
+      p Onewrite.status[:patches]["Net::HTTPGenericRequest#send_request_with_body"]
     RUBY
     assert_equal "\"on, but Other comes first\"\n", out
   end

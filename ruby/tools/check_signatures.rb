@@ -8,10 +8,9 @@ require "onewrite"
 
 INTERNAL = {
   # The moments of an attempt are set by the call that it belongs to.
-  Onewrite::Attempt => %i[
-    started connect_start connect_end tls_start tls_end acquired request_start request_end response_start response_end
-    ended acquire info=
-  ].flat_map { |name| [name, :"#{name}="] } + %i[outcome= status= bytes_sent= writes= bytes_received=]
+  Onewrite::Attempt => %i[started connect_start connect_end tls_start tls_end request_start].flat_map do |name|
+    [name, :"#{name}="]
+  end + %i[request_end response_start response_end acquire written answered received end]
 }.freeze
 
 PUBLIC = [

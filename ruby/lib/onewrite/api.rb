@@ -23,6 +23,7 @@ module Onewrite
     def on_timing(&block)
       raise ArgumentError, "Onewrite.on_timing needs a block" unless block
 
+      Patch.observe
       Hooks.add_timing(block)
       block
     end
@@ -33,6 +34,7 @@ module Onewrite
     def add_listener(listener)
       raise ArgumentError, "a listener answers on_event: see Onewrite::TimingListener" unless listener.respond_to?(:on_event)
 
+      Patch.observe
       Hooks.add_listener(listener)
       listener
     end
@@ -49,6 +51,7 @@ module Onewrite
     # @return [nil]
     def configure(**options)
       Settings.update(options)
+      Patch.observe if Settings.current.quickack
       nil
     end
 

@@ -26,34 +26,59 @@ module Onewrite
     attr_reader :bytes_sent
     # @return [Integer, nil] writes they were handed over in
     attr_reader :writes
-    # @return [Integer, nil] bytes of the response body: as announced, else as the caller got them
-    attr_reader :bytes_received
-
     # Moments, as {Call} takes them.
     # @api private
-    attr_accessor :started, :connect_start, :connect_end, :tls_start, :tls_end, :acquired, :request_start, :request_end,
-                  :response_start, :response_end, :ended
+    attr_accessor :started, :connect_start, :connect_end, :tls_start, :tls_end, :request_start
     # @api private
-    attr_writer :outcome, :status, :bytes_sent, :writes, :bytes_received, :info
+    attr_reader :request_end, :response_start, :response_end
 
+    # What has not happened has no variable at all: to set twenty to nil would cost more than the rest of this.
     # @api private
     def initialize(index, started)
       @index = index
       @started = started
-      @connect_start = @connect_end = @tls_start = @tls_end = @acquired = nil
-      @request_start = @request_end = @response_start = @response_end = @ended = nil
-      @outcome = @status = @conn_id = @reused = @idle_ns = @conn_requests = nil
-      @bytes_sent = @writes = @bytes_received = @info = @baseline = nil
     end
 
     # @api private
     def acquire(connection, now)
-      @acquired = now
       @conn_id = connection.id
       @conn_requests = connection.requests
       @reused = @conn_requests > 1
       @idle_ns = now - connection.idle_since if @reused && connection.idle_since
       @baseline = connection.info
+    end
+
+    # @api private
+    def written(now, bytes, writes)
+      @request_end = now
+      @bytes_sent = bytes
+      @writes = writes
+    end
+
+    # @api private
+    def answered(now, status, info)
+      @response_start = now
+      @status = status
+      @info = info
+    end
+
+    # @api private
+    def received(now, bytes)
+      @response_end = now
+      @received_bytes = bytes
+    end
+
+    # @api private
+    def end(now, outcome)
+      @ended = now
+      @outcome = outcome
+      freeze
+    end
+
+    # @return [Integer, nil] bytes of the response body: as announced, else as the caller got them
+    def bytes_received
+      bytes = received_bytes
+      bytes.is_a?(String) ? bytes.to_i : bytes
     end
 
     # @return [nil] Net::HTTP has no pool that could be waited for
@@ -68,27 +93,27 @@ module Onewrite
 
     # @return [Integer, nil] look-up of the name, TCP handshake, and the CONNECT exchange with a proxy
     def connect_ns
-      distance(@connect_start, @connect_end)
+      distance(connect_start, connect_end)
     end
 
     # @return [Integer, nil]
     def tls_ns
-      distance(@tls_start, @tls_end)
+      distance(tls_start, tls_end)
     end
 
     # @return [Integer, nil] from the first byte handed to the kernel to the return of the last write
     def send_ns
-      distance(@request_start, @request_end)
+      distance(request_start, request_end)
     end
 
     # @return [Integer, nil] from the last write to the first line of the final response
     def wait_ns
-      distance(@request_end, @response_start)
+      distance(request_end, response_start)
     end
 
     # @return [Integer, nil] from the first line of the response to the last byte of its body
     def receive_ns
-      distance(@response_start, @response_end)
+      distance(response_start, response_end)
     end
 
     # @return [Integer]
@@ -98,9 +123,9 @@ module Onewrite
 
     # @return [KernelEvidence, nil] nil without TCP_INFO or without a response
     def kernel
-      return nil unless @info && @baseline && @request_end
+      return nil unless info && baseline && request_end
 
-      KernelEvidence.new(@baseline, @info, @response_start - @request_end)
+      KernelEvidence.new(baseline, info, response_start - request_end)
     end
 
     # Why the wait was long, from the kernel's evidence; nil for waits under 20 ms.
@@ -133,6 +158,9 @@ module Onewrite
     end
 
     private
+
+    # Readers, since a variable that was never set is warned of before Ruby 3.0.
+    attr_reader :info, :baseline, :received_bytes
 
     # What happened took time: a distance the clock cannot resolve is 1.
     def distance(from, to)

@@ -20,32 +20,48 @@ module Onewrite
     private_constant :NO_FIELDS
 
     # @param hooks [Hooks::Set] as they were when the call began
-    # @param url [Array<String, Integer>] pieces; joined when someone asks
-    def initialize(hooks, method, url, started)
+    # @param origin [String] such as http://127.0.0.1:80
+    # @param path [String]
+    # @param started [Integer] the moment the call began, which may be that of its connecting
+    # @param now [Integer] this moment
+    def initialize(hooks, method, origin, path, started, now)
       @timings = hooks.timings
       @listeners = hooks.listeners.empty? ? nil : hooks.listeners
       @method = method
-      @url = url
+      @origin = origin
+      @path = path
       @started = started
-      @started_unix = Clock.unix - (Clock.now - started)
-      @attempts = []
-      @attempt = nil
+      @started_unix = Clock.unix - (now - started)
+      @attempt = @earlier = nil
       @bytes = @writes = 0
-      tell(:call_start, started, method: method, url: url.join, started_at_unix_ns: @started_unix) if @listeners
+      return unless @listeners
+
+      tell(:call_start, started, method: method, url: origin + path, started_at_unix_ns: @started_unix)
+    end
+
+    # @return [Boolean] whether events are told, and not only the record
+    def listeners?
+      !@listeners.nil?
     end
 
     # A first or a further attempt begins; one that was under way has failed and is being repeated.
-    # @return [Integer] the moment
-    def attempt_start(now)
+    # @param connecting [Integer, nil] when its connection began to be made, if before
+    def attempt_start(connecting)
       if @attempt
+        (@earlier ||= []) << @attempt
         end_attempt(:error)
         now = Clock.now
+      else
+        now = connecting || @started
       end
-      @attempt = Attempt.new(@attempts.size, now)
-      @attempts << @attempt
+      @attempt = Attempt.new(@earlier ? @earlier.size : 0, now)
       @bytes = @writes = 0
       tell(:attempt_start, now) if @listeners
-      now
+    end
+
+    # @return [Integer] when the attempt under way began
+    def attempt_started
+      @attempt.started
     end
 
     # A connection was made for this attempt, or could not be made.
@@ -60,18 +76,20 @@ module Onewrite
     end
 
     # @param connection [Connection]
-    def acquired(connection, now)
-      @attempt.acquire(connection, now)
-      return unless @listeners
+    def acquired(connection)
+      attempt = @attempt
+      return attempt.acquire(connection, attempt.started) unless @listeners
 
-      fields = { conn_id: connection.id, reused: @attempt.reused, conn_requests: connection.requests }
-      fields[:idle_ns] = @attempt.idle_ns if @attempt.idle_ns
+      now = Clock.now
+      attempt.acquire(connection, now)
+      fields = { conn_id: connection.id, reused: attempt.reused, conn_requests: connection.requests }
+      fields[:idle_ns] = attempt.idle_ns if attempt.idle_ns
       tell(:connection_acquired, now, fields)
     end
 
     # Bytes are about to be handed to the kernel.
     def writing(bytes)
-      unless @attempt.request_start
+      if @writes.zero?
         @attempt.request_start = now = Clock.now
         tell(:request_start, now) if @listeners
       end
@@ -81,62 +99,49 @@ module Onewrite
 
     # The last write has returned.
     def request_end(now = Clock.now)
-      return unless @attempt.request_start
+      return if @writes.zero?
 
-      @attempt.request_end = now
-      @attempt.bytes_sent = @bytes
-      @attempt.writes = @writes
+      @attempt.written(now, @bytes, @writes)
       tell(:request_end, now, bytes: @bytes, writes: @writes) if @listeners
     end
 
     # The first line of a response was read.
+    # @param code [String]
     # @param now [Integer] when its first byte was
-    # @return [Boolean] whether it is the final one
-    def status_line(code, now)
+    # @param info [String, nil] the kernel's counters then
+    def status_line(code, now, info)
       if code.start_with?("1")
         tell(:informational, now, status: code.to_i) if @listeners
-        return false
+        return
       end
       # The server may answer before it was asked in full, as with a 417 to Expect: 100-continue.
       request_end(now) unless @attempt.request_end
-      @attempt.response_start = now
-      @attempt.status = code.to_i
-      tell(:response_start, @attempt.response_start) if @listeners
-      true
-    end
-
-    # The library gives a response to the caller. Before Ruby 2.3 that may be an interim one other than 100.
-    def final(code)
-      return if @attempt.response_start
-
-      @attempt.response_start = now = Clock.now
-      @attempt.status = code.to_i
+      @attempt.answered(now, code.to_i, info)
       tell(:response_start, now) if @listeners
     end
 
-    # @param info [TcpInfo, nil] the kernel's counters at the first line of the response
-    def looked(info)
-      @attempt.info = info
-    end
-
-    def headers_end
+    # The library gives a response to the caller.
+    # @param code [String]
+    def headers_end(code)
+      final(code)
       tell(:headers_end, Clock.now, status: @attempt.status) if @listeners
     end
 
     # The last byte of the body was read.
-    # @param bytes [Integer, nil]
+    # @param bytes [Integer, String, nil]
     def response_end(bytes)
-      return if @attempt.response_end
+      attempt = @attempt
+      return if attempt.response_end
 
-      @attempt.response_end = now = Clock.now
-      @attempt.bytes_received = bytes
-      tell(:response_end, now, bytes ? { bytes: bytes } : NO_FIELDS) if @listeners
+      attempt.received(now = Clock.now, bytes)
+      tell(:response_end, now, bytes ? { bytes: bytes.to_i } : NO_FIELDS) if @listeners
     end
 
     # The exchange is over as far as the connection is concerned.
-    def released(reusable)
-      @released = true
-      tell(:connection_released, Clock.now, reusable: reusable) if @listeners
+    def exchanged(code, reusable)
+      final(code)
+      response_end(nil)
+      released(reusable) if @listeners
     end
 
     # The call is over: the record goes out, then nothing more is told.
@@ -144,41 +149,52 @@ module Onewrite
     # @param error [Exception, nil]
     # @return [Integer] the moment
     def finish(outcome, error = nil)
-      cause = outcome == :ok ? nil : blame(outcome, error)
-      now = @attempt ? end_attempt(outcome) : Clock.now
-      tell_end(now, outcome, cause) if @listeners
+      phase = phase() unless outcome == :ok
+      last = @attempt
+      now = last ? end_attempt(outcome) : Clock.now
+      kind = outcome == :cancelled ? :cancelled : Failure.kind(error, phase) unless outcome == :ok
+      tell_end(now, outcome, kind, phase) if @listeners
       unless @timings.empty?
-        record = Timing.new(@method, @url, outcome, cause, [@started_unix, @started], now - @started, @attempts.freeze)
-        @timings.each { |hook| Hooks.guard { hook.call(record) } }
+        record = Timing.new(@method, @origin, @path, outcome, kind, phase, @started_unix, @started, now - @started,
+                            last, @earlier)
+        @timings.each { |hook| Hooks.give(hook, record) }
       end
       now
     end
 
     private
 
+    # Before Ruby 2.3 the library may give the caller an interim response other than 100.
+    def final(code)
+      return if @attempt.response_start
+
+      @attempt.answered(now = Clock.now, code.to_i, nil)
+      tell(:response_start, now) if @listeners
+    end
+
+    def released(reusable)
+      @released = true
+      tell(:connection_released, Clock.now, reusable: reusable)
+    end
+
     # @return [Integer] the moment
     def end_attempt(outcome)
-      released(false) if @attempt.acquired && !@released
-      @released = false
-      @attempt.ended = now = Clock.now
-      @attempt.outcome = outcome
-      @attempt.freeze
+      attempt = @attempt
+      if @listeners
+        released(false) if attempt.conn_id && !@released
+        @released = false
+      end
+      attempt.end(now = Clock.now, outcome)
       tell(:attempt_end, now, outcome: outcome) if @listeners
       @attempt = nil
       now
-    end
-
-    # @return [Array(Symbol, Symbol)] kind and phase
-    def blame(outcome, error)
-      phase = phase()
-      [outcome == :cancelled ? :cancelled : Failure.kind(error, phase), phase]
     end
 
     # The phase the attempt is in.
     def phase
       attempt = @attempt
       return nil unless attempt
-      return attempt.tls_start ? :tls : :connect unless attempt.acquired
+      return attempt.tls_start ? :tls : :connect unless attempt.conn_id
       return :send unless attempt.request_end
 
       attempt.response_start ? :receive : :wait
@@ -195,16 +211,16 @@ module Onewrite
       end
     end
 
-    def tell_end(now, outcome, cause)
+    def tell_end(now, outcome, kind, phase)
       fields = { outcome: outcome }
-      fields[:error_kind], fields[:error_phase] = cause if cause
-      fields.delete(:error_phase) unless fields[:error_phase]
+      fields[:error_kind] = kind if kind
+      fields[:error_phase] = phase if phase
       tell(:call_end, now, fields)
     end
 
     def tell(name, now, fields = NO_FIELDS)
       event = Event.new(name, now, @attempt && @attempt.index, fields)
-      @listeners.each { |listener| Hooks.guard { listener.on_event(event) } }
+      @listeners.each { |listener| Hooks.tell(listener, event) }
     end
   end
 end

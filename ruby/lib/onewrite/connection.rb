@@ -37,36 +37,41 @@ module Onewrite
     attr_reader :held
     # @return [Integer, nil] when the last timed exchange ended
     attr_reader :idle_since
-    # @return [TcpInfo, nil] the kernel's counters before the current request
+    # @return [String, nil] the kernel's counters before the current request, as {TcpInfo.read} gives them
     attr_reader :info
+    # @return [IO] the socket itself, under TLS and buffers
+    attr_reader :io
+    # @return [Net::BufferedIO] the socket it hangs on
+    attr_reader :socket
     # @return [Call, nil] the timed call under way
     attr_accessor :call
+    # @return [Boolean] whether `exec` is at work
+    attr_accessor :sending
     # @return [Boolean] whether the body of the last request was not sent to its end
     attr_accessor :unsent
 
     def initialize(socket)
       @socket = socket
+      @io = socket.io.to_io
       @id = Connection.next_id
       @requests = 0
       @held = HeldSocket.new(socket, self)
       @call = @info = @info_of = @idle_since = nil
-      @unsent = false
+      @unsent = @sending = false
       @probe = String.new(capacity: 16)
       socket.instance_variable_set(IVAR, self)
     end
 
-    # @return [IO] the socket itself, under TLS and buffers
-    def io
-      @socket.io.to_io
+    # A request begins.
+    def begin_request
+      @requests += 1
+      @call = nil
+      @unsent = false
     end
 
-    # A request begins. Without a call it costs three assignments.
-    def begin_request(call)
-      @requests += 1
+    # The request that has begun is timed.
+    def timed(call)
       @call = call
-      @unsent = false
-      return unless call
-
       # The counters of the last look are those of now if the request before this one was looked at.
       @info = TcpInfo.read(io) unless @info && @info_of == @requests - 1
     end
@@ -78,7 +83,7 @@ module Onewrite
       @socket.__send__(:rbuf_fill) if buffer && !unread?(@socket, buffer)
     end
 
-    # @return [TcpInfo, nil] the counters at the first line of the response; kept for the next request
+    # @return [String, nil] the counters at the first line of the response; kept for the next request
     def look
       @info_of = @requests
       @info = TcpInfo.read(io)
@@ -92,9 +97,10 @@ module Onewrite
     # Whether bytes came in that nobody asked for: the rest of an answer, or a second one (RFC 9112 §9.2). Net::HTTP
     # would give them to the next caller as its answer. Reading is right here: such a connection is closed at once, and
     # a TLS session ticket, which is no answer, gets taken out of the way.
-    def spoiled?(socket)
+    def spoiled?
       return false if @requests.zero?
 
+      socket = @socket
       buffer = socket.instance_variable_get(:@rbuf)
       return true if buffer && unread?(socket, buffer)
 
@@ -111,9 +117,9 @@ module Onewrite
 
     # net-protocol from 0.2.1 leaves what was read in the buffer and counts an offset.
     def unread?(socket, buffer)
-      return !buffer.empty? unless socket.instance_variable_defined?(:@rbuf_offset)
+      return false if buffer.empty?
 
-      buffer.bytesize > socket.instance_variable_get(:@rbuf_offset)
+      !socket.instance_variable_defined?(:@rbuf_offset) || buffer.bytesize > socket.instance_variable_get(:@rbuf_offset)
     end
   end
 end

@@ -44,9 +44,16 @@ module Onewrite
         Set.new(timing ? set.timings + [timing] : set.timings, listener ? set.listeners + [listener] : set.listeners)
       end
 
-      # Runs a hook. A tracer with a bug is no reason to lose an order: what it raises goes no further.
-      def guard
-        yield
+      # Gives a record to a hook. A tracer with a bug is no reason to lose an order: what it raises goes no further.
+      def give(hook, record)
+        hook.call(record)
+      rescue StandardError, ScriptError => e
+        failed(e)
+      end
+
+      # Gives an event to a listener, with the same care.
+      def tell(listener, event)
+        listener.on_event(event)
       rescue StandardError, ScriptError => e
         failed(e)
       end

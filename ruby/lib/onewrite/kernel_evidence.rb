@@ -7,8 +7,8 @@ module Onewrite
   class KernelEvidence
     # @api private
     def initialize(before, after, wait_ns)
-      @before = before
-      @after = after
+      @before = TcpInfo.new(before)
+      @after = TcpInfo.new(after)
       @wait_ns = wait_ns
     end
 

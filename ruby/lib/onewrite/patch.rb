@@ -10,10 +10,12 @@ module Onewrite
   # Puts the patches in. All are prepended modules whose methods call `super`; all sit below `request` and `connect`,
   # which tracers patch in ways that do not mix (alias chains over a prepended method recurse without end).
   #
-  # A prepended module cannot be taken out again. Switched off, each method is one test and a `super`.
+  # What only timing or QUICKACK needs is prepended when one of them is first asked for: a program without hooks runs
+  # without those methods. A prepended module cannot be taken out again; switched off, each method is one test and a
+  # `super`.
   module Patch
     @lock = Mutex.new
-    @installed = false
+    @installed = @observe = false
     @why_not = "not loaded: require \"onewrite\" or call Onewrite.enable!"
 
     class << self
@@ -34,6 +36,18 @@ module Onewrite
           @why_not = Settings.current.disabled_by || unknown
           prepend_all unless @why_not
           @installed = @why_not.nil?
+          prepend_observers if @installed && (@observe || Settings.current.quickack)
+          @installed
+        end
+      end
+
+      # Timing or QUICKACK is wanted from now on.
+      def observe
+        return if @observe
+
+        @lock.synchronize do
+          @observe = true
+          prepend_observers if @installed
         end
       end
 
@@ -53,6 +67,10 @@ module Onewrite
       def prepend_all
         Target.session.prepend(Session)
         Net::HTTPGenericRequest.prepend(Request)
+      end
+
+      def prepend_observers
+        Net::HTTPGenericRequest.prepend(RequestEnd)
         Net::HTTPResponse.singleton_class.prepend(ResponseHead)
         Net::HTTPResponse.prepend(ResponseBody)
       end
@@ -68,6 +86,7 @@ module Onewrite
 
       def state(point)
         return "off" unless @installed
+        return "waits for a hook or quickack" unless point.where.ancestors.include?(point.patch)
 
         owner = point.owner
         owner == point.patch ? "on" : "on, but #{owner} comes first"

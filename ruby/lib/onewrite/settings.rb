@@ -15,14 +15,15 @@ module Onewrite
       quickack: [:boolean, false]
     }.freeze
 
-    attr_reader :enabled, :nodelay, :coalesce, :hooks, :coalesce_max, :quickack, :disabled_by
+    attr_reader :enabled, :nodelay, :hooks, :quickack, :disabled_by
+    # @return [Integer] most bytes to join; 0 where nothing is to be joined
+    attr_reader :join_max
 
     def initialize(values, disabled_by)
       @disabled_by = disabled_by
       @enabled = disabled_by.nil?
       @nodelay = !values[:nodelay_disabled]
-      @coalesce_max = values[:coalesce_max]
-      @coalesce = !values[:coalesce_disabled] && @coalesce_max.positive?
+      @join_max = values[:coalesce_disabled] ? 0 : values[:coalesce_max]
       @hooks = !values[:hooks_disabled]
       @quickack = values[:quickack]
       @values = values.dup.freeze

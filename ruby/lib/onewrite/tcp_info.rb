@@ -11,16 +11,17 @@ module Onewrite
     # Fields up to here (total_retrans) are in every kernel; data_segs_out came with 4.6, rwnd_limited with 4.10.
     SMALLEST = 104
 
-    # @return [TcpInfo, nil] nil where the socket has none
+    # @return [String, nil] the counters of *io* as the kernel gives them, for {new}; nil where the socket has none
     def self.read(io)
       return nil unless AVAILABLE
 
       data = io.getsockopt(Socket::IPPROTO_TCP, Socket::TCP_INFO).data
-      data.bytesize >= SMALLEST ? new(data) : nil
+      data.bytesize >= SMALLEST ? data : nil
     rescue SystemCallError, IOError
       nil
     end
 
+    # @param data [String] what {read} gave
     def initialize(data)
       @data = data
     end

@@ -23,31 +23,42 @@ module Onewrite
     attr_reader :started_at_mono_ns
     # @return [Integer] from start to end of the call
     attr_reader :total_ns
-    # @return [Array<Attempt>]
-    attr_reader :attempts
 
+    # By position: names would cost a Hash for each call.
     # @api private
-    def initialize(method, url, outcome, error, started, total_ns, attempts)
+    # rubocop:disable Metrics/ParameterLists
+    def initialize(method, origin, path, outcome, error_kind, error_phase, started_at_unix_ns, started_at_mono_ns,
+                   total_ns, last, earlier)
+      # rubocop:enable Metrics/ParameterLists
       @method = method
-      @url = url
+      @origin = origin
+      @path = path
       @outcome = outcome
-      @error_kind, @error_phase = error
-      @started_at_unix_ns, @started_at_mono_ns = started
+      @error_kind = error_kind
+      @error_phase = error_phase
+      @started_at_unix_ns = started_at_unix_ns
+      @started_at_mono_ns = started_at_mono_ns
       @total_ns = total_ns
-      @attempts = attempts
+      @last = last
+      @earlier = earlier
       freeze
     end
 
     # @return [String] with the query; keep it out of logs if it may hold secrets
     def url
-      @url.join
+      @origin + @path
+    end
+
+    # @return [Array<Attempt>] frozen; empty where the request was refused
+    def attempts
+      [*@earlier, *@last].freeze
     end
 
     %i[
       status conn_id reused idle_ns conn_requests bytes_sent writes bytes_received kernel cause
       queue_ns dns_ns connect_ns tls_ns send_ns wait_ns receive_ns
     ].each do |name|
-      define_method(name) { @attempts.empty? ? nil : @attempts.last.public_send(name) }
+      define_method(name) { @last && @last.public_send(name) }
     end
 
     # @return [String] one line for people: `POST http://… 200 in 41.9 ms: send 0.1, wait 41.7 (held 41.6:

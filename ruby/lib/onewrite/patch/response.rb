@@ -4,19 +4,11 @@ require "onewrite/connection"
 
 module Onewrite
   module Patch
-    # Prepended to the singleton class of Net::HTTPResponse, for timing alone. Why these methods: they read the head of
-    # each response, interim ones included, and get the socket. The first read of a timed response is made here, by the
+    # Prepended to the singleton class of Net::HTTPResponse, for timing alone. Why this method: it begins the reading of
+    # each response, interim ones included, and gets the socket. The first read of a timed response is made here, by the
     # method that Net::BufferedIO would make it with, so that the moment of its first byte is known; the line that is
     # then read from the buffer may come in pieces.
     module ResponseHead
-      def read_new(sock) # :nodoc:
-        response = super
-        connection = Connection.of(sock)
-        call = connection && connection.call
-        call.headers_end if call && !response.is_a?(Net::HTTPInformation)
-        response
-      end
-
       private
 
       def read_status_line(sock)
@@ -28,7 +20,7 @@ module Onewrite
         now = Clock.now
         info = connection.look
         line = super
-        call.looked(info) if call.status_line(line[1], now)
+        call.status_line(line[1], now, info)
         line
       end
     end
@@ -41,9 +33,9 @@ module Onewrite
       def read_body_0(dest)
         connection = Connection.of(@socket)
         call = connection && connection.call
-        length = content_length if call
+        lengths = @header["content-length"] if call # read before: the library deletes it where it inflates
         result = super
-        call.response_end(length || (dest.is_a?(String) ? dest.bytesize : nil)) if call
+        call.response_end(lengths ? lengths[0] : (dest.bytesize if dest.is_a?(String))) if call
         result
       end
     end

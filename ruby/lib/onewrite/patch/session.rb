@@ -12,12 +12,22 @@ module Onewrite
     # them runs on with the switch thrown.
     module SessionOptions
       # @return [#call, nil] gets the {Timing} of each call of this session, beside the blocks of {Onewrite.on_timing}
-      attr_accessor :onewrite_timing
+      attr_reader :onewrite_timing
       # @return [TimingListener, #on_event, nil] gets each {Event} of this session
-      attr_accessor :onewrite_listener
+      attr_reader :onewrite_listener
       # @return [Boolean, nil] TCP_NODELAY for the connections this session opens: true, false, or nil for on. An
       #   explicit word wins over the option nodelay_disabled.
       attr_accessor :onewrite_nodelay
+
+      def onewrite_timing=(hook)
+        Patch.observe if hook
+        @onewrite_timing = hook
+      end
+
+      def onewrite_listener=(hook)
+        Patch.observe if hook
+        @onewrite_listener = hook
+      end
     end
 
     # Prepended to Net::HTTP: connections and exchanges.
@@ -28,7 +38,7 @@ module Onewrite
     module Session
       private
 
-      attr_reader :onewrite_call, :onewrite_connecting
+      attr_reader :onewrite_call, :onewrite_connecting, :onewrite_connection
 
       # `start` connects outside of any request. Why this method: it is the only one around `connect` that is called
       # for `start` alone. What it cannot reach: which request the connection is for; a `start` that fails gives a
@@ -52,7 +62,7 @@ module Onewrite
       # The TLS handshake, apart from the TCP handshake. In Net::Protocol since Ruby 2.3; before, the handshake is
       # counted as part of connect.
       def ssl_socket_connect(*args)
-        connecting = onewrite_connecting
+        connecting = onewrite_connecting || onewrite_connecting_now
         return super unless connecting
 
         connecting.tls_start = Clock.now
@@ -77,52 +87,29 @@ module Onewrite
 
         onewrite_look
         super
-        onewrite_adopt.begin_request(nil)
+        onewrite_adopt.begin_request
       end
 
-      # One exchange with its repetitions. Why this method: an error skips end_transport, and so does leaving the block
-      # of `request`. Net::HTTP closes the socket after a StandardError only; after Timeout.timeout, Thread#kill or a
-      # `break` the rest of the answer would be left for the next caller.
-      def transport_request(req)
+      # One exchange with its repetitions. Why this method: what must not be sent is refused here before the connection
+      # is touched. And an error skips end_transport, and so does leaving the block of `request`: Net::HTTP closes the
+      # socket after a StandardError only; after Timeout.timeout, Thread#kill or a `break` the rest of the answer would be
+      # left for the next caller.
+      def transport_request(req, &block)
         return super unless Settings.current.enabled
 
-        call = onewrite_start_call(req)
-        onewrite_check(req, call)
-        return onewrite_transport { super } unless call || block_given?
+        hooks = onewrite_hooks if Hooks.current || onewrite_timing || onewrite_listener
+        return onewrite_timed(hooks, req, block) { |give| super(req, &give) } if hooks
 
-        response = nil
-        outcome = :cancelled
+        req.onewrite_check
         begin
-          result = super(req) do |res|
-            response = res
-            call.final(res.code) if call
-            outcome = :ok # leaving the block of `request` is the caller's right
-            yield res if block_given?
-            outcome = :cancelled
-          end
-          outcome = :ok
+          response = nil
+          result = block ? super(req) { |res| yield response = res } : super
           finished = true
-          result
-        rescue Exception => e # rubocop:disable Lint/RescueException -- raised again
-          outcome = e.is_a?(StandardError) ? :error : :cancelled
-          raise
         ensure
           onewrite_abandon(response) unless finished
-          onewrite_finish_call(call, Thread.current.status == "aborting" ? :cancelled : outcome, e) if call
         end
-      end
-
-      # After an exchange that went well. Why this method: here Net::HTTP decides whether to keep the connection.
-      def end_transport(req, res)
-        call = onewrite_call
-        call.response_end(nil) if call
-        super
-        connection = Connection.of(@socket)
-        return unless connection
-
-        # An answer that came before the body was sent to its end, as a 417: the server would read the next head as body.
-        @socket.close if connection.unsent && !@socket.closed?
-        call.released(!@socket.closed?) if call
+        onewrite_close_unsent
+        result
       end
 
       def onewrite_hooks
@@ -130,41 +117,44 @@ module Onewrite
         Hooks.for_session(onewrite_timing, onewrite_listener) if settings.enabled && settings.hooks
       end
 
-      # In pieces: nobody may ever ask for it.
-      def onewrite_url(path)
-        [use_ssl? ? "https://" : "http://", address, ":", port, path]
+      # Where the session speaks to.
+      def onewrite_origin
+        @onewrite_origin ||= "#{use_ssl? ? "https" : "http"}://#{address}:#{port}"
       end
 
       # Notes the connection and sets TCP_NODELAY, once.
       # @return [Connection]
       def onewrite_adopt
-        connection = Connection.of(@socket)
-        return connection if connection
+        connection = onewrite_connection
+        return connection if connection && connection.socket.equal?(@socket)
 
+        @onewrite_connection = Connection.of(@socket) || onewrite_adopt_new
+      end
+
+      def onewrite_adopt_new
         settings = Settings.current
         choice = onewrite_nodelay
         Nodelay.set(@socket.io.to_io, choice != false) if !choice.nil? || settings.nodelay
-        onewrite_connecting.end = Clock.now if onewrite_connecting
+        connecting = onewrite_connecting || onewrite_connecting_now
+        connecting.end = Clock.now if connecting
         Connection.new(@socket)
       end
 
-      # An exchange that nobody listens to and whose response goes to nobody before it is read.
-      def onewrite_transport
-        result = yield
-        finished = true
-        result
-      ensure
-        onewrite_abandon(nil) unless finished
+      # A timed call is about to connect, or has just done so.
+      # @return [Call::Connecting, nil]
+      def onewrite_connecting_now
+        call = onewrite_call
+        @onewrite_connecting = Call::Connecting.new(call.attempt_started) if call
       end
 
       # Closes a connection that must not carry another request. Net::HTTP would then poll the socket for what was just
       # read from it; where it keeps the time as a number, it is spared that: nil means "nothing to look at".
       def onewrite_look
+        connection = onewrite_connection
         socket = @socket
-        connection = socket && Connection.of(socket)
-        return if connection.nil? || socket.closed?
+        return if connection.nil? || !connection.socket.equal?(socket) || socket.closed?
 
-        if connection.spoiled?(socket)
+        if connection.spoiled?
           D "Conn close because of bytes nobody asked for" if @debug_output
           socket.close
         elsif @last_communicated.is_a?(Float) && connection.requests > 0
@@ -173,51 +163,88 @@ module Onewrite
         end
       end
 
+      # An exchange that somebody listens to.
+      # @yieldparam give [Proc, nil] block for the library's own method
+      def onewrite_timed(hooks, req, block)
+        call = onewrite_start_call(hooks, req)
+        outcome = :cancelled
+        response = nil
+        if block || call.listeners?
+          give = lambda do |res|
+            call.headers_end((response = res).code)
+            outcome = :ok # leaving the block of `request` is the caller's right
+            block.call(res) if block
+            outcome = :cancelled
+          end
+        end
+        begin
+          result = yield give
+          onewrite_close_unsent
+          call.exchanged(result.code, !@socket.closed?)
+          outcome = finished = :ok
+          result
+        rescue Exception => e # rubocop:disable Lint/RescueException -- raised again
+          outcome = e.is_a?(StandardError) ? :error : :cancelled
+          raise
+        ensure
+          onewrite_abandon(response) unless finished
+          outcome = :cancelled if !finished && Thread.current.status == "aborting"
+          onewrite_finish_call(call, outcome, e)
+        end
+      end
+
+      def onewrite_start_call(hooks, req)
+        now = started = Clock.now
+        connecting = onewrite_connecting
+        if connecting
+          if now - connecting.end > Call::SAME_BREATH_NS
+            @onewrite_connecting = nil
+          else
+            started = connecting.start
+          end
+        end
+        call = @onewrite_call = Call.new(hooks, req.method, onewrite_origin, req.path, started, now)
+        begin
+          req.onewrite_check
+        rescue InvalidRequest => e
+          onewrite_finish_call(call, :error, e) # neither a byte nor the connection was touched
+          raise
+        end
+        call
+      end
+
       def onewrite_begin_timed(call)
         before = onewrite_connecting
-        now = call.attempt_start(before ? before.start : Clock.now)
-        connecting = @onewrite_connecting = before || Call::Connecting.new(now)
+        call.attempt_start(before && before.start)
         onewrite_look
         yield
         connection = onewrite_adopt
-        connection.begin_request(call)
-        call.connect(connecting) if connecting.end
-        call.acquired(connection, Clock.now)
+        connection.begin_request
+        connection.timed(call)
+        connecting = onewrite_connecting
+        call.connect(connecting) if connecting && connecting.end
+        call.acquired(connection)
       rescue StandardError => e
         raise
       ensure
         # Also after Timeout.timeout, which unwinds without an exception.
-        call.connect(connecting, Clock.now, e) if connecting && !connection
+        call.connect(onewrite_connecting || onewrite_connecting_now, Clock.now, e) unless connection
         @onewrite_connecting = nil
       end
 
       # `start` failed or was cancelled: a call of its own tells of it.
       def onewrite_not_started(hooks, connecting, error)
         @onewrite_connecting = nil
-        call = Call.new(hooks, "", onewrite_url("/"), connecting.start)
+        call = Call.new(hooks, "", onewrite_origin, "/", connecting.start, Clock.now)
         call.attempt_start(connecting.start)
         call.connect(connecting, Clock.now, error)
         call.finish(error ? :error : :cancelled, error)
       end
 
-      def onewrite_start_call(req)
-        return nil unless Hooks.current || onewrite_timing || onewrite_listener
-
-        hooks = onewrite_hooks
-        return nil unless hooks
-
-        now = Clock.now
-        connecting = onewrite_connecting
-        @onewrite_connecting = connecting = nil if connecting && now - connecting.end > Call::SAME_BREATH_NS
-        @onewrite_call = Call.new(hooks, req.method, onewrite_url(req.path), connecting ? connecting.start : now)
-      end
-
-      # Before the connection is touched: a request that is refused costs neither a byte nor the connection.
-      def onewrite_check(req, call)
-        req.onewrite_check
-      rescue InvalidRequest => e
-        onewrite_finish_call(call, :error, e) if call
-        raise
+      # An answer that came before the body was sent to its end, as a 417: the server would read the next head as body.
+      def onewrite_close_unsent
+        connection = onewrite_connection
+        @socket.close if connection && connection.unsent && !@socket.closed?
       end
 
       def onewrite_abandon(response)
@@ -237,8 +264,8 @@ module Onewrite
       def onewrite_finish_call(call, outcome, error)
         @onewrite_call = nil
         ended = call.finish(outcome, error)
-        connection = @socket && Connection.of(@socket)
-        connection.rest(ended) if connection
+        connection = onewrite_connection
+        connection.rest(ended) if connection && connection.socket.equal?(@socket)
       end
     end
   end

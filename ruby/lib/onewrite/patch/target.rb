@@ -39,11 +39,11 @@ module Onewrite
 
       POINTS = [
         [session, :do_start, 0, Session], [session, :on_connect, 0, Session], [session, :begin_transport, 1, Session],
-        [session, :transport_request, 1, Session], [session, :end_transport, 2, Session],
-        [Net::HTTPGenericRequest, :exec, 3, Request],
+        [session, :transport_request, 1, Session],
+        [Net::HTTPGenericRequest, :send_request_with_body, 4, Request],
         [Net::HTTPGenericRequest, :send_request_with_body_stream, 4, Request],
         [Net::HTTPGenericRequest, :send_request_with_body_data, 4, Request],
-        [Net::HTTPResponse.singleton_class, :read_new, 1, ResponseHead],
+        [Net::HTTPGenericRequest, :exec, 3, RequestEnd],
         [Net::HTTPResponse.singleton_class, :read_status_line, 1, ResponseHead],
         [Net::HTTPResponse, :read_body_0, 1, ResponseBody]
       ].map { |point| Point.new(*point) }.freeze
