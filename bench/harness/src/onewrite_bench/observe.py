@@ -154,8 +154,9 @@ class _Observation:
         if self._events:
             headings = ["event lag p50 ms", "event lag p90 ms", "pieces"]
             note += (
-                " Event lag: from the origin's clock in the event to the moment the client handed the piece that "
-                "completes it to its caller, over all events; pieces: how many such hand-overs a stream of "
+                " Event lag: from the time that the origin wrote into the event to the moment the client's own "
+                "streaming API handed over the piece that completes it, over all events. The hooks have no event per "
+                "piece: the driver stamps each as it gets it, on the hooks' clock. Pieces: how many of them "
                 f"{self._events} events took."
             )
         else:
