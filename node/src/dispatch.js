@@ -79,11 +79,12 @@ export function composed (self, interceptors, origin) {
 }
 
 /**
+ * Makes what is dispatched below, however often, one call.
  * @param {Hooks} hooks
- * @param {string} [origin]
+ * @param {string} [origin] of a Pool
  * @returns {(dispatch: Dispatch) => Dispatch}
  */
-function oneCall (hooks, origin) {
+export function oneCall (hooks, origin) {
   return (dispatch) => (opts, handler) => {
     if (opts?.[kCall] !== undefined) return dispatch(opts, handler)
     const call = startCall(hooks, opts, origin ?? String(opts?.origin ?? ''), true)

@@ -3,6 +3,7 @@
 export { Agent } from './agent.js'
 export { Pool } from './pool.js'
 export { ProxyAgent } from './proxy-agent.js'
+export { RetryAgent } from './retry-agent.js'
 export { agentFactory, clientFactory } from './factory.js'
 export { install, uninstall } from './install.js'
 export { InvalidRequestError } from './errors.js'

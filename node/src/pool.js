@@ -5,7 +5,8 @@ import { clientFactoryFor, resolveSettings, wantsNoDelay } from './factory.js'
 
 /** @typedef {undici.Pool.Options & import('./factory.js').Options} PoolOptions */
 
-const kOrigin = Symbol('onewrite origin')
+/** Where a Pool keeps its origin, which is not in the options of its dispatches. */
+export const kOrigin = Symbol('onewrite origin')
 
 /** undici's Pool (connections to one origin) whose requests leave in one write, at once. */
 export class Pool extends undici.Pool {

@@ -5,7 +5,7 @@ import { once } from 'node:events'
 import { describe, test } from 'node:test'
 import { inspect } from 'node:util'
 import * as undici from 'undici'
-import { Agent, hookFailures, Pool, withTimingId } from '../src/index.js'
+import { Agent, hookFailures, Pool, RetryAgent, withTimingId } from '../src/index.js'
 import { recorder } from './support/record.js'
 import { answerOk, OK, startServer } from './support/server.js'
 import { localhostIdentity } from './support/tap.js'
@@ -14,8 +14,8 @@ const FRESH = ['callStart', 'attemptStart', 'queueStart', 'queueEnd', 'dnsStart'
   'connectionAcquired', 'requestStart', 'requestEnd', 'responseStart', 'headersEnd', 'responseEnd', 'connectionReleased', 'attemptEnd', 'callEnd']
 const without = (...names) => FRESH.filter((name) => !names.includes(name))
 
-async function withAgent (onData, options, run) {
-  const server = await startServer(onData, { secure: options.secure })
+async function withAgent (onData, { secure, ...options }, run) {
+  const server = await startServer(onData, { secure })
   const seen = recorder()
   const agent = new Agent({ connections: 1, connect: { ca: localhostIdentity().cert }, ...options, ...seen.hooks })
   try {
@@ -169,6 +169,35 @@ test('a call that is given up ends as cancelled', () => {
   })
 })
 
+describe('a signal aborted while the body is sent', () => {
+  for (const [name, body] of Object.entries({
+    'async iterator': (step) => (async function * () { yield 'a'; await step(); yield 'b' })(),
+    'web stream': (step) => ReadableStream.from((async function * () { yield Buffer.from('a'); await step(); yield Buffer.from('b') })()),
+    'form with a file that never ends': (step) => {
+      const form = new FormData()
+      const file = new File(['x'], 'f')
+      Object.defineProperty(file, 'size', { value: 1e6 })
+      Object.defineProperty(file, 'stream', { value: () => ReadableStream.from((async function * () { yield Buffer.from('a'); await step(); yield Buffer.from('b') })()) })
+      form.append('f', file)
+      return form
+    }
+  })) {
+    test(name, () => withAgent(answerOk, {}, async ({ send, seen }) => {
+      const controller = new AbortController()
+      const step = async () => { controller.abort(); await new Promise((resolve) => setImmediate(resolve)) }
+      await assert.rejects(send({ body: body(step), signal: controller.signal }), { name: 'AbortError' })
+      const timing = await seen.last()
+      assert.equal(timing.outcome, 'cancelled')
+      assert.equal(seen.timings.length, 1)
+      assertOrdered(seen.events)
+      seen.clear()
+      // The connection that carried half a message is not used again.
+      assert.equal(await (await send()).body.text(), 'ok')
+      assert.equal((await seen.last()).reused, false)
+    }))
+  }
+})
+
 test('an early answer has no end of the request', () => withAgent((socket) => {
   socket.end('HTTP/1.1 413 Too Large\r\nconnection: close\r\ncontent-length: 2\r\n\r\nno')
 }, {}, async ({ send, seen }) => {
@@ -283,6 +312,48 @@ describe('with interceptors composed on the agent', () => {
     assert.equal(timing.attempts[1].dnsNs === undefined, timing.attempts[1].reused)
     assertOrdered(seen.events)
     assert.deepEqual(seen.names().filter((name) => /^(call|attempt)/.test(name)), ['callStart', 'attemptStart', 'attemptEnd', 'attemptStart', 'attemptEnd', 'callEnd'])
+  }))
+
+  test('a retry of our RetryAgent is an attempt of the same call, around an Agent and around a Pool', async () => {
+    for (const around of ['Agent', 'Pool']) {
+      await withAgent(once503(), {}, async ({ agent, server, seen }) => {
+        const pool = around === 'Pool' ? new Pool(server.origin, seen.hooks) : null
+        const dispatcher = new RetryAgent(pool ?? agent, { minTimeout: 5, maxRetries: 2 })
+        const response = await dispatcher.request({ origin: server.origin, path: '/', method: 'GET' })
+        assert.equal(await response.body.text(), 'ok')
+        const timing = await seen.last()
+        await pool?.destroy()
+        assert.equal(seen.timings.length, 1)
+        assert.equal(timing.url, `${server.origin}/`)
+        assert.deepEqual(timing.attempts.map(({ index, status }) => [index, status]), [[0, 503], [1, 200]])
+        assertOrdered(seen.events)
+      })
+    }
+  })
+
+  test('around a dispatcher without hooks RetryAgent is undici\'s', () => withAgent(once503(), {}, async ({ server }) => {
+    for (const agent of [new Agent(), new undici.Agent()]) {
+      const dispatcher = new RetryAgent(agent, { minTimeout: 5 })
+      const response = await undici.request(server.origin, { dispatcher })
+      assert.equal(await response.body.text(), 'ok')
+      await dispatcher.close()
+    }
+  }))
+
+  test('around undici\'s own RetryAgent each try is a record', () => withAgent(once503(), {}, async ({ agent, server, seen }) => {
+    const dispatcher = new undici.RetryAgent(agent, { minTimeout: 5 })
+    await (await withTimingId('mine', () => undici.request(server.origin, { dispatcher }))).body.text()
+    await seen.last()
+    assert.deepEqual(seen.timings.map(({ id, status }) => [id, status]), [['mine', 503], ['mine', 200]])
+  }))
+
+  test('a redirect that fetch follows is a record of its own with the same id', () => withAgent((socket, data) => {
+    if (data.toString().startsWith('GET /there')) answerOk(socket)
+    else socket.write('HTTP/1.1 302 Found\r\nlocation: /there\r\ncontent-length: 0\r\n\r\n')
+  }, {}, async ({ agent, server, seen }) => {
+    await withTimingId('mine', async () => (await fetch(server.origin, /** @type {any} */ ({ dispatcher: agent }))).text())
+    await seen.last()
+    assert.deepEqual(seen.timings.map(({ id, status }) => [id, status]), [['mine', 302], ['mine', 200]])
   }))
 
   test('a redirect is an attempt of the same call', () => withAgent((socket, data) => {

@@ -1,7 +1,7 @@
 // What the published types accept and refuse. Checked by tsc; never run.
 
 import * as undici from 'undici'
-import { Agent, agentFactory, clientFactory, HttpAgent, HttpsAgent, install, InvalidRequestError, Pool, ProxyAgent, Timing, uninstall, withTimingId } from 'onewrite'
+import { Agent, agentFactory, clientFactory, HttpAgent, HttpsAgent, install, InvalidRequestError, Pool, ProxyAgent, RetryAgent, Timing, uninstall, withTimingId } from 'onewrite'
 import { guardNodeHttp } from 'onewrite/http'
 
 const agent = new Agent({
@@ -28,6 +28,9 @@ new Agent({ onTiming: 1 }).close()
 
 new Pool('http://localhost', { connections: 1, onTiming (timing: Timing) { console.log(timing.url) } }).close()
 new ProxyAgent({ uri: 'http://localhost', hooksDisabled: true }).close()
+new RetryAgent(agent, { maxRetries: 2 }).close()
+// @ts-expect-error an agent is asked for
+new RetryAgent({ maxRetries: 2 }).close()
 new undici.Pool('http://localhost', { factory: clientFactory() }).close()
 new undici.Agent({ factory: agentFactory({ nodelayDisabled: true }) }).close()
 new HttpAgent({ keepAlive: true, coalesceDisabled: true }).destroy()
