@@ -1,12 +1,15 @@
 /**
  * A debugging aid, not for production: names the cause of one long wait from what Linux knows of the socket.
  *
- * Node has no getsockopt, so TCP_INFO is read by `ss` from iproute2: a child process of about 5 ms that blocks this one.
- * The rule is that of spec/events.yaml, `causes`. It holds for HTTP/1.1 with one request in flight on the connection.
+ * Node has no getsockopt of its own. TCP_INFO is read through `node:ffi` where the runtime has it (Node 26.1 and later;
+ * it prints a warning that it is experimental), else by `ss` from iproute2: a child process of about 5 ms that blocks
+ * this one. The rule is that of spec/events.yaml, `causes`. It holds for HTTP/1.1 with one request in flight on the
+ * connection.
  */
 
 import { execFileSync } from 'node:child_process'
 import { nowNs } from './clock.js'
+import { kernelOf, tcpInfoReader } from './tcp-info.js'
 
 const LONG_NS = 20e6
 
@@ -17,7 +20,7 @@ const LONG_NS = 20e6
  * @property {number} rttUs smoothed round trip, µs
  * @property {number} [minRttUs] least round trip, µs
  * @property {number} rwndLimitedMs time in which the peer's window held data back, ms
- * @property {number} lastSentNs when data was last sent, ns of the monotonic clock, to about 5 ms
+ * @property {number} lastSentNs when data was last sent, ns of the monotonic clock, to about 5 ms (the kernel tells it in ms)
  */
 
 /** @typedef {'nagle_delayed_ack' | 'retransmit' | 'peer_window' | 'server'} Cause */
@@ -25,9 +28,19 @@ const LONG_NS = 20e6
 /**
  * @param {import('node:net').Socket} socket a TCP socket of this process
  * @returns {Kernel}
- * @throws {Error} code `ONEWRITE_NO_EVIDENCE`: not Linux, no `ss`, or no such connection
+ * @throws {Error} code `ONEWRITE_NO_EVIDENCE`: not Linux, neither `node:ffi` nor `ss`, or no such connection
  */
 export function readKernel (socket) {
+  const fd = /** @type {any} */ (socket)._handle?.fd
+  const info = fd >= 0 ? tcpInfoReader()?.(fd) : undefined
+  return info ? kernelOf(info, nowNs()) : readBySs(socket)
+}
+
+/**
+ * @param {import('node:net').Socket} socket
+ * @returns {Kernel}
+ */
+export function readBySs (socket) {
   const filter = `sport = :${socket.localPort} and dport = :${socket.remotePort}`
   let text
   const before = nowNs()

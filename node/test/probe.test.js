@@ -5,7 +5,8 @@ import { once } from 'node:events'
 import net from 'node:net'
 import { test } from 'node:test'
 import { nowNs } from '../src/clock.js'
-import { explainWait, readKernel } from '../src/probe.js'
+import { explainWait, readBySs, readKernel } from '../src/probe.js'
+import { tcpInfoReader } from '../src/tcp-info.js'
 
 /** One exchange on a kept connection: head and body in one write or in two. */
 async function exchange (socket, split) {
@@ -57,6 +58,19 @@ test('one write to a slow server: the server', () => withServer(60, async (socke
   assert.equal(most(seen.map(({ cause }) => cause)), 'server')
   assert.equal(most(seen.map(({ segmentsOut }) => segmentsOut)), 1)
 }))
+
+test('both ways of reading agree', { skip: tcpInfoReader() === null && 'this Node has no node:ffi' }, () => withServer(0, async (socket) => {
+  for (let round = 0; round < 5; round++) await exchange(socket, false)
+  const [direct, bySs] = [readKernel(socket), readBySs(socket)]
+  for (const field of ['segmentsOut', 'retransmits', 'minRttUs', 'rwndLimitedMs']) assert.equal(direct[field], bySs[field], field)
+  assert.equal(direct.segmentsOut, 5)
+  assert.ok(Math.abs(direct.lastSentNs - bySs.lastSentNs) < 1e9)
+}))
+
+test('without node:ffi it is ss, with it no process is started', () => {
+  const has = process.getBuiltinModule?.('node:ffi') !== undefined
+  assert.equal(tcpInfoReader() !== null, has)
+})
 
 test('without evidence there is a clear error', () => {
   assert.throws(() => readKernel(/** @type {any} */ ({ localPort: 1, remotePort: 1 })), { code: 'ONEWRITE_NO_EVIDENCE', message: /port 1 to port 1/ })
