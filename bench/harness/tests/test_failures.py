@@ -13,6 +13,7 @@ import time
 from pathlib import Path
 
 import pytest
+from onewrite_conformance import witness
 
 from onewrite_bench import gate, haproxy, scenario, settle
 from onewrite_bench.children import Children
@@ -69,7 +70,9 @@ def test_ctrl_c_keeps_what_was_measured_and_what_was_done_before(tmp_path: Path)
         deadline = time.monotonic() + 120
         while not (out / "quick.json").exists() and time.monotonic() < deadline:
             time.sleep(0.05)
-        time.sleep(3)  # the second one is under way; whatever it has by now is kept
+        # The second one is under way when both its drivers run: bench, origin, HAProxy and its wrapper, two drivers.
+        while len(witness.process_tree(run.pid)) < 6 and time.monotonic() < deadline:
+            time.sleep(0.05)
         run.send_signal(signal.SIGINT)
         _, errors = run.communicate(timeout=60)
     finally:

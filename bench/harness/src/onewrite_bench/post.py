@@ -116,9 +116,14 @@ class PostEngine:
         return cell
 
     def _run_group(self, group: Group, cells: list[Cell]) -> None:
-        for number in range(self._processes):
+        try:
+            for number in range(self._processes):
+                if not self._stopping.is_set():
+                    self._run_processes(group, cells, number)
+        except Exception as error:
+            # After Ctrl-C drivers vanish under whoever talks to them. Otherwise: this group's loss, and said so.
             if not self._stopping.is_set():
-                self._run_processes(group, cells, number)
+                mark(cells, "failed", f"the bench itself: {type(error).__name__}: {error}")
 
     def _run_processes(self, group: Group, cells: list[Cell], attempt: int) -> None:
         """One process per client, from its start to its end; what they measure is added to the cells."""

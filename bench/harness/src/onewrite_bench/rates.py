@@ -90,6 +90,9 @@ class RateEngine:
                 _mark(mine, "failed", first_line(fault))
             except BenchError as error:
                 _mark(mine, "failed", str(error))
+            except Exception as error:
+                if not self._stopping.is_set():
+                    _mark(mine, "failed", f"the bench itself: {type(error).__name__}: {error}")
             finally:
                 self._clients.finish(driver)
 
