@@ -1,6 +1,7 @@
 package io.github.onewrite.netty;
 
 import io.github.onewrite.OnewriteException;
+import io.netty.handler.codec.http.EmptyHttpHeaders;
 import io.netty.handler.codec.http.HttpHeaderNames;
 import io.netty.handler.codec.http.HttpHeaderValues;
 import io.netty.handler.codec.http.HttpHeaders;
@@ -32,7 +33,7 @@ public final class Request {
     private Request(Builder from) {
         method = from.method;
         url = from.url;
-        headers = from.headers.copy();
+        headers = from.headers == null ? EmptyHttpHeaders.INSTANCE : from.headers;
         body = from.body;
         timeout = from.timeout;
         tag = from.tag;
@@ -149,7 +150,10 @@ public final class Request {
     public static final class Builder {
         private final String method;
         private final String url;
-        private final HttpHeaders headers = RequestFloor.unchecked();
+        /** Null while there are none; once built, the request's own. */
+        private @Nullable HttpHeaders headers;
+
+        private boolean built;
         private Body body = Body.none();
         private @Nullable Duration timeout;
         private @Nullable Object tag;
@@ -161,7 +165,14 @@ public final class Request {
 
         /** Adds a header; an earlier one of the same name stays. */
         public Builder header(String name, String value) {
-            headers.add(name, value);
+            HttpHeaders own = headers;
+            if (own == null) {
+                own = RequestFloor.unchecked();
+            } else if (built) {
+                own = own.copy();
+            }
+            built = false;
+            headers = own.add(name, value);
             return this;
         }
 
@@ -184,6 +195,7 @@ public final class Request {
         }
 
         public Request build() {
+            built = true;
             return new Request(this);
         }
     }

@@ -54,6 +54,23 @@ final class RequestFloor {
      */
     static HttpHeaders frame(HttpHeaders given, String hostHeader, long length, boolean bodyExpected)
             throws OnewriteException {
+        if (!given.isEmpty()) {
+            checkGiven(given, length);
+        }
+        HttpHeaders framed = unchecked();
+        if (!given.contains(HttpHeaderNames.HOST)) {
+            framed.set(HttpHeaderNames.HOST, hostHeader);
+        }
+        framed.add(given);
+        if (length < 0) {
+            framed.set(HttpHeaderNames.TRANSFER_ENCODING, HttpHeaderValues.CHUNKED);
+        } else if (length > 0 || bodyExpected) {
+            framed.set(HttpHeaderNames.CONTENT_LENGTH, Long.toString(length));
+        }
+        return framed;
+    }
+
+    private static void checkGiven(HttpHeaders given, long length) throws OnewriteException {
         checkHeaders(given);
         List<String> lengths = given.getAll(HttpHeaderNames.CONTENT_LENGTH);
         List<String> codings = given.getAll(HttpHeaderNames.TRANSFER_ENCODING);
@@ -73,17 +90,6 @@ final class RequestFloor {
         if (given.getAll(HttpHeaderNames.HOST).size() > 1) {
             throw refused("more than one Host header is set");
         }
-        HttpHeaders framed = unchecked();
-        if (!given.contains(HttpHeaderNames.HOST)) {
-            framed.set(HttpHeaderNames.HOST, hostHeader);
-        }
-        framed.add(given);
-        if (length < 0) {
-            framed.set(HttpHeaderNames.TRANSFER_ENCODING, HttpHeaderValues.CHUNKED);
-        } else if (length > 0 || bodyExpected) {
-            framed.set(HttpHeaderNames.CONTENT_LENGTH, Long.toString(length));
-        }
-        return framed;
     }
 
     /** Headers that accept anything: the floor checks them, and names the culprit better. */
