@@ -15,9 +15,9 @@ import got from 'got'
 import * as undici from 'undici'
 import { Agent, HttpAgent } from '../src/index.js'
 
-const ROUNDS = Number(process.argv[2] ?? 15)
-const SLICE_MS = Number(process.argv[3] ?? 100)
-const WARM_UP = 3
+const ROUNDS = Number(process.argv[2] ?? 45)
+const SLICE_MS = Number(process.argv[3] ?? 40)
+const WARM_UP = 5
 
 if (process.argv[2] === 'origin') await serveOrigin()
 else await main()
@@ -63,6 +63,7 @@ function undiciVersion () {
 /** @returns {[string, number, Record<string, () => Promise<any>>][]} the first variant is what the others are compared with */
 function scenarios (url, sink) {
   const bytes = Buffer.alloc(200, 'x')
+  const text = 'x'.repeat(200)
   const form = () => { const form = new undici.FormData(); form.append('a', 'b'); form.append('c', 'd'.repeat(150)); return form }
   const chunked = () => Readable.from((async function * () { for (let index = 0; index < 4; index++) yield Buffer.alloc(50) })())
   const small = Buffer.alloc(1000, 'x')
@@ -82,10 +83,12 @@ function scenarios (url, sink) {
     return { 'http.Agent': () => call(stock), HttpAgent: () => call(ours) }
   }
   return [
+    ['undici.request, string 200 B', 1, pair(1, () => text)],
+    ['undici.request, string 200 B', 50, pair(10, () => text)],
     ['undici.request, Buffer 200 B', 1, pair(1, () => bytes)],
     ['undici.request, Buffer 200 B', 50, pair(10, () => bytes)],
-    ['the same with a hook', 1, timed(1)],
-    ['the same with a hook', 50, timed(10)],
+    ['Buffer with a hook', 1, timed(1)],
+    ['Buffer with a hook', 50, timed(10)],
     ['undici.request, form', 10, pair(10, form)],
     ['undici.request, 4 chunks, chunked', 10, pair(10, chunked)],
     ['undici.request, 20 000 chunks of 1 kB to a sink', 1, pair(1, many, sink)],

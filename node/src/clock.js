@@ -1,22 +1,21 @@
-/**
- * One monotonic clock in whole nanoseconds: that of `process.hrtime()`, on Linux CLOCK_MONOTONIC.
- * `performance.now()` is the same clock with another zero and the cheapest way to read it, so its offset is taken once.
- */
+/** One monotonic clock in whole nanoseconds: that of `process.hrtime()`, on Linux CLOCK_MONOTONIC. */
 
-const offsetNs = (() => {
-  let best = -Infinity
-  // What passes between the two readings makes the difference too small, so the greatest is the nearest.
-  for (let round = 0; round < 32; round++) best = Math.max(best, Number(process.hrtime.bigint()) - performance.now() * 1e6)
-  return best
-})()
-
-/** From the monotonic clock to the wall clock, as it was when the process started. */
-const unixOffsetNs = performance.timeOrigin * 1e6 - offsetNs
+// Imported: the global `process` is a getter, which costs as much again as the clock.
+import { hrtime } from 'node:process'
 
 /** @returns {number} now, integer ns */
 export function nowNs () {
-  return Math.round(offsetNs + performance.now() * 1e6)
+  const time = hrtime()
+  return time[0] * 1e9 + time[1]
 }
+
+/** From the monotonic clock to the wall clock, as it was when the process started. */
+const unixOffsetNs = (() => {
+  let zeroNs = -Infinity
+  // What passes between the two readings makes the difference too small, so the greatest is the nearest.
+  for (let round = 0; round < 32; round++) zeroNs = Math.max(zeroNs, nowNs() - performance.now() * 1e6)
+  return performance.timeOrigin * 1e6 - zeroNs
+})()
 
 /**
  * @param {number} monoNs a time of `nowNs()`
