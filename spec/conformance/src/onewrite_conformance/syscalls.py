@@ -79,7 +79,8 @@ def read_calls(lines: list[str]) -> Iterator[str]:
             quickack = quickack or "TCP_QUICKACK" in rest
             continue
         if name == "getsockopt":
-            info = info or "TCP_INFO" in rest
+            # A driver may well try its hooks before the first request that counts.
+            info = info or ("TCP_INFO" in rest and heads > 0)
             continue
         buffers = re.findall(r'"((?:[^"\\]|\\.)*)"', rest)
         if buffers and buffers[0].startswith(f"POST {PATH}"):
