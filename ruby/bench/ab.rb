@@ -1,24 +1,26 @@
 # frozen_string_literal: true
 
-# Stock Net::HTTP against onewrite, interleaved, and peers beside them. Prints Markdown.
-# usage: ruby bench/ab.rb [BLOCKS]
+# Stock Net::HTTP against onewrite and its peers. Prints Markdown.
+# usage: ruby bench/ab.rb [PAIRS] [BLOCKS]
 #
-# A block is some hundred requests of one client; blocks of the clients alternate, so that a busy machine is busy for
-# all of them. Ratios are the medians of the ratios of neighbouring blocks.
+# Two processes, the client in question and stock, take turns on one keep-alive connection each: a block of some dozen
+# requests here, a block there, so that a busy machine is busy for both. A ratio is that of two neighbouring blocks; a
+# pair of processes gives the median of its blocks. Processes differ among themselves by more than what is measured
+# (where their memory lies), so there are several pairs, and the table shows the median pair with the least and the
+# greatest.
 
+require "etc"
 require "open3"
 require "rbconfig"
 require "tmpdir"
 require_relative "origin"
 
-BLOCKS = (ARGV[0] || 15).to_i
+PAIRS = (ARGV[0] || 9).to_i
+BLOCKS = (ARGV[1] || 25).to_i
 
 # A client process.
 class Worker
-  attr_reader :name
-
   def initialize(name, port, stdlib: nil)
-    @name = name
     path = stdlib ? ["-I", File.expand_path("../.stdlib/#{stdlib}", __dir__)] : []
     @in, @out, @thread = Open3.popen2(RbConfig.ruby, "-W0", *path, File.join(__dir__, "worker.rb"), name, port.to_s)
   end
@@ -55,8 +57,17 @@ module Buffering
         server origin 127.0.0.1:#{origin}
     CONFIG
     pid = spawn("haproxy", "-f", file, "-db", out: File::NULL, err: File::NULL)
-    sleep 0.5
+    wait_for(port)
     [port, pid]
+  end
+
+  def self.wait_for(port, patience = 400)
+    TCPSocket.new("127.0.0.1", port).close
+  rescue Errno::ECONNREFUSED
+    raise if (patience -= 1).zero?
+
+    sleep 0.05
+    retry
   end
 end
 
@@ -64,54 +75,55 @@ def median(values)
   values.sort[values.size / 2]
 end
 
-def interleaved(workers, kind, size, count)
-  workers.each { |worker| worker.block(kind, size, [count / 4, 5].max) }
-  runs = Array.new(BLOCKS) do |number|
-    order = number.odd? ? workers.reverse : workers
-    order.map { |worker| [worker.name, worker.block(kind, size, count)] }.to_h
-  end
-  runs.reject { |run| run.values.any?(&:nil?) }
-end
+# One pair of processes taking turns. @return [Array<Float>, nil] stock µs, its µs, latency ratio, CPU ratio
+def pair(name, port, kind, size, count, stdlib)
+  workers = ["stock", name].map { |one| Worker.new(one, port, stdlib: stdlib) }
+  2.times { workers.each { |worker| worker.block(kind, size, [count, 20].min) } }
+  blocks = Array.new(BLOCKS) { workers.map { |worker| worker.block(kind, size, count) } }
+  return nil if blocks.flatten(1).any?(&:nil?)
 
-def compare(title, port, kind, size, count, stdlib: nil)
-  workers = %w[stock onewrite].map { |name| Worker.new(name, port, stdlib: stdlib) }
-  runs = interleaved(workers, kind, size, count)
-  ratio = ->(index) { median(runs.map { |run| run["onewrite"][index] / run["stock"][index] }) }
-  values = %w[stock onewrite].map { |name| median(runs.map { |run| run[name][0] }) }
-  puts "| #{[title, size, *values.map(&:round), ratio.call(0).round(3), ratio.call(1).round(3)].join(" | ")} |"
+  [median(blocks.map { |stock, _| stock[0] }), median(blocks.map { |_, own| own[0] }),
+   median(blocks.map { |stock, own| own[0] / stock[0] }), median(blocks.map { |stock, own| own[1] / stock[1] })]
 ensure
   workers.each(&:stop)
 end
 
-def peer(name, port)
-  worker = Worker.new(name, port)
-  cells = %w[string stream].map do |kind|
-    worker.block(kind, 200, 20)
-    values = Array.new(3) { worker.block(kind, 200, 40) }.compact
-    values.empty? ? "–" : format("%.0f", median(values.map(&:first)))
-  end
-  puts "| #{name} | #{cells.join(" | ")} |"
-ensure
-  worker.stop
+def ratio(values)
+  format("%<middle>.2f (%<least>.2f–%<most>.2f)", middle: median(values), least: values.min, most: values.max)
+end
+
+def compare(title, name, port, kind, size, count, stdlib: nil, pairs: PAIRS)
+  found = Array.new(pairs) { pair(name, port, kind, size, count, stdlib) }.compact
+  return puts "| #{title} | #{size} | – | – | – | – |" if found.empty?
+
+  stock, own, latency, cpu = found.transpose
+  puts "| #{title} | #{size} | #{median(stock).round} | #{median(own).round} | #{ratio(latency)} | #{ratio(cpu)} |"
 end
 
 origin, origin_pid = Origin.start
 proxy, proxy_pid = Buffering.start(origin)
 begin
-  puts "#{RUBY_ENGINE} #{RUBY_VERSION}, load average #{File.read("/proc/loadavg").split.first}, #{BLOCKS} blocks" if
-    File.exist?("/proc/loadavg")
-  puts "", "| one keep-alive connection | body, bytes | stock p50 µs | onewrite p50 µs | latency ratio | client CPU ratio |"
-  puts "|---|---|---|---|---|---|"
-  compare("direct", origin, "string", 200, 200)
-  compare("behind HAProxy, http-buffer-request", proxy, "string", 200, 200)
-  compare("direct", origin, "string", 16_000, 200)
-  compare("direct", origin, "string", 100_000, 100)
-  compare("direct", origin, "string", 1_000_000, 20)
+  load = File.exist?("/proc/loadavg") ? ", load average #{File.read("/proc/loadavg").split.first} at the start" : ""
+  puts "# Ruby: onewrite and its peers against stock Net::HTTP", ""
+  puts "`make bench` on #{RUBY_ENGINE} #{RUBY_VERSION}, #{Etc.nprocessors} processors#{load}; #{PAIRS} pairs of processes, " \
+       "#{BLOCKS} blocks each. p50 of one keep-alive connection; ratios to stock, the median pair (least–greatest).", ""
+  puts "| onewrite | body, bytes | stock p50 µs | onewrite p50 µs | latency | client CPU |", "|---|---|---|---|---|---|"
+  compare("direct", "onewrite", origin, "string", 200, 40)
+  compare("behind HAProxy, http-buffer-request", "onewrite", proxy, "string", 200, 40)
+  compare("direct", "onewrite", origin, "string", 16_000, 40)
+  compare("direct", "onewrite", origin, "string", 100_000, 20)
+  compare("direct", "onewrite", origin, "string", 1_000_000, 8)
+  compare("direct, timed", "onewrite timed", origin, "string", 200, 40)
   if File.exist?(File.expand_path("../.stdlib/2.0/net/http.rb", __dir__))
-    compare("net/http of Ruby 2.0, http-buffer-request", proxy, "string", 200, 10, stdlib: "2.0")
+    compare("net/http of Ruby 2.0, http-buffer-request", "onewrite", proxy, "string", 200, 2, stdlib: "2.0", pairs: 1)
   end
-  puts "", "| client, direct, 200 bytes | string p50 µs | streamed in four pieces p50 µs |", "|---|---|---|"
-  ["stock", "onewrite", "onewrite timed", "excon", "http.rb", "httpclient", "typhoeus"].each { |name| peer(name, origin) }
+  puts "", "| peer, direct | body, bytes | stock p50 µs | its p50 µs | latency | client CPU |", "|---|---|---|---|---|---|"
+  %w[excon http.rb httpclient typhoeus].each { |name| compare(name, name, origin, "string", 200, 20, pairs: 3) }
+  puts "", "| streamed upload in four pieces, direct | body, bytes | stock p50 µs | its p50 µs | latency | client CPU |",
+       "|---|---|---|---|---|---|"
+  compare("onewrite", "onewrite", origin, "stream", 200, 20, pairs: 3)
+  %w[excon http.rb httpclient].each { |name| compare(name, name, origin, "stream", 200, 2, pairs: 1) }
+  puts "| typhoeus (offers none) | 200 | – | – | – | – |"
 ensure
   [origin_pid, proxy_pid].each { |pid| Process.kill(:TERM, pid) && Process.wait(pid) }
 end

@@ -57,9 +57,12 @@ module Exchange
       begin
         return read_none(http, request) if message["read"] == "none"
 
+        return read_in_pieces(http, request) if message["chunk_times"]
+
         http.request(request) { Stage.at(:receive) }
       ensure
         close&.call
+        GC.start if Bodies.large?(message["body"])
       end
     end
   end
@@ -81,6 +84,20 @@ module Exchange
     request
   end
 
+  # Reads the body as the library hands it over, each piece with its moment.
+  def read_in_pieces(http, request)
+    pieces = []
+    response = http.request(request) do |answer|
+      Stage.at(:receive)
+      answer.read_body { |piece| pieces << [now_ns, piece.dup] }
+    end
+    times = pieces.map { |at, piece| [at, [piece].pack("m0")] }
+    ReadAnswer.new(response.code, response.to_hash, pieces.map(&:last).join, times)
+  end
+
+  # A response whose body was read in pieces.
+  ReadAnswer = Struct.new(:code, :to_hash, :body, :chunk_times)
+
   # Leaves the block of `request` with the body unread.
   def read_none(http, request)
     http.request(request) { |response| return UnreadAnswer.new(response.code, response.to_hash) }
@@ -96,11 +113,13 @@ module Exchange
   def answered(response)
     body = response.body
     body ||= "" unless response.is_a?(UnreadAnswer)
-    {
+    reply = {
       outcome: "response", status: response.code.to_i,
       headers: response.to_hash.flat_map { |name, values| values.map { |value| [name, printable(value)] } },
       body_bytes: body&.bytesize, body_sha256: body && Digest::SHA256.hexdigest(body)
     }
+    reply[:chunk_times] = response.chunk_times if response.is_a?(ReadAnswer)
+    reply
   end
 
   def failed(error)

@@ -13,6 +13,7 @@ module Kinds
   # What holds for every kind; the adapter's own kind adds to it.
   COMMON = %w[
     shared_clock proxy_forward proxy_connect custom_connector expect_continue concurrency retries cancel load serve
+    chunk_times prompt_memory
     body:none body:bytes body:text body:memory_file body:file body:form body:multipart body:stream
   ].freeze
 
@@ -50,7 +51,7 @@ module Kinds
   def onewrite(name)
     $LOAD_PATH.unshift File.expand_path("../lib", __dir__)
     require "onewrite"
-    own = %w[timing events informational attempts cancel_connect]
+    own = %w[timing events informational attempts cancel_connect checked_options]
     own += %w[tcp_info rwnd_limited quickack] if Onewrite.kernel_evidence?
     Kind.new(name, Onewrite::VERSION, Net::HTTP, COMMON + own, true)
   end

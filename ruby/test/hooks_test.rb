@@ -80,12 +80,15 @@ class HooksTest < OnewriteTest
     port, pid = Origin.start # another process, whose objects are not counted
     @closing << -> { Process.kill(:KILL, pid) && Process.wait(pid) }
     http = Net::HTTP.start("127.0.0.1", port)
-    count = lambda do
-      20.times { http.request(post("/", "x")) }
-      GC.disable
+    once = lambda do
       before = GC.stat(:total_allocated_objects)
       100.times { http.request(post("/", "x")) }
       GC.stat(:total_allocated_objects) - before
+    end
+    # The least of some: a read that had to wait makes objects of its own.
+    count = lambda do
+      GC.disable
+      Array.new(8) { once.call }.drop(1).min
     ensure
       GC.enable
     end
@@ -96,7 +99,7 @@ class HooksTest < OnewriteTest
     with_switch = count.call
     Onewrite.configure(hooks_disabled: nil)
     without_hook = count.call
-    # Not one object per request; a read that had to wait makes some of its own.
+    # Not one object per request.
     assert_in_delta with_switch, without_hook, 99
     # The one write saves what holding the head costs; before 2.6 a write of the library made fewer objects.
     assert_operator without_hook, :<=, stock + 99 if Net.const_defined?(:WriteTimeout)

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "support/helper"
+require "io/wait"
 
 # Which connection may carry the next request.
 class PoolTest < OnewriteTest
@@ -19,16 +20,18 @@ class PoolTest < OnewriteTest
 
     define_method("test_a_second_answer_is_not_given_to_the_next_caller_over_#{over}") do
       late = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil"
+      answered = Queue.new
       tap = tap_server(tls: tls) do |seen, socket|
         socket.write(Tap::OK)
         if seen.connection == 1
-          sleep 0.05
+          answered.pop
           socket.write(late)
         end
       end
       http = session(tap)
       assert_equal "ok", http.request(post("/", "x")).body
-      sleep 0.15
+      answered << true
+      assert socket_of(http).io.to_io.wait_readable(30)
       assert_next_is_clean(http, tap)
     end
 
@@ -63,12 +66,15 @@ class PoolTest < OnewriteTest
   end
 
   def test_a_late_answer_after_an_outer_timeout_reaches_nobody
+    late = Queue.new
     tap = tap_server do |seen, socket|
-      sleep 0.2 if seen.connection == 1
+      late.pop if seen.connection == 1
       socket.write(seen.connection == 1 ? Tap::OK.sub("ok", "NO") : Tap::OK)
     end
     http = session(tap)
-    assert_raises(Timeout::Error) { Timeout.timeout(0.05) { http.request(post("/", "x")) } }
+    assert_raises(Timeout::Error) { Timeout.timeout(0.5) { http.request(post("/", "x")) } }
+    wait_until { tap.connections == 1 } # the request has arrived
+    late << true
     assert_next_is_clean(http, tap)
   end
 
@@ -76,7 +82,7 @@ class PoolTest < OnewriteTest
     tap = tap_server { |seen, socket| socket.write(Tap::OK) && (seen.connection == 1 ? :close : nil) }
     http = session(tap)
     http.request(post("/", "x"))
-    sleep 0.05
+    assert socket_of(http).io.wait_readable(30)
     assert_next_is_clean(http, tap)
   end
 

