@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Runs the tests on other versions, each in a copy of this folder, so that what is built here stays as it is:
-# Netty 4.1 and OkHttp 4 against the classes compiled for the newest, and a whole mvn verify on each newer JDK found.
+# Netty 4.1, OkHttp 4 and Spring 6 against the classes compiled for the newest, and a whole mvn verify on each newer
+# JDK found.
 # With arguments, only those: matrix.sh netty-4.1 okhttp-4.12 jdk-25
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
@@ -37,8 +38,10 @@ on_other_version() { # modules, properties…
 # Which JDK compiles is not the question: its own warnings of newer code do not fail the build.
 on_jdk() { JAVA_HOME=$1 mvn -B -q -Dwerror= verify; }
 
-in_copy netty-4.1 on_other_version core,netty -Dnetty.version=4.1.128.Final -Donewrite.netty-4.1=true
+in_copy netty-4.1 on_other_version testing,core,netty -Dnetty.version=4.1.128.Final -Donewrite.netty-4.1=true
 in_copy okhttp-4.12 on_other_version core,okhttp -Dokhttp.artifact=okhttp -Dokhttp.version=4.12.0
+in_copy spring-6 on_other_version testing,core,reactor-netty \
+  -Dnetty.version=4.1.128.Final -Dreactor-netty.version=1.2.11 -Dspring.version=6.2.12
 for java in /usr/lib/jvm/*/bin/javac; do
   [ -x "$java" ] || continue
   home=${java%/bin/javac}

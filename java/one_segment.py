@@ -14,7 +14,7 @@ seen = []
 def serve(listener: socket.socket) -> None:
     connection, _ = listener.accept()
     request = b""
-    while b"\r\n\r\n" not in request or not request.endswith(b"hello"):
+    while b"\r\n\r\n" not in request or not request.endswith((b"hello", b"\r\n0\r\n\r\n")):
         request += connection.recv(65536)
     info = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 256)
     seen.append(struct.unpack_from("I", info, DATA_SEGS_IN)[0])

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Compiles and runs the README's quick start against the packages in a folder, with Netty's jars and no class of this tree.
+# Compiles and runs programs against the packages in a folder and the jars of their base libraries, with no class of
+# this tree: the README's quick start with onewrite-netty, and an example with each customizer of a Netty client.
 # usage: package-smoke.sh PACKAGES
 set -euo pipefail
 packages=$(cd "$1" && pwd)
@@ -10,7 +11,20 @@ trap 'rm -rf "$work"' EXIT
 
 awk '/^## Use$/ {use = 1} use && /^```java$/ {code = 1; next} code && /^```$/ {exit} code' "$here/README.md" \
   >"$work/Example.java"
-classpath=$packages/onewrite-core-$version.jar:$packages/onewrite-netty-$version.jar
-classpath+=:$(tr ':' '\n' <"$here/driver/target/classpath" | grep '/io/netty/' | paste -sd:)
-javac -d "$work" -cp "$classpath" "$work/Example.java"
-python3 "$here/one_segment.py" java -cp "$work:$classpath" Example
+core=$packages/onewrite-core-$version.jar
+
+posts() { # class, source, classpath
+  mkdir "$work/$1"
+  javac -d "$work/$1" -cp "$3" "$2"
+  python3 "$here/one_segment.py" java -cp "$work/$1:$3" "$1"
+}
+
+of_module() { # the jars that the module uses, without those made here
+  tr ':' '\n' <"$here/$1/target/classpath" | grep -v "^$here/" | grep "${2:-}" | paste -sd:
+}
+
+posts Example "$work/Example.java" "$core:$packages/onewrite-netty-$version.jar:$(of_module driver /io/netty/)"
+for pair in reactor-netty/WebClientPost ahc/AhcPost; do
+  module=${pair%/*}
+  posts "${pair#*/}" "$here/examples/${pair#*/}.java" "$core:$packages/onewrite-$module-$version.jar:$(of_module "$module")"
+done

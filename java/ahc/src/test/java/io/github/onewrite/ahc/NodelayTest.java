@@ -9,6 +9,7 @@ import io.netty.channel.Channel;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.channel.ChannelOption;
+import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
@@ -39,7 +40,7 @@ class NodelayTest {
         Consumer<Channel> before = builder.build().getHttpAdditionalChannelInitializer();
         builder.setHttpAdditionalChannelInitializer(before == null ? noting(seen) : before.andThen(noting(seen)));
         try (TestServer server = TestServer.answering();
-                AsyncHttpClient client = Dsl.asyncHttpClient(customizer.apply(builder))) {
+                AsyncHttpClient client = Dsl.asyncHttpClient(customizer.apply(builder.setShutdownQuietPeriod(Duration.ZERO)))) {
             client.preparePost(server.url()).setBody("hello").execute().get(30, TimeUnit.SECONDS);
         }
         assertEquals(1, seen.size());

@@ -10,13 +10,17 @@ import io.github.onewrite.OnewriteConfig;
 import io.github.onewrite.Outcome;
 import io.github.onewrite.Phase;
 import io.github.onewrite.Timing;
+import io.github.onewrite.testing.Identity;
 import io.github.onewrite.testing.TestServer;
 import io.netty.channel.EventLoopGroup;
 import io.netty.channel.epoll.EpollEventLoopGroup;
 import java.io.ByteArrayInputStream;
+import java.io.IOException;
 import java.net.InetAddress;
 import java.net.ServerSocket;
+import java.net.Socket;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.HashSet;
 import java.util.List;
@@ -37,6 +41,7 @@ import org.asynchttpclient.proxy.ProxyServer;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.condition.EnabledOnOs;
 import org.junit.jupiter.api.condition.OS;
+import org.junit.jupiter.api.io.TempDir;
 
 /** The common record, and the order of events, of calls through AsyncHttpClient. */
 class TimingTest {
@@ -58,7 +63,7 @@ class TimingTest {
     private final Calls calls = new Calls();
 
     private AsyncHttpClient client(DefaultAsyncHttpClientConfig.Builder builder) {
-        return Dsl.asyncHttpClient(calls.customizer().apply(builder));
+        return Dsl.asyncHttpClient(calls.customizer().apply(builder.setShutdownQuietPeriod(Duration.ZERO)));
     }
 
     private AsyncHttpClient client() {
@@ -344,6 +349,67 @@ class TimingTest {
             assertEquals(Outcome.OK, calls.next().outcome());
             post(client, server.url());
             assertEquals(false, calls.next().reused().orElseThrow());
+        }
+    }
+
+    private static ServerSocket tlsListener(Path dir) throws Exception {
+        return Identity.make(dir, "server", "CN=localhost")
+                .serverContext(null)
+                .getServerSocketFactory()
+                .createServerSocket(0, 50, InetAddress.getByName("localhost"));
+    }
+
+    /** One TLS record per request, after a handshake that has a phase of its own. */
+    @Test
+    void overTls(@TempDir Path dir) throws Exception {
+        try (TestServer server = TestServer.answering(tlsListener(dir));
+                AsyncHttpClient client = client(Dsl.config().setUseInsecureTrustManager(true))) {
+            assertEquals(200, post(client, "https://localhost:" + server.port() + "/").getStatusCode());
+            Timing timing = calls.next();
+            assertTrue(timing.tlsNanos().isPresent() && timing.connectNanos().isPresent());
+            assertEquals(1, only(timing).writes().orElseThrow());
+            List<String> names = calls.names();
+            int connected = names.indexOf("connect_end");
+            assertEquals(
+                    List.of("tls_start", "tls_end", "connection_acquired", "request_start"),
+                    names.subList(connected + 1, connected + 5));
+        }
+    }
+
+    /** The client changes its pipeline for a tunnel: the tunnel is part of the connect, TLS a phase of its own. */
+    @Test
+    void throughATunnel(@TempDir Path dir) throws Exception {
+        try (TestServer server = TestServer.answering(tlsListener(dir));
+                TestServer proxy = new TestServer(connection -> {
+                    connection.readHead();
+                    try (Socket origin = new Socket("localhost", server.port())) {
+                        connection.send("HTTP/1.1 200 OK\r\n\r\n");
+                        Thread back = new Thread(() -> {
+                            try {
+                                origin.getInputStream()
+                                        .transferTo(connection.socket().getOutputStream());
+                            } catch (IOException e) {
+                                // One of the two has closed: the end.
+                            }
+                        });
+                        back.setDaemon(true);
+                        back.start();
+                        connection.in().transferTo(origin.getOutputStream());
+                    }
+                });
+                AsyncHttpClient client = client(Dsl.config()
+                        .setUseInsecureTrustManager(true)
+                        .setProxyServer(new ProxyServer.Builder("127.0.0.1", proxy.port())))) {
+            for (boolean reused : new boolean[] {false, true}) {
+                assertEquals(200, post(client, "https://localhost:" + server.port() + "/").getStatusCode());
+                Timing timing = calls.next();
+                assertEquals(reused, timing.reused().orElseThrow());
+                assertEquals(!reused, timing.connectNanos().isPresent() && timing.tlsNanos().isPresent());
+                assertEquals(1, only(timing).writes().orElseThrow());
+                assertEquals(
+                        server.requests().get(0).head().length() + "5\r\nhello\r\n0\r\n\r\n".length(),
+                        only(timing).bytesSent().orElseThrow());
+            }
         }
     }
 

@@ -11,6 +11,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.github.onewrite.ErrorKind;
 import io.github.onewrite.OnewriteException;
 import io.github.onewrite.Timing;
+import io.github.onewrite.testing.TestServer;
 import java.net.InetAddress;
 import java.net.ServerSocket;
 import java.time.Duration;

@@ -13,6 +13,8 @@ import io.github.onewrite.Phase;
 import io.github.onewrite.Timing;
 import io.github.onewrite.TimingEvent;
 import io.github.onewrite.TimingListener;
+import io.github.onewrite.testing.SegmentServer;
+import io.github.onewrite.testing.TestServer;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;

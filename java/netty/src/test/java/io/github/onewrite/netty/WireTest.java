@@ -3,6 +3,8 @@ package io.github.onewrite.netty;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.github.onewrite.testing.SegmentServer;
+import io.github.onewrite.testing.TestServer;
 import io.netty.channel.ChannelOption;
 import java.nio.ByteBuffer;
 import java.nio.file.Files;

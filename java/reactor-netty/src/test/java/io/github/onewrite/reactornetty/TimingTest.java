@@ -11,13 +11,16 @@ import io.github.onewrite.OnewriteConfig;
 import io.github.onewrite.Outcome;
 import io.github.onewrite.Phase;
 import io.github.onewrite.Timing;
+import io.github.onewrite.testing.Identity;
 import io.github.onewrite.testing.TestServer;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
+import io.netty.handler.ssl.util.InsecureTrustManagerFactory;
 import io.netty.resolver.DefaultAddressResolverGroup;
 import java.net.InetAddress;
 import java.net.ServerSocket;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
 import java.util.Set;
@@ -29,8 +32,10 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.condition.EnabledOnOs;
 import org.junit.jupiter.api.condition.OS;
+import org.junit.jupiter.api.io.TempDir;
 import reactor.core.publisher.Flux;
 import reactor.core.publisher.Mono;
+import reactor.netty.http.Http11SslContextSpec;
 import reactor.netty.http.client.HttpClient;
 import reactor.netty.resources.ConnectionProvider;
 import reactor.netty.resources.LoopResources;
@@ -377,6 +382,27 @@ class TimingTest {
             Timing timing = calls.next();
             assertEquals(Outcome.CANCELLED, timing.outcome());
             assertEquals(200, timing.status().orElseThrow());
+        }
+    }
+
+    /** One TLS record per request, after a handshake that has a phase of its own. */
+    @Test
+    void overTls(@TempDir Path dir) throws Exception {
+        var context = Identity.make(dir, "server", "CN=localhost").serverContext(null);
+        ServerSocket listener = context.getServerSocketFactory().createServerSocket(0, 50, InetAddress.getByName("localhost"));
+        var trusting = Http11SslContextSpec.forClient()
+                .configure(builder -> builder.trustManager(InsecureTrustManagerFactory.INSTANCE));
+        try (TestServer server = TestServer.answering(listener)) {
+            HttpClient client = client().secure(spec -> spec.sslContext(trusting));
+            assertEquals(200, post(client, "https://localhost:" + server.port() + "/"));
+            Timing timing = calls.next();
+            assertTrue(timing.tlsNanos().isPresent() && timing.connectNanos().isPresent());
+            assertEquals(1, only(timing).writes().orElseThrow());
+            List<String> names = calls.names();
+            int connected = names.indexOf("connect_end");
+            assertEquals(
+                    List.of("tls_start", "tls_end", "connection_acquired", "request_start"),
+                    names.subList(connected + 1, connected + 5));
         }
     }
 

@@ -43,6 +43,17 @@ public final class LeakExtension implements BeforeAllCallback, AfterAllCallback 
         }
     }
 
+    /** What has leaked since the class began, once the collector had its chance. */
+    public static List<String> leaks() throws InterruptedException {
+        provoke();
+        return List.copyOf(LEAKS);
+    }
+
+    /** Forgets what a test leaked on purpose. */
+    public static void forget() {
+        LEAKS.clear();
+    }
+
     @Override
     public void beforeAll(ExtensionContext context) {
         LEAKS.clear();
@@ -50,8 +61,7 @@ public final class LeakExtension implements BeforeAllCallback, AfterAllCallback 
 
     @Override
     public void afterAll(ExtensionContext context) throws InterruptedException {
-        provoke();
-        assertEquals(List.of(), List.copyOf(LEAKS), "leaked buffers");
+        assertEquals(List.of(), leaks(), "leaked buffers");
     }
 
     /** Leaks are reported when a later buffer is made, after the leaked one was collected. */

@@ -49,7 +49,12 @@ public final class TestServer implements AutoCloseable {
 
     /** Answers every request with 200. */
     public static TestServer answering() throws IOException {
-        return new TestServer(connection -> {
+        return answering(new ServerSocket(0, 50, InetAddress.getLoopbackAddress()));
+    }
+
+    /** Answers every request with 200, on this socket. */
+    public static TestServer answering(ServerSocket listener) {
+        return new TestServer(listener, connection -> {
             while (true) {
                 connection.read();
                 connection.send(OK);

@@ -168,6 +168,12 @@ public final class OneWriteHandler extends ChannelDuplexHandler {
         if (message instanceof HttpObject part && part.decoderResult().isFailure()) {
             wire.error(part.decoderResult().cause());
         }
+        if (message instanceof HttpResponse && wire.tunnels()) {
+            // The proxy's answer to a CONNECT that the client sends by itself. It brings TLS before it returns.
+            ctx.fireChannelRead(message);
+            wire.connected();
+            return;
+        }
         if (message instanceof HttpResponse response) {
             interim = response.status().codeClass() == HttpStatusClass.INFORMATIONAL
                     && !response.status().equals(HttpResponseStatus.SWITCHING_PROTOCOLS);

@@ -1,4 +1,4 @@
-package io.github.onewrite.netty;
+package io.github.onewrite.testing;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -16,10 +16,11 @@ import javax.net.ssl.SSLContext;
 import javax.net.ssl.TrustManagerFactory;
 
 /** A key and its self-signed certificate for localhost, as the JDK's keytool makes them. */
-record Identity(KeyStore store, Path chainPem, Path keyPem) {
+public record Identity(KeyStore store, Path chainPem, Path keyPem) {
     private static final char[] PASSWORD = "password".toCharArray();
 
-    static Identity make(Path dir, String name, String distinguished) throws Exception {
+    /** Makes one in this folder. */
+    public static Identity make(Path dir, String name, String distinguished) throws Exception {
         Path file = dir.resolve(name + ".p12");
         Path log = dir.resolve(name + ".log");
         Process process = new ProcessBuilder(List.of(
@@ -65,7 +66,7 @@ record Identity(KeyStore store, Path chainPem, Path keyPem) {
     }
 
     /** @param client who is let in, or null for all */
-    SSLContext serverContext(Identity client) throws Exception {
+    public SSLContext serverContext(Identity client) throws Exception {
         KeyManagerFactory keys = KeyManagerFactory.getInstance(KeyManagerFactory.getDefaultAlgorithm());
         keys.init(store, PASSWORD);
         TrustManagerFactory trust = null;
