@@ -3,6 +3,10 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { startTap } from './support/tap.js'
@@ -112,3 +116,65 @@ test('a Content-Length of the user\'s own is sent once by the global fetch, as b
   assert.equal(out, 'ok')
   assert.equal(tap.requests[0].head.match(/content-length/gi).length, 1)
 })
+
+const register = fileURLToPath(new URL('../src/register.js', import.meta.url))
+
+/** This package in a folder of its own, with the undici that `put` puts beside it. */
+async function inFolder (put, run) {
+  const folder = mkdtempSync(join(tmpdir(), 'onewrite-install-'))
+  try {
+    const here = fileURLToPath(new URL('..', import.meta.url))
+    cpSync(join(here, 'src'), join(folder, 'src'), { recursive: true })
+    cpSync(join(here, 'package.json'), join(folder, 'package.json'))
+    put(join(folder, 'node_modules', 'undici'), dirname(createRequire(import.meta.url).resolve('undici/package.json')))
+    await run(folder)
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
+}
+
+test('node --import onewrite/register: fetch and node:http without a word in the program', async () => {
+  const tap = await startTap()
+  try {
+    const { out } = await runScript(`
+      import dc from 'node:diagnostics_channel'
+      import * as undici from 'undici'
+      ${many(tap.origin)}
+      console.log(JSON.stringify({ guarded: dc.hasSubscribers('http.client.request.start'), agent: undici.getGlobalDispatcher().constructor.name }))`,
+    { args: ['--import', register] })
+    assert.deepEqual(out, { guarded: true, agent: 'FetchAgent' })
+    // Its pool may take a second connection, so the mode is over those that had one before them.
+    assert.equal(tap.mode('segments'), 1)
+    const off = await runScript(`
+      import dc from 'node:diagnostics_channel'
+      console.log(JSON.stringify(dc.hasSubscribers('http.client.request.start')))`, { args: ['--import', register], env: { ONEWRITE_DISABLED: 'true' } })
+    assert.equal(off.out, false)
+  } finally {
+    await tap.close()
+  }
+})
+
+test('register without undici guards node:http and says in one line that fetch is left alone', () => inFolder(() => {}, async (folder) => {
+  const { out, error } = await runScript(`
+    import dc from 'node:diagnostics_channel'
+    console.log(JSON.stringify(dc.hasSubscribers('http.client.request.start')))`, { args: ['--import', join(folder, 'src', 'register.js')] })
+  assert.equal(out, true)
+  assert.equal(error.match(/ONEWRITE_FETCH_NOT_INSTALLED/g)?.length, 1)
+  assert.match(error, /onewrite\/register leaves fetch as it is: Cannot find package 'undici'/)
+}))
+
+test('with an undici that cannot work everything stays stock, and one line says so', () => inFolder((to, from) => {
+  cpSync(from, to, { recursive: true, dereference: true })
+  const file = join(to, 'package.json')
+  writeFileSync(file, readFileSync(file, 'utf8').replace(/"version": "[^"]*"/, '"version": "8.9.0"'))
+}, async (folder) => {
+  const { out, error } = await runScript(`
+    const { Agent, install } = await import(${JSON.stringify(join(folder, 'src', 'index.js'))})
+    const installed = install()
+    const agents = [new Agent(), new Agent({ onTiming () {} })]
+    console.log(JSON.stringify({ installed }))
+    for (const agent of agents) await agent.close()`)
+  assert.deepEqual(out, { installed: null })
+  assert.equal(error.match(/ONEWRITE_UNSUPPORTED_BASE/g)?.length, 1)
+  assert.match(error, /it supports undici >=7\.29\.1 <8 and >=8\.10\.1 <9, and this is 8\.9\.0/)
+}))
