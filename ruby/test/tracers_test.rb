@@ -15,7 +15,8 @@ class TracersTest < OnewriteTest
     "opentelemetry" => "connect request request",
     "sentry" => "request request",
     "semian" => "new connect transport transport",
-    "exec_chain" => "exec exec"
+    "exec_chain" => "exec exec",
+    "writer_chain" => "write write"
   }.freeze
 
   SCRIPT = <<~'RUBY'
@@ -55,6 +56,26 @@ class TracersTest < OnewriteTest
     [[chain, prepend, "onewrite"], [chain, "onewrite", prepend], ["onewrite", chain, prepend]].each do |files|
       assert_equal "1 1", run_with(*files).last
     end
+  end
+
+  # The methods that timing needs are patched in with the first hook: a chain may be laid over those, too.
+  def test_a_chain_over_exec_that_is_loaded_after_the_first_hook
+    out = ruby(<<~RUBY, env: { "PORT" => tap_server.port.to_s, "FIXTURE" => File.join(FIXTURES, "exec_chain.rb") })
+      $traced = []
+      require "onewrite"
+      writes = []
+      Onewrite.configure(quickack: true)
+      Onewrite.on_timing { |t| writes << t.writes }
+      load ENV["FIXTURE"]
+      Net::HTTP.start("127.0.0.1", ENV["PORT"].to_i, nil) do |http|
+        http.post("/", "hello", "Content-Type" => "text/plain")
+        http.get("/")
+        Onewrite.configure(hooks_disabled: true)
+        http.get("/")
+      end
+      puts $traced.uniq.join(" "), writes.join(" ")
+    RUBY
+    assert_match(/^exec\n1 1\n\z/, out)
   end
 
   # As ssrf_filter does it: a request written to a socket of its own.
