@@ -12,7 +12,6 @@ import pytest
 import urllib3
 
 import onewrite
-from onewrite import _base
 from tap import Peer, Seen, reply
 
 MS = 1_000_000
@@ -200,16 +199,16 @@ def test_streamed_to_the_end(client: typing.Any, tap: typing.Any) -> None:
     assert timing.attempts[0].bytes_received == 2
 
 
-@pytest.mark.skipif(_base.IS_V1, reason="urllib3 1.26 does not say how many bytes of a chunked body it read")
-def test_streamed_in_chunks(client: typing.Any, tap: typing.Any) -> None:
+@pytest.mark.parametrize("preload", [False, True])
+def test_streamed_in_chunks(preload: bool, client: typing.Any, tap: typing.Any) -> None:
     recorder, make = client
     server = tap(
         lambda peer, seen: peer.send(
             b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n5\r\ndefgh\r\n0\r\n\r\n"
         )
     )
-    response = make().request("GET", server.url(), preload_content=False)
-    assert b"".join(response.stream(2)) == b"abcdefgh"
+    response = make().request("GET", server.url(), preload_content=preload)
+    assert (response.data if preload else b"".join(response.stream(2))) == b"abcdefgh"
     assert recorder.check().attempts[0].bytes_received == 8
 
 

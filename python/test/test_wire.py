@@ -210,6 +210,35 @@ def test_an_early_answer_is_heard(manager: typing.Any, tap: typing.Any) -> None:
         assert http.request("POST", server.url(), body=b"x" * size).status == 413
 
 
+@pytest.mark.parametrize("kind", ["bytesio", "file", "bytes", "list"])
+def test_retries_and_redirects_send_the_body_again(
+    kind: str, manager: typing.Any, tap: typing.Any, tmp_path: typing.Any
+) -> None:
+    answers = {"/busy": ["503 Busy", "503 Busy", "200 OK"], "/moved": ["307 Temporary Redirect"]}
+
+    def answering(peer: Peer, seen: Seen) -> None:
+        left = answers.get(seen.line.split()[1], [])
+        status = left.pop(0) if left else "200 OK"
+        peer.send(reply(b"", status, "Location: /there"))
+
+    server = tap(answering)
+    http = manager(server)
+    # A manager's own redirects leave a file where it is, in urllib3 as here; those of a pool rewind it.
+    pool = http.connection_from_url(server.url())
+    retries = urllib3.Retry(3, status_forcelist=[503], allowed_methods=None)
+    for send in (
+        lambda **keywords: http.request("POST", server.url("/busy"), retries=retries, **keywords),
+        lambda **keywords: pool.request("POST", "/moved", **keywords),
+    ):
+        keywords = BODIES[kind](tmp_path)
+        assert send(**keywords).status == 200
+        if hasattr(keywords["body"], "close"):
+            keywords["body"].close()
+    assert [one.line.split()[1] for one in server.seen] == ["/busy", "/busy", "/busy", "/moved", "/there"]
+    assert {one.body for one in server.seen} == {b"x" * 200}
+    http.clear()
+
+
 def test_requests_of_many_threads_do_not_mix(manager: typing.Any, tap: typing.Any) -> None:
     import concurrent.futures
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typing
 
-from . import _moments, _record, _straight
+from . import _base, _moments, _reading, _record, _straight
 from ._hooks import Hooks
 from ._timing import Attempt
 
@@ -24,6 +24,8 @@ def call(hooks: Hooks, original: Original, method: str, url: str, args: typing.A
         _record.call_failed(timing, error)
         raise
     _record.current.reset(token)
+    if _base.IS_V1:
+        _reading.returned(timing, response)
     _record.call_returned(timing)
     return response
 

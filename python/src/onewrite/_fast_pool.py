@@ -6,7 +6,6 @@ import functools
 import queue
 import typing
 
-import urllib3.connectionpool
 from urllib3._collections import HTTPHeaderDict
 from urllib3.util.url import Url, _encode_target, parse_url
 
@@ -73,16 +72,15 @@ class Queue(queue.LifoQueue):  # type: ignore[type-arg]
         super().put(item, block, timeout)
 
 
-def _queue_class() -> typing.Any:
-    """What own pools keep their connections in: ours, where urllib3 has that of the standard library.
+def queue_class(theirs: typing.Any) -> typing.Any:
+    """What an own pool keeps its connections in: ours, where *theirs* is that of the standard library.
 
     gevent puts one of its own in its place, which is made differently.
     """
-    theirs = urllib3.connectionpool.ConnectionPool.QueueCls
-    return Queue if Queue.__base__ is theirs and theirs.__module__ == "queue" else theirs
+    return Queue if theirs is _STANDARD and theirs.__module__ == "queue" else theirs
 
 
-QUEUE_CLASS = _queue_class()
+_STANDARD = Queue.__base__
 
 
 class Keys:

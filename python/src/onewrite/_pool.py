@@ -62,7 +62,15 @@ class _Requests:
 class _Pool(_Requests):
     """Behaviour of both pool classes, in front of urllib3's. Without hooks nothing is in the way."""
 
-    QueueCls = _fast_pool.QUEUE_CLASS
+    if hasattr(urllib3.connectionpool.ConnectionPool, "_new_pool_queue"):
+
+        def _new_pool_queue(self, maxsize: int) -> typing.Any:
+            made = super()._new_pool_queue(maxsize)  # type: ignore[misc]
+            kind = _fast_pool.queue_class(type(made))
+            return made if kind is type(made) else kind(maxsize)
+
+    else:
+        QueueCls = _fast_pool.queue_class(urllib3.connectionpool.ConnectionPool.QueueCls)
 
     _onewrite_options: Options = DEFAULTS
     _onewrite_hooks: Hooks | None = None

@@ -12,7 +12,7 @@ import typing
 import weakref
 
 from . import _moments, _raw, _record
-from ._timing import Attempt
+from ._timing import Attempt, Timing
 
 
 def getresponse(conn: typing.Any, original: typing.Callable[..., typing.Any], **extra: typing.Any) -> typing.Any:
@@ -97,6 +97,21 @@ def got(attempt: Attempt, response: typing.Any) -> None:
             _count_chunks(attempt, response)
     if http.isclosed():
         _moments.body_complete(attempt)
+
+
+def returned(timing: Timing, response: typing.Any) -> None:
+    """urllib3 1.26 makes its response after getresponse: here it is. Count what nobody has announced."""
+    attempt = timing._last()
+    if attempt is None or (attempt._http is None and not attempt._response_end):
+        return
+    if attempt._expected is not None or not hasattr(response, "tell"):
+        return
+    if attempt._response_end:
+        attempt.bytes_received = response.tell()
+        return
+    attempt._response = weakref.ref(response)
+    if getattr(response, "chunked", False) and hasattr(response, "_update_chunk_length"):
+        _count_chunks(attempt, response)
 
 
 def _count_chunks(attempt: Attempt, response: typing.Any) -> None:
