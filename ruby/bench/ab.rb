@@ -15,6 +15,7 @@ require "rbconfig"
 require "tmpdir"
 require_relative "origin"
 
+$stdout.sync = true
 PAIRS = (ARGV[0] || 9).to_i
 BLOCKS = (ARGV[1] || 25).to_i
 

@@ -124,8 +124,8 @@ module Onewrite
         # Nothing to join with. A small piece waits for its fellows, as the parts of a chunk do; a large one goes.
         size * 2 < @limit ? @held = str.b : hand_over(str)
       elsif held.bytesize + size <= @limit
-        # Only binary strings may be joined without a look at their encodings.
-        @held = held.b << str.b
+        # Only binary strings may be joined whatever their encodings were; `+` copies once, where `<<` grows by doubling.
+        @held = held.b + str.b
       else
         overflow(held, str, size)
       end
@@ -141,7 +141,7 @@ module Onewrite
       room = FIRST_OF_BODY if @plain && room > FIRST_OF_BODY
       return hand_over(held), hand_over(str) if room <= 0
 
-      hand_over(held.b << str.byteslice(0, room).force_encoding(Encoding::BINARY))
+      hand_over(held.b + str.byteslice(0, room).force_encoding(Encoding::BINARY))
       hand_over(str.byteslice(room, size - room))
     end
 
