@@ -21,8 +21,13 @@ class Authority:
         ca = trustme.CA()
         self.pem = str(folder / "ca.pem")
         ca.cert_pem.write_to_path(self.pem)
-        self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        ca.issue_cert("127.0.0.1", "localhost").configure_cert(self.context)
+        self._certificate = ca.issue_cert("127.0.0.1", "localhost")
+        self.context = self.server_context()
+
+    def server_context(self) -> ssl.SSLContext:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        self._certificate.configure_cert(context)
+        return context
 
 
 @pytest.fixture(scope="session")

@@ -293,6 +293,69 @@ def test_tls_in_tls(authority: typing.Any, tap: typing.Any) -> None:
         one.close()
 
 
+HTTP2 = """
+import sys
+import urllib3, urllib3.http2
+urllib3.http2.inject_into_urllib3()
+import onewrite
+records = []
+onewrite.install(on_timing=records.append)
+http = urllib3.PoolManager(ca_certs=sys.argv[2])
+for _ in range(3):
+    answer = http.request("POST", sys.argv[1], body=b"x" * 200)
+    assert (answer.status, answer.data, answer.version) == (200, b"200", 20), (answer.status, answer.data)
+assert [one.outcome for one in records] == ["ok"] * 3, records
+from urllib3.http2.connection import HTTP2Connection
+assert "onewrite" not in HTTP2Connection.request.__module__ + HTTP2Connection.send.__module__
+"""
+
+
+def test_http2_is_left_alone(authority: typing.Any) -> None:
+    """urllib3's HTTP/2 writes as it does, is timed as a call, and nothing of ours gets in its way."""
+    import socket
+    import ssl
+    import threading
+
+    h2_connection = pytest.importorskip("h2.connection")
+    import h2.config
+    import h2.events
+
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def answer(sock: ssl.SSLSocket) -> None:
+        machine = h2_connection.H2Connection(h2.config.H2Configuration(client_side=False))
+        machine.initiate_connection()
+        sizes: dict[int, int] = {}
+        sock.sendall(machine.data_to_send())
+        while data := sock.recv(65536):
+            for event in machine.receive_data(data):
+                if isinstance(event, h2.events.DataReceived):
+                    sizes[event.stream_id] = sizes.get(event.stream_id, 0) + len(event.data)
+                elif isinstance(event, h2.events.StreamEnded):
+                    machine.send_headers(event.stream_id, [(":status", "200")])
+                    machine.send_data(event.stream_id, str(sizes.get(event.stream_id, 0)).encode(), end_stream=True)
+            sock.sendall(machine.data_to_send())
+
+    context = authority.server_context()
+    context.set_alpn_protocols(["h2"])
+
+    def serve() -> None:
+        while True:
+            try:
+                raw, _ = listener.accept()
+            except OSError:
+                return
+            with contextlib.suppress(OSError), raw, context.wrap_socket(raw, server_side=True) as sock:
+                answer(sock)
+
+    threading.Thread(target=serve, daemon=True).start()
+    url = f"https://127.0.0.1:{listener.getsockname()[1]}/"
+    command = [sys.executable, "-W", "ignore", "-c", HTTP2, url, authority.pem]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=50, check=False)
+    listener.close()
+    assert done.returncode == 0, done.stderr
+
+
 def test_socks(tap: typing.Any) -> None:
     """A minimal SOCKS 5 server (RFC 1928) in front of the tap."""
     import socket
