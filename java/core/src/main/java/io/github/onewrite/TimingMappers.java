@@ -121,7 +121,7 @@ public final class TimingMappers {
     }
 
     /**
-     * {@code timings} and the times of an HAR 1.2 entry of the last attempt, in milliseconds; -1 is what did not happen.
+     * The times of an HAR 1.2 entry of the last attempt, in milliseconds; -1 is what did not happen.
      * HAR counts TLS in {@code connect} as well as in {@code ssl}.
      */
     public static Map<String, Object> harTimings(Timing timing) {

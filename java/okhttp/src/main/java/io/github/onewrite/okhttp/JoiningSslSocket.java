@@ -19,6 +19,7 @@ import org.jspecify.annotations.Nullable;
 
 /** A TLS socket of the JDK's whose plaintext is joined before it is made into records. All else it passes on. */
 @NullUnmarked
+@SuppressWarnings("UnsynchronizedOverridesSynchronized") // the socket behind it synchronizes
 final class JoiningSslSocket extends SSLSocket {
     private final SSLSocket socket;
     private final int size;

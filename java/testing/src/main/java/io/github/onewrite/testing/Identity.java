@@ -65,7 +65,11 @@ public record Identity(KeyStore store, Path chainPem, Path keyPem) {
         return "-----BEGIN " + what + "-----\n" + text + "\n-----END " + what + "-----\n";
     }
 
-    /** @param client who is let in, or null for all */
+    /**
+     * A context for a server with this identity.
+     *
+     * @param client who is let in, or null for all
+     */
     public SSLContext serverContext(Identity client) throws Exception {
         KeyManagerFactory keys = KeyManagerFactory.getInstance(KeyManagerFactory.getDefaultAlgorithm());
         keys.init(store, PASSWORD);

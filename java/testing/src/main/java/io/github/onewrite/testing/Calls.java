@@ -1,0 +1,83 @@
+package io.github.onewrite.testing;
+
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.github.onewrite.Timing;
+import io.github.onewrite.TimingEvent;
+import io.github.onewrite.TimingListener;
+import java.util.List;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.Consumer;
+
+/** Records the timings and events of one client's calls: give it as consumer and as listener factory. */
+public final class Calls implements Consumer<Timing>, TimingListener.Factory {
+    /** The events of a call over a new connection to an address: no name, no TLS. */
+    public static final List<String> FRESH = List.of(
+            "call_start",
+            "attempt_start",
+            "connect_start",
+            "connect_end",
+            "connection_acquired",
+            "request_start",
+            "request_end",
+            "response_start",
+            "headers_end",
+            "response_end",
+            "connection_released",
+            "attempt_end",
+            "call_end");
+
+    /** The same over a connection that was there. */
+    public static final List<String> REUSED =
+            FRESH.stream().filter(name -> !name.startsWith("connect_")).toList();
+
+    private final BlockingQueue<Timing> timings = new LinkedBlockingQueue<>();
+    private final AtomicReference<List<TimingEvent>> ended = new AtomicReference<>(List.of());
+
+    @Override
+    public void accept(Timing timing) {
+        timings.add(timing);
+    }
+
+    @Override
+    public TimingListener create(String method, String url, Object tag) {
+        return new Recorder();
+    }
+
+    private final class Recorder implements TimingListener {
+        private final List<TimingEvent> events = new CopyOnWriteArrayList<>();
+
+        @Override
+        public void onEvent(TimingEvent event) {
+            events.add(event);
+            if (event instanceof TimingEvent.CallEnd) {
+                ended.set(events);
+            }
+        }
+    }
+
+    /** The next timing, which is waited for. */
+    public Timing next() throws InterruptedException {
+        Timing timing = timings.poll(30, TimeUnit.SECONDS);
+        assertTrue(timing != null, "no timing in 30 s");
+        return timing;
+    }
+
+    /** Whether no timing is left. */
+    public boolean none() {
+        return timings.isEmpty();
+    }
+
+    /** The names of the events of the call that ended last. */
+    public List<String> names() {
+        List<TimingEvent> events = ended.get();
+        for (int i = 1; i < events.size(); i++) {
+            assertTrue(events.get(i - 1).timeNanos() <= events.get(i).timeNanos(), "time runs backwards");
+        }
+        return events.stream().map(TimingEvent::name).toList();
+    }
+}
