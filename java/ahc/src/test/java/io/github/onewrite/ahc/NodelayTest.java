@@ -40,7 +40,8 @@ class NodelayTest {
         Consumer<Channel> before = builder.build().getHttpAdditionalChannelInitializer();
         builder.setHttpAdditionalChannelInitializer(before == null ? noting(seen) : before.andThen(noting(seen)));
         try (TestServer server = TestServer.answering();
-                AsyncHttpClient client = Dsl.asyncHttpClient(customizer.apply(builder.setShutdownQuietPeriod(Duration.ZERO)))) {
+                AsyncHttpClient client =
+                        Dsl.asyncHttpClient(customizer.apply(builder.setShutdownQuietPeriod(Duration.ZERO)))) {
             client.preparePost(server.url()).setBody("hello").execute().get(30, TimeUnit.SECONDS);
         }
         assertEquals(1, seen.size());

@@ -11,10 +11,13 @@ import io.github.onewrite.OnewriteConfig;
 import io.github.onewrite.Outcome;
 import io.github.onewrite.Phase;
 import io.github.onewrite.Timing;
+import io.github.onewrite.testing.Calls;
 import io.github.onewrite.testing.Identity;
 import io.github.onewrite.testing.TestServer;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
+import io.netty.handler.ssl.SslContext;
+import io.netty.handler.ssl.SslContextBuilder;
 import io.netty.handler.ssl.util.InsecureTrustManagerFactory;
 import io.netty.resolver.DefaultAddressResolverGroup;
 import java.net.InetAddress;
@@ -35,7 +38,6 @@ import org.junit.jupiter.api.condition.OS;
 import org.junit.jupiter.api.io.TempDir;
 import reactor.core.publisher.Flux;
 import reactor.core.publisher.Mono;
-import reactor.netty.http.Http11SslContextSpec;
 import reactor.netty.http.client.HttpClient;
 import reactor.netty.resources.ConnectionProvider;
 import reactor.netty.resources.LoopResources;
@@ -43,25 +45,13 @@ import reactor.netty.transport.ProxyProvider;
 
 /** The common record, and the order of events, of calls through Reactor Netty. */
 class TimingTest {
-    private static final List<String> FRESH = List.of(
-            "call_start",
-            "attempt_start",
-            "connect_start",
-            "connect_end",
-            "connection_acquired",
-            "request_start",
-            "request_end",
-            "response_start",
-            "headers_end",
-            "response_end",
-            "connection_released",
-            "attempt_end",
-            "call_end");
-    private static final List<String> REUSED =
-            FRESH.stream().filter(name -> !name.startsWith("connect_")).toList();
-
     private final Calls calls = new Calls();
     private final ConnectionProvider connections = ConnectionProvider.create("timing-test", 1);
+
+    /** A customizer that is heard here. */
+    private OnewriteReactorNetty customizer() {
+        return OnewriteReactorNetty.create().onTiming(calls).listenerFactory(calls);
+    }
 
     @AfterEach
     void close() {
@@ -69,7 +59,7 @@ class TimingTest {
     }
 
     private HttpClient client() {
-        return calls.customizer().apply(HttpClient.create(connections));
+        return customizer().apply(HttpClient.create(connections));
     }
 
     private static int post(HttpClient client, String url) {
@@ -93,7 +83,7 @@ class TimingTest {
             HttpClient client = client();
             assertEquals(200, post(client, server.url()));
             Timing first = calls.next();
-            assertEquals(FRESH, calls.names());
+            assertEquals(Calls.FRESH, calls.names());
             assertEquals("POST", first.method());
             assertEquals(server.url(), first.url());
             assertEquals(Outcome.OK, first.outcome());
@@ -117,7 +107,7 @@ class TimingTest {
             }
             List<String> names = calls.names();
             assertEquals(
-                    REUSED,
+                    Calls.REUSED,
                     names.stream().filter(name -> !name.startsWith("queue_")).toList());
             assertEquals(first.connId(), second.connId());
             assertTrue(only(second).connRequests().orElseThrow() > 1);
@@ -132,8 +122,8 @@ class TimingTest {
     @Test
     void aNameIsLookedUp() throws Exception {
         try (TestServer server = TestServer.answering()) {
-            HttpClient client = calls.customizer()
-                    .apply(HttpClient.create(connections).resolver(DefaultAddressResolverGroup.INSTANCE));
+            HttpClient client =
+                    customizer().apply(HttpClient.create(connections).resolver(DefaultAddressResolverGroup.INSTANCE));
             assertEquals(200, post(client, server.url().replace("127.0.0.1", "localhost")));
             Timing timing = calls.next();
             assertTrue(timing.dnsNanos().isPresent() && timing.connectNanos().isPresent());
@@ -257,7 +247,7 @@ class TimingTest {
     @Test
     void unresolved() throws Exception {
         Timing timing = failed(
-                calls.customizer().apply(HttpClient.create(connections).resolver(DefaultAddressResolverGroup.INSTANCE)),
+                customizer().apply(HttpClient.create(connections).resolver(DefaultAddressResolverGroup.INSTANCE)),
                 "http://no-such-host.invalid/");
         assertEquals(ErrorKind.DNS, timing.errorKind().orElseThrow());
         assertEquals(Phase.DNS, timing.errorPhase().orElseThrow());
@@ -318,7 +308,7 @@ class TimingTest {
                 .pendingAcquireTimeout(Duration.ofMillis(200))
                 .build();
         try (TestServer server = new TestServer(TestServer.Connection::drain)) {
-            HttpClient client = calls.customizer().apply(HttpClient.create(narrow));
+            HttpClient client = customizer().apply(HttpClient.create(narrow));
             var first = client.get().uri(server.url()).response().subscribe(response -> {}, error -> {});
             Timing timing = failed(client, server.url());
             assertEquals(ErrorKind.POOL, timing.errorKind().orElseThrow());
@@ -389,9 +379,11 @@ class TimingTest {
     @Test
     void overTls(@TempDir Path dir) throws Exception {
         var context = Identity.make(dir, "server", "CN=localhost").serverContext(null);
-        ServerSocket listener = context.getServerSocketFactory().createServerSocket(0, 50, InetAddress.getByName("localhost"));
-        var trusting = Http11SslContextSpec.forClient()
-                .configure(builder -> builder.trustManager(InsecureTrustManagerFactory.INSTANCE));
+        ServerSocket listener =
+                context.getServerSocketFactory().createServerSocket(0, 50, InetAddress.getByName("localhost"));
+        SslContext trusting = SslContextBuilder.forClient()
+                .trustManager(InsecureTrustManagerFactory.INSTANCE)
+                .build();
         try (TestServer server = TestServer.answering(listener)) {
             HttpClient client = client().secure(spec -> spec.sslContext(trusting));
             assertEquals(200, post(client, "https://localhost:" + server.port() + "/"));
@@ -417,14 +409,14 @@ class TimingTest {
                 connection.send(TestServer.OK);
             }
         })) {
-            HttpClient client = calls.customizer()
+            HttpClient client = customizer()
                     .apply(HttpClient.create(connections).proxy(spec -> spec.type(ProxyProvider.Proxy.HTTP)
                             .host("127.0.0.1")
                             .port(proxy.port())));
             assertEquals(200, post(client, "http://elsewhere.invalid/"));
             Timing timing = calls.next();
             assertEquals(200, timing.status().orElseThrow());
-            assertEquals(FRESH, calls.names());
+            assertEquals(Calls.FRESH, calls.names());
             assertEquals(1, only(timing).writes().orElseThrow());
         }
     }
@@ -448,7 +440,7 @@ class TimingTest {
     @Test
     void switchedOffNothingIsHeard() throws Exception {
         try (TestServer server = TestServer.answering()) {
-            HttpClient client = calls.customizer()
+            HttpClient client = customizer()
                     .config(OnewriteConfig.defaults().withHooksDisabled(true))
                     .apply(HttpClient.create(connections));
             assertEquals(200, post(client, server.url()));
@@ -463,7 +455,7 @@ class TimingTest {
         LoopResources loops = LoopResources.create("epoll-test", 1, true);
         try (TestServer server = TestServer.answering()) {
             HttpClient client =
-                    calls.customizer().apply(HttpClient.create(connections).runOn(loops, true));
+                    customizer().apply(HttpClient.create(connections).runOn(loops, true));
             Set<Long> segments = new java.util.HashSet<>();
             for (int i = 0; i < 20; i++) {
                 assertEquals(200, post(client, server.url()));

@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.github.onewrite.ErrorKind;
 import io.github.onewrite.Outcome;
 import io.github.onewrite.Timing;
+import io.github.onewrite.testing.Calls;
 import io.github.onewrite.testing.SegmentServer;
 import io.github.onewrite.testing.TestServer;
 import io.netty.channel.ChannelOption;
@@ -44,13 +45,18 @@ class WebClientTest {
     private final Calls calls = new Calls();
     private final ConnectionProvider connections = ConnectionProvider.create("web-client-test", 10);
 
+    /** A customizer that is heard here. */
+    private OnewriteReactorNetty customizer() {
+        return OnewriteReactorNetty.create().onTiming(calls).listenerFactory(calls);
+    }
+
     @AfterEach
     void close() {
         connections.disposeLater().block();
     }
 
     private HttpClient client() {
-        return calls.customizer().apply(HttpClient.create(connections));
+        return customizer().apply(HttpClient.create(connections));
     }
 
     private static WebClient web(HttpClient client, String url) {

@@ -1,6 +1,5 @@
 package io.github.onewrite.internal.netty;
 
-import io.github.onewrite.internal.CallTimer;
 import io.github.onewrite.internal.TimedCall;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelOutboundHandlerAdapter;
@@ -34,7 +33,11 @@ public final class ConnectHandler extends ChannelOutboundHandlerAdapter {
             return;
         }
         maker.attempt();
-        maker.step(CallTimer::connectStart);
+        maker.step(timer -> {
+            // The look-up may report from a loop of its own, later than its result is used.
+            timer.dnsEnd(null);
+            timer.connectStart();
+        });
         ctx.connect(remote, local, promise.unvoid().addListener(done -> {
             // A connect that failed stays open: the client may try the next address, or end the attempt.
             if (done.isSuccess() && !wire.tunnels()) {
