@@ -109,7 +109,13 @@ def _arguments(arguments: list[str] | None) -> argparse.Namespace:
     how.add_argument("--quiet", action="store_true", help="no progress line")
     how.add_argument("--timeout", type=float, default=15.0, metavar="S", help="silence allowed to a driver (15)")
     how.add_argument("--reports", type=Path, help="folder for JUnit and JSON (default $ONEWRITE_REPORTS)")
-    what.add_argument("--from-results", action="store_true", help="run nothing: take the results of earlier runs")
+    what.add_argument(
+        "--from-results",
+        type=Path,
+        action="append",
+        metavar="FOLDER",
+        help="run nothing: take the results of earlier runs; of several folders, a run's last result counts",
+    )
     how.add_argument("--compliance", type=Path, metavar="FILE", help="write the matrix to this file")
     return parser.parse_args(arguments)
 
@@ -121,7 +127,7 @@ def main(arguments: list[str] | None = None) -> int:
     folder = options.reports or reports()
     folder.mkdir(parents=True, exist_ok=True)
     contract = _contract_results(faults, requirements, cases)
-    if not (options.driver or options.reference or options.mutant):
+    if not (options.driver or options.reference or options.mutant or options.from_results):
         write_junit(contract, folder / "judge-contract.xml", "judge-contract")
     for fault in faults:
         print(f"contract: {fault}", file=sys.stderr)
@@ -133,8 +139,7 @@ def main(arguments: list[str] | None = None) -> int:
     if not cases:
         return 2
     if options.from_results:
-        files = [folder / f"judge-{name}.jsonl" for name in options.adapter or LANGUAGES]
-        results = [result for file in files if file.exists() for result in read_jsonl(file)]
+        results = _earlier(options.from_results, options.adapter or list(LANGUAGES))
     else:
         results = _run(options, cases, requirements, folder)
     if options.fuzz:
@@ -223,6 +228,16 @@ def _run(
         write_junit(done, folder / f"{names[name]}.xml", names[name])
         write_jsonl(done, folder / f"{names[name]}.jsonl")
     return [one for done in results.values() for one in done]
+
+
+def _earlier(folders: list[Path], adapters: list[str]) -> list[Result]:
+    """The results of earlier runs, the last one of each run."""
+    found: dict[tuple[str, str], Result] = {}
+    for name in adapters:
+        for file in (folder / f"judge-{name}.jsonl" for folder in folders):
+            if file.exists():
+                found |= {(one.adapter, one.path): one for one in read_jsonl(file)}
+    return list(found.values())
 
 
 def _base(results: list[Result]) -> str:
