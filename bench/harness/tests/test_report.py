@@ -203,6 +203,17 @@ def test_jmh_numbers_become_tables() -> None:
     assert sections[2]["rows"] == [["onewrite", "200", "40", "± 2", "300", "2231"]]
 
 
+def test_a_jmh_client_that_failed_is_named() -> None:
+    names = jmh.MANY.split(",")
+    ran = [entry("PostBenchmark.post", client=name, url="http://127.0.0.1:1/") for name in names]
+    many = [entry("PostBenchmark.post", threads=50, client=name, url="http://127.0.0.1:1/") for name in names[:-1]]
+    assert jmh._missing([*ran, *many]) == [
+        f"No result with 50 callers, JMH's own output says why: {names[-1]}.",
+    ]
+    source = (jmh.BENCH / "jmh/src/main/java/io/github/onewrite/bench/jmh/Poster.java").read_text()
+    assert [name for name in names if f'case "{name}"' not in source] == []
+
+
 @pytest.mark.parametrize(
     ("fields", "why"),
     [({}, None), ({"forks": 0}, "0 forks"), ({"forks": 1}, "1 forks"), ({"iterations": 1}, "fewer than 3 iterations")],
