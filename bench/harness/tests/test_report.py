@@ -13,6 +13,7 @@ import pytest
 
 from onewrite_bench import history, jmh, page, percentiles, report
 from onewrite_bench.measurement import Distribution, Measurement
+from onewrite_bench.paths import BENCH
 from onewrite_bench.results import Cell, RateResult, Run, Verdict
 
 MACHINE = {
@@ -210,7 +211,7 @@ def test_a_jmh_client_that_failed_is_named() -> None:
     assert jmh._missing([*ran, *many]) == [
         f"No result with 50 callers, JMH's own output says why: {names[-1]}.",
     ]
-    source = (jmh.BENCH / "jmh/src/main/java/io/github/onewrite/bench/jmh/Poster.java").read_text()
+    source = (BENCH / "jmh/src/main/java/io/github/onewrite/bench/jmh/Poster.java").read_text()
     assert [name for name in names if f'case "{name}"' not in source] == []
 
 
