@@ -7,13 +7,14 @@ require "socket"
 module Origin
   ANSWER = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok".b.freeze
 
+  # @param pause [Float] seconds to wait before each answer
   # @return [Array(Integer, Integer)] port and pid
-  def self.start
+  def self.start(pause = 0.0)
     server = TCPServer.new("127.0.0.1", 0)
     pid = fork do
       loop do
         socket = server.accept
-        Thread.new { serve(socket) }
+        Thread.new { serve(socket, pause) }
       end
     end
     port = server.addr[1]
@@ -21,7 +22,7 @@ module Origin
     [port, pid]
   end
 
-  def self.serve(socket)
+  def self.serve(socket, pause)
     socket.setsockopt(Socket::IPPROTO_TCP, Socket::TCP_NODELAY, 1)
     buffer = +"".b
     piece = +"".b
@@ -29,6 +30,7 @@ module Origin
       buffer << socket.readpartial(65_536, piece) until (head = buffer.index("\r\n\r\n"))
       rest = body(buffer, head, socket, piece)
       buffer = rest
+      sleep pause if pause.positive?
       socket.write(ANSWER)
     end
   rescue SystemCallError, IOError

@@ -77,20 +77,18 @@ class HooksTest < OnewriteTest
   # What timing costs where nobody listens: the same objects as with its patches passed by.
   def test_without_a_hook_no_object_is_made_for_timing
     skip "the check of signatures makes objects" if ENV["RBS_TEST_TARGET"]
-    port, pid = Origin.start # another process, whose objects are not counted
+    # Another process, whose objects are not counted. It pauses, so that each read has to wait: that makes objects, too.
+    port, pid = Origin.start(0.003)
     @closing << -> { Process.kill(:KILL, pid) && Process.wait(pid) }
     http = Net::HTTP.start("127.0.0.1", port)
-    once = lambda do
-      before = GC.stat(:total_allocated_objects)
-      100.times { http.request(post("/", "x")) }
-      GC.stat(:total_allocated_objects) - before
-    end
-    # The least of some: a read that had to wait makes objects of its own.
     count = lambda do
-      GC.disable
-      Array.new(8) { once.call }.drop(1).min
-    ensure
-      GC.enable
+      counts = Array.new(60) do
+        request = post("/", "x")
+        before = GC.stat(:total_allocated_objects)
+        http.request(request)
+        GC.stat(:total_allocated_objects) - before
+      end
+      mode(counts)
     end
     Onewrite.disable!
     stock = count.call
@@ -99,12 +97,11 @@ class HooksTest < OnewriteTest
     with_switch = count.call
     Onewrite.configure(hooks_disabled: nil)
     without_hook = count.call
-    # Not one object per request.
-    assert_in_delta with_switch, without_hook, 99
+    assert_equal with_switch, without_hook
     # The one write saves what holding the head costs; before 2.6 a write of the library made fewer objects.
-    assert_operator without_hook, :<=, stock + 99 if Net.const_defined?(:WriteTimeout)
+    assert_operator without_hook, :<=, stock if Net.const_defined?(:WriteTimeout)
     hook = Onewrite.on_timing { nil }
-    assert_operator count.call, :>, without_hook + 300, "the count sees the objects of timing"
+    assert_operator count.call, :>=, without_hook + 3, "the count sees the objects of timing"
   ensure
     Onewrite.remove(hook) if hook
   end
