@@ -256,7 +256,10 @@ class TimingTest {
 
     @Test
     void noTls() throws Exception {
-        try (TestServer server = new TestServer(connection -> connection.send("HTTP/1.1 400 Bad Request\r\n\r\n"));
+        try (TestServer server = new TestServer(connection -> {
+                    connection.send("HTTP/1.1 400 Bad Request\r\n\r\n");
+                    connection.drain();
+                });
                 AsyncHttpClient client = client()) {
             failed(client, server.url().replace("http:", "https:"), ErrorKind.TLS, Phase.TLS);
         }
@@ -277,7 +280,7 @@ class TimingTest {
     @Test
     void noAnswerInTime() throws Exception {
         try (TestServer server = new TestServer(TestServer.Connection::drain);
-                AsyncHttpClient client = client(Dsl.config().setRequestTimeout(Duration.ofMillis(300)))) {
+                AsyncHttpClient client = client(Dsl.config().setReadTimeout(Duration.ofSeconds(1)))) {
             failed(client, server.url(), ErrorKind.TIMEOUT, Phase.WAIT);
         }
     }
