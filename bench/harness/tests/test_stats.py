@@ -40,3 +40,13 @@ def test_bootstrap_interval_holds_a_clear_difference_and_zero_when_there_is_none
     low, high = stats.bootstrap_difference(fast, other)
     assert low < 20
     assert high > -20
+
+
+def test_a_ratio_of_neighbouring_rounds_survives_a_busy_minute() -> None:
+    stock = [100.0, 100.0, 1000.0, 100.0, 100.0]
+    mine = [50.0, 50.0, 500.0, 50.0, 50.0]
+    assert stats.bootstrap_ratio(mine, stock) == (0.5, 0.5, 0.5)
+    assert stats.bootstrap_ratio([], stock) is None
+    spread = stats.bootstrap_ratio([50.0, 80.0, 60.0], [100.0, 100.0, 100.0])
+    assert spread is not None
+    assert spread[1] <= spread[0] <= spread[2]

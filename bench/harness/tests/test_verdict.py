@@ -149,6 +149,13 @@ def test_nothing_measured_is_inconclusive() -> None:
     assert state(cell("control", **CONTROL), empty) == ("inconclusive", 2)
 
 
+def test_nothing_measured_where_nothing_stalls_is_inconclusive_too() -> None:
+    empty = cell("adapter", target="direct", stalls=False)
+    empty.latencies_us = []
+    empty.segments = []
+    assert state(empty) == ("inconclusive", 2)
+
+
 def test_not_run_is_not_clean() -> None:
     assert state(cell("control", **CONTROL), cell("adapter", skipped="no driver")) == ("not run", 2)
 

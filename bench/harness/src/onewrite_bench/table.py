@@ -141,7 +141,8 @@ def of_costs(cells: Sequence[Cell]) -> Table:
     rows = []
     for cell in cells:
         if cell.failed or cell.skipped or not cell.latencies_us:
-            rows.append([cell.client, *["-"] * 6, f"not run: {cell.failed or cell.skipped or cell.error_sample}"])
+            why = cell.failed or cell.skipped or cell.error_sample
+            rows.append([cell.client, *["-"] * 6, f"not run: {why}" if why else "-"])
             continue
         segments = cell.segments_per_request
         cpu = cell.extra.get("cpu_us")

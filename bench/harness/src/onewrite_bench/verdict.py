@@ -116,7 +116,7 @@ def _judge_client(group: str, client: str, members: Sequence[Cell], good: Good, 
         return Verdict(subject, "stalls", "; ".join(faults), counts, details)
     if slow:
         return Verdict(subject, "slow", "; ".join(slow), counts, details)
-    if not any(cell.stalls for cell in mine):
+    if not doubts and not any(cell.stalls for cell in mine):
         return Verdict(subject, "clean", f"{mine[0].segments_mode or 0:g} segment per POST", counts, details)
     if harmless and not doubts:
         quiet = f"nobody stalls at {', '.join(harmless)}, not even the control"
