@@ -30,15 +30,15 @@ async function * twoTurns () {
 
 const STALL_MS = 30
 
-/** How many of 20 requests took longer than a stall's least. */
-async function stalls (dispatcher, origin) {
-  let count = 0
-  for (let round = 0; round < 20; round++) {
+/** What 20 requests took, ms, shortest first, after 10 that a connection's quick start may spare. */
+async function durations (dispatcher, origin) {
+  const took = []
+  for (let round = 0; round < 30; round++) {
     const start = performance.now()
     await (await undici.request(origin, { dispatcher, method: 'POST', body: twoTurns(), headers: { 'content-length': '200' } })).body.dump()
-    if (performance.now() - start > STALL_MS) count++
+    took.push(performance.now() - start)
   }
-  return count
+  return took.slice(10).sort((a, b) => a - b)
 }
 
 for (const secure of [false, true]) {
@@ -48,13 +48,12 @@ for (const secure of [false, true]) {
     const ours = new Agent(options)
     const stock = new undici.Agent(options)
     try {
-      let [control, fixed] = [await stalls(stock, tap.origin), await stalls(ours, tap.origin)]
-      // A machine that is busy elsewhere makes anyone slow: up to five times.
-      for (let attempt = 1; attempt < 5 && (control < 12 || fixed > control / 2); attempt++) {
-        [control, fixed] = [await stalls(stock, tap.origin), await stalls(ours, tap.origin)]
-      }
-      assert.ok(control >= 12, `the control stalled in ${control} of 20`)
-      assert.ok(fixed <= control / 2, `${fixed} against ${control} of 20`)
+      // Any request can be slow on a machine that is busy elsewhere, so what counts is the fastest quarter: where there
+      // is a stall it takes nearly all of them.
+      const control = (await durations(stock, tap.origin))[10] ?? 0
+      const fastest = (await durations(ours, tap.origin))[4] ?? Infinity
+      assert.ok(control >= STALL_MS, `half of the control took less than ${control} ms`)
+      assert.ok(fastest < control / 2, `a quarter took up to ${fastest} ms, half of the control ${control}`)
     } finally {
       await Promise.all([ours.destroy(), stock.destroy(), tap.close()])
     }
