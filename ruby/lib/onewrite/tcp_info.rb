@@ -11,7 +11,7 @@ module Onewrite
     # Fields up to here (total_retrans) are in every kernel; data_segs_out came with 4.6, rwnd_limited with 4.10.
     SMALLEST = 104
 
-    # @return [String, nil] the counters of *io* as the kernel gives them, for {new}; nil where the socket has none
+    # @return [String, nil] the counters of *io* as the kernel gives them, for {#initialize}; nil where the socket has none
     def self.read(io)
       return nil unless AVAILABLE
 
