@@ -24,7 +24,9 @@ import java.net.InetAddress;
 import java.net.ServerSocket;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
+import java.security.MessageDigest;
 import java.time.Duration;
+import java.util.Base64;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
@@ -372,6 +374,28 @@ class TimingTest {
             Timing timing = calls.next();
             assertEquals(Outcome.CANCELLED, timing.outcome());
             assertEquals(200, timing.status().orElseThrow());
+        }
+    }
+
+    /** A WebSocket is one call, answered with 101, which lasts until it is closed. */
+    @Test
+    void aWebSocket() throws Exception {
+        try (TestServer server = new TestServer(connection -> {
+            String key = connection.read().header("sec-websocket-key");
+            byte[] accept = MessageDigest.getInstance("SHA-1")
+                    .digest((key + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11").getBytes(StandardCharsets.US_ASCII));
+            connection.send("HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+                    + "Sec-WebSocket-Accept: " + Base64.getEncoder().encodeToString(accept) + "\r\n\r\n\u0081\u0002ok");
+        })) {
+            String received = client().websocket()
+                    .uri(server.url().replace("http:", "ws:"))
+                    .receive()
+                    .asString()
+                    .blockLast();
+            assertEquals("ok", received);
+            Timing timing = calls.next();
+            assertEquals(Outcome.OK, timing.outcome());
+            assertEquals(101, timing.status().orElseThrow());
         }
     }
 

@@ -4,6 +4,7 @@ import io.github.onewrite.internal.CallTimer;
 import io.github.onewrite.internal.TimedCall;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelHandlerContext;
+import io.netty.handler.codec.http.HttpResponseStatus;
 import io.netty.handler.ssl.SslHandler;
 import io.netty.util.AttributeKey;
 import java.net.InetSocketAddress;
@@ -35,6 +36,7 @@ public final class Wire {
     private int requests;
     private long freeSince;
     private @Nullable Throwable error;
+    private boolean switched;
 
     private boolean pending;
     private long bytes;
@@ -182,7 +184,13 @@ public final class Wire {
     void closed() {
         TimedCall current = call;
         release(false);
-        if (current != null) {
+        if (current == null) {
+            return;
+        }
+        if (switched) {
+            // The call was answered with another protocol, and lasted as long as that.
+            current.completed();
+        } else {
             current.abandoned(attempt, error);
         }
     }
@@ -206,6 +214,7 @@ public final class Wire {
         writes = 0;
         firstRead = 0;
         error = null;
+        switched = false;
         if (probe != null) {
             if (call == null) {
                 probe.forget();
@@ -262,6 +271,7 @@ public final class Wire {
     }
 
     void head(int status) {
+        switched = status == HttpResponseStatus.SWITCHING_PROTOCOLS.code();
         step(timer -> {
             timer.responseStart(firstRead == 0 ? lastRead : firstRead);
             if (probe != null && timer.waitNanos() >= 0) {
