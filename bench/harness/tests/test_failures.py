@@ -93,7 +93,10 @@ def test_a_run_is_resumed_where_it_was_left(tmp_path: Path) -> None:
     quick, later = written(tmp_path, "quick"), written(tmp_path, "later")
     out = str(tmp_path / "out")
     assert "quick: Small" in bench("run", str(quick), "--no-rates", "--out", out).stderr
-    done = bench("run", str(quick), str(later), "--no-rates", "--resume", "--out", out)
+    summary = tmp_path / "summary.md"
+    arguments = ("run", str(quick), str(later), "--no-rates", "--resume", "--out", out)
+    done = bench(*arguments, GITHUB_STEP_SUMMARY=str(summary))
+    assert summary.read_text().count("## later: Small") == 1
     assert "quick: there is a complete result; kept" in done.stderr
     assert "later: Small" in done.stderr
     assert "1 of 2 in " in done.stderr

@@ -80,6 +80,7 @@ def _run(options: argparse.Namespace) -> int:
         statuses.append(status)
         if status == 130:
             break
+    report.step_summary(options.out)
     console.say(f"{len(statuses)} of {len(works)} in {time.monotonic() - began:.0f} s")
     return next((status for status in (130, 1, 3, 2) if status in statuses), 0)
 
@@ -102,7 +103,7 @@ def _one(name: str, work: Callable[[], Run], options: argparse.Namespace, consol
         console.say(f"{name}: the result could not be kept: {error}; it stands above")
         status = 3 if status in (0, 2) else status
     try:
-        report.write(options.out, options.results)
+        report.write(options.out, options.results, summary=False)
     except OSError as error:
         console.say(f"the report could not be written: {error}; the results stand above")
         status = 3 if status in (0, 2) else status

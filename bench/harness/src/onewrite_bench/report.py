@@ -12,7 +12,7 @@ from .results import Run
 from .scenario import names
 from .wording import intervals_line, story, tables, verdict_line
 
-__all__ = ["collect", "markdown", "save", "text", "write"]
+__all__ = ["collect", "markdown", "save", "step_summary", "text", "write"]
 
 
 def text(run: Run) -> str:
@@ -77,8 +77,8 @@ def _complete_or_partial(path: Path) -> Path:
     return path if path.exists() else path.with_suffix(".partial.json")
 
 
-def write(directory: Path, results: Path | None) -> None:
-    """Write everything that follows from the results in `directory`."""
+def write(directory: Path, results: Path | None, summary: bool = True) -> None:
+    """Write everything that follows from the results in `directory`; a step's `summary` grows, so once only."""
     runs = collect(directory)
     if not runs:
         return
@@ -90,10 +90,20 @@ def write(directory: Path, results: Path | None) -> None:
         percentiles.write(run, directory / "hgrm")
     if results is not None:
         results.write_text(whole)
-    summary = os.environ.get("GITHUB_STEP_SUMMARY")
     if summary:
-        with Path(summary).open("a") as file:
-            file.write(whole)
+        step_summary(directory)
+
+
+def step_summary(directory: Path) -> None:
+    """Append the report to the summary of a GitHub step, when this is one. A full disk there costs nobody a result."""
+    path = os.environ.get("GITHUB_STEP_SUMMARY")
+    runs = collect(directory) if path else []
+    if path and runs:
+        try:
+            with Path(path).open("a") as file:
+                file.write(document(runs))
+        except OSError as error:
+            print(f"onewrite bench: no step summary: {error}", file=sys.stderr)
 
 
 def document(runs: list[Run]) -> str:
