@@ -24,10 +24,6 @@ module Onewrite
       "authorization" => "", "transfer-encoding" => "chunked"
     }.freeze
 
-    # The same, by identity: a Hash keeps its String keys as the one copy that literals share, so a name is mostly found
-    # without being hashed.
-    SAME_FIELDS = {}.compare_by_identity.merge!(KNOWN_FIELDS).freeze
-
     module_function
 
     # @param header [Hash{String => Array<String>}] as Net::HTTPHeader keeps it
@@ -42,7 +38,7 @@ module Onewrite
       return false if !KNOWN_METHODS[method] || BAD_TARGET.match?(path)
 
       header.each do |name, values|
-        usual = SAME_FIELDS[name] || KNOWN_FIELDS[name]
+        usual = KNOWN_FIELDS[name]
         return false unless usual && values.size == 1
 
         value = values[0]
