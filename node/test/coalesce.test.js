@@ -25,7 +25,7 @@ async function withHeld (run, max = 16384) {
   }
   holdUnfinished(socket, max, undiciFraming)
   const arrived = async (size) => {
-    for (let turn = 0; turn < 200 && Buffer.concat(received).length < size; turn++) await new Promise((resolve) => setTimeout(resolve, 2))
+    for (let turn = 0; turn < 5000 && Buffer.concat(received).length < size; turn++) await new Promise((resolve) => setTimeout(resolve, 2))
     return Buffer.concat(received).toString('latin1')
   }
   try {

@@ -109,7 +109,7 @@ describe('failures through HttpAgent', () => {
     'closed before the answer': { onData: (socket) => socket.end(), kind: 'closed', phase: 'wait' },
     'answer cut short': { onData: (socket) => socket.end('HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nok'), kind: 'closed', phase: 'receive' },
     'not HTTP': { onData: (socket) => socket.write('220 smtp\r\n\r\n'), kind: 'protocol', phase: 'wait' },
-    'time limit': { onData: () => {}, opts: () => ({ signal: AbortSignal.timeout(300) }), kind: 'timeout', phase: 'wait' }
+    'time limit': { onData: () => {}, opts: () => ({ signal: AbortSignal.timeout(2500) }), kind: 'timeout', phase: 'wait' }
   }
   for (const [name, { origin, onData = answerOk, opts = () => ({}), kind, phase }] of Object.entries(cases)) {
     test(name, async () => {

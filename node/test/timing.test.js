@@ -136,7 +136,7 @@ describe('failures have a kind and a phase', () => {
     'answer cut short': { onData: (socket) => socket.end('HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nok'), kind: 'closed', phase: 'receive' },
     'not HTTP': { onData: (socket) => socket.write('220 smtp.example ESMTP\r\n\r\n'), kind: 'protocol', phase: 'wait' },
     'bad certificate': { secure: true, connect: {}, onData: answerOk, kind: 'tls', phase: 'tls' },
-    'time limit': { onData: () => {}, opts: () => ({ signal: AbortSignal.timeout(400) }), kind: 'timeout', phase: 'wait' },
+    'time limit': { onData: () => {}, opts: () => ({ signal: AbortSignal.timeout(2500) }), kind: 'timeout', phase: 'wait' },
     'a line break in a header': { onData: answerOk, opts: () => ({ headers: { a: 'b\r\nc: d' } }), kind: 'invalid_request', phase: undefined }
   }
   for (const [name, { onData = answerOk, origin, kind, phase, opts = () => ({}), ...options }] of Object.entries(cases)) {

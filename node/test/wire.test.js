@@ -185,9 +185,14 @@ test('a slow stream is not held: each chunk has arrived before the next one is m
   await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve))
   const agent = new Agent({ connections: 1 })
   const seen = []
+  const arrival = async (before) => {
+    const waits = () => received === before
+    for (let turn = 0; turn < 5000 && waits(); turn++) await new Promise((resolve) => setTimeout(resolve, 2))
+  }
   async function * slow () {
     for (let index = 0; index < 3; index++) {
-      if (index > 0) await new Promise((resolve) => setTimeout(resolve, 50))
+      // What was yielded must arrive though nothing follows; the deadline is there for one that is held for good.
+      if (index > 0) await arrival(seen.at(-1) ?? 0)
       seen.push(received)
       yield Buffer.alloc(50)
     }

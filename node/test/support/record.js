@@ -8,7 +8,7 @@ export function recorder () {
     hooks: { onTiming: (timing) => timings.push(timing), listener: { onEvent: (event) => events.push(event) } },
     names: () => events.map((event) => event.name),
     async last () {
-      for (let turn = 0; turn < 200 && events.at(-1)?.name !== 'callEnd'; turn++) await new Promise((resolve) => setTimeout(resolve, 1))
+      for (let turn = 0; turn < 10_000 && events.at(-1)?.name !== 'callEnd'; turn++) await new Promise((resolve) => setTimeout(resolve, 1))
       return timings.at(-1)
     },
     clear () { timings.length = events.length = 0 }
