@@ -252,6 +252,8 @@ def main() -> None:
         f"{datetime.date.today().isoformat()}; {machine()}; "
         f"{arguments.rounds} rounds of {arguments.requests} requests.",
     ]
+    if os.getloadavg()[0] > (os.cpu_count() or 1):
+        text += ["", "**The machine was busy with other things: a rough picture only. Run it again when it is not.**"]
     told = False
     with contextlib.ExitStack() as stack:
         port = stack.enter_context(origin())
