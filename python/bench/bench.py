@@ -205,7 +205,7 @@ def verdicts(rows: dict[str, Row]) -> list[str]:
             f"- {name}: {what} {found:.2f} × urllib3, wanted {sign} {promised}: {'kept' if kept else 'MISSED'}"
         )
     own = rows["onewrite"]
-    for name in ("onewrite, on_timing", "onewrite, listener"):
+    for name in ("onewrite, on_timing", "onewrite, listener", "onewrite, every event"):
         if name in rows:
             more = rows[name].p50_us - own.p50_us
             share = rows[name].p50_ratio / own.p50_ratio - 1

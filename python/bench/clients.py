@@ -65,6 +65,18 @@ def own_listener(url: str) -> Send:
     return _manager(onewrite.PoolManager(listener=onewrite.TimingListener()), url)
 
 
+def own_every_event(url: str) -> Send:
+    import onewrite
+
+    class Listener(onewrite.TimingListener):
+        count = 0
+
+        def on_event(self, event: onewrite.Event) -> None:
+            self.count += 1
+
+    return _manager(onewrite.PoolManager(listener=Listener()), url)
+
+
 def _session(session: typing.Any, url: str) -> Send:
     def send() -> None:
         answer = session.post(url, data=BODY, headers=HEADERS)
@@ -258,4 +270,5 @@ CLIENTS = [
     Client("primp", primp, ("primp",), "Rust"),
     Client("rnet", rnet, ("rnet",), "Rust"),
     Client("httpr", httpr, ("httpr",), "Rust"),
+    Client("onewrite, every event", own_every_event, ("urllib3",)),
 ]
