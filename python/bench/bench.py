@@ -214,7 +214,7 @@ def verdicts(rows: dict[str, Row]) -> list[str]:
     asked = [name for name in PEERS if name in rows]
     if asked:
         lines.append(f"- slower than onewrite: {', '.join(name for name in asked if name not in slower) or 'none'}")
-    faster = [name for name, row in rows.items() if row.p50_ratio < own.p50_ratio]
+    faster = [name for name, row in rows.items() if row.p50_ratio < own.p50_ratio and "onewrite" not in name]
     lines.append(f"- faster than onewrite: {', '.join(faster) or 'none'}")
     return lines
 
