@@ -1,6 +1,7 @@
 // nodejs/node issue 62003: node:http over https on Node 20, 22 and up to 24.14 runs with Nagle on, so a body that comes in
-// several turns of the event loop waits about 40 ms for the server's delayed acknowledgement. The control is Node's own
-// agent in the same run; where Node has been cured it does not stall, and then nothing may be slower than it.
+// several turns of the event loop waits about 40 ms for the server's delayed acknowledgement. Seen by what the server's
+// kernel counts: what Nagle holds back is joined, so the control, Node's own agent, sends fewer segments than it writes.
+// Times are for the bench: a busy machine makes anyone slow.
 
 import assert from 'node:assert/strict'
 import https from 'node:https'
@@ -11,7 +12,7 @@ import got from 'got'
 import { guardNodeHttp, HttpsAgent, unguardNodeHttp } from '../src/http.js'
 import { localhostIdentity, startTap } from './support/tap.js'
 
-const STALL_MS = 30
+const TURNS = 6
 const ca = localhostIdentity().cert
 const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
 const cured = major > 24 || (major === 24 && minor >= 15)
@@ -23,30 +24,26 @@ function form () {
   return /** @type {any} */ (form)
 }
 
-async function * twoTurns () {
-  yield 'x'.repeat(100)
-  await new Promise((resolve) => setTimeout(resolve, 2))
-  yield 'y'.repeat(100)
+async function * turns () {
+  for (let turn = 0; turn < TURNS; turn++) {
+    if (turn > 0) await new Promise((resolve) => setTimeout(resolve, 2))
+    yield 'x'.repeat(50)
+  }
 }
 
 /** @type {Record<string, (url: string, agent: any) => Promise<any>>} */
 const calls = {
   'got, a form': (url, agent) => got.post(url, { body: form(), agent: { https: agent }, retry: { limit: 0 } }),
-  'got, a stream': (url, agent) => got.post(url, { body: Readable.from(twoTurns()), agent: { https: agent }, retry: { limit: 0 } }),
-  'axios, a stream': (url, agent) => axios.post(url, Readable.from(twoTurns()), { httpsAgent: agent, maxRedirects: 0 })
+  'got, a stream': (url, agent) => got.post(url, { body: Readable.from(turns()), agent: { https: agent }, retry: { limit: 0 } }),
+  'axios, a stream': (url, agent) => axios.post(url, Readable.from(turns()), { httpsAgent: agent, maxRedirects: 0 })
 }
 
-/** What 20 requests on one kept connection took, ms, shortest first, after 10 that its quick start may spare. */
-async function durations (call, agent) {
-  const tap = await startTap({ secure: true, count: false })
+/** The segments of each of 20 requests on one kept connection, least first. */
+async function segments (call, agent) {
+  const tap = await startTap({ secure: true })
   try {
-    const took = []
-    for (let round = 0; round < 30; round++) {
-      const start = performance.now()
-      await call(tap.origin, agent)
-      took.push(performance.now() - start)
-    }
-    return took.slice(10).sort((a, b) => a - b)
+    for (let round = 0; round < 21; round++) await call(tap.origin, agent)
+    return tap.requests.slice(1).map((request) => request.segments).sort((a, b) => a - b)
   } finally {
     agent.destroy()
     await tap.close()
@@ -57,20 +54,21 @@ const options = { keepAlive: true, maxSockets: 1, ca }
 
 describe(`on Node ${process.versions.node} over https`, () => {
   for (const [name, call] of Object.entries(calls)) {
-    // Any request can be slow on a machine that is busy elsewhere, so what counts is the fastest quarter: where there
-    // is a stall it takes nearly all of them.
+    const least = name === 'got, a form' ? 3 : TURNS
     const check = async (ours) => {
-      const control = (await durations(call, new https.Agent(options)))[10] ?? 0
-      const fastest = (await ours())[4] ?? Infinity
-      if (cured) return assert.ok(fastest < control * 2, `a quarter took up to ${fastest} ms, half of the control ${control}`)
-      assert.ok(control >= STALL_MS, `half of the control took less than ${control} ms`)
-      assert.ok(fastest < control / 2, `a quarter took up to ${fastest} ms, half of the control ${control}`)
+      const control = await segments(call, new https.Agent(options))
+      const counts = await ours()
+      // Half and more of ours leave as they are written. A pause of the machine frees what Nagle holds, so of the
+      // control the least counts.
+      assert.ok(counts[10] >= least, `ours: ${counts}`)
+      if (!cured) assert.ok(control[0] < least, `control: ${control}`)
     }
-    test(`${name}: no stall through HttpsAgent`, () => check(() => durations(call, new HttpsAgent(options))))
-    test(`${name}: no stall with the guard`, () => check(async () => {
+    // HttpsAgent joins the pieces of a form that come in one turn.
+    if (name !== 'got, a form') test(`${name}: not held through HttpsAgent`, () => check(() => segments(call, new HttpsAgent(options))))
+    test(`${name}: not held with the guard`, () => check(async () => {
       guardNodeHttp()
       try {
-        return await durations(call, new https.Agent(options))
+        return await segments(call, new https.Agent(options))
       } finally {
         unguardNodeHttp()
       }
