@@ -54,7 +54,7 @@ for node in "${nodes[@]}"; do
     binary=$(node_binary "$node")
     folder=$(checkout "$undici")
     echo "== Node $node, undici $undici"
-    if (cd "$folder" && timeout 500 "$binary" --test --test-concurrency=2 --test-timeout=400000 --test-force-exit --test-reporter=dot --test-reporter-destination=stdout \
+    if (cd "$folder" && timeout 500 "$binary" --test --test-concurrency=2 --test-timeout=400000 --test-reporter=dot --test-reporter-destination=stdout \
       --test-reporter=junit --test-reporter-destination="$reports/node-matrix-$node-undici-$undici.xml" test/*.test.js); then
       echo "passed"
     else
