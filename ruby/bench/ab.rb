@@ -43,7 +43,9 @@ end
 module Buffering
   def self.start(origin)
     port = TCPServer.open("127.0.0.1", 0) { |server| server.addr[1] }
-    file = File.join(Dir.mktmpdir, "haproxy.cfg")
+    folder = Dir.mktmpdir
+    at_exit { FileUtils.rm_rf(folder) }
+    file = File.join(folder, "haproxy.cfg")
     File.write(file, <<~CONFIG)
       defaults
         mode http

@@ -56,13 +56,15 @@ class NodelayTest < OnewriteTest
   end
 
   def test_a_unix_socket_goes_on_without
-    path = File.join(Dir.mktmpdir, "socket")
-    server = UNIXServer.new(path)
-    tap_server(listen: server)
-    http = UnixConnect.new("localhost", 80)
-    http.path = path
-    assert_equal "200", http.start { http.request(post("/", "x")) }.code
-    assert_equal 0, Onewrite.status[:nodelay_failures]
+    Dir.mktmpdir do |folder|
+      path = File.join(folder, "socket")
+      server = UNIXServer.new(path)
+      tap_server(listen: server)
+      http = UnixConnect.new("localhost", 80)
+      http.path = path
+      assert_equal "200", http.start { http.request(post("/", "x")) }.code
+      assert_equal 0, Onewrite.status[:nodelay_failures]
+    end
   end
 
   def test_the_word_of_a_subclass_is_the_last
