@@ -11,11 +11,21 @@ from ._events import Told
 class Hooks:
     """What a pool reports to; made once, looked up at the start of each call."""
 
-    __slots__ = ("listener", "on_timing")
+    __slots__ = ("listener", "on_timing", "tells_after", "tells_before", "tells_sent")
 
     def __init__(self, on_timing: typing.Any, listener: Told | None) -> None:
         self.on_timing = on_timing
         self.listener = listener
+        # Of a request on an open connection, what a listener wants to hear: before it, when sent, and after.
+        self.tells_before, self.tells_sent, self.tells_after = (
+            {name: listener[name] for name in names if name in listener} if listener else {}
+            for names in (_BEFORE, _SENT, _AFTER)
+        )
+
+
+_BEFORE = ("call_start", "attempt_start", "connection_acquired", "request_start")
+_SENT = ("request_end",)
+_AFTER = ("response_start", "headers_end", "response_end", "connection_released", "attempt_end", "call_end")
 
 
 def make_hooks(on_timing: typing.Any, listener: typing.Any, disabled: bool) -> Hooks | None:

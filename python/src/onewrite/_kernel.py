@@ -22,7 +22,8 @@ AVAILABLE = sys.platform == "linux" and hasattr(socket, "TCP_INFO")
 
 _TCP_INFO = getattr(socket, "TCP_INFO", 0)
 _LENGTH = 184
-_unsent = struct.Struct("=I").unpack_from
+#: Of notsent_bytes.
+_NOTHING = bytes(4)
 _fields = struct.Struct("=44xI20xI28xI44xI4xI16xQ").unpack_from
 
 #: From here on a wait is long enough to ask for its cause, and a hold is one.
@@ -63,7 +64,7 @@ def read(sock: typing.Any) -> bytes | None:
 def read_sent(sock: typing.Any) -> bytes | None:
     """The same after the last write, or None where the kernel still has bytes to send."""
     data = read(sock)
-    return None if data is None or _unsent(data, 144)[0] else data
+    return data if data is not None and data[144:148] == _NOTHING else None
 
 
 def evidence(before: bytes, after: bytes, wait_ns: int, held: bool) -> tuple[KernelEvidence, str | None]:

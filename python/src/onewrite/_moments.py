@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import sys
+import time
 import typing
 from http.client import HTTPException
 
@@ -11,11 +12,15 @@ import urllib3.exceptions
 
 from . import _kernel
 from ._errors import InvalidRequestError
+from ._events import Event, Told, deliver
 from ._hooks import Hooks
-from ._record import begin_attempt, begin_call, body_read, end_attempt, now, tell
-from ._timing import Attempt
+from ._record import body_read, end_attempt, now, tell
+from ._timing import Attempt, Readings, Timing
 
 _connection_ids = itertools.count(1)
+
+#: ``Event(…)`` without the detour over its signature.
+event = tuple.__new__
 
 
 class Link:
@@ -246,39 +251,52 @@ def closed(conn: typing.Any, attempt: Attempt) -> None:
 # -- an exchange in a straight line (_straight): several moments at once -----------------------------
 
 
-def told_start(hooks: Hooks, conn: typing.Any, method: str, url: str) -> Attempt:
-    """A call has begun, on a connection that is open, and its request is about to be sent: for a listener."""
-    attempt = begin_attempt(begin_call(hooks, method, url))
-    acquired(conn, attempt, True)
-    request_start(conn, attempt)
-    return attempt
+def told_before(
+    told: Told, link: Link, method: str, url: str, started: int, acquired: int, idle_ns: int | None
+) -> int:
+    """Tell the listener what comes before the first byte of a request; return when that is."""
+    fields: dict[str, typing.Any]
+    if "call_start" in told:
+        fields = {"method": method, "url": url, "started_at_unix_ns": time.time_ns() - (now() - started)}
+        deliver(told["call_start"], event(Event, ("call_start", started, None, fields)))
+    if "attempt_start" in told:
+        deliver(told["attempt_start"], event(Event, ("attempt_start", started, 0, {})))
+    if "connection_acquired" in told:
+        fields = {"conn_id": link.conn_id, "reused": True, "idle_ns": idle_ns, "conn_requests": link.requests + 1}
+        deliver(told["connection_acquired"], event(Event, ("connection_acquired", acquired, 0, fields)))
+    t_ns = now()
+    if "request_start" in told:
+        deliver(told["request_start"], event(Event, ("request_start", t_ns, 0, {})))
+    return t_ns
 
 
-def straight(attempt: Attempt, link: Link, started: int, ended: int, writes: int, size: int) -> None:
-    """The request was sent on an open connection: what no listener was told."""
-    attempt._acquired = True
+def told_after(told: Told, first: int, end: int, status: int, size: int, reusable: bool) -> None:
+    """Tell the listener of an answer that came whole, and of the end."""
+    if "response_start" in told:
+        deliver(told["response_start"], event(Event, ("response_start", first, 0, {})))
+    if "headers_end" in told:
+        deliver(told["headers_end"], event(Event, ("headers_end", first, 0, {"status": status})))
+    if "response_end" in told:
+        deliver(told["response_end"], event(Event, ("response_end", first, 0, {"bytes": size})))
+    if "connection_released" in told:
+        deliver(told["connection_released"], event(Event, ("connection_released", end, 0, {"reusable": reusable})))
+    if "attempt_end" in told:
+        deliver(told["attempt_end"], event(Event, ("attempt_end", end, 0, {"outcome": "ok"})))
+    if "call_end" in told:
+        fields = {"outcome": "ok", "error_kind": None, "error_phase": None}
+        deliver(told["call_end"], event(Event, ("call_end", end, None, fields)))
+
+
+def unfolded(hooks: Hooks, link: Link, readings: Readings, sent: bool, first: int, info: bytes | None) -> Attempt:
+    """The attempt of a request that went in a straight line so far; not with its answer, or not with its sending."""
+    call = Timing(readings.method, readings.url, hooks.on_timing, hooks.listener)
+    attempt = readings.fill(call)
     attempt._link = link
-    link.requests += 1
-    attempt.conn_id = link.conn_id
-    attempt.reused = True
-    attempt.conn_requests = link.requests
-    if link.idle_since:
-        attempt.idle_ns = started - link.idle_since
-    attempt._phase = "wait"
-    attempt._request_start = started
-    attempt._request_end = ended
-    attempt.writes = writes
-    attempt.bytes_sent = size
-    attempt._info_before = link.info
-    attempt._info_sent = _kernel.read_sent(link.sock)
-
-
-def straight_end(attempt: Attempt, status: int, size: int) -> None:
-    """The answer came whole: its first byte and its last with one read."""
-    attempt.status = status
-    attempt.bytes_received = size
-    attempt._response_end = attempt._headers_end = t_ns = attempt._response_start
-    if attempt._listener is not None:
-        tell(attempt, "response_start", t_ns)
-        tell(attempt, "headers_end", t_ns, status=status)
-        tell(attempt, "response_end", t_ns, bytes=size)
+    if not sent:
+        attempt._phase = "send"
+        attempt.writes = attempt.bytes_sent = attempt._request_end = 0
+    else:
+        attempt._phase = "wait"
+        attempt._response_start = first
+        attempt._info_after = info
+    return attempt

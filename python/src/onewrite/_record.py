@@ -148,36 +148,6 @@ def _report(call: Timing) -> None:
         _events.swallow(call._on_timing)
 
 
-# -- calls in a straight line: one attempt, on an open connection --------------------------------------
-
-
-def begun(hooks: Hooks, method: str, url: str, t_ns: int) -> Attempt:
-    """The attempt of a call that has begun at *t_ns*."""
-    call = Timing(method, without_userinfo(url), hooks.on_timing, None)
-    call.started_at_mono_ns = t_ns
-    call.started_at_unix_ns = time.time_ns() - (now() - t_ns)
-    attempt = Attempt(call, 0, t_ns)
-    call.attempts.append(attempt)
-    return attempt
-
-
-def finish(attempt: Attempt, t_ns: int, reusable: bool) -> None:
-    """The attempt and its call have ended well at *t_ns*, and the connection went back."""
-    attempt._end = t_ns
-    attempt.outcome = "ok"
-    call = attempt._call
-    attempt._call = None  # a ring of references would live until the collector comes
-    call._ended = True
-    call.outcome = "ok"
-    call.total_ns = max(t_ns - call.started_at_mono_ns, 1)
-    if attempt._listener is not None:
-        tell(attempt, "connection_released", t_ns, reusable=reusable)
-        tell(attempt, "attempt_end", t_ns, outcome="ok")
-        _tell_call(call, "call_end", t_ns, outcome="ok", error_kind=None, error_phase=None)
-    if call._on_timing is not None:
-        _report(call)
-
-
 # -- attempts ---------------------------------------------------------------------------------------
 
 

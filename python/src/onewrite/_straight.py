@@ -21,18 +21,21 @@ import socket
 import ssl
 import sys
 import threading
+import time
 import typing
 
 import urllib3.connection
 import urllib3.connectionpool
 from urllib3.util import Retry, Timeout
 
-from . import _fast, _fast_pool, _fast_request, _moments, _record, _whole
+from . import _events, _fast, _fast_pool, _fast_request, _kernel, _moments, _record, _whole
+from ._events import Event
 from ._hooks import Hooks
-from ._timing import Attempt
+from ._timing import Attempt, Plain, Readings
 
 _log = logging.getLogger("urllib3.connectionpool")
 _now = _record.now
+_time_ns = time.time_ns
 
 #: urllib3's word for "no timeout given".
 _DEFAULT = Timeout.DEFAULT_TIMEOUT
@@ -64,12 +67,19 @@ class Exchange:
     # What an exchange does not come to stays as it is here.
     pool: typing.Any = None
     conn: typing.Any = None
+    #: Whether the connection may have been written to.
+    touched = False
     send_error: BaseException | None = None
     read_error: BaseException | None = None
     #: What came with the first read; b"" where the server had closed the connection.
     answer: bytes | None = None
-    #: Begin of a call with hooks, and the attempt that its record has, once something was sent.
+    #: With hooks: begin of the call, what was noted of sending (``Readings``), when the first read returned.
     started = 0
+    readings: tuple[typing.Any, ...] = ()
+    first = 0
+    #: TCP_INFO at the first read.
+    info: bytes | None = None
+    #: The attempt that urllib3 is to go on with.
     attempt: Attempt | None = None
 
 
@@ -145,35 +155,53 @@ def exchange(
     conn = connections.take()
     if conn is None:
         return None
-    sent = False
     try:
-        sent = _ready(conn, hooks) and _send(doing, conn, method, target, keywords, pool, timeout, hooks, url)
-    finally:
-        if not sent:
+        if not (_ready(conn, hooks) and _send(doing, conn, method, target, keywords, pool, timeout, hooks, url)):
             _put_conn(pool, conn)
-    if not sent:
-        return None
-    answer = doing.answer
-    response = None if answer is None else _whole.whole(answer, conn, method, target)
-    if response is None or (
-        (response.status >= 400 or retries.status_forcelist)
-        and retries.is_retry(method, response.status, "retry-after" in response.headers)
-    ):
-        doing.pool, doing.conn = pool, conn
-        here.ahead = doing
-        return None
-    response._retries = retries
-    response._pool = pool
-    pool.num_requests += 1
-    attempt = doing.attempt
-    if attempt is None:
-        _put_conn(pool, conn)
-        return response
-    _moments.straight_end(attempt, response.status, response._fp_bytes_read)
-    attempt._link.idle_since = t_ns = _now()
+            return None
+        answer = doing.answer
+        response = None if answer is None else _whole.whole(answer, conn, method, target)
+        if response is None or (
+            (response.status >= 400 or retries.status_forcelist)
+            and retries.is_retry(method, response.status, "retry-after" in response.headers)
+        ):
+            if hooks is not None:
+                sent = doing.send_error is None
+                doing.attempt = _moments.unfolded(
+                    hooks, conn._onewrite_link, Readings(*doing.readings), sent, doing.first, doing.info
+                )
+            doing.pool, doing.conn = pool, conn
+            here.ahead = doing
+            return None
+        response._retries = retries
+        response._pool = pool
+        pool.num_requests += 1
+        if hooks is None:
+            _put_conn(pool, conn)
+            return response
+        conn._onewrite_link.idle_since = end = _now()
+    except BaseException:
+        # Someone gave up, as by a signal: an answer that is still to come must not meet another request.
+        if doing.touched:
+            conn.close()
+        _put_conn(pool, None if doing.touched else conn)
+        raise
     _put_conn(pool, conn)
-    _record.finish(attempt, t_ns, conn.sock is not None)
+    if hooks.tells_after:
+        open_still = conn.sock is not None
+        _moments.told_after(hooks.tells_after, doing.first, end, response.status, response._fp_bytes_read, open_still)
+    on_timing = hooks.on_timing
+    if on_timing is not None:
+        timing = _new_record(Plain)
+        timing._noted = doing.readings, doing.first, doing.info, response.status, response._fp_bytes_read, end
+        try:
+            on_timing(timing)
+        except Exception:
+            _events.swallow(on_timing)
     return response
+
+
+_new_record = Plain.__new__
 
 
 def _ready(conn: typing.Any, hooks: Hooks | None) -> bool:
@@ -227,32 +255,36 @@ def _send(
     sys.audit("http.client.send", conn, head)
     if data:
         sys.audit("http.client.send", conn, data)
-    attempt = None
-    started = 0
     if hooks is not None:
         if url is None:
             url = _url(pool, target)
-        if hooks.listener is not None:
-            attempt = doing.attempt = _moments.told_start(hooks, conn, method, url)
-        started = _now()
+        if "@" in url:
+            url = _record.without_userinfo(url)
+        link = conn._onewrite_link
+        begun = _now()
+        idle_ns = begun - link.idle_since if link.idle_since else None
+        if hooks.tells_before:
+            begun = _moments.told_before(hooks.tells_before, link, method, url, doing.started, begun, idle_ns)
+    doing.touched = True
     try:
         writes = _fast_request.send(sock, head, data, conn._onewrite_options.coalesce_max)
     except BaseException as error:
         doing.send_error = error
         writes = 0
     if hooks is not None:
+        # While the answer is awaited there is time to write things down.
         ended = _now()
+        info = None if hooks.on_timing is None else _kernel.read_sent(sock)
+        link.requests = count = link.requests + 1
         size = len(head) + len(data)
-        if attempt is None:
-            # While the answer is awaited there is time to make the record.
-            attempt = doing.attempt = _record.begun(hooks, method, url or "", doing.started)
-            _moments.straight(attempt, conn._onewrite_link, started, ended, writes, size)
-        elif doing.send_error is None:
-            attempt.writes, attempt.bytes_sent = writes, size
-            _moments.request_end(attempt)
+        doing.readings = (
+            method, url, doing.started, _time_ns(), begun, ended, writes, size,
+            link.conn_id, count, idle_ns, link.info, info,
+        )  # fmt: skip
+        if doing.send_error is None and hooks.tells_sent:
+            event = Event("request_end", ended, 0, {"bytes": size, "writes": writes})
+            _events.deliver(hooks.tells_sent["request_end"], event)
     if doing.send_error is not None:
-        if attempt is not None:
-            attempt._phase = "send"
         return True
     try:
         conn.timeout = limit = timeout.read_timeout
@@ -262,9 +294,11 @@ def _send(
     except BaseException as error:
         doing.read_error = error
         return True
-    if attempt is not None and doing.answer:
-        attempt._response_start = t_ns = _now()
-        _moments.look(attempt, t_ns, sock)
+    if hooks is not None and doing.answer:
+        doing.first = first = _now()
+        if hooks.on_timing is not None and (info is None or first - ended >= _kernel.SOON_NS):
+            info = _kernel.read(sock)
+        doing.info = link.info = info
     return True
 
 

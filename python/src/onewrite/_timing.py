@@ -1,7 +1,8 @@
 """The records of a call and its attempts.
 
 An attempt is a handful of clock readings; phases are computed when someone asks. The same objects are
-filled while the call runs, so that taking them costs little enough to leave on.
+filled while the call runs, so that taking them costs little enough to leave on. A call in a straight line
+leaves even that for later: ``Readings`` and the ``Plain`` record over it.
 """
 
 from __future__ import annotations
@@ -42,6 +43,8 @@ class Attempt:
     writes = 0
     bytes_received: int | None = None
     _phase = "queue"
+    _call: typing.Any = None
+    _listener: typing.Any = None
     _error: BaseException | None = None
     _connecting = _in_response = _acquired = False
     _link: typing.Any = None
@@ -54,7 +57,7 @@ class Attempt:
     _evidence: tuple[KernelEvidence, str | None] | None = None
 
     def __init__(self, call: Timing, index: int, start: int) -> None:
-        self._call: typing.Any = call  # until its end
+        self._call = call  # until its end
         self._listener = call._listener
         self.index = index
         self._start = start
@@ -154,8 +157,19 @@ class Attempt:
             found.append(text)
         return found
 
+    def __getstate__(self) -> dict[str, typing.Any]:
+        return _lasting(self)
+
     def __repr__(self) -> str:
         return f"<Attempt {self.index} {self.outcome}: {', '.join(self._phases_for_people())}>"
+
+
+#: What a record refers to while its call runs; a copy or a pickle of it is without.
+_LIVE = frozenset(("_call", "_error", "_http", "_link", "_listener", "_on_timing", "_response"))
+
+
+def _lasting(record: Attempt | Timing) -> dict[str, typing.Any]:
+    return {name: value for name, value in vars(record).items() if name not in _LIVE}
 
 
 class Timing:
@@ -165,18 +179,20 @@ class Timing:
     outcome: str | None = None
     error_kind: str | None = None
     error_phase: str | None = None
-    #: Wall clock at the start, in nanoseconds of the Unix epoch.
-    started_at_unix_ns = 0
-    #: Monotonic clock at the start, in nanoseconds.
-    started_at_mono_ns = 0
-    total_ns: int | None = None
     _returned = _ended = False
+    _on_timing: typing.Any = None
+    _listener: typing.Any = None
 
     def __init__(self, method: str, url: str, on_timing: typing.Any, listener: typing.Any) -> None:
         self.method = method
         #: The URL as asked for, without user and password.
         self.url = url
         self.attempts: list[Attempt] = []
+        #: Wall clock at the start, in nanoseconds of the Unix epoch.
+        self.started_at_unix_ns = 0
+        #: Monotonic clock at the start, in nanoseconds.
+        self.started_at_mono_ns = 0
+        self.total_ns: int | None = None
         self._on_timing = on_timing
         self._listener = listener
 
@@ -223,6 +239,9 @@ class Timing:
         if len(self.attempts) > 1:
             parts.append(f"attempt {len(self.attempts)}")
         return "; ".join(parts)
+
+    def __getstate__(self) -> dict[str, typing.Any]:
+        return _lasting(self)
 
     def __repr__(self) -> str:
         return f"<Timing {self}>"
@@ -299,3 +318,71 @@ class Timing:
         """Phase ``receive`` of the last attempt."""
         last = self._last()
         return last.receive_ns if last else None
+
+
+class Readings(typing.NamedTuple):
+    """What was noted of a request that was sent in a straight line, on a connection that was open."""
+
+    method: str
+    url: str
+    started: int
+    #: Wall clock when the last write had returned.
+    ended_unix: int
+    begun: int
+    ended: int
+    writes: int
+    size: int
+    conn_id: int
+    conn_requests: int
+    idle_ns: int | None
+    #: TCP_INFO before the request, and after its last write.
+    info_before: bytes | None
+    info_sent: bytes | None
+
+    def fill(self, call: Timing) -> Attempt:
+        """Write them down in *call*, which is new, and in its first attempt."""
+        call.started_at_mono_ns = self.started
+        call.started_at_unix_ns = self.ended_unix - (self.ended - self.started)
+        attempt = Attempt(call, 0, self.started)
+        attempt.conn_id = self.conn_id
+        attempt.reused = attempt._acquired = True
+        attempt.conn_requests = self.conn_requests
+        attempt.idle_ns = self.idle_ns
+        attempt.bytes_sent = self.size
+        attempt.writes = self.writes
+        attempt._request_start = self.begun
+        attempt._request_end = self.ended
+        attempt._info_before = self.info_before
+        attempt._info_sent = self.info_sent
+        call.attempts.append(attempt)
+        return attempt
+
+
+class Plain(Timing):
+    """The record of a call in a straight line that went well: it is worked out when somebody looks at it."""
+
+    outcome = "ok"
+    _returned = _ended = True
+    #: Readings, first byte, TCP_INFO then, status, bytes received, end.
+    _noted: tuple[tuple[typing.Any, ...], int, bytes | None, int, int, int]
+
+    def __init__(self) -> None:
+        """Nothing: _straight sets ``_noted``."""
+
+    def __getattr__(self, name: str) -> typing.Any:
+        noted = self.__dict__.get("_noted")
+        if noted is None:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        readings = Readings(*noted[0])
+        # From here on it is a record like any other.
+        del self._noted
+        self.__class__ = Timing  # type: ignore[assignment]
+        Timing.__init__(self, readings.method, readings.url, None, None)
+        attempt = readings.fill(self)
+        _, attempt._response_start, attempt._info_after, attempt.status, attempt.bytes_received, attempt._end = noted
+        attempt._headers_end = attempt._response_end = attempt._response_start
+        attempt._call = None
+        attempt.outcome = self.outcome = "ok"
+        self._returned = self._ended = True
+        self.total_ns = max(attempt._end - readings.started, 1)
+        return getattr(self, name)
