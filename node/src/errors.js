@@ -41,7 +41,10 @@ const KINDS = {
   UND_ERR_RES_EXCEEDED_MAX_SIZE: 'protocol',
   UND_ERR_PRX_TLS: 'tls',
   UND_ERR_ABORTED: 'cancelled',
-  ABORT_ERR: 'cancelled'
+  ABORT_ERR: 'cancelled',
+  // axios and got
+  ERR_CANCELED: 'cancelled',
+  ERR_ABORTED: 'cancelled'
 }
 
 /**
@@ -76,6 +79,8 @@ function kindOfOne (error) {
   if (typeof code !== 'string') return null
   // node:http says ECONNRESET for both; only this message means a plain FIN.
   if (message === 'socket hang up') return 'closed'
+  // axios' word for a time limit that ran out; from the kernel it is a reset.
+  if (code === 'ECONNABORTED') return error.syscall === undefined ? 'timeout' : 'reset'
   if (Object.hasOwn(KINDS, code)) return /** @type {ErrorKind} */ (KINDS[code])
   if (code.startsWith('HPE_')) return 'protocol'
   if (code.startsWith('ERR_INVALID_') || code.startsWith('ERR_UNESCAPED') || code.startsWith('ERR_HTTP_INVALID')) return 'invalid_request'

@@ -1,10 +1,15 @@
 /** Times one request of node:http by what it and its socket tell. Listeners are on these objects alone. */
 
 import { errorMonitor } from 'node:events'
+import { errorKind } from '../errors.js'
 import { Call } from '../timing/call.js'
 import { currentTimingId } from '../timing/id.js'
 
 /**
+ * Patches `emit` and `destroy` of this one request. Node asks whether anyone listens: it throws away an answer that
+ * nobody listens for, and closes a connection that changes its protocol when nobody listens for that
+ * (lib/_http_client.js, parserOnIncomingClient and socketOnData). So nothing here may be a listener for 'response',
+ * 'upgrade' or 'connect'. And only `destroy` tells a caller who gives up from a peer who does.
  * @param {any} request a ClientRequest that an agent has just been given
  * @param {any} options of the request
  * @param {import('../timing/hooks.js').Hooks} hooks
@@ -17,6 +22,33 @@ export function timeRequest (request, options, hooks, connections) {
   let failure
   /** @type {any} */
   let socket
+  let givenUp = request.destroyed === true
+  let timedOut = false
+  let answering = false
+  /** @type {any} */
+  let reason
+
+  const { emit, destroy } = request
+  request.emit = function (/** @type {any[]} */ ...args) {
+    if (args[0] === 'timeout') timedOut = true
+    if (args[0] !== 'response') return emit.apply(this, args)
+    call.headers(args[1].statusCode)
+    watchBody(args[1], call)
+    answering = true
+    try {
+      return emit.apply(this, args)
+    } finally {
+      answering = false
+    }
+  }
+  request.destroy = function (/** @type {any} */ error) {
+    // Who destroys a request when its answer begins, as follow-redirects does, has what it wanted.
+    if (!answering) {
+      givenUp = true
+      reason ??= error
+    }
+    return destroy.call(this, error)
+  }
 
   request.once('socket', (/** @type {any} */ given) => {
     socket = given
@@ -39,25 +71,37 @@ export function timeRequest (request, options, hooks, connections) {
   })
 
   request.once('finish', () => call.requestSent())
-  request.once('response', (/** @type {any} */ response) => {
-    call.headers(response.statusCode)
-    watchBody(response, call)
-  })
-  request.once('upgrade', (/** @type {any} */ response) => {
-    call.headers(response.statusCode)
-    call.finish(false)
-  })
   // errorMonitor: a listener for 'error' would take an error from the user that nobody listens for.
-  request.once(errorMonitor, (/** @type {any} */ error) => { failure = error })
+  request.once(errorMonitor, (/** @type {any} */ error) => { failure = givenUp ? causeOf(error, timedOut) : error })
   request.once('close', () => {
-    const response = request.res
-    if (failure !== undefined && !response?.complete) return call.fail(failure)
-    // The peer went away in the middle of the answer; otherwise it was the caller who did not want the rest.
-    if (response !== undefined && response !== null && !response.complete && (socket?.readableEnded || socket?.errored)) {
+    const response = request.res ?? undefined
+    if (response?.upgrade) {
+      if (!call.answered) call.headers(response.statusCode)
+      return call.finish(false)
+    }
+    if (response?.complete) return call.finish(!socket.destroyed)
+    if (failure !== undefined) return call.fail(failure)
+    // The peer went away in the middle of the answer.
+    if (response !== undefined && (socket?.readableEnded || socket?.errored)) {
       return call.fail(socket.errored ?? { code: 'UND_ERR_SOCKET', message: 'the peer closed in the middle of the response' })
     }
+    if (givenUp) return call.fail(causeOf(reason, timedOut))
+    // The caller did not want the rest of the answer.
     call.finish(socket !== undefined && !socket.destroyed)
   })
+}
+
+/**
+ * What ended a request that its caller destroyed. Node's own word for it, "socket hang up", is that of a peer who left.
+ * @param {any} error that the request ended with
+ * @param {boolean} timedOut a time limit of the request had run out
+ */
+function causeOf (error, timedOut) {
+  // A body that could not be read is no giving up.
+  if (error?.syscall !== undefined) return error
+  const kind = error === undefined || error.message === 'socket hang up' ? 'other' : errorKind(error)
+  if (kind !== 'other') return error
+  return { name: timedOut ? 'TimeoutError' : 'AbortError', message: 'destroyed by the caller' }
 }
 
 /**

@@ -1,0 +1,194 @@
+// A hook on HttpAgent changes nothing but that it is called: answers and upgrades that nobody listens for go as with
+// Node's own agent, and a call that its caller gives up is told from one that its peer gives up.
+
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import http from 'node:http'
+import { after, before, describe, test } from 'node:test'
+import axios from 'axios'
+import got from 'got'
+import nodeFetch from 'node-fetch'
+import { HttpAgent } from '../src/http.js'
+import { recorder } from './support/record.js'
+import { answerOk, startServer } from './support/server.js'
+
+const agents = {
+  'Node\'s own agent': () => new http.Agent({ keepAlive: true, maxSockets: 1 }),
+  'HttpAgent with a hook': () => new HttpAgent({ keepAlive: true, maxSockets: 1, ...recorder().hooks })
+}
+
+for (const [name, make] of Object.entries(agents)) {
+  describe(`${name}: what nobody listens for`, () => {
+    test('answers are thrown away, and the one connection serves the next request', async () => {
+      const server = await startServer(answerOk)
+      const agent = make()
+      try {
+        const sockets = new Set()
+        await Promise.all(Array.from({ length: 3 }, async () => {
+          const request = http.request(server.origin, { agent })
+          request.once('socket', (socket) => sockets.add(socket))
+          request.end()
+          await once(request, 'close')
+        }))
+        assert.equal(sockets.size, 1)
+      } finally {
+        agent.destroy()
+        await server.close()
+      }
+    })
+
+    test('a response with a callback is left to the caller, who reads it later', async () => {
+      const server = await startServer(answerOk)
+      const agent = make()
+      try {
+        const response = await new Promise((resolve, reject) => http.get(server.origin, { agent }, resolve).on('error', reject))
+        await new Promise((resolve) => setTimeout(resolve, 20))
+        const parts = []
+        for await (const part of response) parts.push(part)
+        assert.equal(Buffer.concat(parts).toString(), 'ok')
+      } finally {
+        agent.destroy()
+        await server.close()
+      }
+    })
+
+    for (const [what, options, answer] of /** @type {[string, any, string][]} */ ([
+      ['an upgrade', { headers: { connection: 'upgrade', upgrade: 'x' } }, 'HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n'],
+      ['a tunnel', { method: 'CONNECT', path: 'a:1' }, 'HTTP/1.1 200 OK\r\n\r\n']
+    ])) {
+      test(`${what} closes the connection`, async () => {
+        const server = await startServer((socket) => socket.write(answer))
+        const agent = make()
+        try {
+          const request = http.request(server.origin, { agent, ...options })
+          request.end()
+          const [socket] = await once(request, 'socket')
+          await once(socket, 'close')
+          assert.equal(socket.destroyed, true)
+        } finally {
+          agent.destroy()
+          await server.close()
+        }
+      })
+    }
+  })
+}
+
+test('an upgrade is told with its status, whether someone listens for it or not', async () => {
+  const server = await startServer((socket) => socket.write('HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n'))
+  try {
+    for (const listens of [true, false]) {
+      const seen = recorder()
+      const agent = new HttpAgent(seen.hooks)
+      const request = http.request(server.origin, { agent, headers: { connection: 'upgrade', upgrade: 'x' } })
+      if (listens) request.on('upgrade', (response, socket) => socket.destroy())
+      request.end()
+      const timing = await seen.last()
+      assert.deepEqual([timing.outcome, timing.status, timing.attempts.length], ['ok', 101, 1])
+      assert.ok(timing.waitNs > 0)
+      agent.destroy()
+    }
+  } finally {
+    await server.close()
+  }
+})
+
+describe('who gave up', () => {
+  let server
+  /** A caller that gives up when the server has its request. */
+  let arrived = () => {}
+  before(async () => {
+    server = await startServer((socket, data) => {
+      const path = data.toString('latin1').split(' ')[1]
+      if (path === '/begun') socket.write('HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\nbegun')
+      if (path === '/moved') return socket.write(`HTTP/1.1 302 Found\r\nlocation: /ok\r\ncontent-length: 100000\r\n\r\n${'x'.repeat(1000)}`)
+      if (path === '/ok') return answerOk(socket)
+      arrived()
+    })
+  })
+  after(() => server.close())
+
+  /** @param {(controller: AbortController) => void} [then] */
+  const onArrival = (then) => {
+    const controller = new AbortController()
+    arrived = () => setImmediate(() => then === undefined ? controller.abort() : then(controller))
+    return controller.signal
+  }
+  const bare = (path, options, act = (request) => {}) => new Promise((resolve, reject) => {
+    const request = http.get(`${server.origin}${path}`, options)
+    request.on('error', reject)
+    request.on('response', (response) => response.on('error', reject).on('data', () => act(request)).on('close', resolve))
+    request.on('close', resolve)
+    if (path !== '/begun') act(request)
+  })
+  const noRetry = { retry: { limit: 0 } }
+  // [call, outcome, kind, phase]
+  const cases = /** @type {Record<string, [(agent: any) => Promise<any>, string, string, string]>} */ ({
+    'axios, AbortController': [(agent) => axios.get(`${server.origin}/hang`, { httpAgent: agent, signal: onArrival() }), 'cancelled', 'cancelled', 'wait'],
+    'axios, AbortController in the answer': [async (agent) => {
+      const controller = new AbortController()
+      const { data } = await axios.get(`${server.origin}/begun`, { httpAgent: agent, signal: controller.signal, responseType: 'stream' })
+      const failed = once(data, 'error')
+      controller.abort()
+      await failed
+    }, 'cancelled', 'cancelled', 'receive'],
+    'axios, timeout': [(agent) => axios.get(`${server.origin}/hang`, { httpAgent: agent, timeout: 2500 }), 'error', 'timeout', 'wait'],
+    'got, AbortController': [(agent) => got(`${server.origin}/hang`, { agent: { http: agent }, signal: onArrival(), ...noRetry }), 'cancelled', 'cancelled', 'wait'],
+    'got, timeout': [(agent) => got(`${server.origin}/hang`, { agent: { http: agent }, timeout: { request: 2500 }, ...noRetry }), 'error', 'timeout', 'wait'],
+    'node-fetch, AbortController': [(agent) => nodeFetch(`${server.origin}/hang`, { agent, signal: /** @type {any} */ (onArrival()) }), 'cancelled', 'cancelled', 'wait'],
+    'http, signal': [(agent) => bare('/hang', { agent, signal: onArrival() }), 'cancelled', 'cancelled', 'wait'],
+    'http, destroy()': [(agent) => bare('/hang', { agent }, (request) => onArrival(() => request.destroy())), 'cancelled', 'cancelled', 'wait'],
+    'http, destroy(error)': [(agent) => bare('/hang', { agent }, (request) => onArrival(() => request.destroy(new Error('enough')))), 'cancelled', 'cancelled', 'wait'],
+    'http, abort()': [(agent) => bare('/hang', { agent }, (request) => onArrival(() => request.abort())), 'cancelled', 'cancelled', 'wait'],
+    'http, destroy() in the answer': [(agent) => bare('/begun', { agent }, (request) => request.destroy()), 'cancelled', 'cancelled', 'receive'],
+    'http, timeout and destroy()': [(agent) => bare('/hang', { agent, timeout: 2500 }, (request) => request.on('timeout', () => request.destroy())), 'error', 'timeout', 'wait'],
+    'http, setTimeout(): destroy(error)': [(agent) => bare('/hang', { agent }, (request) => request.setTimeout(2500, () => request.destroy(new Error('too slow')))), 'error', 'timeout', 'wait']
+  })
+  for (const [name, [call, outcome, kind, phase]] of Object.entries(cases)) {
+    test(name, async () => {
+      const seen = recorder()
+      const agent = new HttpAgent({ keepAlive: true, ...seen.hooks })
+      arrived = () => {}
+      try {
+        await call(agent).catch(() => {})
+        const timing = await seen.last()
+        assert.deepEqual([timing.outcome, timing.errorKind, timing.errorPhase], [outcome, kind, phase])
+        assert.equal(seen.timings.length, 1)
+      } finally {
+        agent.destroy()
+      }
+    })
+  }
+
+  for (const way of ['destroy', 'abort']) {
+    test(`${way}() while queued`, async () => {
+      const seen = recorder()
+      const agent = new HttpAgent({ maxSockets: 1, ...seen.hooks })
+      try {
+        const first = http.get(`${server.origin}/hang`, { agent }).on('error', () => {})
+        const queued = http.get(`${server.origin}/queued`, { agent }).on('error', () => {})
+        queued[way]()
+        // Its turn in the agent's queue is when Node looks at it.
+        first.destroy()
+        await new Promise((resolve) => queued.once('close', resolve))
+        const timing = seen.timings.find(({ url }) => url.endsWith('/queued'))
+        assert.deepEqual([timing.outcome, timing.errorKind, timing.errorPhase], ['cancelled', 'cancelled', 'queue'])
+        assert.equal(seen.timings.length, 2)
+      } finally {
+        agent.destroy()
+      }
+    })
+  }
+
+  test('a redirect that axios follows is no giving up', async () => {
+    const seen = recorder()
+    const agent = new HttpAgent({ keepAlive: true, ...seen.hooks })
+    try {
+      assert.equal((await axios.get(`${server.origin}/moved`, { httpAgent: agent })).data, 'ok')
+      for (let turn = 0; turn < 10_000 && seen.timings.length < 2; turn++) await new Promise((resolve) => setTimeout(resolve, 1))
+      assert.deepEqual(seen.timings.map(({ outcome, status }) => [outcome, status]), [['ok', 302], ['ok', 200]])
+    } finally {
+      agent.destroy()
+    }
+  })
+})
