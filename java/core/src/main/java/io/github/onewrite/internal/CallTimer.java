@@ -11,6 +11,7 @@ import io.github.onewrite.TimingEvent;
 import io.github.onewrite.TimingListener;
 import java.time.Instant;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
@@ -25,6 +26,9 @@ import org.jspecify.annotations.Nullable;
 public final class CallTimer {
     private static final int PHASES = Phase.values().length;
 
+    /** Before the first attempt no phase can begin. */
+    private static final long[] NONE = none();
+
     private final Hooks hooks;
     private final String method;
     private final String url;
@@ -32,14 +36,14 @@ public final class CallTimer {
     private final List<TimingListener> listeners;
     private final long startedAtUnixNanos;
     private final long startedAtMonoNanos;
-    private final List<Attempt> attempts = new ArrayList<>(1);
+    private List<Attempt> attempts = List.of();
     private boolean ended;
 
     // The attempt under way; index -1 before the first.
     private int index = -1;
     private boolean attempting;
-    private long[] starts = new long[PHASES];
-    private long[] phases = new long[PHASES];
+    private long[] starts = NONE;
+    private long[] phases = NONE;
     private long lastNanos;
     private int openPhases;
     private long requestEnd = -1;
@@ -81,8 +85,7 @@ public final class CallTimer {
         attempting = true;
         index++;
         starts = new long[PHASES];
-        phases = new long[PHASES];
-        java.util.Arrays.fill(phases, -1);
+        phases = none();
         openPhases = 0;
         requestEnd = -1;
         status = -1;
@@ -347,7 +350,7 @@ public final class CallTimer {
         long now = finish(Phase.TOTAL);
         attempting = false;
         openPhases = 0;
-        attempts.add(new Attempt(
+        Attempt done = new Attempt(
                 index,
                 outcome,
                 status,
@@ -361,7 +364,8 @@ public final class CallTimer {
                 starts,
                 phases,
                 kernel,
-                cause));
+                cause);
+        attempts = attempts.isEmpty() ? List.of(done) : with(attempts, done);
         if (listening()) {
             emit(new TimingEvent.AttemptEnd(now, index, outcome));
         }
@@ -388,7 +392,7 @@ public final class CallTimer {
                 startedAtUnixNanos,
                 startedAtMonoNanos,
                 now - startedAtMonoNanos,
-                List.copyOf(attempts));
+                attempts);
         hooks.deliver(timing);
         FlightRecorder.commit(timing);
     }
@@ -404,6 +408,18 @@ public final class CallTimer {
     private long now() {
         lastNanos = Math.max(System.nanoTime(), lastNanos);
         return lastNanos;
+    }
+
+    private static long[] none() {
+        long[] phases = new long[PHASES];
+        Arrays.fill(phases, -1);
+        return phases;
+    }
+
+    private static List<Attempt> with(List<Attempt> earlier, Attempt last) {
+        List<Attempt> all = new ArrayList<>(earlier);
+        all.add(last);
+        return List.copyOf(all);
     }
 
     private static int bit(Phase phase) {

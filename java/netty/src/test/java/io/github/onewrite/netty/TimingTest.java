@@ -2,17 +2,22 @@ package io.github.onewrite.netty;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.github.onewrite.Cause;
 import io.github.onewrite.ErrorKind;
+import io.github.onewrite.OnewriteConfig;
 import io.github.onewrite.OnewriteException;
 import io.github.onewrite.Outcome;
 import io.github.onewrite.Phase;
 import io.github.onewrite.Timing;
 import io.github.onewrite.TimingEvent;
 import io.github.onewrite.TimingListener;
+import io.github.onewrite.internal.CallTimer;
+import io.github.onewrite.internal.Hooks;
+import io.github.onewrite.testing.Allocation;
 import io.github.onewrite.testing.SegmentServer;
 import io.github.onewrite.testing.TestServer;
 import java.time.Duration;
@@ -224,6 +229,23 @@ class TimingTest {
             assertEquals("", recorder.names());
             assertTrue(timings.isEmpty());
         }
+    }
+
+    /** What a call asks when no hook is set, a hundred thousand times over. */
+    @Test
+    void whatIsOffAllocatesNothing() {
+        int calls = 100_000;
+        Hooks off = new Hooks(OnewriteConfig.defaults(), List.of(), List.of());
+        Hooks on = new Hooks(OnewriteConfig.defaults(), List.of(timings::add), List.of());
+        Request request = Request.get("http://127.0.0.1/").build();
+        CallTimer[] last = new CallTimer[1];
+        long without = Allocation.bytes(
+                calls, () -> last[0] = CallTimer.start(off, request.method(), request.url(), request.tag()));
+        assertNull(last[0]);
+        assertTrue(without < calls, without + " bytes for " + calls + " calls");
+        long with = Allocation.bytes(
+                calls, () -> last[0] = CallTimer.start(on, request.method(), request.url(), request.tag()));
+        assertTrue(with > 50L * calls, "the meter does not see a timer: " + with + " bytes");
     }
 
     @Test
