@@ -169,47 +169,52 @@ def test_nothing_measured_is_still_a_report() -> None:
     assert "Skipped: needs root." in page.render([run])
 
 
-def entry(benchmark: str, forks: int = 3, iterations: int = 3, threads: int = 1, **params: str) -> dict[str, Any]:
+def entry(client: str, forks: int = 2, rounds: int = 10, faster: float = 2.0) -> dict[str, Any]:
+    values = {"P50": 33.04, "P90": 41.2, "Rate": 25_000.0, "Bytes": 2231.2}
+    counters = {
+        f"{callers}{whose}{name}": value * (faster if name == "Rate" and not whose else 1)
+        for callers in ("one", "many")
+        for whose in ("", "Raw")
+        for name, value in values.items()
+    }
     return {
-        "benchmark": f"io.github.onewrite.bench.jmh.{benchmark}",
+        "benchmark": "io.github.onewrite.bench.jmh.PostBenchmark.round",
         "forks": forks,
-        "threads": threads,
-        "warmupIterations": iterations,
-        "measurementIterations": iterations,
-        "params": params,
-        "primaryMetric": {"score": 40.0, "scoreError": 1.5, "scorePercentiles": {"50.0": 33.04, "90.0": 41.2}},
-        "secondaryMetrics": {
-            "gc.alloc.rate.norm": {"score": 2231.2},
-            "encodeNanos": {"score": 300_000.0},
-            "calls": {"score": 1000.0},
-        },
+        "warmupIterations": rounds,
+        "measurementIterations": rounds,
+        "params": {"client": client},
+        "secondaryMetrics": {name: {"rawData": [[value] * rounds] * forks} for name, value in counters.items()},
     }
 
 
 def test_jmh_numbers_become_tables() -> None:
-    sections = jmh.tables(
-        [
-            entry("PostBenchmark.post", client="raw-netty"),
-            entry("PostBenchmark.post", client="onewrite", threads=50),
-            entry("CallBenchmark.call", client="onewrite", bodyBytes="200"),
+    sections = jmh.tables([entry("onewrite"), entry("raw-netty", faster=1.0)])
+    assert [section["title"] for section in sections] == ["POST, one caller", "POST, 50 callers"]
+    for section in sections:
+        assert section["rows"] == [
+            ["raw-netty", "33.0", "41.2", "25000", "1.00", "-", "2231"],
+            ["onewrite", "33.0", "41.2", "50000", "2.00", "2.00 to 2.00", "2231"],
+            ["raw-netty, again", "33.0", "41.2", "25000", "1.00", "1.00 to 1.00", "2231"],
         ]
-    )
-    assert [section["title"] for section in sections] == [
-        "POST, one caller",
-        "POST, 50 callers",
-        "The client's own work",
-    ]
-    assert sections[0]["rows"] == [["raw-netty", "33.0", "41.2", "25000", "1.00", "2231"]]
-    assert sections[1]["rows"] == [["onewrite", "33.0", "41.2", "1250000", "-", "2231"]]
-    assert sections[2]["rows"] == [["onewrite", "200", "40", "± 2", "300", "2231"]]
+
+
+def test_the_interval_of_a_median() -> None:
+    assert jmh.median_interval(list(range(101))) == (50, 40, 60)
+    assert jmh.median_interval([3.0]) == (3.0, 3.0, 3.0)
+
+
+def test_the_price_of_hooks_is_the_difference() -> None:
+    line = {"over": "NIO", "rounds": 9, "micros": 20.0, "bytes": 2700.2, "more_micros": 0.4, "low": -0.1, "high": 0.9}
+    none = {**line, "hooks": "none", "more_bytes": 0.0}
+    table = jmh.hook_table([none, {**line, "hooks": "listener", "more_bytes": 896.0}])
+    assert table["rows"] == [["NIO", "listener", "20.00", "+0.40", "-0.10 to +0.90", "2700", "+896"]]
 
 
 def test_a_jmh_client_that_failed_is_named() -> None:
-    names = jmh.MANY.split(",")
-    ran = [entry("PostBenchmark.post", client=name, url="http://127.0.0.1:1/") for name in names]
-    many = [entry("PostBenchmark.post", threads=50, client=name, url="http://127.0.0.1:1/") for name in names[:-1]]
-    assert jmh._missing([*ran, *many]) == [
-        f"No result with 50 callers, JMH's own output says why: {names[-1]}.",
+    names = ["onewrite", *jmh.PEERS]
+    assert jmh._missing([entry(name) for name in names]) == []
+    assert jmh._missing([entry(name) for name in names[:-1]]) == [
+        f"No result, JMH's own output says why: {names[-1]}.",
     ]
     source = (BENCH / "jmh/src/main/java/io/github/onewrite/bench/jmh/Poster.java").read_text()
     assert [name for name in names if f'case "{name}"' not in source] == []
@@ -217,9 +222,9 @@ def test_a_jmh_client_that_failed_is_named() -> None:
 
 @pytest.mark.parametrize(
     ("fields", "why"),
-    [({}, None), ({"forks": 0}, "0 forks"), ({"forks": 1}, "1 forks"), ({"iterations": 1}, "fewer than 3 iterations")],
+    [({}, None), ({"forks": 0}, "0 forks"), ({"forks": 1}, "1 forks"), ({"rounds": 9}, "fewer than 10 rounds")],
 )
 def test_jmh_shortcuts_are_not_published(fields: dict[str, int], why: str | None) -> None:
-    reason = jmh.shortcut([entry("PostBenchmark.post", **fields)])  # type: ignore[arg-type]
+    reason = jmh.shortcut([entry("onewrite", **fields)])
     assert reason is None if why is None else why in (reason or "")
     assert jmh.shortcut([]) == "nothing was measured"

@@ -1,7 +1,8 @@
 """`jmh`: the Java adapter's call beside its peers. Runs JMH against an origin of its own and makes tables of its JSON.
 
-JMH is a closed loop: it says what a call costs, nothing about stalls. Numbers from a shortcut (no fork, one fork,
-a single iteration) are shown with a warning and never put into the report.
+JMH is a closed loop: it says what a call costs, nothing about stalls. Each client takes turns with raw Netty in one
+process, and neighbouring turns are compared. Numbers from a shortcut (no fork, one fork, few rounds) are shown with a
+warning and never put into the report.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import math
 import os
 import shutil
 import signal
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -29,22 +31,35 @@ from .failures import BenchError
 from .paths import BENCH, BUILD
 from .results import Run
 
-__all__ = ["add_arguments", "measure", "shortcut", "tables"]
+__all__ = ["add_arguments", "hook_table", "measure", "median_interval", "shortcut", "tables"]
 
 JAR = BENCH / "jmh" / "target" / "benchmarks.jar"
 ORIGIN = "io.github.onewrite.bench.jmh.Origin"
-CALLERS = 50
+HOOK_COST = "io.github.onewrite.bench.jmh.HookCost"
 NAME, TITLE = "jmh", "What a call costs in Java"
-MANY = (
-    "raw-socket,raw-netty,onewrite,reactor-netty,async-http-client,java.net.http,okhttp,apache-5,apache-5-async,"
-    "jetty,vertx"
+PEERS = (
+    "raw-socket",
+    "raw-netty",
+    "reactor-netty",
+    "async-http-client",
+    "java.net.http",
+    "okhttp",
+    "apache-5",
+    "apache-5-async",
+    "jetty",
+    "vertx",
 )
-"""With many callers the hooks' price is lost in the noise: it is in the other two tables."""
+"""Raw Netty is beside every client anyway; as a client of its own it is the control."""
 
-PUBLISHED = ["-f", "2", "-wi", "3", "-i", "3", "-w", "300ms", "-r", "300ms"]
-"""What the published report takes: as short as a table of thirteen clients, twice, can be without a shortcut."""
+PUBLISHED = (
+    ("onewrite", "-f", "3", "-wi", "20", "-i", "36"),
+    (",".join(PEERS), "-f", "2", "-wi", "16", "-i", "10"),
+)
+"""What the published report takes: client, and how often. A compiler needs the seconds of warm-up."""
 
-LEAST_FORKS, LEAST_ITERATIONS = 2, 3
+HOOK_SECONDS = 8
+
+LEAST_FORKS, LEAST_ROUNDS = 2, 10
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -91,40 +106,40 @@ def measure(
         origin = children.start("origin", [java, "-Xmx128m", "-XX:+UseSerialGC", "-cp", str(JAR), ORIGIN])
         ports = origin.ready["ports"]
         assert isinstance(ports, dict)
-        url = f"url=http://127.0.0.1:{ports['plain']}/"
-        many = [] if any(argument.startswith("client=") for argument in arguments) else ["-p", f"client={MANY}"]
-        for number, own in enumerate(
-            (
-                ["PostBenchmark", "-t", "1", "-p", url],
-                ["PostBenchmark", "-t", str(CALLERS), "-p", url, *many],
-                ["CallBenchmark"],
-            )
-        ):
+        url = f"http://127.0.0.1:{ports['plain']}/"
+        own = [list(arguments)] if arguments else [["-p", f"client={names}", *rest] for names, *rest in PUBLISHED]
+        for number, each in enumerate(own):
             result = Path(name) / f"{number}.json"
-            line = [java, "-jar", str(JAR), *own, "-prof", "gc", "-rf", "json", "-rff", str(result)]
-            console.say(f"jmh: {' '.join(own[:3])}")
-            status = _run_to_its_end([*line, *arguments], shown)
+            line = [java, "-jar", str(JAR), "PostBenchmark", "-p", f"url={url}", "-rf", "json", "-rff", str(result)]
+            console.say(f"jmh: {' '.join(each[:2])}")
+            status = _run_to_its_end([*line, *each], shown)
             if status != 0 or not result.exists():
                 raise BenchError(f"JMH ended with status {status} and left no result")
             raw += json.loads(result.read_text())
+        console.say("jmh: hooks")
+        hooks = _hooks([java, "-Xmx256m", "-XX:+UseSerialGC", "-cp", str(JAR), HOOK_COST, url, str(HOOK_SECONDS)])
     run.seconds = round(time.monotonic() - began, 1)
-    run.sections = tables(raw)
-    if many:
+    run.sections = [*tables(raw), hook_table(hooks)]
+    if not arguments:
         run.notes += _missing(raw)
-    run.notes.append("JMH 1.37; bytes are those that the client's process allocates, the origin is another process.")
+    run.notes.append("JMH 1.37. The origin is another process: its time and its bytes count for nobody.")
     run.exit_status = 0
     return run, raw
 
 
+def _hooks(command: list[str]) -> list[dict[str, Any]]:
+    """One line of JSON for each kind of hook."""
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    if done.returncode != 0:
+        raise BenchError(f"the cost of hooks could not be measured: {done.stderr.strip()[-500:]}")
+    return [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+
+
 def _missing(raw: list[dict[str, Any]]) -> list[str]:
     """A client that failed has no entry in JMH's result: the others' stand, and that it failed is said."""
-    notes = []
-    for callers in (1, CALLERS):
-        seen = {entry["params"]["client"] for entry in raw if entry["threads"] == callers and "url" in entry["params"]}
-        lost = [name for name in MANY.split(",") if name not in seen]
-        if lost:
-            notes.append(f"No result with {callers} callers, JMH's own output says why: {', '.join(lost)}.")
-    return notes
+    seen = {entry["params"]["client"] for entry in raw}
+    lost = [name for name in ("onewrite", *PEERS) if name not in seen]
+    return [f"No result, JMH's own output says why: {', '.join(lost)}."] if lost else []
 
 
 def _run_to_its_end(command: list[str], shown: bool) -> int:
@@ -148,80 +163,88 @@ def shortcut(raw: list[dict[str, Any]]) -> str | None:
             return (
                 f"{entry['forks']} forks: a number of one JVM is a number of that JVM's luck (at least {LEAST_FORKS})"
             )
-        if entry["measurementIterations"] < LEAST_ITERATIONS or entry["warmupIterations"] < LEAST_ITERATIONS:
-            return f"fewer than {LEAST_ITERATIONS} iterations of warm-up or measurement"
+        if min(entry["measurementIterations"], entry["warmupIterations"]) < LEAST_ROUNDS:
+            return f"fewer than {LEAST_ROUNDS} rounds of warm-up or measurement"
     return None if raw else "nothing was measured"
 
 
 def tables(raw: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Sections of a run: calls over sockets, then the client's own work without a kernel."""
+    """Sections of a run: by one caller, by many."""
+    headings = ["client", "p50 us", "p90 us", "requests/s", "of raw Netty's", "95 % interval", "B per call"]
+    note = (
+        "POSTs of 200 bytes on kept connections. Each client takes turns of 60 ms with raw Netty in one process; the "
+        "ratio is the median of neighbouring turns, so it can differ from that of the two columns. raw-socket is a "
+        "blocking socket that understands nothing: the limit. raw-netty has no pool, no time limits, no checks, no "
+        'hooks; "again" is a second one, whose interval is the error of the method. One I/O thread each, where a '
+        "client can be told."
+    )
     sections = []
-    posts = [entry for entry in raw if entry["benchmark"].endswith("PostBenchmark.post")]
-    for callers in dict.fromkeys(entry["threads"] for entry in posts):
-        mine = [entry for entry in posts if entry["threads"] == callers]
-        netty = next((_rate(entry) for entry in mine if entry["params"]["client"] == "raw-netty"), None)
-        rows = [
-            [
-                entry["params"]["client"],
-                *_times(entry),
-                f"{_rate(entry):.0f}",
-                "-" if netty is None else f"{_rate(entry) / netty:.2f}",
-                _bytes(entry),
-            ]
-            for entry in mine
-        ]
-        headings = ["client", "p50 us", "p90 us", "requests/s", "of raw Netty's", "B per call"]
-        note = (
-            "POSTs of 200 bytes on kept connections, SampleTime. raw-socket is a blocking socket that understands "
-            "nothing: the limit. raw-netty has no pool, no time limits, no checks, no hooks. "
-            "One I/O thread each, where a client can be told."
-        )
-        title = "POST, one caller" if callers == 1 else f"POST, {callers} callers"
-        sections.append({"title": title, "headings": headings, "rows": rows, "notes": [note]})
-    calls = [entry for entry in raw if entry["benchmark"].endswith("CallBenchmark.call")]
-    if calls:
-        rows = [
-            [
-                entry["params"]["client"],
-                entry["params"]["bodyBytes"],
-                f"{entry['primaryMetric']['score']:.0f}",
-                _error(entry),
-                _encode(entry),
-                _bytes(entry),
-            ]
-            for entry in calls
-        ]
-        headings = ["client", "body bytes", "ns per call", "99.9 % interval", "of it encoding", "B per call"]
-        note = (
-            "The same POST over a channel without a kernel: what is written is dropped, the answer is there at once. "
-            "Encoding: from the call to the write, with building and checking the request. What onewrite-timing and "
-            "onewrite-listener cost above onewrite is the price of a timing record and of a listener for every event."
-        )
-        sections.append({"title": "The client's own work", "headings": headings, "rows": rows, "notes": [note]})
+    for prefix, title in (("one", "POST, one caller"), ("many", "POST, 50 callers")):
+        rows: list[list[str]] = []
+        for entry in raw:
+            found = _Found(entry, prefix)
+            client = entry["params"]["client"]
+            if not rows:
+                rows.append(["raw-netty", *found.absolute("Raw"), "1.00", "-", found.bytes("Raw")])
+            middle, low, high = median_interval(found.ratios())
+            name = "raw-netty, again" if client == "raw-netty" else client
+            rows.append([name, *found.absolute(), f"{middle:.2f}", f"{low:.2f} to {high:.2f}", found.bytes()])
+        if rows:
+            sections.append({"title": title, "headings": headings, "rows": rows, "notes": [note]})
     return sections
 
 
-def _rate(entry: dict[str, Any]) -> float:
-    """Requests per second of all callers: each makes its next call when the one before is answered."""
-    return float(entry["threads"] / entry["primaryMetric"]["score"] * 1e6)
+class _Found:
+    """The counters of one client for one number of callers, round by round."""
+
+    def __init__(self, entry: dict[str, Any], prefix: str) -> None:
+        self._metrics = entry["secondaryMetrics"]
+        self._prefix = prefix
+
+    def rounds(self, name: str) -> list[float]:
+        return [value for fork in self._metrics[self._prefix + name]["rawData"] for value in fork]
+
+    def ratios(self) -> list[float]:
+        return [mine / raw for mine, raw in zip(self.rounds("Rate"), self.rounds("RawRate"), strict=True)]
+
+    def absolute(self, whose: str = "") -> list[str]:
+        p50, p90, rate = (statistics.median(self.rounds(whose + name)) for name in ("P50", "P90", "Rate"))
+        return [f"{p50:.1f}", f"{p90:.1f}", f"{rate:.0f}"]
+
+    def bytes(self, whose: str = "") -> str:
+        return f"{statistics.median(self.rounds(whose + 'Bytes')):.0f}"
 
 
-def _times(entry: dict[str, Any]) -> list[str]:
-    percentiles = entry["primaryMetric"]["scorePercentiles"]
-    return [f"{percentiles[level]:.1f}" for level in ("50.0", "90.0")]
+def median_interval(values: Sequence[float]) -> tuple[float, float, float]:
+    """The median and its 95 % interval by order statistics: nothing is assumed of how the values are spread."""
+    ordered = sorted(values)
+    middle = len(ordered) // 2
+    half = math.ceil(0.98 * math.sqrt(len(ordered)))
+    return ordered[middle], ordered[max(0, middle - half)], ordered[min(len(ordered) - 1, middle + half)]
 
 
-def _error(entry: dict[str, Any]) -> str:
-    error = entry["primaryMetric"]["scoreError"]
-    return f"± {error:.0f}" if isinstance(error, float) and math.isfinite(error) else "-"
-
-
-def _encode(entry: dict[str, Any]) -> str:
-    """The two counters are sums over the same calls."""
-    spent, calls = (entry["secondaryMetrics"].get(name) for name in ("encodeNanos", "calls"))
-    return "-" if not spent or not calls or not calls["score"] else f"{spent['score'] / calls['score']:.0f}"
-
-
-def _bytes(entry: dict[str, Any]) -> str:
-    metric = next((value for name, value in entry["secondaryMetrics"].items() if "alloc.rate.norm" in name), None)
-    return "-" if metric is None else f"{metric['score']:.0f}"
+def hook_table(lines: list[dict[str, Any]]) -> dict[str, Any]:
+    """What a hook costs: processor time of the two threads that carry a call, and bytes."""
+    rows = [
+        [
+            line["over"],
+            line["hooks"],
+            f"{line['micros']:.2f}",
+            f"{line['more_micros']:+.2f}",
+            f"{line['low']:+.2f} to {line['high']:+.2f}",
+            f"{line['bytes']:.0f}",
+            f"{line['more_bytes']:+.0f}",
+        ]
+        for line in lines
+        if line["hooks"] != "none"
+    ]
+    headings = ["over", "hooks", "CPU us per call", "more than without", "95 % interval", "B per call", "more B"]
+    note = (
+        "The price of a timing record, and of a listener for every event: processor time and bytes of the caller's "
+        "thread and the event loop's. Clients without and with hooks take turns in one process; the difference is the "
+        'median of neighbouring turns. "none, again" is a second client without hooks: its difference is the error of '
+        "the method. No kernel: over a channel that drops what is written and has the answer at once, so that nothing "
+        "but the client's own work is left; this is the figure to trust. epoll reads kernel evidence as well, one "
+        "more system call."
+    )
+    return {"title": "What hooks cost", "headings": headings, "rows": rows, "notes": [note]}

@@ -2,6 +2,7 @@ package io.github.onewrite.bench.jmh;
 
 import java.net.URI;
 import java.util.concurrent.TimeUnit;
+import org.openjdk.jmh.annotations.AuxCounters;
 import org.openjdk.jmh.annotations.Benchmark;
 import org.openjdk.jmh.annotations.BenchmarkMode;
 import org.openjdk.jmh.annotations.Fork;
@@ -14,27 +15,30 @@ import org.openjdk.jmh.annotations.Scope;
 import org.openjdk.jmh.annotations.Setup;
 import org.openjdk.jmh.annotations.State;
 import org.openjdk.jmh.annotations.TearDown;
-import org.openjdk.jmh.annotations.Threads;
 import org.openjdk.jmh.annotations.Warmup;
 
 /**
- * A POST of 200 bytes on kept connections, by one caller or by as many as {@code -t} says. The server is another
- * process, or its allocations would count as the client's. Closed loop: for cost per call, not for stalls.
+ * POSTs of 200 bytes on kept connections, by one caller and by fifty. Closed loop: for cost per call, not for stalls.
+ *
+ * <p>The client and raw Netty take turns in one process, for a fraction of a second each, and neighbours are compared:
+ * two processes one after the other differ by more than two clients do, when the machine is shared, and compilers need
+ * seconds of warm-up before an answer means anything. So an iteration is a round of four turns, what it found is in
+ * the counters, and the time of the round says nothing. The origin is another process, or its work would count as the
+ * client's.
  */
 @State(Scope.Benchmark)
-@BenchmarkMode(Mode.SampleTime)
-@OutputTimeUnit(TimeUnit.MICROSECONDS)
-@Fork(3)
-@Warmup(iterations = 3, time = 2)
-@Measurement(iterations = 3, time = 2)
-@Threads(1)
+@BenchmarkMode(Mode.SingleShotTime)
+@OutputTimeUnit(TimeUnit.MILLISECONDS)
+@Fork(2)
+@Warmup(iterations = 20)
+@Measurement(iterations = 20)
 public class PostBenchmark {
+    private static final int MANY = 50;
+
     @Param({
+        "onewrite",
         "raw-socket",
         "raw-netty",
-        "onewrite",
-        "onewrite-timing",
-        "onewrite-listener",
         "reactor-netty",
         "async-http-client",
         "java.net.http",
@@ -51,6 +55,32 @@ public class PostBenchmark {
     public String url;
 
     private Poster poster;
+    private Poster raw;
+    private Callers one;
+    private Callers many;
+    private boolean rawFirst;
+
+    /** Microseconds, calls per second and bytes per call, of the client and of raw Netty beside it. */
+    @State(Scope.Thread)
+    @AuxCounters(AuxCounters.Type.EVENTS)
+    public static class Found {
+        public double oneP50;
+        public double oneP90;
+        public double oneRate;
+        public double oneBytes;
+        public double oneRawP50;
+        public double oneRawP90;
+        public double oneRawRate;
+        public double oneRawBytes;
+        public double manyP50;
+        public double manyP90;
+        public double manyRate;
+        public double manyBytes;
+        public double manyRawP50;
+        public double manyRawP90;
+        public double manyRawRate;
+        public double manyRawBytes;
+    }
 
     @Setup(Level.Trial)
     public void open() throws Exception {
@@ -59,19 +89,53 @@ public class PostBenchmark {
         }
         byte[] body = "x".repeat(200).getBytes(java.nio.charset.StandardCharsets.US_ASCII);
         poster = Poster.of(client, URI.create(url), body);
+        raw = Poster.of("raw-netty", URI.create(url), body);
+        one = new Callers(1);
+        many = new Callers(MANY);
     }
 
     @TearDown(Level.Trial)
     public void close() throws Exception {
+        one.close();
+        many.close();
         poster.close();
+        raw.close();
     }
 
     @Benchmark
-    public int post() throws Exception {
-        int status = poster.post();
-        if (status != 200) {
-            throw new IllegalStateException(client + " got status " + status);
+    public void round(Found found) throws Exception {
+        rawFirst = !rawFirst;
+        Callers.Turn mine;
+        Callers.Turn beside;
+        if (rawFirst) {
+            beside = one.turn(raw);
+            mine = one.turn(poster);
+        } else {
+            mine = one.turn(poster);
+            beside = one.turn(raw);
         }
-        return status;
+        found.oneP50 = mine.p50();
+        found.oneP90 = mine.p90();
+        found.oneRate = mine.rate();
+        found.oneBytes = mine.bytes();
+        found.oneRawP50 = beside.p50();
+        found.oneRawP90 = beside.p90();
+        found.oneRawRate = beside.rate();
+        found.oneRawBytes = beside.bytes();
+        if (rawFirst) {
+            beside = many.turn(raw);
+            mine = many.turn(poster);
+        } else {
+            mine = many.turn(poster);
+            beside = many.turn(raw);
+        }
+        found.manyP50 = mine.p50();
+        found.manyP90 = mine.p90();
+        found.manyRate = mine.rate();
+        found.manyBytes = mine.bytes();
+        found.manyRawP50 = beside.p50();
+        found.manyRawP90 = beside.p90();
+        found.manyRawRate = beside.rate();
+        found.manyRawBytes = beside.bytes();
     }
 }

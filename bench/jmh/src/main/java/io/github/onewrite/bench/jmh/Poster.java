@@ -20,9 +20,7 @@ interface Poster extends AutoCloseable {
         return switch (name) {
             case "raw-socket" -> new RawSocket(url, body);
             case "raw-netty" -> new RawNetty(url, body);
-            case "onewrite" -> new Onewrite(url, body, Onewrite.Hook.NONE);
-            case "onewrite-timing" -> new Onewrite(url, body, Onewrite.Hook.ON_TIMING);
-            case "onewrite-listener" -> new Onewrite(url, body, Onewrite.Hook.LISTENER);
+            case "onewrite" -> new Onewrite(url, body);
             case "reactor-netty" -> new Peers.ReactorNetty(url, body);
             case "async-http-client" -> new Peers.AsyncHttp(url, body);
             case "java.net.http" -> new Peers.Jdk(url, body);

@@ -1,0 +1,226 @@
+package io.github.onewrite.bench.jmh;
+
+import com.sun.management.ThreadMXBean;
+import io.github.onewrite.Timing;
+import io.github.onewrite.TimingListener;
+import io.github.onewrite.netty.Body;
+import io.github.onewrite.netty.OnewriteClient;
+import io.github.onewrite.netty.OnewriteClientBuilder;
+import io.github.onewrite.netty.Request;
+import io.netty.channel.EventLoopGroup;
+import io.netty.channel.MultiThreadIoEventLoopGroup;
+import io.netty.channel.nio.NioIoHandler;
+import java.lang.management.ManagementFactory;
+import java.net.URI;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Collections;
+import java.util.List;
+import java.util.Locale;
+import java.util.Random;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
+
+/**
+ * What timing hooks cost a call: processor time and bytes of the two threads that carry it, the caller's and the event
+ * loop's. Two processes differ by more than a hook costs, and what a thread spent is not among JMH's counters: so clients without and
+ * with hooks take turns, block by block, in one process, and neighbouring blocks are compared. A second client without hooks
+ * is the control: its difference is the error of the method.
+ *
+ * <p>{@code HookCost URL SECONDS}; the origin is another process. Prints one line of JSON for each kind of hook.
+ */
+public final class HookCost {
+    private static final int WARM_UP_SECONDS = 4;
+    private static final ThreadMXBean THREADS = (ThreadMXBean) ManagementFactory.getThreadMXBean();
+
+    /** Written by the hook, so that the record cannot be optimised away. */
+    static volatile Timing last;
+
+    private HookCost() {}
+
+    /** A client with a kind of hook, and the two threads of its calls. */
+    private abstract static class Contender {
+        final String hooks;
+        final OnewriteClient client;
+        final Request.Builder request;
+        final long loop;
+        final List<Double> micros = new ArrayList<>();
+        final List<Double> bytes = new ArrayList<>();
+
+        Contender(String hooks, OnewriteClientBuilder builder, URI url) throws Exception {
+            this.hooks = hooks;
+            switch (hooks) {
+                case "none", "none, again" -> {}
+                case "onTiming" -> builder.onTiming(timing -> last = timing);
+                case "listener" -> builder.listener(new TimingListener() {});
+                default -> throw new IllegalArgumentException("no hooks " + hooks);
+            }
+            client = builder.build();
+            request = Request.post(url, Body.of(new byte[200]));
+            loop = loop();
+        }
+
+        /** The thread that completes the client's futures. A future that is complete already tells the caller's. */
+        private long loop() throws Exception {
+            while (true) {
+                long thread = client.send(request.build())
+                        .thenApply(response -> Thread.currentThread().getId())
+                        .get(10, TimeUnit.SECONDS);
+                if (thread != Thread.currentThread().getId()) {
+                    return thread;
+                }
+            }
+        }
+
+        abstract int calls();
+
+        /** Makes so many calls, one after the other. */
+        abstract void run() throws Exception;
+
+        void block(boolean kept) throws Exception {
+            long caller = Thread.currentThread().getId();
+            long cpu = THREADS.getThreadCpuTime(caller) + THREADS.getThreadCpuTime(loop);
+            long allocated = THREADS.getThreadAllocatedBytes(caller) + THREADS.getThreadAllocatedBytes(loop);
+            run();
+            cpu = THREADS.getThreadCpuTime(caller) + THREADS.getThreadCpuTime(loop) - cpu;
+            allocated =
+                    THREADS.getThreadAllocatedBytes(caller) + THREADS.getThreadAllocatedBytes(loop) - allocated;
+            if (kept) {
+                micros.add(cpu / 1e3 / calls());
+                bytes.add((double) allocated / calls());
+            }
+        }
+    }
+
+    /** Over a socket: the caller waits for each answer, so two threads wake each other for every call. */
+    private static final class OverSockets extends Contender {
+        OverSockets(String hooks, OnewriteClientBuilder builder, URI url) throws Exception {
+            super(hooks, builder.eventLoops(1), url);
+        }
+
+        @Override
+        int calls() {
+            return 100;
+        }
+
+        @Override
+        void run() throws Exception {
+            for (int i = 0; i < calls(); i++) {
+                int status = client.execute(request.build()).status();
+                if (status != 200) {
+                    throw new IllegalStateException("status " + status);
+                }
+            }
+        }
+    }
+
+    /** Over a channel without a kernel, on the event loop: nothing but the client's own work. */
+    private static final class WithoutKernel extends Contender {
+        private final EventLoopGroup group;
+
+        WithoutKernel(String hooks, EventLoopGroup group, URI url) throws Exception {
+            super(hooks, OnewriteClient.builder().eventLoopGroup(group, NullChannel::new), url);
+            this.group = group;
+        }
+
+        @Override
+        int calls() {
+            return 500;
+        }
+
+        @Override
+        void run() throws Exception {
+            CompletableFuture<Void> over = new CompletableFuture<>();
+            group.next().execute(() -> next(calls(), over));
+            over.get(10, TimeUnit.SECONDS);
+        }
+
+        private void next(int left, CompletableFuture<Void> over) {
+            client.send(request.build()).whenComplete((response, failure) -> {
+                if (failure != null) {
+                    over.completeExceptionally(failure);
+                } else if (left > 1) {
+                    next(left - 1, over);
+                } else {
+                    over.complete(null);
+                }
+            });
+        }
+    }
+
+    private interface Maker {
+        Contender make(String hooks) throws Exception;
+    }
+
+    private static void compare(String over, Maker maker, double seconds) throws Exception {
+        List<Contender> contenders = new ArrayList<>();
+        for (String hooks : List.of("none", "none, again", "onTiming", "listener")) {
+            contenders.add(maker.make(hooks));
+        }
+        rounds(contenders, WARM_UP_SECONDS, false);
+        int rounds = rounds(contenders, seconds, true);
+        Contender none = contenders.get(0);
+        for (Contender each : contenders) {
+            double[] interval = differences(each.micros, none.micros);
+            System.out.printf(
+                    Locale.ROOT,
+                    "{\"over\": \"%s\", \"hooks\": \"%s\", \"rounds\": %d, \"micros\": %.3f, \"bytes\": %.1f, "
+                            + "\"more_micros\": %.3f, \"low\": %.3f, \"high\": %.3f, \"more_bytes\": %.1f}%n",
+                    over,
+                    each.hooks,
+                    rounds,
+                    median(each.micros),
+                    median(each.bytes),
+                    interval[1],
+                    interval[0],
+                    interval[2],
+                    median(each.bytes) - median(none.bytes));
+            each.client.close();
+        }
+    }
+
+    /** Each round has a block of each contender, in another order. */
+    private static int rounds(List<Contender> contenders, double seconds, boolean kept) throws Exception {
+        List<Contender> order = new ArrayList<>(contenders);
+        Random random = new Random(1);
+        long until = System.nanoTime() + (long) (seconds * 1e9);
+        int rounds = 0;
+        while (System.nanoTime() < until) {
+            Collections.shuffle(order, random);
+            for (Contender each : order) {
+                each.block(kept);
+            }
+            rounds++;
+        }
+        return rounds;
+    }
+
+    /** The median of the differences within a round, and its 95 % interval by order statistics. */
+    private static double[] differences(List<Double> of, List<Double> from) {
+        double[] sorted = new double[of.size()];
+        for (int i = 0; i < sorted.length; i++) {
+            sorted[i] = of.get(i) - from.get(i);
+        }
+        Arrays.sort(sorted);
+        int half = (int) Math.ceil(0.98 * Math.sqrt(sorted.length));
+        int middle = sorted.length / 2;
+        return new double[] {
+            sorted[Math.max(0, middle - half)], sorted[middle], sorted[Math.min(sorted.length - 1, middle + half)]
+        };
+    }
+
+    private static double median(List<Double> values) {
+        double[] sorted = values.stream().mapToDouble(Double::doubleValue).sorted().toArray();
+        return sorted[sorted.length / 2];
+    }
+
+    public static void main(String[] arguments) throws Exception {
+        URI url = URI.create(arguments[0]);
+        double seconds = Double.parseDouble(arguments[1]);
+        EventLoopGroup group = new MultiThreadIoEventLoopGroup(1, NioIoHandler.newFactory());
+        compare("no kernel", hooks -> new WithoutKernel(hooks, group, url), seconds / 2);
+        group.shutdownGracefully(0, 1, TimeUnit.SECONDS).sync();
+        compare("NIO", hooks -> new OverSockets(hooks, OnewriteClient.builder().nio(), url), seconds);
+        compare("epoll", hooks -> new OverSockets(hooks, OnewriteClient.builder().epoll(), url), seconds);
+    }
+}
