@@ -79,6 +79,8 @@ export async function startTap ({ secure = false, count = true, answer = reply()
         requests.push({
           head: message.head,
           body: message.body,
+          // of the whole connection so far, handshakes included
+          total,
           segments: before !== null ? total - before.total : secure ? undefined : total,
           records: wire.records - (before?.records ?? 1),
           first: before === null
