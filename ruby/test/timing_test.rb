@@ -2,6 +2,7 @@
 
 require_relative "support/helper"
 require "io/wait"
+require "minitest/mock"
 
 # Records and events of calls: what is told, in which order, and what is absent.
 class TimingTest < OnewriteTest
@@ -258,6 +259,44 @@ class TimingTest < OnewriteTest
     records.clear
     10.times { http.request(post("/", "x" * 200)) }
     refute_includes records.map(&:cause), :nagle_delayed_ack
+  end
+
+  SO_MAX_PACING_RATE = 47 # socket(7); Ruby has no name for it
+
+  # Two writes, TCP_NODELAY on, and the kernel lets the bytes go at a rate: held, but not by Nagle.
+  def test_what_pacing_holds_is_not_called_nagle
+    skip "needs TCP_INFO" unless Onewrite.kernel_evidence?
+
+    http = timed(tap_server)
+    socket_of(http).io.setsockopt(Socket::SOL_SOCKET, SO_MAX_PACING_RATE, [4_000_000].pack("L"))
+    5.times { http.request(post("/", "x" * 400_000)) }
+    held = @records.select { |one| one.wait_ns >= 20_000_000 && one.kernel.send_hold_ns >= 20_000_000 }
+    skip "this kernel does not pace" if held.empty?
+    assert(held.all? { |one| one.writes > 1 })
+    refute_includes held.map(&:cause), :nagle_delayed_ack
+  end
+
+  def test_nodelay_is_asked_for_after_a_long_wait_alone
+    skip "needs TCP_INFO" unless Onewrite.kernel_evidence?
+
+    slow = false
+    http = timed(tap_server do |_|
+      sleep 0.05 if slow
+      Tap::OK
+    end)
+    asked = 0
+    ask = lambda do |_io|
+      asked += 1
+      true
+    end
+    Onewrite::Nodelay.stub(:on?, ask) do
+      20.times { http.request(post("/", "x")) }
+      long = @records.count { |one| one.wait_ns >= 20_000_000 }
+      assert_equal long, asked
+      slow = true
+      http.request(post("/", "x"))
+      assert_equal long + 1, asked
+    end
   end
 
   def test_the_kernel_blames_a_slow_server

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "onewrite/kernel_evidence"
+require "onewrite/nodelay"
 
 module Onewrite
   # One attempt of a call: the moments as they were taken, and the phases between them.
@@ -55,11 +56,13 @@ module Onewrite
       @writes = writes
     end
 
+    # @param io [IO, nil] the socket, to be asked whether TCP_NODELAY is on; only a long wait makes that worth a system call
     # @api private
-    def answered(now, status, info)
+    def answered(now, status, info, io = nil)
       @response_start = now
       @status = status
       @info = info
+      @nodelay = Nodelay.on?(io) if info && request_end && now - request_end >= LONG_NS
     end
 
     # @api private
@@ -143,8 +146,9 @@ module Onewrite
       return :peer_window if evidence.window_closed_ns > hold / 2
       return :retransmit if evidence.retransmits.positive?
 
-      # Nagle holds a small segment behind another: one write alone is none, then the network took its time.
-      writes.to_i > 1 ? :nagle_delayed_ack : nil
+      # Nagle holds a small segment behind another: one write alone is none, and with TCP_NODELAY nothing is held. Then
+      # it was pacing, a queue or the network.
+      writes.to_i > 1 && nodelay == false ? :nagle_delayed_ack : nil
     end
 
     # @return [Hash{Symbol => Object}] without what is nil
@@ -160,7 +164,7 @@ module Onewrite
     private
 
     # Readers, since a variable that was never set is warned of before Ruby 3.0.
-    attr_reader :info, :baseline, :received_bytes
+    attr_reader :info, :baseline, :received_bytes, :nodelay
 
     # What happened took time: a distance the clock cannot resolve is 1.
     def distance(from, to)

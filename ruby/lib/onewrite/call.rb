@@ -109,14 +109,15 @@ module Onewrite
     # @param code [String]
     # @param now [Integer] when its first byte was
     # @param info [String, nil] the kernel's counters then
-    def status_line(code, now, info)
+    # @param io [IO] the socket
+    def status_line(code, now, info, io)
       if code.start_with?("1")
         tell(:informational, now, status: code.to_i) if @listeners
         return
       end
       # The server may answer before it was asked in full, as with a 417 to Expect: 100-continue.
       request_end(now) unless @attempt.request_end
-      @attempt.answered(now, code.to_i, info)
+      @attempt.answered(now, code.to_i, info, io)
       tell(:response_start, now) if @listeners
     end
 

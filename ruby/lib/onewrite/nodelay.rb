@@ -24,6 +24,13 @@ module Onewrite
         failed(e.class)
       end
 
+      # @return [Boolean, nil] nil where it cannot be told
+      def on?(io)
+        io.getsockopt(Socket::IPPROTO_TCP, Socket::TCP_NODELAY).bool if io.is_a?(BasicSocket)
+      rescue SystemCallError, IOError
+        nil
+      end
+
       private
 
       def tcp?(io)

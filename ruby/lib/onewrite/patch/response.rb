@@ -20,7 +20,7 @@ module Onewrite
         now = Clock.now
         info = connection.look
         line = super
-        call.status_line(line[1], now, info)
+        call.status_line(line[1], now, info, connection.io)
         line
       end
     end
