@@ -6,17 +6,17 @@ import { holdUnfinished } from '../coalesce.js'
 import { resolveConfig, withoutOurs } from '../config.js'
 import { Connection } from '../timing/connection.js'
 import { resolveHooks } from '../timing/hooks.js'
+import { holdToFloor } from './floor.js'
 import { nodeHttpFraming } from './framing.js'
 import { timeRequest } from './time.js'
 
 /** @typedef {import('../config.js').Switches & import('../timing/hooks.js').HookOptions} Options */
 /** @typedef {(error: Error | null, socket?: any) => void} OnSocket */
 
+const kPrepared = Symbol('onewrite prepared')
+
 /** What both agents do; they have no class in common that could hold it. */
 class Helper {
-  /** @type {WeakMap<object, Connection>} */
-  connections = new WeakMap()
-
   /**
    * @param {Options} options
    * @param {boolean} secure
@@ -25,6 +25,8 @@ class Helper {
     this.config = resolveConfig(options)
     this.hooks = resolveHooks(options, this.config)
     this.secure = secure
+    /** @type {WeakMap<object, Connection> | null} */
+    this.connections = this.hooks === null ? null : new WeakMap()
   }
 
   /**
@@ -35,18 +37,12 @@ class Helper {
   createConnection (options, callback, connect) {
     if (this.config.disabled) return connect(callback)
     const connection = this.hooks === null ? null : new Connection(String(options.host ?? options.socketPath ?? ''), this.secure)
-    const prepared = new WeakSet()
-    const prepare = (/** @type {any} */ socket) => {
-      if (prepared.has(socket)) return
-      prepared.add(socket)
-      this.prepare(socket, options, connection)
-    }
     // Node hands the socket over by return, and through a proxy by callback.
     const socket = connect(callback && ((error, socket) => {
-      if (socket) prepare(socket)
+      if (socket) this.prepare(socket, options, connection)
       callback(error, socket)
     }))
-    if (socket) prepare(socket)
+    if (socket) this.prepare(socket, options, connection)
     return socket
   }
 
@@ -56,10 +52,12 @@ class Helper {
    * @param {Connection | null} connection
    */
   prepare (socket, options, connection) {
+    if (socket[kPrepared]) return
+    socket[kPrepared] = true
     const { nodelayDisabled, coalesceDisabled, coalesceMax } = this.config
     if (!nodelayDisabled && options.noDelay !== false) socket.setNoDelay?.(true)
     if (!coalesceDisabled) holdUnfinished(socket, coalesceMax, nodeHttpFraming)
-    if (connection === null) return
+    if (connection === null || this.connections === null) return
     this.connections.set(socket, connection)
     if (socket.connecting) connection.follow(socket)
     else connection.cannotFollow()
@@ -67,11 +65,19 @@ class Helper {
   }
 
   /**
-   * @param {http.ClientRequest} request
+   * @param {any} request
    * @param {any} options
+   * @returns {boolean} false when the request is refused
    */
-  addRequest (request, options) {
-    if (this.hooks !== null) timeRequest(request, options, this.hooks, this.connections)
+  takes (request, options) {
+    if (this.config.disabled) return true
+    if (this.hooks !== null && this.connections !== null) timeRequest(request, options, this.hooks, this.connections)
+    const refused = holdToFloor(request)
+    if (refused === null) return true
+    request.destroy(refused)
+    // As Node's agent tells of a connection that could not be made.
+    request.onSocket(null, refused)
+    return false
   }
 }
 
@@ -104,8 +110,7 @@ export class HttpAgent extends http.Agent {
   // Node's one place where a request meets its agent. It is not documented; agent-base and others rely on it.
   /** @param {http.ClientRequest} request @param {any} options @param {any[]} rest */
   addRequest (request, options, ...rest) {
-    this.#helper.addRequest(request, options)
-    return /** @type {any} */ (http.Agent.prototype).addRequest.call(this, request, options, ...rest)
+    if (this.#helper.takes(request, options)) /** @type {any} */ (http.Agent.prototype).addRequest.call(this, request, options, ...rest)
   }
 }
 
@@ -134,7 +139,6 @@ export class HttpsAgent extends https.Agent {
 
   /** @param {http.ClientRequest} request @param {any} options @param {any[]} rest */
   addRequest (request, options, ...rest) {
-    this.#helper.addRequest(request, options)
-    return /** @type {any} */ (https.Agent.prototype).addRequest.call(this, request, options, ...rest)
+    if (this.#helper.takes(request, options)) /** @type {any} */ (https.Agent.prototype).addRequest.call(this, request, options, ...rest)
   }
 }

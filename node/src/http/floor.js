@@ -1,0 +1,157 @@
+/**
+ * The send-side floor of node:http (spec/06-security.md). Node refuses line breaks, controls and names that are no
+ * tokens. It sends a Content-Length as it is told: beside a Transfer-Encoding, twice, `+5`, or of another body.
+ * Its own `strictContentLength` looks at the last of these alone, throws in the middle of `end()`, and by then has
+ * queued the body (lib/_http_outgoing.js).
+ */
+
+import { InvalidRequestError } from '../errors.js'
+
+const kFloor = Symbol('onewrite floor')
+const UNDECLARED = -1
+const DIGITS = /^\d+$/
+
+/** What is known of one request. */
+class Floor {
+  /** The head will not change any more. */
+  checked = false
+  /** Something was handed to Node. */
+  begun = false
+  /** The Content-Length of the head. */
+  declared = UNDECLARED
+  written = 0
+
+  /** @param {any} request */
+  constructor (request) {
+    this.write = request.write
+    this.end = request.end
+    this.flushHeaders = request.flushHeaders
+  }
+
+  /** @param {any} request @returns {boolean} false when the request is refused */
+  begin (request) {
+    if (this.checked) return true
+    this.checked = true
+    const lengths = lengthsOf(request)
+    if (lengths.length === 0) return true
+    const error = refusalOf(request, lengths)
+    if (error !== null) {
+      request.destroy(error)
+      return false
+    }
+    this.declared = Number(lengths[0])
+    return true
+  }
+
+  /**
+   * @param {any} request
+   * @param {number} size of the whole body
+   */
+  mismatch (request, size) {
+    const what = `Content-Length is ${this.declared} and the body has ${size} bytes`
+    request.destroy(this.begun
+      ? Object.assign(new Error(`${what}: the connection is closed`), { code: 'ERR_HTTP_CONTENT_LENGTH_MISMATCH' })
+      : new InvalidRequestError(`${what}: leave the header out, Node sets it for a body that is given to end()`))
+  }
+}
+
+/**
+ * Patches `write`, `end` and `flushHeaders` of this one request: only there head and body are known, and nothing has
+ * been sent. A request that is refused gets its error as any other does, by its event. What the headers alone tell is
+ * told before it gets a connection.
+ * @param {any} request that an agent has just been given
+ * @returns {InvalidRequestError | null} what is wrong already
+ */
+export function holdToFloor (request) {
+  // Node refuses the other controls.
+  if (request.path?.includes('\x7f')) return new InvalidRequestError('the path has a control character (DEL): encode it as %7F')
+  const refused = refusalOf(request, lengthsOf(request))
+  if (refused !== null) return refused
+  request[kFloor] = new Floor(request)
+  request.write = write
+  request.end = end
+  request.flushHeaders = flushHeaders
+  return null
+}
+
+/** @this {any} @param {any} chunk @param {any} encoding @param {any} callback */
+function write (chunk, encoding, callback) {
+  /** @type {Floor} */
+  const floor = this[kFloor]
+  if (!this.destroyed && floor.begin(this)) {
+    if (floor.declared !== UNDECLARED) {
+      const size = floor.written + sizeOf(chunk, encoding)
+      if (size > floor.declared) floor.mismatch(this, size)
+      else floor.written = size
+    }
+    floor.begun = true
+  }
+  // Of a destroyed request Node writes nothing, and tells the callback.
+  return floor.write.call(this, chunk, encoding, callback)
+}
+
+/** @this {any} @param {any} chunk @param {any} encoding @param {any} callback */
+function end (chunk, encoding, callback) {
+  /** @type {Floor} */
+  const floor = this[kFloor]
+  if (!this.destroyed && !this.finished) {
+    if (!floor.begin(this)) return this
+    if (floor.declared !== UNDECLARED) {
+      const size = floor.written + (chunk && typeof chunk !== 'function' ? sizeOf(chunk, encoding) : 0)
+      if (size !== floor.declared) {
+        floor.mismatch(this, size)
+        return this
+      }
+    }
+  }
+  return floor.end.call(this, chunk, encoding, callback)
+}
+
+/** @this {any} */
+function flushHeaders () {
+  /** @type {Floor} */
+  const floor = this[kFloor]
+  if (!floor.begin(this)) return
+  floor.begun = true
+  floor.flushHeaders.call(this)
+}
+
+/**
+ * @param {any} request
+ * @returns {string[]} the values of its Content-Length fields
+ */
+function lengthsOf (request) {
+  // Of headers in one flat list Node keeps the finished head alone (lib/_http_client.js).
+  if (typeof request._header === 'string') return [...request._header.matchAll(/\r\ncontent-length:([^\r]*)/gi)].map((match) => match[1].trim())
+  const value = request.getHeader('content-length')
+  if (value === undefined) return []
+  return Array.isArray(value) ? value.map((one) => String(one).trim()) : [String(value).trim()]
+}
+
+/**
+ * @param {any} request
+ * @param {string[]} lengths
+ * @returns {InvalidRequestError | null}
+ */
+function refusalOf (request, lengths) {
+  const [first] = lengths
+  if (first === undefined) return null
+  if (request.hasHeader('transfer-encoding') || /\r\ntransfer-encoding:/i.test(request._header ?? '')) {
+    return new InvalidRequestError('both Content-Length and Transfer-Encoding: leave one of them out (RFC 9112 section 6.2)')
+  }
+  for (const one of lengths) {
+    if (!DIGITS.test(one)) return new InvalidRequestError(`Content-Length is ${JSON.stringify(one)}: it must be a row of digits (RFC 9110 section 8.6)`)
+    if (Number(one) !== Number(first)) return new InvalidRequestError(`Content-Length is ${first} and ${one}: it must be one (RFC 9112 section 6.3)`)
+  }
+  return null
+}
+
+/**
+ * @param {any} chunk
+ * @param {any} encoding
+ */
+function sizeOf (chunk, encoding) {
+  if (typeof chunk === 'string') return Buffer.byteLength(chunk, typeof encoding === 'string' ? /** @type {any} */ (encoding) : 'utf8')
+  // What is neither Node refuses.
+  return chunk?.byteLength ?? 0
+}
