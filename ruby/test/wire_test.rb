@@ -2,6 +2,7 @@
 
 require_relative "support/helper"
 require "minitest/mock"
+require "pathname"
 require "securerandom"
 require "stringio"
 require "tempfile"
@@ -171,6 +172,129 @@ class WireTest < OnewriteTest
     end
     Net::HTTP.start("127.0.0.1", server.addr[1]) { |http| http.request(streamed(source, 5)) }
     assert reading.end_with?("\r\n\r\n")
+  end
+
+  # Sources that hand out a piece when somebody has given it to them, and yet know their size.
+  GIVEN = {
+    "an object with a size" => lambda do |pieces|
+      Struct.new(:pieces) do
+        def size
+          15
+        end
+
+        def read(_length = nil, buffer = String.new)
+          (piece = pieces.pop) && buffer.replace(piece)
+        end
+      end.new(pieces)
+    end,
+    "an object that reads partially" => lambda do |pieces|
+      Struct.new(:pieces) do
+        def length
+          15
+        end
+
+        def readpartial(_length, buffer = String.new)
+          buffer.replace(pieces.pop || raise(EOFError))
+        end
+
+        def read(*)
+          raise "asked for all"
+        end
+      end.new(pieces)
+    end,
+    "a StringIO that reads in its own way" => lambda do |pieces|
+      StringIO.new.tap do |io|
+        io.define_singleton_method(:size) { 15 }
+        io.define_singleton_method(:readpartial) { |_, buffer = String.new| buffer.replace(pieces.pop || raise(EOFError)) }
+      end
+    end,
+    "an object around a file that reads in its own way" => lambda do |pieces|
+      Struct.new(:pieces, :to_io) do
+        def size
+          15
+        end
+
+        def read(_length = nil, buffer = String.new)
+          (piece = pieces.pop) && buffer.replace(piece)
+        end
+      end.new(pieces, File.open(__FILE__))
+    end,
+    "a pipe" => lambda do |pieces|
+      out, into = IO.pipe
+      Thread.new do
+        while (piece = pieces.pop)
+          into.write(piece)
+        end
+        into.close
+      end
+      out
+    end
+  }.freeze
+
+  # Takes one request and answers it. Each time what has come ends as the next of *endings* says, the block is called.
+  def handing(*endings)
+    server = TCPServer.new("127.0.0.1", 0)
+    @closing << -> { server.close }
+    Thread.new do
+      socket = server.accept
+      text = +""
+      endings.each do |ending|
+        text << socket.readpartial(4096) until ending.match?(text)
+        yield
+      end
+      socket.write(Tap::OK)
+    end
+    server.addr[1]
+  end
+
+  # What hangs in one of these was kept back.
+  HEAD = /\r\n\r\n\z/.freeze
+
+  GIVEN.each do |name, make|
+    [true, false].each do |chunked|
+      define_method("test_each_piece_of_#{name} leaves before the next is there#{", chunked" if chunked}") do
+        pieces = Queue.new
+        given = ["one--", "two--", "three", nil]
+        port = handing(HEAD, /one--(\r\n)?\z/, /two--(\r\n)?\z/, /three(\r\n)?\z/) { pieces << given.shift }
+        Net::HTTP.start("127.0.0.1", port) { |http| http.request(streamed(make.call(pieces), chunked ? nil : 15)) }
+        assert_empty given
+      end
+    end
+  end
+
+  GIVEN.first(2).each do |name, make|
+    define_method("test_the_head_of_a_form_with_#{name} leaves before its first piece") do
+      pieces = Queue.new
+      given = ["five-" * 3, nil]
+      port = handing(/\r\n\r\n/, /five-\z/) { pieces << given.shift }
+      request = multipart(post, ["f", make.call(pieces), { filename: "f" }])
+      request["Transfer-Encoding"] = "chunked"
+      assert_equal "200", Net::HTTP.start("127.0.0.1", port) { |http| http.request(request) }.code
+    end
+  end
+
+  # IO.copy_stream takes names, and objects that have one.
+  def test_a_name_in_the_place_of_a_stream_is_as_without_the_gem
+    tap = tap_server
+    http = session(tap)
+    path = file("x" * 200).path
+    [path, Pathname.new(path)].each do |name|
+      TIMES.times { http.request(streamed(name, 200)) }
+      assert_equal "x" * 200, tap.seen.last.body
+    end
+    assert_equal 1, tap.segments
+  end
+
+  def test_the_name_of_a_pipe_keeps_nothing_back
+    Dir.mktmpdir do |folder|
+      path = File.join(folder, "pipe")
+      File.mkfifo(path)
+      [path, Pathname.new(path)].each do |name|
+        writing = nil
+        port = handing(HEAD, /hello\z/) { writing ||= Thread.new { File.write(path, "hello") } }
+        assert_equal "200", Net::HTTP.start("127.0.0.1", port) { |http| http.request(streamed(name, 5)) }.code
+      end
+    end
   end
 
   def test_write_timeout_is_kept

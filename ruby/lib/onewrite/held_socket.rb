@@ -83,6 +83,12 @@ module Onewrite
 
     alias << write
 
+    # From here on each write of this request goes as it comes.
+    def pass
+      flush
+      @limit = 0
+    end
+
     # Writes what was kept back.
     def flush
       held = @held
