@@ -6,14 +6,14 @@ import typing
 
 from . import _base, _moments, _reading, _record, _straight
 from ._hooks import Hooks
-from ._timing import Attempt
+from ._timing import Attempt, Timing
 
 Original = typing.Callable[..., typing.Any]
 
 
 def call(hooks: Hooks, original: Original, method: str, url: str, args: typing.Any, kwargs: typing.Any) -> typing.Any:
     """Run the outermost *original* as a call."""
-    ahead = _straight.here.ahead
+    ahead = _straight.ahead(kwargs)
     begun = None if ahead is None else ahead.attempt
     timing = _record.begin_call(hooks, method, url) if begun is None else begun._call
     token = _record.current.set(timing)
@@ -24,17 +24,26 @@ def call(hooks: Hooks, original: Original, method: str, url: str, args: typing.A
         _record.call_failed(timing, error)
         raise
     _record.current.reset(token)
+    returned(timing, response)
+    return response
+
+
+def returned(timing: Timing, response: typing.Any) -> None:
+    """The outermost urlopen has returned *response*."""
     if _base.IS_V1:
         _reading.returned(timing, response)
-    _record.call_returned(timing)
-    return response
+    if timing.attempts and timing.attempts[-1]._end:
+        timing._returned = True
+        _record.end_call(timing, None)
+    else:
+        _record.call_returned(timing)
 
 
 def manager_urlopen(
     hooks: Hooks, original: Original, method: str, url: str, args: typing.Any, kwargs: typing.Any
 ) -> typing.Any:
     """A manager's urlopen: a call, or a redirect of the one under way."""
-    if _record.under_way() is not None:
+    if _record.current.get() is not None and _record.under_way() is not None:
         return original(method, url, *args, **kwargs)
     return call(hooks, original, method, url, (url, *args), kwargs)
 
@@ -49,40 +58,34 @@ def pool_urlopen(
     kwargs: typing.Any,
 ) -> typing.Any:
     """A pool's urlopen: an attempt of the call under way, or of a new one."""
+    ahead = _straight.ahead(kwargs)
+    if ahead is not None and ahead.attempt is not None and ahead.attempt._call is _record.current.get():
+        return original(method, url, *args, **kwargs)  # the attempt has begun
     timing = _record.under_way()
     if timing is not None:
-        if _straight.here.ahead is None:  # else it has begun
-            _record.begin_attempt(timing)
+        _record.begin_attempt(timing)
         return original(method, url, *args, **kwargs)
 
     def attempt(method: str, *args: typing.Any, **kwargs: typing.Any) -> typing.Any:
         timing = _record.current.get()
         assert timing is not None
-        if _straight.here.ahead is None:
+        if _straight.ahead(kwargs) is None:  # else it has begun
             _record.begin_attempt(timing)
         return original(method, *args, **kwargs)
 
     whole = url
     if url.startswith("/"):
-        port = f":{pool.port}" if pool.port else ""
-        whole = f"{pool.scheme}://{pool.host}{port}{url}"
+        whole = _record.url_of(pool, url)
     return call(hooks, attempt, method, whole, (url, *args), kwargs)
-
-
-def _open_attempt() -> Attempt | None:
-    timing = _record.current.get()
-    if timing is None:
-        return None
-    last = timing._last()
-    if last is None or last._end or last._link is not None or last._phase != "queue":
-        return None
-    return last
 
 
 def get_conn(pool: typing.Any, original: Original, args: typing.Any, kwargs: typing.Any) -> typing.Any:
     """A pool's _get_conn: pins the attempt to the connection. There is no public place between the two."""
-    attempt = _open_attempt()
-    if attempt is None:
+    timing = _record.current.get()
+    if timing is None or not timing.attempts:
+        return original(*args, **kwargs)
+    attempt = timing.attempts[-1]
+    if attempt._end or attempt._link is not None or attempt._phase != "queue":
         return original(*args, **kwargs)
     waits = pool.block and pool.pool is not None and pool.pool.qsize() == 0
     if waits:
@@ -93,7 +96,10 @@ def get_conn(pool: typing.Any, original: Original, args: typing.Any, kwargs: typ
         if waits:
             _moments.queue_end(attempt)
     if hasattr(conn, "_onewrite_link"):  # else one of a class that we do not watch
-        _moments.took(conn, attempt)
+        conn._onewrite_attempt = attempt
+        attempt._phase = "connect"
+        if conn.sock is not None:  # else it still has to connect
+            _moments.acquired(conn, attempt, True)
     return conn
 
 
@@ -108,9 +114,10 @@ def put_conn(original: Original, conn: typing.Any) -> None:
     http = attempt._http
     complete = bool(attempt._response_end) or (http is not None and http.isclosed())
     reusable = complete and conn.sock is not None
+    t_ns = _record.now()
     if attempt._link is not None:
-        attempt._link.idle_since = _record.now()
+        attempt._link.idle_since = t_ns
     original(conn)
     if conn.sock is None:
         reusable = False  # the pool was full, or closed
-    _record.end_attempt(attempt, "ok" if attempt._error is None else "error", reusable)
+    _record.end_attempt(attempt, "ok" if attempt._error is None else "error", reusable, t_ns)

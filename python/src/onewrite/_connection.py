@@ -18,6 +18,11 @@ _SOCKETS = (socket.socket, ssl.SSLSocket)
 _HTTP_RESPONSE = http.client.HTTPConnection.response_class
 
 
+def _usual(response_class: typing.Any) -> bool:
+    """Whether that is http.client's, or what install() puts in front of it."""
+    return response_class is _HTTP_RESPONSE or hasattr(response_class, _reading.MAKES)
+
+
 class _OneWrite(_exchange.State):
     """The behaviour of both classes, in front of urllib3's."""
 
@@ -106,7 +111,8 @@ class _OneWrite(_exchange.State):
     def _getresponse_fast(self) -> typing.Any:
         if (
             "response_class" in self.__dict__
-            or type(self).response_class is not _HTTP_RESPONSE  # type: ignore[attr-defined]
+            or http.client.HTTPConnection.response_class is not _HTTP_RESPONSE
+            or not _usual(type(self).response_class)  # type: ignore[attr-defined]
             or not _fast.own_methods(type(self))
             or not _fast.reads_untouched()
         ):

@@ -17,11 +17,13 @@ import urllib3.exceptions
 import urllib3.util.connection
 from urllib3.util.ssl_ import is_ipaddress
 
-from . import _base, _moments, _nodelay
+from . import _base, _moments, _nodelay, _originals
 from ._timing import Attempt
 
-_CREATE_CONNECTION = urllib3.util.connection.create_connection
-_NEW_CONN = urllib3.connection.HTTPConnection._new_conn
+#: urllib3's own, for which name and TCP can be told apart; whoever replaces them (to pin an address, to guard
+#: against inner networks), before this import or after, makes the connection.
+_CREATE_CONNECTION = _originals.own_or_foreign(urllib3.util.connection, urllib3.util.connection.create_connection)
+_NEW_CONN = _originals.own_or_foreign(urllib3.connection, urllib3.connection.HTTPConnection._new_conn)
 
 
 def connect(conn: typing.Any, original: typing.Callable[[], None]) -> None:

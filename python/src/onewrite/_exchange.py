@@ -11,7 +11,7 @@ import sys
 import typing
 from http.client import NotConnected
 
-from . import _base, _body, _floor, _moments, _nodelay, _write
+from . import _base, _body, _floor, _kernel, _moments, _nodelay, _record, _write
 from ._options import DEFAULTS, Options
 from ._timing import Attempt
 
@@ -144,9 +144,16 @@ def flush(conn: typing.Any) -> None:
         else:
             _write.write(conn.sock, hold.pieces, hold.size, conn._onewrite_options.coalesce_max)
         return
-    if not attempt._request_start:
+    if attempt._acquired and attempt._listener is None and not attempt._request_start:
+        attempt._info_before = attempt._link.info or _kernel.read(conn.sock)
+        attempt._request_start = _record.now()
+    elif not attempt._request_start:
         _moments.request_start(conn, attempt)
-    attempt.writes += _write.write(conn.sock, hold.pieces, hold.size, conn._onewrite_options.coalesce_max)
+    if hold.size <= conn._onewrite_options.coalesce_max:
+        conn.sock.sendall(b"".join(hold.pieces))
+        attempt.writes += 1
+    else:
+        attempt.writes += _write.write(conn.sock, hold.pieces, hold.size, conn._onewrite_options.coalesce_max)
     attempt.bytes_sent += hold.size
 
 

@@ -11,8 +11,8 @@ classes have a shorter way for each, which gives the same bytes and the same obj
 - ``_fast_pool``: parsed URLs and pool keys are remembered.
 
 A short way is only taken while every method that it stands in for is the one it was written against:
-``writes_untouched`` looks, on each request, at what tracers and mocks replace. If one differs, urllib3's own
-code runs, with everything that hangs on it.
+``writes_untouched`` looks, on each request, at what tracers and mocks replace, also before onewrite was
+imported. If one differs, urllib3's own code runs, with everything that hangs on it.
 """
 
 from __future__ import annotations
@@ -20,40 +20,58 @@ from __future__ import annotations
 import http.client
 import inspect
 import operator
+import typing
 
 import urllib3.connection
 import urllib3.response
 from urllib3._collections import HTTPHeaderDict
 
-from . import _base, _exchange
+from . import _base, _originals
 
 _http = http.client.HTTPConnection
 _urllib3 = urllib3.connection.HTTPConnection
 
-#: Methods whose work the short ways do, as they were when onewrite was imported.
+#: Methods whose work the short ways do, as they were when onewrite was imported; None if not the libraries' own.
 _HTTP_METHODS = ("putrequest", "putheader", "endheaders", "_send_output", "_output", "send", "getresponse")
 _http_dict = _http.__dict__
 _urllib3_dict = _urllib3.__dict__
 _http_methods = operator.itemgetter(*_HTTP_METHODS)
 _urllib3_methods = operator.itemgetter("putrequest", "putheader")
-_http_originals = _http_methods(_http_dict)
-_urllib3_originals = _urllib3_methods(_urllib3_dict) if not _base.IS_V1 else ()
-_request = _urllib3_dict.get("request")
-_getresponse = _http_dict["getresponse"]
+_http_originals = _originals.own_or_none(http.client, _http_methods(_http_dict))
+_urllib3_originals = (
+    () if _base.IS_V1 else _originals.own_or_none(urllib3.connection, _urllib3_methods(_urllib3_dict))
+)
+_getresponse = _originals.own_or_foreign(http.client, _http_dict["getresponse"])
+
+#: Methods of urllib3's class that install() replaces, with what they may be: urllib3's own, or what install()
+#: has put in front of that. ``send`` is not there otherwise.
+_OURS_TOO = ("request", "getresponse", "send")
+_now_of = _urllib3_dict.get
+_may_be: dict[str, typing.Any] = {
+    name: value if value is None else _originals.own_or_foreign(urllib3.connection, value)
+    for name, value in ((name, _now_of(name)) for name in _OURS_TOO)
+}
+
+
+def replaced(name: str, before: typing.Any, after: typing.Any) -> None:
+    """install() has put *after* in the place of *before* on urllib3's class, or uninstall() the other way round."""
+    if name in _may_be and _may_be[name] is before:
+        _may_be[name] = after
 
 
 def writes_untouched() -> bool:
-    """Whether http.client and urllib3 write a request as they did when onewrite was imported."""
+    """Whether http.client and urllib3 write a request as they do of themselves."""
     return bool(
         _http_methods(_http_dict) == _http_originals
         and _urllib3_methods(_urllib3_dict) == _urllib3_originals
-        and (_urllib3_dict["request"] is _request or _exchange.INSTALLED in _urllib3_dict)
+        and _now_of("request") is _may_be["request"]
+        and _now_of("send") is _may_be["send"]
     )
 
 
 def reads_untouched() -> bool:
-    """Whether http.client reads a response as it did when onewrite was imported."""
-    return _http_dict["getresponse"] is _getresponse
+    """Whether http.client and urllib3 read a response as they do of themselves."""
+    return _http_dict["getresponse"] is _getresponse and _now_of("getresponse") is _may_be["getresponse"]
 
 
 _classes: dict[type, bool] = {}

@@ -10,6 +10,7 @@ parent keeps its own way of writing. HTTP/2 connections (``urllib3.http2``) over
 from __future__ import annotations
 
 import functools
+import http.client
 import sys
 import threading
 import time
@@ -20,14 +21,16 @@ import urllib3
 import urllib3.connection
 import urllib3.connectionpool
 
-from . import _base, _calls, _dial, _exchange, _options, _reading
+from . import _base, _calls, _dial, _exchange, _options, _reading, _record
 from ._events import TimingListener
 from ._hooks import Hooks, make_hooks
-from ._timing import Timing
+from ._timing import Attempt, Timing
 
 _lock = threading.RLock()
 _replaced: list[tuple[type, str, typing.Any]] = []
 _hooks: Hooks | None = None
+_current = _record.current
+_now = _record.now
 
 
 def _connection_init(original: typing.Any) -> typing.Any:
@@ -110,11 +113,30 @@ def _connection_getresponse(original: typing.Any) -> typing.Any:
     # http.client makes the response object in here and reads its head at once.
     @functools.wraps(original)
     def getresponse(self: typing.Any, **extra: typing.Any) -> typing.Any:
-        if self._onewrite_own or (self._onewrite_attempt is None and not self._onewrite_options.quickack):
+        attempt, quickack = self._onewrite_attempt, self._onewrite_options.quickack
+        if self._onewrite_own or (attempt is None and not quickack):
             return original(self, **extra)
+        if (
+            attempt is not None
+            and attempt._listener is None
+            and not quickack
+            and hasattr(self.response_class, _reading.MAKES)
+        ):
+            return _reading.noted(self, attempt, original, extra)
         return _reading.getresponse(self, types.MethodType(original, self), **extra)
 
     return getresponse
+
+
+def _connection_response_class(original: typing.Any) -> typing.Any:
+    # http.client calls it on the connection, so it may be a method: that knows whose answer it is.
+    def response_class(self: typing.Any, *args: typing.Any, **kwargs: typing.Any) -> typing.Any:
+        if not isinstance(self, urllib3.connection.HTTPConnection):  # taken from the class, and called with a socket
+            return http.client.HTTPConnection.response_class(self, *args, **kwargs)
+        return _reading.make(self, super(urllib3.connection.HTTPConnection, self).response_class, args, kwargs)
+
+    setattr(response_class, _reading.MAKES, True)
+    return response_class
 
 
 def _connection_close(original: typing.Any) -> typing.Any:
@@ -133,22 +155,36 @@ def _manager_urlopen(original: typing.Any) -> typing.Any:
     # Redirects of a manager are recursive calls of this.
     @functools.wraps(original)
     def urlopen(self: typing.Any, method: str, url: str, *args: typing.Any, **kwargs: typing.Any) -> typing.Any:
-        if _hooks is None:
+        hooks = _hooks
+        if hooks is None:
             return original(self, method, url, *args, **kwargs)
-        return _calls.manager_urlopen(_hooks, types.MethodType(original, self), method, url, args, kwargs)
+        if hooks.listener is not None or _current.get() is not None:
+            return _calls.manager_urlopen(hooks, types.MethodType(original, self), method, url, args, kwargs)
+        # _calls.call without the detours: nobody is told of events, and this is no part of another call.
+        timing = _record.begin_call(hooks, method, url)
+        token = _current.set(timing)
+        try:
+            response = original(self, method, url, *args, **kwargs)
+        except BaseException as error:
+            _current.reset(token)
+            _record.call_failed(timing, error)
+            raise
+        _current.reset(token)
+        _calls.returned(timing, response)
+        return response
 
     return urlopen
-
-
-def _has_own_hooks(pool: typing.Any) -> bool:
-    return getattr(pool, "_onewrite_hooks", None) is not None
 
 
 def _pool_urlopen(original: typing.Any) -> typing.Any:
     # Retries are recursive calls of this; requests and elastic-transport come in here.
     @functools.wraps(original)
     def urlopen(self: typing.Any, method: str, url: str, *args: typing.Any, **kwargs: typing.Any) -> typing.Any:
-        if _hooks is None or _has_own_hooks(self):
+        if _hooks is None or getattr(self, "_onewrite_hooks", None) is not None:
+            return original(self, method, url, *args, **kwargs)
+        call = _current.get()
+        if call is not None and call._listener is None and not call.attempts:
+            call.attempts.append(Attempt(call, 0, call.started_at_mono_ns))
             return original(self, method, url, *args, **kwargs)
         return _calls.pool_urlopen(self, _hooks, types.MethodType(original, self), method, url, args, kwargs)
 
@@ -159,7 +195,7 @@ def _pool_get_conn(original: typing.Any) -> typing.Any:
     # The only place that knows which connection a request gets, and that it had to wait for it.
     @functools.wraps(original)
     def _get_conn(self: typing.Any, *args: typing.Any, **kwargs: typing.Any) -> typing.Any:
-        if _hooks is None or _has_own_hooks(self):
+        if _hooks is None or getattr(self, "_onewrite_hooks", None) is not None:
             return original(self, *args, **kwargs)
         return _calls.get_conn(self, types.MethodType(original, self), args, kwargs)
 
@@ -170,10 +206,26 @@ def _pool_put_conn(original: typing.Any) -> typing.Any:
     # Reached when a response was read to its end or released.
     @functools.wraps(original)
     def _put_conn(self: typing.Any, conn: typing.Any) -> None:
-        if getattr(conn, "_onewrite_attempt", None) is None or _has_own_hooks(self):
+        attempt = getattr(conn, "_onewrite_attempt", None)
+        if attempt is None or getattr(self, "_onewrite_hooks", None) is not None:
             original(self, conn)
-        else:
+            return
+        call = attempt._call
+        if (
+            call is None
+            or call._returned
+            or not attempt._response_end
+            or attempt._listener is not None
+            or attempt._error is not None
+            or attempt._end
+        ):
             _calls.put_conn(types.MethodType(original, self), conn)
+            return
+        # What nearly every request comes to; the rest of the rules are in _calls and _record.
+        conn._onewrite_attempt = attempt._http = None
+        attempt._end = attempt._link.idle_since = _now()
+        attempt.outcome = "ok"
+        original(self, conn)
 
     return _put_conn
 
@@ -197,6 +249,10 @@ def _patches(hooks: bool, quickack: bool) -> list[Patch]:
     if hooks or quickack:
         patches.append((connection, "getresponse", _connection_getresponse))
     if hooks:
+        if hasattr(connection.__dict__.get("response_class"), _reading.MAKES) or "response_class" not in vars(
+            connection
+        ):
+            patches.append((connection, "response_class", _connection_response_class))
         patches += [
             (connection, "close", _connection_close),
             (pool, "_put_conn", _pool_put_conn),

@@ -20,6 +20,7 @@ from . import _nodelay
 #: Whether this platform has the evidence at all.
 AVAILABLE = sys.platform == "linux" and hasattr(socket, "TCP_INFO")
 
+_IPPROTO_TCP = socket.IPPROTO_TCP
 _TCP_INFO = getattr(socket, "TCP_INFO", 0)
 _LENGTH = 184
 #: Of notsent_bytes.
@@ -47,31 +48,45 @@ class KernelEvidence(typing.NamedTuple):
     send_hold_ns: int
 
 
-def read(sock: typing.Any) -> bytes | None:
-    """The raw TCP_INFO of *sock*, or None where there is none (another platform, a Unix socket)."""
+def read(sock: typing.Any, sent: bool = False) -> bytes | None:
+    """The raw TCP_INFO of *sock*, or None where there is none (another platform, a Unix socket).
+
+    With *sent*, after the last write, also None where the kernel still has bytes to send.
+    """
     if not AVAILABLE:
         return None
     try:
-        data = sock.getsockopt(socket.IPPROTO_TCP, _TCP_INFO, _LENGTH)
+        data = sock.getsockopt(_IPPROTO_TCP, _TCP_INFO, _LENGTH)
     except AttributeError:
         below = _nodelay.tcp_socket(sock)
-        return read(below) if below is not None and below is not sock else None
+        return read(below, sent) if below is not None and below is not sock else None
     except (OSError, ValueError):
         return None
-    return data if isinstance(data, bytes) and len(data) == _LENGTH else None
+    if type(data) is not bytes or len(data) != _LENGTH:
+        return None
+    return None if sent and data[144:148] != _NOTHING else data
 
 
-def read_sent(sock: typing.Any) -> bytes | None:
-    """The same after the last write, or None where the kernel still has bytes to send."""
-    data = read(sock)
-    return data if data is not None and data[144:148] == _NOTHING else None
+def may_nagle(sock: typing.Any, writes: int, wait_ns: int) -> bool:
+    """Whether Nagle's algorithm may be why a request of *writes* writes waited *wait_ns*; asked while *sock* is open.
+
+    It holds back what follows another write, and nothing while TCP_NODELAY is on. Only a long wait costs a
+    reading of that.
+    """
+    if writes < 2 or wait_ns < LONG_NS:
+        return False
+    below = _nodelay.tcp_socket(sock)
+    try:
+        return below is not None and not below.getsockopt(_IPPROTO_TCP, socket.TCP_NODELAY)
+    except (OSError, ValueError):
+        return False
 
 
-def evidence(before: bytes, after: bytes, wait_ns: int, held: bool) -> tuple[KernelEvidence, str | None]:
+def evidence(before: bytes, after: bytes, wait_ns: int, held: bool, nagle: bool) -> tuple[KernelEvidence, str | None]:
     """Compare two readings around a request that waited *wait_ns*; return the evidence and the cause of the wait.
 
     The rule is that of spec/events.yaml, ``causes``. Without *held* all bytes were sent when the last write
-    had returned.
+    had returned; *nagle* is what ``may_nagle`` said. What pacing, a queue or the network held has no cause.
     """
     _, _, retrans_before, _, segments_before, limited_before = _fields(before)
     last_data_sent_ms, rtt, retrans, min_rtt, segments, limited = _fields(after)
@@ -86,4 +101,4 @@ def evidence(before: bytes, after: bytes, wait_ns: int, held: bool) -> tuple[Ker
         return found, "peer_window"
     if found.retransmits > 0:
         return found, "retransmit"
-    return found, "nagle_delayed_ack"
+    return found, "nagle_delayed_ack" if nagle else None

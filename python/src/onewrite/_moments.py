@@ -53,30 +53,16 @@ def queue_end(attempt: Attempt) -> None:
         tell(attempt, "queue_end", attempt._queue_end)
 
 
-def _link_of(conn: typing.Any, attempt: Attempt) -> Link:
+def acquired(conn: typing.Any, attempt: Attempt, reused: bool) -> None:
+    """The connection is ready for the request."""
     link: Link | None = conn._onewrite_link
     if link is None or link.sock is not conn.sock:
         link = conn._onewrite_link = Link(conn.sock)
     attempt._link = link
-    return link
-
-
-def took(conn: typing.Any, attempt: Attempt) -> None:
-    """The pool gave *conn* to the attempt; a reused one is ready, a new one still has to connect."""
-    conn._onewrite_attempt = attempt
-    attempt._phase = "connect"
-    if conn.sock is not None:
-        acquired(conn, attempt, True)
-
-
-def acquired(conn: typing.Any, attempt: Attempt, reused: bool) -> None:
-    """The connection is ready for the request."""
     attempt._acquired = True
-    link = _link_of(conn, attempt)
-    link.requests += 1
     attempt.conn_id = link.conn_id
     attempt.reused = reused
-    attempt.conn_requests = link.requests
+    attempt.conn_requests = link.requests = link.requests + 1
     attempt._phase = "send"
     t = 0
     if reused and link.idle_since:
@@ -174,7 +160,7 @@ def request_end(attempt: Attempt) -> None:
         return
     attempt._request_end = now()
     attempt._phase = "wait"
-    attempt._info_sent = _kernel.read_sent(attempt._link.sock)
+    attempt._info_sent = _kernel.read(attempt._link.sock, sent=True)
     if attempt._listener is not None:
         tell(attempt, "request_end", attempt._request_end, bytes=attempt.bytes_sent, writes=attempt.writes)
 
@@ -199,25 +185,22 @@ def response_start(conn: typing.Any, attempt: Attempt, t_ns: int) -> None:
     attempt._phase = "receive"
     sock = conn.sock
     if sock is not None:
-        look(attempt, t_ns, sock)
+        info = attempt._info_sent
+        if info is None or t_ns - attempt._request_end >= _kernel.SOON_NS:
+            info = _kernel.read(sock)
+            attempt._may_nagle = _kernel.may_nagle(sock, attempt.writes, t_ns - attempt._request_end)
+        attempt._info_after = attempt._link.info = info
     if attempt._listener is not None:
         tell(attempt, "response_start", t_ns)
-
-
-def look(attempt: Attempt, t_ns: int, sock: typing.Any) -> None:
-    """Take the kernel's evidence for an answer whose first byte came at *t_ns*."""
-    info = attempt._info_sent
-    if info is None or t_ns - attempt._request_end >= _kernel.SOON_NS:
-        info = _kernel.read(sock)
-    attempt._info_after = attempt._link.info = info
 
 
 def headers_end(attempt: Attempt, status: int) -> None:
     """The head of the final response is complete."""
     attempt.status = status
-    attempt._headers_end = now()
+    attempt._headers_end = attempt._response_start
     attempt._error = None  # a write that broke because the server answered early did no harm
-    if attempt._listener is not None:
+    if attempt._listener is not None:  # no phase needs to know when
+        attempt._headers_end = now()
         tell(attempt, "headers_end", attempt._headers_end, status=status)
 
 
@@ -287,7 +270,9 @@ def told_after(told: Told, first: int, end: int, status: int, size: int, reusabl
         deliver(told["call_end"], event(Event, ("call_end", end, None, fields)))
 
 
-def unfolded(hooks: Hooks, link: Link, readings: Readings, sent: bool, first: int, info: bytes | None) -> Attempt:
+def unfolded(
+    hooks: Hooks, link: Link, readings: Readings, sent: bool, first: int, info: bytes | None, may_nagle: bool
+) -> Attempt:
     """The attempt of a request that went in a straight line so far; not with its answer, or not with its sending."""
     call = Timing(readings.method, readings.url, hooks.on_timing, hooks.listener)
     attempt = readings.fill(call)
@@ -299,4 +284,5 @@ def unfolded(hooks: Hooks, link: Link, readings: Readings, sent: bool, first: in
         attempt._phase = "wait"
         attempt._response_start = first
         attempt._info_after = info
+        attempt._may_nagle = may_nagle
     return attempt

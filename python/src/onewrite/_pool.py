@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import functools
+import operator
+import sys
 import threading
 import typing
 
@@ -9,13 +12,35 @@ import urllib3
 import urllib3.connectionpool
 import urllib3.poolmanager
 
-from . import _base, _calls, _exchange, _fast_pool, _options, _straight
+from . import _base, _calls, _exchange, _fast_pool, _options, _originals, _straight
 from ._connection import HTTPConnection, HTTPSConnection
 from ._hooks import Hooks, make_hooks
 from ._options import DEFAULTS, Options
 
-#: urllib3's own, as it was on import; install() puts its own in front of it and passes on.
-_URLOPEN = urllib3.PoolManager.urlopen
+#: Methods of urllib3's manager whose work is done here, as they were when onewrite was imported.
+_MANAGER_METHODS = ("urlopen", "connection_from_host", "connection_from_context", "connection_from_pool_key")
+_manager_dict = urllib3.PoolManager.__dict__
+_manager_methods = operator.itemgetter(*_MANAGER_METHODS)
+_manager_originals = _originals.own_or_none(urllib3.poolmanager, _manager_methods(_manager_dict))
+
+
+_choosing: dict[type, bool] = {}
+
+
+def _chooses_as_we_do(cls: type) -> bool:
+    """Whether the manager *cls* finds its pools as ours do."""
+    known = _choosing.get(cls)
+    if known is not None:
+        return known
+    known = _choosing[cls] = all(
+        getattr(cls, name) is getattr(own, name)
+        for name, own in (
+            ("connection_from_host", _Manager),
+            ("connection_from_pool_key", _Manager),
+            ("connection_from_context", urllib3.PoolManager),
+        )
+    )
+    return known
 
 
 def _split(keywords: dict[str, typing.Any]) -> tuple[Options, Hooks | None]:
@@ -25,12 +50,18 @@ def _split(keywords: dict[str, typing.Any]) -> tuple[Options, Hooks | None]:
     return options, make_hooks(on_timing, listener, options.hooks_disabled)
 
 
-#: urllib3's own, likewise.
-_REQUEST_ENCODE_BODY = urllib3.PoolManager.request_encode_body
+#: Likewise of what pools and managers have in common.
+_request_methods = operator.attrgetter("request", "request_encode_body")
+_request_originals = _originals.own_or_none(
+    sys.modules[urllib3.PoolManager.__mro__[1].__module__], _request_methods(urllib3.PoolManager)
+)
 
 
 class _Requests:
     """``request`` of pools and managers: less work where there is nothing to encode."""
+
+    #: The class of urllib3 that this one stands in front of.
+    _onewrite_base: typing.Any = None
 
     if not _base.IS_V1:
 
@@ -50,7 +81,8 @@ class _Requests:
                 and fields is None
                 and json is None
                 and not urlopen_kw
-                and type(self).request_encode_body is _REQUEST_ENCODE_BODY  # type: ignore[attr-defined]
+                and _request_methods(self._onewrite_base) == _request_originals
+                and type(self).request_encode_body is self._onewrite_base.request_encode_body  # type: ignore[attr-defined]
             ):
                 method = method.upper()
                 if method not in self._encode_url_methods:  # type: ignore[attr-defined]
@@ -88,29 +120,31 @@ class _Pool(_Requests):
     def urlopen(self, method: str, url: str, *args: typing.Any, **kwargs: typing.Any) -> typing.Any:
         """Send a request: see :meth:`urllib3.connectionpool.HTTPConnectionPool.urlopen`."""
         hooks = self._onewrite_hooks
-        if _straight.ON and not args and url[:1] == "/" and _straight.here.ahead is None:
-            response = _straight.exchange(self, hooks, method, _fast_pool.encoded(url), kwargs)
-            if response is not None:
-                return response
         urlopen = super().urlopen  # type: ignore[misc]
+        ahead = None
         try:
+            if _straight.ON and not args and url[:1] == "/":
+                found = _straight.exchange(self, hooks, method, _fast_pool.encoded(url), kwargs)
+                if type(found) is _straight.Exchange:
+                    ahead = kwargs["pool_timeout"] = found
+                elif found is not None:
+                    return found
             if hooks is None:
                 return urlopen(method, url, *args, **kwargs)
             return _calls.pool_urlopen(self, hooks, urlopen, method, url, args, kwargs)
         finally:
-            if _straight.here.ahead is not None:
-                _straight.give_up()
+            if ahead is not None:
+                ahead.give_up()
 
-    def _get_conn(self, *args: typing.Any, **kwargs: typing.Any) -> typing.Any:
-        ahead = _straight.here.ahead
-        if ahead is not None and ahead.pool is self:
-            _straight.here.ahead = None
-            ahead.conn._onewrite_ahead = ahead
-            return ahead.conn
+    def _get_conn(self, timeout: typing.Any = None) -> typing.Any:
+        if type(timeout) is _straight.Exchange:
+            if not timeout.taken:
+                return timeout.take()
+            timeout = None  # a retry
         get_conn = super()._get_conn  # type: ignore[misc]
         if self._onewrite_hooks is None:
-            return get_conn(*args, **kwargs)
-        return _calls.get_conn(self, get_conn, args, kwargs)
+            return get_conn(timeout=timeout)
+        return _calls.get_conn(self, get_conn, (), {"timeout": timeout})
 
     def _put_conn(self, conn: typing.Any) -> None:
         put_conn = super()._put_conn  # type: ignore[misc]
@@ -127,6 +161,7 @@ class HTTPConnectionPool(_Pool, urllib3.connectionpool.HTTPConnectionPool):
     """
 
     ConnectionCls = HTTPConnection
+    _onewrite_base = urllib3.connectionpool.HTTPConnectionPool
 
 
 class HTTPSConnectionPool(_Pool, urllib3.connectionpool.HTTPSConnectionPool):
@@ -136,6 +171,7 @@ class HTTPSConnectionPool(_Pool, urllib3.connectionpool.HTTPSConnectionPool):
     """
 
     ConnectionCls = HTTPSConnection
+    _onewrite_base = urllib3.connectionpool.HTTPSConnectionPool
 
 
 def _refuse_unknown(keywords: typing.Iterable[str]) -> None:
@@ -175,27 +211,36 @@ class _Manager(_Requests):
 
     def urlopen(self, method: str, url: str, *args: typing.Any, **kwargs: typing.Any) -> typing.Any:
         """Send a request: see :meth:`urllib3.PoolManager.urlopen`."""
-        if self.proxy is not None or type(url) is not str:  # type: ignore[attr-defined]
-            return self._told(super().urlopen, method, url, args, kwargs)  # type: ignore[misc]
-        # Whoever wraps urllib3's urlopen, a tracer or install() with hooks, is to see the call.
-        if self._onewrite_options.disabled or urllib3.PoolManager.urlopen is not _URLOPEN:
+        if (
+            self.proxy is not None  # type: ignore[attr-defined]
+            or type(url) is not str
+            or self._onewrite_options.disabled
+            # Whoever wraps urllib3's methods, a tracer or install() with hooks, is to see the call.
+            or _manager_methods(_manager_dict) != _manager_originals
+            # Whoever chooses pools in a way of their own is asked once for each request, as by urllib3.
+            or not _chooses_as_we_do(type(self))
+            or "connection_from_host" in self.__dict__
+        ):
             return self._told(super().urlopen, method, url, args, kwargs)  # type: ignore[misc]
         parsed, target = _fast_pool.parsed(url)
-        if parsed.scheme is None:
+        if parsed.scheme not in ("http", "https") or not parsed.host:
             return self._told(super().urlopen, method, url, args, kwargs)  # type: ignore[misc]
-        if _straight.ON and not args:
-            pool = self.connection_from_host(parsed.host, port=parsed.port, scheme=parsed.scheme)
-            if "headers" not in kwargs:
-                kwargs["headers"] = self.headers  # type: ignore[attr-defined]
-            if type(pool).urlopen is _Pool.urlopen:
-                response = _straight.exchange(pool, self._onewrite_hooks, method, target, kwargs, url)
-                if response is not None:
-                    return response
+        # The one pool of this request: another one may be that of its address by the time of the answer.
+        pool = self.connection_from_host(parsed.host, port=parsed.port, scheme=parsed.scheme)
+        if "headers" not in kwargs:
+            kwargs["headers"] = self.headers  # type: ignore[attr-defined]
+        ahead = None
         try:
-            return self._told(self._urlopen, method, url, args, kwargs)
+            if _straight.ON and not args and type(pool).urlopen is _Pool.urlopen:
+                found = _straight.exchange(pool, self._onewrite_hooks, method, target, kwargs, url)
+                if type(found) is _straight.Exchange:
+                    ahead = kwargs["pool_timeout"] = found
+                elif found is not None:
+                    return found
+            return self._told(functools.partial(self._urlopen, pool, target), method, url, args, kwargs)
         finally:
-            if _straight.here.ahead is not None:
-                _straight.give_up()
+            if ahead is not None:
+                ahead.give_up()
 
     def _told(
         self, urlopen: typing.Any, method: str, url: str, args: typing.Any, kwargs: dict[str, typing.Any]
@@ -205,18 +250,24 @@ class _Manager(_Requests):
             return urlopen(method, url, *args, **kwargs)
         return _calls.manager_urlopen(self._onewrite_hooks, urlopen, method, url, args, kwargs)
 
-    def _urlopen(self, method: str, url: str, redirect: bool = True, **keywords: typing.Any) -> typing.Any:
-        """urllib3's urlopen with the URL and the pool's key remembered; redirects are left to it."""
-        parsed, target = _fast_pool.parsed(url)
-        pool = self.connection_from_host(parsed.host, port=parsed.port, scheme=parsed.scheme)
-        if "headers" not in keywords:
-            keywords["headers"] = self.headers  # type: ignore[attr-defined]
+    def _urlopen(
+        self,
+        pool: typing.Any,
+        target: str,
+        method: str,
+        url: str,
+        redirect: bool = True,
+        **keywords: typing.Any,
+    ) -> typing.Any:
+        """urllib3's urlopen with the pool known; redirects are left to it."""
         keywords["assert_same_host"] = keywords["redirect"] = False
         response = pool.urlopen(method, target, **keywords)
         if not redirect or not response.get_redirect_location():
             return response
         self._answered.pool = _fast_pool.Answered(pool, response)
         del keywords["redirect"]
+        if type(keywords.get("pool_timeout")) is _straight.Exchange:
+            del keywords["pool_timeout"]
         try:
             return super().urlopen(method, url, redirect, **keywords)  # type: ignore[misc]
         finally:
@@ -271,9 +322,13 @@ class PoolManager(_Manager, urllib3.PoolManager):
     Raises TypeError or ValueError for an option that does not exist or is out of range.
     """
 
+    _onewrite_base = urllib3.PoolManager
+
 
 class ProxyManager(_Manager, urllib3.ProxyManager):
     """urllib3's ProxyManager whose requests leave in one write, with TCP_NODELAY on.
 
     Takes what urllib3's takes, and what :class:`onewrite.PoolManager` takes beside it.
     """
+
+    _onewrite_base = urllib3.ProxyManager

@@ -3,6 +3,9 @@
 http.client makes the response object inside ``getresponse`` and reads the head at once, so there is one
 way to be there in time: for the length of that call the connection's ``response_class`` is a function
 that makes the usual object and puts two of its methods under watch.
+
+Under install(), where only a record is wanted and no event, there is a shorter way: ``response_class`` is
+a function on the class (``make``), and the first byte is waited for before http.client reads the head.
 """
 
 from __future__ import annotations
@@ -53,17 +56,85 @@ def getresponse(conn: typing.Any, original: typing.Callable[..., typing.Any], **
             conn.response_class = own
 
 
-def _watch(conn: typing.Any, attempt: Attempt, response: typing.Any) -> None:
-    """Put *response* under watch until its head is read; the watchers then go, and no cycle stays."""
+def make(
+    conn: typing.Any, original: typing.Callable[..., typing.Any], args: typing.Any, kwargs: typing.Any
+) -> typing.Any:
+    """Make a response by *original*, and wait for its first byte where ``noted`` has asked for that."""
+    response = original(*args, **kwargs)
+    attempt: Attempt | None = conn._onewrite_attempt
+    if attempt is None or not attempt._awaited:
+        return response
+    attempt._awaited = False
+    attempt._http = response
+    if not hasattr(response.fp, "peek"):
+        return response
+    # Peeking reads once from the socket when nothing is there, so it returns with the first byte.
+    try:
+        start = response.fp.peek(1)
+    except BaseException as error:  # as http.client deals with it
+        if isinstance(error, ConnectionError):
+            conn.close()
+        response.close()
+        raise
+    t_ns = _record.now()
+    if len(start) < _STATUS_END or start[_STATUS_START : _STATUS_START + 1] == b"1":
+        _watch(conn, attempt, response, t_ns)  # an interim answer, or what may become one
+    else:
+        _moments.response_start(conn, attempt, t_ns)
+    return response
+
+
+#: What marks a ``response_class`` that calls it.
+MAKES = "_onewrite_makes"
+#: Where the status is in "HTTP/1.1 200".
+_STATUS_START, _STATUS_END = 9, 12
+
+
+def noted(
+    conn: typing.Any, attempt: Attempt, original: typing.Callable[..., typing.Any], extra: typing.Any
+) -> typing.Any:
+    """Call *original*, getresponse of a connection whose ``response_class`` is ``make``; for a record only."""
+    attempt._awaited = attempt._in_response = True
+    try:
+        response = original(conn, **extra)
+    except BaseException as error:
+        attempt._in_response = False
+        http = attempt._http
+        if http is not None and type(http.status) is int:
+            _moments.headers_end(attempt, http.status)
+        _moments.response_failed(attempt, error)
+        raise
+    attempt._awaited = attempt._in_response = False
+    http = attempt._http
+    if http is None:
+        return response
+    attempt.status = http.status
+    attempt._headers_end = attempt._response_start
+    attempt._error = None  # a write that broke because the server answered early did no harm
+    if http.fp is None:
+        attempt._response_end = _record.now()
+        attempt.bytes_received = 0 if response is http else response.tell()
+    else:
+        attempt._expected = http.length
+        got(attempt, response)
+    return response
+
+
+def _watch(conn: typing.Any, attempt: Attempt, response: typing.Any, read_at: int = 0) -> None:
+    """Put *response* under watch until its head is read; the watchers then go, and no cycle stays.
+
+    What is in its buffer was read at *read_at*.
+    """
     read_status = response._read_status
     begin = response.begin
 
     def watched_read_status() -> typing.Any:
+        nonlocal read_at
         # Peeking reads once from the socket when nothing is there, so it returns with the first byte.
         # A message that came behind an interim one is there already: it was read a moment ago.
         if response.fp is not None and hasattr(response.fp, "peek"):
             response.fp.peek(1)
-        t_ns = _record.now()
+        t_ns, read_at = read_at or _record.now(), 0
         found = read_status()
         if found[1] == 100:  # the only interim answer that http.client skips; any other is final to it
             _moments.informational(attempt, found[1])

@@ -45,6 +45,9 @@ def _tell_call(call: Timing, name: str, t_ns: int, **fields: typing.Any) -> None
 
 def _deliver(methods: typing.Any, event: Event) -> None:
     # What a listener asks over HTTP itself is no part of this call.
+    if current.get() is None:
+        _events.deliver(methods, event)
+        return
     token = current.set(None)
     try:
         _events.deliver(methods, event)
@@ -57,12 +60,22 @@ def _deliver(methods: typing.Any, event: Event) -> None:
 
 def without_userinfo(url: str) -> str:
     """*url* without user and password."""
-    return _userinfo.sub("", url) if "@" in url else url
+    return _userinfo.sub("", url)
+
+
+def url_of(pool: typing.Any, target: str) -> str:
+    """The URL that a pool is asked for: an IPv6 address stands in brackets (RFC 3986, 3.2.2; zone: RFC 6874)."""
+    host: str = pool.host
+    if ":" in host and host[:1] != "[":
+        address, percent, zone = host.partition("%")
+        host = f"[{address}%25{zone.removeprefix('25')}]" if percent else f"[{host}]"
+    port = f":{pool.port}" if pool.port else ""
+    return f"{pool.scheme}://{host}{port}{target}"
 
 
 def begin_call(hooks: Hooks, method: str, url: str) -> Timing:
     """A call has begun."""
-    call = Timing(method, without_userinfo(url), hooks.on_timing, hooks.listener)
+    call = Timing(method, without_userinfo(url) if "@" in url else url, hooks.on_timing, hooks.listener)
     call.started_at_unix_ns = time.time_ns()
     call.started_at_mono_ns = now()
     if call._listener is not None:
@@ -77,10 +90,10 @@ def under_way() -> Timing | None:
     A request made while another one is being sent (by a generator that is its body) is a call of its own.
     """
     call = current.get()
-    if call is None:
-        return None
-    last = call._last()
-    if last is None or last._end or last._error is not None or last._headers_end:
+    if call is None or not call.attempts:
+        return call
+    last = call.attempts[-1]
+    if last._end or last._error is not None or last._headers_end:
         return call
     return None
 
@@ -88,9 +101,9 @@ def under_way() -> Timing | None:
 def call_returned(call: Timing) -> None:
     """The outermost urlopen has returned a response."""
     call._returned = True
-    last = call._last()
+    last = call.attempts[-1] if call.attempts else None
     if last is None or last._end:
-        _end_call(call, None)
+        end_call(call, None)
     elif last._link is None:
         # A connection that is not ours to watch (a recorder's stand-in): the response is all we see.
         end_attempt(last, "ok")
@@ -109,16 +122,17 @@ def call_failed(call: Timing, error: BaseException) -> None:
                 last._error = error
             end_attempt(last, "error" if isinstance(error, Exception) else "cancelled")
     call.error_phase = phase
-    _end_call(call, error)
+    end_call(call, error)
 
 
-def _end_call(call: Timing, error: BaseException | None) -> None:
+def end_call(call: Timing, error: BaseException | None) -> None:
+    """The call is over: make its record whole and hand it out."""
     if call._ended:
         return
     call._ended = True
-    for attempt in call.attempts:
-        attempt._call = None  # a ring of references would live until the collector comes
-    last = call._last()
+    last = None
+    for last in call.attempts:
+        last._call = None  # a ring of references would live until the collector comes
     if error is not None:
         call.error_kind = _failures.kind_of(error)
         call.outcome = "cancelled" if call.error_kind == "cancelled" else "error"
@@ -134,18 +148,15 @@ def _end_call(call: Timing, error: BaseException | None) -> None:
         fields = {"outcome": call.outcome, "error_kind": call.error_kind, "error_phase": call.error_phase}
         _tell_call(call, "call_end", end, **fields)
     if call._on_timing is not None:
-        token = current.set(None)
+        # What it asks over HTTP itself is no part of the call around this one, where there is one.
+        token = current.set(None) if current.get() is not None else None
         try:
-            _report(call)
+            call._on_timing(call)
+        except Exception:
+            _events.swallow(call._on_timing)
         finally:
-            current.reset(token)
-
-
-def _report(call: Timing) -> None:
-    try:
-        call._on_timing(call)
-    except Exception:
-        _events.swallow(call._on_timing)
+            if token is not None:
+                current.reset(token)
 
 
 # -- attempts ---------------------------------------------------------------------------------------
@@ -153,23 +164,26 @@ def _report(call: Timing) -> None:
 
 def begin_attempt(call: Timing) -> Attempt:
     """A pool has begun to work on the call."""
-    last = call._last()
-    if last is not None and not last._end:
-        end_attempt(last, "error" if last._error is not None else "ok")
-    first = last is None
-    attempt = Attempt(call, len(call.attempts), call.started_at_mono_ns if first and not call._listener else now())
-    call.attempts.append(attempt)
+    attempts = call.attempts
+    if not attempts and call._listener is None:
+        attempt = Attempt(call, 0, call.started_at_mono_ns)
+        attempts.append(attempt)
+        return attempt
+    if attempts and not attempts[-1]._end:
+        end_attempt(attempts[-1], "error" if attempts[-1]._error is not None else "ok")
+    attempt = Attempt(call, len(attempts), now())
+    attempts.append(attempt)
     if attempt._listener is not None:
         tell(attempt, "attempt_start", attempt._start)
     return attempt
 
 
-def end_attempt(attempt: Attempt, outcome: str, released: bool | None = None) -> None:
-    """The attempt is over; what has started is ended."""
+def end_attempt(attempt: Attempt, outcome: str, released: bool | None = None, t_ns: int = 0) -> None:
+    """The attempt is over, since *t_ns* or now; what has started is ended."""
     if attempt._end:
         return
     listener = attempt._listener
-    end = attempt._end = now()
+    end = attempt._end = t_ns or now()
     attempt.outcome = outcome
     response = attempt._http
     came_back = outcome == "ok" and released is not None
@@ -181,12 +195,12 @@ def end_attempt(attempt: Attempt, outcome: str, released: bool | None = None) ->
             tell(attempt, "connection_released", end, reusable=released)
         tell(attempt, "attempt_end", end, outcome=outcome)
     call = attempt._call
-    if call is not None and call._returned and attempt is call._last():
+    if call is not None and call._returned and attempt is call.attempts[-1]:
         if outcome == "ok":
-            _end_call(call, None)
+            end_call(call, None)
         else:
             call.error_phase = attempt._phase
-            _end_call(call, attempt._error)
+            end_call(call, attempt._error)
 
 
 def body_read(attempt: Attempt, t_ns: int) -> None:

@@ -7,10 +7,14 @@ an own pool without a proxy, a body in memory, an open connection, a plain answe
 first read and needs no decoding, no retry and no redirect.
 
 Whatever turns out otherwise, errors included, is not dealt with here. Before the first byte is sent the
-connection is put back, and urllib3's own ``urlopen`` does it all. After that, what has been done is left
-in an ``Exchange`` and urllib3's own ``urlopen`` goes on from there: it is given that connection, its
-``request`` finds the request sent, or raises what sending raised, and its ``getresponse`` reads on behind
-the bytes that were read. So retries, redirects and the wrapping of errors are urllib3's in every case.
+connection is put back, and urllib3's own ``urlopen`` does it all. After that, what has been done is an
+``Exchange``, and urllib3's own ``urlopen`` of the same pool goes on from there: it is given that connection,
+its ``request`` finds the request sent, or raises what sending raised, and its ``getresponse`` reads on
+behind the bytes that were read. So retries, redirects and the wrapping of errors are urllib3's in every case.
+
+The exchange goes to that one ``urlopen`` as its ``pool_timeout``, which urllib3 hands on, unseen, to
+``_get_conn`` and to nothing else. No other request can meet it, of this thread or another, whatever pool
+the manager would choose by then.
 """
 
 from __future__ import annotations
@@ -20,15 +24,15 @@ import operator
 import socket
 import ssl
 import sys
-import threading
 import time
 import typing
 
 import urllib3.connection
 import urllib3.connectionpool
+import urllib3.util.retry
 from urllib3.util import Retry, Timeout
 
-from . import _events, _fast, _fast_pool, _fast_request, _kernel, _moments, _record, _whole
+from . import _events, _fast, _fast_pool, _fast_request, _kernel, _moments, _originals, _record, _whole
 from ._events import Event
 from ._hooks import Hooks
 from ._timing import Attempt, Plain, Readings
@@ -53,12 +57,22 @@ _POOL_METHODS = ("urlopen", "_make_request", "_get_conn", "_put_conn", "_get_tim
 _pool_dict = urllib3.connectionpool.HTTPConnectionPool.__dict__
 _secure_dict = urllib3.connectionpool.HTTPSConnectionPool.__dict__
 _pool_methods = operator.itemgetter(*_POOL_METHODS)
-_pool_originals = _pool_methods(_pool_dict)
+_pool_originals = _originals.own_or_none(urllib3.connectionpool, _pool_methods(_pool_dict))
 _validate_secure = _secure_dict["_validate_conn"]
 _put_conn = _pool_dict["_put_conn"]
+_is_retry = Retry.is_retry
+_pool_method_names = frozenset(_POOL_METHODS)
 
-#: Whether this urllib3 is one for which all of this holds.
-ON = _fast.SUPPORTED and _whole.KNOWN
+#: Whether this urllib3 is one for which all of this holds, and nobody had replaced any of it on import.
+ON = (
+    _fast.SUPPORTED
+    and _whole.KNOWN
+    and _pool_originals is not None
+    and _originals.own(urllib3.connectionpool, _validate_secure)
+    and _originals.own(urllib3.util.retry, _is_retry)
+    and _fast.writes_untouched()
+    and _fast.reads_untouched()
+)
 
 
 class Exchange:
@@ -79,16 +93,30 @@ class Exchange:
     first = 0
     #: TCP_INFO at the first read.
     info: bytes | None = None
+    may_nagle = False
     #: The attempt that urllib3 is to go on with.
     attempt: Attempt | None = None
+    #: Whether urllib3 has been given the connection: it is urllib3's to put back then.
+    taken = False
+
+    def take(self) -> typing.Any:
+        """The connection, for urllib3 to go on with."""
+        self.taken = True
+        self.conn._onewrite_ahead = self
+        return self.conn
+
+    def give_up(self) -> None:
+        """Let go of what urllib3 did not come to take; the connection cannot be used again."""
+        if not self.taken:
+            self.taken = True
+            self.conn.close()
+            _put_conn(self.pool, None)
 
 
-class _Here(threading.local):
-    ahead: Exchange | None = None
-
-
-#: Of this thread: the exchange that urllib3's urlopen is to go on with. The pool's _get_conn takes it.
-here = _Here()
+def ahead(keywords: dict[str, typing.Any]) -> Exchange | None:
+    """The exchange that an urlopen with *keywords* is to go on with."""
+    found = keywords.get("pool_timeout")
+    return found if type(found) is Exchange and not found.taken else None
 
 
 def _untouched() -> bool:
@@ -121,7 +149,7 @@ def exchange(
     keywords: dict[str, typing.Any],
     url: str | None = None,
 ) -> typing.Any:
-    """The response; or None where urllib3's own way is to be taken, or to go on from what is left in ``here``.
+    """The response; None where urllib3's own way is to be taken; or the Exchange that it is to go on with.
 
     *keywords* are those of urlopen. *url* is what a record calls the request; a pool puts its own together.
     """
@@ -142,6 +170,7 @@ def exchange(
         or retries.history
         or _log.isEnabledFor(logging.DEBUG)
         or not _own_methods(type(pool))
+        or not _pool_method_names.isdisjoint(pool.__dict__)
         or not _untouched()
         or not _fast.writes_untouched()
         or not _fast.reads_untouched()
@@ -161,18 +190,20 @@ def exchange(
             return None
         answer = doing.answer
         response = None if answer is None else _whole.whole(answer, conn, method, target)
-        if response is None or (
-            (response.status >= 400 or retries.status_forcelist)
-            and retries.is_retry(method, response.status, "retry-after" in response.headers)
-        ):
+        if response is None or _retried(retries, method, response):
             if hooks is not None:
                 sent = doing.send_error is None
                 doing.attempt = _moments.unfolded(
-                    hooks, conn._onewrite_link, Readings(*doing.readings), sent, doing.first, doing.info
+                    hooks,
+                    conn._onewrite_link,
+                    Readings(*doing.readings),
+                    sent,
+                    doing.first,
+                    doing.info,
+                    doing.may_nagle,
                 )
             doing.pool, doing.conn = pool, conn
-            here.ahead = doing
-            return None
+            return doing
         response._retries = retries
         response._pool = pool
         pool.num_requests += 1
@@ -193,7 +224,9 @@ def exchange(
     on_timing = hooks.on_timing
     if on_timing is not None:
         timing = _new_record(Plain)
-        timing._noted = doing.readings, doing.first, doing.info, response.status, response._fp_bytes_read, end
+        timing._noted = (
+            doing.readings, doing.first, doing.info, doing.may_nagle, response.status, response._fp_bytes_read, end,
+        )  # fmt: skip
         try:
             on_timing(timing)
         except Exception:
@@ -202,6 +235,16 @@ def exchange(
 
 
 _new_record = Plain.__new__
+
+
+def _retried(retries: Retry, method: str, response: typing.Any) -> bool:
+    """What *retries* says; it is not asked where a Retry of urllib3's own cannot say yes."""
+    status: int = response.status
+    after = "retry-after" in response.headers._container
+    if status < 400 and not after and type(retries) is Retry and Retry.is_retry is _is_retry:  # noqa: SIM102
+        if not retries.status_forcelist:
+            return False
+    return bool(retries.is_retry(method, status, after))
 
 
 def _ready(conn: typing.Any, hooks: Hooks | None) -> bool:
@@ -257,7 +300,7 @@ def _send(
         sys.audit("http.client.send", conn, data)
     if hooks is not None:
         if url is None:
-            url = _url(pool, target)
+            url = _record.url_of(pool, target)
         if "@" in url:
             url = _record.without_userinfo(url)
         link = conn._onewrite_link
@@ -274,7 +317,7 @@ def _send(
     if hooks is not None:
         # While the answer is awaited there is time to write things down.
         ended = _now()
-        info = None if hooks.on_timing is None else _kernel.read_sent(sock)
+        info = None if hooks.on_timing is None else _kernel.read(sock, sent=True)
         link.requests = count = link.requests + 1
         size = len(head) + len(data)
         doing.readings = (
@@ -298,13 +341,9 @@ def _send(
         doing.first = first = _now()
         if hooks.on_timing is not None and (info is None or first - ended >= _kernel.SOON_NS):
             info = _kernel.read(sock)
+            doing.may_nagle = _kernel.may_nagle(sock, writes, first - ended)
         doing.info = link.info = info
     return True
-
-
-def _url(pool: typing.Any, target: str) -> str:
-    port = f":{pool.port}" if pool.port else ""
-    return f"{pool.scheme}://{pool.host}{port}{target}"
 
 
 def sent(conn: typing.Any, doing: Exchange, method: str, url: str, extra: dict[str, typing.Any]) -> None:
@@ -318,11 +357,3 @@ def sent(conn: typing.Any, doing: Exchange, method: str, url: str, extra: dict[s
     if attempt is not None:
         _moments.request_failed(attempt, error)
     raise error
-
-
-def give_up() -> None:
-    """Let go of an exchange that nobody took; its connection cannot be used again."""
-    doing, here.ahead = here.ahead, None
-    if doing is not None:
-        doing.conn.close()
-        _put_conn(doing.pool, None)

@@ -46,7 +46,7 @@ class Attempt:
     _call: typing.Any = None
     _listener: typing.Any = None
     _error: BaseException | None = None
-    _connecting = _in_response = _acquired = False
+    _connecting = _awaited = _in_response = _acquired = False
     _link: typing.Any = None
     _http: typing.Any = None
     _expected: int | None = None
@@ -54,6 +54,7 @@ class Attempt:
     _info_before: bytes | None = None
     _info_sent: bytes | None = None
     _info_after: bytes | None = None
+    _may_nagle = False
     _evidence: tuple[KernelEvidence, str | None] | None = None
 
     def __init__(self, call: Timing, index: int, start: int) -> None:
@@ -107,7 +108,7 @@ class Attempt:
             wait = self.wait_ns
             if wait is not None:
                 held = self._info_after is not self._info_sent
-                self._evidence = _kernel.evidence(self._info_before, self._info_after, wait, held)
+                self._evidence = _kernel.evidence(self._info_before, self._info_after, wait, held, self._may_nagle)
         return self._evidence
 
     @property
@@ -363,8 +364,8 @@ class Plain(Timing):
 
     outcome = "ok"
     _returned = _ended = True
-    #: Readings, first byte, TCP_INFO then, status, bytes received, end.
-    _noted: tuple[tuple[typing.Any, ...], int, bytes | None, int, int, int]
+    #: Readings, first byte, TCP_INFO then and whether Nagle may have held it, status, bytes received, end.
+    _noted: tuple[tuple[typing.Any, ...], int, bytes | None, bool, int, int, int]
 
     def __init__(self) -> None:
         """Nothing: _straight sets ``_noted``."""
@@ -379,7 +380,8 @@ class Plain(Timing):
         self.__class__ = Timing  # type: ignore[assignment]
         Timing.__init__(self, readings.method, readings.url, None, None)
         attempt = readings.fill(self)
-        _, attempt._response_start, attempt._info_after, attempt.status, attempt.bytes_received, attempt._end = noted
+        _, attempt._response_start, attempt._info_after, attempt._may_nagle = noted[:4]
+        attempt.status, attempt.bytes_received, attempt._end = noted[4:]
         attempt._headers_end = attempt._response_end = attempt._response_start
         attempt._call = None
         attempt.outcome = self.outcome = "ok"
