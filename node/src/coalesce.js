@@ -14,7 +14,8 @@
 /**
  * How a library's writes show where a message ends. A wrong guess costs a write or a turn of the loop, never a byte.
  * @typedef {object} Framing
- * @property {(text: string) => number} bytesAfterHead bytes that follow a text that begins a message; CHUNKED while it comes in chunks
+ * @property {(text: string, socket: any) => number} bytesAfterHead bytes that follow a text that begins a message;
+ *   CHUNKED while it comes in chunks
  * @property {(text: string) => boolean} isLast the text that ends a chunked message
  */
 
@@ -71,7 +72,7 @@ class Hold {
     const { left } = this
     if (left === 0) {
       this.limit = this.max
-      this.left = this.framing.bytesAfterHead(text)
+      this.left = this.framing.bytesAfterHead(text, this.socket)
     } else if (left === CHUNKED) {
       if (this.framing.isLast(text)) this.left = 0
     } else this.left = Math.max(0, left - Buffer.byteLength(text, typeof encoding === 'string' ? /** @type {any} */ (encoding) : 'utf8'))

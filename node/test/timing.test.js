@@ -3,11 +3,11 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { syncBuiltinESMExports } from 'node:module'
-import { describe, test } from 'node:test'
+import { after, before, describe, test } from 'node:test'
 import { inspect } from 'node:util'
 import * as undici from 'undici'
 import { Agent, hookFailures, Pool, RetryAgent, withTimingId } from '../src/index.js'
-import { recorder } from './support/record.js'
+import { recorder, until } from './support/record.js'
 import { answerOk, OK, startServer } from './support/server.js'
 import { localhostIdentity } from './support/tap.js'
 
@@ -261,6 +261,42 @@ test('methods of the listener are called on it, before onEvent', () => withAgent
   await pool.close()
   assert.deepEqual(heard, ['on responseStart', 'any'])
 }))
+
+describe('a listener with one method is told of that event alone, as onEvent is told of it', () => {
+  const keys = (object) => Object.keys(object).filter((key) => object[key] !== undefined).sort()
+  const once = async (hooks, origin) => {
+    const timings = []
+    const agent = new Agent({ connections: 1, connect: { ca: localhostIdentity().cert }, onTiming: (timing) => timings.push(timing), ...hooks })
+    try {
+      await withTimingId('one', async () => (await undici.request(origin, { dispatcher: agent, method: 'POST', body: 'x' })).body.text())
+      await until(() => timings.length === 1)
+      return timings[0]
+    } finally {
+      await agent.destroy()
+    }
+  }
+  let server
+  const all = []
+  let known
+  before(async () => {
+    server = await startServer((socket) => socket.write(`HTTP/1.1 103 Early Hints\r\n\r\n${OK}`), { secure: true })
+    known = await once({ listener: { onEvent: (event) => all.push(event) } }, server.origin)
+  })
+  after(() => server.close())
+
+  test('nothing is told without a listener', async () => assert.deepEqual(keys((await once({}, server.origin)).attempts[0]), keys(known.attempts[0])))
+  for (const name of [...FRESH, 'informational']) {
+    test(name, async () => {
+      const heard = []
+      const timing = await once({ listener: { [`on${name[0].toUpperCase()}${name.slice(1)}`]: (event) => heard.push(event) } }, server.origin)
+      assert.deepEqual(heard.map((event) => event.name), [name])
+      assert.deepEqual(keys(heard[0]), keys(all.find((event) => event.name === name)))
+      assert.equal(heard[0].id, 'one')
+      assert.deepEqual(keys(timing.attempts[0]), keys(known.attempts[0]))
+      assert.equal(timing.outcome, 'ok')
+    })
+  }
+})
 
 test('pipelined requests each have their own writes', () => withAgent((socket, data) => {
   for (let left = data.toString().split('GET ').length - 1; left > 0; left--) socket.write(OK)

@@ -2,29 +2,43 @@
 
 import { CHUNKED } from '../coalesce.js'
 
+const [LOWER, C, E, T] = [0x20, 0x63, 0x65, 0x74]
+const CONTENT_LENGTH = 'content-length:'
+const [CHUNKED_LINE, EXPECT_LINE] = ['transfer-encoding: chunked', 'expect: 100-continue']
+
 /**
  * node:http writes the head as the beginning of a string, sometimes with a first piece of the body behind it
  * (lib/_http_outgoing.js, _send). What follows is the body: with a length, or in chunks up to `0\r\n`.
  * @param {string} text that begins with a head
+ * @param {any} socket
  * @returns {number} bytes of the message that follow `text`; CHUNKED for a chunked body
  */
-function bytesAfterMessageStart (text) {
+function bytesAfterHead (text, socket) {
+  // A request that its user had ended before it got its socket is flushed whole: there is nothing to wait for.
+  if (socket._httpMessage?.writableEnded === true) return 0
   const end = text.indexOf('\r\n\r\n')
   if (end < 0) return 0
-  const head = text.slice(0, end + 2).toLowerCase()
-  // With Expect: 100-continue the head travels alone, by the caller's wish.
-  if (head.includes('\r\nexpect: 100-continue\r\n')) return 0
-  if (head.includes('\r\ntransfer-encoding: chunked\r\n')) {
-    return text.endsWith('\r\n0\r\n\r\n') ? 0 : CHUNKED
+  let bytes = 0
+  for (let at = 0; at < end;) {
+    const next = text.indexOf('\r\n', at)
+    const first = text.charCodeAt(at) | LOWER
+    if (first === C || first === T || first === E) {
+      const line = text.slice(at, next).toLowerCase()
+      // With Expect: 100-continue the head travels alone, by the caller's wish.
+      if (line === EXPECT_LINE) return 0
+      if (line === CHUNKED_LINE) bytes = text.endsWith('\r\n0\r\n\r\n') ? 0 : CHUNKED
+      else if (line.startsWith(CONTENT_LENGTH)) {
+        bytes = Math.max(0, Number(line.slice(CONTENT_LENGTH.length)) - Buffer.byteLength(text.slice(end + 4)))
+      }
+    }
+    at = next + 2
   }
-  const length = /\r\ncontent-length: *(\d+)\r\n/.exec(head)
-  if (length === null) return 0
-  return Math.max(0, Number(length[1]) - Buffer.byteLength(text.slice(end + 4)))
+  return bytes
 }
 
 /** @type {import('../coalesce.js').Framing} */
 export const nodeHttpFraming = {
-  bytesAfterHead: bytesAfterMessageStart,
+  bytesAfterHead: bytesAfterHead,
   // The last chunk and the trailers behind it are one text.
   isLast: (text) => text.startsWith('0\r\n') && text.endsWith('\r\n\r\n')
 }

@@ -16,6 +16,10 @@ import { Timing } from './record.js'
 /** Under this key a handler of ours, or else the options of a dispatch, carry the call down to the client that sends it. */
 export const kCall = Symbol('onewrite call')
 
+const STEP_METHODS = /** @type {const} */ ({
+  dns: ['onDnsStart', 'onDnsEnd'], connect: ['onConnectStart', 'onConnectEnd'], tls: ['onTlsStart', 'onTlsEnd']
+})
+
 export class Call {
   /** @type {import('./record.js').Attempt[] | null} */
   #finished = null
@@ -32,7 +36,8 @@ export class Call {
   constructor (hooks, id, method, url, composed = false) {
     this.composed = composed
     this.hooks = hooks
-    this.listening = hooks.listener !== null
+    const { wants } = hooks
+    this.wants = wants
     this.id = id
     this.method = method
     this.url = url
@@ -40,14 +45,16 @@ export class Call {
     /** @type {Slot | null} */
     this.slot = null
     this.attempt = new AttemptState(0, this.startNs)
-    if (!this.listening) return
-    this.#emit('callStart', this.startNs, { method, url, startedAtUnixNs: unixNs(this.startNs) })
+    if (wants.callStart) {
+      this.#tell('onCallStart', { name: 'callStart', tNs: this.startNs, method, url, startedAtUnixNs: unixNs(this.startNs) })
+    }
     this.#announceAttempt()
   }
 
   #announceAttempt () {
-    this.#emit('attemptStart', this.attempt.startNs)
-    this.#emit('queueStart', this.attempt.startNs)
+    const { wants, attempt: { index, startNs } } = this
+    if (wants.attemptStart) this.#tell('onAttemptStart', { name: 'attemptStart', tNs: startNs, attempt: index })
+    if (wants.queueStart) this.#tell('onQueueStart', { name: 'queueStart', tNs: startNs, attempt: index })
   }
 
   /** A retry or a redirect hop begins: what was, is over. @returns {AttemptState} */
@@ -68,7 +75,8 @@ export class Call {
   /**
    * The request is about to be written on a connection.
    * @param {Connection | null} connection
-   * @param {boolean} [atOnce] the first write follows in the same turn: unless someone listens, its time does for both
+   * @param {boolean} [atOnce] the first write follows in the same turn: unless someone wants to hear of it now, its time
+   *   does for both
    */
   acquired (connection, atOnce = false) {
     // undici puts requests of a pipeline back when their connection breaks.
@@ -86,7 +94,8 @@ export class Call {
       // One that was begun before, for a call that has gone since, was not waited for in these phases.
       attempt.ownConnection = !attempt.reused && connection.startNs >= attempt.startNs
     }
-    if (this.listening || connection === null || !atOnce) this.#acquiredAt(nowNs())
+    const { wants } = this
+    if (!atOnce || connection === null || wants.queueEnd || wants.steps || wants.connectionAcquired) this.#acquiredAt(nowNs())
   }
 
   /** @param {number} now */
@@ -96,9 +105,10 @@ export class Call {
     attempt.acquiredNs = now
     if (connection !== null && reused && connection.releasedNs !== 0) attempt.idleNs = now - connection.releasedNs
     this.#leaveQueue(attempt.ownConnection ? connection : null, now)
-    if (!this.listening || connection === null) return
-    const { idleNs, connRequests } = attempt
-    this.#emit('connectionAcquired', now, { connId: connection.id, reused, ...(idleNs === undefined ? null : { idleNs }), connRequests })
+    if (connection === null || !this.wants.connectionAcquired) return
+    const { index, idleNs, connRequests } = attempt
+    const event = { name: 'connectionAcquired', tNs: now, attempt: index, connId: connection.id, reused, connRequests }
+    this.#tell('onConnectionAcquired', idleNs === undefined ? event : { ...event, idleNs })
   }
 
   /**
@@ -106,13 +116,21 @@ export class Call {
    * @param {number} now
    */
   #leaveQueue (own, now) {
-    this.attempt.queueEndNs = own === null ? now : own.startNs
-    if (!this.listening) return
-    this.#emit('queueEnd', this.attempt.queueEndNs)
-    if (own === null) return
+    const { wants, attempt } = this
+    attempt.queueEndNs = own === null ? now : own.startNs
+    if (wants.queueEnd) this.#tell('onQueueEnd', { name: 'queueEnd', tNs: attempt.queueEndNs, attempt: attempt.index })
+    if (own !== null && wants.steps) this.#tellSteps(own, attempt.index)
+  }
+
+  /**
+   * @param {Connection} own
+   * @param {number} attempt
+   */
+  #tellSteps (own, attempt) {
     for (const { name, startNs, endNs, error } of own.steps()) {
-      this.#emit(`${name}Start`, startNs, name === 'dns' ? { host: own.host } : undefined)
-      this.#emit(`${name}End`, endNs, error === undefined ? undefined : { error })
+      const [onStart, onEnd] = STEP_METHODS[name]
+      this.#tell(onStart, { name: `${name}Start`, tNs: startNs, attempt, ...(name === 'dns' ? { host: own.host } : null) })
+      this.#tell(onEnd, { name: `${name}End`, tNs: endNs, attempt, ...(error === undefined ? null : { error }) })
     }
   }
 
@@ -130,10 +148,15 @@ export class Call {
     attempt.requestStartNs = Math.max(connection.firstWriteNs, attempt.acquiredNs)
     attempt.bytesSent = connection.bytesOut
     attempt.writes = connection.writes
-    if (this.listening) this.#emit('requestStart', attempt.requestStartNs)
+    const { wants } = this
+    if (wants.requestStart) this.#tell('onRequestStart', { name: 'requestStart', tNs: attempt.requestStartNs, attempt: attempt.index })
     if (attempt.sent === false || connection.writing) return
     attempt.requestEndNs = Math.max(connection.lastWriteNs, attempt.requestStartNs + 1)
-    if (this.listening) this.#emit('requestEnd', attempt.requestEndNs, { bytes: attempt.bytesSent, writes: attempt.writes })
+    if (wants.requestEnd) {
+      this.#tell('onRequestEnd', {
+        name: 'requestEnd', tNs: attempt.requestEndNs, attempt: attempt.index, bytes: attempt.bytesSent, writes: attempt.writes
+      })
+    }
   }
 
   /** A first byte was read, of an interim response or of the final one. */
@@ -144,9 +167,10 @@ export class Call {
 
   /** @param {number} status 100 to 199 */
   informational (status) {
-    if (this.attempt.firstByteNs === 0) this.firstByte()
-    if (this.listening) this.#emit('informational', this.attempt.firstByteNs, { status })
-    this.attempt.firstByteNs = 0
+    const { attempt } = this
+    if (attempt.firstByteNs === 0) this.firstByte()
+    if (this.wants.informational) this.#tell('onInformational', { name: 'informational', tNs: attempt.firstByteNs, attempt: attempt.index, status })
+    attempt.firstByteNs = 0
   }
 
   /** @param {number} status of the final response */
@@ -155,9 +179,9 @@ export class Call {
     if (attempt.firstByteNs === 0) this.firstByte()
     attempt.responseStartNs = attempt.firstByteNs
     attempt.status = status
-    if (!this.listening) return
-    this.#emit('responseStart', attempt.responseStartNs)
-    this.#emit('headersEnd', nowNs(), { status })
+    const { wants } = this
+    if (wants.responseStart) this.#tell('onResponseStart', { name: 'responseStart', tNs: attempt.responseStartNs, attempt: attempt.index })
+    if (wants.headersEnd) this.#tell('onHeadersEnd', { name: 'headersEnd', tNs: nowNs(), attempt: attempt.index, status })
   }
 
   /** @param {number} bytes of the response's body that were read */
@@ -165,8 +189,11 @@ export class Call {
 
   /** The last byte of the response was read. */
   responseEnd () {
-    this.attempt.responseEndNs = nowNs()
-    if (this.listening) this.#emit('responseEnd', this.attempt.responseEndNs, { bytes: this.attempt.bytesReceived })
+    const { attempt } = this
+    attempt.responseEndNs = nowNs()
+    if (this.wants.responseEnd) {
+      this.#tell('onResponseEnd', { name: 'responseEnd', tNs: attempt.responseEndNs, attempt: attempt.index, bytes: attempt.bytesReceived })
+    }
   }
 
   /** The final response has begun. */
@@ -182,8 +209,7 @@ export class Call {
    */
   finish (reusable, attempt = this.attempt) {
     if (attempt.ended) return
-    // The record does not differ by what passes between; the listener's events stay in order by taking the time anew.
-    const now = this.listening || attempt.responseEndNs === 0 ? nowNs() : attempt.responseEndNs
+    const now = attempt.responseEndNs || nowNs()
     this.#failure = null
     this.#release(reusable, now)
     this.#endAttempt('ok', now)
@@ -260,7 +286,9 @@ export class Call {
     if (connection === null) return
     connection.releasedNs = now
     if (connection.call === this) connection.call = null
-    if (this.listening) this.#emit('connectionReleased', now, { reusable })
+    if (this.wants.connectionReleased) {
+      this.#tell('onConnectionReleased', { name: 'connectionReleased', tNs: now, attempt: this.attempt.index, reusable })
+    }
   }
 
   /**
@@ -268,11 +296,14 @@ export class Call {
    * @param {number} now
    */
   #endAttempt (outcome, now) {
-    this.attempt.ended = true
-    const record = this.attempt.record(outcome, now)
-    if (this.#finished === null) this.#finished = [record]
-    else this.#finished.push(record)
-    if (this.listening) this.#emit('attemptEnd', now, { outcome })
+    const { attempt } = this
+    attempt.ended = true
+    if (this.hooks.onTiming !== null) {
+      const record = attempt.record(outcome, now)
+      if (this.#finished === null) this.#finished = [record]
+      else this.#finished.push(record)
+    }
+    if (this.wants.attemptEnd) this.#tell('onAttemptEnd', { name: 'attemptEnd', tNs: now, attempt: attempt.index, outcome })
   }
 
   /**
@@ -282,29 +313,22 @@ export class Call {
    * @param {Phase} [errorPhase]
    */
   #endCall (outcome, now, errorKind, errorPhase) {
-    if (this.listening) {
-      this.#emit('callEnd', now, {
-        outcome, ...(errorKind === undefined ? null : { errorKind }), ...(errorPhase === undefined ? null : { errorPhase })
-      })
+    const { hooks, wants, id, method, url, startNs } = this
+    if (wants.callEnd) {
+      const event = { name: 'callEnd', tNs: now, attempt: this.attempt.index, outcome }
+      this.#tell('onCallEnd', errorKind === undefined ? event : { ...event, errorKind, ...(errorPhase === undefined ? null : { errorPhase }) })
     }
-    const { hooks, id, method, url, startNs } = this
+    if (hooks.onTiming === null) return
     hooks.timing(new Timing(id, method, url, startNs, now - startNs, this.#finished ?? [], outcome, errorKind, errorPhase))
   }
 
   /**
-   * @param {string} name
-   * @param {number} tNs
-   * @param {object} [fields]
+   * @param {keyof import('./hooks.js').TimingListener} method
+   * @param {import('./hooks.js').TimingEvent} event
    */
-  #emit (name, tNs, fields) {
-    if (!this.listening) return
-    this.hooks.event({
-      name,
-      tNs,
-      ...(name === 'callStart' ? null : { attempt: this.attempt.index }),
-      ...(this.id === undefined ? null : { id: this.id }),
-      ...fields
-    })
+  #tell (method, event) {
+    if (this.id !== undefined) event.id = this.id
+    this.hooks.event(method, event)
   }
 }
 

@@ -10,6 +10,9 @@ import { kCall } from './call.js'
 /** @typedef {import('./call.js').Call} Call */
 /** @typedef {AttemptNotes | CallNotes} Notes */
 
+/** For what comes after this turn's work: `queueMicrotask()` would make an AsyncResource of each. */
+const settled = Promise.resolve()
+
 /**
  * @param {any} handler
  * @param {Notes} notes
@@ -54,11 +57,11 @@ export class AttemptNotes {
     const { call } = this
     const attempt = call.attempt
     call.responseEnd()
-    // Only the listener is told whether the connection can be used again.
-    if (!call.listening) return call.finish(true, attempt)
+    // Only a listener is told whether the connection can be used again.
+    if (!call.wants.connectionReleased) return call.finish(true, attempt)
     // undici destroys a connection that cannot be used again only after it has told the handler, in the same turn.
     const socket = attempt.connection?.socket
-    queueMicrotask(() => call.finish(socket != null && !socket.destroyed, attempt))
+    settled.then(() => call.finish(socket != null && !socket.destroyed, attempt))
   }
 
   /** @param {number} status of the head that is the last thing of HTTP on its connection: 101, or 200 for a tunnel */
@@ -101,7 +104,7 @@ export class CallNotes {
   head (status) { this.answered = status >= 200 }
 
   // After the attempt's own note, which waits for the same turn to end.
-  complete () { queueMicrotask(() => this.call.end()) }
+  complete () { settled.then(() => this.call.end()) }
   upgraded () { this.call.end() }
 
   /** @param {any} error */

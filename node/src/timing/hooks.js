@@ -35,6 +35,7 @@ import { invalidOption } from '../config.js'
 
 /**
  * Methods are all optional and are called on the listener. `onEvent` gets every event, after the event's own method.
+ * Which of them there are is looked at once, when the agent is made.
  * @typedef {object} TimingListener
  * @property {OnEvent} [onCallStart]
  * @property {OnEvent} [onAttemptStart]
@@ -79,6 +80,32 @@ function swallow (error) {
   process.emitWarning(`a timing hook threw; this is reported once: ${reason}`, { code: 'ONEWRITE_HOOK_FAILED' })
 }
 
+/** Which events a listener wants. The others are not made, and clocks that only they need are not read. */
+class Wants {
+  /** @param {any} listener */
+  constructor (listener) {
+    const all = listener !== null && listener.onEvent !== undefined
+    const has = (/** @type {string} */ method) => all || (listener !== null && listener[method] !== undefined)
+    this.callStart = has('onCallStart')
+    this.attemptStart = has('onAttemptStart')
+    this.queueStart = has('onQueueStart')
+    this.queueEnd = has('onQueueEnd')
+    this.steps = STEPS.some(has)
+    this.connectionAcquired = has('onConnectionAcquired')
+    this.requestStart = has('onRequestStart')
+    this.requestEnd = has('onRequestEnd')
+    this.informational = has('onInformational')
+    this.responseStart = has('onResponseStart')
+    this.headersEnd = has('onHeadersEnd')
+    this.responseEnd = has('onResponseEnd')
+    this.connectionReleased = has('onConnectionReleased')
+    this.attemptEnd = has('onAttemptEnd')
+    this.callEnd = has('onCallEnd')
+  }
+}
+
+const STEPS = ['onDnsStart', 'onDnsEnd', 'onConnectStart', 'onConnectEnd', 'onTlsStart', 'onTlsEnd']
+
 export class Hooks {
   /**
    * @param {HookOptions['onTiming'] | null} onTiming
@@ -87,13 +114,17 @@ export class Hooks {
   constructor (onTiming, listener) {
     this.onTiming = onTiming
     this.listener = listener
+    this.wants = new Wants(listener)
   }
 
-  /** @param {TimingEvent} event */
-  event (event) {
-    const listener = /** @type {any} */ (this.listener)
+  /**
+   * @param {keyof TimingListener} method the event's own
+   * @param {TimingEvent} event
+   */
+  event (method, event) {
+    const listener = /** @type {TimingListener} */ (this.listener)
     try {
-      listener[methodOf(event.name)]?.(event)
+      listener[method]?.(event)
     } catch (error) {
       swallow(error)
     }
@@ -112,19 +143,6 @@ export class Hooks {
       swallow(error)
     }
   }
-}
-
-/** @type {Map<string, string>} */
-const methods = new Map()
-
-/** @param {string} name */
-function methodOf (name) {
-  let method = methods.get(name)
-  if (method === undefined) {
-    method = `on${name.charAt(0).toUpperCase()}${name.slice(1)}`
-    methods.set(name, method)
-  }
-  return method
 }
 
 /**

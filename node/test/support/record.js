@@ -8,9 +8,17 @@ export function recorder () {
     hooks: { onTiming: (timing) => timings.push(timing), listener: { onEvent: (event) => events.push(event) } },
     names: () => events.map((event) => event.name),
     async last () {
-      for (let turn = 0; turn < 10_000 && events.at(-1)?.name !== 'callEnd'; turn++) await new Promise((resolve) => setTimeout(resolve, 1))
+      await until(() => events.at(-1)?.name === 'callEnd')
       return timings.at(-1)
     },
     clear () { timings.length = events.length = 0 }
   }
+}
+
+/**
+ * Waits for what is to come; what never comes is left to the assertion that follows.
+ * @param {() => boolean} condition
+ */
+export async function until (condition) {
+  for (let turn = 0; turn < 10_000 && !condition(); turn++) await new Promise((resolve) => setTimeout(resolve, 1))
 }
