@@ -285,7 +285,13 @@ class _Manager(_Requests):
         if answered is not None:
             self._answered.pool = None
             return answered
-        if pool_kwargs is None and self.proxy is None and scheme and host:  # type: ignore[attr-defined]
+        if (
+            pool_kwargs is None
+            and self.proxy is None  # type: ignore[attr-defined]
+            and scheme
+            and host
+            and _manager_methods(_manager_dict) == _manager_originals
+        ):
             key = self._keys.get(self, scheme, host, port)
             if key is not None:
                 try:

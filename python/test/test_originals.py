@@ -1,0 +1,168 @@
+"""Whoever replaces a method, a tracer or a guard, before onewrite is imported or after, is called as by urllib3."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import typing
+
+import pytest
+
+from onewrite import _base
+
+#: Calls with urllib3 and with onewrite in every way, in one process, while counting wrappers are around methods;
+#: ``functools.wraps`` makes them look like what they wrap. Prints what was not called as often as by urllib3.
+TRACER = """
+import functools, json, sys
+import http.client, urllib3, urllib3.connection, urllib3.connectionpool, urllib3.util.connection
+
+url, when, groups = sys.argv[1], sys.argv[2], json.loads(sys.argv[3])
+counts = {}
+
+def watch(name):
+    owner, _, method = name.rpartition(".")
+    owner = eval(owner)
+    original = getattr(owner, method)
+    undo.append((owner, method, owner.__dict__.get(method)))
+
+    @functools.wraps(original)
+    def watched(*args, **kwargs):
+        counts[name] = counts.get(name, 0) + 1
+        return original(*args, **kwargs)
+
+    setattr(owner, method, watched)
+
+def counted(library, **hooks):
+    counts.clear()
+    http = library.PoolManager(**hooks)
+    for _ in range(3):
+        assert http.request("POST", url, body=b"x" * 200).data == b"ok"
+    pool = http.connection_from_url(url)
+    for _ in range(2):
+        assert pool.request("POST", "/", body=b"x" * 200).data == b"ok"
+    return dict(counts)
+
+if when == "after":
+    import onewrite
+hook = {"on_timing": lambda timing: None}
+for names in groups:
+    undo = []
+    for name in names:
+        watch(name)
+    stock = counted(urllib3)
+    assert set(stock) == set(names) and min(stock.values()) >= 2, stock
+    import onewrite
+    found = {"own": counted(onewrite), "own with hooks": counted(onewrite, **hook)}
+    for more in ({}, hook):
+        onewrite.install(**more)
+        found["installed with %d hooks" % len(more)] = counted(urllib3)
+        onewrite.uninstall()
+    for how, seen in found.items():
+        if seen != stock:
+            print(how, seen, "and not", stock)
+    for owner, method, own in undo:
+        delattr(owner, method) if own is None else setattr(owner, method, own)
+"""
+
+
+def run(program: str, *arguments: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-c", program, *arguments], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+WATCHED = [
+    ["urllib3.connectionpool.HTTPConnectionPool.urlopen"],
+    ["urllib3.connectionpool.HTTPConnectionPool._make_request"],
+    ["urllib3.connectionpool.HTTPConnectionPool._get_conn"],
+    ["urllib3.connectionpool.HTTPConnectionPool._put_conn"],
+    ["urllib3.PoolManager.urlopen"],
+    ["urllib3.PoolManager.connection_from_host"],
+    ["urllib3.PoolManager.request", "urllib3.HTTPConnectionPool.request"],
+    ["urllib3.PoolManager.request_encode_body"],
+    ["http.client.HTTPConnection.putrequest", "http.client.HTTPConnection.putheader"],
+    ["http.client.HTTPConnection.endheaders"],
+    ["urllib3.connection.HTTPConnection.request"],
+    ["http.client.HTTPConnection.putrequest", "urllib3.connectionpool.HTTPConnectionPool.urlopen"],
+]
+if not _base.IS_V1:  # 1.26 asks for an answer twice: first with an argument of Python 2
+    WATCHED += [
+        ["http.client.HTTPConnection.getresponse"],
+        ["urllib3.connection.HTTPConnection.getresponse"],
+        ["urllib3.connection.HTTPConnection.putheader"],
+        ["urllib3.util.Retry.is_retry"],
+    ]
+
+
+@pytest.mark.parametrize("names", WATCHED, ids=lambda names: names[0].rpartition("urllib3.")[2])
+def test_a_tracer_that_came_first(names: list[str], tap: typing.Any) -> None:
+    assert run(TRACER, tap().url(), "before", json.dumps([names])) == ""
+
+
+def test_tracers_that_come_later(tap: typing.Any) -> None:
+    assert run(TRACER, tap().url(), "after", json.dumps(WATCHED)) == ""
+
+
+GUARD = """
+import functools, sys, urllib3, urllib3.util.connection
+import socket
+
+looked_up = []
+getaddrinfo = socket.getaddrinfo
+
+def looking(host, *args, **kwargs):
+    looked_up.append(host)
+    return getaddrinfo(host, *args, **kwargs)
+
+socket.getaddrinfo = looking
+
+def pin():
+    if sys.argv[3] == "create_connection":
+        create = urllib3.util.connection.create_connection
+
+        @functools.wraps(create)
+        def pinned(address, *args, **kwargs):
+            assert address[0] == "pinned.invalid"
+            return create(("127.0.0.1", address[1]), *args, **kwargs)
+
+        urllib3.util.connection.create_connection = pinned
+    else:
+        new_conn = urllib3.connection.HTTPConnection._new_conn
+
+        @functools.wraps(new_conn)
+        def pinned(self):
+            assert self._dns_host == "pinned.invalid"
+            self._dns_host = "127.0.0.1"
+            try:
+                return new_conn(self)
+            finally:
+                self._dns_host = "pinned.invalid"
+
+        urllib3.connection.HTTPConnection._new_conn = pinned
+
+if sys.argv[2] == "before":
+    pin()
+import onewrite
+records = []
+if sys.argv[4] == "installed":
+    onewrite.install(on_timing=records.append)
+if sys.argv[2] == "after":
+    pin()
+http = urllib3.PoolManager() if sys.argv[4] == "installed" else onewrite.PoolManager(on_timing=records.append)
+for _ in range(2):
+    assert http.request("POST", "http://pinned.invalid:%s/" % sys.argv[1], body=b"x").data == b"ok"
+assert "pinned.invalid" not in looked_up, looked_up
+assert [one.outcome for one in records] == ["ok", "ok"]
+assert records[0].connect_ns
+"""
+
+
+@pytest.mark.parametrize("how", ["own", "installed"])
+@pytest.mark.parametrize("what", ["create_connection", "_new_conn"])
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_a_pinned_address_is_never_looked_up(when: str, what: str, how: str, tap: typing.Any) -> None:
+    """Guards against rebinding and against requests to inner networks live there."""
+    run(GUARD, str(tap().port), when, what, how)
