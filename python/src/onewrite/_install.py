@@ -10,7 +10,6 @@ parent keeps its own way of writing. HTTP/2 connections (``urllib3.http2``) over
 from __future__ import annotations
 
 import functools
-import http.client
 import sys
 import threading
 import time
@@ -30,6 +29,8 @@ _lock = threading.RLock()
 _replaced: list[tuple[type, str, typing.Any]] = []
 _hooks: Hooks | None = None
 _current = _record.current
+#: A recorder may put another one in its place.
+_Connection = urllib3.connection.HTTPConnection
 _now = _record.now
 
 
@@ -131,9 +132,9 @@ def _connection_getresponse(original: typing.Any) -> typing.Any:
 def _connection_response_class(original: typing.Any) -> typing.Any:
     # http.client calls it on the connection, so it may be a method: that knows whose answer it is.
     def response_class(self: typing.Any, *args: typing.Any, **kwargs: typing.Any) -> typing.Any:
-        if not isinstance(self, urllib3.connection.HTTPConnection):  # taken from the class, and called with a socket
-            return http.client.HTTPConnection.response_class(self, *args, **kwargs)
-        return _reading.make(self, super(urllib3.connection.HTTPConnection, self).response_class, args, kwargs)
+        if not isinstance(self, _Connection):  # taken from the class, and called with a socket
+            return _Connection.__base__.response_class(self, *args, **kwargs)  # type: ignore[union-attr]
+        return _reading.make(self, super(_Connection, self).response_class, args, kwargs)
 
     setattr(response_class, _reading.MAKES, True)
     return response_class
