@@ -8,6 +8,9 @@
 # pair of processes gives the median of its blocks. Processes differ among themselves by more than what is measured
 # (where their memory lies), so there are several pairs, and the table shows the median pair with the least and the
 # greatest.
+#
+# Where there are two processors and a `taskset`, the clients run on one and the servers on the other. Left to itself, a
+# scheduler moves client and server together and apart again, and the same exchange takes twice as long or half.
 
 require "etc"
 require "open3"
@@ -19,11 +22,30 @@ $stdout.sync = true
 PAIRS = (ARGV[0] || 9).to_i
 BLOCKS = (ARGV[1] || 25).to_i
 
+# One processor for the clients, another for the servers.
+module Places
+  POSSIBLE = Etc.nprocessors > 1 && system("taskset", "--version", out: File::NULL, err: File::NULL)
+
+  # @return [Array<String>] what to put before a command
+  def self.client
+    POSSIBLE ? %w[taskset -c 0] : []
+  end
+
+  def self.server
+    POSSIBLE ? %w[taskset -c 1] : []
+  end
+
+  def self.said
+    POSSIBLE ? "clients on one, servers on the other" : "shared by clients and servers"
+  end
+end
+
 # A client process.
 class Worker
   def initialize(name, port, stdlib: nil)
     path = stdlib ? ["-I", File.expand_path("../.stdlib/#{stdlib}", __dir__)] : []
-    @in, @out, @thread = Open3.popen2(RbConfig.ruby, "-W0", *path, File.join(__dir__, "worker.rb"), name, port.to_s)
+    @in, @out, @thread = Open3.popen2(*Places.client, RbConfig.ruby, "-W0", *path, File.join(__dir__, "worker.rb"), name,
+                                      port.to_s)
   end
 
   # @return [Array(Float, Float), nil] latency and CPU per request, microseconds
@@ -59,7 +81,7 @@ module Buffering
       backend out
         server origin 127.0.0.1:#{origin}
     CONFIG
-    pid = spawn("haproxy", "-f", file, "-db", out: File::NULL, err: File::NULL)
+    pid = spawn(*Places.server, "haproxy", "-f", file, "-db", out: File::NULL, err: File::NULL)
     wait_for(port)
     [port, pid]
   end
@@ -103,13 +125,14 @@ def compare(title, name, port, kind, size, count, stdlib: nil, pairs: PAIRS)
   puts "| #{title} | #{size} | #{median(stock).round} | #{median(own).round} | #{ratio(latency)} | #{ratio(cpu)} |"
 end
 
-origin, origin_pid = Origin.start
+origin, origin_pid = Origin.start(before: Places.server)
 proxy, proxy_pid = Buffering.start(origin)
 begin
   load = File.exist?("/proc/loadavg") ? ", load average #{File.read("/proc/loadavg").split.first} at the start" : ""
   puts "# Ruby: onewrite and its peers against stock Net::HTTP", ""
-  puts "`make bench` on #{RUBY_ENGINE} #{RUBY_VERSION}, #{Etc.nprocessors} processors#{load}; #{PAIRS} pairs of processes, " \
-       "#{BLOCKS} blocks each. p50 of one keep-alive connection; ratios to stock, the median pair (least–greatest).", ""
+  puts "`make bench` on #{RUBY_ENGINE} #{RUBY_VERSION}, #{Etc.nprocessors} processors, #{Places.said}#{load}; #{PAIRS} " \
+       "pairs of processes, #{BLOCKS} blocks each. p50 of one keep-alive connection; ratios to stock, the median pair " \
+       "(least–greatest).", ""
   puts "| onewrite | body, bytes | stock p50 µs | onewrite p50 µs | latency | client CPU |", "|---|---|---|---|---|---|"
   compare("direct", "onewrite", origin, "string", 200, 40)
   compare("behind HAProxy, http-buffer-request", "onewrite", proxy, "string", 200, 40)

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "rbconfig"
 require "socket"
 
 # An origin that answers at once: keep-alive, NODELAY, one write per answer. Its own process, so that its work is not
@@ -8,18 +9,21 @@ module Origin
   ANSWER = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok".b.freeze
 
   # @param pause [Float] seconds to wait before each answer
+  # @param before [Array<String>] what to put before its command, such as `taskset -c 1`
   # @return [Array(Integer, Integer)] port and pid
-  def self.start(pause = 0.0)
+  def self.start(pause = 0.0, before: [])
     server = TCPServer.new("127.0.0.1", 0)
-    pid = fork do
-      loop do
-        socket = server.accept
-        Thread.new { serve(socket, pause) }
-      end
-    end
-    port = server.addr[1]
+    pid = spawn(*before, RbConfig.ruby, "-W0", __FILE__, server.fileno.to_s, pause.to_s, server => server)
+    [server.addr[1], pid]
+  ensure
     server.close
-    [port, pid]
+  end
+
+  def self.run(server, pause)
+    loop do
+      socket = server.accept
+      Thread.new { serve(socket, pause) }
+    end
   end
 
   def self.serve(socket, pause)
@@ -56,3 +60,5 @@ module Origin
     end
   end
 end
+
+Origin.run(TCPServer.for_fd(ARGV[0].to_i), ARGV[1].to_f) if $PROGRAM_NAME == __FILE__

@@ -2,6 +2,7 @@
 
 require "net/http"
 require "onewrite/patch/session"
+require "onewrite/patch/header"
 require "onewrite/patch/request"
 require "onewrite/patch/response"
 require "onewrite/patch/target"
@@ -67,6 +68,7 @@ module Onewrite
       def prepend_all
         Target.session.prepend(Session)
         Net::HTTPGenericRequest.prepend(Request)
+        Net::HTTPGenericRequest.include(Header)
       end
 
       def prepend_observers

@@ -43,6 +43,7 @@ module Onewrite
         [Net::HTTPGenericRequest, :send_request_with_body, 4, Request],
         [Net::HTTPGenericRequest, :send_request_with_body_stream, 4, Request],
         [Net::HTTPGenericRequest, :send_request_with_body_data, 4, Request],
+        [Net::HTTPGenericRequest, :each_capitalized, 0, Header],
         [Net::HTTPGenericRequest, :exec, 3, RequestEnd],
         [Net::HTTPResponse.singleton_class, :read_status_line, 1, ResponseHead],
         [Net::HTTPResponse, :read_body_0, 1, ResponseBody]
