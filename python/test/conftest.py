@@ -39,8 +39,8 @@ def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
 def tap(authority: Authority) -> typing.Iterator[typing.Callable[..., Tap]]:
     made: list[Tap] = []
 
-    def make(answer: Answer = ok, tls: bool = False, proxy: bool = False) -> Tap:
-        made.append(Tap(answer, authority.context if tls else None, proxy))
+    def make(answer: Answer = ok, tls: bool = False, proxy: bool = False, host: str = "127.0.0.1") -> Tap:
+        made.append(Tap(answer, authority.context if tls else None, proxy, host))
         return made[-1]
 
     yield make

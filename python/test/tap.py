@@ -145,7 +145,13 @@ def ok(peer: Peer, seen: Seen) -> None:
 class Tap:
     """Serves until closed. As a proxy it answers CONNECT and then is the origin, too."""
 
-    def __init__(self, answer: Answer = ok, context: ssl.SSLContext | None = None, proxy: bool = False) -> None:
+    def __init__(
+        self,
+        answer: Answer = ok,
+        context: ssl.SSLContext | None = None,
+        proxy: bool = False,
+        host: str = "127.0.0.1",
+    ) -> None:
         self.answer = answer
         self.context = context
         self.proxy = proxy
@@ -154,13 +160,15 @@ class Tap:
         self.errors: list[BaseException] = []
         self.connections = 0
         self._open: set[socket.socket] = set()
-        self.listener = socket.create_server(("127.0.0.1", 0), backlog=128)
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        self.host = f"[{host}]" if ":" in host else host
+        self.listener = socket.create_server((host, 0), family=family, backlog=128)
         self.port: int = self.listener.getsockname()[1]
         self.thread = threading.Thread(target=self._accept, daemon=True)
         self.thread.start()
 
     def url(self, path: str = "/") -> str:
-        return f"{'https' if self.context and not self.proxy else 'http'}://127.0.0.1:{self.port}{path}"
+        return f"{'https' if self.context and not self.proxy else 'http'}://{self.host}:{self.port}{path}"
 
     def _accept(self) -> None:
         while True:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import socket
+import sys
 import threading
 import time
 import typing
@@ -384,6 +385,34 @@ def test_the_cause_of_a_stall_is_named(tap: typing.Any) -> None:
         cured.request("POST", server.url(), body=b"x" * 200)
     assert not [one for one in timings if one.cause == "nagle_delayed_ack"]
     assert sorted(one.kernel.segments_out for one in timings)[7] == 1
+
+
+PACING = getattr(socket, "SO_MAX_PACING_RATE", 47)
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the kernel's evidence is Linux's")
+@pytest.mark.parametrize("writes", [1, 2])
+def test_what_pacing_holds_is_not_nagles(writes: int, client: typing.Any, tap: typing.Any) -> None:
+    """The same wait with the same evidence, but with TCP_NODELAY on, or in one write: no cause is named."""
+    recorder, make = client
+    server = tap()
+    paced = (socket.SOL_SOCKET, PACING, 2_000_000)  # bytes per second: 400 kB take 200 ms
+    nodelay = (socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    larger = (socket.SOL_SOCKET, socket.SO_SNDBUF, 4_000_000)  # all of it fits in at once
+    held = 0
+    http = make(socket_options=[paced, larger, nodelay])
+    for _ in range(3):
+        body: typing.Any = b"x" * 400_000
+        if writes > 1:
+            body = iter([b"x" * 200_000] * 2)
+        http.request("POST", server.url(), body=body, headers={"Content-Length": "400000"}, timeout=30)
+        (attempt,) = recorder.check().attempts
+        assert attempt.writes >= writes
+        held += attempt.kernel.send_hold_ns >= 20 * MS
+        assert attempt.cause != "nagle_delayed_ack"
+        if attempt.kernel.send_hold_ns >= 20 * MS and not attempt.kernel.retransmits:
+            assert attempt.cause in (None, "peer_window")
+    assert held, "pacing has held something back"
 
 
 def test_a_slow_server_is_called_one(tap: typing.Any) -> None:
