@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "io/wait"
 require "onewrite/clock"
 require "onewrite/held_socket"
 require "onewrite/tcp_info"
@@ -39,7 +40,7 @@ module Onewrite
     attr_reader :idle_since
     # @return [String, nil] the kernel's counters before the current request, as {TcpInfo.read} gives them
     attr_reader :info
-    # @return [IO] the socket itself, under TLS and buffers
+    # @return [IO, Object] the socket itself, under TLS and buffers; whatever the library was given where that has no to_io
     attr_reader :io
     # @return [Net::BufferedIO] the socket it hangs on
     attr_reader :socket
@@ -52,7 +53,9 @@ module Onewrite
 
     def initialize(socket)
       @socket = socket
-      @io = socket.io.to_io
+      io = socket.io
+      @io = io.respond_to?(:to_io) ? io.to_io : io
+      @own = HeldSocket.socket?(io)
       @id = Connection.next_id
       @requests = 0
       @held = HeldSocket.new(socket, self)
@@ -104,6 +107,8 @@ module Onewrite
       buffer = socket.instance_variable_get(:@rbuf)
       return true if buffer && unread?(socket, buffer)
 
+      return foreign_spoiled? unless @own
+
       socket.io.read_nonblock(1, @probe, exception: false) != :wait_readable
     rescue SystemCallError, IOError
       true
@@ -114,6 +119,11 @@ module Onewrite
     end
 
     private
+
+    # What is no socket of Ruby's may wait when it is read: the one under it is asked whether something came in.
+    def foreign_spoiled?
+      @io.is_a?(IO) && !@io.wait_readable(0).nil?
+    end
 
     # net-protocol from 0.2.1 leaves what was read in the buffer and counts an offset.
     def unread?(socket, buffer)

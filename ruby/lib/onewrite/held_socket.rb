@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "net/protocol"
 require "socket"
 
 module Onewrite
@@ -25,10 +26,22 @@ module Onewrite
       @limit = @body_bytes = 0
     end
 
-    # Whether a write may be tried on the io itself before Net::BufferedIO is asked: not where somebody has put a
-    # method of their own in the place of its `write`, to count bytes or to log them.
+    # Where Net::BufferedIO comes from, told by a class that nobody patches.
+    LIBRARY = Net::WriteAdapter.instance_method(:initialize).source_location.first
+    private_constant :LIBRARY
+
+    # Whether a write may be tried on the io itself before Net::BufferedIO is asked: not where the io is no socket, nor
+    # where somebody has put a method of their own in the place of one that `write` is made of, to count bytes or to log
+    # them. An owner does not tell: a chain of aliases keeps it.
     def self.direct?(socket)
-      socket.io.respond_to?(:write_nonblock) && socket.method(:write).owner.equal?(Net::BufferedIO)
+      socket?(socket.io) && %i[write writing write0].all? do |name|
+        socket.method(name).source_location.to_a.first == LIBRARY
+      end
+    end
+
+    # Whether *io* is a socket of Ruby's, plain or with TLS, and no object that acts as one.
+    def self.socket?(io)
+      io.is_a?(BasicSocket) || (defined?(OpenSSL::SSL::SSLSocket) && io.is_a?(OpenSSL::SSL::SSLSocket))
     end
 
     # @return [Boolean] whether a request is being written

@@ -13,7 +13,7 @@ module Onewrite
 
     # @return [String, nil] the counters of *io* as the kernel gives them, for {#initialize}; nil where the socket has none
     def self.read(io)
-      return nil unless AVAILABLE
+      return nil unless AVAILABLE && io.is_a?(BasicSocket)
 
       data = io.getsockopt(Socket::IPPROTO_TCP, Socket::TCP_INFO).data
       data.bytesize >= SMALLEST ? data : nil

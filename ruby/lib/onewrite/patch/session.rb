@@ -4,6 +4,7 @@ require "onewrite/call"
 require "onewrite/connection"
 require "onewrite/hooks"
 require "onewrite/nodelay"
+require "onewrite/origin"
 require "onewrite/settings"
 
 module Onewrite
@@ -119,7 +120,7 @@ module Onewrite
 
       # Where the session speaks to.
       def onewrite_origin
-        @onewrite_origin ||= "#{use_ssl? ? "https" : "http"}://#{address}:#{port}"
+        @onewrite_origin ||= Origin.url(use_ssl?, address, port)
       end
 
       # Notes the connection and sets TCP_NODELAY, once.
@@ -134,10 +135,11 @@ module Onewrite
       def onewrite_adopt_new
         settings = Settings.current
         choice = onewrite_nodelay
-        Nodelay.set(@socket.io.to_io, choice != false) if !choice.nil? || settings.nodelay
+        connection = Connection.new(@socket)
+        Nodelay.set(connection.io, choice != false) if !choice.nil? || settings.nodelay
         connecting = onewrite_connecting || onewrite_connecting_now
         connecting.end = Clock.now if connecting
-        Connection.new(@socket)
+        connection
       end
 
       # A timed call is about to connect, or has just done so.

@@ -1,0 +1,20 @@
+# frozen_string_literal: true
+
+module Onewrite
+  # The beginning of a URL: scheme, host and port.
+  module Origin
+    # An IPv6 address, which a URL has in brackets (RFC 3986 §3.2.2), and without its zone, which is a matter of this
+    # machine and breaks parsers. Whether it is a good one is the resolver's word.
+    IPV6 = /\A(\h*:[\h:.]*)(?:%.*)?\z/.freeze
+    private_constant :IPV6
+
+    # @param tls [Boolean]
+    # @param address [String, nil] as the session was given it
+    # @param port [Integer]
+    # @return [String] such as http://127.0.0.1:80 or https://[::1]:443
+    def self.url(tls, address, port)
+      ipv6 = IPV6.match(address.to_s)
+      "#{tls ? "https" : "http"}://#{ipv6 ? "[#{ipv6[1]}]" : address}:#{port}"
+    end
+  end
+end
