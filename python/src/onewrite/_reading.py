@@ -77,8 +77,8 @@ def make(
         response.close()
         raise
     t_ns = _record.now()
-    if len(start) < _STATUS_END or start[_STATUS_START : _STATUS_START + 1] == b"1":
-        _watch(conn, attempt, response, t_ns)  # an interim answer, or what may become one
+    if start[:_STATUS] not in _HTTP_1 or not b"2" <= start[_STATUS : _STATUS + 1] <= b"9":
+        _watch(conn, attempt, response, t_ns)  # an interim answer, or what may become one, or none at all
     else:
         _moments.response_start(conn, attempt, t_ns)
     return response
@@ -86,8 +86,9 @@ def make(
 
 #: What marks a ``response_class`` that calls it.
 MAKES = "_onewrite_makes"
-#: Where the status is in "HTTP/1.1 200".
-_STATUS_START, _STATUS_END = 9, 12
+#: What stands before the status.
+_HTTP_1 = (b"HTTP/1.1 ", b"HTTP/1.0 ")
+_STATUS = 9
 
 
 def noted(

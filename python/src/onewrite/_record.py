@@ -14,8 +14,10 @@ from __future__ import annotations
 
 import contextvars
 import re
+import threading
 import time
 import typing
+import weakref
 
 from . import _events, _failures
 from ._events import Event
@@ -76,6 +78,8 @@ def url_of(pool: typing.Any, target: str) -> str:
 def begin_call(hooks: Hooks, method: str, url: str) -> Timing:
     """A call has begun."""
     call = Timing(method, without_userinfo(url) if "@" in url else url, hooks.on_timing, hooks.listener)
+    if hooks.installed:
+        call._installed = True
     call.started_at_unix_ns = time.time_ns()
     call.started_at_mono_ns = now()
     if call._listener is not None:
@@ -107,6 +111,28 @@ def call_returned(call: Timing) -> None:
     elif last._link is None:
         # A connection that is not ours to watch (a recorder's stand-in): the response is all we see.
         end_attempt(last, "ok")
+    elif call._installed:
+        with _streaming_lock:
+            _streaming.add(call)
+        if unwatched:
+            end_unwatched()
+
+
+#: Calls under install() whose response is still being read: uninstall() ends what watches them.
+_streaming: weakref.WeakSet[Timing] = weakref.WeakSet()
+_streaming_lock = threading.Lock()
+#: Whether install() was undone; looked at once a call can be seen in ``_streaming``, so that none is forgotten.
+unwatched = False
+
+
+def end_unwatched() -> None:
+    """End the calls whose end nobody would see any more."""
+    with _streaming_lock:
+        calls = list(_streaming)
+        _streaming.clear()
+    for call in calls:
+        if not call._ended:
+            end_attempt(call.attempts[-1], "ok")
 
 
 def call_failed(call: Timing, error: BaseException) -> None:
@@ -132,7 +158,8 @@ def end_call(call: Timing, error: BaseException | None) -> None:
     call._ended = True
     last = None
     for last in call.attempts:
-        last._call = None  # a ring of references would live until the collector comes
+        # A ring of references would live until the collector comes, and a record that is kept keeps no socket.
+        last._call = last._link = last._error = None
     if error is not None:
         call.error_kind = _failures.kind_of(error)
         call.outcome = "cancelled" if call.error_kind == "cancelled" else "error"

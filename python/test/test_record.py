@@ -1,0 +1,207 @@
+"""The record itself: the same by each way it is made, whole in a copy, and free of what it was made from."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import gc
+import pickle
+import socket
+import typing
+import weakref
+
+import pytest
+import urllib3
+
+import onewrite
+from tap import Peer, reply
+from test_straight import ANSWERS, scripted
+
+#: Fields whose value is the same whenever the same happens.
+STEADY = ("index", "outcome", "status", "reused", "conn_requests", "bytes_sent", "writes", "bytes_received")
+TIMES = ("queue_ns", "dns_ns", "connect_ns", "tls_ns", "send_ns", "wait_ns", "receive_ns", "total_ns")
+
+
+class Silent(onewrite.TimingListener):
+    """Hears everything: with it no call takes a short way to its record."""
+
+    def on_event(self, event: onewrite.Event) -> None:
+        """Nothing."""
+
+
+def gist(timing: onewrite.Timing) -> typing.Any:
+    """What of a record does not depend on the clock."""
+    return (
+        timing.method,
+        timing.outcome,
+        timing.error_kind,
+        timing.error_phase,
+        [
+            (
+                *(getattr(attempt, name) for name in STEADY),
+                *(getattr(attempt, name) is None for name in TIMES),
+                attempt.kernel is None,
+            )
+            for attempt in timing.attempts
+        ],
+    )
+
+
+@pytest.mark.parametrize("how", ["own", "installed"])
+@pytest.mark.parametrize("kind", ANSWERS)
+def test_the_record_does_not_depend_on_the_way_it_was_made(kind: str, how: str, tap: typing.Any) -> None:
+    found = []
+    for listener in (None, Silent()):
+        timings: list[onewrite.Timing] = []
+        hooks: dict[str, typing.Any] = {"on_timing": timings.append, "listener": listener}
+        keywords: dict[str, typing.Any] = {"retries": False, "maxsize": 1, "block": True, "timeout": 20}
+        server = scripted(tap, ANSWERS[kind])
+        if how == "installed":
+            onewrite.install(**hooks)
+        http = urllib3.PoolManager(**keywords) if how == "installed" else onewrite.PoolManager(**keywords, **hooks)
+        try:
+            for path in ("/", "/odd", "/odd", "/"):
+                with contextlib.suppress(urllib3.exceptions.HTTPError):
+                    http.request("POST", server.url(path), body=b"x")
+        finally:
+            onewrite.uninstall()
+        http.clear()
+        assert len(timings) == 4
+        found.append([gist(timing) for timing in timings])
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("preload", [True, False])
+@pytest.mark.parametrize("how", ["own", "installed"])
+def test_a_copy_is_whole(how: str, preload: bool, tap: typing.Any) -> None:
+    timings: list[onewrite.Timing] = []
+    if how == "installed":
+        onewrite.install(on_timing=timings.append)
+        http: typing.Any = urllib3.PoolManager()
+    else:
+        http = onewrite.PoolManager(on_timing=timings.append)
+    url = tap().url("/x")
+    try:
+        for _ in range(2):
+            http.request("POST", url, body=b"x", preload_content=preload).drain_conn()
+    finally:
+        onewrite.uninstall()
+        http.clear()
+    assert len(timings) == 2
+    for timing in timings:
+        copies = [
+            pickle.loads(pickle.dumps(timing)),
+            copy.copy(timing),
+            copy.deepcopy(timing),
+        ]  # before it is looked at
+        record = timing.to_dict()
+        assert type(timing) is onewrite.Timing
+        assert type(timing.attempts[0]) is onewrite.Attempt
+        copies += [pickle.loads(pickle.dumps(timing)), copy.deepcopy(timing)]
+        for one in copies:
+            assert (one.to_dict(), str(one), repr(one)) == (record, str(timing), repr(timing))
+            assert repr(one.attempts) == repr(timing.attempts)
+        with pytest.raises(AttributeError):
+            timing.no_such_thing  # noqa: B018
+
+
+def test_fields_in_any_order(tap: typing.Any) -> None:
+    """Whichever is asked for first, of a record that is made when somebody looks."""
+    names = [
+        "method", "url", "outcome", "error_kind", "error_phase", "started_at_unix_ns", "started_at_mono_ns",
+        "total_ns", "attempts", "status", "conn_id", "reused", "kernel", "cause", *TIMES[:-1],
+    ]  # fmt: skip
+    timings: list[onewrite.Timing] = []
+    http = onewrite.PoolManager(on_timing=timings.append)
+    url = tap().url("/x")
+    for _ in range(len(names) + 1):
+        http.request("POST", url, body=b"x")
+    http.clear()
+    for name, timing in zip(names, timings[1:], strict=True):
+        first = getattr(timing, name)
+        assert getattr(timing, name) is first or getattr(timing, name) == first
+        assert (timing.method, timing.url, timing.outcome, timing.status) == ("POST", url, "ok", 200)
+        assert timing.total_ns >= timing.send_ns + timing.wait_ns
+        assert timing.started_at_mono_ns > timings[0].started_at_mono_ns
+        assert timing.started_at_unix_ns > 0
+
+
+def test_a_record_keeps_nothing_else_alive(tap: typing.Any) -> None:
+    timings: list[onewrite.Timing] = []
+    http = onewrite.PoolManager(on_timing=timings.append)
+    url = tap().url()
+    for _ in range(3):
+        http.request("POST", url, body=b"x")
+    sock = weakref.ref(http.connection_from_url(url).pool.queue[-1].sock)
+    assert isinstance(sock(), socket.socket)
+    http.clear()
+    del http
+    gc.collect()
+    assert sock() is None, "three records are kept, the connection is not"
+    assert [timing.status for timing in timings] == [200] * 3
+
+
+def test_credentials_are_in_no_record_nor_its_pickle(tap: typing.Any) -> None:
+    timings: list[onewrite.Timing] = []
+    http = onewrite.PoolManager(on_timing=timings.append)
+    server = tap()
+    for _ in range(2):
+        http.request("POST", f"http://user:secret@127.0.0.1:{server.port}/", body=b"x")
+    assert b"secret" not in pickle.dumps(timings)
+    assert [timing.url for timing in timings] == [server.url("/")] * 2
+    http.clear()
+
+
+@pytest.fixture
+def installed() -> typing.Iterator[list[onewrite.Timing]]:
+    """install() with a record only: what it has recorded."""
+    timings: list[onewrite.Timing] = []
+    onewrite.install(on_timing=timings.append)
+    yield timings
+    onewrite.uninstall()
+
+
+def test_a_response_class_of_the_users_own(installed: list[onewrite.Timing], tap: typing.Any) -> None:
+    import http.client
+
+    made: list[str] = []
+
+    class Mine(http.client.HTTPResponse):
+        def begin(self) -> None:
+            made.append("mine")
+            super().begin()
+
+    pool = urllib3.HTTPConnectionPool("127.0.0.1", tap().port, maxsize=1, block=True)
+    pool.request("GET", "/")
+    pool.pool.queue[-1].response_class = Mine
+    pool.request("POST", "/", body=b"x")
+    pool.close()
+    assert made == ["mine"]
+    assert [timing.status for timing in installed] == [200, 200]
+    assert all(timing.wait_ns and timing.receive_ns for timing in installed)
+
+
+def test_the_response_class_can_be_taken_from_the_class(installed: list[onewrite.Timing], tap: typing.Any) -> None:
+    server = tap()
+    with socket.create_connection(("127.0.0.1", server.port), 20) as sock:
+        sock.sendall(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+        response = urllib3.connection.HTTPConnection.response_class(sock, method="GET")
+        response.begin()
+        assert (response.status, response.read()) == (200, b"ok")
+        response.close()
+    assert installed == []
+
+
+def test_an_interim_answer_byte_by_byte(installed: list[onewrite.Timing], tap: typing.Any) -> None:
+    whole = b"HTTP/1.1 100 Continue\r\n\r\n" + reply()
+
+    def answer(peer: Peer, seen: typing.Any) -> None:
+        for at in range(len(whole)):
+            peer.send(whole[at : at + 1])
+
+    http = urllib3.PoolManager()
+    assert http.request("POST", tap(answer).url(), body=b"x").data == b"ok"
+    http.clear()
+    (timing,) = installed
+    assert (timing.status, timing.attempts[0].bytes_received) == (200, 2)
+    assert timing.wait_ns
