@@ -122,6 +122,33 @@ class TracersTest < OnewriteTest
     assert_match(/^false$/, out)
   end
 
+  # Derived from the modules themselves, so that no method can be patched and not be told of.
+  def test_status_tells_of_every_method_that_is_patched
+    patches = Onewrite::Patch.constants.map { |name| Onewrite::Patch.const_get(name) }
+    patches -= [Onewrite::Patch::SessionOptions, Onewrite::Patch::Target]
+    patched = patches.flat_map do |patch|
+      names = patch.instance_methods(false) + patch.private_instance_methods(false)
+      names.reject { |name| name.to_s.start_with?("onewrite_") }.map { |name| [patch, name] }
+    end
+    told = Onewrite::Patch::Target::POINTS.map { |point| [point.patch, point.name] }
+    assert_equal patched.sort_by(&:to_s), told.sort_by(&:to_s)
+    assert_equal told.size, Onewrite.status[:patches].size
+    ours = Onewrite::Patch::Target::POINTS.map(&:where).uniq.flat_map { |where| where.ancestors.grep(Module) }
+    assert_empty ours.select { |one| one.to_s.start_with?("Onewrite::") } - patches - [Onewrite::Patch::SessionOptions]
+  end
+
+  def test_the_readme_counts_what_is_patched
+    words = %w[no one two three four five six seven eight nine ten eleven twelve]
+    always, included, observing = [%i[Session Request], %i[Header], %i[RequestEnd ResponseHead ResponseBody]].map do |names|
+      patches = names.map { |name| Onewrite::Patch.const_get(name) }
+      words[Onewrite::Patch::Target::POINTS.count { |point| patches.include?(point.patch) }]
+    end
+    readme = File.read(File.join(ROOT, "README.md"))
+    assert_includes readme, "It prepends #{always} private or undocumented methods"
+    assert_includes readme, "puts #{included} before the library's by inclusion"
+    assert_includes readme, "and prepends #{observing} more when timing"
+  end
+
   def test_status_tells_who_comes_first
     out = ruby(<<~'RUBY')
       require "onewrite"

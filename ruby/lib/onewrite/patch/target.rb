@@ -37,9 +37,10 @@ module Onewrite
         found
       end
 
+      # Not there before Ruby 2.3: ssl_socket_connect, which is not needed.
       POINTS = [
-        [session, :do_start, 0, Session], [session, :on_connect, 0, Session], [session, :begin_transport, 1, Session],
-        [session, :transport_request, 1, Session],
+        [session, :do_start, 0, Session], [session, :ssl_socket_connect, 2, Session], [session, :on_connect, 0, Session],
+        [session, :begin_transport, 1, Session], [session, :transport_request, 1, Session],
         [Net::HTTPGenericRequest, :send_request_with_body, 4, Request],
         [Net::HTTPGenericRequest, :send_request_with_body_stream, 4, Request],
         [Net::HTTPGenericRequest, :send_request_with_body_data, 4, Request],
@@ -47,9 +48,9 @@ module Onewrite
         [Net::HTTPGenericRequest, :exec, 3, RequestEnd],
         [Net::HTTPResponse.singleton_class, :read_status_line, 1, ResponseHead],
         [Net::HTTPResponse, :read_body_0, 1, ResponseBody]
-      ].map { |point| Point.new(*point) }.freeze
+      ].map { |point| Point.new(*point) }.select { |point| point.method || point.name != :ssl_socket_connect }.freeze
 
-      # Net::HTTP is versioned since 0.1; major 0 is what the patches were written against.
+      # Net::HTTP is versioned since 0.1; majors below 2 that have all the methods are taken for what we know.
       # @return [String, nil] what is not as expected
       def self.unknown
         return "unknown version of net-http" if defined?(Net::HTTP::VERSION) && Net::HTTP::VERSION !~ /\A[01]\./
