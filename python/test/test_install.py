@@ -14,8 +14,8 @@ import urllib3.connection
 
 import onewrite
 import onewrite.requests
-from onewrite import _base, _install
-from tap import mode
+from onewrite import _base, _exchange, _install
+from tap import Peer, Seen, mode, reply
 
 
 class BoundEarlier(urllib3.connection.HTTPConnection):
@@ -24,6 +24,25 @@ class BoundEarlier(urllib3.connection.HTTPConnection):
 
 def originals() -> list[typing.Any]:
     return [owner.__dict__.get(name) for owner, name, _ in _install._patches(True, True)]
+
+
+def test_what_stays_says_that_there_is_nothing_to_do() -> None:
+    """Threads that are on their way through a method of ours may look at these names."""
+    program = """
+import urllib3.connection, onewrite
+from onewrite import _exchange
+before = dict(vars(urllib3.connection.HTTPConnection))
+onewrite.install(on_timing=print, quickack=True)
+onewrite.uninstall()
+after = dict(vars(urllib3.connection.HTTPConnection))
+left = {name: value for name, value in after.items() if before.get(name, before) is not value}
+assert left.keys() == _exchange.STATE.keys(), left.keys()
+assert left.pop("_onewrite_own") is True
+left.pop("_onewrite_options")
+assert set(left.values()) == {None, False}, left
+assert before.keys() <= after.keys()
+"""
+    subprocess.run([sys.executable, "-c", program], timeout=60, check=True)
 
 
 def test_undone_without_a_trace() -> None:
@@ -35,7 +54,150 @@ def test_undone_without_a_trace() -> None:
     onewrite.uninstall()
     onewrite.uninstall()
     assert originals() == before
-    assert {name for name in set(vars(urllib3.connection.HTTPConnection)) - names if "onewrite" not in name} == set()
+    assert set(vars(urllib3.connection.HTTPConnection)) - names <= _exchange.STATE.keys()
+
+
+def wrapped(owner: typing.Any, name: str, seen: list[str]) -> typing.Any:
+    """As a tracer does it that comes after install()."""
+    below = getattr(owner, name)
+
+    def tracing(*args: typing.Any, **kwargs: typing.Any) -> typing.Any:
+        seen.append(name)
+        return below(*args, **kwargs)
+
+    return tracing
+
+
+@pytest.mark.parametrize("hooks", [False, True])
+def test_a_wrapper_put_on_after_install_stays(
+    hooks: bool, tap: typing.Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    server = tap()
+    seen: list[str] = []
+    timings: list[onewrite.Timing] = []
+    connection, pool = urllib3.connection.HTTPConnection, urllib3.HTTPConnectionPool
+    before = originals()
+    more = {"on_timing": timings.append} if hooks else {}
+    http = urllib3.PoolManager(maxsize=1)
+
+    def rounds() -> int:
+        del server.seen[:], seen[:], timings[:]
+        for _ in range(20):
+            http.request("POST", server.url(), body=b"x" * 200)
+        assert seen.count("urlopen") == seen.count("request") == 20
+        return mode(one.segments for one in server.seen)
+
+    with monkeypatch.context() as patching:
+        onewrite.install(**more)
+        for owner, name in (
+            (pool, "urlopen"),
+            (connection, "request"),
+            (connection, "send"),
+            (connection, "connect"),
+        ):
+            patching.setattr(owner, name, wrapped(owner, name, seen))
+        assert (rounds(), len(timings)) == (1, 20 * hooks)
+        onewrite.uninstall()
+        assert "HTTPConnection.request" in caplog.text
+        assert (rounds(), len(timings)) == (2, 0), "urllib3's own behaviour, the tracer in it"
+        for _ in range(2):
+            onewrite.install(**more)
+            assert (rounds(), len(timings)) == (1, 20 * hooks)
+            assert all(one.attempts[0].writes == 1 for one in timings), "once, not twice"
+            onewrite.uninstall()
+        assert rounds() == 2
+        http.clear()
+        # The tracer goes and puts back what it found: ours, idle. Then that goes, too.
+    onewrite.install(**more)
+    onewrite.uninstall()
+    assert originals() == before
+    http.clear()
+
+
+@pytest.mark.parametrize("read", [False, True])
+def test_a_response_that_outlives_uninstall_has_its_record(read: bool, tap: typing.Any) -> None:
+    server = tap()
+    timings: list[onewrite.Timing] = []
+    own: list[onewrite.Timing] = []
+    mine = onewrite.PoolManager(on_timing=own.append).request("GET", server.url(), preload_content=False)
+    onewrite.install(on_timing=timings.append)
+    try:
+        response = urllib3.PoolManager().request("GET", server.url("/streamed"), preload_content=False)
+        assert not timings
+    finally:
+        onewrite.uninstall()
+    assert [one.outcome for one in timings] == ["ok"]
+    assert timings[0].wait_ns
+    assert timings[0].receive_ns is None
+    if read:
+        assert response.read() == b"ok"
+    else:
+        response.close()
+    assert not own
+    assert mine.read() == b"ok"
+    assert (len(timings), len(own)) == (1, 1)
+
+
+def test_a_request_under_way_during_uninstall_has_its_record(tap: typing.Any) -> None:
+    arrived, go_on = threading.Event(), threading.Event()
+
+    def answering(peer: Peer, seen: Seen) -> None:
+        arrived.set()
+        assert go_on.wait(30)
+        peer.send(reply())
+
+    server = tap(answering)
+    timings: list[onewrite.Timing] = []
+    onewrite.install(on_timing=timings.append)
+    thread = threading.Thread(target=urllib3.PoolManager().request, args=("GET", server.url()))
+    thread.start()
+    try:
+        assert arrived.wait(30)
+    finally:
+        onewrite.uninstall()
+        go_on.set()
+        thread.join(30)
+    assert [one.outcome for one in timings] == ["ok"]
+
+
+def test_installed_from_many_threads_at_once(tap: typing.Any) -> None:
+    """Once over urllib3's own methods, whoever comes first, and undone at once by whoever."""
+    server = tap()
+    before = originals()
+    for turn in range(10):
+        barrier = threading.Barrier(8)
+        failures: list[BaseException] = []
+        timings: list[onewrite.Timing] = []
+
+        def run(
+            act: typing.Callable[[], None],
+            barrier: threading.Barrier = barrier,
+            failures: list[BaseException] = failures,
+        ) -> None:
+            try:
+                barrier.wait(30)
+                act()
+            except BaseException as error:
+                failures.append(error)
+
+        def install(timings: list[onewrite.Timing] = timings) -> None:
+            onewrite.install(on_timing=timings.append)
+
+        for act in (install, onewrite.uninstall):
+            threads = [threading.Thread(target=run, args=(act,)) for _ in range(8)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join(30)
+            assert not failures
+            if act is install:
+                with urllib3.PoolManager() as http:
+                    for _ in range(20):
+                        http.request("POST", server.url(f"/{turn}"), body=b"x" * 200)
+                assert len(timings) == 20, "one record for each"
+                assert all(one.attempts[0].writes == 1 for one in timings)
+                assert mode(one.segments for one in server.seen[-20:]) == 1
+        assert originals() == before
 
 
 def test_reaches_subclasses_bound_before(tap: typing.Any) -> None:

@@ -34,15 +34,24 @@ class State:
     _onewrite_host_of: typing.Any = None
 
 
-#: Names that install() puts on urllib3's class and takes away again.
+#: Names that install() puts on urllib3's class. They stay when it is undone, and say that nothing is to be done:
+#: a request of another thread may be on its way through a method of ours at that moment, and look at them.
 STATE = {name: value for name, value in vars(State).items() if name.startswith("_onewrite_")}
 
 
 #: An attribute that urllib3's class has while install() is in force.
 INSTALLED = "_onewrite_installed"
 
+
+def installed(connection_class: type) -> bool:
+    """Whether install() is in force for *connection_class*, urllib3's own."""
+    return INSTALLED in connection_class.__dict__
+
+
 #: Connections that hold pieces just now; uninstall() waits for them.
 holding: set[_write.Hold] = set()
+#: Of urllib3's own connections: no more is to be held, install() is being undone.
+undoing = False
 
 
 def configure(conn: typing.Any, options: Options) -> None:
@@ -118,6 +127,8 @@ def _send_request(
     hold = _write.Hold(_write.HOLD_LIMIT if kind is _body.PROMPT else None)
     conn._onewrite_hold = hold
     holding.add(hold)
+    if undoing and not conn._onewrite_own:  # asked once it can be seen in ``holding``, so that none slips through
+        conn._onewrite_hold = None
     try:
         original(method, url, body=body, headers=headers, **extra)
         if conn._onewrite_hold is not None:

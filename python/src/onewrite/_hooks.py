@@ -11,11 +11,13 @@ from ._events import Told
 class Hooks:
     """What a pool reports to; made once, looked up at the start of each call."""
 
-    __slots__ = ("listener", "on_timing", "tells_after", "tells_before", "tells_sent")
+    __slots__ = ("installed", "listener", "on_timing", "tells_after", "tells_before", "tells_sent")
 
     def __init__(self, on_timing: typing.Any, listener: Told | None) -> None:
         self.on_timing = on_timing
         self.listener = listener
+        #: Whether they are those of install(), not of a pool.
+        self.installed = False
         # Of a request on an open connection, what a listener wants to hear: before it, when sent, and after.
         self.tells_before, self.tells_sent, self.tells_after = (
             {name: listener[name] for name in names if name in listener} if listener else {}

@@ -20,13 +20,14 @@ import urllib3
 import urllib3.connection
 import urllib3.connectionpool
 
-from . import _base, _calls, _dial, _exchange, _options, _reading, _record
+from . import _base, _calls, _dial, _exchange, _fast, _options, _reading, _record
 from ._events import TimingListener
 from ._hooks import Hooks, make_hooks
 from ._timing import Attempt, Timing
 
 _lock = threading.RLock()
-_replaced: list[tuple[type, str, typing.Any]] = []
+#: Class, name, what the class itself had under it, and what is there in its place.
+_replaced: list[tuple[type, str, typing.Any, typing.Any]] = []
 _hooks: Hooks | None = None
 _current = _record.current
 #: A recorder may put another one in its place.
@@ -239,7 +240,7 @@ def _patches(hooks: bool, quickack: bool) -> list[Patch]:
 
     What only timing needs is replaced only for timing: without a hook, urllib3's pools run untouched.
     """
-    connection = urllib3.connection.HTTPConnection
+    connection = _Connection
     pool = urllib3.connectionpool.HTTPConnectionPool
     patches: list[Patch] = [
         (connection, "send", _connection_send),
@@ -301,40 +302,63 @@ def install(
         return
     _base.require()
     with _lock:
-        connection = urllib3.connection.HTTPConnection
-        if not _replaced:
+        connection = _Connection
+        if not _exchange.installed(connection):
             for name, value in _exchange.STATE.items():
                 setattr(connection, name, value)
         connection._onewrite_options = resolved  # type: ignore[attr-defined]
+        _exchange.undoing = _record.unwatched = False
+        if hooks is not None:
+            hooks.installed = True
         _hooks = hooks
         setattr(connection, _exchange.INSTALLED, True)
-        present = {(owner, name) for owner, name, _ in _replaced}
+        # What uninstall() had to leave works again, unless it has gone with the wrapper that was around it.
+        _replaced[:] = [one for one in _replaced if one[0].__dict__.get(one[1]) is not one[2]]
+        present = {(owner, name) for owner, name, *_ in _replaced}
         for owner, name, wrap in _patches(hooks is not None, resolved.quickack):
             if (owner, name) in present:
                 continue
             own = owner.__dict__.get(name)
-            _replaced.append((owner, name, own))
-            setattr(owner, name, wrap(own if own is not None else getattr(owner, name)))
+            ours = wrap(own if own is not None else getattr(owner, name))
+            _replaced.append((owner, name, own, ours))
+            setattr(owner, name, ours)
+            if owner is connection:
+                _fast.replaced(name, own, ours)
 
 
 def uninstall() -> None:
     """Put urllib3's own methods back; without an install() before it, do nothing.
 
     Connections that are open stay open and are urllib3's own from the next request on. A request that
-    another thread is just putting together is finished first.
+    another thread is just putting together is finished first; a response that is still being read gets its
+    record now. A method that someone else has wrapped since install() stays as it is, with ours inside it
+    doing nothing; which those are is logged.
     """
     global _hooks
+    connection = _Connection
     with _lock:
         _hooks = None
-        for owner, name, own in reversed(_replaced):
-            if name == "send":
-                deadline = time.monotonic() + 2.0
-                while _exchange.holding and time.monotonic() < deadline:
-                    time.sleep(0.001)
-            if own is None:
+        if not _exchange.installed(connection):
+            return
+        _exchange.undoing = _record.unwatched = True
+        deadline = time.monotonic() + 2.0
+        while _exchange.holding and time.monotonic() < deadline:
+            time.sleep(0.001)
+        connection._onewrite_own = True  # type: ignore[attr-defined]
+        delattr(connection, _exchange.INSTALLED)
+        left = []
+        for one in reversed(_replaced):
+            owner, name, own, ours = one
+            if owner.__dict__.get(name) is not ours:
+                left.append(one)
+            elif own is None:
                 delattr(owner, name)
             else:
                 setattr(owner, name, own)
-        if _replaced:
-            delattr(urllib3.connection.HTTPConnection, _exchange.INSTALLED)
-        _replaced.clear()
+            if owner is connection:
+                _fast.replaced(name, ours, own)
+        _replaced[:] = reversed(left)
+    if left:
+        names = ", ".join(f"{owner.__name__}.{name}" for owner, name, *_ in left)
+        _options.log.warning("uninstall: %s: wrapped by someone else since install(), left in place, idle", names)
+    _record.end_unwatched()

@@ -180,7 +180,7 @@ class Timing:
     outcome: str | None = None
     error_kind: str | None = None
     error_phase: str | None = None
-    _returned = _ended = False
+    _returned = _ended = _installed = False
     _on_timing: typing.Any = None
     _listener: typing.Any = None
 
