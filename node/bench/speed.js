@@ -1,8 +1,9 @@
-// Speed against stock, in one process and interleaved: short slices in turn, a ratio per round, its median.
+// Speed against stock. Each client is a process of its own, so that none is compiled for the other's objects; they take
+// turns of a slice, one runs at a time; a ratio per round, its median over the rounds.
 // node bench/speed.js [rounds] [slice in ms]      absolute figures are of this machine and its load; ratios travel.
 // The output is Markdown; bench/RESULTS.md is one such output.
 
-import { fork } from 'node:child_process'
+import { execFileSync, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import http from 'node:http'
@@ -15,14 +16,45 @@ import got from 'got'
 import * as undici from 'undici'
 import { Agent, HttpAgent } from '../src/index.js'
 
-const ROUNDS = Number(process.argv[2] ?? 45)
-const SLICE_MS = Number(process.argv[3] ?? 40)
-const WARM_UP = 5
+const WARM_UP = 8
+const [CLIENT_CORE, SERVER_CORE] = [0, 1]
+
+const EACH_EVENT = { onEvent () {} }
+const SOME_EVENTS = { onCallStart () {}, onResponseStart () {}, onCallEnd () {} }
+const onTiming = () => {}
+
+/**
+ * What is compared: a body or a library, how many callers, on how many connections, and the variants, of which the
+ * first is what the other is compared with: a name and our options; null for stock.
+ * @type {[string, string, number, number, Record<string, object | null>][]}
+ */
+const SCENARIOS = [
+  ['undici.request, string 200 B', 'string', 1, 1, { undici: null, onewrite: {} }],
+  ['undici.request, string 200 B', 'string', 50, 10, { undici: null, onewrite: {} }],
+  ['undici.request, Buffer 200 B', 'buffer', 1, 1, { undici: null, onewrite: {} }],
+  ['undici.request, Buffer 200 B', 'buffer', 50, 10, { undici: null, onewrite: {} }],
+  ['hooks: Buffer 200 B', 'buffer', 1, 1, { undici: null, onTiming: { onTiming } }],
+  ['hooks: Buffer 200 B', 'buffer', 50, 10, { undici: null, onTiming: { onTiming } }],
+  ['hooks: Buffer 200 B', 'buffer', 1, 1, { undici: null, 'onTiming, 3 events': { onTiming, listener: SOME_EVENTS } }],
+  ['hooks: Buffer 200 B', 'buffer', 50, 10, { undici: null, 'onTiming, 3 events': { onTiming, listener: SOME_EVENTS } }],
+  ['hooks: Buffer 200 B', 'buffer', 1, 1, { undici: null, 'onTiming, every event': { onTiming, listener: EACH_EVENT } }],
+  ['hooks: Buffer 200 B', 'buffer', 50, 10, { undici: null, 'onTiming, every event': { onTiming, listener: EACH_EVENT } }],
+  ['undici.request, form', 'form', 10, 10, { undici: null, onewrite: {} }],
+  ['undici.request, 4 chunks, chunked', 'chunked', 10, 10, { undici: null, onewrite: {} }],
+  ['undici.request, 20 000 chunks of 1 kB to a sink', 'many', 1, 1, { undici: null, onewrite: {} }],
+  ['fetch, Buffer 200 B', 'fetch', 10, 10, { 'undici.fetch': null, onewrite: {} }],
+  ['node:http, Buffer 200 B', 'node:http', 1, 1, { 'http.Agent': null, HttpAgent: {} }],
+  ['node:http, Buffer 200 B', 'node:http', 10, 10, { 'http.Agent': null, HttpAgent: {} }],
+  ['hooks: node:http, Buffer 200 B', 'node:http', 10, 10, { 'http.Agent': null, onTiming: { onTiming } }],
+  ['axios, Buffer 200 B', 'axios', 10, 10, { 'http.Agent': null, HttpAgent: {} }],
+  ['got, Buffer 200 B', 'got', 10, 10, { 'http.Agent': null, HttpAgent: {} }]
+]
 
 if (process.argv[2] === 'origin') await serveOrigin()
-else await main()
+else if (process.argv[2] === 'client') await serveSlices(...process.argv.slice(3))
+else await main(Number(process.argv[2] ?? 60), Number(process.argv[3] ?? 40))
 
-/** Answers at once, in a process of its own. */
+/** Answers at once. */
 async function serveOrigin () {
   const server = http.createServer((request, response) => {
     request.resume()
@@ -39,81 +71,45 @@ async function serveOrigin () {
   process.send?.([server, sink].map((each) => /** @type {net.AddressInfo} */ (each.address()).port))
 }
 
-async function main () {
-  const origin = fork(fileURLToPath(import.meta.url), ['origin'])
-  const [[port, sinkPort]] = /** @type {any} */ (await once(origin, 'message'))
-  const url = `http://127.0.0.1:${port}/`
-  console.log('# Speed of the Node adapter against stock\n')
-  console.log(`Made by \`node bench/speed.js ${ROUNDS} ${SLICE_MS}\` with Node ${process.versions.node}, undici ${undiciVersion()}, on ${os.cpus().length} cores at load ${os.loadavg()[0]?.toFixed(1)}.`)
-  console.log(`${ROUNDS - WARM_UP} rounds of ${SLICE_MS} ms per client, interleaved. Ratios are medians over the rounds, quartiles behind; above 1 is faster in req/s and dearer in CPU.\n`)
-  console.log('| what | callers | stock | req/s | CPU µs/req | onewrite | req/s ratio | CPU ratio |')
-  console.log('|---|---|---|---|---|---|---|---|')
-  try {
-    for (const [what, callers, variants] of scenarios(url, `http://127.0.0.1:${sinkPort}/`)) await compare(what, callers, variants)
-  } finally {
-    origin.kill()
-  }
-  process.exit(0)
+/** A client: one variant of one scenario, for as long as it is told, each time that it is told. */
+async function serveSlices (index, variant, port, sinkPort) {
+  const [, kind, callers, connections, variants] = SCENARIOS[index]
+  const call = callOf(kind, connections, variants[variant], `http://127.0.0.1:${kind === 'many' ? sinkPort : port}/`)
+  process.on('message', async (sliceMs) => process.send?.(await slice(call, callers, sliceMs)))
+  process.send?.('ready')
 }
 
-function undiciVersion () {
-  return JSON.parse(readFileSync(new URL('../node_modules/undici/package.json', import.meta.url), 'utf8')).version
-}
-
-/** @returns {[string, number, Record<string, () => Promise<any>>][]} the first variant is what the others are compared with */
-function scenarios (url, sink) {
+/** @param {any} ours our options, null for stock */
+function callOf (kind, connections, ours, url) {
   const bytes = Buffer.alloc(200, 'x')
   const text = 'x'.repeat(200)
-  const form = () => { const form = new undici.FormData(); form.append('a', 'b'); form.append('c', 'd'.repeat(150)); return form }
-  const chunked = () => Readable.from((async function * () { for (let index = 0; index < 4; index++) yield Buffer.alloc(50) })())
   const small = Buffer.alloc(1000, 'x')
-  const many = async function * () { for (let index = 0; index < 20_000; index++) yield small }
-  const send = async (dispatcher, body, to = url) => { await (await undici.request(to, { dispatcher, method: 'POST', body: body() })).body.dump() }
-  const pair = (connections, body, to = url) => {
-    const [stock, ours] = [new undici.Agent({ connections }), new Agent({ connections })]
-    return { undici: () => send(stock, body, to), onewrite: () => send(ours, body, to) }
+  const bodies = {
+    string: () => text,
+    buffer: () => bytes,
+    form: () => { const form = new undici.FormData(); form.append('a', 'b'); form.append('c', 'd'.repeat(150)); return form },
+    chunked: () => Readable.from((async function * () { for (let index = 0; index < 4; index++) yield Buffer.alloc(50) })()),
+    many: async function * () { for (let index = 0; index < 20_000; index++) yield small }
   }
-  const timed = (connections) => {
-    const [stock, ours] = [new undici.Agent({ connections }), new Agent({ connections, onTiming () {} })]
-    return { undici: () => send(stock, () => bytes), 'onTiming on': () => send(ours, () => bytes) }
+  if (kind in bodies || kind === 'fetch') {
+    const dispatcher = ours === null ? new undici.Agent({ connections }) : new Agent({ connections, ...ours })
+    if (kind === 'fetch') return async () => (await undici.fetch(url, { dispatcher, method: 'POST', body: bytes })).arrayBuffer()
+    return async () => (await undici.request(url, { dispatcher, method: 'POST', body: bodies[kind]() })).body.dump()
   }
-  const agents = (connections) => [new http.Agent({ keepAlive: true, maxSockets: connections }), new HttpAgent({ keepAlive: true, maxSockets: connections })]
-  const library = (connections, call) => {
-    const [stock, ours] = agents(connections)
-    return { 'http.Agent': () => call(stock), HttpAgent: () => call(ours) }
-  }
-  return [
-    ['undici.request, string 200 B', 1, pair(1, () => text)],
-    ['undici.request, string 200 B', 50, pair(10, () => text)],
-    ['undici.request, Buffer 200 B', 1, pair(1, () => bytes)],
-    ['undici.request, Buffer 200 B', 50, pair(10, () => bytes)],
-    ['Buffer with a hook', 1, timed(1)],
-    ['Buffer with a hook', 50, timed(10)],
-    ['undici.request, form', 10, pair(10, form)],
-    ['undici.request, 4 chunks, chunked', 10, pair(10, chunked)],
-    ['undici.request, 20 000 chunks of 1 kB to a sink', 1, pair(1, many, sink)],
-    ['fetch, Buffer 200 B', 10, (() => {
-      const [stock, ours] = [new undici.Agent({ connections: 10 }), new Agent({ connections: 10 })]
-      const send = async (dispatcher) => (await undici.fetch(url, { dispatcher, method: 'POST', body: bytes })).arrayBuffer()
-      return { 'undici.fetch': () => send(stock), onewrite: () => send(ours) }
-    })()],
-    ['node:http, Buffer 200 B', 10, library(10, (agent) => plain(url, agent, bytes))],
-    ['axios, Buffer 200 B', 10, library(10, (agent) => axios.post(url, bytes, { httpAgent: agent }))],
-    ['got, Buffer 200 B', 10, library(10, (agent) => got.post(url, { body: bytes, agent: { http: agent }, retry: { limit: 0 } }))]
-  ]
-}
-
-function plain (url, agent, body) {
-  return new Promise((resolve, reject) => {
-    http.request(url, { agent, method: 'POST' }, (response) => response.resume().on('end', resolve)).on('error', reject).end(body)
+  const options = { keepAlive: true, maxSockets: connections, ...ours }
+  const agent = ours === null ? new http.Agent(options) : new HttpAgent(options)
+  if (kind === 'axios') return () => axios.post(url, bytes, { httpAgent: agent })
+  if (kind === 'got') return () => got.post(url, { body: bytes, agent: { http: agent }, retry: { limit: 0 } })
+  return () => new Promise((resolve, reject) => {
+    http.request(url, { agent, method: 'POST' }, (response) => response.resume().on('end', resolve)).on('error', reject).end(bytes)
   })
 }
 
-async function slice (call, callers) {
+async function slice (call, callers, sliceMs) {
   const [start, cpu] = [performance.now(), process.cpuUsage()]
   let count = 0
   const caller = async () => {
-    while (performance.now() - start < SLICE_MS) {
+    while (performance.now() - start < sliceMs) {
       await call()
       count++
     }
@@ -123,19 +119,64 @@ async function slice (call, callers) {
   return { rate: count / (performance.now() - start) * 1000, cpu: (user + system) / count }
 }
 
-async function compare (what, callers, variants) {
-  const [base, other] = Object.keys(variants)
-  const rounds = []
-  for (let round = 0; round < ROUNDS; round++) {
-    const order = round % 2 ? [base, other] : [other, base]
-    const result = {}
-    for (const name of order) result[name] = await slice(variants[name], callers)
-    if (round >= WARM_UP) rounds.push(result)
+async function main (rounds, sliceMs) {
+  const origin = fork(fileURLToPath(import.meta.url), ['origin'])
+  const pinned = os.availableParallelism() > 1 && pin(SERVER_CORE, origin)
+  const [ports] = /** @type {any} */ (await once(origin, 'message'))
+  console.log('# Speed of the Node adapter against stock\n')
+  console.log(`Made by \`node bench/speed.js ${rounds} ${sliceMs}\` with Node ${process.versions.node}, undici ${undiciVersion()}, on ${os.cpus().length} cores at load ${os.loadavg()[0]?.toFixed(1)}; ` +
+    (pinned ? 'clients on one core, the server on another.' : 'not pinned to cores.'))
+  console.log(`Each client is a process of its own; they take turns of ${sliceMs} ms, ${rounds} rounds after ${WARM_UP} to warm up. Ratios are medians over the rounds, quartiles behind; above 1 is faster in req/s and dearer in CPU.\n`)
+  console.log('| what | callers | stock | req/s | CPU µs/req | onewrite | req/s ratio | CPU ratio |')
+  console.log('|---|---|---|---|---|---|---|---|')
+  try {
+    for (const index of SCENARIOS.keys()) await compare(index, ports, rounds, sliceMs, pinned)
+  } finally {
+    origin.kill()
   }
-  const rates = rounds.map((round) => round[other].rate / round[base].rate)
-  const cpus = rounds.map((round) => round[other].cpu / round[base].cpu)
-  const show = (values) => `${quantile(values, 0.5).toFixed(2)} (${quantile(values, 0.25).toFixed(2)} to ${quantile(values, 0.75).toFixed(2)})`
-  console.log(`| ${what} | ${callers} | ${base} | ${quantile(rounds.map((round) => round[base].rate), 0.5).toFixed(0)} | ${quantile(rounds.map((round) => round[base].cpu), 0.5).toFixed(0)} | ${other} | ${show(rates)} | ${show(cpus)} |`)
+  process.exit(0)
+}
+
+/** Without it the scheduler puts client and server now on one core and now on two, which is most of the noise. */
+function pin (core, child) {
+  try {
+    execFileSync('taskset', ['-acp', String(core), String(child.pid)], { stdio: 'ignore' })
+    return true
+  } catch {
+    return false
+  }
+}
+
+function undiciVersion () {
+  return JSON.parse(readFileSync(new URL('../node_modules/undici/package.json', import.meta.url), 'utf8')).version
+}
+
+async function compare (index, ports, rounds, sliceMs, pinned) {
+  const [what, , callers, , variants] = SCENARIOS[index]
+  const [base, other] = Object.keys(variants)
+  const clients = {}
+  for (const name of [base, other]) {
+    clients[name] = fork(fileURLToPath(import.meta.url), ['client', String(index), name, ...ports.map(String)])
+    await once(clients[name], 'message')
+    if (pinned) pin(CLIENT_CORE, clients[name])
+  }
+  const results = []
+  for (let round = 0; round < WARM_UP + rounds; round++) {
+    const result = {}
+    for (const name of round % 2 ? [base, other] : [other, base]) {
+      clients[name].send(round < WARM_UP ? sliceMs * 4 : sliceMs)
+      result[name] = (await once(clients[name], 'message'))[0]
+    }
+    if (round >= WARM_UP) results.push(result)
+  }
+  for (const client of Object.values(clients)) client.kill()
+  const median = (what) => quantile(results.map((result) => result[base][what]), 0.5).toFixed(0)
+  const ratios = (what) => show(results.map((result) => result[other][what] / result[base][what]))
+  console.log(`| ${what} | ${callers} | ${base} | ${median('rate')} | ${median('cpu')} | ${other} | ${ratios('rate')} | ${ratios('cpu')} |`)
+}
+
+function show (values) {
+  return `${quantile(values, 0.5).toFixed(2)} (${quantile(values, 0.25).toFixed(2)} to ${quantile(values, 0.75).toFixed(2)})`
 }
 
 function quantile (values, part) {

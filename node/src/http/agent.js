@@ -25,8 +25,6 @@ class Helper {
     this.config = resolveConfig(options)
     this.hooks = resolveHooks(options, this.config)
     this.secure = secure
-    /** @type {WeakMap<object, Connection> | null} */
-    this.connections = this.hooks === null ? null : new WeakMap()
   }
 
   /**
@@ -57,11 +55,11 @@ class Helper {
     const { nodelayDisabled, coalesceDisabled, coalesceMax } = this.config
     if (!nodelayDisabled && options.noDelay !== false) socket.setNoDelay?.(true)
     if (!coalesceDisabled) holdUnfinished(socket, coalesceMax, nodeHttpFraming)
-    if (connection === null || this.connections === null) return
-    this.connections.set(socket, connection)
+    if (connection === null) return
     if (socket.connecting) connection.follow(socket)
     else connection.cannotFollow()
     connection.attach(socket)
+    connection.watchReads(socket)
   }
 
   /**
@@ -71,7 +69,7 @@ class Helper {
    */
   takes (request, options) {
     if (this.config.disabled) return true
-    if (this.hooks !== null && this.connections !== null) timeRequest(request, options, this.hooks, this.connections)
+    if (this.hooks !== null) timeRequest(request, options, this.hooks)
     const refused = holdToFloor(request)
     if (refused === null) return true
     request.destroy(refused)

@@ -38,7 +38,7 @@ function bytesAfterHead (text, socket) {
 
 /** @type {import('../coalesce.js').Framing} */
 export const nodeHttpFraming = {
-  bytesAfterHead: bytesAfterHead,
+  bytesAfterHead,
   // The last chunk and the trailers behind it are one text.
   isLast: (text) => text.startsWith('0\r\n') && text.endsWith('\r\n\r\n')
 }

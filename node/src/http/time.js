@@ -1,9 +1,11 @@
-/** Times one request of node:http by what it and its socket tell. Listeners are on these objects alone. */
+/** Times one request of node:http by what it and its socket tell. What is patched is these objects alone. */
 
-import { errorMonitor } from 'node:events'
 import { errorKind } from '../errors.js'
 import { Call } from '../timing/call.js'
+import { connectionOf } from '../timing/connection.js'
 import { currentTimingId } from '../timing/id.js'
+
+const kNotes = Symbol('onewrite notes')
 
 /**
  * Patches `emit` and `destroy` of this one request. Node asks whether anyone listens: it throws away an answer that
@@ -13,82 +15,128 @@ import { currentTimingId } from '../timing/id.js'
  * @param {any} request a ClientRequest that an agent has just been given
  * @param {any} options of the request
  * @param {import('../timing/hooks.js').Hooks} hooks
- * @param {WeakMap<object, import('../timing/connection.js').Connection>} connections
  */
-export function timeRequest (request, options, hooks, connections) {
+export function timeRequest (request, options, hooks) {
   const host = request.getHeader?.('host') ?? options.host
   const call = new Call(hooks, currentTimingId(), request.method, `${request.protocol}//${host}${request.path}`)
-  /** @type {any} */
-  let failure
-  /** @type {any} */
-  let socket
-  let givenUp = request.destroyed === true
-  let timedOut = false
-  let answering = false
-  /** @type {any} */
-  let reason
+  request[kNotes] = new Notes(call, request)
+  request.emit = emit
+  request.destroy = destroy
+}
 
-  const { emit, destroy } = request
-  request.emit = function (/** @type {any[]} */ ...args) {
-    if (args[0] === 'timeout') timedOut = true
-    if (args[0] !== 'response') return emit.apply(this, args)
-    call.headers(args[1].statusCode)
-    watchBody(args[1], call)
-    answering = true
-    try {
-      return emit.apply(this, args)
-    } finally {
-      answering = false
-    }
-  }
-  request.destroy = function (/** @type {any} */ error) {
-    // Who destroys a request when its answer begins, as follow-redirects does, has what it wanted.
-    if (!answering) {
-      givenUp = true
-      reason ??= error
-    }
-    return destroy.call(this, error)
+/** What is noted of one request. */
+class Notes {
+  /** @type {any} */
+  failure = undefined
+  /** @type {any} */
+  socket = undefined
+  timedOut = false
+  answering = false
+  /** @type {any} what the caller gave up with */
+  reason = undefined
+  /** @type {any} the response's own `push` */
+  push = undefined
+
+  /** @param {Call} call @param {any} request */
+  constructor (call, request) {
+    this.call = call
+    this.emit = request.emit
+    this.destroy = request.destroy
+    this.givenUp = request.destroyed === true
   }
 
-  request.once('socket', (/** @type {any} */ given) => {
-    socket = given
-    const connection = connections.get(socket) ?? null
+  /** @param {any} socket that the request has been given */
+  onSocket (socket) {
+    this.socket = socket
+    const { call } = this
+    const connection = connectionOf(socket)
     call.slot = { connection }
-    const acquired = () => {
-      connection?.ready()
-      if (call.running) call.acquired(connection)
-    }
-    if (socket.encrypted ? socket.secureConnecting : socket.connecting) {
-      socket.prependOnceListener(socket.encrypted ? 'secureConnect' : 'connect', acquired)
-    } else acquired()
-    // node:http has its own listener by now, so this one does not start the flow.
-    const firstByte = () => { if (call.running && !call.answered) call.firstByte() }
-    socket.prependOnceListener('data', firstByte)
-    request.on('information', (/** @type {any} */ { statusCode }) => {
-      call.informational(statusCode)
-      socket.prependOnceListener('data', firstByte)
-    })
-  })
+    if (socket.encrypted ? !socket.secureConnecting : !socket.connecting) return this.acquired(connection)
+    socket.prependOnceListener(socket.encrypted ? 'secureConnect' : 'connect', () => this.acquired(connection))
+  }
 
-  request.once('finish', () => call.requestSent())
-  // errorMonitor: a listener for 'error' would take an error from the user that nobody listens for.
-  request.once(errorMonitor, (/** @type {any} */ error) => { failure = givenUp ? causeOf(error, timedOut) : error })
-  request.once('close', () => {
+  /** @param {import('../timing/connection.js').Connection | null} connection */
+  acquired (connection) {
+    connection?.ready()
+    if (this.call.running) this.call.acquired(connection)
+  }
+
+  /** @param {any} response */
+  onResponse (response) {
+    this.call.headers(response.statusCode)
+    // Not by a listener for 'data', which would start the flow before the user wants it.
+    this.push = response.push
+    response[kNotes] = this
+    response.push = push
+  }
+
+  /** @param {any} error */
+  onError (error) {
+    this.failure ??= this.givenUp ? causeOf(error, this.timedOut) : error
+  }
+
+  /** @param {any} request */
+  onClose (request) {
+    const { call, socket } = this
     const response = request.res ?? undefined
     if (response?.upgrade) {
       if (!call.answered) call.headers(response.statusCode)
       return call.finish(false)
     }
     if (response?.complete) return call.finish(!socket.destroyed)
-    if (failure !== undefined) return call.fail(failure)
+    if (this.failure !== undefined) return call.fail(this.failure)
     // The peer went away in the middle of the answer.
     if (response !== undefined && (socket?.readableEnded || socket?.errored)) {
       return call.fail(socket.errored ?? { code: 'UND_ERR_SOCKET', message: 'the peer closed in the middle of the response' })
     }
-    if (givenUp) return call.fail(causeOf(reason, timedOut))
+    if (this.givenUp) return call.fail(causeOf(this.reason, this.timedOut))
     // The caller did not want the rest of the answer.
     call.finish(socket !== undefined && !socket.destroyed)
-  })
+  }
+}
+
+/** @this {any} a request @param {string | symbol} name @param {any[]} args */
+function emit (name, ...args) {
+  /** @type {Notes} */
+  const notes = this[kNotes]
+  switch (name) {
+    case 'response':
+      notes.onResponse(args[0])
+      notes.answering = true
+      try {
+        return notes.emit.call(this, name, ...args)
+      } finally {
+        notes.answering = false
+      }
+    case 'finish': notes.call.requestSent(); break
+    case 'information': notes.call.informational(args[0].statusCode); break
+    case 'timeout': notes.timedOut = true; break
+    case 'error': notes.onError(args[0]); break
+    case 'close': notes.onClose(this); break
+    case 'socket': notes.onSocket(args[0]); break
+  }
+  return notes.emit.call(this, name, ...args)
+}
+
+/** @this {any} a request @param {any} [error] */
+function destroy (error) {
+  /** @type {Notes} */
+  const notes = this[kNotes]
+  // Who destroys a request when its answer begins, as follow-redirects does, has what it wanted.
+  if (!notes.answering) {
+    notes.givenUp = true
+    notes.reason ??= error
+  }
+  return notes.destroy.call(this, error)
+}
+
+/** @this {any} a response @param {any} chunk @param {any} encoding */
+function push (chunk, encoding) {
+  /** @type {Notes} */
+  const { call, push } = this[kNotes]
+  if (chunk !== null) call.received(chunk.length)
+  else if (call.running) call.responseEnd()
+  return push.call(this, chunk, encoding)
 }
 
 /**
@@ -102,19 +150,4 @@ function causeOf (error, timedOut) {
   const kind = error === undefined || error.message === 'socket hang up' ? 'other' : errorKind(error)
   if (kind !== 'other') return error
   return { name: timedOut ? 'TimeoutError' : 'AbortError', message: 'destroyed by the caller' }
-}
-
-/**
- * Patches `push` of this one response: a listener for 'data' would start the flow before the user wants it.
- * @param {any} response
- * @param {Call} call
- */
-function watchBody (response, call) {
-  const { push } = response
-  /** @param {any} chunk @param {any} encoding */
-  response.push = function (chunk, encoding) {
-    if (chunk !== null) call.received(chunk.length)
-    else if (call.running) call.responseEnd()
-    return push.call(this, chunk, encoding)
-  }
 }

@@ -159,6 +159,12 @@ export class Call {
     }
   }
 
+  /** Something was read on the connection. */
+  read () {
+    const { attempt } = this
+    if (attempt.firstByteNs === 0 && attempt.responseStartNs === 0 && !attempt.ended) this.firstByte()
+  }
+
   /** A first byte was read, of an interim response or of the final one. */
   firstByte () {
     this.captureWrites()

@@ -119,6 +119,7 @@ export class Connection {
   /** @param {any} socket that carries the requests of this connection */
   attach (socket) {
     this.socket = socket
+    socket[kConnection] = this
     this.watchWrites(socket)
   }
 
@@ -143,9 +144,37 @@ export class Connection {
     socket._write = write
     if (watch.writev !== undefined) socket._writev = writev
   }
+
+  /**
+   * Patches `push` of this socket, for a base library that does not tell of the first byte: net calls it with what was
+   * read. Not a listener for 'data', which would take what arrives while nobody else listens.
+   * @param {any} socket
+   */
+  watchReads (socket) {
+    if (typeof socket.push !== 'function') return
+    socket[kPush] = socket.push
+    socket.push = push
+  }
+}
+
+const kConnection = Symbol('onewrite connection')
+
+/**
+ * @param {any} socket
+ * @returns {Connection | null} null for a socket that was made elsewhere
+ */
+export function connectionOf (socket) {
+  return socket?.[kConnection] ?? null
 }
 
 const kWatch = Symbol('onewrite watch')
+const kPush = Symbol('onewrite push')
+
+/** @this {any} @param {any} chunk @param {any} encoding */
+function push (chunk, encoding) {
+  if (chunk !== null) this[kConnection].call?.read()
+  return this[kPush](chunk, encoding)
+}
 
 /** What goes down to the kernel on one socket. A stream has at most one write under way. */
 class WriteWatch {
