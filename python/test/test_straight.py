@@ -81,7 +81,7 @@ def outcome(send: typing.Callable[[], typing.Any]) -> typing.Any:
     return (
         response.status,
         response.version,
-        response.version_string,
+        getattr(response, "version_string", None),  # not in every 2.x
         response.reason,
         list(response.headers.items()),
         response.data,
