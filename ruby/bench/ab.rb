@@ -9,8 +9,9 @@
 # (where their memory lies), so there are several pairs, and the table shows the median pair with the least and the
 # greatest.
 #
-# Where there are two processors and a `taskset`, the clients run on one and the servers on the other. Left to itself, a
-# scheduler moves client and server together and apart again, and the same exchange takes twice as long or half.
+# Left to itself, a scheduler moves client and server together and apart again, and the same exchange takes twice as long
+# or half. So where there are two processors and a `taskset`, each pair runs with the clients on one processor and the
+# servers on the other, or ("on one processor") all on the same, where a second write costs the server's time as well.
 
 require "etc"
 require "open3"
@@ -19,33 +20,14 @@ require "tmpdir"
 require_relative "origin"
 
 $stdout.sync = true
-PAIRS = (ARGV[0] || 9).to_i
-BLOCKS = (ARGV[1] || 25).to_i
-
-# One processor for the clients, another for the servers.
-module Places
-  POSSIBLE = Etc.nprocessors > 1 && system("taskset", "--version", out: File::NULL, err: File::NULL)
-
-  # @return [Array<String>] what to put before a command
-  def self.client
-    POSSIBLE ? %w[taskset -c 0] : []
-  end
-
-  def self.server
-    POSSIBLE ? %w[taskset -c 1] : []
-  end
-
-  def self.said
-    POSSIBLE ? "clients on one, servers on the other" : "shared by clients and servers"
-  end
-end
+PAIRS = (ARGV[0] || 7).to_i
+BLOCKS = (ARGV[1] || 40).to_i
 
 # A client process.
 class Worker
-  def initialize(name, port, stdlib: nil)
+  def initialize(name, port, stdlib, place)
     path = stdlib ? ["-I", File.expand_path("../.stdlib/#{stdlib}", __dir__)] : []
-    @in, @out, @thread = Open3.popen2(*Places.client, RbConfig.ruby, "-W0", *path, File.join(__dir__, "worker.rb"), name,
-                                      port.to_s)
+    @in, @out, @thread = Open3.popen2(*place, RbConfig.ruby, "-W0", *path, File.join(__dir__, "worker.rb"), name, port.to_s)
   end
 
   # @return [Array(Float, Float), nil] latency and CPU per request, microseconds
@@ -63,7 +45,7 @@ end
 
 # HAProxy with `option http-buffer-request` before the origin.
 module Buffering
-  def self.start(origin)
+  def self.start(origin, place)
     port = TCPServer.open("127.0.0.1", 0) { |server| server.addr[1] }
     folder = Dir.mktmpdir
     at_exit { FileUtils.rm_rf(folder) }
@@ -81,7 +63,7 @@ module Buffering
       backend out
         server origin 127.0.0.1:#{origin}
     CONFIG
-    pid = spawn(*Places.server, "haproxy", "-f", file, "-db", out: File::NULL, err: File::NULL)
+    pid = spawn(*place, "haproxy", "-f", file, "-db", out: File::NULL, err: File::NULL)
     wait_for(port)
     [port, pid]
   end
@@ -100,56 +82,108 @@ def median(values)
   values.sort[values.size / 2]
 end
 
-# One pair of processes taking turns. @return [Array<Float>, nil] stock µs, its µs, latency ratio, CPU ratio
-def pair(name, port, kind, size, count, stdlib)
-  workers = ["stock", name].map { |one| Worker.new(one, port, stdlib: stdlib) }
-  2.times { workers.each { |worker| worker.block(kind, size, [count, 20].min) } }
-  blocks = Array.new(BLOCKS) { workers.map { |worker| worker.block(kind, size, count) } }
-  return nil if blocks.flatten(1).any?(&:nil?)
+# An origin and a HAProxy before it, on one processor.
+class Servers
+  attr_reader :direct, :proxied
 
-  [median(blocks.map { |stock, _| stock[0] }), median(blocks.map { |_, own| own[0] }),
-   median(blocks.map { |stock, own| own[0] / stock[0] }), median(blocks.map { |stock, own| own[1] / stock[1] })]
-ensure
-  workers.each(&:stop)
+  def initialize(place)
+    @direct, origin = Origin.start(before: place)
+    @proxied, proxy = Buffering.start(@direct, place)
+    @pids = [origin, proxy]
+  end
+
+  def stop
+    @pids.each { |pid| Process.kill(:TERM, pid) && Process.wait(pid) }
+  end
 end
 
-def ratio(values)
-  format("%<middle>.2f (%<least>.2f–%<most>.2f)", middle: median(values), least: values.min, most: values.max)
+# What is compared with what. `client` is the command that places the clients.
+Row = Struct.new(:title, :name, :base, :port, :kind, :bytes, :times, :stdlib, :pairs, :client, keyword_init: true) do
+  # One pair of processes taking turns.
+  # @return [Array<Array(Array(Float, Float))>, nil] per block: latency and CPU of the base and of the other
+  def pair
+    workers = [base, name].map { |one| Worker.new(one, port, stdlib, client) }
+    2.times { workers.each { |worker| worker.block(kind, bytes, [times, 20].min) } }
+    blocks = Array.new(BLOCKS) { workers.map { |worker| worker.block(kind, bytes, times) } }
+    blocks unless blocks.flatten(1).any?(&:nil?)
+  ensure
+    workers.each(&:stop)
+  end
+
+  # @yieldparam blocks as of {pair}
+  # @return [Array] what the block makes of each pair
+  def pairs_of(&block)
+    Array.new(pairs) { pair }.compact.map(&block)
+  end
 end
 
-def compare(title, name, port, kind, size, count, stdlib: nil, pairs: PAIRS)
-  found = Array.new(pairs) { pair(name, port, kind, size, count, stdlib) }.compact
-  return puts "| #{title} | #{size} | – | – | – | – |" if found.empty?
-
-  stock, own, latency, cpu = found.transpose
-  puts "| #{title} | #{size} | #{median(stock).round} | #{median(own).round} | #{ratio(latency)} | #{ratio(cpu)} |"
+def spread(values, format)
+  shown = [median(values), values.min, values.max].map { |value| format(format, value) }
+  "#{shown[0]} (#{shown[1]}–#{shown[2]})"
 end
 
-origin, origin_pid = Origin.start(before: Places.server)
-proxy, proxy_pid = Buffering.start(origin)
+# @return [Array<Float>] p50 of the base, p50 of the other, ratio of latency, ratio of CPU
+def summary(blocks)
+  [median(blocks.map { |base, _| base[0] }), median(blocks.map { |_, own| own[0] }),
+   median(blocks.map { |base, own| own[0] / base[0] }), median(blocks.map { |base, own| own[1] / base[1] })]
+end
+
+def compare(row)
+  found = row.pairs_of { |blocks| summary(blocks) }
+  return puts "| #{row.title} | #{row.bytes} | – | – | – | – |" if found.empty?
+
+  base, own, latency, cpu = found.transpose
+  puts "| #{row.title} | #{row.bytes} | #{median(base).round} | #{median(own).round} | #{spread(latency, "%.2f")} | " \
+       "#{spread(cpu, "%.2f")} |"
+end
+
+# What a hook that gets records adds, in microseconds of CPU.
+def cost_of_timing(row)
+  found = row.pairs_of { |blocks| median(blocks.map { |base, own| own[1] - base[1] }) }
+  puts "| #{row.title} | #{row.bytes} | #{spread(found, "%.1f")} |"
+end
+
+PINNED = Etc.nprocessors > 1 && system("taskset", "--version", out: File::NULL, err: File::NULL)
+FIRST = PINNED ? %w[taskset -c 0] : []
+SECOND = PINNED ? %w[taskset -c 1] : []
+
+apart = Servers.new(SECOND)
+together = Servers.new(FIRST)
 begin
   load = File.exist?("/proc/loadavg") ? ", load average #{File.read("/proc/loadavg").split.first} at the start" : ""
-  puts "# Ruby: onewrite and its peers against stock Net::HTTP", ""
-  puts "`make bench` on #{RUBY_ENGINE} #{RUBY_VERSION}, #{Etc.nprocessors} processors, #{Places.said}#{load}; #{PAIRS} " \
-       "pairs of processes, #{BLOCKS} blocks each. p50 of one keep-alive connection; ratios to stock, the median pair " \
-       "(least–greatest).", ""
-  puts "| onewrite | body, bytes | stock p50 µs | onewrite p50 µs | latency | client CPU |", "|---|---|---|---|---|---|"
-  compare("direct", "onewrite", origin, "string", 200, 40)
-  compare("behind HAProxy, http-buffer-request", "onewrite", proxy, "string", 200, 40)
-  compare("direct", "onewrite", origin, "string", 16_000, 40)
-  compare("direct", "onewrite", origin, "string", 100_000, 20)
-  compare("direct", "onewrite", origin, "string", 1_000_000, 8)
-  compare("direct, timed", "onewrite timed", origin, "string", 200, 40)
-  if File.exist?(File.expand_path("../.stdlib/2.0/net/http.rb", __dir__))
-    compare("net/http of Ruby 2.0, http-buffer-request", "onewrite", proxy, "string", 200, 2, stdlib: "2.0", pairs: 1)
+  placed = PINNED ? "clients on one, servers on the other where nothing else is said" : "shared by all"
+  head = "| body, bytes | stock p50 µs | its p50 µs | latency | client CPU |\n|---|---|---|---|---|---|"
+  row = lambda do |title, name, port, size, count, **more|
+    Row.new(title: title, name: name, base: "stock", port: port, kind: "string", bytes: size, times: count, pairs: PAIRS,
+            client: FIRST, **more)
   end
-  puts "", "| peer, direct | body, bytes | stock p50 µs | its p50 µs | latency | client CPU |", "|---|---|---|---|---|---|"
-  %w[excon http.rb httpclient typhoeus].each { |name| compare(name, name, origin, "string", 200, 20, pairs: 3) }
-  puts "", "| streamed upload in four pieces, direct | body, bytes | stock p50 µs | its p50 µs | latency | client CPU |",
-       "|---|---|---|---|---|---|"
-  compare("onewrite", "onewrite", origin, "stream", 200, 20, pairs: 3)
-  %w[excon http.rb httpclient].each { |name| compare(name, name, origin, "stream", 200, 2, pairs: 1) }
+  puts "# Ruby: onewrite and its peers against stock Net::HTTP", ""
+  puts "`make bench` on #{RUBY_ENGINE} #{RUBY_VERSION}, #{Etc.nprocessors} processors, #{placed}#{load}; #{PAIRS} pairs of " \
+       "processes, #{BLOCKS} blocks each. p50 of one keep-alive connection; ratios to stock, the median pair " \
+       "(least–greatest).", ""
+  puts "| onewrite #{head}"
+  compare row.call("direct", "onewrite", apart.direct, 200, 40)
+  compare row.call("direct, on one processor", "onewrite", together.direct, 200, 40)
+  compare row.call("behind HAProxy, http-buffer-request", "onewrite", apart.proxied, 200, 40)
+  compare row.call("the same, on one processor", "onewrite", together.proxied, 200, 40)
+  [[16_000, 40], [100_000, 20], [1_000_000, 8]].each do |size, count|
+    compare row.call("direct", "onewrite", apart.direct, size, count)
+    compare row.call("direct, on one processor", "onewrite", together.direct, size, count)
+  end
+  if File.exist?(File.expand_path("../.stdlib/2.0/net/http.rb", __dir__))
+    compare row.call("net/http of Ruby 2.0, http-buffer-request", "onewrite", apart.proxied, 200, 2, stdlib: "2.0", pairs: 1)
+  end
+  puts "", "| a hook that gets records | body, bytes | client CPU on top of onewrite, µs |", "|---|---|---|"
+  cost_of_timing row.call("direct", "onewrite timed", apart.direct, 200, 40, base: "onewrite")
+  cost_of_timing row.call("direct, on one processor", "onewrite timed", together.direct, 200, 40, base: "onewrite")
+  puts "", "| peer, direct #{head}"
+  %w[excon http.rb httpclient typhoeus].each { |name| compare row.call(name, name, apart.direct, 200, 20, pairs: 3) }
+  puts "", "| streamed upload in four pieces, direct #{head}"
+  compare row.call("onewrite", "onewrite", apart.direct, 200, 20, kind: "stream", pairs: 3)
+  %w[excon http.rb httpclient].each do |name|
+    compare row.call(name, name, apart.direct, 200, 2, kind: "stream", pairs: 1)
+  end
   puts "| typhoeus (offers none) | 200 | – | – | – | – |"
 ensure
-  [origin_pid, proxy_pid].each { |pid| Process.kill(:TERM, pid) && Process.wait(pid) }
+  [apart, together].each(&:stop)
 end
