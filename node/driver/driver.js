@@ -1,5 +1,6 @@
 // The driver: reads JSON lines from stdin, drives one client kind, writes JSON lines to stdout.
 // One kind per process, loaded on `hello`, so that `stock` and `control` never load the adapter.
+// ONEWRITE_DRIVER_API=http judges that API of a kind instead of its first one: undici, http or fetch.
 
 import { readFileSync } from 'node:fs'
 import { createInterface } from 'node:readline'
@@ -22,7 +23,10 @@ const commands = {
   async hello (message) {
     if (message.protocol !== 1) throw new Skipped(`protocol ${message.protocol} is not known, only 1`)
     if (!KINDS.includes(message.client)) throw new Skipped(`client ${message.client} is not known`)
-    kind = await import(`./clients/${message.client}.js`)
+    const { ...loaded } = await import(`./clients/${message.client}.js`)
+    const api = process.env.ONEWRITE_DRIVER_API
+    if (api !== undefined && !loaded.apis.includes(api)) throw new Skipped(`client ${message.client} has no api ${api}`)
+    kind = api === undefined ? loaded : { ...loaded, apis: [api] }
     return {
       protocol: 1,
       client: message.client,

@@ -23,6 +23,7 @@ const KINDS = {
   UND_ERR_DESTROYED: 'pool',
   ECONNRESET: 'reset',
   EPIPE: 'reset',
+  EPROTO: 'tls',
   UND_ERR_SOCKET: 'closed',
   UND_ERR_RES_CONTENT_LENGTH_MISMATCH: 'closed',
   UND_ERR_HEADERS_OVERFLOW: 'protocol',

@@ -57,6 +57,7 @@ function plainConnector (ca) {
 
 /** Options of http.Agent and https.Agent. */
 export function httpOptions (options) {
+  if (options.socket_options?.some(({ name }) => name === 'SO_KEEPALIVE')) throw new Skipped('keepAlive of http.Agent is the reuse of connections')
   return {
     keepAlive: options.keepalive,
     maxSockets: options.pool_size,

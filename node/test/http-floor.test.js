@@ -168,6 +168,36 @@ describe('HttpAgent', () => {
     })
   }
 
+  for (const method of ['DELETE', 'GET', 'OPTIONS']) {
+    test(`the body of a ${method} has a length or comes in chunks, where Node sends it unframed`, () => withTap(async (url, agent, tap) => {
+      for (const parts of [['hello'], ['hel', 'lo'], []]) {
+        const request = http.request(url, { method, agent })
+        const last = parts.pop()
+        for (const part of parts) request.write(part)
+        request.end(last)
+        assert.equal(await outcome(request), 200)
+      }
+      assert.deepEqual(tap.requests.map(({ head, body }) => [/content-length: 5|transfer-encoding: chunked/i.test(head), body.toString()]),
+        [[true, 'hello'], [true, 'hello'], [false, '']])
+      assert.doesNotMatch(tap.requests[2].head, /content-length|transfer-encoding/i)
+    }))
+  }
+
+  test('a body that is whole waits for no drain, which Node may never tell of', () => withTap(async (url, agent) => {
+    const last = {}
+    for (const [name, chosen] of Object.entries({ ours: agent, stock: new http.Agent() })) {
+      const request = http.request(url, { method: 'POST', agent: chosen, headers: { 'content-length': '200000' } })
+      const [socket] = await once(request, 'socket')
+      await once(socket, 'connect')
+      assert.equal(request.write(Buffer.alloc(100_000)), false)
+      await once(request, 'drain')
+      last[name] = request.write(Buffer.alloc(100_000))
+      request.end()
+      assert.equal(await outcome(request), 200)
+    }
+    assert.deepEqual(last, { ours: true, stock: false })
+  }))
+
   test('what is in order is sent', () => withTap(async (url, agent, tap) => {
     const send = (headers, ...parts) => {
       const request = http.request(url, { method: 'POST', agent, headers })

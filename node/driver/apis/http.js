@@ -16,14 +16,18 @@ export function request (transport, { method, url, headers, body, signal, read, 
       method, agent: secure ? transport.httpsAgent : transport.httpAgent, signal
     })
     request.on('error', reject)
+    // A change of protocol that nobody listens for ends without a word.
+    let answered = false
+    request.on('close', () => { if (!answered) reject(Object.assign(new Error('closed without an answer'), { code: 'UND_ERR_SOCKET' })) })
     try {
       for (const [key, value] of headers) request.appendHeader(key, value)
     } catch (error) {
-      request.destroy()
+      request.destroy(error)
       reject(error)
       return
     }
     request.on('response', (response) => {
+      answered = true
       const parts = []
       const done = () => resolve({ status: response.statusCode, headers: rawPairs(response.rawHeaders), body: Buffer.concat(parts) })
       if (read === 'none') {

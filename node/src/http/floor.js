@@ -1,7 +1,7 @@
 /**
  * The send-side floor of node:http (spec/06-security.md). Node refuses line breaks, controls and names that are no
- * tokens. It sends a Content-Length as it is told: beside a Transfer-Encoding, twice, `+5`, or of another body.
- * Its own `strictContentLength` looks at the last of these alone, throws in the middle of `end()`, and by then has
+ * tokens. It sends a Content-Length as it is told: beside a Transfer-Encoding, twice, `+5`, or of another body; and
+ * the body of a DELETE with no length at all. Its own `strictContentLength` looks at the last of these alone, throws in the middle of `end()`, and by then has
  * queued the body (lib/_http_outgoing.js).
  */
 
@@ -28,10 +28,16 @@ class Floor {
     this.flushHeaders = request.flushHeaders
   }
 
-  /** @param {any} request @returns {boolean} false when the request is refused */
-  begin (request) {
+  /**
+   * @param {any} request
+   * @param {number} [size] of the first piece of its body
+   * @returns {boolean} false when the request is refused
+   */
+  begin (request, size = 0) {
     if (this.checked) return true
     this.checked = true
+    // Node frames no body of a DELETE, GET or OPTIONS: the peer reads it as the next request. This flag is what it asks.
+    if (size > 0) request.useChunkedEncodingByDefault = true
     const lengths = lengthsOf(request)
     if (lengths.length === 0) return true
     const error = refusalOf(request, lengths)
@@ -78,13 +84,19 @@ export function holdToFloor (request) {
 function write (chunk, encoding, callback) {
   /** @type {Floor} */
   const floor = this[kFloor]
-  if (!this.destroyed && floor.begin(this)) {
+  const size = sizeOf(chunk, encoding)
+  if (!this.destroyed && floor.begin(this, size)) {
     if (floor.declared !== UNDECLARED) {
-      const size = floor.written + sizeOf(chunk, encoding)
-      if (size > floor.declared) floor.mismatch(this, size)
-      else floor.written = size
+      if (floor.written + size > floor.declared) floor.mismatch(this, floor.written + size)
+      else floor.written += size
     }
     floor.begun = true
+    // The body is whole, so its source has nothing to wait for. Node lets it wait for good when the answer is there before
+    // the socket has drained: with the answer it takes its listener for 'drain' away (lib/_http_client.js, socketOnData).
+    if (floor.written === floor.declared) {
+      floor.write.call(this, chunk, encoding, callback)
+      return !this.destroyed
+    }
   }
   // Of a destroyed request Node writes nothing, and tells the callback.
   return floor.write.call(this, chunk, encoding, callback)
@@ -95,13 +107,11 @@ function end (chunk, encoding, callback) {
   /** @type {Floor} */
   const floor = this[kFloor]
   if (!this.destroyed && !this.finished) {
-    if (!floor.begin(this)) return this
-    if (floor.declared !== UNDECLARED) {
-      const size = floor.written + (chunk && typeof chunk !== 'function' ? sizeOf(chunk, encoding) : 0)
-      if (size !== floor.declared) {
-        floor.mismatch(this, size)
-        return this
-      }
+    const size = chunk && typeof chunk !== 'function' ? sizeOf(chunk, encoding) : 0
+    if (!floor.begin(this, size)) return this
+    if (floor.declared !== UNDECLARED && floor.written + size !== floor.declared) {
+      floor.mismatch(this, floor.written + size)
+      return this
     }
   }
   return floor.end.call(this, chunk, encoding, callback)
