@@ -5,13 +5,16 @@ from __future__ import annotations
 import contextlib
 import io
 import os
+import socket
 import subprocess
 import sys
 import typing
 
 import pytest
+import urllib3
 
 import onewrite
+from onewrite import _nodelay
 from tap import Peer, Seen, Tap, mode, reply
 
 requests = pytest.importorskip("requests")
@@ -177,7 +180,6 @@ def test_kubernetes(installed: None, tap: typing.Any) -> None:
 
 
 def test_docker_over_a_unix_socket(installed: None, tmp_path: typing.Any) -> None:
-    import socket
     import threading
 
     docker = pytest.importorskip("docker")
@@ -208,8 +210,6 @@ def test_docker_over_a_unix_socket(installed: None, tmp_path: typing.Any) -> Non
 
 
 def test_vcrpy_records_and_plays(installed: None, tap: typing.Any, tmp_path: typing.Any) -> None:
-    import urllib3
-
     vcr = pytest.importorskip("vcr")
     server = tap()
     timings: list[onewrite.Timing] = []
@@ -230,9 +230,14 @@ elif kind == "eventlet":
     import eventlet; eventlet.monkey_patch()
 elif kind == "pyopenssl":
     import urllib3.contrib.pyopenssl as p; p.inject_into_urllib3()
+import urllib3
 import onewrite
 records = []
-http = onewrite.PoolManager(on_timing=records.append, ca_certs=sys.argv[3])
+if sys.argv[4] == "own":
+    http = onewrite.PoolManager(on_timing=records.append, ca_certs=sys.argv[3])
+else:
+    onewrite.install(on_timing=records.append)
+    http = urllib3.PoolManager(ca_certs=sys.argv[3])
 for _ in range(21):
     assert http.request("POST", sys.argv[1], body=b"x" * 200).data == b"ok"
 assert http.request("POST", sys.argv[1], body=b"x" * 100000).data == b"ok"
@@ -240,22 +245,23 @@ assert len(records) == 22 and all(one.outcome == "ok" for one in records)
 """
 
 
+@pytest.mark.parametrize("how", ["own", "installed"])
 @pytest.mark.parametrize("tls", [False, True])
 @pytest.mark.parametrize("kind", ["gevent", "eventlet", "pyopenssl"])
 @pytest.mark.filterwarnings("ignore")
-def test_other_sockets(kind: str, tls: bool, tap: typing.Any, authority: typing.Any) -> None:
+def test_other_sockets(kind: str, tls: bool, how: str, tap: typing.Any, authority: typing.Any) -> None:
     pytest.importorskip({"pyopenssl": "OpenSSL"}.get(kind, kind))
     server = tap(tls=tls)
-    command = [sys.executable, "-W", "ignore", "-c", GREEN, server.url(), kind, authority.pem]
+    command = [sys.executable, "-W", "ignore", "-c", GREEN, server.url(), kind, authority.pem, how]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr
     assert mode(one.segments for one in server.seen[:-1]) == 1
     assert len(server.seen[-1].body) == 100_000
 
 
-def test_tls_in_tls(authority: typing.Any, tap: typing.Any) -> None:
+@pytest.mark.parametrize("how", ["own", "installed"])
+def test_tls_in_tls(how: str, authority: typing.Any, tap: typing.Any) -> None:
     """An https origin through a tunnel of an https proxy: urllib3's SSLTransport has no getsockopt."""
-    import socket
     import threading
 
     origin = tap(tls=True)
@@ -283,11 +289,27 @@ def test_tls_in_tls(authority: typing.Any, tap: typing.Any) -> None:
     import ssl
 
     context = ssl.create_default_context(cafile=authority.pem)
-    http = onewrite.ProxyManager(
-        f"https://127.0.0.1:{listener.getsockname()[1]}", proxy_ssl_context=context, ca_certs=authority.pem
-    )
-    assert http.request("POST", origin.url(), body=b"x" * 200).data == b"ok"
-    assert origin.seen[0].records == 1
+    proxy = f"https://localhost:{listener.getsockname()[1]}"
+    url = f"https://localhost:{origin.port}/"  # 1.26 has no TLS in TLS for addresses
+    timings: list[onewrite.Timing] = []
+    keywords: dict[str, typing.Any] = {"proxy_ssl_context": context, "ca_certs": authority.pem}
+    try:
+        if how == "own":
+            http: typing.Any = onewrite.ProxyManager(proxy, on_timing=timings.append, **keywords)
+        else:
+            onewrite.install(on_timing=timings.append)
+            http = urllib3.ProxyManager(proxy, **keywords)
+        for _ in range(3):
+            assert http.request("POST", url, body=b"x" * 200).data == b"ok"
+    finally:
+        onewrite.uninstall()
+    assert [one.records for one in origin.seen] == [1, 1, 1]
+    assert [one.attempts[0].writes for one in timings] == [1, 1, 1]
+    assert timings[0].tls_ns
+    assert timings[0].connect_ns
+    (conn,) = (conn for conn in http.connection_from_url(url).pool.queue if conn is not None)
+    below = _nodelay.tcp_socket(conn.sock)
+    assert below.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
     http.clear()
     for one in reversed(opened):
         one.close()
@@ -312,7 +334,6 @@ assert "onewrite" not in HTTP2Connection.request.__module__ + HTTP2Connection.se
 
 def test_http2_is_left_alone(authority: typing.Any) -> None:
     """urllib3's HTTP/2 writes as it does, is timed as a call, and nothing of ours gets in its way."""
-    import socket
     import ssl
     import threading
 
@@ -356,14 +377,13 @@ def test_http2_is_left_alone(authority: typing.Any) -> None:
     assert done.returncode == 0, done.stderr
 
 
-def test_socks(tap: typing.Any) -> None:
-    """A minimal SOCKS 5 server (RFC 1928) in front of the tap."""
-    import socket
+@pytest.fixture
+def socks_proxy() -> typing.Iterator[int]:
+    """The port of a minimal SOCKS 5 server (RFC 1928) for one connection."""
     import struct
     import threading
 
     pytest.importorskip("socks")
-    server = tap()
     listener = socket.create_server(("127.0.0.1", 0))
     opened: list[socket.socket] = [listener]
 
@@ -386,39 +406,82 @@ def test_socks(tap: typing.Any) -> None:
         pump(sock, upstream)
 
     threading.Thread(target=serve, daemon=True).start()
-    timings: list[onewrite.Timing] = []
-    session = requests.Session()
-    session.trust_env = False
-    session.mount("http://", onewrite.requests.Adapter(on_timing=timings.append))
-    session.proxies = {"http": f"socks5://127.0.0.1:{listener.getsockname()[1]}"}
-    assert session.post(server.url(), data=b"x" * 200).content == b"ok"
-    assert [one.attempts[0].writes for one in timings] == [1]
-    assert timings[0].connect_ns
-    manager = next(iter(session.get_adapter("http://").proxy_manager.values()))
-    (pool,) = (manager.pools[key] for key in manager.pools.keys())  # noqa: SIM118 - it is not iterable
-    conn = pool.pool.queue[-1]
-    assert conn.sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
-    session.close()
+    yield listener.getsockname()[1]
     for one in reversed(opened):
         one.close()
 
 
-def test_quickack_cures_a_server_that_splits_its_answer(tap: typing.Any) -> None:
-    """The stall of the other side: head and body of the answer in two writes, with Nagle on."""
-    import socket
+@pytest.mark.parametrize("how", ["requests", "installed", "installed, requests"])
+def test_socks(how: str, socks_proxy: int, tap: typing.Any) -> None:
+    server = tap()
+    timings: list[onewrite.Timing] = []
+    proxy = f"socks5://127.0.0.1:{socks_proxy}"
+    session = requests.Session()
+    session.trust_env = False
+    session.proxies = {"http": proxy}
+    try:
+        if how == "requests":
+            session.mount("http://", onewrite.requests.Adapter(on_timing=timings.append))
+        else:
+            onewrite.install(on_timing=timings.append)
+        if how == "installed":
+            from urllib3.contrib.socks import SOCKSProxyManager
+
+            manager: typing.Any = SOCKSProxyManager(proxy)
+            for _ in range(3):
+                assert manager.request("POST", server.url(), body=b"x" * 200).data == b"ok"
+        else:
+            for _ in range(3):
+                assert session.post(server.url(), data=b"x" * 200).content == b"ok"
+            manager = next(iter(session.get_adapter("http://").proxy_manager.values()))
+    finally:
+        onewrite.uninstall()
+    assert [one.attempts[0].writes for one in timings] == [1, 1, 1]
+    assert [one.attempts[0].conn_requests for one in timings] == [1, 2, 3]
+    assert timings[0].connect_ns
+    (pool,) = (manager.pools[key] for key in manager.pools.keys())  # noqa: SIM118 - it is not iterable
+    conn = pool.pool.queue[-1]
+    assert conn.sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+    manager.clear()
+    session.close()
+
+
+@pytest.mark.parametrize("tls", [False, True])
+@pytest.mark.parametrize("how", ["own", "installed"])
+def test_quickack_cures_a_server_that_splits_its_answer(
+    how: str, tls: bool, tap: typing.Any, authority: typing.Any
+) -> None:
+    """The stall of the other side: head and body of the answer in two writes, with Nagle on.
+
+    What is compared is the sum of what the second write took with the option and without, taken in turns.
+    """
 
     def split(peer: Peer, seen: Seen) -> None:
         peer.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 0)
         peer.send(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n")
         peer.send(b"ok")
 
-    def slow(**options: typing.Any) -> int:
-        server = tap(split)
+    def receive(quickack: bool) -> list[int]:
+        """How long each of some answers took from its first byte to its last."""
         timings: list[onewrite.Timing] = []
-        http = onewrite.PoolManager(on_timing=timings.append, **options)
-        for _ in range(ROUNDS):
-            http.request("POST", server.url(), body=b"x")
-        return sum((one.receive_ns or 0) > 25_000_000 for one in timings)
+        keywords: dict[str, typing.Any] = {"ca_certs": authority.pem}
+        if how == "own":
+            http: typing.Any = onewrite.PoolManager(on_timing=timings.append, quickack=quickack, **keywords)
+        else:
+            onewrite.install(on_timing=timings.append, quickack=quickack)
+            http = urllib3.PoolManager(**keywords)
+        try:
+            for _ in range(ROUNDS):
+                assert http.request("POST", server.url(), body=b"x").data == b"ok"
+        finally:
+            onewrite.uninstall()
+        http.clear()
+        return [one.receive_ns or 0 for one in timings]
 
-    assert slow() >= ROUNDS // 2
-    assert slow(quickack=True) <= 2
+    server = tap(split, tls=tls)
+    without, cured = [], []
+    for _ in range(2):
+        without += receive(False)
+        cured += receive(True)
+    middle = ROUNDS  # of twice as many
+    assert sorted(without)[middle] > 3 * sorted(cured)[middle]
