@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # Runs the tests on other versions, each in a copy of this folder, so that what is built here stays as it is:
-# Netty 4.1, OkHttp 4 and Spring 6 against the classes compiled for the newest, and a whole mvn verify on each newer
-# JDK found.
+# older clients and Netty 4.1 against the classes compiled for the newest, and a whole mvn verify on each JDK found.
 # With arguments, only those: matrix.sh netty-4.1 okhttp-4.12 jdk-25
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
@@ -16,6 +15,7 @@ in_copy() { # what, command…
   local what=$1 work status=0
   shift
   is_wanted "$what" || return 0
+  wanted=${wanted/ $what / }
   echo "== $what"
   work=$(mktemp -d)
   mkdir "$work/java"
@@ -55,3 +55,8 @@ for java in /usr/lib/jvm/*/bin/javac; do
     *) [ -L "${java%/bin/javac}" ] || in_copy "jdk-$release" on_jdk "$home" ;;
   esac
 done
+read -ra unknown <<<"$wanted"
+[ ${#unknown[@]} -eq 0 ] || {
+  echo "matrix.sh: there is no ${unknown[*]} here" >&2
+  exit 2
+}

@@ -345,36 +345,22 @@ class TimingTest {
         }
     }
 
-    private static ServerSocket tlsListener(Path dir) throws Exception {
-        return Identity.make(dir, "server", "CN=localhost")
-                .serverContext(null)
-                .getServerSocketFactory()
-                .createServerSocket(0, 50, InetAddress.getByName("localhost"));
-    }
-
-    /** One TLS record per request, after a handshake that has a phase of its own. */
+    /** One write per request, after a handshake that has a phase of its own. */
     @Test
     void overTls(@TempDir Path dir) throws Exception {
-        try (TestServer server = TestServer.answering(tlsListener(dir));
+        try (TestServer server = TestServer.answering(Identity.listener(dir));
                 AsyncHttpClient client = client(Dsl.config().setUseInsecureTrustManager(true))) {
             assertEquals(
                     200,
                     post(client, "https://localhost:" + server.port() + "/").getStatusCode());
-            Timing timing = calls.next();
-            assertTrue(timing.tlsNanos().isPresent() && timing.connectNanos().isPresent());
-            assertEquals(1, only(timing).writes().orElseThrow());
-            List<String> names = calls.names();
-            int connected = names.indexOf("connect_end");
-            assertEquals(
-                    List.of("tls_start", "tls_end", "connection_acquired", "request_start"),
-                    names.subList(connected + 1, connected + 5));
+            calls.assertFreshOverTls(calls.next());
         }
     }
 
     /** The client changes its pipeline for a tunnel: the tunnel is part of the connect, TLS a phase of its own. */
     @Test
     void throughATunnel(@TempDir Path dir) throws Exception {
-        try (TestServer server = TestServer.answering(tlsListener(dir));
+        try (TestServer server = TestServer.answering(Identity.listener(dir));
                 TestServer proxy = new TestServer(connection -> {
                     connection.readHead();
                     try (Socket origin = new Socket("localhost", server.port())) {

@@ -6,12 +6,20 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import io.github.onewrite.ErrorKind;
 import io.github.onewrite.OnewriteException;
 import io.github.onewrite.Timing;
+import io.github.onewrite.TimingEvent;
+import io.github.onewrite.TimingListener;
 import io.github.onewrite.testing.TestServer;
+import io.netty.channel.Channel;
+import io.netty.channel.socket.SocketChannel;
+import io.netty.channel.socket.nio.NioSocketChannel;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** When a request is sent again, and when never. */
 class ResendTest {
@@ -48,6 +56,46 @@ class ResendTest {
                 assertEquals(200, client.execute(request).status());
             }
             assertEquals(1 + deliveries, server.requests().size());
+        }
+    }
+
+    /** The connection is lost between lease and write: a POST goes to another one, delivered once, and tries so once. */
+    @ParameterizedTest(name = "lost {0} times")
+    @ValueSource(ints = {1, 2})
+    void nothingHandedOver(int losses) throws Exception {
+        Transport transport = Transport.nio(1);
+        List<Channel> channels = new CopyOnWriteArrayList<>();
+        AtomicInteger left = new AtomicInteger(losses);
+        TimingListener closing = new TimingListener() {
+            @Override
+            public void onConnectionAcquired(TimingEvent.ConnectionAcquired event) {
+                // On the event loop: closed before this returns.
+                if (left.getAndDecrement() > 0) {
+                    channels.get(channels.size() - 1).close();
+                }
+            }
+        };
+        try (TestServer server = TestServer.answering();
+                OnewriteClient client = OnewriteClient.builder()
+                        .eventLoopGroup(transport.group(), () -> {
+                            SocketChannel made = new NioSocketChannel();
+                            channels.add(made);
+                            return made;
+                        })
+                        .listener(closing)
+                        .build()) {
+            Request post = Request.post(server.url(), Body.of("once")).build();
+            if (losses == 1) {
+                assertEquals(200, client.execute(post).status());
+                assertEquals(1, server.requests().size());
+            } else {
+                OnewriteException why = assertThrows(OnewriteException.class, () -> client.execute(post));
+                assertEquals(ErrorKind.CLOSED, why.kind());
+                assertEquals(0, server.requests().size());
+            }
+            assertEquals(2, channels.size());
+        } finally {
+            transport.group().shutdownGracefully(0, 1, TimeUnit.SECONDS);
         }
     }
 

@@ -399,26 +399,16 @@ class TimingTest {
         }
     }
 
-    /** One TLS record per request, after a handshake that has a phase of its own. */
+    /** One write per request, after a handshake that has a phase of its own. */
     @Test
     void overTls(@TempDir Path dir) throws Exception {
-        var context = Identity.make(dir, "server", "CN=localhost").serverContext(null);
-        ServerSocket listener =
-                context.getServerSocketFactory().createServerSocket(0, 50, InetAddress.getByName("localhost"));
         SslContext trusting = SslContextBuilder.forClient()
                 .trustManager(InsecureTrustManagerFactory.INSTANCE)
                 .build();
-        try (TestServer server = TestServer.answering(listener)) {
+        try (TestServer server = TestServer.answering(Identity.listener(dir))) {
             HttpClient client = client().secure(spec -> spec.sslContext(trusting));
             assertEquals(200, post(client, "https://localhost:" + server.port() + "/"));
-            Timing timing = calls.next();
-            assertTrue(timing.tlsNanos().isPresent() && timing.connectNanos().isPresent());
-            assertEquals(1, only(timing).writes().orElseThrow());
-            List<String> names = calls.names();
-            int connected = names.indexOf("connect_end");
-            assertEquals(
-                    List.of("tls_start", "tls_end", "connection_acquired", "request_start"),
-                    names.subList(connected + 1, connected + 5));
+            calls.assertFreshOverTls(calls.next());
         }
     }
 

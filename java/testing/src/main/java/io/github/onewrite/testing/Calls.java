@@ -1,5 +1,6 @@
 package io.github.onewrite.testing;
 
+import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.github.onewrite.Timing;
@@ -79,5 +80,17 @@ public final class Calls implements Consumer<Timing>, TimingListener.Factory {
             assertTrue(events.get(i - 1).timeNanos() <= events.get(i).timeNanos(), "time runs backwards");
         }
         return events.stream().map(TimingEvent::name).toList();
+    }
+
+    /** Asserts that the call that ended last shook hands right after its connect, and left in one write. */
+    public void assertFreshOverTls(Timing timing) {
+        assertTrue(timing.tlsNanos().isPresent() && timing.connectNanos().isPresent(), timing::toString);
+        assertEquals(1, timing.attempts().size());
+        assertEquals(1, timing.attempts().get(0).writes().orElseThrow());
+        List<String> names = names();
+        int connected = names.indexOf("connect_end");
+        assertEquals(
+                List.of("tls_start", "tls_end", "connection_acquired", "request_start"),
+                names.subList(connected + 1, connected + 5));
     }
 }

@@ -4,6 +4,8 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.InputStream;
+import java.net.InetAddress;
+import java.net.ServerSocket;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.security.KeyStore;
@@ -86,5 +88,13 @@ public record Identity(KeyStore store, Path chainPem, Path keyPem) {
         SSLContext context = SSLContext.getInstance("TLS");
         context.init(keys.getKeyManagers(), trust == null ? null : trust.getTrustManagers(), null);
         return context;
+    }
+
+    /** A TLS listener that says it is localhost, whose certificate nobody has signed. */
+    public static ServerSocket listener(Path dir) throws Exception {
+        return make(dir, "server", "CN=localhost")
+                .serverContext(null)
+                .getServerSocketFactory()
+                .createServerSocket(0, 50, InetAddress.getByName("localhost"));
     }
 }
