@@ -4,13 +4,15 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import http from 'node:http'
+import https from 'node:https'
 import { after, before, describe, test } from 'node:test'
 import axios from 'axios'
 import got from 'got'
 import nodeFetch from 'node-fetch'
-import { HttpAgent } from '../src/http.js'
+import { HttpAgent, HttpsAgent } from '../src/http.js'
 import { recorder } from './support/record.js'
 import { answerOk, startServer } from './support/server.js'
+import { localhostIdentity } from './support/tap.js'
 
 const agents = {
   'Node\'s own agent': () => new http.Agent({ keepAlive: true, maxSockets: 1 }),
@@ -92,6 +94,31 @@ test('an upgrade is told with its status, whether someone listens for it or not'
     await server.close()
   }
 })
+
+for (const secure of [false, true]) {
+  test(`over ${secure ? 'https' : 'http'} a request was sent when its last byte was, though its source has not ended`, async () => {
+    const server = await startServer((socket, data) => { if (data.includes('last')) answerOk(socket) }, { secure })
+    const seen = recorder()
+    const options = { keepAlive: true, ...seen.hooks }
+    const agent = secure ? new HttpsAgent({ ca: localhostIdentity().cert, ...options }) : new HttpAgent(options)
+    try {
+      const request = (secure ? https : http).request(server.origin, { method: 'POST', agent, headers: { 'content-length': '9' } })
+      const answered = once(request, 'response')
+      request.write('first')
+      request.write('last')
+      const [response] = await answered
+      request.end()
+      response.resume()
+      const timing = await seen.last()
+      assert.ok(timing.sendNs > 0)
+      assert.ok(timing.waitNs > 0)
+      assert.equal(timing.attempts[0].bytesSent > 9, true)
+    } finally {
+      agent.destroy()
+      await server.close()
+    }
+  })
+}
 
 describe('who gave up', () => {
   let server

@@ -80,6 +80,13 @@ export function holdToFloor (request) {
   return null
 }
 
+/** @param {any} request @returns {boolean} its body was handed over to the last byte */
+export function isWhole (request) {
+  /** @type {Floor | undefined} */
+  const floor = request[kFloor]
+  return request.writableEnded || (floor !== undefined && floor.written === floor.declared)
+}
+
 /** @this {any} @param {any} chunk @param {any} encoding @param {any} callback */
 function write (chunk, encoding, callback) {
   /** @type {Floor} */

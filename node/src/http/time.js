@@ -4,6 +4,7 @@ import { errorKind } from '../errors.js'
 import { Call } from '../timing/call.js'
 import { connectionOf } from '../timing/connection.js'
 import { currentTimingId } from '../timing/id.js'
+import { isWhole } from './floor.js'
 
 const kNotes = Symbol('onewrite notes')
 
@@ -40,6 +41,8 @@ class Notes {
   /** @param {Call} call @param {any} request */
   constructor (call, request) {
     this.call = call
+    call.sender = this
+    this.request = request
     this.emit = request.emit
     this.destroy = request.destroy
     this.givenUp = request.destroyed === true
@@ -59,6 +62,12 @@ class Notes {
   acquired (connection) {
     connection?.ready()
     if (this.call.running) this.call.acquired(connection)
+  }
+
+  /** Over TLS 'finish' is told a turn after the last byte was handed over, when the answer may be here. */
+  wasSent () {
+    // Node ends a body with an empty write.
+    return isWhole(this.request) && this.socket?.writableBuffer?.every((/** @type {any} */ { chunk }) => chunk.length === 0) === true
   }
 
   /** @param {any} response */

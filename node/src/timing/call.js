@@ -44,6 +44,8 @@ export class Call {
     this.startNs = nowNs()
     /** @type {Slot | null} */
     this.slot = null
+    /** Asked where it was not told that the request was sent. @type {{wasSent: () => boolean} | null} */
+    this.sender = null
     this.attempt = new AttemptState(0, this.startNs)
     if (wants.callStart) {
       this.#tell('onCallStart', { name: 'callStart', tNs: this.startNs, method, url, startedAtUnixNs: unixNs(this.startNs) })
@@ -150,7 +152,7 @@ export class Call {
     attempt.writes = connection.writes
     const { wants } = this
     if (wants.requestStart) this.#tell('onRequestStart', { name: 'requestStart', tNs: attempt.requestStartNs, attempt: attempt.index })
-    if (attempt.sent === false || connection.writing) return
+    if (connection.writing || (attempt.sent === false && this.sender?.wasSent() !== true)) return
     attempt.requestEndNs = Math.max(connection.lastWriteNs, attempt.requestStartNs + 1)
     if (wants.requestEnd) {
       this.#tell('onRequestEnd', {
