@@ -28,6 +28,8 @@ _ORDER = (
     "proxy-env",
     "nagle-relay",
     "short-tls",
+    "okhttp-tls",
+    "okhttp-bodies",
     "payload-sweep",
     "burst",
     "split-response",

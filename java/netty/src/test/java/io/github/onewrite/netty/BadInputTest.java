@@ -27,7 +27,6 @@ import org.junit.jupiter.params.provider.ValueSource;
 class BadInputTest {
     private static final String OVERFLOW = "a chunk size that overflows";
 
-
     private static OnewriteException refused(OnewriteClient client, Request.Builder request) {
         return assertThrows(OnewriteException.class, () -> client.execute(request));
     }

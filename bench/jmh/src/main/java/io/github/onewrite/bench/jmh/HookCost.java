@@ -7,9 +7,17 @@ import io.github.onewrite.netty.Body;
 import io.github.onewrite.netty.OnewriteClient;
 import io.github.onewrite.netty.OnewriteClientBuilder;
 import io.github.onewrite.netty.Request;
+import io.netty.channel.ChannelFactory;
+import io.netty.channel.EventLoop;
 import io.netty.channel.EventLoopGroup;
+import io.netty.channel.IoHandlerFactory;
 import io.netty.channel.MultiThreadIoEventLoopGroup;
+import io.netty.channel.epoll.Epoll;
+import io.netty.channel.epoll.EpollIoHandler;
+import io.netty.channel.epoll.EpollSocketChannel;
 import io.netty.channel.nio.NioIoHandler;
+import io.netty.channel.socket.SocketChannel;
+import io.netty.channel.socket.nio.NioSocketChannel;
 import java.lang.management.ManagementFactory;
 import java.net.URI;
 import java.util.ArrayList;
@@ -24,13 +32,17 @@ import java.util.concurrent.TimeUnit;
 /**
  * What timing hooks cost a call: processor time and bytes of the two threads that carry it, the caller's and the event
  * loop's. Two processes differ by more than a hook costs, and what a thread spent is not among JMH's counters: so clients without and
- * with hooks take turns, block by block, in one process, and neighbouring blocks are compared. A second client without hooks
+ * with hooks take turns, block by block, on one event loop, and neighbouring blocks are compared. A second client without hooks
  * is the control: its difference is the error of the method.
  *
  * <p>{@code HookCost URL SECONDS}; the origin is another process. Prints one line of JSON for each kind of hook.
  */
 public final class HookCost {
     private static final int WARM_UP_SECONDS = 4;
+
+    /** On a busy machine the compilers need longer. */
+    private static final int LEAST_ROUNDS = 60;
+
     private static final ThreadMXBean THREADS = (ThreadMXBean) ManagementFactory.getThreadMXBean();
 
     /** Written by the hook, so that the record cannot be optimised away. */
@@ -38,17 +50,25 @@ public final class HookCost {
 
     private HookCost() {}
 
+    /** One event loop that all contenders share: where the kernel puts a thread would cost more than a hook. */
+    private record Loops(EventLoopGroup group, ChannelFactory<? extends SocketChannel> channels) {}
+
     /** A client with a kind of hook, and the two threads of its calls. */
     private abstract static class Contender {
         final String hooks;
         final OnewriteClient client;
         final Request.Builder request;
-        final long loop;
+        final EventLoop loop;
+        final long loopThread;
         final List<Double> micros = new ArrayList<>();
         final List<Double> bytes = new ArrayList<>();
 
-        Contender(String hooks, OnewriteClientBuilder builder, URI url) throws Exception {
+        Contender(String hooks, Loops loops, URI url) throws Exception {
             this.hooks = hooks;
+            loop = loops.group().next();
+            loopThread = loop.submit(() -> Thread.currentThread().getId()).get();
+            OnewriteClientBuilder builder =
+                    OnewriteClient.builder().eventLoopGroup(loops.group(), loops.channels());
             switch (hooks) {
                 case "none", "none, again" -> {}
                 case "onTiming" -> builder.onTiming(timing -> last = timing);
@@ -57,19 +77,6 @@ public final class HookCost {
             }
             client = builder.build();
             request = Request.post(url, Body.of(new byte[200]));
-            loop = loop();
-        }
-
-        /** The thread that completes the client's futures. A future that is complete already tells the caller's. */
-        private long loop() throws Exception {
-            while (true) {
-                long thread = client.send(request.build())
-                        .thenApply(response -> Thread.currentThread().getId())
-                        .get(10, TimeUnit.SECONDS);
-                if (thread != Thread.currentThread().getId()) {
-                    return thread;
-                }
-            }
         }
 
         abstract int calls();
@@ -79,12 +86,12 @@ public final class HookCost {
 
         void block(boolean kept) throws Exception {
             long caller = Thread.currentThread().getId();
-            long cpu = THREADS.getThreadCpuTime(caller) + THREADS.getThreadCpuTime(loop);
-            long allocated = THREADS.getThreadAllocatedBytes(caller) + THREADS.getThreadAllocatedBytes(loop);
+            long cpu = THREADS.getThreadCpuTime(caller) + THREADS.getThreadCpuTime(loopThread);
+            long allocated = THREADS.getThreadAllocatedBytes(caller) + THREADS.getThreadAllocatedBytes(loopThread);
             run();
-            cpu = THREADS.getThreadCpuTime(caller) + THREADS.getThreadCpuTime(loop) - cpu;
+            cpu = THREADS.getThreadCpuTime(caller) + THREADS.getThreadCpuTime(loopThread) - cpu;
             allocated =
-                    THREADS.getThreadAllocatedBytes(caller) + THREADS.getThreadAllocatedBytes(loop) - allocated;
+                    THREADS.getThreadAllocatedBytes(caller) + THREADS.getThreadAllocatedBytes(loopThread) - allocated;
             if (kept) {
                 micros.add(cpu / 1e3 / calls());
                 bytes.add((double) allocated / calls());
@@ -94,8 +101,8 @@ public final class HookCost {
 
     /** Over a socket: the caller waits for each answer, so two threads wake each other for every call. */
     private static final class OverSockets extends Contender {
-        OverSockets(String hooks, OnewriteClientBuilder builder, URI url) throws Exception {
-            super(hooks, builder.eventLoops(1), url);
+        OverSockets(String hooks, Loops loops, URI url) throws Exception {
+            super(hooks, loops, url);
         }
 
         @Override
@@ -116,11 +123,8 @@ public final class HookCost {
 
     /** Over a channel without a kernel, on the event loop: nothing but the client's own work. */
     private static final class WithoutKernel extends Contender {
-        private final EventLoopGroup group;
-
-        WithoutKernel(String hooks, EventLoopGroup group, URI url) throws Exception {
-            super(hooks, OnewriteClient.builder().eventLoopGroup(group, NullChannel::new), url);
-            this.group = group;
+        WithoutKernel(String hooks, Loops loops, URI url) throws Exception {
+            super(hooks, loops, url);
         }
 
         @Override
@@ -131,7 +135,7 @@ public final class HookCost {
         @Override
         void run() throws Exception {
             CompletableFuture<Void> over = new CompletableFuture<>();
-            group.next().execute(() -> next(calls(), over));
+            loop.execute(() -> next(calls(), over));
             over.get(10, TimeUnit.SECONDS);
         }
 
@@ -149,16 +153,16 @@ public final class HookCost {
     }
 
     private interface Maker {
-        Contender make(String hooks) throws Exception;
+        Contender make(String hooks, Loops loops, URI url) throws Exception;
     }
 
-    private static void compare(String over, Maker maker, double seconds) throws Exception {
+    private static void compare(String over, Maker maker, Loops loops, URI url, double seconds) throws Exception {
         List<Contender> contenders = new ArrayList<>();
         for (String hooks : List.of("none", "none, again", "onTiming", "listener")) {
-            contenders.add(maker.make(hooks));
+            contenders.add(maker.make(hooks, loops, url));
         }
-        rounds(contenders, WARM_UP_SECONDS, false);
-        int rounds = rounds(contenders, seconds, true);
+        rounds(contenders, WARM_UP_SECONDS, LEAST_ROUNDS, false);
+        int rounds = rounds(contenders, seconds, LEAST_ROUNDS, true);
         Contender none = contenders.get(0);
         for (Contender each : contenders) {
             double[] interval = differences(each.micros, none.micros);
@@ -177,15 +181,16 @@ public final class HookCost {
                     median(each.bytes) - median(none.bytes));
             each.client.close();
         }
+        loops.group().shutdownGracefully(0, 1, TimeUnit.SECONDS).sync();
     }
 
-    /** Each round has a block of each contender, in another order. */
-    private static int rounds(List<Contender> contenders, double seconds, boolean kept) throws Exception {
+    /** So many rounds at least. Each has a block of each contender, in another order. */
+    private static int rounds(List<Contender> contenders, double seconds, int least, boolean kept) throws Exception {
         List<Contender> order = new ArrayList<>(contenders);
         Random random = new Random(1);
         long until = System.nanoTime() + (long) (seconds * 1e9);
         int rounds = 0;
-        while (System.nanoTime() < until) {
+        while (System.nanoTime() < until || rounds < least) {
             Collections.shuffle(order, random);
             for (Contender each : order) {
                 each.block(kept);
@@ -217,10 +222,29 @@ public final class HookCost {
     public static void main(String[] arguments) throws Exception {
         URI url = URI.create(arguments[0]);
         double seconds = Double.parseDouble(arguments[1]);
-        EventLoopGroup group = new MultiThreadIoEventLoopGroup(1, NioIoHandler.newFactory());
-        compare("no kernel", hooks -> new WithoutKernel(hooks, group, url), seconds / 2);
-        group.shutdownGracefully(0, 1, TimeUnit.SECONDS).sync();
-        compare("NIO", hooks -> new OverSockets(hooks, OnewriteClient.builder().nio(), url), seconds);
-        compare("epoll", hooks -> new OverSockets(hooks, OnewriteClient.builder().epoll(), url), seconds);
+        compare(
+                "no kernel",
+                WithoutKernel::new,
+                new Loops(group(NioIoHandler.newFactory()), NullChannel::new),
+                url,
+                seconds / 2);
+        compare(
+                "NIO",
+                OverSockets::new,
+                new Loops(group(NioIoHandler.newFactory()), NioSocketChannel::new),
+                url,
+                seconds);
+        if (Epoll.isAvailable()) {
+            compare(
+                    "epoll",
+                    OverSockets::new,
+                    new Loops(group(EpollIoHandler.newFactory()), EpollSocketChannel::new),
+                    url,
+                    seconds);
+        }
+    }
+
+    private static EventLoopGroup group(IoHandlerFactory handlers) {
+        return new MultiThreadIoEventLoopGroup(1, handlers);
     }
 }

@@ -3,16 +3,20 @@ package io.github.onewrite.bench.jmh;
 import io.github.onewrite.netty.Body;
 import io.github.onewrite.netty.OnewriteClient;
 import io.github.onewrite.netty.Request;
+import io.netty.channel.EventLoopGroup;
+import io.netty.channel.socket.nio.NioSocketChannel;
 import java.net.URI;
 
-/** The adapter, blocking, one event loop on NIO, as raw Netty's. */
+/** The adapter, blocking, on the event loop of raw Netty. */
 final class Onewrite implements Poster {
-    private final OnewriteClient client =
-            OnewriteClient.builder().nio().eventLoops(1).build();
+    private final OnewriteClient client;
     private final URI url;
     private final byte[] body;
 
-    Onewrite(URI url, byte[] body) {
+    Onewrite(URI url, byte[] body, EventLoopGroup group) {
+        client = OnewriteClient.builder()
+                .eventLoopGroup(group, NioSocketChannel::new)
+                .build();
         this.url = url;
         this.body = body;
     }

@@ -1,6 +1,7 @@
 package io.github.onewrite.bench.jmh;
 
 import io.netty.buffer.Unpooled;
+import io.netty.channel.EventLoopGroup;
 import io.vertx.core.Context;
 import io.vertx.core.VertxOptions;
 import io.vertx.core.buffer.Buffer;
@@ -39,7 +40,6 @@ import org.eclipse.jetty.client.BytesRequestContent;
 import org.eclipse.jetty.http.HttpMethod;
 import reactor.core.publisher.Mono;
 import reactor.netty.resources.ConnectionProvider;
-import reactor.netty.resources.LoopResources;
 
 /**
  * Other clients as their documentation shows them: a POST with bytes in memory, the answer read to its end. What can be
@@ -53,13 +53,12 @@ final class Peers {
 
     static final class ReactorNetty implements Poster {
         private final ConnectionProvider connections = ConnectionProvider.create("bench", MOST_CALLERS);
-        private final LoopResources loops = LoopResources.create("bench", 1, true);
-        private final reactor.netty.http.client.HttpClient client =
-                reactor.netty.http.client.HttpClient.create(connections).runOn(loops);
+        private final reactor.netty.http.client.HttpClient client;
         private final URI url;
         private final byte[] body;
 
-        ReactorNetty(URI url, byte[] body) {
+        ReactorNetty(URI url, byte[] body, EventLoopGroup group) {
+            client = reactor.netty.http.client.HttpClient.create(connections).runOn(group);
             this.url = url;
             this.body = body;
         }
@@ -78,16 +77,16 @@ final class Peers {
         @Override
         public void close() {
             connections.dispose();
-            loops.dispose();
         }
     }
 
     static final class AsyncHttp implements Poster {
-        private final AsyncHttpClient client = Dsl.asyncHttpClient(Dsl.config().setIoThreadsCount(1));
+        private final AsyncHttpClient client;
         private final String url;
         private final byte[] body;
 
-        AsyncHttp(URI url, byte[] body) {
+        AsyncHttp(URI url, byte[] body, EventLoopGroup group) {
+            client = Dsl.asyncHttpClient(Dsl.config().setEventLoopGroup(group));
             this.url = url.toString();
             this.body = body;
         }

@@ -1,5 +1,6 @@
 package io.github.onewrite.bench.jmh;
 
+import io.netty.channel.EventLoopGroup;
 import java.net.URI;
 import java.util.concurrent.TimeUnit;
 import org.openjdk.jmh.annotations.AuxCounters;
@@ -54,6 +55,10 @@ public class PostBenchmark {
     @Param("")
     public String url;
 
+    /** Of a deprecated class, because AsyncHttpClient takes no other. */
+    @SuppressWarnings("deprecation")
+    private final EventLoopGroup group = new io.netty.channel.nio.NioEventLoopGroup(1);
+
     private Poster poster;
     private Poster raw;
     private Callers one;
@@ -88,8 +93,8 @@ public class PostBenchmark {
             throw new IllegalArgumentException("say where the origin is: -p url=http://127.0.0.1:PORT/");
         }
         byte[] body = "x".repeat(200).getBytes(java.nio.charset.StandardCharsets.US_ASCII);
-        poster = Poster.of(client, URI.create(url), body);
-        raw = Poster.of("raw-netty", URI.create(url), body);
+        poster = Poster.of(client, URI.create(url), body, group);
+        raw = Poster.of("raw-netty", URI.create(url), body, group);
         one = new Callers(1);
         many = new Callers(MANY);
     }
@@ -100,6 +105,7 @@ public class PostBenchmark {
         many.close();
         poster.close();
         raw.close();
+        group.shutdownGracefully(0, 1, TimeUnit.SECONDS).sync();
     }
 
     @Benchmark

@@ -1,5 +1,6 @@
 package io.github.onewrite.bench.jmh;
 
+import io.netty.channel.EventLoopGroup;
 import java.net.URI;
 
 /**
@@ -16,13 +17,19 @@ interface Poster extends AutoCloseable {
     @Override
     void close() throws Exception;
 
-    static Poster of(String name, URI url, byte[] body) throws Exception {
+    /**
+     * Makes the client of this name.
+     *
+     * @param group one event loop on NIO, for those that can be given Netty's: where the kernel puts a thread would
+     *     count for more than what is measured
+     */
+    static Poster of(String name, URI url, byte[] body, EventLoopGroup group) throws Exception {
         return switch (name) {
             case "raw-socket" -> new RawSocket(url, body);
-            case "raw-netty" -> new RawNetty(url, body);
-            case "onewrite" -> new Onewrite(url, body);
-            case "reactor-netty" -> new Peers.ReactorNetty(url, body);
-            case "async-http-client" -> new Peers.AsyncHttp(url, body);
+            case "raw-netty" -> new RawNetty(url, body, group);
+            case "onewrite" -> new Onewrite(url, body, group);
+            case "reactor-netty" -> new Peers.ReactorNetty(url, body, group);
+            case "async-http-client" -> new Peers.AsyncHttp(url, body, group);
             case "java.net.http" -> new Peers.Jdk(url, body);
             case "okhttp" -> new Peers.Ok(url, body);
             case "apache-5" -> new Peers.Apache5(url, body);

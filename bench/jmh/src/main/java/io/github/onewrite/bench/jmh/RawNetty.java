@@ -7,9 +7,7 @@ import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInitializer;
 import io.netty.channel.ChannelOption;
 import io.netty.channel.EventLoopGroup;
-import io.netty.channel.MultiThreadIoEventLoopGroup;
 import io.netty.channel.SimpleChannelInboundHandler;
-import io.netty.channel.nio.NioIoHandler;
 import io.netty.channel.socket.SocketChannel;
 import io.netty.channel.socket.nio.NioSocketChannel;
 import io.netty.handler.codec.http.DefaultFullHttpRequest;
@@ -20,15 +18,18 @@ import io.netty.handler.codec.http.HttpMethod;
 import io.netty.handler.codec.http.HttpObjectAggregator;
 import io.netty.handler.codec.http.HttpVersion;
 import java.net.URI;
+import java.util.List;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.TimeUnit;
+import java.util.concurrent.CopyOnWriteArrayList;
 
 /** Netty's codec, a channel per caller: no pool, no time limits, no hooks. The floor of what is built on Netty. */
 final class RawNetty implements Poster {
-    private final EventLoopGroup group = new MultiThreadIoEventLoopGroup(1, NioIoHandler.newFactory());
+    private final EventLoopGroup group;
+    private final List<Channel> channels = new CopyOnWriteArrayList<>();
     private final ThreadLocal<Caller> callers;
 
-    RawNetty(URI url, byte[] body) {
+    RawNetty(URI url, byte[] body, EventLoopGroup group) {
+        this.group = group;
         callers = ThreadLocal.withInitial(() -> new Caller(url, body));
     }
 
@@ -57,6 +58,7 @@ final class RawNetty implements Poster {
                     .connect(url.getHost(), url.getPort())
                     .syncUninterruptibly()
                     .channel();
+            channels.add(channel);
         }
 
         int post() throws Exception {
@@ -88,7 +90,7 @@ final class RawNetty implements Poster {
     }
 
     @Override
-    public void close() throws InterruptedException {
-        group.shutdownGracefully(0, 1, TimeUnit.SECONDS).sync();
+    public void close() {
+        channels.forEach(Channel::close);
     }
 }
