@@ -199,17 +199,6 @@ def test_expect_continue_sends_the_head_alone(manager: typing.Any, tap: typing.A
     assert mode(one.segments for one in server.seen) == 2
 
 
-def test_an_early_answer_is_heard(manager: typing.Any, tap: typing.Any) -> None:
-    def early(peer: Peer, seen: Seen) -> None:
-        peer.send(reply(b"too large", "413 Content Too Large", "Connection: close"))
-        raise EOFError
-
-    server = tap(early)
-    http = manager(server, retries=False)
-    for size in (200, 100_000):
-        assert http.request("POST", server.url(), body=b"x" * size).status == 413
-
-
 @pytest.mark.parametrize("kind", ["bytesio", "file", "bytes", "list"])
 def test_retries_and_redirects_send_the_body_again(
     kind: str, manager: typing.Any, tap: typing.Any, tmp_path: typing.Any

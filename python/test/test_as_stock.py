@@ -1,0 +1,184 @@
+"""What is urllib3's business stays as it is with urllib3: early answers, time limits, block sizes."""
+
+from __future__ import annotations
+
+import io
+import socket
+import threading
+import typing
+
+import pytest
+import urllib3
+
+import onewrite
+from onewrite import _base
+
+WAYS = ["stock", "own", "own with hooks", "installed", "installed with hooks"]
+Make = typing.Callable[..., typing.Any]
+
+
+@pytest.fixture(params=WAYS)
+def make(request: pytest.FixtureRequest) -> typing.Iterator[Make]:
+    """Makes a manager; ``make.timings`` are its records, None where none are asked for."""
+    timings: list[onewrite.Timing] | None = [] if "hooks" in request.param else None
+    hooks: dict[str, typing.Any] = {} if timings is None else {"on_timing": timings.append}
+    if request.param.startswith("installed"):
+        onewrite.install(**hooks)
+    if request.param.startswith("own"):
+
+        def made(**keywords: typing.Any) -> typing.Any:
+            return onewrite.PoolManager(**hooks, **keywords)
+    else:
+
+        def made(**keywords: typing.Any) -> typing.Any:
+            return urllib3.PoolManager(**keywords)
+
+    made.timings = timings  # type: ignore[attr-defined]
+    yield made
+    onewrite.uninstall()
+
+
+class Hasty:
+    """Answers as soon as it has the head, reads no body, and goes: with a reset, since bytes are left unread."""
+
+    def __init__(self) -> None:
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.url = f"http://127.0.0.1:{self.listener.getsockname()[1]}"
+        self.done = 0
+        threading.Thread(target=self._serve, daemon=True).start()
+
+    def _serve(self) -> None:
+        while True:
+            try:
+                sock, _ = self.listener.accept()
+            except OSError:
+                return
+            with sock:
+                self._answer(sock)
+
+    def _answer(self, sock: socket.socket) -> None:
+        while True:
+            got = b""
+            while b"\r\n\r\n" not in got:
+                data = sock.recv(1024)
+                if not data:
+                    return
+                got += data
+            if b" /warm " in got:
+                sock.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+                continue
+            sock.sendall(b"HTTP/1.1 413 Content Too Large\r\nContent-Length: 9\r\nConnection: close\r\n\r\ntoo large")
+            self.done += 1
+            sock.shutdown(socket.SHUT_WR)  # an end before the reset: EPIPE, which every urllib3 forgives
+            return
+
+
+#: Far more than what the buffers of both sides can take.
+LARGE = 30_000_000
+BODIES: dict[str, typing.Callable[[], dict[str, typing.Any]]] = {
+    "bytes": lambda: {"body": b"x" * LARGE},
+    "file": lambda: {"body": io.BytesIO(b"x" * LARGE), "headers": {"Content-Length": str(LARGE)}},
+    "chunks": lambda: {"body": (b"x" * 1_000_000 for _ in range(LARGE // 1_000_000)), "chunked": True},
+}
+
+
+@pytest.mark.parametrize("warm", [False, True])
+@pytest.mark.parametrize("kind", BODIES)
+def test_an_early_answer_is_heard(kind: str, warm: bool, make: Make) -> None:
+    """The server does not want the body: sending breaks, and the answer counts."""
+    server = Hasty()
+    http = make(retries=False)
+    for _ in range(3):
+        if warm:
+            assert http.request("GET", server.url + "/warm").data == b"ok"
+        response = http.request("POST", server.url + "/", **BODIES[kind]())
+        assert (response.status, response.data) == (413, b"too large")
+    assert server.done == 3
+    timings = make.timings  # type: ignore[attr-defined]
+    if timings is not None:
+        early = [one for one in timings if one.method == "POST"]
+        assert [(one.outcome, one.status) for one in early] == [("ok", 413)] * 3
+        assert all((one.attempts[0].bytes_sent or 0) <= LARGE * 1.01 for one in early)
+    http.clear()
+    server.listener.close()
+
+
+class Counting(io.BytesIO):
+    def __init__(self, data: bytes) -> None:
+        super().__init__(data)
+        self.sizes: list[int | None] = []
+
+    def read(self, size: int | None = -1) -> bytes:
+        self.sizes.append(size)
+        return super().read(size)
+
+
+#: 1.26 has no such setting.
+BLOCK_SIZES = [None] if _base.IS_V1 else [None, 1000, 16384, 65536]
+
+
+@pytest.mark.parametrize("blocksize", BLOCK_SIZES)
+def test_blocks_are_as_large_as_asked_for(blocksize: int | None, make: Make, tap: typing.Any) -> None:
+    server = tap()
+    keywords = {} if blocksize is None else {"blocksize": blocksize}
+    expected = None
+    for http in (urllib3.PoolManager(**keywords), make(**keywords)):
+        for _ in range(2):
+            body = Counting(b"x" * 100_000)
+            http.request("POST", server.url(), body=body, headers={"Content-Length": "100000"})
+            assert server.seen[-1].body == b"x" * 100_000
+            expected = expected or body.sizes
+            assert body.sizes == expected
+        http.clear()
+
+
+class Silent:
+    """Accepts, answers what it is told to, and then neither reads nor writes."""
+
+    def __init__(self, answers: int) -> None:
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.url = f"http://127.0.0.1:{self.listener.getsockname()[1]}/"
+        self.answers = answers
+        self._open: list[socket.socket] = []
+        threading.Thread(target=self._serve, daemon=True).start()
+
+    def _serve(self) -> None:
+        while True:
+            try:
+                sock, _ = self.listener.accept()
+            except OSError:
+                return
+            self._open.append(sock)
+            for _ in range(self.answers):
+                got = b""
+                while b"\r\n\r\n" not in got:
+                    got += sock.recv(1024)
+                sock.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+
+    def close(self) -> None:
+        self.listener.close()
+        for sock in self._open:
+            sock.close()
+
+
+@pytest.mark.parametrize("warm", [0, 1])
+@pytest.mark.parametrize("size", [0, LARGE])
+@pytest.mark.parametrize("limit", [0.1, urllib3.Timeout(0.1), urllib3.Timeout(connect=0.1, read=0.1)])
+def test_time_limits_end_a_request(limit: typing.Any, size: int, warm: int, make: Make) -> None:
+    """Nobody reads a large body, or nobody answers a small one."""
+    server = Silent(warm)
+    http = make(retries=False)
+    for _ in range(warm):
+        assert http.request("GET", server.url, timeout=20).data == b"ok"
+    with pytest.raises(urllib3.exceptions.HTTPError) as raised:
+        http.request("POST", server.url, body=b"x" * size, timeout=limit)
+    if size:
+        assert type(raised.value) is urllib3.exceptions.ProtocolError
+        assert isinstance(raised.value.args[1], TimeoutError)
+    else:
+        assert type(raised.value) is urllib3.exceptions.ReadTimeoutError
+    timings = make.timings  # type: ignore[attr-defined]
+    if timings is not None:
+        assert (timings[-1].error_kind, timings[-1].error_phase) == ("timeout", "send" if size else "wait")
+    http.clear()
+    server.close()
