@@ -453,7 +453,7 @@ def test_quickack_cures_a_server_that_splits_its_answer(
 ) -> None:
     """The stall of the other side: head and body of the answer in two writes, with Nagle on.
 
-    What is compared is the sum of what the second write took with the option and without, taken in turns.
+    What is compared is the middle one of the times to the second write, with the option and without, in turns.
     """
 
     def split(peer: Peer, seen: Seen) -> None:
