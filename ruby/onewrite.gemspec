@@ -25,7 +25,7 @@ Gem::Specification.new do |spec|
   spec.files = %w[
     LICENSE README.md sig/onewrite.rbs
     lib/onewrite.rb lib/onewrite/api.rb lib/onewrite/attempt.rb lib/onewrite/call.rb lib/onewrite/clock.rb
-    lib/onewrite/connection.rb lib/onewrite/errors.rb lib/onewrite/event.rb lib/onewrite/failure.rb
+    lib/onewrite/connection.rb lib/onewrite/counter.rb lib/onewrite/errors.rb lib/onewrite/event.rb lib/onewrite/failure.rb
     lib/onewrite/floor.rb lib/onewrite/held_socket.rb lib/onewrite/hooks.rb lib/onewrite/kernel_evidence.rb
     lib/onewrite/nodelay.rb lib/onewrite/origin.rb lib/onewrite/patch.rb lib/onewrite/patch/header.rb
     lib/onewrite/patch/request.rb lib/onewrite/patch/response.rb lib/onewrite/patch/session.rb

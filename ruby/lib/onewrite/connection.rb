@@ -2,6 +2,7 @@
 
 require "io/wait"
 require "onewrite/clock"
+require "onewrite/counter"
 require "onewrite/held_socket"
 require "onewrite/tcp_info"
 
@@ -11,8 +12,7 @@ module Onewrite
   class Connection
     IVAR = :@onewrite_connection
 
-    @count = 0
-    @lock = Mutex.new
+    @count = Counter.new
 
     # @return [Connection, nil] that of *socket*
     if RUBY_VERSION < "3.0"
@@ -27,7 +27,7 @@ module Onewrite
     end
 
     def self.next_id
-      @lock.synchronize { @count += 1 }
+      @count.next
     end
 
     # @return [Integer] number of the connection in this process
@@ -97,11 +97,12 @@ module Onewrite
       @call = nil
     end
 
-    # Whether bytes came in that nobody asked for: the rest of an answer, or a second one (RFC 9112 §9.2). Net::HTTP
-    # would give them to the next caller as its answer. Reading is right here: such a connection is closed at once, and
-    # a TLS session ticket, which is no answer, gets taken out of the way.
+    # Whether a body was sent in part (and its sender is gone, as a Fiber may be), or bytes came in that nobody asked
+    # for: the rest of an answer, or a second one (RFC 9112 §9.2). Net::HTTP would give them to the next caller as its
+    # answer. Reading is right here: such a connection is closed at once, and a TLS session ticket, which is no answer,
+    # gets taken out of the way.
     def spoiled?
-      return false if @requests.zero?
+      return @unsent if @unsent || @requests.zero?
 
       socket = @socket
       buffer = socket.instance_variable_get(:@rbuf)

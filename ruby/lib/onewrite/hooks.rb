@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require "onewrite/counter"
+
 module Onewrite
   # The hooks of all sessions: one frozen list, swapped as a whole, so that a call takes the list it began with.
   module Hooks
@@ -10,13 +12,16 @@ module Onewrite
 
     @current = nil
     @lock = Mutex.new
-    @errors = 0
+    @errors = Counter.new
 
     class << self
       # @return [Set, nil] nil without a hook
       attr_reader :current
+
       # @return [Integer] how often a hook raised
-      attr_reader :errors
+      def errors
+        @errors.value
+      end
 
       def add_timing(hook)
         change { |set| [set.timings + [hook], set.listeners] }
@@ -69,8 +74,7 @@ module Onewrite
       end
 
       def failed(error)
-        first = @lock.synchronize { (@errors += 1) == 1 }
-        return unless first
+        return unless @errors.next == 1
 
         warn "onewrite: a hook raised #{error.class} (#{error.backtrace&.first}); requests go on, and further errors of " \
              "hooks are only counted"

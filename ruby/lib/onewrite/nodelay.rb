@@ -1,16 +1,18 @@
 # frozen_string_literal: true
 
 require "socket"
+require "onewrite/counter"
 
 module Onewrite
   # TCP_NODELAY for the connections of Net::HTTP.
   module Nodelay
-    @failures = 0
-    @lock = Mutex.new
+    @failures = Counter.new
 
     class << self
       # @return [Integer] connections whose socket did not take the option
-      attr_reader :failures
+      def failures
+        @failures.value
+      end
 
       # Sets the option and reads it back. Sockets that have none, as Unix sockets, are left alone.
       # @param io [IO]
@@ -40,8 +42,9 @@ module Onewrite
       end
 
       def failed(why)
-        first = @lock.synchronize { (@failures += 1) == 1 }
-        warn "onewrite: TCP_NODELAY could not be set (#{why}); requests go on, further failures are only counted" if first
+        return unless @failures.next == 1
+
+        warn "onewrite: TCP_NODELAY could not be set (#{why}); requests go on, further failures are only counted"
       end
     end
   end

@@ -20,12 +20,18 @@ module Onewrite
       #   explicit word wins over the option nodelay_disabled.
       attr_accessor :onewrite_nodelay
 
+      # @raise [ArgumentError] for what cannot be called
       def onewrite_timing=(hook)
+        raise ArgumentError, "onewrite_timing answers call, or is nil" unless hook.nil? || hook.respond_to?(:call)
+
         Patch.observe if hook
         @onewrite_timing = hook
       end
 
+      # @raise [ArgumentError] for what is no listener
       def onewrite_listener=(hook)
+        raise ArgumentError, "onewrite_listener answers on_event, or is nil" unless hook.nil? || hook.respond_to?(:on_event)
+
         Patch.observe if hook
         @onewrite_listener = hook
       end
@@ -39,12 +45,13 @@ module Onewrite
     module Session
       private
 
-      attr_reader :onewrite_call, :onewrite_connecting, :onewrite_connection
+      attr_reader :onewrite_call, :onewrite_connecting, :onewrite_connection, :onewrite_request
 
       # `start` connects outside of any request. Why this method: it is the only one around `connect` that is called
       # for `start` alone. What it cannot reach: which request the connection is for; a `start` that fails gives a
       # record whose method is empty.
       def do_start
+        @onewrite_origin = nil # use_ssl may have changed
         hooks = onewrite_hooks
         return super unless hooks
 
@@ -81,12 +88,12 @@ module Onewrite
       # Before each attempt; may reconnect. Why this method: it is the one place that decides which connection carries
       # the request. It is called again for each repetition.
       def begin_transport(req)
+        call = onewrite_call
+        return onewrite_begin_timed(call, req) { super } if call
         return super unless Settings.current.enabled
 
-        call = onewrite_call
-        return onewrite_begin_timed(call) { super } if call
-
-        onewrite_look
+        @onewrite_connecting = nil if onewrite_connecting
+        onewrite_look(req)
         super
         onewrite_adopt.begin_request
       end
@@ -98,6 +105,8 @@ module Onewrite
       def transport_request(req, &block)
         return super unless Settings.current.enabled
 
+        @onewrite_call = nil if (outer = onewrite_call) # a request within the block of another
+        @onewrite_request = req
         hooks = onewrite_hooks if Hooks.current || onewrite_timing || onewrite_listener
         return onewrite_timed(hooks, req, block) { |give| super(req, &give) } if hooks
 
@@ -111,6 +120,9 @@ module Onewrite
         end
         onewrite_close_unsent
         result
+      ensure
+        @onewrite_request = nil
+        @onewrite_call = outer if outer
       end
 
       def onewrite_hooks
@@ -151,15 +163,16 @@ module Onewrite
 
       # Closes a connection that must not carry another request. Net::HTTP would then poll the socket for what was just
       # read from it; where it keeps the time as a number, it is spared that: nil means "nothing to look at".
-      def onewrite_look
+      def onewrite_look(req)
         connection = onewrite_connection
         socket = @socket
         return if connection.nil? || !connection.socket.equal?(socket) || socket.closed?
+        return unless onewrite_request.equal?(req) # a gem that pipelines begins while answers are coming in
 
         if connection.spoiled?
-          D "Conn close because of bytes nobody asked for" if @debug_output
+          D "Conn close because of bytes nobody asked for, or a body sent in part" if @debug_output
           socket.close
-        elsif @last_communicated.is_a?(Float) && connection.requests > 0
+        elsif connection.requests > 0 && @last_communicated.is_a?(Float)
           limit = @last_communicated + @keep_alive_timeout
           @last_communicated = nil if limit >= Process.clock_gettime(Process::CLOCK_MONOTONIC)
         end
@@ -215,10 +228,10 @@ module Onewrite
         call
       end
 
-      def onewrite_begin_timed(call)
+      def onewrite_begin_timed(call, req)
         before = onewrite_connecting
         call.attempt_start(before && before.start)
-        onewrite_look
+        onewrite_look(req)
         yield
         connection = onewrite_adopt
         connection.begin_request
