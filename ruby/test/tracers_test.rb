@@ -78,6 +78,51 @@ class TracersTest < OnewriteTest
     assert_match(/^exec\n1 1\n\z/, out)
   end
 
+  # Switched off, or with a socket that is none of ours, each patch passes its call on; a chain must not come back for ever.
+  %w[exec_chain writer_chain].each do |style|
+    define_method("test_#{style} loaded after us, with the adapter switched off and on a foreign socket") do
+      env = { "PORT" => tap_server.port.to_s, "FIXTURE" => File.join(FIXTURES, "#{style}.rb") }
+      out = ruby(<<~RUBY, env: env, options: ["-W0"])
+        $traced = []
+        require "onewrite"
+        require "stringio"
+        Onewrite.on_timing { nil }
+        load ENV["FIXTURE"]
+        make = -> { Net::HTTP::Post.new("/", "Content-Type" => "text/plain").tap { |request| request.body = "hello" } }
+        make.call.exec(io = Net::BufferedIO.new(StringIO.new), "1.1", "/")
+        Onewrite.disable!
+        Net::HTTP.start("127.0.0.1", ENV["PORT"].to_i, nil) { |http| http.request(make.call) }
+        puts io.io.string.end_with?("hello"), $traced.size
+      RUBY
+      assert_equal "true\n2\n", out
+    end
+  end
+
+  def test_a_chain_over_the_writers_of_streams_loaded_after_us
+    out = ruby(<<~RUBY, env: { "PORT" => tap_server.port.to_s }, options: ["-W0"])
+      require "onewrite"
+      require "stringio"
+      $traced = 0
+      class Net::HTTPGenericRequest
+        %i[send_request_with_body_stream send_request_with_body_data].each do |name|
+          alias_method :"\#{name}_before", name
+          define_method(name) { |*args| ($traced += 1) && send(:"\#{name}_before", *args) }
+        end
+      end
+      stream = Net::HTTP::Post.new("/", "Content-Type" => "text/plain", "Content-Length" => "5")
+      form = Net::HTTP::Post.new("/").tap { |one| one.set_form([%w[a b]], "multipart/form-data") }
+      Net::HTTP.start("127.0.0.1", ENV["PORT"].to_i, nil) do |http|
+        2.times do
+          stream.body_stream = StringIO.new("hello")
+          [stream, form].each { |request| http.request(request) }
+          Onewrite.disable!
+        end
+      end
+      puts $traced
+    RUBY
+    assert_equal "4\n", out
+  end
+
   # As ssrf_filter does it: a request written to a socket of its own.
   def test_exec_on_a_foreign_socket_is_passed_on
     text = StringIO.new

@@ -17,7 +17,8 @@ module Onewrite
     #
     # Not here: Net::BufferedIO. It carries SMTP and POP as well.
     module Request
-      # For a chain of aliases laid over a patched method: there, `super` would lead back to us.
+      # For a chain of aliases laid over a patched method: there, `super` would lead back to us. That a request is under way
+      # tells it, and where we have no part in it, the name we are called by.
       STOCK = %i[send_request_with_body send_request_with_body_stream send_request_with_body_data].map do |name|
         [name, Net::HTTPGenericRequest.instance_method(name)]
       end.to_h.freeze
@@ -44,7 +45,11 @@ module Onewrite
       # A String: the head is taken and leaves with it.
       def send_request_with_body(sock, ver, path, body)
         connection = Connection.of(sock)
-        return super unless connection && (settings = Settings.current).enabled
+        unless connection && (settings = Settings.current).enabled
+          return super if __callee__ == :send_request_with_body
+
+          return STOCK[:send_request_with_body].bind(self).call(sock, ver, path, body)
+        end
 
         held = connection.held
         return STOCK[:send_request_with_body].bind(self).call(sock, ver, path, body) if held.busy?
@@ -63,7 +68,7 @@ module Onewrite
       # A source that may make one wait is shown through a glass that writes what is held before each read (RFC 9112
       # says nothing of it; a server may want the head, or the first chunk, long before the next).
       def send_request_with_body_stream(sock, ver, path, source)
-        onewrite_hold(:send_request_with_body_stream, sock, ver, path, source) do |held|
+        onewrite_hold(:send_request_with_body_stream, __callee__, sock, ver, path, source) do |held|
           source = WaitingSource.over(source, held) if held.is_a?(HeldSocket) && !Prompt.source?(source)
           super(held, ver, path, source)
         end
@@ -71,7 +76,7 @@ module Onewrite
 
       # Chunked multipart reads its parts while it writes; otherwise Net::HTTP writes them to a file first.
       def send_request_with_body_data(sock, ver, path, params)
-        onewrite_hold(:send_request_with_body_data, sock, ver, path, params) do |held|
+        onewrite_hold(:send_request_with_body_data, __callee__, sock, ver, path, params) do |held|
           if held.is_a?(HeldSocket) && chunked? && !Prompt.form?(params)
             params = params.map { |key, value, *rest| [key, WaitingPart.over(value, held), *rest] }
           end
@@ -80,13 +85,12 @@ module Onewrite
       end
 
       # Runs the block with the stand-in for *sock*; with *sock* itself where it is a foreign one or the adapter is off.
-      def onewrite_hold(name, sock, ver, path, body)
+      def onewrite_hold(name, callee, sock, ver, path, body)
         connection = Connection.of(sock)
         settings = Settings.current
-        return yield sock unless connection && settings.enabled
-
-        held = connection.held
-        return STOCK[name].bind(self).call(sock, ver, path, body) if held.busy?
+        held = connection.held if connection && settings.enabled
+        return STOCK[name].bind(self).call(sock, ver, path, body) if held ? held.busy? : callee != name
+        return yield sock unless held
 
         connection.unsent = true
         held.start(settings.join_max, onewrite_announced, connection.call)
@@ -114,9 +118,10 @@ module Onewrite
 
       def exec(sock, ver, path) # :nodoc:
         connection = Connection.of(sock)
-        return super unless connection && (settings = Settings.current).enabled
+        on = connection && (settings = Settings.current).enabled
         # A chain of aliases laid over us comes back here.
-        return STOCK_EXEC.bind(self).call(sock, ver, path) if connection.sending
+        return STOCK_EXEC.bind(self).call(sock, ver, path) if on ? connection.sending : __callee__ != :exec
+        return super unless on
 
         call = connection.call
         connection.sending = true
