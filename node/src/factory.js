@@ -8,6 +8,7 @@ import { buildConnector, Client, Pool } from 'undici'
 import { baseIsSupported } from './base.js'
 import { resolveConfig } from './config.js'
 import { wrapConnector } from './connector.js'
+import { dispatchThrough, kBase, kSettings } from './dispatch.js'
 import { refuseUnknown } from './options.js'
 import { kCall } from './timing/call.js'
 import { resolveHooks } from './timing/hooks.js'
@@ -28,18 +29,25 @@ export function resolveSettings (options, besideUndicis = true) {
   return { config, hooks: resolveHooks(options, config) }
 }
 
-/** A client that tells a call which connection it will get. Only made where a hook exists. */
+/**
+ * A client that tells a call which connection it will get. Only made where a hook exists. A request that comes from a
+ * dispatcher of the user's own brings no call: it begins here.
+ */
 class TimedClient extends Client {
   #slot
+  #origin
 
   /**
    * @param {string | URL} origin
    * @param {any} options
    * @param {{connection: import('./timing/connection.js').Connection | null}} slot
+   * @param {Settings} settings
    */
-  constructor (origin, options, slot) {
+  constructor (origin, options, slot, settings) {
     super(origin, options)
     this.#slot = slot
+    this.#origin = new URL(origin).origin
+    this[kSettings] = settings
   }
 
   /**
@@ -47,10 +55,24 @@ class TimedClient extends Client {
    * @param {any} handler
    */
   dispatch (opts, handler) {
-    const call = handler?.[kCall] ?? opts?.[kCall]
-    if (call) call.slot = this.#slot
+    return callOf(opts, handler) === undefined ? dispatchThrough(this, opts, handler, this.#origin) : this[kBase](opts, handler)
+  }
+
+  /** @param {any} opts @param {any} handler */
+  [kBase] (opts, handler) {
+    const call = callOf(opts, handler)
+    if (call !== undefined) call.slot = this.#slot
     return super.dispatch(opts, handler)
   }
+}
+
+/**
+ * @param {any} opts
+ * @param {any} handler
+ * @returns {import('./timing/call.js').Call | undefined}
+ */
+export function callOf (opts, handler) {
+  return handler?.[kCall] ?? opts?.[kCall]
 }
 
 /**
@@ -62,7 +84,7 @@ class TimedClient extends Client {
 function makeClient (origin, options, settings, noDelay) {
   const slot = { connection: null }
   const wrapped = { ...options, connect: wrapConnector(options.connect, settings, noDelay, slot) }
-  return settings.hooks === null ? new Client(origin, wrapped) : new TimedClient(origin, wrapped, slot)
+  return settings.hooks === null ? new Client(origin, wrapped) : new TimedClient(origin, wrapped, slot, settings)
 }
 
 /**
@@ -114,23 +136,4 @@ function withConnector (options) {
 /** @param {any} connect the user's `connect` option */
 export function wantsNoDelay (connect) {
   return connect?.noDelay !== false
-}
-
-/**
- * The helper for a dispatcher of one's own: `new BalancedPool(urls, { factory: clientFactory() })`.
- * @param {Options} [options] hooks given here are called only for requests that come through this package's Agent,
- *   Pool or ProxyAgent, or through `timed()`
- * @returns {(origin: string | URL, options: object) => import('undici').Dispatcher}
- */
-export function clientFactory (options = {}) {
-  return clientFactoryFor(resolveSettings(options, false))
-}
-
-/**
- * The helper for an undici Agent or ProxyAgent of one's own: `new undici.Agent({ factory: agentFactory() })`.
- * @param {Options} [options]
- * @returns {(origin: string | URL, options: any) => import('undici').Dispatcher}
- */
-export function agentFactory (options = {}) {
-  return agentFactoryFor(resolveSettings(options, false))
 }

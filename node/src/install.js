@@ -14,13 +14,16 @@ let installed = null
 
 /**
  * Installs an Agent as undici's global dispatcher, which the runtime's fetch uses too. A second call replaces the
- * Agent of the first. With `ONEWRITE_DISABLED=true` it does nothing.
+ * Agent of the first; with `disabled: true`, or `ONEWRITE_DISABLED=true`, by the dispatcher that was there before.
  * @param {import('./agent.js').AgentOptions} [options]
  * @returns {Agent | null} the Agent that is installed; null when disabled
  * @throws {TypeError} code `ONEWRITE_INVALID_OPTION`
  */
 export function install (options = {}) {
-  if (resolveSettings(options).config.disabled) return null
+  if (resolveSettings(options).config.disabled) {
+    uninstall()
+    return null
+  }
   const agent = new FetchAgent(options)
   uninstall()
   const globals = /** @type {any} */ (globalThis)

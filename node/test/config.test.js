@@ -114,9 +114,10 @@ test('what the user says of noDelay is obeyed', async () => {
   // Looked at, not replaced: undici and this package call it on the real socket.
   net.Socket.prototype.setNoDelay = function (on) { calls.push(on); return original.call(this, on) }
   try {
-    for (const [noDelay, wanted] of [[undefined, true], [true, true], [false, false]]) {
+    const makers = [(options) => new Agent(options), (options) => new undici.Agent({ ...options, factory: agentFactory() })]
+    for (const [make, noDelay, wanted] of makers.flatMap((make) => [[make, undefined, true], [make, true, true], [make, false, false]])) {
       calls.length = 0
-      const agent = new Agent({ connect: noDelay === undefined ? {} : { noDelay } })
+      const agent = make({ connect: noDelay === undefined ? {} : { noDelay } })
       await (await undici.request(tap.origin, { dispatcher: agent, method: 'POST', body: 'x' })).body.dump()
       await agent.destroy()
       assert.equal(calls.at(-1), wanted)

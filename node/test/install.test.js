@@ -81,6 +81,18 @@ test('install() times fetch, a second install() replaces the first, uninstall() 
   assert.deepEqual(out, { seen: ['mine'], installed: true, took: false, kept: true, back: true, again: false })
 })
 
+test('install({ disabled: true }) takes an Agent back that was installed before', async () => {
+  const { out } = await runScript(`
+    import { install, uninstall } from ${JSON.stringify(index)}
+    import * as undici from 'undici'
+    const stock = undici.getGlobalDispatcher()
+    const first = install()
+    const was = undici.getGlobalDispatcher() === first
+    const second = install({ disabled: true })
+    console.log(JSON.stringify({ was, second, back: undici.getGlobalDispatcher() === stock, again: uninstall() }))`)
+  assert.deepEqual(out, { was: true, second: null, back: true, again: false })
+})
+
 test('importing changes nothing: no patched function, no subscriber, and the process ends', async () => {
   const { out } = await runScript(`
     import dc from 'node:diagnostics_channel'

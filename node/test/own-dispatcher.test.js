@@ -1,0 +1,100 @@
+// Hooks of clientFactory() and agentFactory(), in dispatchers of undici's that this package did not make.
+
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import * as undici from 'undici'
+import { Agent, agentFactory, clientFactory } from '../src/index.js'
+import { recorder } from './support/record.js'
+import { answerOk, startServer } from './support/server.js'
+import { localhostIdentity } from './support/tap.js'
+
+const connect = { ca: localhostIdentity().cert }
+const poolOf = (hooks) => (origin, options) => new undici.Pool(origin, { ...options, factory: clientFactory(hooks) })
+
+/** @type {Record<string, (origin: string, hooks: any, connections: number) => undici.Dispatcher>} */
+const makers = {
+  'clientFactory() in a Pool': (origin, hooks, connections) => new undici.Pool(origin, { connections, connect, factory: clientFactory(hooks) }),
+  'clientFactory() in a BalancedPool': (origin, hooks, connections) => new undici.BalancedPool([origin], { connections, connect, factory: poolOf(hooks) }),
+  'agentFactory() in an Agent': (origin, hooks, connections) => new undici.Agent({ connections, connect, factory: agentFactory(hooks) })
+}
+
+for (const [name, make] of Object.entries(makers)) {
+  describe(name, () => {
+    for (const [connections, secure] of /** @type {[number, boolean][]} */ ([[1, false], [2, false], [2, true]])) {
+      test(`${connections} connections, ${secure ? 'https' : 'http'}: one record per request, with its connection`, async () => {
+        const server = await startServer(answerOk, { secure })
+        const seen = recorder()
+        const dispatcher = make(server.origin, seen.hooks, connections)
+        const send = async (path) => (await undici.request(`${server.origin}${path}`, { dispatcher, method: 'POST', body: 'hello' })).body.text()
+        try {
+          assert.equal(await send('/first'), 'ok')
+          const first = await seen.last()
+          assert.equal(first.url, `${server.origin}/first`)
+          assert.deepEqual([first.outcome, first.status, first.reused, first.attempts[0].writes], ['ok', 200, false, 1])
+          assert.ok(first.connectNs > 0 && first.sendNs > 0 && first.waitNs > 0)
+          assert.equal(first.tlsNs !== undefined, secure)
+          assert.equal(seen.names()[0], 'callStart')
+          assert.equal(seen.names().at(-1), 'callEnd')
+          seen.clear()
+          await Promise.all(Array.from({ length: 6 }, (_, index) => send(`/${index}`)))
+          for (let turn = 0; turn < 10_000 && seen.timings.length < 6; turn++) await new Promise((resolve) => setTimeout(resolve, 1))
+          assert.deepEqual(seen.timings.map(({ url }) => url).sort(), Array.from({ length: 6 }, (_, index) => `${server.origin}/${index}`))
+          assert.ok(seen.timings.every(({ outcome, connId }) => outcome === 'ok' && connId !== undefined))
+          assert.ok(new Set(seen.timings.map(({ connId }) => connId)).size <= connections)
+        } finally {
+          await dispatcher.destroy()
+          await server.close()
+        }
+      })
+    }
+
+    test('a call that fails is one record', async () => {
+      const seen = recorder()
+      const dispatcher = make('http://localhost:1', seen.hooks, 2)
+      try {
+        await assert.rejects(undici.request('http://localhost:1', { dispatcher }))
+        const timing = await seen.last()
+        assert.deepEqual([timing.outcome, timing.errorKind, timing.errorPhase, seen.timings.length], ['error', 'connect', 'connect', 1])
+      } finally {
+        await dispatcher.destroy()
+      }
+    })
+  })
+}
+
+test('agentFactory() tells how long a request waited in its pool', async () => {
+  const waiting = []
+  const server = await startServer((socket) => { if (waiting.push(socket) === 2) release() })
+  const release = () => { for (const socket of waiting.splice(0)) answerOk(socket) }
+  const seen = recorder()
+  const dispatcher = new undici.Agent({ connections: 2, factory: agentFactory(seen.hooks) })
+  try {
+    // Two are on their connections until both have arrived, so two wait for them.
+    await Promise.all(Array.from({ length: 4 }, async () => (await undici.request(server.origin, { dispatcher })).body.text()))
+    for (let turn = 0; turn < 10_000 && seen.timings.length < 4; turn++) await new Promise((resolve) => setTimeout(resolve, 1))
+    const [first, second, ...late] = seen.timings
+    const freed = Math.min(...[first, second].map(({ startedAtMonoNs, totalNs }) => startedAtMonoNs + totalNs))
+    for (const { startedAtMonoNs, queueNs } of late) {
+      assert.ok(startedAtMonoNs < freed)
+      assert.ok(startedAtMonoNs + queueNs >= freed)
+    }
+  } finally {
+    await dispatcher.destroy()
+    await server.close()
+  }
+})
+
+test('a hook of our Agent above takes the place of the factory\'s, and has the connection', async () => {
+  const server = await startServer(answerOk)
+  const [above, below] = [recorder(), recorder()]
+  const agent = new Agent({ ...above.hooks, factory: (origin, options) => new undici.Pool(origin, { ...options, factory: clientFactory(below.hooks) }) })
+  try {
+    assert.equal(await (await undici.request(server.origin, { dispatcher: agent })).body.text(), 'ok')
+    const timing = await above.last()
+    assert.ok(timing.connId !== undefined && timing.connectNs > 0)
+    assert.equal(below.timings.length, 0)
+  } finally {
+    await agent.destroy()
+    await server.close()
+  }
+})
