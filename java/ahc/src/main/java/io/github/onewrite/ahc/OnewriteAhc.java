@@ -9,6 +9,7 @@ import io.netty.channel.ChannelOption;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Consumer;
 import org.asynchttpclient.AsyncHttpClientConfig;
 import org.asynchttpclient.DefaultAsyncHttpClientConfig;
@@ -37,6 +38,7 @@ public final class OnewriteAhc {
     private OnewriteConfig config = OnewriteConfig.defaults();
     private final List<Consumer<? super Timing>> consumers = new ArrayList<>();
     private final List<TimingListener.Factory> listeners = new ArrayList<>();
+    private final AtomicLong hookFailures = new AtomicLong();
     private boolean singleDelivery;
 
     private OnewriteAhc() {}
@@ -70,6 +72,11 @@ public final class OnewriteAhc {
         return this;
     }
 
+    /** How many times a timing hook has thrown, in all clients this was applied to. */
+    public long hookFailures() {
+        return hookFailures.get();
+    }
+
     /**
      * Never delivers a request twice. AsyncHttpClient sends a request again, a POST too, when a reused connection is
      * lost, even when the server may have processed it (NettyResponseFuture.incrementRetryAndCheck does not look at the
@@ -98,7 +105,7 @@ public final class OnewriteAhc {
         ChannelSetup setup = new ChannelSetup(config, nodelay);
         builder.setHttpAdditionalChannelInitializer(after(before.getHttpAdditionalChannelInitializer(), setup::http));
         builder.setWsAdditionalChannelInitializer(after(before.getWsAdditionalChannelInitializer(), setup::websocket));
-        builder.addRequestFilter(new TimingFilter(new Hooks(config, consumers, listeners), setup));
+        builder.addRequestFilter(new TimingFilter(new Hooks(config, consumers, listeners, hookFailures), setup));
         if (singleDelivery) {
             builder.setMaxRequestRetry(0);
         }

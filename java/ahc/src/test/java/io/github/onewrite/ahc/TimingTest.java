@@ -16,10 +16,8 @@ import io.github.onewrite.testing.TestServer;
 import io.netty.channel.EventLoopGroup;
 import io.netty.channel.epoll.EpollEventLoopGroup;
 import java.io.ByteArrayInputStream;
-import java.io.IOException;
 import java.net.InetAddress;
 import java.net.ServerSocket;
-import java.net.Socket;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -361,23 +359,7 @@ class TimingTest {
     @Test
     void throughATunnel(@TempDir Path dir) throws Exception {
         try (TestServer server = TestServer.answering(Identity.listener(dir));
-                TestServer proxy = new TestServer(connection -> {
-                    connection.readHead();
-                    try (Socket origin = new Socket("localhost", server.port())) {
-                        connection.send("HTTP/1.1 200 OK\r\n\r\n");
-                        Thread back = new Thread(() -> {
-                            try {
-                                origin.getInputStream()
-                                        .transferTo(connection.socket().getOutputStream());
-                            } catch (IOException e) {
-                                // One of the two has closed: the end.
-                            }
-                        });
-                        back.setDaemon(true);
-                        back.start();
-                        connection.in().transferTo(origin.getOutputStream());
-                    }
-                });
+                TestServer proxy = Tunnel.to(server);
                 AsyncHttpClient client = client(Dsl.config()
                         .setUseInsecureTrustManager(true)
                         .setProxyServer(new ProxyServer.Builder("127.0.0.1", proxy.port())))) {
@@ -439,8 +421,11 @@ class TimingTest {
                 });
         try (TestServer server = TestServer.answering();
                 AsyncHttpClient client = Dsl.asyncHttpClient(throwing.apply(Dsl.config()))) {
+            assertEquals(0, throwing.hookFailures());
             assertEquals(200, post(client, server.url()).getStatusCode());
+            assertEquals(2, throwing.hookFailures());
             assertEquals(200, post(client, server.url()).getStatusCode());
+            assertEquals(4, throwing.hookFailures());
         }
     }
 

@@ -17,10 +17,20 @@ public final class Hooks {
     private final List<Consumer<? super Timing>> consumers;
     private final List<TimingListener.Factory> factories;
     private final boolean enabled;
-    private final AtomicLong raised = new AtomicLong();
+    private final AtomicLong raised;
 
     public Hooks(
             OnewriteConfig config, List<Consumer<? super Timing>> consumers, List<TimingListener.Factory> factories) {
+        this(config, consumers, factories, new AtomicLong());
+    }
+
+    /** @param raised counts how many times a hook has thrown; may be common to several clients */
+    public Hooks(
+            OnewriteConfig config,
+            List<Consumer<? super Timing>> consumers,
+            List<TimingListener.Factory> factories,
+            AtomicLong raised) {
+        this.raised = raised;
         this.enabled = config.callsHooks();
         this.consumers = enabled ? List.copyOf(consumers) : List.of();
         this.factories = enabled ? List.copyOf(factories) : List.of();

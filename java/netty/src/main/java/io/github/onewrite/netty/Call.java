@@ -148,8 +148,9 @@ final class Call implements Runnable {
     }
 
     void cancelFromAnywhere() {
-        pool.loop()
-                .execute(() -> giveUp(
+        OnLoop.ifItRuns(
+                pool.loop(),
+                () -> giveUp(
                         Outcome.CANCELLED,
                         new OnewriteException(ErrorKind.CANCELLED, "the caller cancelled the call")));
     }

@@ -4,7 +4,10 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executor;
 import org.jspecify.annotations.Nullable;
 
-/** The caller's future. Cancelling it gives the call up and closes its connection. */
+/**
+ * The caller's future. Whoever else completes it, by cancel, orTimeout or by hand, gives the call up: its connection is
+ * closed.
+ */
 final class CallFuture<T> extends CompletableFuture<T> {
     private final @Nullable Executor executor;
     private volatile @Nullable Call call;
@@ -18,29 +21,56 @@ final class CallFuture<T> extends CompletableFuture<T> {
     }
 
     void succeed(T value) {
-        if (executor == null) {
-            complete(value);
-        } else {
-            executor.execute(() -> complete(value));
-        }
+        succeed(value, () -> {});
+    }
+
+    /** @param unwanted what to do when the future was completed from outside before */
+    void succeed(T value, Runnable unwanted) {
+        finish(() -> {
+            if (!super.complete(value)) {
+                unwanted.run();
+            }
+        });
     }
 
     void fail(Throwable why) {
+        finish(() -> super.completeExceptionally(why));
+    }
+
+    private void finish(Runnable completion) {
         if (executor == null) {
-            completeExceptionally(why);
-        } else {
-            executor.execute(() -> completeExceptionally(why));
+            completion.run();
+            return;
+        }
+        try {
+            executor.execute(completion);
+        } catch (RuntimeException e) {
+            // It is full, or shut down. A future that never completes would be worse than the wrong thread.
+            completion.run();
         }
     }
 
     @Override
+    public boolean complete(T value) {
+        return givenUp(super.complete(value));
+    }
+
+    @Override
+    public boolean completeExceptionally(Throwable why) {
+        return givenUp(super.completeExceptionally(why));
+    }
+
+    @Override
     public boolean cancel(boolean mayInterruptIfRunning) {
-        boolean cancelled = super.cancel(mayInterruptIfRunning);
+        return givenUp(super.cancel(mayInterruptIfRunning));
+    }
+
+    private boolean givenUp(boolean done) {
         Call owner = call;
-        if (cancelled && owner != null) {
+        if (done && owner != null) {
             owner.cancelFromAnywhere();
         }
-        return cancelled;
+        return done;
     }
 
     @Override

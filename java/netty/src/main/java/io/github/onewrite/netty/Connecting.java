@@ -40,6 +40,9 @@ final class Connecting {
         return thread;
     });
 
+    /** In less than this a far address would be left that only needs one SYN sent again. */
+    private static final long FAIR_NANOS = TimeUnit.SECONDS.toNanos(2);
+
     private final OriginPool pool;
     private final ClientSettings settings;
     private final Origin origin;
@@ -48,6 +51,8 @@ final class Connecting {
     private boolean over;
     private @Nullable Channel channel;
     private java.util.concurrent.@Nullable Future<?> limit;
+    private java.util.concurrent.@Nullable Future<?> share;
+    private long deadline;
 
     Connecting(OriginPool pool, Call owner) {
         this.pool = pool;
@@ -65,6 +70,7 @@ final class Connecting {
     void start() {
         long budget = settings.connectTimeout();
         if (budget > 0) {
+            deadline = settings.time().nanoTime() + budget;
             limit = settings.time().after(budget, pool.loop(), this::overdue);
         }
         Proxy proxy = settings.proxy();
@@ -107,11 +113,18 @@ final class Connecting {
                 if (found.isEmpty()) {
                     throw new UnknownHostException(host + " has no address");
                 }
-                pool.loop().execute(() -> resolved(found, port));
+                afterLookup(() -> resolved(found, port));
             } catch (UnknownHostException | RuntimeException e) {
-                pool.loop().execute(() -> unresolved(host, e));
+                afterLookup(() -> unresolved(host, e));
             }
         });
+    }
+
+    /** A loop that was shut down meanwhile runs nothing any more, limits neither: the calls would never end. */
+    private void afterLookup(Runnable step) {
+        if (!OnLoop.ifItRuns(pool.loop(), step)) {
+            pool.loopIsGone();
+        }
     }
 
     private void resolved(List<InetAddress> found, int port) {
@@ -147,7 +160,16 @@ final class Connecting {
         ChannelFuture connected = bootstrap(tunnel)
                 .connect(tunnel == null ? address : InetSocketAddress.createUnresolved(origin.host(), origin.port()));
         channel = connected.channel();
+        int others = addresses.size() - index - 1;
+        if (others > 0 && settings.connectTimeout() > 0) {
+            // Closing it fails the connect below, which goes on with the next.
+            share = settings.time().after(share(others), pool.loop(), connected.channel()::close);
+        }
         connected.addListener(done -> {
+            if (share != null) {
+                share.cancel(false);
+                share = null;
+            }
             if (over) {
                 connected.channel().close();
             } else if (done.isSuccess()) {
@@ -158,6 +180,15 @@ final class Connecting {
                 fail(connectError(done.cause()));
             }
         });
+    }
+
+    /**
+     * What one address may take while others are left: an equal part of the time left, but {@link #FAIR_NANOS} at least
+     * where there is as much. So does Go's net.Dialer (partialDeadline).
+     */
+    private long share(int others) {
+        long left = deadline - settings.time().nanoTime();
+        return Math.max(left / (others + 1), Math.min(left, FAIR_NANOS));
     }
 
     @SuppressWarnings("unchecked")
@@ -340,6 +371,9 @@ final class Connecting {
     private void stopClock() {
         if (limit != null) {
             limit.cancel(false);
+        }
+        if (share != null) {
+            share.cancel(false);
         }
     }
 

@@ -4,6 +4,7 @@ import io.github.onewrite.internal.netty.KernelProbe;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
+import io.netty.channel.ChannelOutboundBuffer;
 import io.netty.handler.codec.http.HttpObject;
 import io.netty.handler.ssl.SslCloseCompletionEvent;
 import io.netty.util.ReferenceCountUtil;
@@ -152,6 +153,15 @@ final class Connection extends ChannelInboundHandlerAdapter {
 
     void close() {
         channel.close();
+    }
+
+    /**
+     * Bytes written that the socket has not taken yet, file regions as less than none: it falls whenever the socket
+     * takes some. Netty's IdleStateHandler looks at the same two (observeOutput).
+     */
+    long backlog() {
+        ChannelOutboundBuffer out = channel.unsafe().outboundBuffer();
+        return out == null ? 0 : out.totalPendingWriteBytes() - out.currentProgress();
     }
 
     /** Sets the moment at which the exchange is told {@link Exchange#overdue}; 0 takes it back. */

@@ -25,6 +25,9 @@ final class Exchange {
     /** How long the answer that may explain a failed write is waited for. */
     private static final long GRACE_NANOS = TimeUnit.MILLISECONDS.toNanos(500);
 
+    /** How often within idleReadTimeout it is looked whether the socket has taken anything. */
+    private static final int LOOKS = 4;
+
     private final Call call;
     private final Connection connection;
     private final ClientSettings settings;
@@ -41,6 +44,11 @@ final class Exchange {
     private boolean complete;
     private boolean over;
     private long received;
+
+    /** Bytes that the socket had not taken when it was looked last, and how many looks have found the same. */
+    private long backlog = Long.MIN_VALUE;
+
+    private int looks;
 
     Exchange(Call call, Connection connection, ClientSettings settings, boolean reused) {
         this.call = call;
@@ -78,7 +86,7 @@ final class Exchange {
                 probe.quickack();
             }
         }
-        limit(settings.idleReadTimeout());
+        limitSending();
         try {
             if (call.prepared().expectContinue() && sender.hasBody()) {
                 awaitingContinue = true;
@@ -90,6 +98,9 @@ final class Exchange {
             }
         } catch (OnewriteException e) {
             fail(e);
+        } catch (Throwable e) {
+            // A publisher of the caller's threw. What is above on the stack may be the end of another's call.
+            fail(Failures.ofBody(e));
         }
     }
 
@@ -110,8 +121,33 @@ final class Exchange {
     /** The body moved on; the limit of silence starts anew. */
     void sending() {
         if (!over && !headersRead) {
-            limit(settings.idleReadTimeout());
+            limitSending();
         }
+    }
+
+    /**
+     * A large write moves on without a word from us, be it a file region, a chunk of a publisher's or what TLS made of
+     * either. So the limit is divided, and each part ends with a look at what is left.
+     */
+    private void limitSending() {
+        backlog = Long.MIN_VALUE;
+        looks = 0;
+        limit(lookNanos());
+    }
+
+    private long lookNanos() {
+        long whole = settings.idleReadTimeout();
+        return whole == 0 ? 0 : Math.max(whole / LOOKS, 1);
+    }
+
+    /** Whether the socket has taken nothing for as long as it may. */
+    private boolean sendsNothing() {
+        long left = connection.backlog();
+        if (left != backlog) {
+            backlog = left;
+            looks = 0;
+        }
+        return looks++ >= LOOKS;
     }
 
     /** A write failed. The server may have said why before it closed: that is waited for, shortly. */
@@ -225,11 +261,13 @@ final class Exchange {
 
     private void sendAwaitedBody() {
         awaitingContinue = false;
-        limit(settings.idleReadTimeout());
+        limitSending();
         try {
             sender.sendBody();
         } catch (OnewriteException e) {
             fail(e);
+        } catch (Throwable e) {
+            fail(Failures.ofBody(e));
         }
     }
 
@@ -330,6 +368,8 @@ final class Exchange {
             sendAwaitedBody();
         } else if (writeFailure != null) {
             fail(Failures.onConnection(writeFailure, origin()));
+        } else if (!sent && !sendsNothing()) {
+            limit(lookNanos());
         } else {
             String what = !sent
                     ? "took none of the request's body for " + TimeUnit.NANOSECONDS.toMillis(settings.idleReadTimeout())

@@ -47,6 +47,11 @@ final class Failures {
         return new OnewriteException(ErrorKind.OTHER, "the call to " + origin + " failed: " + cause, cause);
     }
 
+    /** A publisher of the caller's threw where it must not (Reactive Streams, 1.9, 2.13 and 3.16). */
+    static OnewriteException ofBody(Throwable cause) {
+        return new OnewriteException(ErrorKind.OTHER, "the body's publisher threw: " + cause, cause);
+    }
+
     /** What was read is not a response we accept. */
     static OnewriteException badResponse(Throwable cause, Origin origin) {
         String limit = "";

@@ -64,7 +64,10 @@ public final class OnewriteClient implements AutoCloseable {
         return builder().build();
     }
 
-    /** Sends a request and collects the response in memory. Cancelling the future closes the connection. */
+    /**
+     * Sends a request and collects the response in memory. Cancelling the future closes the connection, and so does
+     * completing it by other means, such as orTimeout.
+     */
     public CompletableFuture<Response> send(Request request) {
         CallFuture<Response> future = new CallFuture<>(settings.callbackExecutor());
         start(request, future, loop -> new BufferedSink(future, settings.maxBody()));
@@ -76,7 +79,10 @@ public final class OnewriteClient implements AutoCloseable {
         return send(request.build());
     }
 
-    /** Sends a request; the future completes with the response's headers. Its body is to be read or closed. */
+    /**
+     * Sends a request; the future completes with the response's headers. Its body is to be read or closed. A response
+     * that finds the future cancelled, or completed by other means, is closed.
+     */
     public CompletableFuture<StreamedResponse> stream(Request request) {
         CallFuture<StreamedResponse> future = new CallFuture<>(settings.callbackExecutor());
         start(request, future, loop -> new StreamedSink(future, loop));
@@ -163,18 +169,23 @@ public final class OnewriteClient implements AutoCloseable {
         List<CompletableFuture<?>> drained = new ArrayList<>();
         for (Pools each : pools.values()) {
             for (OriginPool pool : each.members) {
-                drained.add(
-                        CompletableFuture.supplyAsync(pool::drain, pool.loop()).thenCompose(done -> done));
+                CompletableFuture<Void> done = new CompletableFuture<>();
+                if (OnLoop.ifItRuns(pool.loop(), () -> pool.drain().thenRun(() -> done.complete(null)))) {
+                    drained.add(done);
+                } else {
+                    pool.loopIsGone();
+                }
             }
         }
         CompletableFuture<Void> all = CompletableFuture.allOf(drained.toArray(CompletableFuture[]::new));
         try {
             all.get(Durations.nanos(drain), TimeUnit.NANOSECONDS);
         } catch (TimeoutException e) {
-            pools.values()
-                    .forEach(each -> each.members.forEach(pool -> pool.loop().execute(pool::abort)));
+            abort();
             await(all);
         } catch (InterruptedException e) {
+            // There is no time left: calls fail now, or never.
+            abort();
             Thread.currentThread().interrupt();
         } catch (ExecutionException e) {
             throw new AssertionError("draining does not fail", e);
@@ -182,6 +193,10 @@ public final class OnewriteClient implements AutoCloseable {
         if (transport.owned()) {
             transport.group().shutdownGracefully(0, 1, TimeUnit.SECONDS);
         }
+    }
+
+    private void abort() {
+        pools.values().forEach(each -> each.members.forEach(pool -> OnLoop.ifItRuns(pool.loop(), pool::abort)));
     }
 
     private static void await(CompletableFuture<Void> all) {
@@ -204,14 +219,14 @@ public final class OnewriteClient implements AutoCloseable {
         CallTimer timer = CallTimer.start(hooks, request.method(), request.url(), request.tag());
         try {
             Request.Prepared prepared = request.prepare();
-            if (closed.get()) {
-                throw new OnewriteException(ErrorKind.POOL, "the client is closed");
-            }
+            mustBeOpen();
             Origin origin = prepared.target().origin();
             if (origin.tls()) {
                 settings.tls().get();
             }
             OriginPool pool = pools(origin).next();
+            // Again, now that the pool is among the others: either this sees the close, or the close sees the pool.
+            mustBeOpen();
             Call call = new Call(pool, request, prepared, timer, sinks.on(pool.loop()));
             future.belongsTo(call);
             if (pool.loop().inEventLoop()) {
@@ -224,6 +239,12 @@ public final class OnewriteClient implements AutoCloseable {
         } catch (RejectedExecutionException e) {
             // The client was closed between the check and here.
             refuse(new OnewriteException(ErrorKind.POOL, "the client is closed", e), timer, future);
+        }
+    }
+
+    private void mustBeOpen() throws OnewriteException {
+        if (closed.get()) {
+            throw new OnewriteException(ErrorKind.POOL, "the client is closed");
         }
     }
 

@@ -191,7 +191,10 @@ public final class OnewriteClientBuilder {
         return this;
     }
 
-    /** Where futures are completed. Default: on the event loop, so what depends on them must not block. */
+    /**
+     * Where futures are completed. Default: on the event loop, so what depends on them must not block. What the executor
+     * rejects is completed on the event loop all the same.
+     */
     public OnewriteClientBuilder callbackExecutor(Executor executor) {
         callbackExecutor = Objects.requireNonNull(executor, "executor");
         return this;
@@ -224,7 +227,10 @@ public final class OnewriteClientBuilder {
         return this;
     }
 
-    /** For name, TCP, tunnel and TLS together. Default 10 s; zero is no limit. */
+    /**
+     * For name, TCP, tunnel and TLS together. Of several addresses each gets an equal part of what is left, 2 s at
+     * least, so that one that does not answer leaves time for the next. Default 10 s; zero is no limit.
+     */
     public OnewriteClientBuilder connectTimeout(Duration limit) {
         connectTimeout = Durations.notNegative("connectTimeout", limit);
         return this;
@@ -242,7 +248,11 @@ public final class OnewriteClientBuilder {
         return this;
     }
 
-    /** Longest silence while a body is sent or received. Default 60 s; zero is no limit. */
+    /**
+     * Longest silence while a body is sent or received. While one is sent it is looked four times within this time
+     * whether the socket took anything, so that the call fails after up to a quarter more. Default 60 s; zero is no
+     * limit.
+     */
     public OnewriteClientBuilder idleReadTimeout(Duration limit) {
         idleReadTimeout = Durations.notNegative("idleReadTimeout", limit);
         return this;

@@ -183,6 +183,12 @@ final class OriginPool {
         new ArrayList<>(leased).forEach(Connection::close);
     }
 
+    /** The loop was shut down before the client was. Fails what is left, from whichever threads find out. */
+    synchronized void loopIsGone() {
+        drain();
+        abort();
+    }
+
     PoolStats stats() {
         return new PoolStats(activeNow, idleNow, connectingNow, pendingNow, openedNow);
     }

@@ -57,7 +57,7 @@ final class PublishedSender extends BodySender implements Flow.Subscriber<ByteBu
         Objects.requireNonNull(given, "subscription");
         onLoop(() -> {
             if (over || subscription != null) {
-                given.cancel();
+                cancel(given);
                 return;
             }
             subscription = given;
@@ -142,8 +142,19 @@ final class PublishedSender extends BodySender implements Flow.Subscriber<ByteBu
     @Override
     void cancel() {
         over = true;
-        if (subscription != null) {
-            subscription.cancel();
+        Flow.Subscription from = subscription;
+        if (from != null) {
+            cancel(from);
+        }
+    }
+
+    /** What it throws would take the place of what the call ends with. */
+    private static void cancel(Flow.Subscription from) {
+        try {
+            from.cancel();
+        } catch (Throwable e) {
+            System.getLogger("io.github.onewrite")
+                    .log(System.Logger.Level.WARNING, "the publisher of a body threw when it was cancelled", e);
         }
     }
 
@@ -158,11 +169,17 @@ final class PublishedSender extends BodySender implements Flow.Subscriber<ByteBu
             return;
         }
         pulling = true;
-        do {
-            pullAgain = false;
-            from.request(1);
-        } while (pullAgain && !over);
-        pulling = false;
+        try {
+            do {
+                pullAgain = false;
+                from.request(1);
+            } while (pullAgain && !over);
+        } catch (Throwable e) {
+            over = true;
+            exchange.sendFailed(Failures.ofBody(e));
+        } finally {
+            pulling = false;
+        }
     }
 
     /** Flushes at the end of this turn of the event loop. */

@@ -1,5 +1,6 @@
 package io.github.onewrite.netty;
 
+import io.github.onewrite.ErrorKind;
 import io.github.onewrite.OnewriteException;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufUtil;
@@ -35,7 +36,7 @@ final class StreamedSink implements ResponseSink, Flow.Publisher<ByteBuffer> {
         call = owner;
         exchange = current;
         current.connection().channel().config().setAutoRead(false);
-        future.succeed(new StreamedResponse(status, headers, this));
+        future.succeed(new StreamedResponse(status, headers, this), this::abandon);
     }
 
     @Override
@@ -79,44 +80,57 @@ final class StreamedSink implements ResponseSink, Flow.Publisher<ByteBuffer> {
     }
 
     void abandon() {
-        loop.execute(() -> {
-            over = true;
-            queue.clear();
-            if (call != null) {
-                call.abandoned();
-            }
-        });
+        OnLoop.ifItRuns(loop, this::drop);
+    }
+
+    /** Wants no more: the connection is closed, unless the response was read to its end. */
+    private void drop() {
+        over = true;
+        queue.clear();
+        abandonExchange();
     }
 
     @Override
     public void subscribe(Flow.Subscriber<? super ByteBuffer> given) {
         Objects.requireNonNull(given, "subscriber");
-        loop.execute(() -> {
-            if (subscriber != null) {
-                given.onSubscribe(new Flow.Subscription() {
-                    @Override
-                    public void request(long n) {}
+        if (!OnLoop.ifItRuns(loop, () -> subscribed(given))) {
+            refuse(given, new OnewriteException(ErrorKind.POOL, "the client is closed, and the body with it"));
+        }
+    }
 
-                    @Override
-                    public void cancel() {}
-                });
-                given.onError(new IllegalStateException("the body has a subscriber already: it can be read once"));
-                return;
+    private void subscribed(Flow.Subscriber<? super ByteBuffer> given) {
+        if (subscriber != null) {
+            refuse(given, new IllegalStateException("the body has a subscriber already: it can be read once"));
+            return;
+        }
+        subscriber = given;
+        Flow.Subscription subscription = new Flow.Subscription() {
+            @Override
+            public void request(long n) {
+                OnLoop.ifItRuns(loop, () -> requested(n));
             }
-            subscriber = given;
-            given.onSubscribe(new Flow.Subscription() {
-                @Override
-                public void request(long n) {
-                    loop.execute(() -> requested(n));
-                }
 
-                @Override
-                public void cancel() {
-                    abandon();
-                }
-            });
+            @Override
+            public void cancel() {
+                abandon();
+            }
+        };
+        if (signalled(given, () -> given.onSubscribe(subscription))) {
             deliver();
-        });
+        }
+    }
+
+    private static void refuse(Flow.Subscriber<? super ByteBuffer> given, Exception why) {
+        Flow.Subscription none = new Flow.Subscription() {
+            @Override
+            public void request(long n) {}
+
+            @Override
+            public void cancel() {}
+        };
+        if (contained(() -> given.onSubscribe(none)) == null) {
+            contained(() -> given.onError(why));
+        }
     }
 
     private void requested(long n) {
@@ -145,19 +159,41 @@ final class StreamedSink implements ResponseSink, Flow.Publisher<ByteBuffer> {
         delivering = true;
         while (demand > 0 && !over && !queue.isEmpty()) {
             demand--;
-            to.onNext(queue.removeFirst());
+            ByteBuffer next = queue.removeFirst();
+            if (!signalled(to, () -> to.onNext(next))) {
+                break;
+            }
         }
         delivering = false;
         if (ended && queue.isEmpty() && !over) {
             over = true;
             Throwable why = failure;
-            if (why == null) {
-                to.onComplete();
-            } else {
-                to.onError(why);
-            }
+            contained(why == null ? to::onComplete : () -> to.onError(why));
         } else if (demand > 0 && exchange != null) {
             exchange.readMore();
+        }
+    }
+
+    /** A subscriber that throws has left (Reactive Streams, 2.13); it is told so, in case it holds something. */
+    private boolean signalled(Flow.Subscriber<? super ByteBuffer> to, Runnable signal) {
+        Throwable thrown = contained(signal);
+        if (thrown == null) {
+            return true;
+        }
+        drop();
+        contained(() -> to.onError(thrown));
+        return false;
+    }
+
+    /** Whose call is above on the stack, and who has the connection by now, is not known: nothing goes further up. */
+    private static @Nullable Throwable contained(Runnable signal) {
+        try {
+            signal.run();
+            return null;
+        } catch (Throwable e) {
+            System.getLogger("io.github.onewrite")
+                    .log(System.Logger.Level.WARNING, "the subscriber of a response's body threw", e);
+            return e;
         }
     }
 }

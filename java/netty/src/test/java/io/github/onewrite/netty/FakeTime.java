@@ -29,6 +29,11 @@ final class FakeTime implements Timekeeper {
         return future;
     }
 
+    /** How many tasks wait for their time. */
+    synchronized long planned() {
+        return planned.stream().filter(due -> !due.future().isDone()).count();
+    }
+
     void advance(Duration by) throws Exception {
         long until = nanoTime() + by.toNanos();
         for (Due next = next(until); next != null; next = next(until)) {

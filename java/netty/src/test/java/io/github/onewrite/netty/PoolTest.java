@@ -12,8 +12,12 @@ import io.github.onewrite.ErrorKind;
 import io.github.onewrite.OnewriteException;
 import io.github.onewrite.Timing;
 import io.github.onewrite.testing.TestServer;
+import io.netty.channel.socket.nio.NioSocketChannel;
+import java.lang.reflect.Field;
 import java.net.InetAddress;
 import java.net.ServerSocket;
+import java.net.SocketTimeoutException;
+import java.nio.channels.SocketChannel;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -21,8 +25,11 @@ import java.util.TreeSet;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.condition.EnabledOnOs;
+import org.junit.jupiter.api.condition.OS;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
@@ -518,6 +525,138 @@ class PoolTest {
             until(() -> client.stats().active() == 1);
             client.close(Duration.ofMillis(1));
             assertEquals(ErrorKind.CLOSED, failure(under).kind());
+        }
+    }
+
+    /** An interrupt ends the waiting, not the calls' right to an end: this one looks up a name for ever. */
+    @Test
+    void point12AnInterruptedCloseFailsWhatIsUnderWay() throws Exception {
+        CountDownLatch resolve = new CountDownLatch(1);
+        OnewriteClient client = OnewriteClient.builder()
+                .resolver(host -> List.of(after(resolve)))
+                .build();
+        CompletableFuture<Response> call =
+                client.send(Request.get("http://somewhere.test/").build());
+        until(() -> client.stats().connecting() == 1);
+        Thread.currentThread().interrupt();
+        client.close(Duration.ofMinutes(1));
+        assertTrue(Thread.interrupted(), "the interrupt is passed on");
+        assertEquals(ErrorKind.POOL, failure(call).kind());
+        resolve.countDown();
+    }
+
+    /** The loops are their owner's, who may end them first; limits end with them. */
+    @Test
+    void point12ALookupThatOutlivesItsLoopFailsTheCalls() throws Exception {
+        CountDownLatch resolve = new CountDownLatch(1);
+        Transport transport = Transport.nio(1);
+        OnewriteClient client = OnewriteClient.builder()
+                .eventLoopGroup(transport.group(), NioSocketChannel::new)
+                .resolver(host -> List.of(after(resolve)))
+                .maxConnectionsPerOrigin(1)
+                .build();
+        Request request = Request.get("http://somewhere.test/").build();
+        CompletableFuture<Response> call = client.send(request);
+        CompletableFuture<Response> waiting = client.send(request);
+        until(() -> client.stats().connecting() == 1 && client.stats().pending() == 1);
+        transport.group().shutdownGracefully(0, 1, TimeUnit.SECONDS).await();
+        resolve.countDown();
+        assertEquals(ErrorKind.POOL, failure(call).kind());
+        assertEquals(ErrorKind.POOL, failure(waiting).kind());
+        client.close();
+    }
+
+    private static InetAddress after(CountDownLatch resolve) {
+        try {
+            resolve.await();
+        } catch (InterruptedException e) {
+            throw new IllegalStateException(e);
+        }
+        return InetAddress.getLoopbackAddress();
+    }
+
+    /** A call that found the client open and makes its origin's pool only when the close has been round. */
+    @Test
+    void point12APoolMadeDuringTheCloseTakesNoCall() throws Exception {
+        Transport transport = Transport.nio(1);
+        try (TestServer server = silent()) {
+            OnewriteClient client = OnewriteClient.builder()
+                    .eventLoopGroup(transport.group(), NioSocketChannel::new)
+                    .build();
+            Field settings = OnewriteClient.class.getDeclaredField("settings");
+            settings.setAccessible(true);
+            CompletableFuture<Response> call = new CompletableFuture<>();
+            Request request =
+                    Request.get("https://127.0.0.1:" + server.port() + "/").build();
+            Thread caller = new Thread(() -> client.send(request).whenComplete((response, why) -> {
+                if (why != null) {
+                    call.completeExceptionally(why);
+                }
+            }));
+            // The first https call makes the TLS context, between the two.
+            synchronized (((ClientSettings) settings.get(client)).tls()) {
+                caller.start();
+                until(() -> caller.getState() == Thread.State.BLOCKED);
+                client.close();
+            }
+            assertEquals(ErrorKind.POOL, failure(call).kind());
+            assertEquals(0, server.connections());
+        } finally {
+            transport.group().shutdownGracefully(0, 1, TimeUnit.SECONDS);
+        }
+    }
+
+    /** A listener whose queue is full answers no SYN: the first address takes its part of the time, not all of it. */
+    @Test
+    @EnabledOnOs(OS.LINUX)
+    void anAddressThatDoesNotAnswerLeavesTimeForTheNext() throws Exception {
+        InetAddress dark = InetAddress.getByName("127.0.0.1");
+        InetAddress light = InetAddress.getByName("127.0.0.2");
+        List<SocketChannel> queued = new ArrayList<>();
+        try (ServerSocket hole = new ServerSocket(0, 1, dark);
+                ServerSocket listener = new ServerSocket(hole.getLocalPort(), 50, light);
+                TestServer server = TestServer.answering(listener);
+                OnewriteClient client = OnewriteClient.builder()
+                        .time(time)
+                        .connectTimeout(Duration.ofSeconds(10))
+                        .resolver(host -> List.of(dark, light))
+                        .build()) {
+            fill(hole, queued);
+            CompletableFuture<Response> call = client.send(
+                    Request.get("http://somewhere.test:" + server.port() + "/").build());
+            until(() -> time.planned() == 2);
+            time.advance(Duration.ofMillis(4_999));
+            assertEquals(0, server.connections(), "the first address has half of the time");
+            time.advance(Duration.ofMillis(1));
+            assertEquals(200, Eventually.of(call).status());
+            assertEquals(1, server.connections());
+
+            // The call for which there is no other address has all of the time.
+            until(() -> client.stats().idle() == 1);
+            CompletableFuture<Response> dead = client.send(
+                    Request.get("http://127.0.0.1:" + server.port() + "/").build());
+            until(() -> client.stats().connecting() == 1);
+            time.advance(Duration.ofMillis(9_999));
+            assertFalse(dead.isDone());
+            time.advance(Duration.ofMillis(1));
+            assertEquals(ErrorKind.TIMEOUT, failure(dead).kind());
+        } finally {
+            for (SocketChannel each : queued) {
+                each.close();
+            }
+        }
+    }
+
+    private static void fill(ServerSocket hole, List<SocketChannel> queued) throws Exception {
+        for (int stuck = 0; stuck < 2; ) {
+            SocketChannel next = SocketChannel.open();
+            queued.add(next);
+            assertTrue(queued.size() < 50, "the queue of the listener does not fill");
+            try {
+                next.socket().connect(hole.getLocalSocketAddress(), 300);
+            } catch (SocketTimeoutException e) {
+                stuck++;
+            }
         }
     }
 

@@ -7,6 +7,7 @@ import io.github.onewrite.internal.Hooks;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Consumer;
 import javax.net.ssl.X509TrustManager;
 import okhttp3.ConnectionSpec;
@@ -32,6 +33,7 @@ public final class OnewriteOkHttp {
     private OnewriteConfig config = OnewriteConfig.defaults();
     private final List<Consumer<? super Timing>> consumers = new ArrayList<>();
     private final List<TimingListener.Factory> listeners = new ArrayList<>();
+    private final AtomicLong hookFailures = new AtomicLong();
     private boolean singleDelivery;
 
     private OnewriteOkHttp() {}
@@ -65,6 +67,11 @@ public final class OnewriteOkHttp {
         return this;
     }
 
+    /** How many times a timing hook has thrown, in all clients this was applied to. */
+    public long hookFailures() {
+        return hookFailures.get();
+    }
+
     /**
      * Never delivers a POST or PATCH twice. OkHttp sends a request again when a reused connection is lost, even when
      * the server may have processed it (RetryAndFollowUpInterceptor). With this such a call fails instead: more errors
@@ -91,7 +98,7 @@ public final class OnewriteOkHttp {
             builder.socketFactory(new GuardedSocketFactory(before.socketFactory(), config));
         }
         joinRecords(builder, before);
-        Hooks hooks = new Hooks(config, consumers, listeners);
+        Hooks hooks = new Hooks(config, consumers, listeners, hookFailures);
         builder.eventListenerFactory(
                 new TimingEventListener.Factory(hooks, before.eventListenerFactory(), config.guardsNodelay()));
         builder.addInterceptor(RequestFloor.interceptor());

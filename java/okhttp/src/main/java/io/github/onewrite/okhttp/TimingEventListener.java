@@ -11,14 +11,12 @@ import java.io.InterruptedIOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.Proxy;
-import java.net.SocketException;
 import java.util.List;
 import okhttp3.Call;
 import okhttp3.Connection;
 import okhttp3.Dispatcher;
 import okhttp3.EventListener;
 import okhttp3.Handshake;
-import okhttp3.HttpUrl;
 import okhttp3.Protocol;
 import okhttp3.Request;
 import okhttp3.Response;
@@ -31,14 +29,15 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>OkHttp 5 races connections over several threads; hence the lock, which is free of contention otherwise.
  */
-final class TimingEventListener extends EventListener {
+final class TimingEventListener extends ForwardingEventListener {
 
-    /** Makes a listener per call; where nothing listens, the client's own listener alone. */
+    /** Makes a listener per call; where nothing listens, none but that of {@link LateNodelay}. */
     static final class Factory implements EventListener.Factory {
         private final Hooks hooks;
         private final EventListener.Factory next;
         private final boolean nodelay;
         private final Connections connections = new Connections();
+        private volatile LateNodelay untimed = new LateNodelay(EventListener.NONE);
 
         Factory(Hooks hooks, EventListener.Factory next, boolean nodelay) {
             this.hooks = hooks;
@@ -52,25 +51,32 @@ final class TimingEventListener extends EventListener {
             Request request = call.request();
             CallTimer timer =
                     CallTimer.start(hooks, request.method(), request.url().toString(), request.tag());
-            return timer == null && !nodelay
-                    ? listener
-                    : new TimingEventListener(timer, listener, connections, nodelay);
+            if (timer != null) {
+                return new TimingEventListener(timer, nodelay ? lateNodelay(listener) : listener, connections);
+            }
+            return nodelay ? lateNodelay(listener) : listener;
+        }
+
+        /** Most clients have one listener for all calls, or none: what was made for the last call does for this one. */
+        private LateNodelay lateNodelay(EventListener listener) {
+            LateNodelay last = untimed;
+            if (last.next() != listener) {
+                last = new LateNodelay(listener);
+                untimed = last;
+            }
+            return last;
         }
     }
 
-    private final @Nullable CallTimer timer;
-    private final EventListener next;
+    private final CallTimer timer;
     private final Connections connections;
-    private final boolean nodelay;
     private boolean answered;
     private @Nullable Phase lost;
 
-    private TimingEventListener(
-            @Nullable CallTimer timer, EventListener next, Connections connections, boolean nodelay) {
+    private TimingEventListener(CallTimer timer, EventListener next, Connections connections) {
+        super(next);
         this.timer = timer;
-        this.next = next;
         this.connections = connections;
-        this.nodelay = nodelay;
     }
 
     private interface Step {
@@ -78,9 +84,7 @@ final class TimingEventListener extends EventListener {
     }
 
     private synchronized void step(Step step) {
-        if (timer != null) {
-            step.on(timer);
-        }
+        step.on(timer);
     }
 
     /** What comes after an answered or lost attempt belongs to the next: a redirect, a challenge, a retry. */
@@ -96,13 +100,13 @@ final class TimingEventListener extends EventListener {
     @Override
     public void callStart(Call call) {
         step(this::attempt);
-        next.callStart(call);
+        super.callStart(call);
     }
 
     @Override
     public void callEnd(Call call) {
         step(with -> with.callEnd(Outcome.OK, null, null));
-        next.callEnd(call);
+        super.callEnd(call);
     }
 
     @Override
@@ -116,24 +120,19 @@ final class TimingEventListener extends EventListener {
             with.attemptEnd(outcome, failure);
             with.callEnd(outcome, kind, failedIn);
         });
-        next.callFailed(call, failure);
-    }
-
-    @Override
-    public void canceled(Call call) {
-        next.canceled(call);
+        super.callFailed(call, failure);
     }
 
     @Override
     public void dispatcherQueueStart(Call call, Dispatcher dispatcher) {
         step(CallTimer::queueStart);
-        next.dispatcherQueueStart(call, dispatcher);
+        super.dispatcherQueueStart(call, dispatcher);
     }
 
     @Override
     public void dispatcherQueueEnd(Call call, Dispatcher dispatcher) {
         step(CallTimer::queueEnd);
-        next.dispatcherQueueEnd(call, dispatcher);
+        super.dispatcherQueueEnd(call, dispatcher);
     }
 
     @Override
@@ -142,13 +141,13 @@ final class TimingEventListener extends EventListener {
             attempt(with);
             with.dnsStart(domainName);
         });
-        next.dnsStart(call, domainName);
+        super.dnsStart(call, domainName);
     }
 
     @Override
     public void dnsEnd(Call call, String domainName, List<InetAddress> inetAddressList) {
         step(with -> with.dnsEnd(null));
-        next.dnsEnd(call, domainName, inetAddressList);
+        super.dnsEnd(call, domainName, inetAddressList);
     }
 
     @Override
@@ -157,7 +156,7 @@ final class TimingEventListener extends EventListener {
             attempt(with);
             with.connectStart();
         });
-        next.connectStart(call, inetSocketAddress, proxy);
+        super.connectStart(call, inetSocketAddress, proxy);
     }
 
     @Override
@@ -166,51 +165,28 @@ final class TimingEventListener extends EventListener {
             with.connectEnd(null);
             with.tlsStart();
         });
-        next.secureConnectStart(call);
+        super.secureConnectStart(call);
     }
 
     @Override
     public void secureConnectEnd(Call call, @Nullable Handshake handshake) {
         step(with -> with.tlsEnd(null));
-        next.secureConnectEnd(call, handshake);
+        super.secureConnectEnd(call, handshake);
     }
 
     @Override
     public void connectEnd(Call call, InetSocketAddress inetSocketAddress, Proxy proxy, @Nullable Protocol protocol) {
         step(with -> with.connectEnd(null));
-        next.connectEnd(call, inetSocketAddress, proxy, protocol);
-    }
-
-    @Override
-    public void connectFailed(
-            Call call,
-            InetSocketAddress inetSocketAddress,
-            Proxy proxy,
-            @Nullable Protocol protocol,
-            IOException failure) {
-        next.connectFailed(call, inetSocketAddress, proxy, protocol, failure);
+        super.connectEnd(call, inetSocketAddress, proxy, protocol);
     }
 
     @Override
     public void connectionAcquired(Call call, Connection connection) {
-        if (nodelay && connection.route().proxy().type() == Proxy.Type.SOCKS) {
-            lateNodelay(connection);
-        }
         step(with -> {
             attempt(with);
             connections.acquired(connection, with);
         });
-        next.connectionAcquired(call, connection);
-    }
-
-    /** OkHttp makes the sockets of SOCKS proxies itself: later than the handshake, but in time for the request. */
-    private static void lateNodelay(Connection connection) {
-        try {
-            connection.socket().setTcpNoDelay(true);
-        } catch (SocketException e) {
-            // The socket is closed: the call is about to find out by itself.
-            System.getLogger("io.github.onewrite").log(System.Logger.Level.DEBUG, "TCP_NODELAY", e);
-        }
+        super.connectionAcquired(call, connection);
     }
 
     @Override
@@ -219,13 +195,13 @@ final class TimingEventListener extends EventListener {
             connections.released(connection);
             with.connectionReleased(!connection.socket().isClosed());
         });
-        next.connectionReleased(call, connection);
+        super.connectionReleased(call, connection);
     }
 
     @Override
     public void requestHeadersStart(Call call) {
         step(CallTimer::requestStart);
-        next.requestHeadersStart(call);
+        super.requestHeadersStart(call);
     }
 
     /** Without a body, the end of the head is the end of the request. Its flush follows at once. */
@@ -234,21 +210,21 @@ final class TimingEventListener extends EventListener {
         if (request.body() == null) {
             step(with -> with.requestEnd(-1, -1));
         }
-        next.requestHeadersEnd(call, request);
+        super.requestHeadersEnd(call, request);
     }
 
     /** The flush of the last bytes follows at once. */
     @Override
     public void requestBodyEnd(Call call, long byteCount) {
         step(with -> with.requestEnd(-1, -1));
-        next.requestBodyEnd(call, byteCount);
+        super.requestBodyEnd(call, byteCount);
     }
 
     /** Comes when the head is read, not when its reading begins (CallServerInterceptor). */
     @Override
     public void responseHeadersStart(Call call) {
         step(with -> with.responseStart(System.nanoTime()));
-        next.responseHeadersStart(call);
+        super.responseHeadersStart(call);
     }
 
     @Override
@@ -257,79 +233,29 @@ final class TimingEventListener extends EventListener {
             with.headersEnd(response.code());
             answered = true;
         });
-        next.responseHeadersEnd(call, response);
+        super.responseHeadersEnd(call, response);
     }
 
     @Override
     public void responseBodyEnd(Call call, long byteCount) {
         step(with -> with.responseEnd(byteCount));
-        next.responseBodyEnd(call, byteCount);
+        super.responseBodyEnd(call, byteCount);
     }
 
     @Override
     public void requestFailed(Call call, IOException failure) {
         lose();
-        next.requestFailed(call, failure);
+        super.requestFailed(call, failure);
     }
 
     @Override
     public void responseFailed(Call call, IOException failure) {
         lose();
-        next.responseFailed(call, failure);
+        super.responseFailed(call, failure);
     }
 
     /** The attempt is lost; OkHttp may try again, or fail the call. */
     private void lose() {
         step(with -> lost = with.phase());
-    }
-
-    @Override
-    public void proxySelectStart(Call call, HttpUrl url) {
-        next.proxySelectStart(call, url);
-    }
-
-    @Override
-    public void proxySelectEnd(Call call, HttpUrl url, List<Proxy> proxies) {
-        next.proxySelectEnd(call, url, proxies);
-    }
-
-    @Override
-    public void requestBodyStart(Call call) {
-        next.requestBodyStart(call);
-    }
-
-    @Override
-    public void responseBodyStart(Call call) {
-        next.responseBodyStart(call);
-    }
-
-    @Override
-    public void satisfactionFailure(Call call, Response response) {
-        next.satisfactionFailure(call, response);
-    }
-
-    @Override
-    public void cacheHit(Call call, Response response) {
-        next.cacheHit(call, response);
-    }
-
-    @Override
-    public void cacheMiss(Call call) {
-        next.cacheMiss(call);
-    }
-
-    @Override
-    public void cacheConditionalHit(Call call, Response cachedResponse) {
-        next.cacheConditionalHit(call, cachedResponse);
-    }
-
-    @Override
-    public void followUpDecision(Call call, Response networkResponse, @Nullable Request nextRequest) {
-        next.followUpDecision(call, networkResponse, nextRequest);
-    }
-
-    @Override
-    public void retryDecision(Call call, IOException exception, boolean retry) {
-        next.retryDecision(call, exception, retry);
     }
 }

@@ -13,6 +13,7 @@ import io.github.onewrite.Timing;
 import io.github.onewrite.TimingEvent;
 import io.github.onewrite.TimingListener;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.net.InetAddress;
 import java.net.ServerSocket;
 import java.net.Socket;
@@ -25,12 +26,15 @@ import java.util.concurrent.TimeUnit;
 import javax.net.SocketFactory;
 import okhttp3.Call;
 import okhttp3.Connection;
+import okhttp3.ConnectionPool;
 import okhttp3.EventListener;
 import okhttp3.OkHttpClient;
 import okhttp3.Request;
 import okhttp3.RequestBody;
 import okhttp3.Response;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 class OnewriteOkHttpTest {
     private final BlockingQueue<Timing> timings = new LinkedBlockingQueue<>();
@@ -236,6 +240,93 @@ class OnewriteOkHttpTest {
             send(client, "POST", server.url(), 10);
             assertEquals(200, send(client, "PUT", server.url(), 10), "an idempotent request may be sent again");
             assertEquals(3, server.requests());
+        }
+    }
+
+    /** Without a hook nothing is made for a call: one listener serves all, and the client's own hears through it. */
+    @Test
+    void whatIsOffIsNotMadePerCall() {
+        Sockets own = new Sockets();
+        for (OkHttpClient.Builder builder :
+                List.of(new OkHttpClient.Builder(), new OkHttpClient.Builder().eventListener(own))) {
+            OkHttpClient stock = builder.build();
+            OkHttpClient untimed = OnewriteOkHttp.create().apply(builder).build();
+            Call call = untimed.newCall(
+                    new Request.Builder().url("http://127.0.0.1/").build());
+            EventListener first = untimed.eventListenerFactory().create(call);
+            assertSame(first, untimed.eventListenerFactory().create(call));
+            assertSame(LateNodelay.class, first.getClass());
+            OkHttpClient untouched = OnewriteOkHttp.create()
+                    .config(OnewriteConfig.defaults().withNodelayDisabled(true))
+                    .apply(stock.newBuilder())
+                    .build();
+            assertSame(
+                    stock.eventListenerFactory().create(call),
+                    untouched.eventListenerFactory().create(call));
+            OkHttpClient timed = OnewriteOkHttp.create()
+                    .onTiming(timings::add)
+                    .apply(stock.newBuilder())
+                    .build();
+            assertSame(
+                    TimingEventListener.class,
+                    timed.eventListenerFactory().create(call).getClass());
+        }
+    }
+
+    /** OkHttp makes these sockets itself: the option comes before the request, timed or not. */
+    @ParameterizedTest(name = "timed {0}")
+    @ValueSource(booleans = {false, true})
+    void aSocksProxysSocketGetsNodelayLate(boolean timed) throws Exception {
+        List<Boolean> nodelay = new CopyOnWriteArrayList<>();
+        EventListener own = new EventListener() {
+            @Override
+            public void connectionAcquired(Call call, Connection connection) {
+                try {
+                    nodelay.add(connection.socket().getTcpNoDelay());
+                } catch (IOException e) {
+                    throw new UncheckedIOException(e);
+                }
+            }
+        };
+        try (PostServer server = new PostServer(0);
+                SocksServer socks = new SocksServer()) {
+            OkHttpClient.Builder builder =
+                    new OkHttpClient.Builder().eventListener(own).proxy(socks.proxy());
+            OkHttpClient stock = builder.build();
+            assertEquals(200, send(stock, "POST", server.url(), 200));
+            OnewriteOkHttp customizer = OnewriteOkHttp.create();
+            if (timed) {
+                customizer.onTiming(timings::add);
+            }
+            assertEquals(
+                    200,
+                    send(
+                            customizer
+                                    .apply(stock.newBuilder().connectionPool(new ConnectionPool()))
+                                    .build(),
+                            "POST",
+                            server.url(),
+                            200));
+            assertEquals(List.of(false, true), nodelay, "the first is the control");
+        }
+    }
+
+    @Test
+    void hooksThatThrowAreCounted() throws Exception {
+        OnewriteOkHttp customizer = OnewriteOkHttp.create()
+                .onTiming(timing -> {
+                    throw new IllegalStateException("a hook that throws");
+                })
+                .listenerFactory((method, url, tag) -> {
+                    throw new IllegalStateException("a factory that throws");
+                });
+        OkHttpClient client = customizer.apply(new OkHttpClient.Builder()).build();
+        try (PostServer server = new PostServer(0)) {
+            assertEquals(0, customizer.hookFailures());
+            assertEquals(200, send(client, "POST", server.url(), 10));
+            assertEquals(2, customizer.hookFailures());
+            assertEquals(200, send(client, "POST", server.url(), 10));
+            assertEquals(4, customizer.hookFailures());
         }
     }
 

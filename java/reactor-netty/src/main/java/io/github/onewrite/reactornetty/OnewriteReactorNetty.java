@@ -8,6 +8,7 @@ import io.netty.channel.ChannelOption;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Consumer;
 import reactor.netty.http.client.HttpClient;
 
@@ -39,6 +40,7 @@ public final class OnewriteReactorNetty {
     private OnewriteConfig config = OnewriteConfig.defaults();
     private final List<Consumer<? super Timing>> consumers = new ArrayList<>();
     private final List<TimingListener.Factory> listeners = new ArrayList<>();
+    private final AtomicLong hookFailures = new AtomicLong();
 
     private OnewriteReactorNetty() {}
 
@@ -71,6 +73,11 @@ public final class OnewriteReactorNetty {
         return this;
     }
 
+    /** How many times a timing hook has thrown, in all clients this was applied to. */
+    public long hookFailures() {
+        return hookFailures.get();
+    }
+
     /**
      * Answers a client that behaves so. Call it last: it looks at the channel options the client has at this moment,
      * and obeys a TCP_NODELAY among them, on or off. Call it once per client, not per request: as with any
@@ -84,7 +91,7 @@ public final class OnewriteReactorNetty {
         }
         boolean nodelay =
                 config.guardsNodelay() && !client.configuration().options().containsKey(ChannelOption.TCP_NODELAY);
-        Hooks hooks = new Hooks(config, consumers, listeners);
+        Hooks hooks = new Hooks(config, consumers, listeners, hookFailures);
         return client.doOnChannelInit(new ChannelSetup(nodelay))
                 .doOnResolve(TimedConnect::dnsStart)
                 .doAfterResolve((connection, address) -> TimedConnect.dnsEnd(connection))

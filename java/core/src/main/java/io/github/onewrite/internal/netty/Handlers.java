@@ -8,7 +8,8 @@ import io.netty.handler.codec.http.HttpClientCodec;
 
 /**
  * Puts our handlers around the HTTP/1.1 codec of a channel: {@link WireHandler} below, {@link OneWriteHandler} above.
- * A client may bring its codec late (ALPN) or change it (a tunnel): so they are looked at before each request.
+ * A client may bring its codec late (ALPN) or change it (a tunnel): so they are looked at before each request of a timed
+ * call, and otherwise when the codec they were put around is gone.
  */
 public final class Handlers {
     private static final String CONNECT = "onewrite.connect";
@@ -20,6 +21,20 @@ public final class Handlers {
     /** Puts the handler that guards and stamps the connect next to the socket. */
     public static void guardConnect(Channel channel, Wire wire, boolean nodelay) {
         channel.pipeline().addFirst(CONNECT, new ConnectHandler(wire, nodelay));
+    }
+
+    /**
+     * Puts the lower handler below the codec again, when the client has changed its codec for another: its place would be
+     * above that one, where there are no bytes to be counted.
+     */
+    static void followCodec(Channel channel, Wire wire) {
+        ChannelPipeline pipeline = channel.pipeline();
+        ChannelHandlerContext codec = pipeline.context(HttpClientCodec.class);
+        if (codec != null && pipeline.get(WIRE) instanceof WireHandler lower) {
+            pipeline.remove(lower);
+            pipeline.addBefore(codec.name(), WIRE, lower.again());
+            wire.surround(codec);
+        }
     }
 
     /**

@@ -58,6 +58,9 @@ public final class OneWriteHandler extends ChannelDuplexHandler {
     public void write(ChannelHandlerContext ctx, Object message, ChannelPromise promise) {
         boolean last = message instanceof LastHttpContent;
         if (message instanceof HttpRequest request) {
+            if (wire.lostCodec()) {
+                Handlers.followCodec(ctx.channel(), wire);
+            }
             flushedBytes = wire.bytes();
             joining = joinMax >= 0 && !last;
             alone = joining && HttpUtil.is100ContinueExpected(request);

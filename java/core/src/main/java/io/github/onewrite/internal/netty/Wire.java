@@ -78,6 +78,12 @@ public final class Wire {
         return codec == context;
     }
 
+    /** Whether the client took the codec away that the handlers were put around. */
+    boolean lostCodec() {
+        ChannelHandlerContext known = codec;
+        return known != null && known.isRemoved();
+    }
+
     void surround(ChannelHandlerContext context) {
         codec = context;
     }

@@ -20,6 +20,11 @@ public final class WireHandler extends ChannelDuplexHandler {
         this.quickack = quickack;
     }
 
+    /** The same, to be put elsewhere: a handler cannot be added twice. */
+    WireHandler again() {
+        return new WireHandler(wire, quickack);
+    }
+
     @Override
     public void write(ChannelHandlerContext ctx, Object message, ChannelPromise promise) {
         if (message instanceof ByteBuf buffer) {

@@ -1,0 +1,336 @@
+package io.github.onewrite.netty;
+
+import static io.github.onewrite.netty.Eventually.failure;
+import static io.github.onewrite.netty.Eventually.until;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertSame;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.github.onewrite.ErrorKind;
+import io.github.onewrite.OnewriteException;
+import io.github.onewrite.testing.TestServer;
+import java.net.InetAddress;
+import java.net.ServerSocket;
+import java.nio.ByteBuffer;
+import java.time.Duration;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Flow;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** What callers bring runs on our event loop: publishers, subscribers, executors. What these throw harms nobody else. */
+class CallersCodeTest {
+    private static final PoolStats ALL_CLOSED = new PoolStats(0, 0, 0, 0, 1);
+
+    private static final IllegalStateException THROWN = new IllegalStateException("from the test");
+
+    /** Reads each request, and answers when the latch is open. */
+    private static TestServer answeringAfter(CountDownLatch go, String answer) throws Exception {
+        return new TestServer(connection -> {
+            while (true) {
+                connection.read();
+                go.await();
+                connection.send(answer);
+            }
+        });
+    }
+
+    private static Request get(TestServer server) {
+        return Request.get(server.url()).build();
+    }
+
+    private static Flow.Publisher<ByteBuffer> throwing(String where) {
+        return subscriber -> {
+            if (where.equals("subscribe")) {
+                throw THROWN;
+            }
+            Flow.Subscription subscription = new Flow.Subscription() {
+                private boolean begun;
+
+                @Override
+                public void request(long n) {
+                    if (begun || !where.equals("second request")) {
+                        throw THROWN;
+                    }
+                    begun = true;
+                    subscriber.onNext(ByteBuffer.wrap(new byte[10]));
+                }
+
+                @Override
+                public void cancel() {
+                    throw THROWN;
+                }
+            };
+            if (where.equals("request on another thread")) {
+                new Thread(() -> subscriber.onSubscribe(subscription), "test-publisher").start();
+            } else {
+                subscriber.onSubscribe(subscription);
+            }
+        };
+    }
+
+    /** It is subscribed while the call before it ends: that one's connection is its own. */
+    @ParameterizedTest(name = "in {0}")
+    @ValueSource(strings = {"subscribe", "request", "second request", "request on another thread"})
+    void aPublisherThatThrowsFailsItsOwnCallAlone(String where) throws Exception {
+        CountDownLatch go = new CountDownLatch(1);
+        try (TestServer server = answeringAfter(go, TestServer.OK);
+                OnewriteClient client =
+                        OnewriteClient.builder().maxConnectionsPerOrigin(1).build()) {
+            CompletableFuture<Response> innocent = client.send(get(server));
+            CompletableFuture<Response> guilty =
+                    client.send(Request.post(server.url(), Body.ofPublisher(throwing(where))));
+            CompletableFuture<Response> later = client.send(get(server));
+            until(() -> server.requests().size() == 1 && client.stats().pending() == 2);
+            go.countDown();
+            assertEquals(200, Eventually.of(innocent).status());
+            OnewriteException why = failure(guilty);
+            assertEquals(ErrorKind.OTHER, why.kind());
+            assertSame(THROWN, why.getCause());
+            assertEquals(200, Eventually.of(later).status());
+            until(() -> client.stats().equals(new PoolStats(0, 1, 0, 0, 2)));
+        }
+    }
+
+    /** The body is asked for when the server says so, or when it has been silent long enough. */
+    @ParameterizedTest
+    @ValueSource(booleans = {true, false})
+    void aPublisherThatThrowsAfterExpectContinue(boolean answered) throws Exception {
+        try (TestServer server = new TestServer(connection -> {
+                    connection.readHead();
+                    if (answered) {
+                        connection.send("HTTP/1.1 100 Continue\r\n\r\n");
+                    }
+                    connection.drain();
+                });
+                OnewriteClient client = OnewriteClient.builder()
+                        .continueTimeout(answered ? Duration.ofMinutes(5) : Duration.ofMillis(50))
+                        .build()) {
+            OnewriteException why =
+                    failure(client.send(Request.post(server.url(), Body.ofPublisher(throwing("subscribe")))
+                            .header("Expect", "100-continue")));
+            assertSame(THROWN, why.getCause());
+            until(() -> client.stats().equals(ALL_CLOSED));
+        }
+    }
+
+    @Test
+    void futuresCompleteOnTheCallbackExecutor() throws Exception {
+        CountDownLatch go = new CountDownLatch(1);
+        ExecutorService executor = Executors.newSingleThreadExecutor(task -> new Thread(task, "test-callback"));
+        try (TestServer server = answeringAfter(go, TestServer.OK);
+                OnewriteClient client = OnewriteClient.builder()
+                        .callbackExecutor(executor)
+                        .maxConnectionsPerOrigin(2)
+                        .maxPendingPerOrigin(0)
+                        .build()) {
+            CompletableFuture<String> sent = client.send(get(server)).thenApply(any -> threadName());
+            CompletableFuture<String> streamed = client.stream(get(server)).thenApply(response -> {
+                response.close();
+                return threadName();
+            });
+            // Registered before the connection is there, so before the answer is.
+            CompletableFuture<String> failed = new CompletableFuture<>();
+            executor.execute(() -> client.send(get(server)).whenComplete((any, why) -> failed.complete(threadName())));
+            assertEquals("test-callback", Eventually.of(failed), "the queue is full");
+            go.countDown();
+            assertEquals("test-callback", Eventually.of(sent));
+            assertEquals("test-callback", Eventually.of(streamed));
+        } finally {
+            executor.shutdown();
+        }
+    }
+
+    private static String threadName() {
+        return Thread.currentThread().getName();
+    }
+
+    @Test
+    void aCallbackExecutorThatRejectsIsDoneWithout() throws Exception {
+        int nobody;
+        try (ServerSocket taken = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
+            nobody = taken.getLocalPort();
+        }
+        ExecutorService executor = Executors.newSingleThreadExecutor();
+        executor.shutdown();
+        try (TestServer server = TestServer.answering();
+                OnewriteClient client =
+                        OnewriteClient.builder().callbackExecutor(executor).build()) {
+            assertEquals(200, Eventually.of(client.send(get(server))).status());
+            CompletableFuture<Integer> executed = CompletableFuture.supplyAsync(() -> {
+                try {
+                    return client.execute(get(server)).status();
+                } catch (java.io.IOException e) {
+                    throw new java.io.UncheckedIOException(e);
+                }
+            });
+            assertEquals(200, Eventually.of(executed));
+            StreamedResponse streamed = Eventually.of(client.stream(get(server)));
+            assertEquals("ok", new String(Eventually.of(Publishers.collect(streamed.body()))));
+            assertEquals(
+                    ErrorKind.CONNECT,
+                    failure(client.send(Request.get("http://127.0.0.1:" + nobody + "/")
+                                    .build()))
+                            .kind());
+        }
+    }
+
+    /** As orTimeout, completeOnTimeout and others do. */
+    @ParameterizedTest(name = "{0}")
+    @ValueSource(strings = {"send", "stream"})
+    void aFutureThatIsCompletedFromOutsideGivesTheCallUp(String how) throws Exception {
+        CountDownLatch closed = new CountDownLatch(2);
+        try (TestServer server = new TestServer(connection -> {
+                    connection.read();
+                    connection.drain();
+                    closed.countDown();
+                });
+                OnewriteClient client = OnewriteClient.create()) {
+            CompletableFuture<?> first = how.equals("send") ? client.send(get(server)) : client.stream(get(server));
+            CompletableFuture<?> second = how.equals("send") ? client.send(get(server)) : client.stream(get(server));
+            until(() -> server.requests().size() == 2);
+            assertTrue(first.complete(null));
+            second.orTimeout(1, TimeUnit.MILLISECONDS);
+            assertTrue(closed.await(30, TimeUnit.SECONDS), "the connections are closed");
+            until(() -> client.stats().equals(new PoolStats(0, 0, 0, 0, 2)));
+            assertFalse(first.isCompletedExceptionally());
+        }
+    }
+
+    /** Not every way to complete a future can be seen. At the latest the response finds that nobody wants it. */
+    @Test
+    void aResponseThatFindsItsFutureCompletedIsClosed() throws Exception {
+        CountDownLatch go = new CountDownLatch(1);
+        try (TestServer server = answeringAfter(go, "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf");
+                OnewriteClient client = OnewriteClient.create()) {
+            CompletableFuture<StreamedResponse> future = client.stream(get(server));
+            until(() -> server.requests().size() == 1);
+            Eventually.of(future.completeAsync(() -> null, Runnable::run));
+            assertEquals(1, client.stats().active(), "the control: this one is not seen");
+            go.countDown();
+            until(() -> client.stats().equals(ALL_CLOSED));
+        }
+    }
+
+    /** Throws in one signal; is told by onError. */
+    private static final class Throwing implements Flow.Subscriber<ByteBuffer> {
+        private final String where;
+        private final CompletableFuture<Throwable> told = new CompletableFuture<>();
+
+        Throwing(String where) {
+            this.where = where;
+        }
+
+        private void in(String signal) {
+            if (where.equals(signal)) {
+                throw THROWN;
+            }
+        }
+
+        @Override
+        public void onSubscribe(Flow.Subscription subscription) {
+            in("onSubscribe");
+            subscription.request(Long.MAX_VALUE);
+        }
+
+        @Override
+        public void onNext(ByteBuffer item) {
+            in("onNext");
+        }
+
+        @Override
+        public void onError(Throwable thrown) {
+            told.complete(thrown);
+            throw THROWN;
+        }
+
+        @Override
+        public void onComplete() {
+            in("onComplete");
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"onSubscribe", "onNext"})
+    void aSubscriberThatThrowsHasLeft(String where) throws Exception {
+        CountDownLatch closed = new CountDownLatch(1);
+        try (TestServer server = new TestServer(connection -> {
+                    connection.read();
+                    connection.send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf");
+                    connection.drain();
+                    closed.countDown();
+                });
+                OnewriteClient client = OnewriteClient.create()) {
+            Throwing subscriber = new Throwing(where);
+            Eventually.of(client.stream(get(server))).body().subscribe(subscriber);
+            assertSame(THROWN, Eventually.of(subscriber.told));
+            assertTrue(closed.await(30, TimeUnit.SECONDS), "the connection is closed");
+            until(() -> client.stats().equals(ALL_CLOSED));
+        }
+    }
+
+    /** When the body ends, its connection has been handed to the next call. */
+    @Test
+    void aSubscriberThatThrowsAtTheEndDoesNotFailTheNextCall() throws Exception {
+        CountDownLatch go = new CountDownLatch(1);
+        try (TestServer server = new TestServer(connection -> {
+                    while (true) {
+                        connection.read();
+                        connection.send("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nha");
+                        go.await();
+                        connection.send("lf");
+                    }
+                });
+                OnewriteClient client =
+                        OnewriteClient.builder().maxConnectionsPerOrigin(1).build()) {
+            Eventually.of(client.stream(get(server))).body().subscribe(new Throwing("onComplete"));
+            CompletableFuture<Response> next = client.send(get(server));
+            until(() -> client.stats().pending() == 1);
+            go.countDown();
+            assertEquals("half", Eventually.of(next).text());
+            assertEquals(1, server.connections());
+        }
+    }
+
+    @Test
+    void aSecondSubscriberIsRefusedWhateverItThrows() throws Exception {
+        try (TestServer server = TestServer.answering();
+                OnewriteClient client = OnewriteClient.create()) {
+            StreamedResponse response = Eventually.of(client.stream(get(server)));
+            CompletableFuture<byte[]> read = Publishers.collect(response.body());
+            Throwing second = new Throwing("onComplete");
+            response.body().subscribe(second);
+            assertSame(IllegalStateException.class, Eventually.of(second.told).getClass());
+            assertEquals("ok", new String(Eventually.of(read)));
+        }
+    }
+
+    /** With the client goes its event loop: what is left of a response says so, and closing it is no error. */
+    @Test
+    void aBodyThatOutlivesItsClient() throws Exception {
+        try (TestServer server = new TestServer(connection -> {
+            connection.read();
+            connection.send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf");
+            connection.drain();
+        })) {
+            Transport transport = Transport.nio(1);
+            OnewriteClient client = OnewriteClient.builder()
+                    .eventLoopGroup(transport.group(), () -> new io.netty.channel.socket.nio.NioSocketChannel())
+                    .build();
+            StreamedResponse response = Eventually.of(client.stream(get(server)));
+            client.close(Duration.ZERO);
+            transport.group().shutdownGracefully(0, 1, TimeUnit.SECONDS).await();
+            Throwing subscriber = new Throwing("nothing");
+            response.body().subscribe(subscriber);
+            OnewriteException why = (OnewriteException) Eventually.of(subscriber.told);
+            assertEquals(ErrorKind.POOL, why.kind());
+            response.close();
+        }
+    }
+}
