@@ -207,10 +207,8 @@ def exchange(
         response._retries = retries
         response._pool = pool
         pool.num_requests += 1
-        if hooks is None:
-            _put_conn(pool, conn)
-            return response
-        conn._onewrite_link.idle_since = end = _now()
+        if hooks is not None:
+            conn._onewrite_link.idle_since = end = _now()
     except BaseException:
         # Someone gave up, as by a signal: an answer that is still to come must not meet another request.
         if doing.touched:
@@ -218,6 +216,8 @@ def exchange(
         _put_conn(pool, None if doing.touched else conn)
         raise
     _put_conn(pool, conn)
+    if hooks is None:
+        return response
     if hooks.tells_after:
         open_still = conn.sock is not None
         _moments.told_after(hooks.tells_after, doing.first, end, response.status, response._fp_bytes_read, open_still)
