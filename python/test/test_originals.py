@@ -91,6 +91,8 @@ WATCHED = [
 if not _base.IS_V1:  # 1.26 asks for an answer twice: first with an argument of Python 2
     WATCHED += [
         ["http.client.HTTPConnection.getresponse"],
+        ["http.client.HTTPResponse.begin"],
+        ["urllib3.response.HTTPResponse.__init__"],
         ["urllib3.connection.HTTPConnection.getresponse"],
         ["urllib3.connection.HTTPConnection.putheader"],
         ["urllib3.util.Retry.is_retry"],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import http.client
 import threading
 import time
 import typing
@@ -298,8 +299,6 @@ def test_whoever_replaces_a_method_sees_the_request(tap: typing.Any, monkeypatch
 
         monkeypatch.setattr(owner, name, watched)
 
-    import http.client
-
     for owner, name in (
         (pool_class, "urlopen"),
         (pool_class, "_make_request"),
@@ -332,6 +331,35 @@ def test_a_subclass_of_a_pool_keeps_its_own_way(tap: typing.Any) -> None:
         pool.request("POST", "/", body=b"x")
     assert made == ["POST"] * 3
     pool.close()
+
+
+def test_a_subclass_of_a_connection_keeps_its_own_response(tap: typing.Any) -> None:
+    server = tap()
+    made: list[int] = []
+
+    class Response(http.client.HTTPResponse):
+        def begin(self) -> None:
+            super().begin()
+            made.append(self.status)
+
+    class Connection(onewrite.HTTPConnection):
+        response_class = Response
+
+    class Pool(onewrite.HTTPConnectionPool):
+        ConnectionCls = Connection
+
+    pool, mocked = Pool("127.0.0.1", server.port), onewrite.HTTPConnectionPool("127.0.0.1", server.port)
+    for _ in range(3):
+        pool.request("POST", "/", body=b"x")
+        mocked.request("POST", "/", body=b"x")
+    assert made == [200] * 3
+    asked: list[str] = []  # a mock on the object, as tests of others have it
+    below = mocked._make_request
+    mocked._make_request = lambda *args, **kwargs: (asked.append(args[1]), below(*args, **kwargs))[1]
+    mocked.request("POST", "/", body=b"x")
+    assert asked == ["POST"]
+    pool.close()
+    mocked.close()
 
 
 def test_nothing_is_left_behind(tap: typing.Any) -> None:

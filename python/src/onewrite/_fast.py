@@ -41,7 +41,17 @@ _http_originals = _originals.own_or_none(http.client, _http_methods(_http_dict))
 _urllib3_originals = (
     () if _base.IS_V1 else _originals.own_or_none(urllib3.connection, _urllib3_methods(_urllib3_dict))
 )
-_getresponse = _originals.own_or_foreign(http.client, _http_dict["getresponse"])
+
+#: Likewise of reading: what makes the response, and what it is made of.
+_response_dict = http.client.HTTPResponse.__dict__
+_urllib3_response_dict = urllib3.response.HTTPResponse.__dict__
+_http_reads = operator.itemgetter("getresponse", "response_class")
+_http_reads_originals = (
+    _originals.own_or_foreign(http.client, _http_dict["getresponse"]),
+    http.client.HTTPResponse,
+)
+_begin = _originals.own_or_foreign(http.client, _response_dict["begin"])
+_init = _originals.own_or_foreign(urllib3.response, _urllib3_response_dict["__init__"])
 
 #: Methods of urllib3's class that install() replaces, with what they may be: urllib3's own, or what install()
 #: has put in front of that. ``send`` is not there otherwise.
@@ -71,7 +81,12 @@ def writes_untouched() -> bool:
 
 def reads_untouched() -> bool:
     """Whether http.client and urllib3 read a response as they do of themselves."""
-    return _http_dict["getresponse"] is _getresponse and _now_of("getresponse") is _may_be["getresponse"]
+    return (
+        _http_reads(_http_dict) == _http_reads_originals
+        and _response_dict["begin"] is _begin
+        and _urllib3_response_dict["__init__"] is _init
+        and _now_of("getresponse") is _may_be["getresponse"]
+    )
 
 
 _classes: dict[type, bool] = {}
@@ -85,7 +100,7 @@ def own_methods(cls: type) -> bool:
 
         known = _classes[cls] = all(
             next(parent for parent in cls.__mro__ if name in parent.__dict__) in (_OneWrite, _urllib3, _http)
-            for name in (*_HTTP_METHODS, "request", "connect", "close")
+            for name in (*_HTTP_METHODS, "request", "connect", "close", "response_class")
         )
     return known
 

@@ -226,7 +226,9 @@ class _Manager(_Requests):
         if parsed.scheme not in ("http", "https") or not parsed.host:
             return self._told(super().urlopen, method, url, args, kwargs)  # type: ignore[misc]
         # The one pool of this request: another one may be that of its address by the time of the answer.
-        pool = self.connection_from_host(parsed.host, port=parsed.port, scheme=parsed.scheme)
+        pool = self._remembered(parsed.scheme, parsed.host, parsed.port)
+        if pool is None:
+            pool = self.connection_from_host(parsed.host, port=parsed.port, scheme=parsed.scheme)
         if "headers" not in kwargs:
             kwargs["headers"] = self.headers  # type: ignore[attr-defined]
         ahead = None
@@ -273,6 +275,16 @@ class _Manager(_Requests):
         finally:
             self._answered.pool = None
 
+    def _remembered(self, scheme: str, host: str, port: int | None) -> typing.Any:
+        """The pool whose key is known, while it is there."""
+        key = self._keys.get(self, scheme, host, port)
+        if key is None:
+            return None
+        try:
+            return self.pools[key]  # type: ignore[attr-defined]
+        except KeyError:
+            return None  # evicted
+
     def connection_from_host(
         self,
         host: typing.Any,
@@ -292,12 +304,9 @@ class _Manager(_Requests):
             and host
             and _manager_methods(_manager_dict) == _manager_originals
         ):
-            key = self._keys.get(self, scheme, host, port)
-            if key is not None:
-                try:
-                    return self.pools[key]  # type: ignore[attr-defined]
-                except KeyError:
-                    pass  # evicted
+            pool = self._remembered(scheme, host, port)
+            if pool is not None:
+                return pool
         self._answered.key = None
         pool = super().connection_from_host(host, port, scheme, pool_kwargs)  # type: ignore[misc]
         key = self._answered.key
