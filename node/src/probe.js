@@ -2,9 +2,8 @@
  * A debugging aid, not for production: names the cause of one long wait from what Linux knows of the socket.
  *
  * Node has no getsockopt of its own. TCP_INFO is read through `node:ffi` where the runtime has it (Node 26.1 and later;
- * it prints a warning that it is experimental), else by `ss` from iproute2: a child process of about 5 ms that blocks
- * this one. The rule is that of spec/events.yaml, `causes`. It holds for HTTP/1.1 with one request in flight on the
- * connection.
+ * it prints a warning that it is experimental), else by `ss` from iproute2: a child process that blocks this one.
+ * The rule is that of spec/events.yaml, `causes`. It holds for HTTP/1.1 with one request in flight on the connection.
  */
 
 import { execFileSync } from 'node:child_process'

@@ -4,16 +4,17 @@ import assert from 'node:assert/strict'
 import http from 'node:http'
 import https from 'node:https'
 import { after, before, describe, test } from 'node:test'
-import { HttpConnection } from '@elastic/transport'
+import { HttpConnection, UndiciConnection } from '@elastic/transport'
 import { NodeHttpHandler } from '@smithy/node-http-handler'
 import axios from 'axios'
 import got from 'got'
+import needle from 'needle'
 import nodeFetch from 'node-fetch'
 import OpenAI from 'openai'
 import { PassThrough, Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import * as undici from 'undici'
-import { Agent, HttpAgent, HttpsAgent } from '../src/index.js'
+import { Agent, HttpAgent, HttpsAgent, Pool } from '../src/index.js'
 import { recorder } from './support/record.js'
 import { localhostIdentity, startTap } from './support/tap.js'
 
@@ -41,8 +42,11 @@ for (const secure of [false, true]) {
         ? new HttpsAgent({ keepAlive: true, maxSockets: 1, ca, ...seen.hooks })
         : new HttpAgent({ keepAlive: true, maxSockets: 1, ...seen.hooks })
     })
-    after(() => {
+    /** @type {Map<string, UndiciConnection>} */
+    const elastic = new Map()
+    after(async () => {
       httpAgent.destroy()
+      await Promise.all([...elastic.values()].map((connection) => connection.close()))
       return agent.destroy()
     })
     const forAxios = () => secure ? { httpsAgent: httpAgent } : { httpAgent }
@@ -75,6 +79,8 @@ for (const secure of [false, true]) {
       'got, JSON': (url) => got.post(url, { json: { a: 1 }, agent: forGot(), retry: { limit: 0 } }).json(),
       'node-fetch, JSON': async (url) => (await nodeFetch(url, { method: 'POST', body: json({ a: 1 }), agent: httpAgent })).json(),
       'node-fetch, stream': async (url) => (await nodeFetch(url, { method: 'POST', body: chunked(), agent: httpAgent })).json(),
+      'needle, JSON': async (url) => (await needle('post', url, { a: 1 }, { json: true, agent: httpAgent })).body,
+      'needle, stream': async (url) => (await needle('post', url, chunked(), { agent: httpAgent, stream_length: 200 })).body,
       '@smithy/node-http-handler': async (url) => {
         const { hostname, port, protocol } = new URL(url)
         const handler = new NodeHttpHandler({ httpAgent: secure ? new HttpAgent() : httpAgent, httpsAgent: secure ? httpAgent : new HttpsAgent() })
@@ -87,6 +93,11 @@ for (const secure of [false, true]) {
       '@elastic/transport, HttpConnection': async (url) => {
         const connection = new HttpConnection({ url: new URL(url), agent: () => /** @type {any} */ (httpAgent) })
         const { body } = await connection.request({ method: 'POST', path: '/', body: json({ a: 1 }), headers: { 'content-type': 'application/json' } }, /** @type {any} */ ({ requestId: 1, name: 'x', context: null }))
+        return JSON.parse(String(body))
+      },
+      '@elastic/transport, UndiciConnection': async (url) => {
+        if (!elastic.has(url)) elastic.set(url, new UndiciConnection({ url: new URL(url), agent: () => new Pool(url, { connections: 1, connect: { ca }, ...seen.hooks }) }))
+        const { body } = await elastic.get(url).request({ method: 'POST', path: '/', body: json({ a: 1 }), headers: { 'content-type': 'application/json' } }, /** @type {any} */ ({ requestId: 1, name: 'x', context: null }))
         return JSON.parse(String(body))
       },
       'openai, JSON': async (url) => {

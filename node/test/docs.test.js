@@ -13,20 +13,50 @@ const folder = fileURLToPath(new URL('..', import.meta.url))
 async function runAgainstTap (args) {
   const tap = await startTap({ count: false })
   try {
-    const { stdout } = await promisify(execFile)(process.execPath, args, { cwd: folder, env: { ...process.env, ONEWRITE_EXAMPLE_URL: tap.origin } })
+    const { stdout } = await promisify(execFile)(process.execPath, args.map((arg) => arg.replaceAll('http://127.0.0.1:8080/', `${tap.origin}/`)),
+      { cwd: folder, env: { ...process.env, ONEWRITE_EXAMPLE_URL: tap.origin } })
     return { stdout, requests: tap.requests }
   } finally {
     await tap.close()
   }
 }
 
-test('the first example of the README runs', async () => {
-  const use = readFileSync(new URL('../README.md', import.meta.url), 'utf8').split('\n## Use\n')[1]
-  const code = /```js\n([\s\S]*?)```/.exec(use)[1]
-  const { stdout, requests } = await runAgainstTap(['--input-type=module', '-e', code])
-  assert.match(stdout, /^POST http:\S+ 200 in [\d.]+ ms: .*wait [\d.]+.*new conn 1$/m)
-  assert.match(stdout, /^200 ok$/m)
-  assert.equal(requests[0].body.length, 200)
+const examples = [...readFileSync(new URL('../README.md', import.meta.url), 'utf8').matchAll(/```js\n([\s\S]*?)```/g)].map((match) => match[1])
+
+/** @type {[string, RegExp[], (requests: any[]) => void][]} a word that the example has, what it prints, what it sends */
+const expected = [
+  ['new Agent({ onTiming', [/^POST http:\S+ 200 in [\d.]+ ms: .*wait [\d.]+.*new conn 1$/m, /^200 ok$/m], ([{ body }]) => assert.equal(body.length, 200)],
+  ['install({ connections', [/^200 ok$/m], ([{ body }]) => assert.equal(body.toString(), 'a=b')],
+  ['BalancedPool', [/^POST http:\S+ 200 in [\d.]+ ms/m, /^200 ok$/m], ([{ body }]) => assert.equal(body.toString(), 'x')],
+  ['axios', [/^200 ok$/m], ([{ body }]) => assert.deepEqual(JSON.parse(body.toString()), { a: 1 })],
+  ['withTimingId', [/^order 17 \d+$/m, /^ok$/m], ([{ head }]) => assert.match(head, /^GET /)]
+]
+
+test('each example of the README is expected here', () => {
+  assert.deepEqual(examples.map((code) => expected.filter(([word]) => code.includes(word)).length), expected.map(() => 1))
+})
+
+for (const [word, prints, check] of expected) {
+  test(`the example of the README with ${word} runs`, async () => {
+    // What an example leaves open would keep its process for a while.
+    const { stdout, requests } = await runAgainstTap(['--input-type=module', '-e', `${examples.find((code) => code.includes(word))}\nprocess.exit()`])
+    for (const pattern of prints) assert.match(stdout, pattern)
+    assert.equal(requests.length, 1)
+    check(requests)
+  })
+}
+
+test('the command of the README runs a program with fetch and node:http', async () => {
+  assert.match(readFileSync(new URL('../README.md', import.meta.url), 'utf8'), /^node --import onewrite\/register app\.js$/m)
+  const { stdout, requests } = await runAgainstTap(['--import', 'onewrite/register', '--input-type=module', '-e', `
+    import http from 'node:http'
+    import { once } from 'node:events'
+    const answer = await fetch('http://127.0.0.1:8080/', { method: 'POST', body: 'x' })
+    const [response] = await once(http.get('http://127.0.0.1:8080/'), 'response')
+    console.log(answer.status, response.statusCode)
+    process.exit()`])
+  assert.equal(stdout.trim(), '200 200')
+  assert.equal(requests.length, 2)
 })
 
 test('examples/post.js runs', async () => {

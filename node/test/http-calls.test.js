@@ -5,6 +5,7 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import http from 'node:http'
 import https from 'node:https'
+import { syncBuiltinESMExports } from 'node:module'
 import { after, before, describe, test } from 'node:test'
 import axios from 'axios'
 import got from 'got'
@@ -119,6 +120,41 @@ for (const secure of [false, true]) {
     }
   })
 }
+
+test('without a hook no clock is read, and nothing is noted on a request or its socket', async () => {
+  const server = await startServer(answerOk)
+  const { hrtime } = process
+  let reads = 0
+  // The package reads the clock through this alone (src/clock.js).
+  process.hrtime = Object.assign((...args) => { reads++; return hrtime(...args) }, hrtime)
+  syncBuiltinESMExports()
+  const readsWith = async (agent) => {
+    const before = reads
+    const notes = new Set()
+    for (let round = 0; round < 10; round++) {
+      const request = http.request(server.origin, { method: 'POST', agent })
+      request.end('x')
+      const [response] = await once(request, 'response')
+      for (const each of [request, request.socket]) {
+        for (const key of Object.getOwnPropertySymbols(each)) if (/^onewrite (notes|watch|connection|push)$/.test(key.description)) notes.add(key.description)
+      }
+      response.resume()
+      await once(response, 'end')
+    }
+    agent.destroy()
+    return [reads - before, [...notes].sort()]
+  }
+  try {
+    assert.deepEqual(await readsWith(new HttpAgent({ keepAlive: true })), [0, []])
+    const [timed, notes] = await readsWith(new HttpAgent({ keepAlive: true, onTiming () {} }))
+    assert.ok(timed >= 50, `${timed}`)
+    assert.ok(notes.includes('onewrite notes') && notes.length > 1, String(notes))
+  } finally {
+    process.hrtime = hrtime
+    syncBuiltinESMExports()
+    await server.close()
+  }
+})
 
 describe('who gave up', () => {
   let server

@@ -7,8 +7,10 @@ import assert from 'node:assert/strict'
 import https from 'node:https'
 import { describe, test } from 'node:test'
 import { Readable } from 'node:stream'
+import { NodeHttpHandler } from '@smithy/node-http-handler'
 import axios from 'axios'
 import got from 'got'
+import needle from 'needle'
 import { guardNodeHttp, HttpsAgent, unguardNodeHttp } from '../src/http.js'
 import { localhostIdentity, startTap } from './support/tap.js'
 
@@ -35,7 +37,14 @@ async function * turns () {
 const calls = {
   'got, a form': (url, agent) => got.post(url, { body: form(), agent: { https: agent }, retry: { limit: 0 } }),
   'got, a stream': (url, agent) => got.post(url, { body: Readable.from(turns()), agent: { https: agent }, retry: { limit: 0 } }),
-  'axios, a stream': (url, agent) => axios.post(url, Readable.from(turns()), { httpsAgent: agent, maxRedirects: 0 })
+  'axios, a stream': (url, agent) => axios.post(url, Readable.from(turns()), { httpsAgent: agent, maxRedirects: 0 }),
+  'needle, a stream': (url, agent) => needle('post', url, Readable.from(turns()), { agent, stream_length: TURNS * 50 }),
+  '@smithy/node-http-handler, a stream': async (url, agent) => {
+    const { hostname, port, protocol } = new URL(url)
+    const request = { method: 'POST', protocol, hostname, port: Number(port), path: '/', headers: { 'content-length': String(TURNS * 50) }, query: {}, body: Readable.from(turns()) }
+    const { response } = await new NodeHttpHandler({ httpsAgent: agent }).handle(/** @type {any} */ (request))
+    for await (const part of response.body) assert.ok(part.length > 0)
+  }
 }
 
 /** The segments of each of 20 requests on one kept connection, least first. */

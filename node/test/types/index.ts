@@ -2,7 +2,11 @@
 
 import * as undici from 'undici'
 import { Agent, agentFactory, clientFactory, HttpAgent, HttpsAgent, install, InvalidRequestError, Pool, ProxyAgent, RetryAgent, Timing, uninstall, withTimingId } from 'onewrite'
-import { guardNodeHttp } from 'onewrite/http'
+import { guardNodeHttp, InvalidRequestError as HttpInvalidRequestError } from 'onewrite/http'
+import { harTimings, otelAttributes, otelMetrics, resourceTiming } from 'onewrite/mappers'
+import { type Cause, explainWait, type Kernel, readKernel } from 'onewrite/probe'
+import 'onewrite/register'
+import type { Socket } from 'node:net'
 
 const agent = new Agent({
   connections: 10,
@@ -35,10 +39,31 @@ new undici.Pool('http://localhost', { factory: clientFactory() }).close()
 new undici.Agent({ factory: agentFactory({ nodelayDisabled: true }) }).close()
 new HttpAgent({ keepAlive: true, coalesceDisabled: true }).destroy()
 new HttpsAgent({ keepAlive: true, ca: '' }).destroy()
+new undici.Agent({ factory: agentFactory({ onTiming (timing) { console.log(timing.queueNs) } }) }).close()
+
+export function mapped (timing: Timing) {
+  const attributes: Record<string, string | number> = otelAttributes(timing)
+  const metrics: Record<string, number> = otelMetrics(timing)
+  // @ts-expect-error a record is asked for
+  otelAttributes({ waitNs: 1 })
+  const start: number = resourceTiming(timing).startTime
+  const wait: number = harTimings(timing).timings.wait
+  return [attributes, metrics, start, wait]
+}
+
+export function probed (socket: Socket) {
+  const [before, after]: Kernel[] = [readKernel(socket), readKernel(socket)]
+  if (before === undefined || after === undefined) return
+  const cause: Cause | undefined = explainWait(before, after, { requestEndNs: 1, responseStartNs: 2 }).cause
+  // @ts-expect-error both times are asked for
+  explainWait(before, after, { requestEndNs: 1 })
+  console.log(cause, before.minRttUs?.toFixed())
+}
 
 const installed: Agent | null = install({ connections: 5 })
 const undone: boolean = uninstall()
 const on: boolean = guardNodeHttp()
 const answer: Promise<Response> = withTimingId('a', () => fetch('http://localhost'))
 const error: TypeError = new InvalidRequestError('why')
-console.log(dispatcher, installed, undone, on, answer, error)
+const same: InvalidRequestError = new HttpInvalidRequestError('why')
+console.log(same.code, dispatcher, installed, undone, on, answer, error)
