@@ -56,9 +56,25 @@ class ReadmeTest {
         try (TestServer server = TestServer.answering()) {
             String output = run(dir, server, source.toString());
             assertTrue(output.contains("timer http.client.requests POST ok counted 1"), output);
-            assertTrue(output.contains("histogram http.client.request.duration s counted 1 for 200"), output);
+            String here = "server.address=127.0.0.1, server.port=" + server.port();
             assertTrue(
-                    output.contains("span POST CLIENT 200 waited true below its parent true ended later true"), output);
+                    output.contains("histogram http.client.request.duration s counted 1 for {http.request.method=POST, "
+                            + "http.response.status_code=200, " + here + "}"),
+                    output);
+            assertTrue(
+                    output.contains("histogram http.client.request.duration s counted 1 for {error.type=connect, "
+                            + "http.request.method=POST, server.address=127.0.0.1, server.port=NOBODY}"),
+                    output);
+            assertTrue(
+                    output.contains("span POST CLIENT UNSET waited true {http.request.method=POST, "
+                            + "http.response.status_code=200, " + here + ", url.full=" + server.url() + "}"),
+                    output);
+            assertTrue(
+                    output.contains(
+                            "span POST CLIENT ERROR waited false {error.type=connect, http.request.method=POST, "
+                                    + "server.address=127.0.0.1, server.port=NOBODY, url.full=http://127.0.0.1:NOBODY/}"),
+                    output);
+            assertEquals(2, output.split("below its parent true ended later true", -1).length - 1, output);
         }
     }
 
@@ -68,6 +84,7 @@ class ReadmeTest {
     }
 
     private static final String RECIPES = """
+            import io.github.onewrite.*;
             import io.github.onewrite.netty.*;
             import io.micrometer.core.instrument.Timer;
             import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
@@ -78,9 +95,14 @@ class ReadmeTest {
             import io.opentelemetry.sdk.testing.exporter.*;
             import io.opentelemetry.sdk.trace.SdkTracerProvider;
             import io.opentelemetry.sdk.trace.export.SimpleSpanProcessor;
+            import java.net.*;
+            import java.util.*;
             import java.util.concurrent.TimeUnit;
+            import java.util.stream.*;
 
             class Recipes {
+                static String nobody;
+
                 static void post(OnewriteClientBuilder builder, Object tag) throws Exception {
                     try (OnewriteClient client = builder.build()) {
                         String url = System.getenv("ONEWRITE_EXAMPLE_URL");
@@ -88,7 +110,31 @@ class ReadmeTest {
                     }
                 }
 
+                /** One that is answered, and one that nobody hears. */
+                static void postTwice(OnewriteClientBuilder builder, Object tag) throws Exception {
+                    try (OnewriteClient client = builder.build()) {
+                        for (String url : List.of(System.getenv("ONEWRITE_EXAMPLE_URL"), "http://127.0.0.1:" + nobody + "/")) {
+                            try {
+                                client.execute(Request.post(url, Body.of("hello")).tag(tag));
+                            } catch (OnewriteException refused) {
+                                // Its timing tells.
+                            }
+                        }
+                    }
+                }
+
+                static String sorted(Attributes attributes) {
+                    var found = new TreeMap<String, Object>();
+                    attributes.forEach((key, value) -> found.put(key.getKey(), value));
+                    found.keySet().removeIf(name -> name.startsWith("onewrite."));
+                    return found.toString().replace(nobody, "NOBODY");
+                }
+
                 public static void main(String[] args) throws Exception {
+                    // Connected to nobody, it keeps its port from everybody.
+                    Socket taken = new Socket();
+                    taken.bind(new InetSocketAddress("127.0.0.1", 0));
+                    nobody = "" + taken.getLocalPort();
                     micrometer();
                     metric();
                     span();
@@ -109,11 +155,12 @@ class ReadmeTest {
                     var duration = meter.histogramBuilder("http.client.request.duration").setUnit("s").build();
                     var builder = OnewriteClient.builder();
                     METRIC
-                    post(builder, null);
+                    postTwice(builder, null);
                     var found = reader.collectAllMetrics().iterator().next();
-                    var point = found.getHistogramData().getPoints().iterator().next();
-                    System.out.println("histogram " + found.getName() + " " + found.getUnit() + " counted " + point.getCount()
-                            + " for " + point.getAttributes().get(AttributeKey.longKey("http.response.status_code")));
+                    for (var point : found.getHistogramData().getPoints()) {
+                        System.out.println("histogram " + found.getName() + " " + found.getUnit() + " counted "
+                                + point.getCount() + " for " + sorted(point.getAttributes()));
+                    }
                 }
 
                 static void span() throws Exception {
@@ -124,15 +171,17 @@ class ReadmeTest {
                     SPAN
                     Span parent = tracer.spanBuilder("parent").startSpan();
                     try (Scope here = parent.makeCurrent()) {
-                        post(builder, Context.current());
+                        postTwice(builder, Context.current());
                     }
-                    var span = exporter.getFinishedSpanItems().get(0);
-                    var attributes = span.getAttributes();
-                    System.out.println("span " + span.getName() + " " + span.getKind() + " "
-                            + attributes.get(AttributeKey.longKey("http.response.status_code"))
-                            + " waited " + (attributes.get(AttributeKey.doubleKey("onewrite.wait_ms")) > 0)
-                            + " below its parent " + span.getParentSpanId().equals(parent.getSpanContext().getSpanId())
-                            + " ended later " + (span.getEndEpochNanos() > span.getStartEpochNanos()));
+                    for (var span : exporter.getFinishedSpanItems()) {
+                        var attributes = span.getAttributes();
+                        Double wait = attributes.get(AttributeKey.doubleKey("onewrite.wait_ms"));
+                        System.out.println("span " + span.getName() + " " + span.getKind() + " "
+                                + span.getStatus().getStatusCode() + " waited " + (wait != null && wait > 0) + " "
+                                + sorted(attributes)
+                                + " below its parent " + span.getParentSpanId().equals(parent.getSpanContext().getSpanId())
+                                + " ended later " + (span.getEndEpochNanos() > span.getStartEpochNanos()));
+                    }
                 }
             }
             """;
