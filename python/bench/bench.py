@@ -4,7 +4,13 @@ Each client is a process of its own and they take turns, round by round, so that
 load meets all of them. Two routes: straight to the origin, and through HAProxy with http-buffer-request.
 A ratio is the median over the rounds of what a client took divided by what urllib3 took in the same round.
 
-usage: bench.py [--rounds N] [--requests N] [--route direct|haproxy] [--only NAME]… [--write FILE]
+Two placements, since where the scheduler puts client and servers changes from round to round and moves a
+ratio more than the clients do. "one core": everything on one; as there is one request at a time, nothing
+is lost by that, and nothing but work is measured. "a core each": the client on one, the servers on another;
+then a request also waits for cores to wake up, and the servers' work goes on beside the client's.
+
+usage: bench.py [--rounds N] [--requests N] [--route direct|haproxy] [--place one|two] [--only NAME]…
+                [--write FILE]
 """
 
 from __future__ import annotations
@@ -48,12 +54,20 @@ backend origin
     server one 127.0.0.1:{origin}
 """
 
-#: What issue and README promise: ratios to urllib3 of one run.
+#: What is promised: ratios to urllib3 of one run.
 PROMISES = [
     ("onewrite", "req/s", 1.9),
     ("onewrite", "p50", 0.53),
     ("urllib3, install()", "req/s", 0.97),
 ]
+#: What a hook is measured against, and what it should cost at most of that.
+HOOKS = {
+    "onewrite": ("onewrite, on_timing", "onewrite, one event", "onewrite, every event", "onewrite, readings alone"),
+    "urllib3, install()": ("urllib3, install(on_timing)",),
+}
+HOOKS_SHARE = 0.03
+#: The clients that also run with a core for themselves.
+APART = (STOCK, *HOOKS, *(name for names in HOOKS.values() for name in names))
 PEERS = ("requests", "httpx", "httpcore", "niquests", "urllib3-future", "aiohttp, no uvloop")
 
 
@@ -150,6 +164,7 @@ class Row(typing.NamedTuple):
     p50_ratio: float
     rate_ratio: float
     p50_spread: tuple[float, float]
+    p50s: list[float]
 
 
 def measure(workers: list[Worker], rounds: int, requests: int) -> dict[str, Row]:
@@ -173,6 +188,7 @@ def measure(workers: list[Worker], rounds: int, requests: int) -> dict[str, Row]
             statistics.median(p50_ratios),
             statistics.median(rate_ratios),
             (quartiles[0], quartiles[2]),
+            p50s[name],
         )
     return rows
 
@@ -193,6 +209,20 @@ def table(workers: list[Worker], rows: dict[str, Row]) -> list[str]:
     return lines
 
 
+def cost(name: str, base: str, rows: dict[str, Row]) -> str:
+    """What a hook takes, round by round: more than the same client without it, and of what urllib3 takes."""
+    pairs = list(zip(rows[name].p50s, rows[base].p50s, rows[STOCK].p50s, strict=True))
+    more = statistics.median(mine - without for mine, without, _ in pairs) / 1000
+    shares = [mine / without - 1 for mine, without, _ in pairs]
+    low, share, high = statistics.quantiles(shares, n=4) if len(shares) > 1 else shares * 3
+    of_stock = statistics.median((mine - without) / stock for mine, without, stock in pairs)
+    said = f"{name}: {more:+.1f} µs of p50, {share:+.1%} ({low:+.1%} to {high:+.1%}) of {base}"
+    said += f", {of_stock:+.1%} of {STOCK}"
+    if "alone" in name:
+        return said
+    return f"{said}; wanted at most {HOOKS_SHARE:.0%} of {base}: {'kept' if share <= HOOKS_SHARE else 'MISSED'}"
+
+
 def verdicts(rows: dict[str, Row]) -> list[str]:
     lines = []
     for name, what, promised in PROMISES:
@@ -205,11 +235,8 @@ def verdicts(rows: dict[str, Row]) -> list[str]:
             f"- {name}: {what} {found:.2f} × urllib3, wanted {sign} {promised}: {'kept' if kept else 'MISSED'}"
         )
     own = rows["onewrite"]
-    for name in ("onewrite, on_timing", "onewrite, listener", "onewrite, every event"):
-        if name in rows:
-            more = rows[name].p50_us - own.p50_us
-            share = rows[name].p50_ratio / own.p50_ratio - 1
-            lines.append(f"- {name}: {more:+.1f} µs of p50, {share:+.0%} of onewrite's")
+    for base, names in HOOKS.items():
+        lines += [f"- {cost(name, base, rows)}" for name in names if name in rows and base in rows]
     slower = [name for name in PEERS if name in rows and rows[name].p50_ratio < own.p50_ratio]
     asked = [name for name in PEERS if name in rows]
     if asked:
@@ -217,6 +244,41 @@ def verdicts(rows: dict[str, Row]) -> list[str]:
     faster = [name for name, row in rows.items() if row.p50_ratio < own.p50_ratio and "onewrite" not in name]
     lines.append(f"- faster than onewrite: {', '.join(faster) or 'none'}")
     return lines
+
+
+#: Where a bench may run; None where the system does not let us choose.
+CORES = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_setaffinity") else []
+
+
+def pin(cores: list[int]) -> None:
+    """Run on *cores* from here on, and what is started from here on too."""
+    if cores:
+        os.sched_setaffinity(0, cores)
+
+
+def run(
+    place: str, route: str, names: typing.Collection[str], rounds: int, requests: int
+) -> tuple[list[Worker], list[Worker], dict[str, Row]]:
+    """One table: the clients that took part, those that are missing, and what they did."""
+    with contextlib.ExitStack() as stack:
+        stack.callback(pin, CORES)
+        pin(CORES[:1] if place == "two" else CORES[-1:])
+        to = port = stack.enter_context(origin())
+        if route == "haproxy":
+            to = stack.enter_context(haproxy(port))
+        pin(CORES[-1:])
+        workers = [
+            Worker(number, f"http://127.0.0.1:{to}{PATH}")
+            for number, client in enumerate(CLIENTS)
+            if client.name in names
+        ]
+        try:
+            present = [worker for worker in workers if not worker.missing]
+            rows = measure(present, rounds, requests)
+        finally:
+            for worker in workers:
+                worker.close()
+    return present, [worker for worker in workers if worker.missing], rows
 
 
 def machine() -> str:
@@ -228,9 +290,10 @@ def machine() -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--rounds", type=int, default=25)
     parser.add_argument("--requests", type=int, default=150, help="requests per round")
     parser.add_argument("--route", choices=["direct", "haproxy"], action="append")
+    parser.add_argument("--place", choices=["one", "two"], action="append")
     parser.add_argument("--only", action="append", help="a client by name (urllib3 and onewrite always run)")
     parser.add_argument("--write", type=pathlib.Path, help="the Markdown file to write")
     arguments = parser.parse_args()
@@ -238,16 +301,20 @@ def main() -> None:
     if shutil.which("haproxy") is None and "haproxy" in routes:
         print("no haproxy here: that route is left out", file=sys.stderr)
         routes.remove("haproxy")
-    chosen = [
-        number
-        for number, client in enumerate(CLIENTS)
-        if not arguments.only or client.name in (*arguments.only, STOCK, "onewrite")
-    ]
+    places = arguments.place or ["one", "two"]
+    if len(CORES) < 2 and "two" in places:
+        print("one core only: the placement with a core each is left out", file=sys.stderr)
+        places.remove("two")
     text = [
         "# urllib3, onewrite and their peers",
         "",
         "Written by `make bench`. 200-byte POSTs with one header of their own, one thread, one keep-alive",
-        "connection, loopback. Ratios count; microseconds depend on the machine.",
+        "connection, loopback; one request at a time. Ratios count; microseconds depend on the machine.",
+        "",
+        "*On one core*: client, origin and HAProxy share a core, so a p50 is the work that all of them do for a",
+        "request and nothing else; clients with threads of their own (pyreqwest, primp, rnet, httpr) have no core",
+        "for them here. *On a core each*: the client on one, origin and HAProxy on another; a p50 then has the",
+        "wake-ups of idle cores in it, and what a client does while it waits is free.",
         "",
         f"{datetime.date.today().isoformat()}; {machine()}; "
         f"{arguments.rounds} rounds of {arguments.requests} requests.",
@@ -255,24 +322,20 @@ def main() -> None:
     if os.getloadavg()[0] > (os.cpu_count() or 1):
         text += ["", "**The machine was busy with other things: a rough picture only. Run it again when it is not.**"]
     told = False
-    with contextlib.ExitStack() as stack:
-        port = stack.enter_context(origin())
+    for place in places:
+        names = [client.name for client in CLIENTS] if place == "one" else APART
+        if arguments.only:
+            names = [name for name in names if name in (*arguments.only, STOCK, "onewrite")]
         for route in routes:
-            to = stack.enter_context(haproxy(port)) if route == "haproxy" else port
-            workers = [Worker(number, f"http://127.0.0.1:{to}{PATH}") for number in chosen]
-            try:
-                present = [worker for worker in workers if not worker.missing]
-                rows = measure(present, arguments.rounds, arguments.requests)
-            finally:
-                for worker in workers:
-                    worker.close()
+            present, absent, rows = run(place, route, names, arguments.rounds, arguments.requests)
             if not told:
                 told = True
                 versions = dict.fromkeys(one for worker in present for one in worker.versions.split(", ") if one)
                 text += ["", f"Versions: {', '.join(versions)}."]
-                text += [f"{worker.client.name} is missing: {worker.missing}" for worker in workers if worker.missing]
+                text += [f"{worker.client.name} is missing: {worker.missing}" for worker in absent]
             title = "Straight to the origin" if route == "direct" else "Through HAProxy with http-buffer-request"
-            text += ["", f"## {title}", "", *table(present, rows), "", *verdicts(rows)]
+            where = "on one core" if place == "one" else "on a core each"
+            text += ["", f"## {title}, {where}", "", *table(present, rows), "", *verdicts(rows)]
     print("\n".join(text))
     if arguments.write:
         arguments.write.write_text("\n".join(text) + "\n")

@@ -42,6 +42,20 @@ def installed(url: str) -> Send:
     return _manager(urllib3.PoolManager(), url)
 
 
+def installed_on_timing(url: str) -> Send:
+    import urllib3
+
+    import onewrite
+
+    count = [0]
+
+    def on_timing(timing: onewrite.Timing) -> None:
+        count[0] += 1
+
+    onewrite.install(on_timing=on_timing)
+    return _manager(urllib3.PoolManager(), url)
+
+
 def own(url: str) -> Send:
     import onewrite
 
@@ -59,10 +73,45 @@ def own_on_timing(url: str) -> Send:
     return _manager(onewrite.PoolManager(on_timing=on_timing), url)
 
 
-def own_listener(url: str) -> Send:
+def own_readings(url: str) -> Send:
+    """No hook, but what a record cannot be had without: six clock readings, one of the kernel, an object, a call."""
+    import socket
+    import time
+
     import onewrite
 
-    return _manager(onewrite.PoolManager(listener=onewrite.TimingListener()), url)
+    manager = onewrite.PoolManager()
+    send = _manager(manager, url)
+    send()
+    sock = manager.connection_from_url(url).pool.queue[-1].sock
+    now = time.monotonic_ns
+
+    class Record:
+        pass
+
+    def on_timing(record: Record) -> None:
+        pass
+
+    def send_and_read() -> None:
+        record = Record()
+        record.times = now(), now(), now(), now(), now(), time.time_ns()
+        record.info = sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 184)
+        send()
+        on_timing(record)
+
+    return send_and_read
+
+
+def own_one_event(url: str) -> Send:
+    import onewrite
+
+    class Listener(onewrite.TimingListener):
+        count = 0
+
+        def on_call_end(self, event: onewrite.Event) -> None:
+            self.count += 1
+
+    return _manager(onewrite.PoolManager(listener=Listener()), url)
 
 
 def own_every_event(url: str) -> Send:
@@ -253,9 +302,11 @@ class Client(typing.NamedTuple):
 CLIENTS = [
     Client("urllib3", stock, ("urllib3",)),
     Client("urllib3, install()", installed, ("urllib3",)),
+    Client("urllib3, install(on_timing)", installed_on_timing, ("urllib3",)),
     Client("onewrite", own, ("urllib3",)),
     Client("onewrite, on_timing", own_on_timing, ("urllib3",)),
-    Client("onewrite, listener", own_listener, ("urllib3",)),
+    Client("onewrite, readings alone", own_readings, ("urllib3",)),
+    Client("onewrite, one event", own_one_event, ("urllib3",)),
     Client("requests", requests, ("requests",)),
     Client("requests, onewrite adapter", requests_adapter, ("requests",)),
     Client("httpx", httpx, ("httpx", "httpcore")),

@@ -20,7 +20,7 @@ _HTTP_RESPONSE = http.client.HTTPConnection.response_class
 
 def _usual(response_class: typing.Any) -> bool:
     """Whether that is http.client's, or what install() puts in front of it."""
-    return response_class is _HTTP_RESPONSE or hasattr(response_class, _reading.MAKES)
+    return response_class is _HTTP_RESPONSE or response_class is _reading.response_class
 
 
 class _OneWrite(_exchange.State):

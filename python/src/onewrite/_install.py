@@ -122,7 +122,8 @@ def _connection_getresponse(original: typing.Any) -> typing.Any:
             attempt is not None
             and attempt._listener is None
             and not quickack
-            and hasattr(self.response_class, _reading.MAKES)
+            and type(self).response_class is _reading.response_class
+            and "response_class" not in self.__dict__
         ):
             return _reading.noted(self, attempt, original, extra)
         return _reading.getresponse(self, types.MethodType(original, self), **extra)
@@ -132,13 +133,7 @@ def _connection_getresponse(original: typing.Any) -> typing.Any:
 
 def _connection_response_class(original: typing.Any) -> typing.Any:
     # http.client calls it on the connection, so it may be a method: that knows whose answer it is.
-    def response_class(self: typing.Any, *args: typing.Any, **kwargs: typing.Any) -> typing.Any:
-        if not isinstance(self, _Connection):  # taken from the class, and called with a socket
-            return _Connection.__base__.response_class(self, *args, **kwargs)  # type: ignore[union-attr]
-        return _reading.make(self, super(_Connection, self).response_class, args, kwargs)
-
-    setattr(response_class, _reading.MAKES, True)
-    return response_class
+    return _reading.response_class
 
 
 def _connection_close(original: typing.Any) -> typing.Any:
@@ -251,9 +246,7 @@ def _patches(hooks: bool, quickack: bool) -> list[Patch]:
     if hooks or quickack:
         patches.append((connection, "getresponse", _connection_getresponse))
     if hooks:
-        if hasattr(connection.__dict__.get("response_class"), _reading.MAKES) or "response_class" not in vars(
-            connection
-        ):
+        if vars(connection).get("response_class", _reading.response_class) is _reading.response_class:
             patches.append((connection, "response_class", _connection_response_class))
         patches += [
             (connection, "close", _connection_close),

@@ -5,14 +5,17 @@ way to be there in time: for the length of that call the connection's ``response
 that makes the usual object and puts two of its methods under watch.
 
 Under install(), where only a record is wanted and no event, there is a shorter way: ``response_class`` is
-a function on the class (``make``), and the first byte is waited for before http.client reads the head.
+a function on the class, and the first byte is waited for before http.client reads the head.
 """
 
 from __future__ import annotations
 
+import http.client
 import io
 import typing
 import weakref
+
+import urllib3.connection
 
 from . import _moments, _raw, _record
 from ._timing import Attempt, Timing
@@ -56,11 +59,18 @@ def getresponse(conn: typing.Any, original: typing.Callable[..., typing.Any], **
             conn.response_class = own
 
 
-def make(
-    conn: typing.Any, original: typing.Callable[..., typing.Any], args: typing.Any, kwargs: typing.Any
-) -> typing.Any:
-    """Make a response by *original*, and wait for its first byte where ``noted`` has asked for that."""
-    response = original(*args, **kwargs)
+_Connection = urllib3.connection.HTTPConnection
+_plain: typing.Any = http.client.HTTPResponse
+
+
+def response_class(conn: typing.Any, *args: typing.Any, **kwargs: typing.Any) -> typing.Any:
+    """Stand for ``response_class``: make a response; wait for its first byte where ``noted`` has asked for that."""
+    make = _Connection.__base__.response_class  # type: ignore[union-attr]
+    if not issubclass(type(conn), _Connection):  # taken from the class, and called with a socket
+        return make(conn, *args, **kwargs)
+    if make is not _plain:  # somebody's own, perhaps a function
+        make = super(_Connection, conn).response_class
+    response = make(*args, **kwargs)
     attempt: Attempt | None = conn._onewrite_attempt
     if attempt is None or not attempt._awaited:
         return response
@@ -84,8 +94,6 @@ def make(
     return response
 
 
-#: What marks a ``response_class`` that calls it.
-MAKES = "_onewrite_makes"
 #: What stands before the status.
 _HTTP_1 = (b"HTTP/1.1 ", b"HTTP/1.0 ")
 _STATUS = 9
@@ -94,7 +102,7 @@ _STATUS = 9
 def noted(
     conn: typing.Any, attempt: Attempt, original: typing.Callable[..., typing.Any], extra: typing.Any
 ) -> typing.Any:
-    """Call *original*, getresponse of a connection whose ``response_class`` is ``make``; for a record only."""
+    """Call *original*, getresponse of a connection whose ``response_class`` is ours; for a record only."""
     attempt._awaited = attempt._in_response = True
     try:
         response = original(conn, **extra)
