@@ -370,6 +370,37 @@ class Plain(Timing):
     def __init__(self) -> None:
         """Nothing: _straight sets ``_noted``."""
 
+    # What most hooks ask for is had without the rest.
+
+    @property
+    def method(self) -> typing.Any:  # type: ignore[override]
+        return self._noted[0][0]
+
+    @property
+    def url(self) -> typing.Any:  # type: ignore[override]
+        return self._noted[0][1]
+
+    @property
+    def status(self) -> typing.Any:
+        return self._noted[4]
+
+    @property
+    def total_ns(self) -> typing.Any:  # type: ignore[override]
+        return max(self._noted[6] - self._noted[0][2], 1)
+
+    @property
+    def send_ns(self) -> typing.Any:
+        readings = self._noted[0]
+        return max(readings[5] - readings[4], 1)
+
+    @property
+    def wait_ns(self) -> typing.Any:
+        return max(self._noted[1] - self._noted[0][5], 1)
+
+    @property
+    def cause(self) -> str | None:
+        return None if self.wait_ns < _kernel.LONG_NS else self.attempts[-1].cause
+
     def __getattr__(self, name: str) -> typing.Any:
         noted = self.__dict__.get("_noted")
         if noted is None:
@@ -378,13 +409,14 @@ class Plain(Timing):
         # From here on it is a record like any other.
         del self._noted
         self.__class__ = Timing  # type: ignore[assignment]
-        Timing.__init__(self, readings.method, readings.url, None, None)
-        attempt = readings.fill(self)
+        record: Timing = self
+        record.__init__(readings.method, readings.url, None, None)  # type: ignore[misc]
+        attempt = readings.fill(record)
         _, attempt._response_start, attempt._info_after, attempt._may_nagle = noted[:4]
         attempt.status, attempt.bytes_received, attempt._end = noted[4:]
         attempt._headers_end = attempt._response_end = attempt._response_start
         attempt._call = None
-        attempt.outcome = self.outcome = "ok"
-        self._returned = self._ended = True
-        self.total_ns = max(attempt._end - readings.started, 1)
+        attempt.outcome = record.outcome = "ok"
+        record._returned = record._ended = True
+        record.total_ns = max(attempt._end - readings.started, 1)
         return getattr(self, name)
