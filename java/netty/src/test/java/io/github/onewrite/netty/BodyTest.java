@@ -2,6 +2,7 @@ package io.github.onewrite.netty;
 
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -9,6 +10,7 @@ import io.github.onewrite.ErrorKind;
 import io.github.onewrite.OnewriteException;
 import io.github.onewrite.testing.TestServer;
 import java.io.ByteArrayOutputStream;
+import java.io.InterruptedIOException;
 import java.nio.ByteBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -50,6 +52,60 @@ class BodyTest {
                 server.requests().clear();
             }
             assertEquals(1, server.connections());
+        }
+    }
+
+    /** The file is opened when the call has its connection; what was announced then no longer holds. */
+    @Test
+    void aFileThatChangesWhileItsCallWaits() throws Exception {
+        CountDownLatch go = new CountDownLatch(1);
+        try (TestServer server = new TestServer(connection -> {
+                    while (true) {
+                        connection.read();
+                        go.await();
+                        connection.send(TestServer.OK);
+                    }
+                });
+                OnewriteClient client =
+                        OnewriteClient.builder().maxConnectionsPerOrigin(1).build()) {
+            Path file = Files.write(dir.resolve("changing"), random(200));
+            var first = client.send(Request.get(server.url()).build());
+            var second =
+                    client.send(Request.post(server.url(), Body.ofFile(file)).build());
+            Eventually.until(() -> client.stats().pending() == 1);
+            Files.write(file, random(300));
+            go.countDown();
+            assertEquals(200, Eventually.of(first).status());
+            OnewriteException why = Eventually.failure(second);
+            assertEquals(ErrorKind.INVALID_REQUEST, why.kind());
+            assertTrue(why.getMessage().contains("from 200 to 300"), why.getMessage());
+            assertEquals(1, server.requests().size());
+        }
+    }
+
+    @Test
+    void anInterruptCancelsTheCall() throws Exception {
+        CountDownLatch closed = new CountDownLatch(1);
+        try (TestServer server = new TestServer(connection -> {
+                    connection.read();
+                    connection.drain();
+                    closed.countDown();
+                });
+                OnewriteClient client = OnewriteClient.create()) {
+            CompletableFuture<Throwable> thrown = new CompletableFuture<>();
+            Thread caller = new Thread(() -> {
+                try {
+                    client.execute(Request.get(server.url()).build());
+                    thrown.complete(new AssertionError("answered"));
+                } catch (Throwable e) {
+                    thrown.complete(Thread.currentThread().isInterrupted() ? e : new AssertionError("no flag", e));
+                }
+            });
+            caller.start();
+            Eventually.until(() -> server.requests().size() == 1);
+            caller.interrupt();
+            assertInstanceOf(InterruptedIOException.class, Eventually.of(thrown));
+            Eventually.until(() -> closed.getCount() == 0 && client.stats().active() == 0);
         }
     }
 

@@ -1,5 +1,6 @@
 package io.github.onewrite.netty;
 
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
@@ -23,6 +24,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Random;
 import java.util.concurrent.CopyOnWriteArrayList;
 import javax.net.ssl.SSLContext;
 import javax.net.ssl.SSLServerSocket;
@@ -145,6 +147,26 @@ class SecureTest {
             client.execute(Request.post(url, Body.ofPublisher(Publishers.of("a", "b"))));
             assertEquals(21, relay.records() - before);
             assertEquals(1, client.stats().opened());
+        }
+    }
+
+    /** TLS cannot send a file by itself: it is read block by block, as the socket takes it. */
+    @Test
+    void aFileArrivesWhole() throws Exception {
+        try (TestServer server = tlsServer();
+                OnewriteClient client = OnewriteClient.builder().trust(pem).build()) {
+            for (int size : new int[] {0, 200, 16_300, 70_000, 1_048_577, 5_000_000}) {
+                byte[] body = new byte[size];
+                new Random(size).nextBytes(body);
+                Path file = Files.write(dir.resolve("body"), body);
+                assertEquals(
+                        200,
+                        client.execute(Request.post("https://localhost:" + server.port() + "/", Body.ofFile(file)))
+                                .status());
+                assertArrayEquals(body, server.requests().get(0).body());
+                server.requests().clear();
+            }
+            assertEquals(1, server.connections());
         }
     }
 
