@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Compiles and runs programs against the packages in a folder and the jars of their base libraries, with no class of
-# this tree: the README's quick start with onewrite-netty, and an example with each customizer of a Netty client.
+# this tree: the README's quick start with onewrite-netty, and an example with each customizer; on the class path, and
+# those of onewrite-netty and onewrite-okhttp once more as modules.
 # usage: package-smoke.sh PACKAGES
 set -euo pipefail
 packages=$(cd "$1" && pwd)
@@ -19,11 +20,25 @@ posts() { # class, source, classpath
   python3 "$here/one_segment.py" java -cp "$work/$1:$3" "$1"
 }
 
+posts_as_module() { # class, source, module it requires, module path
+  local from=$work/$1-module
+  mkdir -p "$from/smoke"
+  echo "module smoke { requires $3; }" >"$from/module-info.java"
+  { echo "package smoke;" && cat "$2"; } >"$from/smoke/$1.java"
+  javac -d "$from/classes" --module-path "$4" "$from/module-info.java" "$from/smoke/$1.java"
+  python3 "$here/one_segment.py" java --module-path "$from/classes:$4" --module "smoke/smoke.$1"
+}
+
 of_module() { # the jars that the module uses, without those made here
   tr ':' '\n' <"$here/$1/target/classpath" | grep -v "^$here/" | grep "${2:-}" | paste -sd:
 }
 
-posts Example "$work/Example.java" "$core:$packages/onewrite-netty-$version.jar:$(of_module driver /io/netty/)"
+netty=$core:$packages/onewrite-netty-$version.jar:$(of_module driver /io/netty/)
+posts Example "$work/Example.java" "$netty"
+posts_as_module Example "$work/Example.java" io.github.onewrite.netty "$netty"
+okhttp=$core:$packages/onewrite-okhttp-$version.jar:$(of_module driver '/okhttp3/\|/okio/\|/org/jetbrains/')
+posts OkHttpPost "$here/examples/OkHttpPost.java" "$okhttp"
+posts_as_module OkHttpPost "$here/examples/OkHttpPost.java" io.github.onewrite.okhttp "$okhttp"
 for pair in reactor-netty/WebClientPost ahc/AhcPost; do
   module=${pair%/*}
   posts "${pair#*/}" "$here/examples/${pair#*/}.java" "$core:$packages/onewrite-$module-$version.jar:$(of_module "$module")"

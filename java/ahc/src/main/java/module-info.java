@@ -5,7 +5,7 @@ module io.github.onewrite.ahc {
     requires io.netty.codec.http;
     requires io.netty.common;
     requires io.netty.transport;
-    requires static transitive org.jspecify;
+    requires static org.jspecify;
 
     exports io.github.onewrite.ahc;
 }

@@ -1,6 +1,6 @@
 /** Timing record, listener, configuration and errors common to the onewrite adapters. */
 module io.github.onewrite.core {
-    requires static transitive org.jspecify;
+    requires static org.jspecify;
     requires static jdk.jfr;
     requires static io.netty.buffer;
     requires static io.netty.codec;

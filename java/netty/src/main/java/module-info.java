@@ -11,7 +11,7 @@ module io.github.onewrite.netty {
     requires io.netty.resolver;
     requires static io.netty.transport.classes.epoll;
     requires static io.netty.transport.unix.common;
-    requires static transitive org.jspecify;
+    requires static org.jspecify;
 
     exports io.github.onewrite.netty;
 }

@@ -4,7 +4,7 @@ module io.github.onewrite.okhttp {
     requires transitive okhttp3;
     requires kotlin.stdlib;
     requires okio;
-    requires static transitive org.jspecify;
+    requires static org.jspecify;
 
     exports io.github.onewrite.okhttp;
 }

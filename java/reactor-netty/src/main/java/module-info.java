@@ -9,7 +9,7 @@ module io.github.onewrite.reactor.netty {
     requires io.netty.common;
     requires io.netty.resolver;
     requires io.netty.transport;
-    requires static transitive org.jspecify;
+    requires static org.jspecify;
 
     exports io.github.onewrite.reactornetty;
 }

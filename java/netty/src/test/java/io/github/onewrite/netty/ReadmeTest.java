@@ -7,6 +7,7 @@ import io.github.onewrite.testing.TestServer;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
@@ -42,6 +43,61 @@ class ReadmeTest {
                     server.url());
             assertEquals(3, server.requests().size());
             assertTrue(output.contains("reused conn 1"), output);
+        }
+    }
+
+    /** The service takes an order, and stores it where it is told to; what it prints says where the time went. */
+    @Test
+    void service(@TempDir Path dir) throws Exception {
+        Path output = dir.resolve("output");
+        ProcessBuilder builder = new ProcessBuilder(
+                        Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+                        "-cp",
+                        System.getProperty("java.class.path"),
+                        JAVA.resolve("examples/OrderService.java")
+                                .toAbsolutePath()
+                                .toString())
+                .redirectErrorStream(true)
+                .redirectOutput(output.toFile());
+        try (TestServer server = TestServer.answering();
+                OnewriteClient client = OnewriteClient.create()) {
+            builder.environment().put("UPSTREAM", server.url());
+            builder.environment().put("PORT", "0");
+            Process process = builder.start();
+            try {
+                String orders = printed(process, output, "listening on ");
+                Response stored = client.execute(Request.post(orders, Body.of("{\"item\": \"tea\"}"))
+                        .timeout(Duration.ofSeconds(60))
+                        .build());
+                assertEquals("200 ok", stored.status() + " " + stored.text());
+                assertEquals(
+                        "{\"item\": \"tea\"}",
+                        new String(server.requests().get(0).body(), StandardCharsets.UTF_8));
+                assertTrue(printed(process, output, "POST " + server.url()).startsWith("200 in "));
+                server.close();
+                Response refused = client.execute(Request.post(orders, Body.of("{}"))
+                        .timeout(Duration.ofSeconds(60))
+                        .build());
+                assertEquals(502, refused.status());
+                assertTrue(refused.text().startsWith("{\"error\": "), refused.text());
+            } finally {
+                process.destroyForcibly().waitFor();
+            }
+        }
+    }
+
+    /** What follows these words in a whole line of the output, which is waited for. */
+    private static String printed(Process process, Path output, String words) throws Exception {
+        long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(80);
+        while (true) {
+            String text = Files.readString(output);
+            int from = text.indexOf(words);
+            int to = from < 0 ? -1 : text.indexOf('\n', from);
+            if (to >= 0) {
+                return text.substring(from + words.length(), to).strip();
+            }
+            assertTrue(process.isAlive() && System.nanoTime() < end, text);
+            Thread.sleep(20);
         }
     }
 
