@@ -109,7 +109,9 @@ test('importing changes nothing: no patched function, no subscriber, and the pro
   assert.deepEqual(out, { same: true, channels: [false, false, false] })
 })
 
-test('a CommonJS program can require the package', async () => {
+const requiresModules = /** @type {any} */ (process.features).require_module === true
+
+test('a CommonJS program can require the package', { skip: !requiresModules && 'this Node requires no ES modules' }, async () => {
   const { out } = await runScript(`
     import { createRequire } from 'node:module'
     const onewrite = createRequire(import.meta.url)('onewrite')
