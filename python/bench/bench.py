@@ -281,10 +281,24 @@ def run(
     return present, [worker for worker in workers if worker.missing], rows
 
 
-def machine() -> str:
+def idle() -> float:
+    """The share of time in which the cores do nothing just now, from 0 to 1."""
+    if not pathlib.Path("/proc/stat").exists():
+        return max(1 - os.getloadavg()[0] / (os.cpu_count() or 1), 0)
+
+    def ticks() -> list[int]:
+        return [int(one) for one in pathlib.Path("/proc/stat").read_text().splitlines()[0].split()[1:9]]
+
+    before = ticks()
+    time.sleep(2)
+    gone = [after - one for one, after in zip(before, ticks(), strict=True)]
+    return (gone[3] + gone[4]) / max(sum(gone), 1)
+
+
+def machine(quiet: float) -> str:
     return (
         f"{os.cpu_count()} cores, {platform.system()} {platform.release()}, "
-        f"CPython {platform.python_version()}; load average {os.getloadavg()[0]:.1f} at the start"
+        f"CPython {platform.python_version()}; cores {quiet:.0%} idle before the start"
     )
 
 
@@ -305,6 +319,7 @@ def main() -> None:
     if len(CORES) < 2 and "two" in places:
         print("one core only: the placement with a core each is left out", file=sys.stderr)
         places.remove("two")
+    quiet = idle()
     text = [
         "# urllib3, onewrite and their peers",
         "",
@@ -316,10 +331,10 @@ def main() -> None:
         "for them here. *On a core each*: the client on one, origin and HAProxy on another; a p50 then has the",
         "wake-ups of idle cores in it, and what a client does while it waits is free.",
         "",
-        f"{datetime.date.today().isoformat()}; {machine()}; "
+        f"{datetime.date.today().isoformat()}; {machine(quiet)}; "
         f"{arguments.rounds} rounds of {arguments.requests} requests.",
     ]
-    if os.getloadavg()[0] > (os.cpu_count() or 1):
+    if quiet < 0.9:
         text += ["", "**The machine was busy with other things: a rough picture only. Run it again when it is not.**"]
     told = False
     for place in places:
