@@ -11,7 +11,8 @@ import io.github.onewrite.ErrorKind;
 import io.github.onewrite.OnewriteException;
 import io.github.onewrite.testing.TestServer;
 import java.net.InetAddress;
-import java.net.ServerSocket;
+import java.net.InetSocketAddress;
+import java.net.Socket;
 import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.concurrent.CompletableFuture;
@@ -153,15 +154,14 @@ class CallersCodeTest {
 
     @Test
     void aCallbackExecutorThatRejectsIsDoneWithout() throws Exception {
-        int nobody;
-        try (ServerSocket taken = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
-            nobody = taken.getLocalPort();
-        }
         ExecutorService executor = Executors.newSingleThreadExecutor();
         executor.shutdown();
-        try (TestServer server = TestServer.answering();
+        try (Socket nobody = new Socket();
+                TestServer server = TestServer.answering();
                 OnewriteClient client =
                         OnewriteClient.builder().callbackExecutor(executor).build()) {
+            // Bound, it keeps the port from others, and does not listen.
+            nobody.bind(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0));
             assertEquals(200, Eventually.of(client.send(get(server))).status());
             CompletableFuture<Integer> executed = CompletableFuture.supplyAsync(() -> {
                 try {
@@ -175,7 +175,7 @@ class CallersCodeTest {
             assertEquals("ok", new String(Eventually.of(Publishers.collect(streamed.body()))));
             assertEquals(
                     ErrorKind.CONNECT,
-                    failure(client.send(Request.get("http://127.0.0.1:" + nobody + "/")
+                    failure(client.send(Request.get("http://127.0.0.1:" + nobody.getLocalPort() + "/")
                                     .build()))
                             .kind());
         }
