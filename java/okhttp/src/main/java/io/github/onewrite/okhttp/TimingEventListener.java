@@ -94,6 +94,8 @@ final class TimingEventListener extends ForwardingEventListener {
             answered = false;
             lost = null;
         }
+        // The dispatcher tells the end of the queue from another thread, when the call may be under way already.
+        with.queueEnd();
         with.attemptStart();
     }
 

@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.github.onewrite.ErrorKind;
 import io.github.onewrite.OnewriteConfig;
@@ -23,6 +24,7 @@ import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
+import java.util.stream.Stream;
 import javax.net.SocketFactory;
 import okhttp3.Call;
 import okhttp3.Connection;
@@ -195,6 +197,36 @@ class OnewriteOkHttpTest {
             assertTrue(second.connectNanos().isEmpty() && second.waitNanos().isPresent());
             assertEquals(2, second.lastAttempt().orElseThrow().connRequests().orElseThrow());
         }
+    }
+
+    /** OkHttp starts a call that waited before it tells that the wait is over: the two race. */
+    @Test
+    void theQueueEndsWhenTheCallGoesOn() {
+        assumeTrue(
+                Stream.of(EventListener.class.getMethods())
+                        .anyMatch(each -> each.getName().equals("dispatcherQueueStart")),
+                "OkHttp 4 does not tell of its queue");
+        List<String> names = new CopyOnWriteArrayList<>();
+        OkHttpClient client = OnewriteOkHttp.create()
+                .listener(new TimingListener() {
+                    @Override
+                    public void onEvent(TimingEvent event) {
+                        names.add(event.name());
+                    }
+                })
+                .apply(new OkHttpClient.Builder())
+                .build();
+        Call call =
+                client.newCall(new Request.Builder().url("http://127.0.0.1/").build());
+        // The call has made a listener of its own.
+        names.clear();
+        ForwardingEventListener listener =
+                (ForwardingEventListener) client.eventListenerFactory().create(call);
+        listener.callStart(call);
+        listener.dispatcherQueueStart(call, client.dispatcher());
+        listener.dnsStart(call, "somewhere.test");
+        listener.dispatcherQueueEnd(call, client.dispatcher());
+        assertEquals(List.of("call_start", "attempt_start", "queue_start", "queue_end", "dns_start"), names);
     }
 
     @Test
