@@ -37,7 +37,8 @@ const kinds = {
   'empty string': () => ['', {}, 1],
   'Buffer that fills the limit with its head': () => [Buffer.alloc(16_000), {}, 1],
   Blob: () => [new Blob(['x'.repeat(200)]), {}, 1],
-  'file with length': () => [createReadStream(file), { 'content-length': '200' }, 1],
+  // Its end is known: to look for it takes a turn in which the answer may come, and undici then closes the connection.
+  'file with length': () => [createReadStream(file, { end: 199 }), { 'content-length': '200' }, 1],
   'stream of 4 chunks with length': () => [Readable.from(chunks(4, 50)), { 'content-length': '200' }, 4],
   'stream of 1 chunk, chunked': () => [Readable.from(chunks(1, 200)), {}, 2],
   'stream of 4 chunks, chunked': () => [Readable.from(chunks(4, 50)), {}, 5],
