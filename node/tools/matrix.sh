@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # Runs the tests on other versions of Node and undici: tools/matrix.sh [NODE[:UNDICI]…], default all.
+# A version may be given by its beginning: 22 is each 22.x, 24.14:8 is 24.14.1 with undici 8.
 # Node comes from npm's platform packages, which need no install script. Everything stays under build/matrix.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -35,20 +36,31 @@ checkout() { # UNDICI: a copy of this package beside that undici
     rm -rf "${folder:?}/node/$part"
     cp -r "$here/$part" "$folder/node/"
   done
-  if [ ! -f "$folder/node/node_modules/.ready" ]; then
+  if ! cmp -s "$here/package-lock.json" "$folder/node/node_modules/.ready"; then
     rm -rf "$folder/node/node_modules"
     cp -al "$here/node_modules" "$folder/node/node_modules"
     npm install --prefix "$folder/node" --ignore-scripts --no-save --force --loglevel=error "undici@$1" >&2
-    touch "$folder/node/node_modules/.ready"
+    cp "$here/package-lock.json" "$folder/node/node_modules/.ready"
   fi
   echo "$folder/node"
 }
 
 wanted=("$@")
 failed=()
+
+is_wanted() { # NODE UNDICI
+  [ ${#wanted[@]} -eq 0 ] && return 0
+  local each
+  for each in "${wanted[@]}"; do
+    case "$1.:$2." in "${each%%:*}."*) ;; *) continue ;; esac
+    case "$each" in *:*) case "$2." in "${each#*:}."*) return 0 ;; esac ;; *) return 0 ;; esac
+  done
+  return 1
+}
+
 for node in "${nodes[@]}"; do
   for undici in "${undicis[@]}"; do
-    if [ ${#wanted[@]} -gt 0 ] && [[ " ${wanted[*]} " != *" $node "* && " ${wanted[*]} " != *" $node:$undici "* ]]; then continue; fi
+    is_wanted "$node" "$undici" || continue
     # undici 8 asks for Node 22.19.
     if [[ $node == 20.* && $undici == 8.* ]]; then continue; fi
     binary=$(node_binary "$node")
