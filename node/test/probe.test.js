@@ -80,10 +80,15 @@ test('without evidence there is a clear error', () => {
 
 test('the rule, case by case', () => {
   const base = { segmentsOut: 0, retransmits: 0, rttUs: 1, rwndLimitedMs: 0, lastSentNs: 0 }
-  const cause = (after, waitMs) => explainWait(base, { ...base, ...after }, { requestEndNs: 0, responseStartNs: waitMs * 1e6 }).cause
+  const cause = (after, waitMs, said) =>
+    explainWait(base, { ...base, ...after }, { requestEndNs: 0, responseStartNs: waitMs * 1e6, ...said }).cause
   assert.equal(cause({ lastSentNs: 41e6 }, 42), 'nagle_delayed_ack')
   assert.equal(cause({ lastSentNs: 210e6, retransmits: 1 }, 215), 'retransmit')
   assert.equal(cause({ lastSentNs: 60e6, rwndLimitedMs: 58 }, 61), 'peer_window')
+  assert.equal(cause({ lastSentNs: 60e6, rwndLimitedMs: 58, retransmits: 1 }, 61), 'peer_window')
+  assert.equal(cause({ lastSentNs: 41e6 }, 42, { writes: 2, nodelay: false }), 'nagle_delayed_ack')
+  assert.equal(cause({ lastSentNs: 41e6 }, 42, { writes: 1 }), undefined)
+  assert.equal(cause({ lastSentNs: 41e6 }, 42, { nodelay: true }), undefined)
   assert.equal(cause({ lastSentNs: -1e6 }, 50), 'server')
   assert.equal(cause({ lastSentNs: 0 }, 5), undefined)
 })
