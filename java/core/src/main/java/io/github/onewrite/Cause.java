@@ -34,15 +34,20 @@ public enum Cause {
      * @param holdNanos how long of it the kernel held bytes back
      * @param retransmits segments sent again since the request began
      * @param windowLimitedNanos how long the peer's window kept the kernel from sending; 0 where it cannot be read
-     * @return null when there is nothing to explain
+     * @param nagle whether Nagle's algorithm can have held bytes: TCP_NODELAY is off, and there were two writes or more
+     * @return null when there is nothing to explain, or when something else held the bytes: pacing, a queue, the network
      */
-    public static @Nullable Cause of(long waitNanos, long holdNanos, long retransmits, long windowLimitedNanos) {
+    public static @Nullable Cause of(
+            long waitNanos, long holdNanos, long retransmits, long windowLimitedNanos, boolean nagle) {
         if (holdNanos >= WORTH_NAMING_NANOS) {
             // The window first: before a closed one the kernel sends probes, which count as retransmits.
             if (windowLimitedNanos > holdNanos / 2) {
                 return PEER_WINDOW;
             }
-            return retransmits > 0 ? RETRANSMIT : NAGLE_DELAYED_ACK;
+            if (retransmits > 0) {
+                return RETRANSMIT;
+            }
+            return nagle ? NAGLE_DELAYED_ACK : null;
         }
         return waitNanos >= WORTH_NAMING_NANOS ? SERVER : null;
     }

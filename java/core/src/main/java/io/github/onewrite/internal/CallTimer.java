@@ -289,8 +289,9 @@ public final class CallTimer {
      * Kernel evidence read at the start of the response.
      *
      * @param windowLimitedNanos how long the peer's receive window kept the kernel from sending
+     * @param nagle whether TCP_NODELAY is off; read only after a long wait
      */
-    public void kernel(Kernel evidence, long windowLimitedNanos) {
+    public void kernel(Kernel evidence, long windowLimitedNanos, boolean nagle) {
         kernel = evidence;
         long waited = waitNanos();
         if (waited >= 0 && evidence.sendHoldNanos().isPresent()) {
@@ -298,7 +299,8 @@ public final class CallTimer {
                     waited,
                     evidence.sendHoldNanos().getAsLong(),
                     evidence.retransmits().orElse(0),
-                    windowLimitedNanos);
+                    windowLimitedNanos,
+                    nagle && writes > 1);
         }
     }
 

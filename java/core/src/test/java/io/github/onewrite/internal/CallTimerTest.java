@@ -116,12 +116,13 @@ class CallTimerTest {
     @Test
     void causes() {
         long ms = 1_000_000;
-        assertNull(Cause.of(19 * ms, 0, 0, 0));
-        assertEquals(Cause.SERVER, Cause.of(45 * ms, 2 * ms, 0, 0));
-        assertEquals(Cause.NAGLE_DELAYED_ACK, Cause.of(42 * ms, 41 * ms, 0, 0));
-        assertEquals(Cause.NAGLE_DELAYED_ACK, Cause.of(42 * ms, 41 * ms, 0, 20 * ms));
-        assertEquals(Cause.PEER_WINDOW, Cause.of(60 * ms, 60 * ms, 1, 60 * ms));
-        assertEquals(Cause.RETRANSMIT, Cause.of(215 * ms, 215 * ms, 1, 0));
+        assertNull(Cause.of(19 * ms, 0, 0, 0, true));
+        assertEquals(Cause.SERVER, Cause.of(45 * ms, 2 * ms, 0, 0, true));
+        assertEquals(Cause.NAGLE_DELAYED_ACK, Cause.of(42 * ms, 41 * ms, 0, 0, true));
+        assertEquals(Cause.NAGLE_DELAYED_ACK, Cause.of(42 * ms, 41 * ms, 0, 20 * ms, true));
+        assertNull(Cause.of(42 * ms, 41 * ms, 0, 0, false));
+        assertEquals(Cause.PEER_WINDOW, Cause.of(60 * ms, 60 * ms, 1, 60 * ms, false));
+        assertEquals(Cause.RETRANSMIT, Cause.of(215 * ms, 215 * ms, 1, 0, false));
     }
 
     @Test
@@ -132,7 +133,7 @@ class CallTimerTest {
         timer.requestStart();
         timer.requestEnd(264, 2);
         timer.responseStart(System.nanoTime() + 41_700_000);
-        timer.kernel(new Kernel(2, 30, 20, 0, 41_600_000), 0);
+        timer.kernel(new Kernel(2, 30, 20, 0, 41_600_000), 0, true);
         timer.headersEnd(200);
         timer.responseEnd(2);
         timer.callEnd(Outcome.OK, null, null);

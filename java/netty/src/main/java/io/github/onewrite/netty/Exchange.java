@@ -206,7 +206,7 @@ final class Exchange {
             if (probe != null && timer.waitNanos() >= 0) {
                 KernelProbe.Evidence evidence = probe.end(timer.waitNanos());
                 if (evidence != null) {
-                    timer.kernel(evidence.kernel(), evidence.windowLimitedNanos());
+                    timer.kernel(evidence.kernel(), evidence.windowLimitedNanos(), evidence.nagle());
                 }
             }
             timer.headersEnd(status);

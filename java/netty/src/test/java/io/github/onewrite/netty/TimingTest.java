@@ -2,6 +2,7 @@ package io.github.onewrite.netty;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -299,6 +300,29 @@ class TimingTest {
             }
         }
         assertTrue(blamed >= 10, "blamed " + blamed + " of 20");
+    }
+
+    /** Held by pacing with TCP_NODELAY on, in two writes: whatever it was, it was not Nagle. */
+    @Test
+    @EnabledOnOs(OS.LINUX)
+    void whatPacingHoldsIsNotBlamedOnNagle() throws Exception {
+        int held = 0;
+        // setsockopt(2): SOL_SOCKET 1, SO_MAX_PACING_RATE 47, bytes per second.
+        var pacing = new io.netty.channel.unix.IntegerUnixChannelOption("SO_MAX_PACING_RATE", 1, 47);
+        try (SegmentServer server = new SegmentServer();
+                OnewriteClient client =
+                        timed().epoll().channelOption(pacing, 2_000_000).build()) {
+            String half = "x".repeat(100_000);
+            for (int i = 0; i < 8; i++) {
+                client.execute(Request.post(server.url(), Body.ofPublisher(Publishers.of(half, half), 200_000))
+                        .build());
+                Timing timing = next();
+                assertNotEquals(java.util.Optional.of(Cause.NAGLE_DELAYED_ACK), timing.cause(), timing::toString);
+                boolean late = timing.kernel().orElseThrow().sendHoldNanos().orElse(0) >= 20_000_000;
+                held += late && timing.lastAttempt().orElseThrow().writes().orElse(0) > 1 ? 1 : 0;
+            }
+        }
+        assertTrue(held > 0, "the kernel held nothing back, so this test has shown nothing");
     }
 
     @Test

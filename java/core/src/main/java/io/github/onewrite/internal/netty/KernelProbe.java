@@ -10,8 +10,9 @@ public interface KernelProbe {
      * What one reading brought.
      *
      * @param windowLimitedNanos how long the peer's receive window kept the kernel from sending
+     * @param nagle whether TCP_NODELAY is off: asked only after a long wait, false after a short one
      */
-    record Evidence(Kernel kernel, long windowLimitedNanos) {}
+    record Evidence(Kernel kernel, long windowLimitedNanos, boolean nagle) {}
 
     /** Remembers the counters before a request. */
     void begin();

@@ -283,7 +283,7 @@ public final class Wire {
             if (probe != null && timer.waitNanos() >= 0) {
                 KernelProbe.Evidence evidence = probe.end(timer.waitNanos());
                 if (evidence != null) {
-                    timer.kernel(evidence.kernel(), evidence.windowLimitedNanos());
+                    timer.kernel(evidence.kernel(), evidence.windowLimitedNanos(), evidence.nagle());
                 }
             }
             timer.headersEnd(status);
