@@ -1,8 +1,8 @@
 /**
  * The send-side floor of node:http (spec/06-security.md). Node refuses line breaks, controls and names that are no
  * tokens. It sends a Content-Length as it is told: beside a Transfer-Encoding, twice, `+5`, or of another body; and
- * the body of a DELETE with no length at all. Its own `strictContentLength` looks at the last of these alone, throws in the middle of `end()`, and by then has
- * queued the body (lib/_http_outgoing.js).
+ * the body of a DELETE with no length at all. Its own `strictContentLength` looks only at the length of the body, throws
+ * in the middle of `end()`, and by then has queued the body (lib/_http_outgoing.js).
  */
 
 import { InvalidRequestError } from '../errors.js'

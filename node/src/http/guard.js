@@ -43,7 +43,8 @@ function setNoDelay ({ request }) {
 
 /**
  * Sets TCP_NODELAY on the socket of each request of node:http and node:https from now on, but for agents made with
- * `noDelay: false`. A `request.setNoDelay(false)` is the last word on Node 22.12 and later. With `ONEWRITE_DISABLED=true` or `ONEWRITE_NODELAY_DISABLED=true` it does nothing.
+ * `noDelay: false`. A `request.setNoDelay(false)` is the last word on Node 22.12 and later. With `ONEWRITE_DISABLED=true`
+ * or `ONEWRITE_NODELAY_DISABLED=true` it does nothing.
  * @returns {boolean} true while it is on
  */
 export function guardNodeHttp () {
