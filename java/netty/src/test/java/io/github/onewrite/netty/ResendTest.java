@@ -14,6 +14,7 @@ import io.netty.channel.socket.SocketChannel;
 import io.netty.channel.socket.nio.NioSocketChannel;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
@@ -126,9 +127,13 @@ class ResendTest {
 
     @Test
     void onceOnly() throws Exception {
+        // Neither of the first two is answered before both are there: so there are two connections to be used again.
+        CountDownLatch both = new CountDownLatch(2);
         try (TestServer server = new TestServer(connection -> {
                     if (connection.number() <= 2) {
                         connection.read();
+                        both.countDown();
+                        both.await();
                         connection.send(TestServer.OK);
                     }
                     connection.read();

@@ -5,6 +5,7 @@ import io.netty.channel.Channel;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelPipeline;
 import io.netty.handler.codec.http.HttpClientCodec;
+import java.util.List;
 
 /**
  * Puts our handlers around the HTTP/1.1 codec of a channel: {@link WireHandler} below, {@link OneWriteHandler} above.
@@ -24,17 +25,24 @@ public final class Handlers {
     }
 
     /**
-     * Puts the lower handler below the codec again, when the client has changed its codec for another: its place would be
-     * above that one, where there are no bytes to be counted.
+     * Puts the handlers around the codec again, when the client has changed its codec for another: the lower one's place
+     * would be above that one, where there are no bytes to be counted, or the upper one's below it, where there are no
+     * messages to be joined (AsyncHttpClient 3.0.1).
      */
-    static void followCodec(Channel channel, Wire wire) {
+    static void followCodec(Channel channel, Wire wire, OneWriteHandler upper) {
         ChannelPipeline pipeline = channel.pipeline();
         ChannelHandlerContext codec = pipeline.context(HttpClientCodec.class);
-        if (codec != null && pipeline.get(WIRE) instanceof WireHandler lower) {
-            pipeline.remove(lower);
-            pipeline.addBefore(codec.name(), WIRE, lower.again());
-            wire.surround(codec);
+        if (codec == null || !(pipeline.get(WIRE) instanceof WireHandler lower)) {
+            return;
         }
+        pipeline.remove(lower);
+        pipeline.addBefore(codec.name(), WIRE, lower.again());
+        List<String> names = pipeline.names();
+        if (names.indexOf(ONE_WRITE) < names.indexOf(codec.name())) {
+            pipeline.remove(upper);
+            pipeline.addAfter(codec.name(), ONE_WRITE, upper.again());
+        }
+        wire.surround(codec);
     }
 
     /**

@@ -54,13 +54,18 @@ public final class OneWriteHandler extends ChannelDuplexHandler {
         this.answersHeldWrites = answersHeldWrites;
     }
 
+    /** The same, to be put elsewhere: a handler cannot be added twice. */
+    OneWriteHandler again() {
+        return new OneWriteHandler(wire, joinMax, answersHeldWrites);
+    }
+
     @Override
     public void write(ChannelHandlerContext ctx, Object message, ChannelPromise promise) {
         boolean last = message instanceof LastHttpContent;
+        if (wire.lostCodec()) {
+            Handlers.followCodec(ctx.channel(), wire, this);
+        }
         if (message instanceof HttpRequest request) {
-            if (wire.lostCodec()) {
-                Handlers.followCodec(ctx.channel(), wire);
-            }
             flushedBytes = wire.bytes();
             joining = joinMax >= 0 && !last;
             alone = joining && HttpUtil.is100ContinueExpected(request);
