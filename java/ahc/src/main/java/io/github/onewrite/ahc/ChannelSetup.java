@@ -27,6 +27,8 @@ record ChannelSetup(OnewriteConfig config, boolean nodelay) {
 
     private Wire guarded(Channel channel) {
         Wire wire = Wire.attach(channel, null, ChannelSetup::maker);
+        // NettyRequestSender.abort closes the channel first, and then tells the handler of the time limit.
+        wire.endsAreTold();
         Handlers.guardConnect(channel, wire, nodelay);
         return wire;
     }

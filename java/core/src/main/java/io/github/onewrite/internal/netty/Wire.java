@@ -32,6 +32,7 @@ public final class Wire {
     private boolean held;
 
     private @Nullable TimedCall call;
+    private boolean endsAreTold;
     private int attempt;
     private int requests;
     private long freeSince;
@@ -196,9 +197,17 @@ public final class Wire {
         if (switched) {
             // The call was answered with another protocol, and lasted as long as that.
             current.completed();
-        } else {
+        } else if (error != null || !endsAreTold) {
             current.abandoned(attempt, error);
         }
+    }
+
+    /**
+     * The client tells how each call ends, a cancelled one too, but may close the connection before: a close that nobody
+     * explains is no end then.
+     */
+    public void endsAreTold() {
+        endsAreTold = true;
     }
 
     /** The call being served, if it is timed. */
