@@ -32,18 +32,14 @@ def returned(timing: Timing, response: typing.Any) -> None:
     """The outermost urlopen has returned *response*."""
     if _base.IS_V1:
         _reading.returned(timing, response)
-    if timing.attempts and timing.attempts[-1]._end:
-        timing._returned = True
-        _record.end_call(timing, None)
-    else:
-        _record.call_returned(timing)
+    _record.call_returned(timing)
 
 
 def manager_urlopen(
     hooks: Hooks, original: Original, method: str, url: str, args: typing.Any, kwargs: typing.Any
 ) -> typing.Any:
     """A manager's urlopen: a call, or a redirect of the one under way."""
-    if _record.current.get() is not None and _record.under_way() is not None:
+    if _record.under_way() is not None:
         return original(method, url, *args, **kwargs)
     return call(hooks, original, method, url, (url, *args), kwargs)
 

@@ -11,7 +11,7 @@ import sys
 import typing
 from http.client import NotConnected
 
-from . import _base, _body, _floor, _kernel, _moments, _nodelay, _record, _write
+from . import _base, _body, _floor, _moments, _nodelay, _write
 from ._options import DEFAULTS, Options
 from ._timing import Attempt
 
@@ -149,23 +149,12 @@ def flush(conn: typing.Any) -> None:
     if conn._onewrite_own:
         conn._learn(hold.pieces[0])
     attempt: Attempt | None = conn._onewrite_attempt
-    if attempt is None:
-        if hold.size <= conn._onewrite_options.coalesce_max:
-            conn.sock.sendall(b"".join(hold.pieces))
-        else:
-            _write.write(conn.sock, hold.pieces, hold.size, conn._onewrite_options.coalesce_max)
-        return
-    if attempt._acquired and attempt._listener is None and not attempt._request_start:
-        attempt._info_before = attempt._link.info or _kernel.read(conn.sock)
-        attempt._request_start = _record.now()
-    elif not attempt._request_start:
+    if attempt is not None and not attempt._request_start:
         _moments.request_start(conn, attempt)
-    if hold.size <= conn._onewrite_options.coalesce_max:
-        conn.sock.sendall(b"".join(hold.pieces))
-        attempt.writes += 1
-    else:
-        attempt.writes += _write.write(conn.sock, hold.pieces, hold.size, conn._onewrite_options.coalesce_max)
-    attempt.bytes_sent += hold.size
+    writes = _write.write(conn.sock, hold.pieces, hold.size, conn._onewrite_options.coalesce_max)
+    if attempt is not None:
+        attempt.writes += writes
+        attempt.bytes_sent += hold.size
 
 
 def send(conn: typing.Any, original: Original, data: typing.Any) -> None:
