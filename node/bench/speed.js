@@ -7,18 +7,10 @@
 import { execFileSync, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
-import http from 'node:http'
-import net from 'node:net'
 import os from 'node:os'
-import { Readable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
-import axios from 'axios'
-import got from 'got'
-import * as undici from 'undici'
-import { Agent, HttpAgent } from '../src/index.js'
+import { WARM_UP_CPU_MS, callOf, slice, warmUp } from './calls.js'
 
-/** CPU time of the process before the measuring. With less, much of what is measured is the compiler: a hook brings code of its own. */
-const WARM_UP_CPU_MS = 2500
 /** Two processes of the same client differ by some per cent for all their life, by luck of memory and compiler. */
 const PAIRS = 3
 const [CLIENT_CORE, SERVER_CORE] = [0, 1]
@@ -51,80 +43,20 @@ const SCENARIOS = [
   ['got, Buffer 200 B', 'got', 10, 10, { 'http.Agent': null, HttpAgent: {} }]
 ]
 
-if (process.argv[2] === 'origin') await serveOrigin()
-else if (process.argv[2] === 'client') await serveSlices(...process.argv.slice(3))
+if (process.argv[2] === 'client') await serveSlices(...process.argv.slice(3))
 else await main(Number(process.argv[2] ?? 60), Number(process.argv[3] ?? 35), process.argv[4] ?? '')
-
-/** Answers at once. */
-async function serveOrigin () {
-  const server = http.createServer((request, response) => {
-    request.resume()
-    request.on('end', () => response.writeHead(200, { 'content-length': 2 }).end('ok'))
-  })
-  // For uploads: parsing thousands of chunks costs a real server more than sending them costs the client.
-  const sink = net.createServer((socket) => {
-    socket.on('error', () => {})
-    socket.on('data', (data) => {
-      if (data.subarray(-5).toString('latin1') === '0\r\n\r\n') socket.write('HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok')
-    })
-  })
-  await Promise.all([server, sink].map((each) => new Promise((resolve) => each.listen(0, '127.0.0.1', () => resolve(undefined)))))
-  process.send?.([server, sink].map((each) => /** @type {net.AddressInfo} */ (each.address()).port))
-}
 
 /** A client: one variant of one scenario, for as long as it is told, each time that it is told. */
 async function serveSlices (index, variant, port, sinkPort) {
   const [, kind, callers, connections, variants] = SCENARIOS[index]
   const call = callOf(kind, connections, variants[variant], `http://127.0.0.1:${kind === 'many' ? sinkPort : port}/`)
-  const start = process.cpuUsage()
-  const usedMs = () => { const { user, system } = process.cpuUsage(start); return (user + system) / 1000 }
-  while (usedMs() < WARM_UP_CPU_MS) await slice(call, callers, 50)
+  await warmUp(call, callers)
   process.on('message', async (sliceMs) => process.send?.(await slice(call, callers, sliceMs)))
   process.send?.('ready')
 }
 
-/** @param {any} ours our options, null for stock */
-function callOf (kind, connections, ours, url) {
-  const bytes = Buffer.alloc(200, 'x')
-  const text = 'x'.repeat(200)
-  const small = Buffer.alloc(1000, 'x')
-  const bodies = {
-    string: () => text,
-    buffer: () => bytes,
-    form: () => { const form = new undici.FormData(); form.append('a', 'b'); form.append('c', 'd'.repeat(150)); return form },
-    chunked: () => Readable.from((async function * () { for (let index = 0; index < 4; index++) yield Buffer.alloc(50) })()),
-    many: async function * () { for (let index = 0; index < 20_000; index++) yield small }
-  }
-  if (kind in bodies || kind === 'fetch') {
-    const dispatcher = ours === null ? new undici.Agent({ connections }) : new Agent({ connections, ...ours })
-    if (kind === 'fetch') return async () => (await undici.fetch(url, { dispatcher, method: 'POST', body: bytes })).arrayBuffer()
-    return async () => (await undici.request(url, { dispatcher, method: 'POST', body: bodies[kind]() })).body.dump()
-  }
-  const options = { keepAlive: true, maxSockets: connections, ...ours }
-  const agent = ours === null ? new http.Agent(options) : new HttpAgent(options)
-  if (kind === 'axios') return () => axios.post(url, bytes, { httpAgent: agent })
-  if (kind === 'got') return () => got.post(url, { body: bytes, agent: { http: agent }, retry: { limit: 0 } })
-  return () => new Promise((resolve, reject) => {
-    http.request(url, { agent, method: 'POST' }, (response) => response.resume().on('end', resolve)).on('error', reject).end(bytes)
-  })
-}
-
-async function slice (call, callers, sliceMs) {
-  const [start, cpu] = [performance.now(), process.cpuUsage()]
-  let count = 0
-  const caller = async () => {
-    while (performance.now() - start < sliceMs) {
-      await call()
-      count++
-    }
-  }
-  await Promise.all(Array.from({ length: callers }, caller))
-  const { user, system } = process.cpuUsage(cpu)
-  return { count, rate: count / (performance.now() - start) * 1000, cpu: (user + system) / count }
-}
-
 async function main (rounds, sliceMs, wanted) {
-  const origin = fork(fileURLToPath(import.meta.url), ['origin'])
+  const origin = fork(fileURLToPath(new URL('origin.js', import.meta.url)))
   const pinned = os.availableParallelism() > 1 && pin(SERVER_CORE, origin)
   const [ports] = /** @type {any} */ (await once(origin, 'message'))
   console.log('# Speed of the Node adapter against stock\n')

@@ -5,12 +5,12 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import http from 'node:http'
 import https from 'node:https'
-import { syncBuiltinESMExports } from 'node:module'
 import { after, before, describe, test } from 'node:test'
 import axios from 'axios'
 import got from 'got'
 import nodeFetch from 'node-fetch'
 import { HttpAgent, HttpsAgent } from '../src/http.js'
+import { countingClockReads } from './support/clock.js'
 import { recorder } from './support/record.js'
 import { answerOk, startServer } from './support/server.js'
 import { localhostIdentity } from './support/tap.js'
@@ -121,15 +121,10 @@ for (const secure of [false, true]) {
   })
 }
 
-test('without a hook no clock is read, and nothing is noted on a request or its socket', async () => {
+test('without a hook no clock is read, and nothing is noted on a request or its socket', () => countingClockReads(async (reads) => {
   const server = await startServer(answerOk)
-  const { hrtime } = process
-  let reads = 0
-  // The package reads the clock through this alone (src/clock.js).
-  process.hrtime = Object.assign((...args) => { reads++; return hrtime(...args) }, hrtime)
-  syncBuiltinESMExports()
   const readsWith = async (agent) => {
-    const before = reads
+    const before = reads()
     const notes = new Set()
     for (let round = 0; round < 10; round++) {
       const request = http.request(server.origin, { method: 'POST', agent })
@@ -142,7 +137,7 @@ test('without a hook no clock is read, and nothing is noted on a request or its 
       await once(response, 'end')
     }
     agent.destroy()
-    return [reads - before, [...notes].sort()]
+    return [reads() - before, [...notes].sort()]
   }
   try {
     assert.deepEqual(await readsWith(new HttpAgent({ keepAlive: true })), [0, []])
@@ -150,11 +145,9 @@ test('without a hook no clock is read, and nothing is noted on a request or its 
     assert.ok(timed >= 50, `${timed}`)
     assert.ok(notes.includes('onewrite notes') && notes.length > 1, String(notes))
   } finally {
-    process.hrtime = hrtime
-    syncBuiltinESMExports()
     await server.close()
   }
-})
+}))
 
 describe('who gave up', () => {
   let server

@@ -2,11 +2,11 @@
 
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { syncBuiltinESMExports } from 'node:module'
 import { after, before, describe, test } from 'node:test'
 import { inspect } from 'node:util'
 import * as undici from 'undici'
 import { Agent, hookFailures, Pool, RetryAgent, withTimingId } from '../src/index.js'
+import { countingClockReads } from './support/clock.js'
 import { recorder, until } from './support/record.js'
 import { answerOk, OK, startServer } from './support/server.js'
 import { localhostIdentity } from './support/tap.js'
@@ -425,29 +425,22 @@ describe('with interceptors composed on the agent', () => {
   }))
 })
 
-test('without a hook no clock is read', async () => {
+test('without a hook no clock is read', () => countingClockReads(async (reads) => {
   const server = await startServer(answerOk)
-  const { hrtime } = process
-  let reads = 0
-  // The package reads the clock through this alone (src/clock.js).
-  process.hrtime = Object.assign((...args) => { reads++; return hrtime(...args) }, hrtime)
-  syncBuiltinESMExports()
   const readsWith = async (agent) => {
-    const before = reads
+    const before = reads()
     for (let round = 0; round < 10; round++) await (await undici.request(server.origin, { dispatcher: agent, method: 'POST', body: (async function * () { yield 'a'; yield 'b' })() })).body.text()
     await agent.destroy()
-    return reads - before
+    return reads() - before
   }
   try {
     assert.equal(await readsWith(new Agent({ connections: 1 })), 0)
     const timed = await readsWith(new Agent({ connections: 1, onTiming () {} }))
     assert.ok(timed >= 50, `${timed}`)
   } finally {
-    process.hrtime = hrtime
-    syncBuiltinESMExports()
     await server.close()
   }
-})
+}))
 
 test('the hooks of a call are those that were set when it started', () => withAgent((socket) => setTimeout(answerOk, 50, socket), {}, async ({ send, seen, agent, server }) => {
   const later = []
