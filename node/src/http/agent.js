@@ -8,6 +8,7 @@ import { Connection } from '../timing/connection.js'
 import { resolveHooks } from '../timing/hooks.js'
 import { holdToFloor } from './floor.js'
 import { nodeHttpFraming } from './framing.js'
+import { afterPoll, endGuard, guardIdle, hasIdle } from './idle.js'
 import { timeRequest } from './time.js'
 
 /** @typedef {import('../config.js').Switches & import('../timing/hooks.js').HookOptions} Options */
@@ -77,6 +78,20 @@ class Helper {
     request.onSocket(null, refused)
     return false
   }
+
+  /**
+   * @param {any} agent
+   * @param {() => void} add hands a request to Node's agent
+   */
+  add (agent, add) {
+    if (this.config.disabled || !hasIdle(agent)) add()
+    else afterPoll(add)
+  }
+
+  /** @param {any} socket that has become idle */
+  keep (socket) {
+    if (!this.config.disabled) guardIdle(socket)
+  }
 }
 
 /**
@@ -108,7 +123,23 @@ export class HttpAgent extends http.Agent {
   // Node's one place where a request meets its agent. It is not documented; agent-base and others rely on it.
   /** @param {http.ClientRequest} request @param {any} options @param {any[]} rest */
   addRequest (request, options, ...rest) {
-    if (this.#helper.takes(request, options)) /** @type {any} */ (http.Agent.prototype).addRequest.call(this, request, options, ...rest)
+    if (!this.#helper.takes(request, options)) return
+    const { addRequest } = /** @type {any} */ (http.Agent.prototype)
+    this.#helper.add(this, () => addRequest.call(this, request, options, ...rest))
+  }
+
+  /** @param {any} socket @returns {any} */
+  keepSocketAlive (socket) {
+    // Node's types say that it returns nothing.
+    const kept = /** @type {any} */ (super.keepSocketAlive(socket))
+    if (kept) this.#helper.keep(socket)
+    return kept
+  }
+
+  /** @param {any} socket @param {http.ClientRequest} request */
+  reuseSocket (socket, request) {
+    endGuard(socket)
+    super.reuseSocket(socket, request)
   }
 }
 
@@ -137,6 +168,22 @@ export class HttpsAgent extends https.Agent {
 
   /** @param {http.ClientRequest} request @param {any} options @param {any[]} rest */
   addRequest (request, options, ...rest) {
-    if (this.#helper.takes(request, options)) /** @type {any} */ (https.Agent.prototype).addRequest.call(this, request, options, ...rest)
+    if (!this.#helper.takes(request, options)) return
+    const { addRequest } = /** @type {any} */ (https.Agent.prototype)
+    this.#helper.add(this, () => addRequest.call(this, request, options, ...rest))
+  }
+
+  /** @param {any} socket @returns {any} */
+  keepSocketAlive (socket) {
+    // Node's types say that it returns nothing.
+    const kept = /** @type {any} */ (super.keepSocketAlive(socket))
+    if (kept) this.#helper.keep(socket)
+    return kept
+  }
+
+  /** @param {any} socket @param {http.ClientRequest} request */
+  reuseSocket (socket, request) {
+    endGuard(socket)
+    super.reuseSocket(socket, request)
   }
 }

@@ -188,7 +188,8 @@ class WriteWatch {
     this.done = (/** @type {any} */ error) => {
       const { callback, connection } = this
       this.callback = null
-      if (connection.writing) connection.lateWrite()
+      // Of a destroyed socket net calls every write back, without an error, whatever the kernel took of it.
+      if (connection.writing && !socket.destroyed) connection.lateWrite()
       callback(error)
     }
   }
