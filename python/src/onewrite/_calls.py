@@ -6,7 +6,7 @@ import typing
 
 from . import _base, _moments, _reading, _record, _straight
 from ._hooks import Hooks
-from ._timing import Attempt, Timing
+from ._timing import Attempt, Plain, Timing
 
 Original = typing.Callable[..., typing.Any]
 
@@ -30,16 +30,35 @@ def call(hooks: Hooks, original: Original, method: str, url: str, args: typing.A
 
 def returned(timing: Timing, response: typing.Any) -> None:
     """The outermost urlopen has returned *response*."""
+    _moments.unfold_installed(timing)
     if _base.IS_V1:
         _reading.returned(timing, response)
     _record.call_returned(timing)
+
+
+def under_way() -> Timing | None:
+    """The call of this thread that a urlopen would be a further attempt of.
+
+    A request made while another one is being sent (by a generator that is its body) is a call of its own.
+    """
+    call = _record.current.get()
+    if type(call) is Plain:
+        if call._attempted and not call._read:
+            return None
+        _moments.unfold_installed(call)
+    if call is None or not call.attempts:
+        return call
+    last = call.attempts[-1]
+    if last._end or last._error is not None or last._headers_end:
+        return call
+    return None
 
 
 def manager_urlopen(
     hooks: Hooks, original: Original, method: str, url: str, args: typing.Any, kwargs: typing.Any
 ) -> typing.Any:
     """A manager's urlopen: a call, or a redirect of the one under way."""
-    if _record.under_way() is not None:
+    if under_way() is not None:
         return original(method, url, *args, **kwargs)
     return call(hooks, original, method, url, (url, *args), kwargs)
 
@@ -57,7 +76,7 @@ def pool_urlopen(
     ahead = _straight.ahead(kwargs)
     if ahead is not None and ahead.attempt is not None and ahead.attempt._call is _record.current.get():
         return original(method, url, *args, **kwargs)  # the attempt has begun
-    timing = _record.under_way()
+    timing = under_way()
     if timing is not None:
         _record.begin_attempt(timing)
         return original(method, url, *args, **kwargs)
@@ -75,36 +94,47 @@ def pool_urlopen(
     return call(hooks, attempt, method, whole, (url, *args), kwargs)
 
 
+def waits(pool: typing.Any) -> bool:
+    """Whether the next one who asks *pool* for a connection has to wait for it."""
+    return bool(pool.block and pool.pool is not None and pool.pool.qsize() == 0)
+
+
 def get_conn(pool: typing.Any, original: Original, args: typing.Any, kwargs: typing.Any) -> typing.Any:
     """A pool's _get_conn: pins the attempt to the connection. There is no public place between the two."""
-    timing = _record.current.get()
-    if timing is None or not timing.attempts:
+    call = _record.current.get()
+    if type(call) is Plain and not call._expects_conn():
         return original(*args, **kwargs)
-    attempt = timing.attempts[-1]
-    if attempt._end or attempt._link is not None or attempt._phase != "queue":
+    attempt = None if call is None else _moments.unfold_installed(call)
+    if attempt is None or attempt._end or attempt._link is not None or attempt._phase != "queue":
         return original(*args, **kwargs)
-    waits = pool.block and pool.pool is not None and pool.pool.qsize() == 0
-    if waits:
+    waiting = waits(pool)
+    if waiting:
         _moments.queue_start(attempt)
     try:
         conn = original(*args, **kwargs)
     finally:
-        if waits:
+        if waiting:
             _moments.queue_end(attempt)
+    pin(conn, attempt)
+    return conn
+
+
+def pin(conn: typing.Any, attempt: Attempt) -> None:
+    """*conn* was given to *attempt*."""
     if hasattr(conn, "_onewrite_link"):  # else one of a class that we do not watch
         conn._onewrite_attempt = attempt
         attempt._phase = "connect"
         if conn.sock is not None:  # else it still has to connect
             _moments.acquired(conn, attempt, True)
-    return conn
 
 
 def put_conn(original: Original, conn: typing.Any) -> None:
     """A pool's _put_conn: the response was read to its end or released."""
-    attempt: Attempt | None = getattr(conn, "_onewrite_attempt", None)
-    if attempt is None:
+    if getattr(conn, "_onewrite_attempt", None) is None:
         original(conn)
         return
+    attempt = _moments.attempt_of(conn)
+    assert attempt is not None
     conn._onewrite_attempt = None
     # Read before the connection is given away: another thread may have it a moment later.
     http = attempt._http

@@ -59,7 +59,7 @@ class _OneWrite(_exchange.State):
         options = self._onewrite_options
         if options.disabled or options.coalesce_disabled:
             return False
-        attempt = self._onewrite_attempt
+        attempt = _moments.attempt_of(self)
         if attempt is None:
             return _fast_request.request(self, method, url, body, headers, extra)
         try:
@@ -120,7 +120,7 @@ class _OneWrite(_exchange.State):
         return self._watched_getresponse()
 
     def _watched_getresponse(self, ahead: typing.Any = None) -> typing.Any:
-        attempt = self._onewrite_attempt
+        attempt = _moments.attempt_of(self)
         if attempt is None:
             return _fast_response.getresponse(self, ahead)
         attempt._in_response = True

@@ -31,7 +31,7 @@ def connect(conn: typing.Any, original: typing.Callable[[], None]) -> None:
     if conn._onewrite_options.disabled:
         original()
         return
-    attempt: Attempt | None = conn._onewrite_attempt
+    attempt = _moments.attempt_of(conn)
     shadowed = {name: conn.__dict__[name] for name in ("_new_conn", "_tunnel") if name in conn.__dict__}
     inner = conn._new_conn
     conn._new_conn = lambda: _open(conn, inner, attempt)

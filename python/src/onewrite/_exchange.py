@@ -11,9 +11,9 @@ import sys
 import typing
 from http.client import NotConnected
 
-from . import _base, _body, _floor, _moments, _nodelay, _write
+from . import _base, _body, _floor, _moments, _nodelay, _record, _write
 from ._options import DEFAULTS, Options
-from ._timing import Attempt
+from ._timing import Attempt, Plain
 
 Original = typing.Callable[..., typing.Any]
 
@@ -27,7 +27,7 @@ class State:
     _onewrite_obey: bool = False
     _onewrite_user_options: typing.Any = None
     _onewrite_own: bool = False
-    _onewrite_attempt: Attempt | None = None
+    _onewrite_attempt: Attempt | Plain | None = None
     _onewrite_link: typing.Any = None
     _onewrite_ahead: typing.Any = None
     _onewrite_host: str | None = None
@@ -90,16 +90,15 @@ def request(
     if conn._onewrite_options.disabled or conn._onewrite_hold is not None:
         original(method, url, body=body, headers=headers, **extra)
         return
-    attempt: Attempt | None = conn._onewrite_attempt
-    if attempt is None:
-        _send_request(conn, original, method, url, body, headers, extra, chunking)
-        return
+    attempt: Attempt | Plain | None = conn._onewrite_attempt
     try:
         _send_request(conn, original, method, url, body, headers, extra, chunking)
     except BaseException as error:
-        _moments.request_failed(attempt, error)
+        if attempt is not None:
+            _moments.request_failed(_moments.followed(attempt), error)
         raise
-    _moments.request_end(attempt)
+    if attempt is not None and type(attempt) is not Plain:
+        _moments.request_end(_moments.followed(attempt))
 
 
 def _send_request(
@@ -148,13 +147,21 @@ def flush(conn: typing.Any) -> None:
         _own_socket(conn)
     if conn._onewrite_own:
         conn._learn(hold.pieces[0])
-    attempt: Attempt | None = conn._onewrite_attempt
-    if attempt is not None and not attempt._request_start:
+    call = conn._onewrite_attempt
+    if call is None:
+        _write.write(conn.sock, hold.pieces, hold.size, conn._onewrite_options.coalesce_max)
+        return
+    link = conn._onewrite_link
+    if type(call) is Plain and hold.limit is None and link.sock is conn.sock:  # all of it is here
+        call._begun = _record.now()
+        writes = _write.write(conn.sock, hold.pieces, hold.size, conn._onewrite_options.coalesce_max)
+        call.sent(conn.sock, link, writes, hold.size)
+        return
+    attempt = _moments.followed(call)
+    if not attempt._request_start:
         _moments.request_start(conn, attempt)
-    writes = _write.write(conn.sock, hold.pieces, hold.size, conn._onewrite_options.coalesce_max)
-    if attempt is not None:
-        attempt.writes += writes
-        attempt.bytes_sent += hold.size
+    attempt.writes += _write.write(conn.sock, hold.pieces, hold.size, conn._onewrite_options.coalesce_max)
+    attempt.bytes_sent += hold.size
 
 
 def send(conn: typing.Any, original: Original, data: typing.Any) -> None:
@@ -185,7 +192,7 @@ def send(conn: typing.Any, original: Original, data: typing.Any) -> None:
 def _send_at_once(conn: typing.Any, original: Original, data: typing.Any) -> None:
     if conn.sock is not conn._onewrite_sock and not conn._onewrite_options.disabled:
         _own_socket(conn)
-    attempt: Attempt | None = conn._onewrite_attempt
+    attempt = _moments.attempt_of(conn)
     if attempt is None or attempt._connecting:
         original(data)
         return
@@ -199,7 +206,7 @@ def _send_at_once(conn: typing.Any, original: Original, data: typing.Any) -> Non
 
 def close(conn: typing.Any, original: Original) -> None:
     """Close; an attempt that held the connection ends."""
-    attempt: Attempt | None = conn._onewrite_attempt
+    attempt = _moments.attempt_of(conn)
     original()
     if attempt is not None:
         _moments.closed(conn, attempt)

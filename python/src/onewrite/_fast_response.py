@@ -117,6 +117,7 @@ def _go_on(conn: typing.Any, read: Response, doing: typing.Any) -> None:
     attempt = read._attempt
     if attempt is not None:
         read._read_at, attempt._response_start = attempt._response_start, 0
+        attempt._phase = "wait"
 
 
 def wrapped(

@@ -20,10 +20,10 @@ import urllib3
 import urllib3.connection
 import urllib3.connectionpool
 
-from . import _base, _calls, _dial, _exchange, _fast, _options, _reading, _record
+from . import _base, _calls, _dial, _exchange, _fast, _moments, _options, _reading, _record
 from ._events import TimingListener
 from ._hooks import Hooks, make_hooks
-from ._timing import Attempt, Timing
+from ._timing import Plain, Timing
 
 _lock = threading.RLock()
 #: Class, name, what the class itself had under it, and what is there in its place.
@@ -115,17 +115,17 @@ def _connection_getresponse(original: typing.Any) -> typing.Any:
     # http.client makes the response object in here and reads its head at once.
     @functools.wraps(original)
     def getresponse(self: typing.Any, **extra: typing.Any) -> typing.Any:
-        attempt, quickack = self._onewrite_attempt, self._onewrite_options.quickack
-        if self._onewrite_own or (attempt is None and not quickack):
+        call, quickack = self._onewrite_attempt, self._onewrite_options.quickack
+        if self._onewrite_own or (call is None and not quickack):
             return original(self, **extra)
         if (
-            attempt is not None
-            and attempt._listener is None
+            type(call) is Plain
+            and call._sent
             and not quickack
             and type(self).response_class is _reading.response_class
             and "response_class" not in self.__dict__
         ):
-            return _reading.noted(self, attempt, original, extra)
+            return _reading.noted(self, call, original, extra)
         return _reading.getresponse(self, types.MethodType(original, self), **extra)
 
     return getresponse
@@ -140,7 +140,8 @@ def _connection_close(original: typing.Any) -> typing.Any:
     # A response that is closed unread closes its connection and never comes back to the pool.
     @functools.wraps(original)
     def close(self: typing.Any) -> None:
-        if self._onewrite_own or self._onewrite_attempt is None:
+        call = self._onewrite_attempt
+        if self._onewrite_own or call is None or (type(call) is Plain and call._answering):
             original(self)
         else:
             _exchange.close(self, types.MethodType(original, self))
@@ -150,40 +151,46 @@ def _connection_close(original: typing.Any) -> typing.Any:
 
 def _manager_urlopen(original: typing.Any) -> typing.Any:
     # Redirects of a manager are recursive calls of this.
-    @functools.wraps(original)
-    def urlopen(self: typing.Any, method: str, url: str, *args: typing.Any, **kwargs: typing.Any) -> typing.Any:
-        hooks = _hooks
-        if hooks is None:
-            return original(self, method, url, *args, **kwargs)
-        if hooks.listener is not None or _current.get() is not None:
-            return _calls.manager_urlopen(hooks, types.MethodType(original, self), method, url, args, kwargs)
-        # _calls.call without the detours: nobody is told of events, and this is no part of another call.
-        timing = _record.begin_call(hooks, method, url)
-        token = _current.set(timing)
-        try:
-            response = original(self, method, url, *args, **kwargs)
-        except BaseException as error:
-            _current.reset(token)
-            _record.call_failed(timing, error)
-            raise
-        _current.reset(token)
-        _calls.returned(timing, response)
-        return response
-
-    return urlopen
+    return _urlopen(original, False)
 
 
 def _pool_urlopen(original: typing.Any) -> typing.Any:
     # Retries are recursive calls of this; requests and elastic-transport come in here.
+    return _urlopen(original, True)
+
+
+def _urlopen(original: typing.Any, of_pool: bool) -> typing.Any:
+    # One function for both: they run one inside the other, and what has just run is quicker.
     @functools.wraps(original)
     def urlopen(self: typing.Any, method: str, url: str, *args: typing.Any, **kwargs: typing.Any) -> typing.Any:
-        if _hooks is None or getattr(self, "_onewrite_hooks", None) is not None:
+        hooks = _hooks
+        if hooks is None or getattr(self, "_onewrite_hooks", None) is not None:
             return original(self, method, url, *args, **kwargs)
-        call = _current.get()
-        if call is not None and call._listener is None and not call.attempts:
-            call.attempts.append(Attempt(call, 0, call.started_at_mono_ns))
+        call: typing.Any = _current.get()
+        if call is None and hooks.listener is None:
+            whole = _record.url_of(self, url) if of_pool and url[:1] == "/" else url
+            call = _record.begin_plain(method, whole, hooks.on_timing, of_pool)
+            token = _current.set(call)
+            try:
+                response = original(self, method, url, *args, **kwargs)
+            except BaseException as error:
+                _current.reset(token)
+                _moments.unfold_installed(call)
+                _record.call_failed(call, error)
+                raise
+            _current.reset(token)
+            if type(call) is Plain and call._end:
+                _record.hand_out(call)
+            else:
+                _calls.returned(call, response)
+            return response
+        if of_pool and type(call) is Plain and not call._attempted:
+            call._attempted = True
             return original(self, method, url, *args, **kwargs)
-        return _calls.pool_urlopen(self, _hooks, types.MethodType(original, self), method, url, args, kwargs)
+        bound = types.MethodType(original, self)
+        if of_pool:
+            return _calls.pool_urlopen(self, hooks, bound, method, url, args, kwargs)
+        return _calls.manager_urlopen(hooks, bound, method, url, args, kwargs)
 
     return urlopen
 
@@ -191,10 +198,26 @@ def _pool_urlopen(original: typing.Any) -> typing.Any:
 def _pool_get_conn(original: typing.Any) -> typing.Any:
     # The only place that knows which connection a request gets, and that it had to wait for it.
     @functools.wraps(original)
-    def _get_conn(self: typing.Any, *args: typing.Any, **kwargs: typing.Any) -> typing.Any:
+    def _get_conn(self: typing.Any, timeout: typing.Any = None) -> typing.Any:
         if _hooks is None or getattr(self, "_onewrite_hooks", None) is not None:
-            return original(self, *args, **kwargs)
-        return _calls.get_conn(self, types.MethodType(original, self), args, kwargs)
+            return original(self, timeout)
+        call = _current.get()
+        if (
+            type(call) is not Plain
+            or not call._attempted
+            or call._conn is not None
+            or call._begun
+            or (self.block and _calls.waits(self))
+        ):
+            return _calls.get_conn(self, types.MethodType(original, self), (timeout,), {})
+        conn = original(self, timeout)
+        link = getattr(conn, "_onewrite_link", None)
+        if link is None or conn.sock is None or link.sock is not conn.sock or conn._onewrite_own:
+            _calls.pin(conn, _moments.followed(call))
+        else:
+            conn._onewrite_attempt = call
+            call._conn = conn
+        return conn
 
     return _get_conn
 
@@ -203,26 +226,15 @@ def _pool_put_conn(original: typing.Any) -> typing.Any:
     # Reached when a response was read to its end or released.
     @functools.wraps(original)
     def _put_conn(self: typing.Any, conn: typing.Any) -> None:
-        attempt = getattr(conn, "_onewrite_attempt", None)
-        if attempt is None or getattr(self, "_onewrite_hooks", None) is not None:
+        call = getattr(conn, "_onewrite_attempt", None)
+        if type(call) is Plain and call._read:
+            conn._onewrite_attempt = call._conn = None
+            call._end = conn._onewrite_link.idle_since = _now()
             original(self, conn)
-            return
-        call = attempt._call
-        if (
-            call is None
-            or call._returned
-            or not attempt._response_end
-            or attempt._listener is not None
-            or attempt._error is not None
-            or attempt._end
-        ):
+        elif call is None or getattr(self, "_onewrite_hooks", None) is not None:
+            original(self, conn)
+        else:
             _calls.put_conn(types.MethodType(original, self), conn)
-            return
-        # What nearly every request comes to; the rest of the rules are in _calls and _record.
-        conn._onewrite_attempt = attempt._http = None
-        attempt._end = attempt._link.idle_since = _now()
-        attempt.outcome = "ok"
-        original(self, conn)
 
     return _put_conn
 

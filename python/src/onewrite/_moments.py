@@ -13,9 +13,8 @@ import urllib3.exceptions
 from . import _kernel
 from ._errors import InvalidRequestError
 from ._events import Event, Told, deliver
-from ._hooks import Hooks
 from ._record import body_read, end_attempt, now, tell
-from ._timing import Attempt, Readings, Timing
+from ._timing import Attempt, Plain, Timing
 
 _connection_ids = itertools.count(1)
 
@@ -270,19 +269,49 @@ def told_after(told: Told, first: int, end: int, status: int, size: int, reusabl
         deliver(told["call_end"], event(Event, ("call_end", end, None, fields)))
 
 
-def unfolded(
-    hooks: Hooks, link: Link, readings: Readings, sent: bool, first: int, info: bytes | None, may_nagle: bool
-) -> Attempt:
-    """The attempt of a request that went in a straight line so far; not with its answer, or not with its sending."""
-    call = Timing(readings.method, readings.url, hooks.on_timing, hooks.listener)
-    attempt = readings.fill(call)
-    attempt._link = link
-    if not sent:
-        attempt._phase = "send"
-        attempt.writes = attempt.bytes_sent = attempt._request_end = 0
-    else:
-        attempt._phase = "wait"
-        attempt._response_start = first
-        attempt._info_after = info
-        attempt._may_nagle = may_nagle
+# -- a call that turns out not to go plainly -------------------------------------------------------------
+
+
+def unfold(call: Timing, conn: typing.Any, listener: typing.Any = None) -> Attempt | None:
+    """Follow *call* moment by moment from here on; return its attempt, which has *conn*, where one has begun."""
+    if type(call) is not Plain:
+        return call._last()
+    attempt = call.unfold()
+    if attempt is not None and conn is not None:
+        if attempt._acquired:
+            attempt._link = conn._onewrite_link
+        else:
+            acquired(conn, attempt, True)
+            attempt._info_before = attempt._link.info
+    if listener is not None:
+        call._listener = listener
+        if attempt is not None:
+            attempt._listener = listener
     return attempt
+
+
+def unfold_installed(call: Timing) -> Attempt | None:
+    """The same of a call under install(): it knows its connection."""
+    if type(call) is not Plain:
+        return call._last()
+    conn, call._conn = call._conn, None
+    attempt = unfold(call, conn)
+    call._installed = True
+    if conn is not None:
+        conn._onewrite_attempt = attempt
+    return attempt
+
+
+def followed(attempt: Attempt | Timing) -> Attempt:
+    """*attempt*, or that of the call that went plainly and was in its place, followed from here on."""
+    if isinstance(attempt, Attempt):
+        return attempt
+    found = unfold_installed(attempt)
+    assert found is not None, "it was given a connection, so it has begun"
+    return found
+
+
+def attempt_of(conn: typing.Any) -> Attempt | None:
+    """The attempt that holds *conn*, followed moment by moment from here on."""
+    attempt = conn._onewrite_attempt
+    return None if attempt is None else followed(attempt)

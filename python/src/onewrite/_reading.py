@@ -4,8 +4,8 @@ http.client makes the response object inside ``getresponse`` and reads the head 
 way to be there in time: for the length of that call the connection's ``response_class`` is a function
 that makes the usual object and puts two of its methods under watch.
 
-Under install(), where only a record is wanted and no event, there is a shorter way: ``response_class`` is
-a function on the class, and the first byte is waited for before http.client reads the head.
+For a call that goes plainly under install() there is a shorter way: ``response_class`` is a function on the class,
+and the first byte is waited for before http.client reads the head.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ import weakref
 import urllib3.connection
 
 from . import _moments, _raw, _record
-from ._timing import Attempt, Timing
+from ._timing import Attempt, Plain, Timing
 
 
 def getresponse(conn: typing.Any, original: typing.Callable[..., typing.Any], **extra: typing.Any) -> typing.Any:
     """Call *original* under watch."""
-    attempt: Attempt | None = conn._onewrite_attempt
+    attempt = _moments.attempt_of(conn)
     quickack = conn._onewrite_options.quickack and _raw.QUICKACK is not None
     if attempt is None and not quickack:
         return original(**extra)
@@ -71,12 +71,12 @@ def response_class(conn: typing.Any, *args: typing.Any, **kwargs: typing.Any) ->
     if make is not _plain:  # somebody's own, perhaps a function
         make = super(_Connection, conn).response_class
     response = make(*args, **kwargs)
-    attempt: Attempt | None = conn._onewrite_attempt
-    if attempt is None or not attempt._awaited:
+    call = conn._onewrite_attempt
+    if type(call) is not Plain or not call._answering:
         return response
-    attempt._awaited = False
-    attempt._http = response
+    call._http = response
     if not hasattr(response.fp, "peek"):
+        _watch(conn, _moments.followed(call), response)
         return response
     # Peeking reads once from the socket when nothing is there, so it returns with the first byte.
     try:
@@ -87,45 +87,48 @@ def response_class(conn: typing.Any, *args: typing.Any, **kwargs: typing.Any) ->
         response.close()
         raise
     t_ns = _record.now()
-    if start[:_STATUS] not in _HTTP_1 or not b"2" <= start[_STATUS : _STATUS + 1] <= b"9":
-        _watch(conn, attempt, response, t_ns)  # an interim answer, or what may become one, or none at all
-    else:
-        _moments.response_start(conn, attempt, t_ns)
+    if start[:_BEGIN] not in _FINAL:
+        _watch(conn, _moments.followed(call), response, t_ns)  # an interim answer, or what may become one, or none
+        return response
+    call.answered(conn.sock, conn._onewrite_link, t_ns)
     return response
 
 
-#: What stands before the status.
-_HTTP_1 = (b"HTTP/1.1 ", b"HTTP/1.0 ")
-_STATUS = 9
+#: How a final answer begins, up to the first digit of its status.
+_FINAL = frozenset(b"HTTP/1.%d %d" % (minor, status) for minor in (0, 1) for status in range(2, 10))
+_BEGIN = 10
 
 
-def noted(
-    conn: typing.Any, attempt: Attempt, original: typing.Callable[..., typing.Any], extra: typing.Any
-) -> typing.Any:
-    """Call *original*, getresponse of a connection whose ``response_class`` is ours; for a record only."""
-    attempt._awaited = attempt._in_response = True
+def noted(conn: typing.Any, call: Plain, original: typing.Callable[..., typing.Any], extra: typing.Any) -> typing.Any:
+    """Call *original*, getresponse of a connection whose ``response_class`` is ours, for a call that goes plainly."""
+    call._answering = True
     try:
         response = original(conn, **extra)
     except BaseException as error:
+        http = call._http if type(call) is Plain else None
+        attempt = _moments.followed(call)
         attempt._in_response = False
-        http = attempt._http
         if http is not None and type(http.status) is int:
             _moments.headers_end(attempt, http.status)
         _moments.response_failed(attempt, error)
         raise
-    attempt._awaited = attempt._in_response = False
-    http = attempt._http
-    if http is None:
-        return response
-    attempt.status = http.status
-    attempt._headers_end = attempt._response_start
-    attempt._error = None  # a write that broke because the server answered early did no harm
-    if http.fp is None:
-        attempt._response_end = _record.now()
-        attempt.bytes_received = 0 if response is http else response.tell()
+    if type(call) is Plain:
+        http, call._http = call._http, None
+        if http is not None and http.fp is None:  # its body has been read by now
+            call._read = _record.now()
+            call._answering = False
+            call.status = http.status
+            call._received = 0 if response is http else response.tell()
+            return response
     else:
+        http = None
+    attempt = _moments.followed(call)
+    attempt._in_response = False
+    if http is not None:
+        attempt._http = http
         attempt._expected = http.length
-        got(attempt, response)
+        _moments.headers_end(attempt, http.status)
+    got(attempt, response)
     return response
 
 

@@ -22,7 +22,7 @@ import weakref
 from . import _events, _failures
 from ._events import Event
 from ._hooks import Hooks
-from ._timing import Attempt, Timing
+from ._timing import Attempt, Plain, Timing
 
 now = time.monotonic_ns
 
@@ -88,18 +88,18 @@ def begin_call(hooks: Hooks, method: str, url: str) -> Timing:
     return call
 
 
-def under_way() -> Timing | None:
-    """The call of this thread that a urlopen would be a further attempt of.
+_new_plain = Plain.__new__
 
-    A request made while another one is being sent (by a generator that is its body) is a call of its own.
-    """
-    call = current.get()
-    if call is None or not call.attempts:
-        return call
-    last = call.attempts[-1]
-    if last._end or last._error is not None or last._headers_end:
-        return call
-    return None
+
+def begin_plain(method: str, url: str, on_timing: typing.Any, attempted: bool) -> Plain:
+    """A call has begun, and goes plainly so far; with *attempted* it has got as far as a pool."""
+    call = _new_plain(Plain)
+    call.method = method
+    call.url = without_userinfo(url) if "@" in url else url
+    call._on_timing = on_timing
+    call._attempted = attempted
+    call._started = now()
+    return call
 
 
 def call_returned(call: Timing) -> None:
@@ -184,6 +184,14 @@ def end_call(call: Timing, error: BaseException | None) -> None:
         finally:
             if token is not None:
                 current.reset(token)
+
+
+def hand_out(call: Plain) -> None:
+    """A call that went plainly is over: hand its record out."""
+    try:
+        call._on_timing(call)
+    except Exception:
+        _events.swallow(call._on_timing)
 
 
 # -- attempts ---------------------------------------------------------------------------------------

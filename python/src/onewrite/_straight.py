@@ -32,10 +32,10 @@ import urllib3.connectionpool
 import urllib3.util.retry
 from urllib3.util import Retry, Timeout
 
-from . import _events, _fast, _fast_pool, _fast_request, _kernel, _moments, _originals, _record, _whole
+from . import _events, _fast, _fast_pool, _fast_request, _moments, _originals, _record, _whole
 from ._events import Event
 from ._hooks import Hooks
-from ._timing import Attempt, Plain, Readings
+from ._timing import Attempt, Plain
 
 _log = logging.getLogger("urllib3.connectionpool")
 _now = _record.now
@@ -87,13 +87,8 @@ class Exchange:
     read_error: BaseException | None = None
     #: What came with the first read; b"" where the server had closed the connection.
     answer: bytes | None = None
-    #: With hooks: begin of the call, what was noted of sending (``Readings``), when the first read returned.
-    started = 0
-    readings: tuple[typing.Any, ...] = ()
-    first = 0
-    #: TCP_INFO at the first read.
-    info: bytes | None = None
-    may_nagle = False
+    #: With hooks: what is noted of it.
+    record: Plain | None = None
     #: The attempt that urllib3 is to go on with.
     attempt: Attempt | None = None
     #: Whether urllib3 has been given the connection: it is urllib3's to put back then.
@@ -180,28 +175,20 @@ def exchange(
     if hooks is not None:
         if _record.current.get() is not None:
             return None  # a request that is made while another one is sent, as by its body
-        doing.started = _now()
+        whole = _record.url_of(pool, target) if url is None else url
+        doing.record = record = _record.begin_plain(method, whole, hooks.on_timing, True)
     conn = connections.take()
     if conn is None:
         return None
     try:
-        if not (_ready(conn, hooks) and _send(doing, conn, method, target, keywords, pool, timeout, hooks, url)):
+        if not (_ready(conn, hooks) and _send(doing, conn, method, target, keywords, pool, timeout, hooks)):
             _put_conn(pool, conn)
             return None
         answer = doing.answer
         response = None if answer is None else _whole.whole(answer, conn, method, target)
         if response is None or _retried(retries, method, response):
             if hooks is not None:
-                sent = doing.send_error is None
-                doing.attempt = _moments.unfolded(
-                    hooks,
-                    conn._onewrite_link,
-                    Readings(*doing.readings),
-                    sent,
-                    doing.first,
-                    doing.info,
-                    doing.may_nagle,
-                )
+                doing.attempt = _moments.unfold(record, conn, hooks.listener)
             doing.pool, doing.conn = pool, conn
             return doing
         response._retries = retries
@@ -220,21 +207,16 @@ def exchange(
         return response
     if hooks.tells_after:
         open_still = conn.sock is not None
-        _moments.told_after(hooks.tells_after, doing.first, end, response.status, response._fp_bytes_read, open_still)
-    on_timing = hooks.on_timing
-    if on_timing is not None:
-        timing = _new_record(Plain)
-        timing._noted = (
-            doing.readings, doing.first, doing.info, doing.may_nagle, response.status, response._fp_bytes_read, end,
-        )  # fmt: skip
-        try:
-            on_timing(timing)
-        except Exception:
-            _events.swallow(on_timing)
+        _moments.told_after(
+            hooks.tells_after, record._first, end, response.status, response._fp_bytes_read, open_still
+        )
+    if hooks.on_timing is not None:
+        record.status = response.status
+        record._received = response._fp_bytes_read
+        record._read = record._first
+        record._end = end
+        _record.hand_out(record)
     return response
-
-
-_new_record = Plain.__new__
 
 
 def _retried(retries: Retry, method: str, response: typing.Any) -> bool:
@@ -279,7 +261,6 @@ def _send(
     pool: typing.Any,
     timeout: Timeout,
     hooks: Hooks | None,
-    url: str | None,
 ) -> bool:
     """Send the request and read once. False where that is for urllib3 to do: nothing was sent then."""
     headers = keywords.get("headers")
@@ -298,37 +279,26 @@ def _send(
     sys.audit("http.client.send", conn, head)
     if data:
         sys.audit("http.client.send", conn, data)
-    if hooks is not None:
-        if url is None:
-            url = _record.url_of(pool, target)
-        if "@" in url:
-            url = _record.without_userinfo(url)
+    record = doing.record
+    if record is not None and hooks is not None:
         link = conn._onewrite_link
-        begun = _now()
-        idle_ns = begun - link.idle_since if link.idle_since else None
+        record._begun = begun = _now()
         if hooks.tells_before:
-            begun = _moments.told_before(hooks.tells_before, link, method, url, doing.started, begun, idle_ns)
+            idle_ns = begun - link.idle_since if link.idle_since else None
+            record._begun = _moments.told_before(
+                hooks.tells_before, link, record.method, record.url, record._started, begun, idle_ns
+            )
     doing.touched = True
     try:
         writes = _fast_request.send(sock, head, data, conn._onewrite_options.coalesce_max)
     except BaseException as error:
         doing.send_error = error
-        writes = 0
-    if hooks is not None:
-        # While the answer is awaited there is time to write things down.
-        ended = _now()
-        info = None if hooks.on_timing is None else _kernel.read(sock, sent=True)
-        link.requests = count = link.requests + 1
-        size = len(head) + len(data)
-        doing.readings = (
-            method, url, doing.started, _time_ns(), begun, ended, writes, size,
-            link.conn_id, count, idle_ns, link.info, info,
-        )  # fmt: skip
-        if doing.send_error is None and hooks.tells_sent:
-            event = Event("request_end", ended, 0, {"bytes": size, "writes": writes})
-            _events.deliver(hooks.tells_sent["request_end"], event)
-    if doing.send_error is not None:
         return True
+    if record is not None and hooks is not None:
+        record.sent(sock, link, writes, len(head) + len(data), hooks.on_timing is not None)
+        if hooks.tells_sent:
+            event = Event("request_end", record._sent, 0, {"bytes": record._size, "writes": writes})
+            _events.deliver(hooks.tells_sent["request_end"], event)
     try:
         conn.timeout = limit = timeout.read_timeout
         if sock.gettimeout() != limit:
@@ -337,12 +307,8 @@ def _send(
     except BaseException as error:
         doing.read_error = error
         return True
-    if hooks is not None and doing.answer:
-        doing.first = first = _now()
-        if hooks.on_timing is not None and (info is None or first - ended >= _kernel.SOON_NS):
-            info = _kernel.read(sock)
-            doing.may_nagle = _kernel.may_nagle(sock, writes, first - ended)
-        doing.info = link.info = info
+    if record is not None and hooks is not None and doing.answer:
+        record.answered(sock, link, _now(), hooks.on_timing is not None)
     return True
 
 

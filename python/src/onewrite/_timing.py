@@ -1,16 +1,20 @@
 """The records of a call and its attempts.
 
 An attempt is a handful of clock readings; phases are computed when someone asks. The same objects are
-filled while the call runs, so that taking them costs little enough to leave on. A call in a straight line
-leaves even that for later: ``Readings`` and the ``Plain`` record over it.
+filled while the call runs, so that taking them costs little enough to leave on. A call that goes plainly
+leaves even that for later: ``Plain``.
 """
 
 from __future__ import annotations
 
+import time
 import typing
 
 from . import _kernel
 from ._kernel import KernelEvidence
+
+_now = time.monotonic_ns
+_time_ns = time.time_ns
 
 PHASES = ("queue", "dns", "connect", "tls", "send", "wait", "receive", "total")
 
@@ -46,7 +50,7 @@ class Attempt:
     _call: typing.Any = None
     _listener: typing.Any = None
     _error: BaseException | None = None
-    _connecting = _awaited = _in_response = _acquired = False
+    _connecting = _in_response = _acquired = False
     _link: typing.Any = None
     _http: typing.Any = None
     _expected: int | None = None
@@ -166,7 +170,7 @@ class Attempt:
 
 
 #: What a record refers to while its call runs; a copy or a pickle of it is without.
-_LIVE = frozenset(("_call", "_error", "_http", "_link", "_listener", "_on_timing", "_response"))
+_LIVE = frozenset(("_call", "_conn", "_error", "_http", "_link", "_listener", "_on_timing", "_response"))
 
 
 def _lasting(record: Attempt | Timing) -> dict[str, typing.Any]:
@@ -183,6 +187,7 @@ class Timing:
     _returned = _ended = _installed = False
     _on_timing: typing.Any = None
     _listener: typing.Any = None
+    _started = 0
 
     def __init__(self, method: str, url: str, on_timing: typing.Any, listener: typing.Any) -> None:
         self.method = method
@@ -321,102 +326,140 @@ class Timing:
         return last.receive_ns if last else None
 
 
-class Readings(typing.NamedTuple):
-    """What was noted of a request that was sent in a straight line, on a connection that was open."""
-
-    method: str
-    url: str
-    started: int
-    #: Wall clock when the last write had returned.
-    ended_unix: int
-    begun: int
-    ended: int
-    writes: int
-    size: int
-    conn_id: int
-    conn_requests: int
-    idle_ns: int | None
-    #: TCP_INFO before the request, and after its last write.
-    info_before: bytes | None
-    info_sent: bytes | None
-
-    def fill(self, call: Timing) -> Attempt:
-        """Write them down in *call*, which is new, and in its first attempt."""
-        call.started_at_mono_ns = self.started
-        call.started_at_unix_ns = self.ended_unix - (self.ended - self.started)
-        attempt = Attempt(call, 0, self.started)
-        attempt.conn_id = self.conn_id
-        attempt.reused = attempt._acquired = True
-        attempt.conn_requests = self.conn_requests
-        attempt.idle_ns = self.idle_ns
-        attempt.bytes_sent = self.size
-        attempt.writes = self.writes
-        attempt._request_start = self.begun
-        attempt._request_end = self.ended
-        attempt._info_before = self.info_before
-        attempt._info_sent = self.info_sent
-        call.attempts.append(attempt)
-        return attempt
-
-
 class Plain(Timing):
-    """The record of a call in a straight line that went well: it is worked out when somebody looks at it."""
+    """A call that goes plainly: what is noted of it while it goes, and its record when that is looked at.
+
+    It has one attempt, on a connection that was open, sent in one piece, answered, read and released. Own classes
+    (``_straight``) and install() (``_install``) note the same moments in it, and hand it out as it is. When it turns
+    out otherwise (``_moments.unfold``), or somebody looks at more than has an answer here, it becomes a Timing like
+    any other, the same object, with an Attempt.
+    """
 
     outcome = "ok"
     _returned = _ended = True
-    #: Readings, first byte, TCP_INFO then and whether Nagle may have held it, status, bytes received, end.
-    _noted: tuple[tuple[typing.Any, ...], int, bytes | None, bool, int, int, int]
+    # What a call has not come to stays as it is here.
+    #: Whether a pool has begun to work on it; the connection, while it has one.
+    _attempted = False
+    _conn: typing.Any = None
+    #: First byte to the kernel, last write returned, and the wall clock then.
+    _begun = _sent = _unix = 0
+    _writes = _size = 0
+    #: The connection as the request found it: number, number of requests, idle, TCP_INFO.
+    _conn_id = _count = 0
+    _idle_ns: int | None = None
+    _before: bytes | None = None
+    #: TCP_INFO when all was sent; None where something was not.
+    _after_sent: bytes | None = None
+    #: Under install(): whether it is in ``getresponse``, and http.client's response.
+    _answering = False
+    _http: typing.Any = None
+    #: First byte read, TCP_INFO then, whether Nagle may have held it.
+    _first = 0
+    _info: bytes | None = None
+    _may_nagle = False
+    #: The body was read to its end: status, bytes, when; when the connection was released after that.
+    status: int | None = None
+    _received = _read = _end = 0
 
     def __init__(self) -> None:
-        """Nothing: _straight sets ``_noted``."""
+        """Nothing: see ``_record.begin_plain``."""
 
-    # What most hooks ask for is had without the rest.
+    def _expects_conn(self) -> bool:
+        return self._attempted and self._conn is None and not self._begun
 
-    @property
-    def method(self) -> typing.Any:  # type: ignore[override]
-        return self._noted[0][0]
+    def sent(self, sock: typing.Any, link: typing.Any, writes: int, size: int, kernel: bool = True) -> None:
+        """The last write has returned: while the answer is awaited there is time to write things down."""
+        self._sent = _now()
+        if kernel:
+            self._after_sent = self._info = _kernel.read(sock, sent=True)
+        self._unix = _time_ns()
+        self._writes = writes
+        self._size = size
+        self._conn_id = link.conn_id
+        self._count = link.requests = link.requests + 1
+        if link.idle_since:
+            self._idle_ns = self._begun - link.idle_since
+        self._before = link.info
 
-    @property
-    def url(self) -> typing.Any:  # type: ignore[override]
-        return self._noted[0][1]
+    def answered(self, sock: typing.Any, link: typing.Any, first: int, kernel: bool = True) -> None:
+        """The first byte of the final answer was read."""
+        self._first = first
+        if kernel and (self._info is None or first - self._sent >= _kernel.SOON_NS):
+            self._info = _kernel.read(sock)
+            self._may_nagle = _kernel.may_nagle(sock, self._writes, first - self._sent)
+        link.info = self._info
 
-    @property
-    def status(self) -> typing.Any:
-        return self._noted[4]
+    # What most hooks ask for is had without the rest; of a call that has ended.
 
     @property
     def total_ns(self) -> typing.Any:  # type: ignore[override]
-        return max(self._noted[6] - self._noted[0][2], 1)
+        return max(self._end - self._started, 1)
 
     @property
     def send_ns(self) -> typing.Any:
-        readings = self._noted[0]
-        return max(readings[5] - readings[4], 1)
+        return max(self._sent - self._begun, 1)
 
     @property
     def wait_ns(self) -> typing.Any:
-        return max(self._noted[1] - self._noted[0][5], 1)
+        return max(self._first - self._sent, 1)
 
     @property
     def cause(self) -> str | None:
-        return None if self.wait_ns < _kernel.LONG_NS else self.attempts[-1].cause
+        return None if self._first - self._sent < _kernel.LONG_NS else self.attempts[-1].cause
 
     def __getattr__(self, name: str) -> typing.Any:
-        noted = self.__dict__.get("_noted")
-        if noted is None:
+        if not self.__dict__.get("_end"):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        readings = Readings(*noted[0])
-        # From here on it is a record like any other.
-        del self._noted
+        self.unfold()
+        return getattr(self, name)
+
+    def unfold(self) -> Attempt | None:
+        """Become a Timing like any other; return its attempt, where one has begun."""
+        was = Plain()
+        was.__dict__.update(self.__dict__)
+        self.__dict__.clear()
         self.__class__ = Timing  # type: ignore[assignment]
         record: Timing = self
-        record.__init__(readings.method, readings.url, None, None)  # type: ignore[misc]
-        attempt = readings.fill(record)
-        _, attempt._response_start, attempt._info_after, attempt._may_nagle = noted[:4]
-        attempt.status, attempt.bytes_received, attempt._end = noted[4:]
-        attempt._headers_end = attempt._response_end = attempt._response_start
-        attempt._call = None
-        attempt.outcome = record.outcome = "ok"
-        record._returned = record._ended = True
-        record.total_ns = max(attempt._end - readings.started, 1)
-        return getattr(self, name)
+        record.__init__(was.method, was.url, was._on_timing, None)  # type: ignore[misc]
+        record.started_at_mono_ns = was._started
+        if was._sent:
+            record.started_at_unix_ns = was._unix - (was._sent - was._started)
+        else:
+            record.started_at_unix_ns = _time_ns() - (_now() - was._started)
+        if not was._attempted:
+            return None
+        attempt = Attempt(record, 0, was._started)
+        record.attempts.append(attempt)
+        was._fill(attempt)
+        if was._end:
+            attempt._call = None
+            attempt.outcome = record.outcome = "ok"
+            record._returned = record._ended = True
+            record.total_ns = was.total_ns
+        return attempt
+
+    def _fill(self, attempt: Attempt) -> None:
+        attempt._request_start = self._begun
+        if self._sent:
+            attempt._acquired = attempt.reused = True
+            attempt.conn_id = self._conn_id
+            attempt.conn_requests = self._count
+            attempt.idle_ns = self._idle_ns
+            attempt._info_before = self._before
+            attempt._info_sent = self._after_sent
+            attempt._request_end = self._sent
+            attempt.writes = self._writes
+            attempt.bytes_sent = self._size
+            attempt._phase = "wait"
+        attempt._in_response = self._answering
+        if self._first:
+            attempt._response_start = self._first
+            attempt._info_after = self._info
+            attempt._may_nagle = self._may_nagle
+            attempt._phase = "receive"
+        if self._read:
+            attempt._headers_end = self._first
+            attempt._response_end = self._read
+            attempt.status = self.status
+            attempt.bytes_received = self._received
+        attempt._end = self._end
