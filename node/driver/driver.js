@@ -1,6 +1,6 @@
 // The driver: reads JSON lines from stdin, drives one client kind, writes JSON lines to stdout.
 // One kind per process, loaded on `hello`, so that `stock` and `control` never load the adapter.
-// ONEWRITE_DRIVER_API=http judges that API of a kind instead of its first one: undici, http or fetch.
+// ONEWRITE_DRIVER_API=http makes that API of a kind the one that is driven, instead of its first one: undici, http or fetch.
 
 import { readFileSync } from 'node:fs'
 import { createInterface } from 'node:readline'
@@ -26,7 +26,7 @@ const commands = {
     const { ...loaded } = await import(`./clients/${message.client}.js`)
     const api = process.env.ONEWRITE_DRIVER_API
     if (api !== undefined && !loaded.apis.includes(api)) throw new Skipped(`client ${message.client} has no api ${api}`)
-    kind = api === undefined ? loaded : { ...loaded, apis: [api] }
+    kind = api === undefined ? loaded : { ...loaded, apis: [api], base: api === 'http' ? { name: 'node:http', version: process.versions.node } : loaded.base }
     return {
       protocol: 1,
       client: message.client,

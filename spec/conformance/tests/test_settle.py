@@ -10,6 +10,7 @@ import pytest
 from onewrite_conformance.adapters import Adapter
 from onewrite_conformance.cases import Case
 from onewrite_conformance.cli import _close
+from onewrite_conformance.compliance import write_compliance
 from onewrite_conformance.crew import judge_all, shares_of
 from onewrite_conformance.known import KnownFailures
 from onewrite_conformance.results import Result, Status, summary, write_junit
@@ -25,7 +26,7 @@ for line in sys.stdin:
     reply = {"ok": True}
     if m["cmd"] == "hello":
         reply = {"protocol": 1, "client": m["client"], "adapter": "toy", "version": "1", "runtime": "toy",
-                 "base": {"name": "toy", "version": "1"}, "pid": os.getpid(), "capabilities": []}
+                 "base": {"name": os.environ.get("API", "toy"), "version": "1"}, "pid": os.getpid(), "capabilities": []}
     elif m["cmd"] == "open":
         reply = {"client_id": 1}
     elif m["cmd"] == "request":
@@ -168,6 +169,20 @@ def test_shares_hold_every_run_once(tmp_path: Path, jobs: int) -> None:
     results = list(judge_all([adapter], shares, cases, {}, {"stock": False}, jobs))
     assert sorted(one.case for one in results) == sorted(one.id for one in cases)
     assert {one.status for one in results} == {Status.OK}
+
+
+def test_a_second_client_is_told_of_by_its_environment(tmp_path: Path) -> None:
+    adapter = toy(tmp_path, 0)
+    adapter.second = {"toy:b": {"API": "b"}}
+    found = {(one.path, one.base, one.status) for one in judged(adapter, [case()])}
+    assert found == {
+        ("a-case/onewrite/http/direct", "toy 1, toy", Status.OK),
+        ("a-case/toy:b/http/direct", "b 1, toy", Status.OK),
+    }
+    shares = shares_of(Judge(adapter, [case()], {}, stock=False), traced=True)
+    assert [kind for share in shares for kind in share.traced_kinds] == ["onewrite", "patched", "toy:b"]
+    write_compliance(judged(adapter, [case()]), {}, [], tmp_path / "C.md")
+    assert "| toy:b |" in (tmp_path / "C.md").read_text()
 
 
 def test_the_last_lines_name_each_failure(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

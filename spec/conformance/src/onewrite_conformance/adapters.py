@@ -12,6 +12,10 @@ from onewrite_conformance.places import LANGUAGES, ROOT
 
 __all__ = ["Adapter", "adapters_of_checkout", "reference"]
 
+# Own clients over a second base library, for which the protocol has no kind: judged as `onewrite` is, in a driver that
+# its environment tells which of its clients is meant.
+SECOND = {"node": {"node:http": {"ONEWRITE_DRIVER_API": "http"}}}
+
 
 @dataclass
 class Adapter:
@@ -23,6 +27,18 @@ class Adapter:
     witness: bool = True  # whether the syscall witness looks at it as well
     settle: bool = True  # whether what fails is judged again; a mutant's failure is what one is after
     env: dict[str, str] = field(default_factory=dict)  # for every driver process, beside a case's own
+    second: dict[str, dict[str, str]] = field(default_factory=dict)  # clients over a second base library: environment
+
+    @property
+    def own(self) -> tuple[str, ...]:
+        """The client kinds that have the adapter in them."""
+        return ("onewrite", "patched", *self.second)
+
+    def driver_of(self, client: str) -> tuple[str, dict[str, str]]:
+        """The kind by which the protocol knows this client, and the environment of its driver."""
+        if client in self.second:
+            return "onewrite", self.env | self.second[client]
+        return client, self.env
 
 
 def adapters_of_checkout(names: list[str] | None = None, root: Path = ROOT) -> list[Adapter]:
@@ -30,7 +46,8 @@ def adapters_of_checkout(names: list[str] | None = None, root: Path = ROOT) -> l
     found = []
     for name in names or LANGUAGES:
         folder = root / name
-        found.append(Adapter(name, run_file(folder), KnownFailures(folder / "known-failures.txt")))
+        known = KnownFailures(folder / "known-failures.txt")
+        found.append(Adapter(name, run_file(folder), known, second=SECOND.get(name, {})))
     return found
 
 

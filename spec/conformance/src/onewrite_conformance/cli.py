@@ -90,7 +90,9 @@ def _arguments(arguments: list[str] | None) -> argparse.Namespace:
     who.add_argument("--reference", action="store_true", help="the judge's own client, which must pass")
     who.add_argument("--break", dest="mutant", metavar="MUTANT", help="the reference with one thing broken, must fail")
     who.add_argument(
-        "--client", action="append", help="client kind: onewrite, patched, stock, control; may be repeated"
+        "--client",
+        action="append",
+        help="client kind: onewrite, patched, stock, control, or node:http of the node adapter; may be repeated",
     )
     what = parser.add_argument_group("what is run")
     what.add_argument("--case", action="append", metavar="PATTERN", help="case id or run path, with wildcards")

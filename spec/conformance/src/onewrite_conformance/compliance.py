@@ -48,6 +48,7 @@ def write_compliance(
     columns = [
         *LANGUAGES,
         *(f"{name} patched" for name in LANGUAGES if name in patched),
+        *sorted({one.client for one in results if one.client} - {"onewrite", "patched", "stock", "control"}),
         *(STOCK[name] for name in LANGUAGES),
     ]
     cells: dict[tuple[str, str], list[Result]] = defaultdict(list)
@@ -66,7 +67,9 @@ def write_compliance(
 def _column(result: Result) -> str:
     if result.client == "stock":
         return STOCK[result.adapter]
-    return result.adapter if result.client == "onewrite" else f"{result.adapter} {result.client}"
+    if result.client == "patched":
+        return f"{result.adapter} patched"
+    return result.adapter if result.client == "onewrite" else result.client
 
 
 def _lines(
@@ -89,6 +92,7 @@ def _lines(
         "",
         "The left four columns are the adapters' own clients (for Ruby: Net::HTTP with the gem loaded). `patched` is "
         "the base library's own API with the adapter installed in it; for Java that is OkHttp with the customizer. "
+        "`node:http` is Node's own client with the adapter's agents. "
         "The right four are the base libraries as they are. The stock libraries never promised any of this: their "
         "columns show what an adapter changes, not a fault of theirs.",
         "",

@@ -14,7 +14,7 @@ from onewrite_conformance.adapters import Adapter
 from onewrite_conformance.cases import Case, Run
 from onewrite_conformance.requirements import Requirement
 from onewrite_conformance.results import Result
-from onewrite_conformance.runner import JUDGED_KINDS, Judge
+from onewrite_conformance.runner import Judge
 from onewrite_conformance.syscalls import syscall_result
 
 __all__ = ["Order", "Share", "judge_all", "shares_of"]
@@ -42,7 +42,7 @@ def shares_of(judge: Judge, *, traced: bool) -> list[Share]:
     for run in judge.runs():
         env = tuple(sorted(run.case.env.items()))
         groups.setdefault(env, {}).setdefault(run.case.id, []).append(run)
-    shares = [Share(judge.adapter.name, traced_kinds=[kind]) for kind in JUDGED_KINDS[:2] if traced]
+    shares = [Share(judge.adapter.name, traced_kinds=[kind]) for kind in judge.adapter.own if traced]
     for env, by_case in sorted(groups.items(), reverse=True):
         cases = list(by_case.values())
         most = len(cases) if env else CASES_PER_SHARE

@@ -19,7 +19,6 @@ from onewrite_conformance.syscalls import SYSCALL_CASE, syscall_result
 
 __all__ = ["Judge"]
 
-JUDGED_KINDS = ("onewrite", "patched", "control")
 TRIES_OF_KNOWN = 3
 STOCK_TRIES = 8
 
@@ -64,7 +63,9 @@ class Judge:
 
     def _clients_of(self, case: Case) -> list[str]:
         stock = ["stock"] if self.stock and (case.matrix or "stock" in case.clients) else []
-        chosen = stock + [client for client in case.clients if client in JUDGED_KINDS]
+        chosen = stock + [client for client in case.clients if client != "stock"]
+        if "onewrite" in chosen:
+            chosen += self.adapter.second
         return [client for client in chosen if self.clients is None or client in self.clients]
 
     def _wanted(self, run: Run) -> bool:
@@ -190,7 +191,7 @@ class Judge:
             raise DriverSkipped(f"no capability {', '.join(missing)}")
         verdict = self._played(run, driver)
         problems = verdict.problems + verdict.unsteady
-        if problems and explain and run.client in JUDGED_KINDS[:2]:
+        if problems and explain and run.client in self.adapter.own:
             verdict.notes += self._stock_verdict(run)
         if problems:
             result.status = Status.DEVIATES if result.level == "MUST" else Status.WARNS
@@ -280,7 +281,8 @@ class Judge:
             raise held  # it did not start the first time; waiting for it hundreds of times tells no more
         if held is None or not held.alive:
             try:
-                held = Driver(self.adapter.command, client, env=self.adapter.env | env, timeout_s=self.timeout_s)
+                kind, its_env = self.adapter.driver_of(client)
+                held = Driver(self.adapter.command, kind, env=its_env | env, timeout_s=self.timeout_s)
             except DriverSkipped as skipped:
                 self._drivers[key] = str(skipped)
                 raise

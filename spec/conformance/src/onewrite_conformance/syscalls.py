@@ -56,7 +56,8 @@ def _traced(adapter: Adapter, kind: str) -> list[str]:
     with tempfile.TemporaryDirectory(prefix="onewrite-strace-") as folder:
         log = Path(folder) / "calls"
         strace = ["strace", "-f", "-s", "48", "-e", f"trace=setsockopt,getsockopt,{WRITES}", "-o", str(log)]
-        with Driver([*strace, *adapter.command], kind, env=adapter.env, timeout_s=60.0) as driver, Tap() as tap:
+        known_as, env = adapter.driver_of(kind)
+        with Driver([*strace, *adapter.command], known_as, env=env, timeout_s=60.0) as driver, Tap() as tap:
             client = driver.open()
             for _ in range(REQUESTS):
                 body = {"kind": "bytes", "size": BODY}
