@@ -397,11 +397,7 @@ class TimingTest {
 
     @Test
     void theProxyRefusesTheTunnel() throws Exception {
-        try (TestServer proxy = new TestServer(connection -> {
-                    connection.read();
-                    connection.send("HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n");
-                    connection.drain();
-                });
+        try (TestServer proxy = TestServer.answeringOnce("HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n");
                 AsyncHttpClient client =
                         client(Dsl.config().setProxyServer(new ProxyServer.Builder("127.0.0.1", proxy.port())))) {
             Response response =

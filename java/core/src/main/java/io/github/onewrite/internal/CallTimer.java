@@ -13,6 +13,7 @@ import java.time.Instant;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -289,9 +290,9 @@ public final class CallTimer {
      * Kernel evidence read at the start of the response.
      *
      * @param windowLimitedNanos how long the peer's receive window kept the kernel from sending
-     * @param nagle whether TCP_NODELAY is off; read only after a long wait
+     * @param nagle asks whether TCP_NODELAY is off; of one write alone it is not asked
      */
-    public void kernel(Kernel evidence, long windowLimitedNanos, boolean nagle) {
+    public void kernel(Kernel evidence, long windowLimitedNanos, BooleanSupplier nagle) {
         kernel = evidence;
         long waited = waitNanos();
         if (waited >= 0 && evidence.sendHoldNanos().isPresent()) {
@@ -300,7 +301,7 @@ public final class CallTimer {
                     evidence.sendHoldNanos().getAsLong(),
                     evidence.retransmits().orElse(0),
                     windowLimitedNanos,
-                    nagle && writes > 1);
+                    writes > 1 && nagle.getAsBoolean());
         }
     }
 

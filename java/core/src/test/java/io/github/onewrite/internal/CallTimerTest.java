@@ -133,7 +133,7 @@ class CallTimerTest {
         timer.requestStart();
         timer.requestEnd(264, 2);
         timer.responseStart(System.nanoTime() + 41_700_000);
-        timer.kernel(new Kernel(2, 30, 20, 0, 41_600_000), 0, true);
+        timer.kernel(new Kernel(2, 30, 20, 0, 41_600_000), 0, () -> true);
         timer.headersEnd(200);
         timer.responseEnd(2);
         timer.callEnd(Outcome.OK, null, null);

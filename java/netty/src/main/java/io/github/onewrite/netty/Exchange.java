@@ -203,11 +203,8 @@ final class Exchange {
         if (timer != null) {
             timer.responseStart(connection.wire().firstRead());
             KernelProbe probe = connection.probe();
-            if (probe != null && timer.waitNanos() >= 0) {
-                KernelProbe.Evidence evidence = probe.end(timer.waitNanos());
-                if (evidence != null) {
-                    timer.kernel(evidence.kernel(), evidence.windowLimitedNanos(), evidence.nagle());
-                }
+            if (probe != null) {
+                probe.explain(timer);
             }
             timer.headersEnd(status);
         }

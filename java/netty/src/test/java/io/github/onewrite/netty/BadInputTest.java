@@ -229,11 +229,7 @@ class BadInputTest {
     @ParameterizedTest(name = "{0}")
     @MethodSource("beyondTheLimits")
     void aResponseBeyondALimitNamesTheLimit(String limit, String response) throws Exception {
-        try (TestServer server = new TestServer(connection -> {
-                    connection.read();
-                    connection.send(response);
-                    connection.drain();
-                });
+        try (TestServer server = TestServer.answeringOnce(response);
                 OnewriteClient client = OnewriteClient.builder()
                         .maxStatusLine(200)
                         .maxHeaderBytes(2000)
@@ -342,11 +338,7 @@ class BadInputTest {
     @Test
     void aBodyThatStopsHasADeadline() throws Exception {
         FakeTime time = new FakeTime();
-        try (TestServer server = new TestServer(connection -> {
-                    connection.read();
-                    connection.send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf");
-                    connection.drain();
-                });
+        try (TestServer server = TestServer.answeringOnce("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf");
                 OnewriteClient client = OnewriteClient.builder()
                         .time(time)
                         .idleReadTimeout(Duration.ofSeconds(60))

@@ -59,13 +59,7 @@ class BodyTest {
     @Test
     void aFileThatChangesWhileItsCallWaits() throws Exception {
         CountDownLatch go = new CountDownLatch(1);
-        try (TestServer server = new TestServer(connection -> {
-                    while (true) {
-                        connection.read();
-                        go.await();
-                        connection.send(TestServer.OK);
-                    }
-                });
+        try (TestServer server = TestServer.answeringAfter(go, TestServer.OK);
                 OnewriteClient client =
                         OnewriteClient.builder().maxConnectionsPerOrigin(1).build()) {
             Path file = Files.write(dir.resolve("changing"), random(200));
@@ -287,12 +281,7 @@ class BodyTest {
 
     @Test
     void headHasNoBody() throws Exception {
-        try (TestServer server = new TestServer(connection -> {
-                    while (true) {
-                        connection.read();
-                        connection.send("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n");
-                    }
-                });
+        try (TestServer server = TestServer.answering("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n");
                 OnewriteClient client = OnewriteClient.create()) {
             for (int i = 0; i < 2; i++) {
                 Response response = client.execute(Request.method("HEAD", server.url()));

@@ -31,17 +31,6 @@ class CallersCodeTest {
 
     private static final IllegalStateException THROWN = new IllegalStateException("from the test");
 
-    /** Reads each request, and answers when the latch is open. */
-    private static TestServer answeringAfter(CountDownLatch go, String answer) throws Exception {
-        return new TestServer(connection -> {
-            while (true) {
-                connection.read();
-                go.await();
-                connection.send(answer);
-            }
-        });
-    }
-
     private static Request get(TestServer server) {
         return Request.get(server.url()).build();
     }
@@ -81,7 +70,7 @@ class CallersCodeTest {
     @ValueSource(strings = {"subscribe", "request", "second request", "request on another thread"})
     void aPublisherThatThrowsFailsItsOwnCallAlone(String where) throws Exception {
         CountDownLatch go = new CountDownLatch(1);
-        try (TestServer server = answeringAfter(go, TestServer.OK);
+        try (TestServer server = TestServer.answeringAfter(go, TestServer.OK);
                 OnewriteClient client =
                         OnewriteClient.builder().maxConnectionsPerOrigin(1).build()) {
             CompletableFuture<Response> innocent = client.send(get(server));
@@ -125,7 +114,7 @@ class CallersCodeTest {
     void futuresCompleteOnTheCallbackExecutor() throws Exception {
         CountDownLatch go = new CountDownLatch(1);
         ExecutorService executor = Executors.newSingleThreadExecutor(task -> new Thread(task, "test-callback"));
-        try (TestServer server = answeringAfter(go, TestServer.OK);
+        try (TestServer server = TestServer.answeringAfter(go, TestServer.OK);
                 OnewriteClient client = OnewriteClient.builder()
                         .callbackExecutor(executor)
                         .maxConnectionsPerOrigin(2)
@@ -207,7 +196,7 @@ class CallersCodeTest {
     @Test
     void aResponseThatFindsItsFutureCompletedIsClosed() throws Exception {
         CountDownLatch go = new CountDownLatch(1);
-        try (TestServer server = answeringAfter(go, "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf");
+        try (TestServer server = TestServer.answeringAfter(go, "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf");
                 OnewriteClient client = OnewriteClient.create()) {
             CompletableFuture<StreamedResponse> future = client.stream(get(server));
             until(() -> server.requests().size() == 1);
@@ -314,11 +303,7 @@ class CallersCodeTest {
     /** With the client goes its event loop: what is left of a response says so, and closing it is no error. */
     @Test
     void aBodyThatOutlivesItsClient() throws Exception {
-        try (TestServer server = new TestServer(connection -> {
-            connection.read();
-            connection.send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf");
-            connection.drain();
-        })) {
+        try (TestServer server = TestServer.answeringOnce("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf")) {
             Transport transport = Transport.nio(1);
             OnewriteClient client = OnewriteClient.builder()
                     .eventLoopGroup(transport.group(), () -> new io.netty.channel.socket.nio.NioSocketChannel())

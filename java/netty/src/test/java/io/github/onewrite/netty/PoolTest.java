@@ -41,26 +41,6 @@ class PoolTest {
         return Request.get(server.url()).build();
     }
 
-    private static TestServer answering(String answer) throws Exception {
-        return new TestServer(connection -> {
-            while (true) {
-                connection.read();
-                connection.send(answer);
-            }
-        });
-    }
-
-    /** Reads each request, and answers when the latch is open. */
-    private static TestServer answeringAfter(CountDownLatch go) throws Exception {
-        return new TestServer(connection -> {
-            while (true) {
-                connection.read();
-                go.await();
-                connection.send(TestServer.OK);
-            }
-        });
-    }
-
     private static TestServer silent() throws Exception {
         return new TestServer(TestServer.Connection::drain);
     }
@@ -73,7 +53,7 @@ class PoolTest {
     @ValueSource(ints = {1, 2, 5})
     void point01NeverMoreConnectionsThanTheCap(int cap) throws Exception {
         CountDownLatch go = new CountDownLatch(1);
-        try (TestServer server = answeringAfter(go);
+        try (TestServer server = TestServer.answeringAfter(go, TestServer.OK);
                 OnewriteClient client =
                         OnewriteClient.builder().maxConnectionsPerOrigin(cap).build()) {
             List<CompletableFuture<?>> all = new ArrayList<>();
@@ -90,7 +70,7 @@ class PoolTest {
     @Test
     void point02WaitersAreServedFirstComeFirstServed() throws Exception {
         CountDownLatch go = new CountDownLatch(1);
-        try (TestServer server = answeringAfter(go);
+        try (TestServer server = TestServer.answeringAfter(go, TestServer.OK);
                 OnewriteClient client =
                         OnewriteClient.builder().maxConnectionsPerOrigin(1).build()) {
             List<Integer> order = new CopyOnWriteArrayList<>();
@@ -189,8 +169,8 @@ class PoolTest {
     @Test
     void point04AServersKeepAliveTimeIsHonoured() throws Exception {
         try (TestServer patient = TestServer.answering();
-                TestServer server =
-                        answering("HTTP/1.1 200 OK\r\nKeep-Alive: timeout=5, max=9\r\nContent-Length: 0\r\n\r\n");
+                TestServer server = TestServer.answering(
+                        "HTTP/1.1 200 OK\r\nKeep-Alive: timeout=5, max=9\r\nContent-Length: 0\r\n\r\n");
                 OnewriteClient client = OnewriteClient.builder()
                         .time(time)
                         .idleLimit(Duration.ofSeconds(20))
@@ -224,7 +204,7 @@ class PoolTest {
     void point05TheLifetimeHasJitter() throws Exception {
         int count = 20;
         CountDownLatch go = new CountDownLatch(1);
-        try (TestServer server = answeringAfter(go);
+        try (TestServer server = TestServer.answeringAfter(go, TestServer.OK);
                 OnewriteClient client = OnewriteClient.builder()
                         .time(time)
                         .idleLimit(Duration.ZERO)
@@ -255,10 +235,7 @@ class PoolTest {
         CountDownLatch idle = new CountDownLatch(1);
         try (TestServer server = new TestServer(connection -> {
                     if (connection.number() > 1) {
-                        while (true) {
-                            connection.read();
-                            connection.send(TestServer.OK);
-                        }
+                        connection.answerAll(TestServer.OK);
                     }
                     connection.read();
                     connection.send(TestServer.OK);
@@ -290,7 +267,7 @@ class PoolTest {
     @ParameterizedTest
     @ValueSource(strings = {"GARB", "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\npoison"})
     void point06BytesBehindTheResponseEndTheConnection(String tail) throws Exception {
-        try (TestServer server = answering(TestServer.OK + tail);
+        try (TestServer server = TestServer.answering(TestServer.OK + tail);
                 OnewriteClient client =
                         OnewriteClient.builder().maxConnectionsPerOrigin(1).build()) {
             // Two at once: the second waits, and must not be handed the spoiled connection.
@@ -357,7 +334,7 @@ class PoolTest {
                 "HTTP/1.0 200 OK\r\nContent-Length: 0\r\n\r\n"
             })
     void point08AResponseThatEndsTheConnectionIsHonoured(String answer) throws Exception {
-        try (TestServer server = answering(answer);
+        try (TestServer server = TestServer.answering(answer);
                 OnewriteClient client = OnewriteClient.create()) {
             client.execute(get(server));
             client.execute(get(server));
@@ -378,7 +355,7 @@ class PoolTest {
 
     @Test
     void point08ABodyThatWasNotReadEndsTheConnection() throws Exception {
-        try (TestServer server = answering("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf");
+        try (TestServer server = TestServer.answering("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf");
                 OnewriteClient client = OnewriteClient.create()) {
             Eventually.of(client.stream(get(server))).close();
             until(() -> client.stats().equals(new PoolStats(0, 0, 0, 0, 1)));
@@ -500,7 +477,7 @@ class PoolTest {
     @Test
     void point12CloseLetsCallsFinishAndLetsNothingIn() throws Exception {
         CountDownLatch answer = new CountDownLatch(1);
-        try (TestServer server = answeringAfter(answer)) {
+        try (TestServer server = TestServer.answeringAfter(answer, TestServer.OK)) {
             OnewriteClient client =
                     OnewriteClient.builder().maxConnectionsPerOrigin(1).build();
             CompletableFuture<Response> under = client.send(get(server));
@@ -697,7 +674,7 @@ class PoolTest {
     @Test
     void point15Counters() throws Exception {
         CountDownLatch go = new CountDownLatch(1);
-        try (TestServer server = answeringAfter(go);
+        try (TestServer server = TestServer.answeringAfter(go, TestServer.OK);
                 OnewriteClient client =
                         OnewriteClient.builder().maxConnectionsPerOrigin(2).build()) {
             List<CompletableFuture<?>> all = new ArrayList<>();

@@ -29,10 +29,7 @@ class ResendTest {
     private static TestServer closingOnTheSecond() throws Exception {
         return new TestServer(connection -> {
             if (connection.number() > 1) {
-                while (true) {
-                    connection.read();
-                    connection.send(TestServer.OK);
-                }
+                connection.answerAll(TestServer.OK);
             }
             connection.read();
             connection.send(TestServer.OK);

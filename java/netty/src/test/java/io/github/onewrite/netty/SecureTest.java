@@ -57,12 +57,7 @@ class SecureTest {
         SSLServerSocket listener = (SSLServerSocket)
                 context.getServerSocketFactory().createServerSocket(0, 50, InetAddress.getByName("localhost"));
         listener.setNeedClientAuth(asks);
-        return new TestServer(listener, connection -> {
-            while (true) {
-                connection.read();
-                connection.send(TestServer.OK);
-            }
-        });
+        return TestServer.answering(listener);
     }
 
     private static Request.Builder post(TestServer server, String host) {

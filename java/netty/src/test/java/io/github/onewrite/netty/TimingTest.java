@@ -119,13 +119,7 @@ class TimingTest {
     @Test
     void waitingForAConnectionIsTheQueuePhase() throws Exception {
         CountDownLatch go = new CountDownLatch(1);
-        try (TestServer server = new TestServer(connection -> {
-                    while (true) {
-                        connection.read();
-                        go.await();
-                        connection.send(TestServer.OK);
-                    }
-                });
+        try (TestServer server = TestServer.answeringAfter(go, TestServer.OK);
                 OnewriteClient client = timed().maxConnectionsPerOrigin(1).build()) {
             Request request = Request.get(server.url()).build();
             CompletableFuture<?> both = CompletableFuture.allOf(client.send(request), client.send(request));

@@ -142,10 +142,7 @@ class TimingTest {
             connection.read();
             go.await();
             connection.send(TestServer.OK);
-            while (true) {
-                connection.read();
-                connection.send(TestServer.OK);
-            }
+            connection.answerAll(TestServer.OK);
         })) {
             HttpClient client = client();
             CompletableFuture<?>[] all = new CompletableFuture<?>[3];
@@ -212,11 +209,7 @@ class TimingTest {
 
     @Test
     void anInterimResponse() throws Exception {
-        try (TestServer server = new TestServer(connection -> {
-            connection.read();
-            connection.send("HTTP/1.1 100 Continue\r\n\r\n" + TestServer.OK);
-            connection.drain();
-        })) {
+        try (TestServer server = TestServer.answeringOnce("HTTP/1.1 100 Continue\r\n\r\n" + TestServer.OK)) {
             assertEquals(200, post(client(), server.url()));
             assertEquals(200, calls.next().status().orElseThrow());
             List<String> names = calls.names();
@@ -285,11 +278,7 @@ class TimingTest {
 
     @Test
     void theResponseIsNoHttp() throws Exception {
-        try (TestServer server = new TestServer(connection -> {
-            connection.read();
-            connection.send("SSH-2.0-OpenSSH_9.6\r\n\r\n");
-            connection.drain();
-        })) {
+        try (TestServer server = TestServer.answeringOnce("SSH-2.0-OpenSSH_9.6\r\n\r\n")) {
             assertFalse(failed(client(), server.url()).errorKind().isEmpty());
         }
     }
@@ -360,11 +349,8 @@ class TimingTest {
 
     @Test
     void cancelledInTheMiddleOfTheBody() throws Exception {
-        try (TestServer server = new TestServer(connection -> {
-            connection.read();
-            connection.send("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nthe first part");
-            connection.drain();
-        })) {
+        try (TestServer server =
+                TestServer.answeringOnce("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nthe first part")) {
             String part = client().get()
                     .uri(server.url())
                     .responseContent()
@@ -418,10 +404,7 @@ class TimingTest {
         try (TestServer proxy = new TestServer(connection -> {
             connection.readHead();
             connection.send("HTTP/1.1 200 OK\r\n\r\n");
-            while (true) {
-                connection.read();
-                connection.send(TestServer.OK);
-            }
+            connection.answerAll(TestServer.OK);
         })) {
             HttpClient client = customizer()
                     .apply(HttpClient.create(connections).proxy(spec -> spec.type(ProxyProvider.Proxy.HTTP)

@@ -150,11 +150,8 @@ class WebClientTest {
     /** An error status is an answer; Spring makes the exception. */
     @Test
     void anErrorStatus() throws Exception {
-        try (TestServer server = new TestServer(connection -> {
-            connection.read();
-            connection.send("HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n");
-            connection.drain();
-        })) {
+        try (TestServer server =
+                TestServer.answeringOnce("HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n")) {
             WebClient web = web(client(), server.url());
             assertThrows(WebClientResponseException.ServiceUnavailable.class, () -> web.post()
                     .bodyValue("x")

@@ -11,6 +11,7 @@ import java.nio.charset.StandardCharsets;
 import java.util.List;
 import java.util.Locale;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.CountDownLatch;
 
 /** A server on a real socket that follows a script: a function of one connection. */
 public final class TestServer implements AutoCloseable {
@@ -54,11 +55,31 @@ public final class TestServer implements AutoCloseable {
 
     /** Answers every request with 200, on this socket. */
     public static TestServer answering(ServerSocket listener) {
-        return new TestServer(listener, connection -> {
+        return new TestServer(listener, connection -> connection.answerAll(OK));
+    }
+
+    /** Answers every request with these bytes. */
+    public static TestServer answering(String answer) throws IOException {
+        return new TestServer(connection -> connection.answerAll(answer));
+    }
+
+    /** Answers every request with these bytes, none before {@code go} is open. */
+    public static TestServer answeringAfter(CountDownLatch go, String answer) throws IOException {
+        return new TestServer(connection -> {
             while (true) {
                 connection.read();
-                connection.send(OK);
+                go.await();
+                connection.send(answer);
             }
+        });
+    }
+
+    /** Answers the first request of a connection with these bytes; then it is the client's turn to close. */
+    public static TestServer answeringOnce(String answer) throws IOException {
+        return new TestServer(connection -> {
+            connection.read();
+            connection.send(answer);
+            connection.drain();
         });
     }
 
@@ -191,6 +212,14 @@ public final class TestServer implements AutoCloseable {
 
         public void send(String bytes) throws IOException {
             socket.getOutputStream().write(bytes.getBytes(StandardCharsets.ISO_8859_1));
+        }
+
+        /** Answers each request with these bytes, until the client closes. */
+        public void answerAll(String answer) throws IOException {
+            while (true) {
+                read();
+                send(answer);
+            }
         }
 
         /** Waits for the client to close; anything it sends meanwhile is dropped. */

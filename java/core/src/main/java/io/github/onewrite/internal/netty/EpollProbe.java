@@ -23,9 +23,6 @@ final class EpollProbe implements KernelProbe {
     private static final RawUnixChannelOption INFO =
             new RawUnixChannelOption("ONEWRITE_TCP_INFO", IPPROTO_TCP, TCP_INFO, LENGTH);
 
-    /** From here on a wait has a cause, which is worth another system call. */
-    private static final long LONG_WAIT_NANOS = 20_000_000;
-
     // Offsets in struct tcp_info.
     private static final int LAST_DATA_SENT_MS = 44;
     private static final int RTT_US = 68;
@@ -78,7 +75,7 @@ final class EpollProbe implements KernelProbe {
                         grown(since, now, TOTAL_RETRANS),
                         Math.max(0, waitedNanos - sinceSent)),
                 TimeUnit.MICROSECONDS.toNanos(now.getLong(RWND_LIMITED_US) - since.getLong(RWND_LIMITED_US)),
-                waitedNanos >= LONG_WAIT_NANOS && !channel.config().isTcpNoDelay());
+                () -> !channel.config().isTcpNoDelay());
     }
 
     @Override

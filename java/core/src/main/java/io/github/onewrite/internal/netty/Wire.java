@@ -289,11 +289,8 @@ public final class Wire {
         switched = status == HttpResponseStatus.SWITCHING_PROTOCOLS.code();
         step(timer -> {
             timer.responseStart(firstRead == 0 ? lastRead : firstRead);
-            if (probe != null && timer.waitNanos() >= 0) {
-                KernelProbe.Evidence evidence = probe.end(timer.waitNanos());
-                if (evidence != null) {
-                    timer.kernel(evidence.kernel(), evidence.windowLimitedNanos(), evidence.nagle());
-                }
+            if (probe != null) {
+                probe.explain(timer);
             }
             timer.headersEnd(status);
         });
