@@ -16,7 +16,7 @@ import { timeRequest } from './time.js'
 
 const kPrepared = Symbol('onewrite prepared')
 
-/** What both agents do; they have no class in common that could hold it. */
+/** What an agent of ours does beside Node's. */
 class Helper {
   /**
    * @param {Options} options
@@ -95,43 +95,34 @@ class Helper {
 }
 
 /**
- * An `http.Agent` for axios, got, node-fetch, AWS SDKs and plain `http.request()`.
- * Options are those of http.Agent, with ours beside them; `noDelay: false` is obeyed.
+ * @param {any} Base the agent of node:http or node:https
+ * @param {boolean} secure
+ * @returns {any}
  */
-export class HttpAgent extends http.Agent {
+const withHelper = (Base, secure) => class extends Base {
   #helper
 
-  /**
-   * @param {http.AgentOptions & Options} [options]
-   * @throws {TypeError} code `ONEWRITE_INVALID_OPTION`, when one of our options has a value that it cannot have
-   */
-  constructor (options = {}) {
-    const helper = new Helper(options, false)
+  /** @param {any} options */
+  constructor (options) {
+    const helper = new Helper(options, secure)
     super(withoutOurs(options))
     this.#helper = helper
   }
 
-  /**
-   * @param {any} options
-   * @param {any} [callback]
-   * @returns {any}
-   */
+  /** @param {any} options @param {any} [callback] */
   createConnection (options, callback) {
-    return this.#helper.createConnection(options, callback, (callback) => /** @type {any} */ (super.createConnection)(options, callback))
+    return this.#helper.createConnection(options, callback, (callback) => super.createConnection(options, callback))
   }
 
   // Node's one place where a request meets its agent. It is not documented; agent-base and others rely on it.
   /** @param {http.ClientRequest} request @param {any} options @param {any[]} rest */
   addRequest (request, options, ...rest) {
-    if (!this.#helper.takes(request, options)) return
-    const { addRequest } = /** @type {any} */ (http.Agent.prototype)
-    this.#helper.add(this, () => addRequest.call(this, request, options, ...rest))
+    if (this.#helper.takes(request, options)) this.#helper.add(this, () => super.addRequest(request, options, ...rest))
   }
 
-  /** @param {any} socket @returns {any} */
+  /** @param {any} socket */
   keepSocketAlive (socket) {
-    // Node's types say that it returns nothing.
-    const kept = /** @type {any} */ (super.keepSocketAlive(socket))
+    const kept = super.keepSocketAlive(socket)
     if (kept) this.#helper.keep(socket)
     return kept
   }
@@ -143,47 +134,28 @@ export class HttpAgent extends http.Agent {
   }
 }
 
-/** The same for https. On Node 20 and 22 it is what sets TCP_NODELAY on TLS at all (nodejs/node issue 62003). */
-export class HttpsAgent extends https.Agent {
-  #helper
+/** @type {typeof http.Agent} */
+const HttpBase = withHelper(http.Agent, false)
+/** @type {typeof https.Agent} */
+const HttpsBase = withHelper(https.Agent, true)
 
+/**
+ * An `http.Agent` for axios, got, node-fetch, AWS SDKs and plain `http.request()`.
+ * Options are those of http.Agent, with ours beside them; `noDelay: false` is obeyed.
+ */
+export class HttpAgent extends HttpBase {
+  /**
+   * @param {http.AgentOptions & Options} [options]
+   * @throws {TypeError} code `ONEWRITE_INVALID_OPTION`, when one of our options has a value that it cannot have
+   */
+  constructor (options = {}) { super(options) }
+}
+
+/** The same for https. On Node 20 and 22 it is what sets TCP_NODELAY on TLS at all (nodejs/node issue 62003). */
+export class HttpsAgent extends HttpsBase {
   /**
    * @param {https.AgentOptions & Options} [options]
    * @throws {TypeError} code `ONEWRITE_INVALID_OPTION`, when one of our options has a value that it cannot have
    */
-  constructor (options = {}) {
-    const helper = new Helper(options, true)
-    super(withoutOurs(options))
-    this.#helper = helper
-  }
-
-  /**
-   * @param {any} options
-   * @param {any} [callback]
-   * @returns {any}
-   */
-  createConnection (options, callback) {
-    return this.#helper.createConnection(options, callback, (callback) => /** @type {any} */ (super.createConnection)(options, callback))
-  }
-
-  /** @param {http.ClientRequest} request @param {any} options @param {any[]} rest */
-  addRequest (request, options, ...rest) {
-    if (!this.#helper.takes(request, options)) return
-    const { addRequest } = /** @type {any} */ (https.Agent.prototype)
-    this.#helper.add(this, () => addRequest.call(this, request, options, ...rest))
-  }
-
-  /** @param {any} socket @returns {any} */
-  keepSocketAlive (socket) {
-    // Node's types say that it returns nothing.
-    const kept = /** @type {any} */ (super.keepSocketAlive(socket))
-    if (kept) this.#helper.keep(socket)
-    return kept
-  }
-
-  /** @param {any} socket @param {http.ClientRequest} request */
-  reuseSocket (socket, request) {
-    endGuard(socket)
-    super.reuseSocket(socket, request)
-  }
+  constructor (options = {}) { super(options) }
 }
