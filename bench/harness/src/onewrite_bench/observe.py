@@ -24,6 +24,7 @@ from .places import Places
 from .results import Cell, Run, Verdict
 from .scenario import Client, Group, Scenario, Target
 from .table import milliseconds
+from .threads import wait_for
 
 __all__ = ["event_lags", "observe", "read_stream"]
 
@@ -62,9 +63,7 @@ class _Observation:
         for thread in threads:
             thread.start()
         try:
-            for thread in threads:
-                while thread.is_alive():
-                    thread.join(0.2)
+            wait_for(threads)
             if "events" in parameters:
                 self._add_stream_table()
         finally:

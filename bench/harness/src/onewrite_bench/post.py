@@ -21,6 +21,7 @@ from .cpu import cpu_ns
 from .places import Places
 from .results import Cell
 from .scenario import Client, Group, Scenario, Target
+from .threads import wait_for
 
 __all__ = ["PostEngine"]
 
@@ -78,9 +79,8 @@ class PostEngine:
         for thread in threads:
             thread.start()
             if not self._parallel:
-                _join(thread)
-        for thread in threads:
-            _join(thread)
+                wait_for([thread])
+        wait_for(threads)
 
     def stop(self) -> None:
         self._stopping.set()
@@ -269,9 +269,3 @@ class PostEngine:
         worst = max(bare, int(cell.extra.get("bare_connections", 0)))
         cell.extra["bare_connections"] = worst
         cell.connections_nodelay = cell.connections - worst
-
-
-def _join(thread: threading.Thread) -> None:
-    # A join without a time limit would keep Ctrl-C waiting on some platforms.
-    while thread.is_alive():
-        thread.join(0.2)

@@ -22,6 +22,7 @@ from .places import Places
 from .post import PostEngine
 from .results import Run
 from .scenario import Scenario
+from .threads import wait_for
 
 __all__ = ["wan", "why_not"]
 
@@ -64,9 +65,7 @@ def wan(scenario: Scenario, children: Children, directory: Path, console: Consol
     for thread in threads:
         thread.start()
     try:
-        for thread in threads:
-            while thread.is_alive():
-                thread.join(0.2)
+        wait_for(threads)
     finally:
         ended.set()
         for stop in stops:

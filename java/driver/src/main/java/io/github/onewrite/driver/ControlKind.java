@@ -5,16 +5,6 @@ import java.util.List;
 /** The disease: bare Netty with Nagle on, and head and body in two writes. */
 final class ControlKind implements Kind {
     @Override
-    public String baseName() {
-        return "netty";
-    }
-
-    @Override
-    public String baseVersion() {
-        return Kinds.nettyVersion();
-    }
-
-    @Override
     public List<String> apis() {
         return List.of("netty");
     }

@@ -1,7 +1,5 @@
 package io.github.onewrite.driver;
 
-import io.netty.util.Version;
-
 /** The client kinds by their protocol names. */
 final class Kinds {
     private Kinds() {}
@@ -20,9 +18,5 @@ final class Kinds {
     static String version() {
         String version = Kinds.class.getPackage().getImplementationVersion();
         return version == null ? "unknown" : version;
-    }
-
-    static String nettyVersion() {
-        return Version.identify().get("netty-codec-http").artifactVersion();
     }
 }

@@ -8,16 +8,6 @@ import java.util.List;
  */
 final class OnewriteKind implements Kind {
     @Override
-    public String baseName() {
-        return "netty";
-    }
-
-    @Override
-    public String baseVersion() {
-        return Kinds.nettyVersion();
-    }
-
-    @Override
     public List<String> apis() {
         return List.of("netty", "netty-nio");
     }

@@ -5,16 +5,6 @@ import java.util.List;
 /** Base libraries as people use them: Netty's bare codec pipeline, and OkHttp. The adapter is not loaded. */
 final class StockKind implements Kind {
     @Override
-    public String baseName() {
-        return "netty";
-    }
-
-    @Override
-    public String baseVersion() {
-        return Kinds.nettyVersion();
-    }
-
-    @Override
     public List<String> apis() {
         return List.of("netty", "okhttp");
     }

@@ -111,37 +111,34 @@ public class PostBenchmark {
     @Benchmark
     public void round(Found found) throws Exception {
         rawFirst = !rawFirst;
-        Callers.Turn mine;
-        Callers.Turn beside;
+        Turns alone = turns(one);
+        found.oneP50 = alone.mine.p50();
+        found.oneP90 = alone.mine.p90();
+        found.oneRate = alone.mine.rate();
+        found.oneBytes = alone.mine.bytes();
+        found.oneRawP50 = alone.beside.p50();
+        found.oneRawP90 = alone.beside.p90();
+        found.oneRawRate = alone.beside.rate();
+        found.oneRawBytes = alone.beside.bytes();
+        Turns together = turns(many);
+        found.manyP50 = together.mine.p50();
+        found.manyP90 = together.mine.p90();
+        found.manyRate = together.mine.rate();
+        found.manyBytes = together.mine.bytes();
+        found.manyRawP50 = together.beside.p50();
+        found.manyRawP90 = together.beside.p90();
+        found.manyRawRate = together.beside.rate();
+        found.manyRawBytes = together.beside.bytes();
+    }
+
+    /** A turn of the client, and one of raw Netty beside it. */
+    private record Turns(Callers.Turn mine, Callers.Turn beside) {}
+
+    private Turns turns(Callers callers) throws Exception {
         if (rawFirst) {
-            beside = one.turn(raw);
-            mine = one.turn(poster);
-        } else {
-            mine = one.turn(poster);
-            beside = one.turn(raw);
+            Callers.Turn beside = callers.turn(raw);
+            return new Turns(callers.turn(poster), beside);
         }
-        found.oneP50 = mine.p50();
-        found.oneP90 = mine.p90();
-        found.oneRate = mine.rate();
-        found.oneBytes = mine.bytes();
-        found.oneRawP50 = beside.p50();
-        found.oneRawP90 = beside.p90();
-        found.oneRawRate = beside.rate();
-        found.oneRawBytes = beside.bytes();
-        if (rawFirst) {
-            beside = many.turn(raw);
-            mine = many.turn(poster);
-        } else {
-            mine = many.turn(poster);
-            beside = many.turn(raw);
-        }
-        found.manyP50 = mine.p50();
-        found.manyP90 = mine.p90();
-        found.manyRate = mine.rate();
-        found.manyBytes = mine.bytes();
-        found.manyRawP50 = beside.p50();
-        found.manyRawP90 = beside.p90();
-        found.manyRawRate = beside.rate();
-        found.manyRawBytes = beside.bytes();
+        return new Turns(callers.turn(poster), callers.turn(raw));
     }
 }
