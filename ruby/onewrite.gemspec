@@ -25,12 +25,14 @@ Gem::Specification.new do |spec|
   spec.files = %w[
     LICENSE README.md sig/onewrite.rbs
     lib/onewrite.rb lib/onewrite/api.rb lib/onewrite/attempt.rb lib/onewrite/call.rb lib/onewrite/clock.rb
-    lib/onewrite/connection.rb lib/onewrite/counter.rb lib/onewrite/errors.rb lib/onewrite/event.rb lib/onewrite/failure.rb
-    lib/onewrite/floor.rb lib/onewrite/held_socket.rb lib/onewrite/hooks.rb lib/onewrite/kernel_evidence.rb
-    lib/onewrite/nodelay.rb lib/onewrite/origin.rb lib/onewrite/patch.rb lib/onewrite/patch/header.rb
-    lib/onewrite/patch/request.rb lib/onewrite/patch/response.rb lib/onewrite/patch/session.rb
-    lib/onewrite/patch/target.rb lib/onewrite/prompt.rb lib/onewrite/settings.rb lib/onewrite/status.rb
-    lib/onewrite/tcp_info.rb lib/onewrite/timing.rb lib/onewrite/version.rb
+    lib/onewrite/connection.rb lib/onewrite/counter.rb lib/onewrite/errors.rb lib/onewrite/event.rb
+    lib/onewrite/failure.rb lib/onewrite/floor.rb lib/onewrite/held_socket.rb lib/onewrite/hooks.rb
+    lib/onewrite/kernel_evidence.rb lib/onewrite/nodelay.rb lib/onewrite/origin.rb lib/onewrite/patch.rb
+    lib/onewrite/patch/header.rb lib/onewrite/patch/request.rb lib/onewrite/patch/response.rb
+    lib/onewrite/patch/session.rb lib/onewrite/patch/stock.rb lib/onewrite/patch/target.rb
+    lib/onewrite/patch/timed_session.rb lib/onewrite/phases.rb lib/onewrite/prompt.rb lib/onewrite/settings.rb
+    lib/onewrite/status.rb lib/onewrite/tcp_info.rb lib/onewrite/timing.rb lib/onewrite/told_call.rb
+    lib/onewrite/version.rb
   ]
   spec.extra_rdoc_files = ["README.md"]
 end

@@ -115,6 +115,45 @@ class HooksTest < OnewriteTest
     end
   end
 
+  # How often the code of the gem asks the clock and the kernel for one request.
+  def asked(&request)
+    lib = File.join(ROOT, "lib")
+    counts = Hash.new(0)
+    trace = TracePoint.new(:c_call) { |call| counts[call.method_id] += 1 if call.path.start_with?(lib) }
+    trace.enable(&request)
+    [counts[:clock_gettime], counts[:getsockopt]]
+  end
+
+  def test_a_timed_request_reads_the_clock_seven_times_and_the_kernel_once_where_the_answer_is_prompt
+    skip "the check of signatures calls in our name" if ENV["RBS_TEST_TARGET"]
+    records = []
+    http = session(tap_server)
+    http.request(post("/", "x"))
+    untimed = mode(Array.new(5) { asked { http.request(post("/", "x")) } })
+    assert_equal 0, untimed[1]
+    http.onewrite_timing = records.method(:<<)
+    timed = Array.new(30) { asked { http.request(post("/", "x")) } }
+    timed = timed.zip(records).drop(1) # the first also looks at the counters before it
+    assert_equal untimed[0] + 7, mode(timed.map { |counts, _| counts[0] })
+    return unless Onewrite.kernel_evidence?
+
+    prompt, late = timed.partition { |_, record| record.wait_ns < 1_000_000 }
+    assert_equal 1, mode(prompt.map { |counts, _| counts[1] }) if prompt.size >= 5
+    assert(late.all? { |counts, _| counts[1] >= 2 })
+    assert(records.all?(&:kernel))
+  end
+
+  # As a queue to another process does it.
+  def test_a_record_can_be_marshalled_also_where_listeners_were_told
+    record = nil
+    http = session(tap_server) do |one|
+      one.onewrite_timing = ->(timing) { record = timing }
+      one.onewrite_listener = Onewrite::TimingListener.new
+    end
+    http.request(post("/", "x"))
+    assert_equal record.to_h, Marshal.load(Marshal.dump(record)).to_h
+  end
+
   def test_swapping_hooks_while_calls_run
     tap = tap_server
     counts = Queue.new

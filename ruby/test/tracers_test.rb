@@ -58,6 +58,80 @@ class TracersTest < OnewriteTest
     end
   end
 
+  # A chain of aliases over each method that is patched, private or not, counting its calls.
+  CHAINS = <<~'RUBY'
+    require "net/http"
+    $calls = Hash.new(0)
+    def chain
+      {
+        Net::HTTP => %i[do_start ssl_socket_connect on_connect begin_transport transport_request],
+        Net::HTTPGenericRequest => %i[send_request_with_body send_request_with_body_stream send_request_with_body_data
+                                      each_capitalized exec],
+        Net::HTTPResponse.singleton_class => %i[read_status_line], Net::HTTPResponse => %i[read_body_0]
+      }.each do |where, names|
+        names.each do |name|
+          where.class_eval do
+            alias_method :"#{name}_unchained", name
+            define_method(name) do |*args, &block|
+              $calls[name] += 1
+              send(:"#{name}_unchained", *args, &block)
+            end
+          end
+        end
+      end
+    end
+  RUBY
+
+  EXCHANGES = <<~'RUBY'
+    def exchanges
+      $calls.clear
+      make = ->(&more) { Net::HTTP::Post.new("/", "Content-Type" => "text/plain").tap(&more) }
+      stream = make.call { |one| one.body_stream = StringIO.new("hello") }
+      stream["Content-Length"] = "5"
+      form = Net::HTTP::Post.new("/").tap { |one| one.set_form([%w[a b]], "multipart/form-data") }
+      http = Net::HTTP.new("127.0.0.1", ENV["PORT"].to_i, nil)
+      http.use_ssl = true
+      http.verify_mode = OpenSSL::SSL::VERIFY_NONE
+      http.start do
+        [make.call { |one| one.body = "hello" }, stream, form, Net::HTTP::Get.new("/")].each { |one| http.request(one) }
+        repeated = make.call { |one| one.body = "x" }
+        http.request(repeated) { |response| response.read_body && http.request(repeated) }
+      end
+      puts $calls.sort.join(" ")
+    end
+  RUBY
+
+  ORDERS = {
+    "before us" => "chain; require 'onewrite'; Onewrite.on_timing { |t| $told << t }",
+    "after us" => "require 'onewrite'; chain; Onewrite.on_timing { |t| $told << t }",
+    "after the first hook" => "require 'onewrite'; Onewrite.on_timing { |t| $told << t }; chain",
+    "after us, without a hook" => "require 'onewrite'; chain"
+  }.freeze
+
+  def chained(setup, rest)
+    tap = tap_server(tls: true)
+    ruby(<<~RUBY, env: { "PORT" => tap.port.to_s }, options: ["-W0"]).lines.map(&:chomp)
+      $told = []
+      require "stringio"
+      #{CHAINS}
+      #{EXCHANGES}
+      #{setup}
+      exchanges
+      #{rest}
+    RUBY
+  end
+
+  ORDERS.each do |order, setup|
+    define_method("test_a chain over each patched method, #{order}, is called as often as without us") do
+      stock = chained("chain", "").first
+      assert_includes stock, "transport_request 6"
+      again = "Onewrite.disable!; exchanges; puts $told.map { |t| [t.outcome, t.writes].join } .join(' ')"
+      on, off, told = chained(setup, again)
+      assert_equal [stock, stock], [on, off]
+      assert_equal order.end_with?("without a hook") ? "" : (["ok1"] * 6).join(" "), told.to_s
+    end
+  end
+
   # The methods that timing needs are patched in with the first hook: a chain may be laid over those, too.
   def test_a_chain_over_exec_that_is_loaded_after_the_first_hook
     out = ruby(<<~RUBY, env: { "PORT" => tap_server.port.to_s, "FIXTURE" => File.join(FIXTURES, "exec_chain.rb") })
@@ -184,7 +258,8 @@ class TracersTest < OnewriteTest
 
   def test_the_readme_counts_what_is_patched
     words = %w[no one two three four five six seven eight nine ten eleven twelve]
-    always, included, observing = [%i[Session Request], %i[Header], %i[RequestEnd ResponseHead ResponseBody]].map do |names|
+    always, included, observing = [%i[Session Request], %i[Header],
+                                   %i[TimedSession RequestHead ResponseHead ResponseBody]].map do |names|
       patches = names.map { |name| Onewrite::Patch.const_get(name) }
       words[Onewrite::Patch::Target::POINTS.count { |point| patches.include?(point.patch) }]
     end

@@ -6,16 +6,10 @@
 require "rbs"
 require "onewrite"
 
-INTERNAL = {
-  # The moments of an attempt are set by the call that it belongs to.
-  Onewrite::Attempt => %i[started connect_start connect_end tls_start tls_end request_start].flat_map do |name|
-    [name, :"#{name}="]
-  end + %i[request_end response_start response_end acquire written answered received end]
-}.freeze
-
 PUBLIC = [
-  Onewrite, Onewrite::Event, Onewrite::TimingListener, Onewrite::Timing, Onewrite::Attempt, Onewrite::KernelEvidence,
-  Onewrite::Patch::SessionOptions, Onewrite::InvalidRequest, Onewrite::BodyLengthError, Onewrite::ConfigurationError
+  Onewrite, Onewrite::Event, Onewrite::TimingListener, Onewrite::Timing, Onewrite::Attempt, Onewrite::Phases,
+  Onewrite::KernelEvidence, Onewrite::Patch::SessionOptions, Onewrite::InvalidRequest, Onewrite::BodyLengthError,
+  Onewrite::ConfigurationError
 ].freeze
 
 loader = RBS::EnvironmentLoader.new
@@ -29,7 +23,7 @@ faults = PUBLIC.flat_map do |mod|
   singleton = mod == Onewrite
   definition = singleton ? builder.build_singleton(name) : builder.build_instance(name)
   signed = definition.methods.select { |_, method| method.defs.any? { |one| one.implemented_in == name } }.keys - [:initialize]
-  there = (singleton ? mod.singleton_methods(false) : mod.public_instance_methods(false)) - INTERNAL.fetch(mod, [])
+  there = (singleton ? mod.singleton_methods(false) : mod.public_instance_methods(false))
   (there - signed).map { |method| "#{mod}##{method} has no signature" } +
     (signed - there).map { |method| "#{mod}##{method} is signed but does not exist" }
 end

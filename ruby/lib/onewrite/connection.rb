@@ -12,6 +12,10 @@ module Onewrite
   class Connection
     IVAR = :@onewrite_connection
 
+    # An answer that comes sooner after the last write leaves the kernel no time to send anything again.
+    SOON_NS = 1_000_000
+    private_constant :SOON_NS
+
     @count = Counter.new
 
     # @return [Connection, nil] that of *socket*
@@ -30,24 +34,18 @@ module Onewrite
       @count.next
     end
 
-    # @return [Integer] number of the connection in this process
-    attr_reader :id
     # @return [Integer] requests begun on it
     attr_reader :requests
     # @return [HeldSocket] what requests are written to
     attr_reader :held
-    # @return [Integer, nil] when the last timed exchange ended
-    attr_reader :idle_since
-    # @return [String, nil] the kernel's counters before the current request, as {TcpInfo.read} gives them
-    attr_reader :info
     # @return [IO, Object] the socket itself, under TLS and buffers; whatever the library was given where that has no to_io
     attr_reader :io
     # @return [Net::BufferedIO] the socket it hangs on
     attr_reader :socket
     # @return [Call, nil] the timed call under way
     attr_accessor :call
-    # @return [Boolean] whether `exec` is at work
-    attr_accessor :sending
+    # @return [Integer, nil] when the last timed exchange ended
+    attr_writer :idle_since
     # @return [Boolean] whether the body of the last request was not sent to its end
     attr_accessor :unsent
 
@@ -60,41 +58,46 @@ module Onewrite
       @requests = 0
       @held = HeldSocket.new(socket, self)
       @call = @info = @info_of = @idle_since = nil
-      @unsent = @sending = false
+      @unsent = false
       @probe = String.new(capacity: 16)
       socket.instance_variable_set(IVAR, self)
     end
 
     # A request begins.
-    def begin_request
+    # @param call [Call, nil] where it is timed
+    def begin_request(call)
       @requests += 1
-      @call = nil
-      @unsent = false
-    end
-
-    # The request that has begun is timed.
-    def timed(call)
       @call = call
+      @unsent = false
+      return unless call
+
+      @look_again = 0
       # The counters of the last look are those of now if the request before this one was looked at.
-      @info = TcpInfo.read(io) unless @info && @info_of == @requests - 1
+      @info = TcpInfo.read(@io) unless @info && @info_of == @requests - 1
+      call.acquire(@id, @requests, @idle_since, @info)
     end
 
-    # Reads from the socket unless bytes are there already. What goes wrong is what would go wrong a moment later.
-    def first_byte
-      @held.flush
-      buffer = @socket.instance_variable_get(:@rbuf)
-      @socket.__send__(:rbuf_fill) if buffer && !unread?(@socket, buffer)
-    end
+    # @param now [Integer] when the last write of the timed request returned
+    # @return [String, nil] the kernel's counters after it; nil where it has not sent everything yet
+    def look_sent(now)
+      return unless @info && (info = TcpInfo.read_sent(@io))
 
-    # @return [String, nil] the counters at the first line of the response; kept for the next request
-    def look
+      @look_again = now + SOON_NS
       @info_of = @requests
-      @info = TcpInfo.read(io)
+      @info = info
     end
 
-    def rest(now)
-      @idle_since = now
-      @call = nil
+    # Waits for a byte to be read, unless one is there already. What goes wrong is what would go wrong a moment later.
+    # @param sock [Net::BufferedIO, HeldSocket] who asks
+    # @return [Integer] the moment
+    def first_byte(sock)
+      socket = @socket
+      @held.flush unless sock.equal?(socket)
+      buffer = socket.instance_variable_get(:@rbuf)
+      socket.__send__(:rbuf_fill) if buffer && (buffer.empty? || !unread?(socket, buffer))
+      now = Clock.now
+      look(now) if now >= @look_again
+      now
     end
 
     # Whether a body was sent in part (and its sender is gone, as a Fiber may be), or bytes came in that nobody asked
@@ -120,6 +123,14 @@ module Onewrite
     end
 
     private
+
+    def look(now)
+      if @info
+        @info_of = @requests
+        @info = TcpInfo.read(@io)
+      end
+      @call.look(now, @info, @io)
+    end
 
     # What is no socket of Ruby's may wait when it is read: the one under it is asked whether something came in.
     def foreign_spoiled?

@@ -23,7 +23,7 @@ module Onewrite
       @direct = HeldSocket.direct?(socket)
       @onewrite_connection = connection # where {Connection.of} looks
       @held = @call = @announced = nil
-      @busy = @head_seen = false
+      @head_seen = false
       @limit = @body_bytes = 0
     end
 
@@ -45,17 +45,11 @@ module Onewrite
       io.is_a?(BasicSocket) || (defined?(OpenSSL::SSL::SSLSocket) && io.is_a?(OpenSSL::SSL::SSLSocket))
     end
 
-    # @return [Boolean] whether a request is being written
-    def busy?
-      @busy
-    end
-
     # A request begins.
     # @param limit [Integer] most bytes to join; 0 passes every write on as it comes
     # @param announced [Integer, nil] Content-Length of a body that is read from a source
     # @param call [Call, nil]
     def start(limit, announced, call)
-      @busy = true
       @limit = limit
       @announced = announced
       @call = call
@@ -77,7 +71,6 @@ module Onewrite
 
     # Whatever happened: nothing is left over for the next request.
     def stop
-      @busy = false
       @held = @call = nil
     end
 

@@ -40,13 +40,18 @@ module Onewrite
         found
       end
 
-      # The hooks for a call of one session: everybody's and its own.
-      # @return [Set, nil]
-      def for_session(timing, listener)
-        return @current unless timing || listener
+      # Gives a record to everybody's blocks, and to the session's own.
+      # @param set [Set, nil] as it was when the call began
+      def report(set, own, record)
+        give(own, record) if own
+        return unless set
 
-        set = @current || NONE
-        Set.new(timing ? set.timings + [timing] : set.timings, listener ? set.listeners + [listener] : set.listeners)
+        timings = set.timings
+        index = 0
+        while (hook = timings[index])
+          give(hook, record)
+          index += 1
+        end
       end
 
       # Gives a record to a hook. A tracer with a bug is no reason to lose an order: what it raises goes no further.

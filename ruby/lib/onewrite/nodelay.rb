@@ -54,10 +54,11 @@ module Onewrite
   module Quickack
     AVAILABLE = Socket.const_defined?(:TCP_QUICKACK)
 
-    def self.ask(io)
-      return unless AVAILABLE && io.is_a?(BasicSocket)
+    # @param connection [Connection]
+    def self.ask(connection)
+      return unless AVAILABLE && connection.io.is_a?(BasicSocket)
 
-      io.setsockopt(Socket::IPPROTO_TCP, Socket::TCP_QUICKACK, 1)
+      connection.io.setsockopt(Socket::IPPROTO_TCP, Socket::TCP_QUICKACK, 1)
     rescue SystemCallError
       nil # an optimisation that this socket does not have
     end

@@ -1,7 +1,9 @@
 # frozen_string_literal: true
 
 require "net/http"
+require "onewrite/patch/stock"
 require "onewrite/patch/session"
+require "onewrite/patch/timed_session"
 require "onewrite/patch/header"
 require "onewrite/patch/request"
 require "onewrite/patch/response"
@@ -9,12 +11,15 @@ require "onewrite/patch/target"
 
 module Onewrite
   # Puts the patches in. All are prepended modules whose methods call `super`; all sit below `request` and `connect`,
-  # which tracers patch in ways that do not mix (alias chains over a prepended method recurse without end).
+  # which tracers patch in ways that do not mix (see {Stock}).
   #
   # What only timing or QUICKACK needs is prepended when one of them is first asked for: a program without hooks runs
   # without those methods. A prepended module cannot be taken out again; switched off, each method is one test and a
   # `super`.
   module Patch
+    OURS = Target::POINTS.map(&:patch).uniq.freeze
+    private_constant :OURS
+
     @lock = Mutex.new
     @installed = @observe = false
     @why_not = "not loaded: require \"onewrite\" or call Onewrite.enable!"
@@ -33,7 +38,7 @@ module Onewrite
         @lock.synchronize do
           return true if @installed
 
-          Target.session.include(SessionOptions)
+          Stock.session.include(SessionOptions)
           @why_not = Settings.current.disabled_by || unknown
           prepend_all unless @why_not
           @installed = @why_not.nil?
@@ -66,13 +71,14 @@ module Onewrite
       private
 
       def prepend_all
-        Target.session.prepend(Session)
+        Stock.session.prepend(Session)
         Net::HTTPGenericRequest.prepend(Request)
         Net::HTTPGenericRequest.include(Header)
       end
 
       def prepend_observers
-        Net::HTTPGenericRequest.prepend(RequestEnd)
+        Stock.session.prepend(TimedSession)
+        Net::HTTPGenericRequest.prepend(RequestHead)
         Net::HTTPResponse.singleton_class.prepend(ResponseHead)
         Net::HTTPResponse.prepend(ResponseBody)
       end
@@ -91,7 +97,7 @@ module Onewrite
         return "waits for a hook or quickack" unless point.where.ancestors.include?(point.patch)
 
         owner = point.owner
-        owner == point.patch ? "on" : "on, but #{owner} comes first"
+        OURS.include?(owner) ? "on" : "on, but #{owner} comes first"
       end
     end
   end

@@ -21,6 +21,18 @@ module Onewrite
       nil
     end
 
+    NOTHING = "\0\0\0\0".b.freeze
+    private_constant :NOTHING
+
+    # @return [String, nil] as {read}; nil also where the kernel has not sent all it was given (notsent_bytes, which older
+    #   kernels do not tell: from 4.6 on)
+    def self.read_sent(io)
+      data = io.getsockopt(Socket::IPPROTO_TCP, Socket::TCP_INFO).data
+      data.byteslice(144, 4) == NOTHING ? data : nil
+    rescue SystemCallError, IOError
+      nil
+    end
+
     # @param data [String] what {read} gave
     def initialize(data)
       @data = data

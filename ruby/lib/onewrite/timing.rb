@@ -8,11 +8,13 @@ module Onewrite
   #
   # A call is one exchange that Net::HTTP makes for `request` (or `get`, `post`, …). Its attempts are the first and one
   # per repetition (`max_retries`). Phases, `status`, `kernel` and the like of the call are those of its last attempt.
+  #
+  # What is handed out is the {Call} itself, which has noted the moments: one object for each request.
   class Timing
+    include Phases
+
     # @return [String] request method; empty where `start` failed to connect, which knows no request
     attr_reader :method
-    # @return [Symbol] :ok, :error or :cancelled
-    attr_reader :outcome
     # @return [Symbol, nil] such as :timeout, :reset, :tls, :invalid_request
     attr_reader :error_kind
     # @return [Symbol, nil] the phase it failed in, such as :connect or :wait
@@ -21,27 +23,10 @@ module Onewrite
     attr_reader :started_at_unix_ns
     # @return [Integer] monotonic clock at the start of the call
     attr_reader :started_at_mono_ns
-    # @return [Integer] from start to end of the call
-    attr_reader :total_ns
 
-    # By position: names would cost a Hash for each call.
-    # @api private
-    # rubocop:disable Metrics/ParameterLists
-    def initialize(method, origin, path, outcome, error_kind, error_phase, started_at_unix_ns, started_at_mono_ns,
-                   total_ns, last, earlier)
-      # rubocop:enable Metrics/ParameterLists
-      @method = method
-      @origin = origin
-      @path = path
-      @outcome = outcome
-      @error_kind = error_kind
-      @error_phase = error_phase
-      @started_at_unix_ns = started_at_unix_ns
-      @started_at_mono_ns = started_at_mono_ns
-      @total_ns = total_ns
-      @last = last
-      @earlier = earlier
-      freeze
+    # @return [Integer] from start to end of the call
+    def total_ns
+      ended - started_at_mono_ns
     end
 
     # @return [String] with the query; keep it out of logs if it may hold secrets
@@ -51,14 +36,7 @@ module Onewrite
 
     # @return [Array<Attempt>] frozen; empty where the request was refused
     def attempts
-      [*@earlier, *@last].freeze
-    end
-
-    %i[
-      status conn_id reused idle_ns conn_requests bytes_sent writes bytes_received kernel cause
-      queue_ns dns_ns connect_ns tls_ns send_ns wait_ns receive_ns
-    ].each do |name|
-      define_method(name) { @last && @last.public_send(name) }
+      (index ? [*earlier, Attempt.new(self)] : []).freeze
     end
 
     # @return [String] one line for people: `POST http://… 200 in 41.9 ms: send 0.1, wait 41.7 (held 41.6:
@@ -90,6 +68,9 @@ module Onewrite
     private_constant :PHASES
 
     private
+
+    # @return [Array<Attempt>, nil] the attempts before the last
+    attr_reader :earlier
 
     def said(name)
       value = public_send("#{name}_ns")

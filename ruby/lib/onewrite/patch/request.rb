@@ -2,6 +2,7 @@
 
 require "onewrite/connection"
 require "onewrite/floor"
+require "onewrite/patch/stock"
 require "onewrite/prompt"
 require "onewrite/settings"
 
@@ -17,11 +18,8 @@ module Onewrite
     #
     # Not here: Net::BufferedIO. It carries SMTP and POP as well.
     module Request
-      # For a chain of aliases laid over a patched method: there, `super` would lead back to us. That a request is under way
-      # tells it, and where we have no part in it, the name we are called by.
-      STOCK = %i[send_request_with_body send_request_with_body_stream send_request_with_body_data].map do |name|
-        [name, Net::HTTPGenericRequest.instance_method(name)]
-      end.to_h.freeze
+      STOCK = Stock.of(Net::HTTPGenericRequest, :send_request_with_body, :send_request_with_body_stream,
+                       :send_request_with_body_data)
       private_constant :STOCK
 
       # @raise [InvalidRequest] where the request must not be sent as it is
@@ -45,30 +43,37 @@ module Onewrite
       # A String: the head is taken and leaves with it.
       def send_request_with_body(sock, ver, path, body)
         connection = Connection.of(sock)
-        unless connection && (settings = Settings.current).enabled
-          return super if __callee__ == :send_request_with_body
-
+        ours = connection && (settings = Settings.current).enabled
+        if ours ? connection.unsent : __callee__ != :send_request_with_body
           return STOCK[:send_request_with_body].bind(self).call(sock, ver, path, body)
         end
+        return super unless ours
 
         held = connection.held
-        return STOCK[:send_request_with_body].bind(self).call(sock, ver, path, body) if held.busy?
-
         connection.unsent = true
-        held.start(settings.join_max, nil, connection.call)
+        held.start(settings.join_max, nil, call = connection.call)
         begin
           super(held, ver, path, body)
           held.finish
+        rescue Errno::EPIPE
+          call.sent(connection) if call # Net::HTTP goes on to read the answer
+          raise
         ensure
           held.stop
         end
         connection.unsent = false
+        call.sent(connection) if call
+        Quickack.ask(connection) if settings.quickack
       end
 
       # A source that may make one wait is shown through a glass that writes what is held before each read (RFC 9112
       # says nothing of it; a server may want the head, or the first chunk, long before the next).
       def send_request_with_body_stream(sock, ver, path, source)
-        onewrite_hold(:send_request_with_body_stream, __callee__, sock, ver, path, source) do |held|
+        unless __callee__ == :send_request_with_body_stream
+          return STOCK[:send_request_with_body_stream].bind(self).call(sock, ver, path, source)
+        end
+
+        onewrite_hold(sock) do |held|
           source = WaitingSource.over(source, held) if held.is_a?(HeldSocket) && !Prompt.source?(source)
           super(held, ver, path, source)
         end
@@ -76,7 +81,11 @@ module Onewrite
 
       # Chunked multipart reads its parts while it writes; otherwise Net::HTTP writes them to a file first.
       def send_request_with_body_data(sock, ver, path, params)
-        onewrite_hold(:send_request_with_body_data, __callee__, sock, ver, path, params) do |held|
+        unless __callee__ == :send_request_with_body_data
+          return STOCK[:send_request_with_body_data].bind(self).call(sock, ver, path, params)
+        end
+
+        onewrite_hold(sock) do |held|
           if held.is_a?(HeldSocket) && chunked? && !Prompt.form?(params)
             params = params.map { |key, value, *rest| [key, WaitingPart.over(value, held), *rest] }
           end
@@ -85,22 +94,25 @@ module Onewrite
       end
 
       # Runs the block with the stand-in for *sock*; with *sock* itself where it is a foreign one or the adapter is off.
-      def onewrite_hold(name, callee, sock, ver, path, body)
+      def onewrite_hold(sock)
         connection = Connection.of(sock)
-        settings = Settings.current
-        held = connection.held if connection && settings.enabled
-        return STOCK[name].bind(self).call(sock, ver, path, body) if held ? held.busy? : callee != name
-        return yield sock unless held
+        return yield sock unless connection && (settings = Settings.current).enabled
 
+        held = connection.held
         connection.unsent = true
-        held.start(settings.join_max, onewrite_announced, connection.call)
+        held.start(settings.join_max, onewrite_announced, call = connection.call)
         begin
           yield held
           held.finish
+        rescue Errno::EPIPE
+          call.sent(connection) if call
+          raise
         ensure
           held.stop
         end
         connection.unsent = false
+        call.sent(connection) if call
+        Quickack.ask(connection) if settings.quickack
       end
 
       # Content-Length of a body that is read from a source; the others' are true by construction.
@@ -109,46 +121,40 @@ module Onewrite
       end
     end
 
-    # Prepended to Net::HTTPGenericRequest when timing or QUICKACK is first asked for: the end of a request. Why this
-    # method: every request of every version goes through it and is written when it returns. What it cannot reach: as
-    # above, sockets of somebody else.
-    module RequestEnd
-      STOCK_EXEC = Net::HTTPGenericRequest.instance_method(:exec)
-      private_constant :STOCK_EXEC
+    # Prepended to Net::HTTPGenericRequest when timing or QUICKACK is first asked for: a head alone, which passes by the
+    # other patches. Why this method: in every version such a request is written when this one returns. (`write_header`,
+    # which writes it, writes the heads of all the others, too.) What it cannot reach: as above, sockets of somebody else.
+    module RequestHead
+      STOCK = Stock.of(Net::HTTPGenericRequest, :exec)
+      private_constant :STOCK
 
       def exec(sock, ver, path) # :nodoc:
+        return STOCK[:exec].bind(self).call(sock, ver, path) unless __callee__ == :exec
+        return super if @body || @body_stream || @body_data
+
         connection = Connection.of(sock)
-        on = connection && (settings = Settings.current).enabled
-        # A chain of aliases laid over us comes back here.
-        return STOCK_EXEC.bind(self).call(sock, ver, path) if on ? connection.sending : __callee__ != :exec
-        return super unless on
+        return super unless connection && (settings = Settings.current).enabled
 
         call = connection.call
-        connection.sending = true
-        begin
-          if call.nil? || @body || @body_stream || @body_data
-            super
-          else
-            onewrite_count(connection.held, call) { |held| super(held, ver, path) }
-          end
-          call.request_end if call
-          Quickack.ask(connection.io) if settings.quickack
-        rescue Errno::EPIPE
-          call.request_end if call # Net::HTTP goes on to read the answer
-          raise
-        ensure
-          connection.sending = false
-        end
+        call ? onewrite_count(connection, call) { |held| super(held, ver, path) } : super
+        Quickack.ask(connection) if settings.quickack
       end
 
       private
 
-      # A head alone passes by the other patches; the stand-in counts it.
-      def onewrite_count(held, call)
+      # The stand-in counts the writes.
+      def onewrite_count(connection, call)
+        held = connection.held
         held.start(0, nil, call)
-        yield held
-      ensure
-        held.stop
+        begin
+          yield held
+        rescue Errno::EPIPE
+          call.sent(connection)
+          raise
+        ensure
+          held.stop
+        end
+        call.sent(connection)
       end
     end
   end

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "onewrite/connection"
+require "onewrite/patch/stock"
 
 module Onewrite
   module Patch
@@ -9,18 +10,21 @@ module Onewrite
     # method that Net::BufferedIO would make it with, so that the moment of its first byte is known; the line that is
     # then read from the buffer may come in pieces.
     module ResponseHead
+      STOCK = Stock.of(Net::HTTPResponse.singleton_class, :read_status_line)
+      private_constant :STOCK
+
       private
 
       def read_status_line(sock)
+        return STOCK[:read_status_line].bind(self).call(sock) unless __callee__ == :read_status_line
+
         connection = Connection.of(sock)
         call = connection && connection.call
         return super unless call
 
-        connection.first_byte
-        now = Clock.now
-        info = connection.look
+        now = connection.first_byte(sock)
         line = super
-        call.status_line(line[1], now, info, connection.io)
+        call.status_line(line[1], now)
         line
       end
     end
@@ -28,14 +32,19 @@ module Onewrite
     # Prepended to Net::HTTPResponse, for timing alone. Why this method: `read_body` may be called long before the
     # exchange ends, and what the caller does after it is not the server's time. Nothing in the parsing is changed.
     module ResponseBody
+      STOCK = Stock.of(Net::HTTPResponse, :read_body_0)
+      private_constant :STOCK
+
       private
 
       def read_body_0(dest)
+        return STOCK[:read_body_0].bind(self).call(dest) unless __callee__ == :read_body_0
+
         connection = Connection.of(@socket)
         call = connection && connection.call
         lengths = @header["content-length"] if call # read before: the library deletes it where it inflates
         result = super
-        call.response_end(lengths ? lengths[0] : (dest.bytesize if dest.is_a?(String))) if call
+        call.received(lengths ? lengths[0] : (dest.bytesize if dest.is_a?(String))) if call
         result
       end
     end

@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require "onewrite/patch/stock"
+
 module Onewrite
   module Patch
     # Where the patches go, and whether this Net::HTTP has those places.
@@ -24,28 +26,22 @@ module Onewrite
         end
 
         def to_s
-          where.singleton_class? ? "Net::HTTPResponse.#{name}" : "#{where}##{name}"
-        end
-      end
+          return "Net::HTTPResponse.#{name}" if where.singleton_class?
 
-      # WebMock puts a subclass in the place of the constant Net::HTTP and takes it away again; a patch on that subclass
-      # would go with it. The real class is the one below Net::Protocol.
-      # @return [Class]
-      def self.session
-        found = Net::HTTP
-        found = found.superclass until found.superclass == Net::Protocol || found.superclass.nil?
-        found
+          "#{where}##{name}#{" (timing)" if patch == TimedSession}"
+        end
       end
 
       # Not there before Ruby 2.3: ssl_socket_connect, which is not needed.
       POINTS = [
-        [session, :do_start, 0, Session], [session, :ssl_socket_connect, 2, Session], [session, :on_connect, 0, Session],
-        [session, :begin_transport, 1, Session], [session, :transport_request, 1, Session],
+        [Stock.session, :on_connect, 0, Session], [Stock.session, :begin_transport, 1, Session],
+        [Stock.session, :transport_request, 1, Session],
         [Net::HTTPGenericRequest, :send_request_with_body, 4, Request],
         [Net::HTTPGenericRequest, :send_request_with_body_stream, 4, Request],
         [Net::HTTPGenericRequest, :send_request_with_body_data, 4, Request],
         [Net::HTTPGenericRequest, :each_capitalized, 0, Header],
-        [Net::HTTPGenericRequest, :exec, 3, RequestEnd],
+        [Stock.session, :do_start, 0, TimedSession], [Stock.session, :ssl_socket_connect, 2, TimedSession],
+        [Stock.session, :transport_request, 1, TimedSession], [Net::HTTPGenericRequest, :exec, 3, RequestHead],
         [Net::HTTPResponse.singleton_class, :read_status_line, 1, ResponseHead],
         [Net::HTTPResponse, :read_body_0, 1, ResponseBody]
       ].map { |point| Point.new(*point) }.select { |point| point.method || point.name != :ssl_socket_connect }.freeze

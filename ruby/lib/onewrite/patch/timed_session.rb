@@ -1,0 +1,147 @@
+# frozen_string_literal: true
+
+require "onewrite/clock"
+require "onewrite/hooks"
+require "onewrite/origin"
+require "onewrite/patch/stock"
+require "onewrite/settings"
+require "onewrite/told_call"
+
+module Onewrite
+  module Patch
+    # Prepended to Net::HTTP when timing is first asked for, before {Session}: where a call begins and ends.
+    module TimedSession
+      STOCK = Stock.of(Stock.session, :do_start, :ssl_socket_connect, :transport_request)
+      private_constant :STOCK
+
+      private
+
+      # `start` connects outside of any request. Why this method: it is the only one around `connect` that is called
+      # for `start` alone. What it cannot reach: which request the connection is for; a `start` that fails gives a
+      # record whose method is empty.
+      def do_start
+        return STOCK[:do_start].bind(self).call unless __callee__ == :do_start
+
+        @onewrite_origin = nil # use_ssl may have changed
+        set = Hooks.current
+        own = onewrite_timing
+        settings = Settings.current
+        return super unless (set || own || onewrite_listener) && settings.enabled && settings.hooks
+
+        connecting = @onewrite_connecting = Call::Connecting.new(Clock.now)
+        begin
+          super
+          connecting.end ||= Clock.now
+          started = true
+        rescue StandardError => e
+          raise
+        ensure
+          onewrite_not_started(set, own, connecting, e) unless started
+        end
+      end
+
+      # The TLS handshake, apart from the TCP handshake. In Net::Protocol since Ruby 2.3; before, the handshake is
+      # counted as part of connect.
+      def ssl_socket_connect(*args)
+        return STOCK[:ssl_socket_connect].bind(self).call(*args) unless __callee__ == :ssl_socket_connect
+
+        connecting = onewrite_connecting || onewrite_connecting_now
+        return super unless connecting
+
+        connecting.tls_start = Clock.now
+        super.tap { connecting.tls_end = Clock.now }
+      end
+
+      # One exchange with its repetitions. Why this method: it is the only one around all attempts, and whatever ends the
+      # exchange, an error, a `break`, Timeout.timeout or Thread#kill, comes by. What it cannot reach: what tracers and the
+      # program do around `request`; that is not the exchange's time.
+      #
+      # In one piece: what it is cut into would cost a third more than it does.
+      def transport_request(req, &block) # rubocop:disable Metrics
+        set = Hooks.current
+        own = onewrite_timing
+        settings = Settings.current
+        outer = onewrite_call # of a request in whose block this one is made; this one's, where a chain comes back
+        heard = settings.enabled && settings.hooks && (outer || set || own || onewrite_listener)
+        return STOCK[:transport_request].bind(self).call(req, &block) if (outer || !heard) && __callee__ != :transport_request
+        return super unless heard
+
+        told = onewrite_listener || (set && !set.listeners.empty?)
+        started = onewrite_began if onewrite_connecting
+        @onewrite_call = call =
+          if told
+            onewrite_told(set, req.method, req.path, started)
+          else
+            Call.new(req.method, onewrite_origin, req.path, started)
+          end
+        result = inside = nil
+        begin
+          result =
+            if told || block
+              super(req) do |res|
+                call.headers_end(res.code)
+                inside = true
+                yield res if block
+                inside = false
+              end
+            else
+              super
+            end
+        rescue Exception => e # rubocop:disable Lint/RescueException -- raised again
+          raise
+        ensure
+          @onewrite_call = outer
+          onewrite_end_call(call, result, inside, e, set, own)
+        end
+      end
+
+      # Where the session speaks to.
+      def onewrite_origin
+        @onewrite_origin ||= Origin.url(use_ssl?, address, port)
+      end
+
+      # @return [Integer, nil] when `start` began to connect, where the first request follows in the same breath
+      def onewrite_began
+        connecting = onewrite_connecting
+        return connecting.start if Clock.now - connecting.end <= Call::SAME_BREATH_NS
+
+        @onewrite_connecting = nil
+      end
+
+      # @return [ToldCall]
+      def onewrite_told(set, method, path, started)
+        own = onewrite_listener
+        ToldCall.new([*(set && set.listeners), *own], method, onewrite_origin, path, started)
+      end
+
+      # `start` failed or was cancelled: a call of its own tells of it.
+      def onewrite_not_started(set, own, connecting, error)
+        @onewrite_connecting = nil
+        call = onewrite_told(set, "", "/", connecting.start)
+        call.attempt_start
+        call.connect(connecting, Clock.now, error)
+        call.finish(error ? :error : :cancelled, error)
+        Hooks.report(set, own, call.freeze)
+      end
+
+      # @param result [Net::HTTPResponse, nil] of an exchange that came to its end
+      # @param inside [Boolean, nil] whether the caller's block was under way: to leave it is the caller's right
+      def onewrite_end_call(call, result, inside, error, set, own)
+        ended =
+          if error
+            call.finish(error.is_a?(StandardError) ? :error : :cancelled, error)
+          elsif result
+            call.complete(result.code, @socket)
+          else
+            call.finish(inside && Thread.current.status != "aborting" ? :ok : :cancelled)
+          end
+        connection = onewrite_connection
+        if connection && connection.socket.equal?(@socket)
+          connection.idle_since = ended
+          connection.call = nil
+        end
+        Hooks.report(set, own, call.freeze)
+      end
+    end
+  end
+end
