@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -93,6 +94,18 @@ def test_a_configuration_without_a_tcp_frontend_is_refused() -> None:
 def test_only_an_address_is_a_target(address: str) -> None:
     with pytest.raises(BenchError, match="is not an address like"):
         own.of_target(address)
+
+
+def test_an_address_where_nobody_listens_is_said_in_one_line(tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))  # bound, and nobody listens
+        env = {**os.environ, "TARGET": f"http://127.0.0.1:{taken.getsockname()[1]}/"}
+        done = subprocess.run(
+            [*RUN, "--out", str(tmp_path / "out")], env=env, capture_output=True, text=True, timeout=180, check=False
+        )
+    assert done.returncode == 3
+    assert "takes no connection: Connection refused" in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 def test_their_configuration_is_run_and_judged(tmp_path: Path) -> None:

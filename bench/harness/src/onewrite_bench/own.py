@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from dataclasses import replace
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -11,6 +12,8 @@ from .failures import BenchError
 from .scenario import Group, Scenario, Target, load
 
 __all__ = ["of_configuration", "of_target"]
+
+CONNECT_S = 10.0
 
 
 def of_configuration(path: Path, directory: Path) -> Scenario:
@@ -37,6 +40,11 @@ def of_target(url: str) -> Scenario:
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.username:
         raise BenchError(f"TARGET={url} is not an address like http://host:port/path")
     port = parts.port or (443 if parts.scheme == "https" else 80)
+    try:
+        # Else every client would be told to fail its requests.
+        socket.create_connection((parts.hostname, port), CONNECT_S).close()
+    except OSError as error:
+        raise BenchError(f"TARGET={url} takes no connection: {error.strerror or error}") from error
     target = Target(name=parts.netloc, at=f"target/{port}", stalls=True, scheme=parts.scheme, url=url)
     return _scenario("own-target", f"POST to {parts.netloc}", "An address that the user named.", {}, (target,))
 

@@ -222,7 +222,7 @@ class PostEngine:
         turn.driver.close(client_id)
         if count_it:
             turn.cell.errors += reply["errors"]
-            turn.cell.error_sample = turn.cell.error_sample or reply.get("error_sample")
+            turn.cell.error_sample = turn.cell.error_sample or _sample(reply)
             if not reply["errors"]:
                 turn.cell.latencies_us.append(round(sum(reply["latencies_us"])))
 
@@ -250,7 +250,7 @@ class PostEngine:
         cell.latencies_us += samples
         cell.service_us += [round(sample) for sample in reply.get("service_us") or []]
         cell.errors += reply["errors"]
-        cell.error_sample = cell.error_sample or reply.get("error_sample")
+        cell.error_sample = cell.error_sample or _sample(reply)
         if before is None or after is None:
             return
         sent = 0
@@ -269,3 +269,8 @@ class PostEngine:
         worst = max(bare, int(cell.extra.get("bare_connections", 0)))
         cell.extra["bare_connections"] = worst
         cell.connections_nodelay = cell.connections - worst
+
+
+def _sample(reply: dict[str, Any]) -> str | None:
+    """The error that a driver shows, without the trace below it."""
+    return next(iter(str(reply.get("error_sample") or "").splitlines()), None)
