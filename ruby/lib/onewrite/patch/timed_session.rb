@@ -9,7 +9,7 @@ require "onewrite/told_call"
 
 module Onewrite
   module Patch
-    # Prepended to Net::HTTP when timing is first asked for, before {Session}: where a call begins and ends.
+    # Prepended to Net::HTTP when timing or QUICKACK is first asked for, before {Session}: where a call begins and ends.
     module TimedSession
       STOCK = Stock.of(Stock.session, :do_start, :ssl_socket_connect, :transport_request)
       private_constant :STOCK
@@ -56,7 +56,7 @@ module Onewrite
       # exchange, an error, a `break`, Timeout.timeout or Thread#kill, comes by. What it cannot reach: what tracers and the
       # program do around `request`; that is not the exchange's time.
       #
-      # In one piece: what it is cut into would cost a third more than it does.
+      # In one piece, for the sake of what each method more costs.
       def transport_request(req, &block) # rubocop:disable Metrics
         set = Hooks.current
         own = onewrite_timing
