@@ -92,49 +92,36 @@ def request(
         return
     attempt: Attempt | Plain | None = conn._onewrite_attempt
     try:
-        _send_request(conn, original, method, url, body, headers, extra, chunking)
+        _floor.check_line(method, url)
+        kind = _body.WHOLE if body is None or type(body) is bytes else _body.kind(body)
+        held = kind is not _body.BLOCKING and not conn._onewrite_options.coalesce_disabled
+        if headers is not None:
+            framing = _floor.check_headers(headers)
+            if framing.length is not None:
+                chunked = chunking or bool(extra.get("chunked"))
+                body = _floor.checked_body(body, framing.length, chunked, _base.TEXT_BODY_ENCODING)
+            held = held and not framing.expects_continue
+        if not held:
+            original(method, url, body=body, headers=headers, **extra)
+        else:
+            hold = _write.Hold(_write.HOLD_LIMIT if kind is _body.PROMPT else None)
+            conn._onewrite_hold = hold
+            holding.add(hold)
+            if undoing and not conn._onewrite_own:  # asked once it is in ``holding``, so that none slips through
+                conn._onewrite_hold = None
+            try:
+                original(method, url, body=body, headers=headers, **extra)
+                if conn._onewrite_hold is not None:
+                    flush(conn)
+            finally:
+                conn._onewrite_hold = None
+                holding.discard(hold)
     except BaseException as error:
         if attempt is not None:
             _moments.request_failed(_moments.followed(attempt), error)
         raise
     if attempt is not None and type(attempt) is not Plain:
         _moments.request_end(_moments.followed(attempt))
-
-
-def _send_request(
-    conn: typing.Any,
-    original: Original,
-    method: str,
-    url: str,
-    body: typing.Any,
-    headers: typing.Any,
-    extra: dict[str, typing.Any],
-    chunking: bool,
-) -> None:
-    _floor.check_line(method, url)
-    kind = _body.WHOLE if body is None or type(body) is bytes else _body.kind(body)
-    held = kind is not _body.BLOCKING and not conn._onewrite_options.coalesce_disabled
-    if headers is not None:
-        framing = _floor.check_headers(headers)
-        if framing.length is not None:
-            chunked = chunking or bool(extra.get("chunked"))
-            body = _floor.checked_body(body, framing.length, chunked, _base.TEXT_BODY_ENCODING)
-        held = held and not framing.expects_continue
-    if not held:
-        original(method, url, body=body, headers=headers, **extra)
-        return
-    hold = _write.Hold(_write.HOLD_LIMIT if kind is _body.PROMPT else None)
-    conn._onewrite_hold = hold
-    holding.add(hold)
-    if undoing and not conn._onewrite_own:  # asked once it can be seen in ``holding``, so that none slips through
-        conn._onewrite_hold = None
-    try:
-        original(method, url, body=body, headers=headers, **extra)
-        if conn._onewrite_hold is not None:
-            flush(conn)
-    finally:
-        conn._onewrite_hold = None
-        holding.discard(hold)
 
 
 def flush(conn: typing.Any) -> None:

@@ -121,11 +121,12 @@ def _connection_getresponse(original: typing.Any) -> typing.Any:
         if (
             type(call) is Plain
             and call._sent
+            and not extra
             and not quickack
             and type(self).response_class is _reading.response_class
             and "response_class" not in self.__dict__
         ):
-            return _reading.noted(self, call, original, extra)
+            return _reading.noted(self, call, original)
         return _reading.getresponse(self, types.MethodType(original, self), **extra)
 
     return getresponse
@@ -163,10 +164,13 @@ def _urlopen(original: typing.Any, of_pool: bool) -> typing.Any:
     # One function for both: they run one inside the other, and what has just run is quicker.
     @functools.wraps(original)
     def urlopen(self: typing.Any, method: str, url: str, *args: typing.Any, **kwargs: typing.Any) -> typing.Any:
+        call: typing.Any = _current.get()
+        if of_pool and type(call) is Plain and not call._attempted:
+            call._attempted = True
+            return original(self, method, url, *args, **kwargs)
         hooks = _hooks
         if hooks is None or getattr(self, "_onewrite_hooks", None) is not None:
             return original(self, method, url, *args, **kwargs)
-        call: typing.Any = _current.get()
         if call is None and hooks.listener is None:
             whole = _record.url_of(self, url) if of_pool and url[:1] == "/" else url
             call = _record.begin_plain(method, whole, hooks.on_timing, of_pool)
@@ -184,9 +188,6 @@ def _urlopen(original: typing.Any, of_pool: bool) -> typing.Any:
             else:
                 _calls.returned(call, response)
             return response
-        if of_pool and type(call) is Plain and not call._attempted:
-            call._attempted = True
-            return original(self, method, url, *args, **kwargs)
         bound = types.MethodType(original, self)
         if of_pool:
             return _calls.pool_urlopen(self, hooks, bound, method, url, args, kwargs)
@@ -199,16 +200,10 @@ def _pool_get_conn(original: typing.Any) -> typing.Any:
     # The only place that knows which connection a request gets, and that it had to wait for it.
     @functools.wraps(original)
     def _get_conn(self: typing.Any, timeout: typing.Any = None) -> typing.Any:
-        if _hooks is None or getattr(self, "_onewrite_hooks", None) is not None:
-            return original(self, timeout)
         call = _current.get()
-        if (
-            type(call) is not Plain
-            or not call._attempted
-            or call._conn is not None
-            or call._begun
-            or (self.block and _calls.waits(self))
-        ):
+        if type(call) is not Plain or not call._expects_conn() or (self.block and _calls.waits(self)):
+            if _hooks is None or getattr(self, "_onewrite_hooks", None) is not None:
+                return original(self, timeout)
             return _calls.get_conn(self, types.MethodType(original, self), (timeout,), {})
         conn = original(self, timeout)
         link = getattr(conn, "_onewrite_link", None)

@@ -56,15 +56,13 @@ def read(sock: typing.Any, sent: bool = False) -> bytes | None:
     if not AVAILABLE:
         return None
     try:
-        data = sock.getsockopt(_IPPROTO_TCP, _TCP_INFO, _LENGTH)
+        data: bytes = sock.getsockopt(_IPPROTO_TCP, _TCP_INFO, _LENGTH)
+        return data if len(data) == _LENGTH and not (sent and data[144:148] != _NOTHING) else None
     except AttributeError:
         below = _nodelay.tcp_socket(sock)
         return read(below, sent) if below is not None and below is not sock else None
-    except (OSError, ValueError):
+    except (OSError, ValueError, TypeError):
         return None
-    if type(data) is not bytes or len(data) != _LENGTH:
-        return None
-    return None if sent and data[144:148] != _NOTHING else data
 
 
 def may_nagle(sock: typing.Any, writes: int, wait_ns: int) -> bool:

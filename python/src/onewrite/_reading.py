@@ -99,11 +99,11 @@ _FINAL = frozenset(b"HTTP/1.%d %d" % (minor, status) for minor in (0, 1) for sta
 _BEGIN = 10
 
 
-def noted(conn: typing.Any, call: Plain, original: typing.Callable[..., typing.Any], extra: typing.Any) -> typing.Any:
+def noted(conn: typing.Any, call: Plain, original: typing.Callable[..., typing.Any]) -> typing.Any:
     """Call *original*, getresponse of a connection whose ``response_class`` is ours, for a call that goes plainly."""
     call._answering = True
     try:
-        response = original(conn, **extra)
+        response = original(conn)
     except BaseException as error:
         http = call._http if type(call) is Plain else None
         attempt = _moments.followed(call)

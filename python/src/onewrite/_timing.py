@@ -410,11 +410,17 @@ class Plain(Timing):
     def __getattr__(self, name: str) -> typing.Any:
         if not self.__dict__.get("_end"):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        self.unfold()
-        return getattr(self, name)
+        attempt = self.unfold()
+        assert attempt is not None
+        record: Timing = self
+        attempt._call = None
+        record.total_ns = attempt.total_ns
+        record.outcome = attempt.outcome
+        record._returned = record._ended = True
+        return getattr(record, name)
 
     def unfold(self) -> Attempt | None:
-        """Become a Timing like any other; return its attempt, where one has begun."""
+        """Become a Timing like any other, of a call under way; return its attempt, where one has begun."""
         was = Plain()
         was.__dict__.update(self.__dict__)
         self.__dict__.clear()
@@ -431,11 +437,6 @@ class Plain(Timing):
         attempt = Attempt(record, 0, was._started)
         record.attempts.append(attempt)
         was._fill(attempt)
-        if was._end:
-            attempt._call = None
-            attempt.outcome = record.outcome = "ok"
-            record._returned = record._ended = True
-            record.total_ns = was.total_ns
         return attempt
 
     def _fill(self, attempt: Attempt) -> None:
@@ -462,4 +463,6 @@ class Plain(Timing):
             attempt._response_end = self._read
             attempt.status = self.status
             attempt.bytes_received = self._received
-        attempt._end = self._end
+        if self._end:
+            attempt._end = self._end
+            attempt.outcome = "ok"

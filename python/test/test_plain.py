@@ -1,0 +1,309 @@
+"""A call that goes plainly under install() is noted in one record; its record is that of a call that is followed."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import io
+import socket
+import threading
+import typing
+import weakref
+
+import pytest
+import urllib3
+
+import onewrite
+from onewrite import _base
+from onewrite._timing import Plain
+from tap import Peer, Seen, reply
+from test_record import Silent, gist
+from test_timing import MS
+
+Http = typing.Any
+Send = typing.Callable[[Http, str], object]
+
+BREAKS = urllib3.Retry(2, backoff_factor=0)
+STATUSES = urllib3.Retry(3, status_forcelist=[503], allowed_methods=None, backoff_factor=0)
+
+
+def answer(peer: Peer, seen: Seen) -> None:
+    """What a path asks for."""
+    path = seen.line.split(" ")[1]
+    if path == "/503":
+        peer.send(reply(b"", "503 Service Unavailable"))
+    elif path == "/302":
+        peer.send(reply(b"", "302 Found", "Location: /there"))
+    elif path == "/loop":
+        peer.send(reply(b"", "302 Found", "Location: /loop"))
+    elif path == "/close":
+        peer.send(reply(b"bye", "200 OK", "Connection: close"))
+        raise EOFError
+    elif path == "/break":
+        raise EOFError
+    elif path == "/100":
+        peer.send(b"HTTP/1.1 100 Continue\r\n\r\n" + reply())
+    elif path == "/103":
+        peer.send(b"HTTP/1.1 103 Early Hints\r\nContent-Length: 0\r\n\r\n")
+    elif path == "/large":
+        peer.send(reply(b"x" * 300_000))
+    elif path == "/chunks":
+        peer.send(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n5\r\ndefgh\r\n0\r\n\r\n")
+    elif path == "/silent":
+        silence.wait(20)
+        raise EOFError
+    elif seen.line.startswith("HEAD"):
+        peer.send(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n")
+    else:
+        peer.send(reply())
+
+
+silence = threading.Event()
+
+
+def pieces() -> typing.Iterator[bytes]:
+    yield b"some"
+    yield b"thing"
+
+
+def read_later(http: Http, url: str, how: str) -> None:
+    response = http.request("GET", url, preload_content=False)
+    if how == "read":
+        response.read()
+    elif how == "stream":
+        list(response.stream(2))
+    elif how == "release":
+        response.release_conn()
+    elif how == "close":
+        response.close()
+    else:
+        del response
+        gc.collect()
+
+
+def kept(http: Http, url: str) -> None:
+    http.request("GET", url, release_conn=False).release_conn()
+
+
+def within(http: Http, url: str) -> None:
+    """A body that asks for something itself."""
+
+    def body() -> typing.Iterator[bytes]:
+        http.request("GET", url + "inner")
+        yield b"outer"
+
+    http.request("POST", url + "outer", body=body(), chunked=True)
+
+
+def bare(http: Http, url: str) -> None:
+    """A pool's own urlopen, as requests calls it."""
+    pool = http.connection_from_url(url)
+    pool.urlopen("POST", "/a?b=c", body=b"x" * 200)
+    pool.urlopen("POST", "/503", body=b"x", retries=STATUSES)
+
+
+SENDING: dict[str, Send] = {
+    "bytes": lambda http, url: http.request("POST", url, body=b"x" * 200),
+    "nothing": lambda http, url: http.request("GET", url),
+    "HEAD": lambda http, url: http.request("HEAD", url),
+    "text": lambda http, url: http.request("POST", url, body="text"),
+    "form": lambda http, url: http.request("POST", url, fields={"a": "b"}),
+    "large": lambda http, url: http.request("POST", url, body=b"x" * 20_000),
+    "a file in memory": lambda http, url: http.request("POST", url, body=io.BytesIO(b"x" * 50_000)),
+    "pieces": lambda http, url: http.request("POST", url, body=pieces(), chunked=True),
+    "expecting": lambda http, url: http.request("POST", url, body=b"x", headers={"Expect": "100-continue"}),
+    "retried": lambda http, url: http.request("POST", url + "503", body=b"x", retries=STATUSES),
+    "retried in vain": lambda http, url: http.request("GET", url + "break", retries=BREAKS),
+    "not retried": lambda http, url: http.request("GET", url + "break", retries=False),
+    "redirected": lambda http, url: http.request("GET", url + "302"),
+    "not followed": lambda http, url: http.request("GET", url + "302", redirect=False),
+    "redirected in vain": lambda http, url: http.request("GET", url + "loop", retries=2),
+    "closed": lambda http, url: http.request("GET", url + "close"),
+    "interim answer": lambda http, url: http.request("POST", url + "100", body=b"x"),
+    "other interim answer": lambda http, url: http.request("POST", url + "103", body=b"x"),
+    "large answer": lambda http, url: http.request("GET", url + "large"),
+    "chunks": lambda http, url: http.request("GET", url + "chunks"),
+    "chunks, later": lambda http, url: read_later(http, url + "chunks", "stream"),
+    "read": lambda http, url: read_later(http, url, "read"),
+    "streamed": lambda http, url: read_later(http, url, "stream"),
+    "released": lambda http, url: read_later(http, url, "release"),
+    "given up": lambda http, url: read_later(http, url + "large", "close"),
+    "dropped": lambda http, url: read_later(http, url + "large", "drop"),
+    "kept": kept,
+    "no time": lambda http, url: http.request("GET", url + "silent", timeout=0.2, retries=False),
+    "refused": lambda http, url: http.request("GET", url, headers={"A": "b\nc"}),
+    "another host": lambda http, url: http.connection_from_url(url).urlopen("GET", "http://localhost:1/"),
+    "a body that asks": within,
+    "a pool": bare,
+}
+
+
+@pytest.mark.parametrize("block", [False, True])
+@pytest.mark.parametrize("what", SENDING)
+def test_the_record_is_that_of_a_call_that_is_followed(what: str, block: bool, tap: typing.Any) -> None:
+    if what in ("a body that asks", "given up", "dropped"):
+        block = False  # these would wait for themselves, or for a place that urllib3 has lost
+    found = []
+    for listener in (None, Silent()):
+        timings: list[onewrite.Timing] = []
+        silence.clear()
+        server = tap(answer)
+        onewrite.install(on_timing=timings.append, listener=listener)
+        http = urllib3.PoolManager(maxsize=1, block=block, timeout=20)
+        try:
+            # On a new connection, on one that was used, and on whatever that has left.
+            for _ in range(3):
+                with contextlib.suppress(urllib3.exceptions.HTTPError, onewrite.InvalidRequestError):
+                    SENDING[what](http, server.url("/"))
+                http.request("GET", server.url("/"))
+        finally:
+            silence.set()
+            onewrite.uninstall()
+            http.clear()
+        urls = [timing.url.replace(str(server.port), "port") for timing in timings]
+        found.append((urls, [(gist(timing), timing.to_dict().keys() - {"cause"}) for timing in timings]))
+    plain, followed = found
+    assert plain[0] == followed[0]
+    for mine, theirs in zip(plain[1], followed[1], strict=True):
+        assert mine == theirs
+
+
+@pytest.fixture
+def timings() -> typing.Iterator[list[onewrite.Timing]]:
+    """What install() with on_timing has recorded."""
+    found: list[onewrite.Timing] = []
+    onewrite.install(on_timing=found.append)
+    yield found
+    onewrite.uninstall()
+
+
+@pytest.mark.skipif(_base.IS_V1, reason="1.26 reads the body after getresponse")
+@pytest.mark.parametrize("through", ["manager", "pool"])
+def test_the_usual_call_is_plain(through: str, timings: list[onewrite.Timing], tap: typing.Any) -> None:
+    server = tap()
+    http = urllib3.PoolManager()
+    for number in range(3):
+        if through == "manager":
+            http.request("POST", server.url("/a?b=c"), body=b"x" * 200)
+        else:
+            http.connection_from_url(server.url("/")).urlopen("POST", "/a?b=c", body=b"x" * 200)
+        (timing,) = timings
+        timings.clear()
+        assert (type(timing) is Plain) == bool(number), "a new connection is followed step by step"
+        assert (timing.method, timing.url, timing.status) == ("POST", server.url("/a?b=c"), 200)
+        assert timing.cause in (None, "server")
+        assert timing.total_ns >= timing.send_ns + timing.wait_ns
+    (attempt,) = timing.attempts
+    assert type(timing) is onewrite.Timing
+    assert attempt.total_ns == timing.total_ns
+    assert attempt.total_ns >= attempt.send_ns + attempt.wait_ns + attempt.receive_ns
+    assert attempt.idle_ns
+    assert (attempt.conn_requests, attempt.writes, attempt.bytes_received) == (3, 1, 2)
+    http.clear()
+
+
+def test_an_answer_that_takes_its_time(timings: list[onewrite.Timing], tap: typing.Any) -> None:
+    """The kernel is asked again when the answer is there, and the cause has a name."""
+    slow = threading.Event()
+
+    def later(peer: Peer, seen: Seen) -> None:
+        if seen.line.startswith("POST"):
+            slow.wait(0.1)
+        peer.send(reply())
+
+    server = tap(later)
+    http = urllib3.PoolManager()
+    for _ in range(5):
+        http.request("GET", server.url())
+        http.request("POST", server.url(), body=b"x" * 200)
+    waits = [timing for timing in timings if timing.method == "POST"]
+    assert all(timing.wait_ns >= 50 * MS for timing in waits)
+    assert [timing.cause for timing in waits].count("server") >= 3
+    http.clear()
+
+
+def test_a_call_that_is_given_up(timings: list[onewrite.Timing], tap: typing.Any) -> None:
+    class GivenUp(BaseException):
+        pass
+
+    class Body(io.BytesIO):
+        def read(self, size: int | None = -1) -> bytes:
+            raise GivenUp
+
+    server = tap()
+    http = urllib3.PoolManager()
+    http.request("GET", server.url())
+    with pytest.raises(GivenUp):
+        http.request("POST", server.url(), body=Body(b"x"), headers={"Content-Length": "1"})
+    http.request("GET", server.url())
+    assert [timing.outcome for timing in timings] == ["ok", "cancelled", "ok"]
+    assert [timing.error_phase for timing in timings] == [None, "send", None]
+    http.clear()
+
+
+def test_a_request_made_by_the_hook(tap: typing.Any) -> None:
+    server = tap()
+    found: list[str] = []
+
+    def on_timing(timing: onewrite.Timing) -> None:
+        found.append(timing.url.rpartition("/")[2])
+        if found[-1] == "asked":
+            http.request("GET", server.url("/by-the-hook"))
+
+    onewrite.install(on_timing=on_timing)
+    try:
+        http = urllib3.PoolManager()
+        for _ in range(2):
+            http.request("GET", server.url("/asked"))
+    finally:
+        onewrite.uninstall()
+    assert found == ["asked", "by-the-hook"] * 2
+    http.clear()
+
+
+def test_threads_do_not_meet(timings: list[onewrite.Timing], tap: typing.Any) -> None:
+    server = tap()
+    http = urllib3.PoolManager(maxsize=3)
+    failed: list[BaseException] = []
+
+    def send(name: str) -> None:
+        try:
+            for number in range(40):
+                http.request("POST", server.url(f"/{name}-{number}"), body=b"x" * 100)
+        except BaseException as error:
+            failed.append(error)
+
+    threads = [threading.Thread(target=send, args=(str(number),)) for number in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failed
+    assert len(timings) == 240
+    assert len({timing.url for timing in timings}) == 240
+    for timing in timings:
+        (attempt,) = timing.attempts
+        assert (timing.outcome, timing.status, attempt.bytes_received) == ("ok", 200, 2)
+    counts: dict[typing.Any, list[typing.Any]] = {}
+    for timing in timings:
+        counts.setdefault(timing.conn_id, []).append(timing.attempts[0].conn_requests)
+    for numbers in counts.values():
+        assert sorted(numbers) == list(range(1, len(numbers) + 1)), "each request of a connection was counted once"
+    http.clear()
+
+
+def test_nothing_is_kept_alive(timings: list[onewrite.Timing], tap: typing.Any) -> None:
+    http = urllib3.PoolManager()
+    url = tap().url()
+    for _ in range(3):
+        http.request("POST", url, body=b"x")
+    conn = http.connection_from_url(url).pool.queue[-1]
+    assert conn._onewrite_attempt is None
+    sock = weakref.ref(conn.sock)
+    assert isinstance(sock(), socket.socket)
+    del conn
+    http.clear()
+    del http
+    gc.collect()
+    assert sock() is None, "three records are kept, the connection is not"
+    assert [timing.status for timing in timings] == [200] * 3
