@@ -102,7 +102,7 @@ def waits(pool: typing.Any) -> bool:
 def get_conn(pool: typing.Any, original: Original, args: typing.Any, kwargs: typing.Any) -> typing.Any:
     """A pool's _get_conn: pins the attempt to the connection. There is no public place between the two."""
     call = _record.current.get()
-    if type(call) is Plain and not call._expects_conn():
+    if type(call) is Plain and not call._unserved:
         return original(*args, **kwargs)
     attempt = None if call is None else _moments.unfold_installed(call)
     if attempt is None or attempt._end or attempt._link is not None or attempt._phase != "queue":
@@ -130,11 +130,11 @@ def pin(conn: typing.Any, attempt: Attempt) -> None:
 
 def put_conn(original: Original, conn: typing.Any) -> None:
     """A pool's _put_conn: the response was read to its end or released."""
-    if getattr(conn, "_onewrite_attempt", None) is None:
+    pinned = getattr(conn, "_onewrite_attempt", None)
+    if pinned is None:
         original(conn)
         return
-    attempt = _moments.attempt_of(conn)
-    assert attempt is not None
+    attempt = _moments.followed(pinned)
     conn._onewrite_attempt = None
     # Read before the connection is given away: another thread may have it a moment later.
     http = attempt._http

@@ -13,6 +13,7 @@ import urllib3.connection
 
 from . import _base, _dial, _exchange, _fast, _fast_request, _fast_response, _floor, _moments, _reading, _straight
 from ._options import DEFAULTS
+from ._timing import Attempt
 
 _SOCKETS = (socket.socket, ssl.SSLSocket)
 _HTTP_RESPONSE = http.client.HTTPConnection.response_class
@@ -59,7 +60,7 @@ class _OneWrite(_exchange.State):
         options = self._onewrite_options
         if options.disabled or options.coalesce_disabled:
             return False
-        attempt = _moments.attempt_of(self)
+        attempt: Attempt | None = self._onewrite_attempt  # type: ignore[assignment]  # Plain: install() only
         if attempt is None:
             return _fast_request.request(self, method, url, body, headers, extra)
         try:
@@ -120,7 +121,7 @@ class _OneWrite(_exchange.State):
         return self._watched_getresponse()
 
     def _watched_getresponse(self, ahead: typing.Any = None) -> typing.Any:
-        attempt = _moments.attempt_of(self)
+        attempt: Attempt | None = self._onewrite_attempt  # type: ignore[assignment]  # Plain: install() only
         if attempt is None:
             return _fast_response.getresponse(self, ahead)
         attempt._in_response = True

@@ -31,7 +31,9 @@ def connect(conn: typing.Any, original: typing.Callable[[], None]) -> None:
     if conn._onewrite_options.disabled:
         original()
         return
-    attempt = _moments.attempt_of(conn)
+    attempt = conn._onewrite_attempt
+    if attempt is not None:
+        attempt = _moments.followed(attempt)
     shadowed = {name: conn.__dict__[name] for name in ("_new_conn", "_tunnel") if name in conn.__dict__}
     inner = conn._new_conn
     conn._new_conn = lambda: _open(conn, inner, attempt)

@@ -179,7 +179,9 @@ def send(conn: typing.Any, original: Original, data: typing.Any) -> None:
 def _send_at_once(conn: typing.Any, original: Original, data: typing.Any) -> None:
     if conn.sock is not conn._onewrite_sock and not conn._onewrite_options.disabled:
         _own_socket(conn)
-    attempt = _moments.attempt_of(conn)
+    attempt = conn._onewrite_attempt
+    if attempt is not None:
+        attempt = _moments.followed(attempt)
     if attempt is None or attempt._connecting:
         original(data)
         return
@@ -193,7 +195,9 @@ def _send_at_once(conn: typing.Any, original: Original, data: typing.Any) -> Non
 
 def close(conn: typing.Any, original: Original) -> None:
     """Close; an attempt that held the connection ends."""
-    attempt = _moments.attempt_of(conn)
+    attempt = conn._onewrite_attempt
+    if attempt is not None:
+        attempt = _moments.followed(attempt)
     original()
     if attempt is not None:
         _moments.closed(conn, attempt)

@@ -166,7 +166,7 @@ def _urlopen(original: typing.Any, of_pool: bool) -> typing.Any:
     def urlopen(self: typing.Any, method: str, url: str, *args: typing.Any, **kwargs: typing.Any) -> typing.Any:
         call: typing.Any = _current.get()
         if of_pool and type(call) is Plain and not call._attempted:
-            call._attempted = True
+            call._attempted = call._unserved = True
             return original(self, method, url, *args, **kwargs)
         hooks = _hooks
         if hooks is None or getattr(self, "_onewrite_hooks", None) is not None:
@@ -201,7 +201,7 @@ def _pool_get_conn(original: typing.Any) -> typing.Any:
     @functools.wraps(original)
     def _get_conn(self: typing.Any, timeout: typing.Any = None) -> typing.Any:
         call = _current.get()
-        if type(call) is not Plain or not call._expects_conn() or (self.block and _calls.waits(self)):
+        if type(call) is not Plain or not call._unserved or (self.block and _calls.waits(self)):
             if _hooks is None or getattr(self, "_onewrite_hooks", None) is not None:
                 return original(self, timeout)
             return _calls.get_conn(self, types.MethodType(original, self), (timeout,), {})
@@ -212,6 +212,7 @@ def _pool_get_conn(original: typing.Any) -> typing.Any:
         else:
             conn._onewrite_attempt = call
             call._conn = conn
+            call._unserved = False
         return conn
 
     return _get_conn

@@ -309,9 +309,3 @@ def followed(attempt: Attempt | Timing) -> Attempt:
     found = unfold_installed(attempt)
     assert found is not None, "it was given a connection, so it has begun"
     return found
-
-
-def attempt_of(conn: typing.Any) -> Attempt | None:
-    """The attempt that holds *conn*, followed moment by moment from here on."""
-    attempt = conn._onewrite_attempt
-    return None if attempt is None else followed(attempt)

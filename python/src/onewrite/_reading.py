@@ -23,7 +23,9 @@ from ._timing import Attempt, Plain, Timing
 
 def getresponse(conn: typing.Any, original: typing.Callable[..., typing.Any], **extra: typing.Any) -> typing.Any:
     """Call *original* under watch."""
-    attempt = _moments.attempt_of(conn)
+    attempt = conn._onewrite_attempt
+    if attempt is not None:
+        attempt = _moments.followed(attempt)
     quickack = conn._onewrite_options.quickack and _raw.QUICKACK is not None
     if attempt is None and not quickack:
         return original(**extra)

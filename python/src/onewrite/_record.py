@@ -97,7 +97,7 @@ def begin_plain(method: str, url: str, on_timing: typing.Any, attempted: bool) -
     call.method = method
     call.url = without_userinfo(url) if "@" in url else url
     call._on_timing = on_timing
-    call._attempted = attempted
+    call._attempted = call._unserved = attempted
     call._started = now()
     return call
 

@@ -338,8 +338,8 @@ class Plain(Timing):
     outcome = "ok"
     _returned = _ended = True
     # What a call has not come to stays as it is here.
-    #: Whether a pool has begun to work on it; the connection, while it has one.
-    _attempted = False
+    #: Whether a pool has begun to work on it, and is still to give it a connection; the connection, while it has one.
+    _attempted = _unserved = False
     _conn: typing.Any = None
     #: First byte to the kernel, last write returned, and the wall clock then.
     _begun = _sent = _unix = 0
@@ -363,9 +363,6 @@ class Plain(Timing):
 
     def __init__(self) -> None:
         """Nothing: see ``_record.begin_plain``."""
-
-    def _expects_conn(self) -> bool:
-        return self._attempted and self._conn is None and not self._begun
 
     def sent(self, sock: typing.Any, link: typing.Any, writes: int, size: int, kernel: bool = True) -> None:
         """The last write has returned: while the answer is awaited there is time to write things down."""
