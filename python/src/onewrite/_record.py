@@ -7,6 +7,14 @@ redirect. ``_get_conn`` pins the attempt to the connection, where the connection
 ends when its outermost ``urlopen`` has returned and its last attempt has ended, whichever is later.
 What happens to an attempt in between is in ``_moments``.
 
+Nearly every call under install() goes plainly: one attempt on a connection that is open, sent in one piece,
+answered, read, released; and nobody listens to events. Such a call is one object, a ``Plain``, that stands in
+both places, the context variable and the connection, and in which the methods that ``_install`` replaces note
+the time. The first that meets with anything else (a new connection, a body in pieces, an interim answer, an
+unread body, an error, a retry, a redirect, a request within the request) calls ``_moments.unfold``: the same
+object is then a Timing with an Attempt, as if it had been followed from the start, and goes on as such. Own
+classes keep a call of ``_straight`` in the same way.
+
 Nothing here runs when no hook is set.
 """
 
