@@ -14,7 +14,6 @@ import pytest
 import urllib3
 
 import onewrite
-from onewrite import _base
 from onewrite._timing import Plain
 from tap import Peer, Seen, reply
 from test_record import Silent, gist
@@ -177,7 +176,6 @@ def timings() -> typing.Iterator[list[onewrite.Timing]]:
     onewrite.uninstall()
 
 
-@pytest.mark.skipif(_base.IS_V1, reason="1.26 reads the body after getresponse")
 @pytest.mark.parametrize("through", ["manager", "pool"])
 def test_the_usual_call_is_plain(through: str, timings: list[onewrite.Timing], tap: typing.Any) -> None:
     server = tap()

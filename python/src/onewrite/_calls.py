@@ -43,7 +43,7 @@ def under_way() -> Timing | None:
     """
     call = _record.current.get()
     if type(call) is Plain:
-        if call._attempted and not call._read:
+        if call._attempted and call.status is None:
             return None
         _moments.unfold_installed(call)
     if call is None or not call.attempts:

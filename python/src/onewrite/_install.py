@@ -10,6 +10,7 @@ parent keeps its own way of writing. HTTP/2 connections (``urllib3.http2``) over
 from __future__ import annotations
 
 import functools
+import http.client
 import sys
 import threading
 import time
@@ -33,6 +34,7 @@ _current = _record.current
 #: A recorder may put another one in its place.
 _Connection = urllib3.connection.HTTPConnection
 _now = _record.now
+_GETRESPONSE: typing.Any = http.client.HTTPConnection.getresponse
 
 
 def _connection_init(original: typing.Any) -> typing.Any:
@@ -118,6 +120,8 @@ def _connection_getresponse(original: typing.Any) -> typing.Any:
         call, quickack = self._onewrite_attempt, self._onewrite_options.quickack
         if self._onewrite_own or (call is None and not quickack):
             return original(self, **extra)
+        if extra and original is _GETRESPONSE:
+            return original(self, **extra)  # urllib3 1.26 first asks as in Python 2, and is refused
         if (
             type(call) is Plain
             and call._sent
@@ -223,7 +227,7 @@ def _pool_put_conn(original: typing.Any) -> typing.Any:
     @functools.wraps(original)
     def _put_conn(self: typing.Any, conn: typing.Any) -> None:
         call = getattr(conn, "_onewrite_attempt", None)
-        if type(call) is Plain and call._read:
+        if type(call) is Plain and (call._read or call.complete()):
             conn._onewrite_attempt = call._conn = None
             call._end = conn._onewrite_link.idle_since = _now()
             original(self, conn)

@@ -115,13 +115,22 @@ def noted(conn: typing.Any, call: Plain, original: typing.Callable[..., typing.A
         _moments.response_failed(attempt, error)
         raise
     if type(call) is Plain:
-        http, call._http = call._http, None
-        if http is not None and http.fp is None:  # its body has been read by now
-            call._read = _record.now()
-            call._answering = False
-            call.status = http.status
-            call._received = 0 if response is http else response.tell()
-            return response
+        http = call._http
+        if http is not None:
+            if http.fp is None:  # its body has been read by now
+                call._read = _record.now()
+                call._http = None
+                call._answering = False
+                call.status = http.status
+                call._received = 0 if response is http else response.tell()
+                return response
+            if response is http and http.length is not None:
+                # urllib3 1.26 reads the body after this; most often all of it, before it releases the connection.
+                call._answering = False
+                call.status = http.status
+                call._received = http.length
+                return response
+        call._http = None
     else:
         http = None
     attempt = _moments.followed(call)

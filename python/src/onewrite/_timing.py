@@ -350,14 +350,14 @@ class Plain(Timing):
     _before: bytes | None = None
     #: TCP_INFO when all was sent; None where something was not.
     _after_sent: bytes | None = None
-    #: Under install(): whether it is in ``getresponse``, and http.client's response.
+    #: Under install(): whether it is in ``getresponse``, and http.client's response until its body was read.
     _answering = False
     _http: typing.Any = None
     #: First byte read, TCP_INFO then, whether Nagle may have held it.
     _first = 0
     _info: bytes | None = None
     _may_nagle = False
-    #: The body was read to its end: status, bytes, when; when the connection was released after that.
+    #: The head was read: status, bytes that are to come; when they were read; when the connection was released then.
     status: int | None = None
     _received = _read = _end = 0
 
@@ -385,6 +385,15 @@ class Plain(Timing):
             self._info = _kernel.read(sock)
             self._may_nagle = _kernel.may_nagle(sock, self._writes, first - self._sent)
         link.info = self._info
+
+    def complete(self) -> bool:
+        """Whether an answer whose body was still to come has been read to its end by now."""
+        http = self._http
+        if self.status is None or http is None or http.fp is not None:
+            return False
+        self._http = None
+        self._read = _now()
+        return True
 
     # What most hooks ask for is had without the rest; of a call that has ended.
 
@@ -455,11 +464,15 @@ class Plain(Timing):
             attempt._info_after = self._info
             attempt._may_nagle = self._may_nagle
             attempt._phase = "receive"
-        if self._read:
+        if self.status is not None:
             attempt._headers_end = self._first
-            attempt._response_end = self._read
             attempt.status = self.status
+        if self._read:
+            attempt._response_end = self._read
             attempt.bytes_received = self._received
+        elif self.status is not None:
+            attempt._http = self._http
+            attempt._expected = self._received
         if self._end:
             attempt._end = self._end
             attempt.outcome = "ok"
