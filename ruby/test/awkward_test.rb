@@ -58,6 +58,61 @@ class AwkwardTest < OnewriteTest
     assert_equal 1, tap.connections
   end
 
+  # Hooks or all of the adapter are switched off while the outer call is under way.
+  { "hooks are off" => -> { Onewrite.configure(hooks_disabled: true) },
+    "the adapter is off" => -> { Onewrite.disable! } }.each do |what, switch|
+    define_method("test_a request within the block of another, made when #{what}, leaves its record alone") do
+      tap = tap_server { |seen| seen.line.include?("inner") ? "HTTP/1.1 404 No\r\nContent-Length: 0\r\n\r\n" : Tap::OK }
+      records = []
+      http = session(tap) { |one| one.onewrite_timing = records.method(:<<) }
+      http.request(post("/outer", "x")) do |response|
+        response.read_body
+        switch.call
+        assert_equal "404", http.request(Net::HTTP::Get.new("/inner")).code
+      end
+      outer, = records
+      assert_equal [1, :ok, 200, 1, false, 2],
+                   [outer.attempts.size, outer.outcome, outer.status, outer.writes, outer.reused, outer.bytes_received]
+    end
+  end
+
+  # What has begun is told of to its end, the repetitions included.
+  def test_disabling_between_two_attempts
+    requests = 0
+    records = []
+    tap = tap_server do
+      next Tap::OK if (requests += 1) > 1
+
+      Onewrite.disable!
+      :close
+    end
+    http = session(tap) { |one| one.onewrite_timing = records.method(:<<) }
+    skip "this net/http repeats once at most" unless http.respond_to?(:max_retries=)
+    assert_equal "ok", http.get("/").body
+    assert_equal [[0, :error, nil, false], [1, :ok, 200, false]],
+                 (records[0].attempts.map { |one| [one.index, one.outcome, one.status, one.reused] })
+    assert_equal 2, records[0].attempts.map(&:conn_id).uniq.size
+  end
+
+  # As one that signs in to a gateway; and it calls none of the library's hooks.
+  def test_a_connect_that_sends_a_request_itself
+    signing_in = Class.new(Net::HTTP) do
+      def connect
+        super
+        return if @signed_in
+
+        @started = @signed_in = true
+        request(Net::HTTP::Get.new("/in"))
+      end
+
+      def on_connect; end
+    end
+    records = []
+    http = session(tap_server, signing_in) { |one| one.onewrite_timing = records.method(:<<) }
+    http.request(post("/", "x"))
+    assert_equal [["/in", :ok], ["/", :ok]], records.map { |one| [URI(one.url).path, one.outcome] }
+  end
+
   # An error within the block of a GET makes Net::HTTP, up to 0.5, repeat it: that is an attempt of the outer call.
   def test_an_outer_request_that_is_repeated_for_its_inner_one
     failed = false

@@ -154,6 +154,29 @@ class HooksTest < OnewriteTest
     assert_equal record.to_h, Marshal.load(Marshal.dump(record)).to_h
   end
 
+  # The methods of timing are patched in one after the other: whoever asks for them meanwhile waits for the last.
+  def test_two_threads_with_the_first_hook
+    out = ruby(<<~'RUBY', env: { "PORT" => tap_server.port.to_s })
+      require "onewrite"
+      patching = Queue.new
+      go = Queue.new
+      Onewrite::Patch::TimedSession.define_singleton_method(:prepended) { |_| (patching << true) && go.pop }
+      first = Thread.new { Onewrite.on_timing { nil } }
+      patching.pop
+      writes = Queue.new
+      second = Thread.new do
+        http = Net::HTTP.new("127.0.0.1", ENV["PORT"].to_i, nil)
+        http.onewrite_timing = ->(timing) { writes << timing.writes }
+        http.get("/")
+      end
+      Thread.pass until second.stop?
+      go << true
+      [first, second].each(&:join)
+      p writes.pop
+    RUBY
+    assert_equal "1\n", out
+  end
+
   def test_swapping_hooks_while_calls_run
     tap = tap_server
     counts = Queue.new

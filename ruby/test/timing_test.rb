@@ -187,6 +187,23 @@ class TimingTest < OnewriteTest
     assert_equal [103], @listener.events.select { |event| event.name == :informational }.map { |event| event[:status] }
   end
 
+  # The counters that were read when 100 (Continue) came know nothing of the body.
+  def test_the_kernel_counts_the_body_that_100_continue_asked_for
+    skip "no TCP_INFO" unless Onewrite.kernel_evidence?
+    http = timed(tap_server(expect: "HTTP/1.1 100 Continue\r\n\r\n")) { |one| one.continue_timeout = 30 }
+    20.times { http.request(post("/", "hello", "Content-Type" => "text/plain", "Expect" => "100-continue")) }
+    assert_equal 2, mode(@records.map(&:writes))
+    assert_equal 2, mode(@records.map { |record| record.kernel.segments_out })
+  end
+
+  # No such class of codes is defined; the library takes it for an answer.
+  def test_a_status_below_100_is_an_answer
+    http = timed(tap_server { "HTTP/1.1 099 Odd\r\nContent-Length: 0\r\n\r\n" })
+    http.request(post("/", "x"))
+    refute_includes names, :informational
+    assert_equal 99, @records[0].status
+  end
+
   def test_response_start_is_the_first_byte
     http = nil
     tap = tap_server do |_, socket|

@@ -132,6 +132,52 @@ class TracersTest < OnewriteTest
     end
   end
 
+  # A chain in a subclass does not come back to the method of ours: there is nothing to step aside for.
+  def test_a_chain_in_subclasses_takes_nothing_away
+    tap = tap_server(tls: true)
+    out = ruby(<<~'RUBY', env: { "PORT" => tap.port.to_s }, options: ["-W0"])
+      require "onewrite"
+      require "stringio"
+      told = []
+      hook = Onewrite.on_timing { |t| told << [t.writes, t.wait_ns, t.outcome].compact.size }
+      chained = lambda do |where, *names|
+        Class.new(where) do
+          names.each do |name|
+            alias_method :"#{name}_unchained", name
+            define_method(name) { |*args, &block| send(:"#{name}_unchained", *args, &block) }
+          end
+        end
+      end
+      methods = Onewrite::Patch::Target::POINTS.group_by(&:where).transform_values { |points| points.map(&:name).uniq }
+      Session = chained.call(Net::HTTP, *methods[Net::HTTP])
+      Request = chained.call(Net::HTTP::Post, *methods[Net::HTTPGenericRequest])
+      Head = chained.call(Net::HTTP::Get, *methods[Net::HTTPGenericRequest])
+      2.times do
+        http = Session.new("127.0.0.1", ENV["PORT"].to_i, nil)
+        http.use_ssl = true
+        http.verify_mode = OpenSSL::SSL::VERIFY_NONE
+        http.start
+        whole = Request.new("/", "Content-Type" => "text/plain").tap { |one| one.body = "hello" }
+        stream = Request.new("/", "Content-Type" => "text/plain", "Content-Length" => "5")
+        stream.body_stream = StringIO.new("hello")
+        form = Request.new("/").tap { |one| one.set_form([%w[a b]], "multipart/form-data") }
+        [whole, stream, form, Head.new("/")].each { |one| http.request(one) }
+        whole["X"] = "a\0b"
+        print begin
+          http.request(whole).code
+        rescue Onewrite::InvalidRequest
+          "refused "
+        end
+        http.request(Head.new("/")) { break }
+        print http.instance_variable_get(:@socket).closed? ? "closed " : "open "
+        Onewrite.remove(hook)
+      end
+      p told
+    RUBY
+    assert_equal "refused closed refused closed [3, 3, 3, 3, 1, 3]\n", out
+    assert_equal [1], tap.seen.map { |one| one.pieces.size }.uniq
+  end
+
   # The methods that timing needs are patched in with the first hook: a chain may be laid over those, too.
   def test_a_chain_over_exec_that_is_loaded_after_the_first_hook
     out = ruby(<<~RUBY, env: { "PORT" => tap_server.port.to_s, "FIXTURE" => File.join(FIXTURES, "exec_chain.rb") })

@@ -105,7 +105,7 @@ module Onewrite
     # @param now [Integer] when its first byte was
     def status_line(code, now)
       status = code.to_i
-      return interim(status, now) if status < 200
+      return interim(status, now) if status < 200 && status >= 100
 
       # The server may answer before it was asked in full, as with a 417 to Expect: 100-continue.
       @request_end = now if bytes && !request_end
@@ -153,7 +153,10 @@ module Onewrite
 
     private
 
-    def interim(_status, _now); end
+    # What the kernel said then says nothing of a body that is sent after it, as after 100 (Continue).
+    def interim(_status, _now)
+      @info = nil
+    end
 
     # Before Ruby 2.3 the library may give the caller an interim response other than 100.
     def final(code)

@@ -52,8 +52,8 @@ module Onewrite
         return if @observe
 
         @lock.synchronize do
-          @observe = true
-          prepend_observers if @installed
+          prepend_observers if @installed && !@observe
+          @observe = true # last: another thread goes by without the lock
         end
       end
 

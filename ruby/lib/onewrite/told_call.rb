@@ -95,6 +95,7 @@ module Onewrite
     private
 
     def interim(status, now)
+      super
       tell(:informational, now, { status: status })
     end
 

@@ -44,7 +44,9 @@ module Onewrite
       def send_request_with_body(sock, ver, path, body)
         connection = Connection.of(sock)
         ours = connection && (settings = Settings.current).enabled
-        if ours ? connection.unsent : __callee__ != :send_request_with_body
+        # Only where its writing is under way, or it is none of ours, can a chain be coming back.
+        if (!ours || connection.unsent) && __callee__ != :send_request_with_body &&
+           Stock.chain?(Net::HTTPGenericRequest, __callee__)
           return STOCK[:send_request_with_body].bind(self).call(sock, ver, path, body)
         end
         return super unless ours
@@ -69,7 +71,7 @@ module Onewrite
       # A source that may make one wait is shown through a glass that writes what is held before each read (RFC 9112
       # says nothing of it; a server may want the head, or the first chunk, long before the next).
       def send_request_with_body_stream(sock, ver, path, source)
-        unless __callee__ == :send_request_with_body_stream
+        if __callee__ != :send_request_with_body_stream && Stock.chain?(Net::HTTPGenericRequest, __callee__)
           return STOCK[:send_request_with_body_stream].bind(self).call(sock, ver, path, source)
         end
 
@@ -81,7 +83,7 @@ module Onewrite
 
       # Chunked multipart reads its parts while it writes; otherwise Net::HTTP writes them to a file first.
       def send_request_with_body_data(sock, ver, path, params)
-        unless __callee__ == :send_request_with_body_data
+        if __callee__ != :send_request_with_body_data && Stock.chain?(Net::HTTPGenericRequest, __callee__)
           return STOCK[:send_request_with_body_data].bind(self).call(sock, ver, path, params)
         end
 
@@ -129,7 +131,9 @@ module Onewrite
       private_constant :STOCK
 
       def exec(sock, ver, path) # :nodoc:
-        return STOCK[:exec].bind(self).call(sock, ver, path) unless __callee__ == :exec
+        if __callee__ != :exec && Stock.chain?(Net::HTTPGenericRequest, __callee__)
+          return STOCK[:exec].bind(self).call(sock, ver, path)
+        end
         return super if @body || @body_stream || @body_data
 
         connection = Connection.of(sock)

@@ -16,7 +16,9 @@ module Onewrite
       private
 
       def read_status_line(sock)
-        return STOCK[:read_status_line].bind(self).call(sock) unless __callee__ == :read_status_line
+        if __callee__ != :read_status_line && Stock.chain?(Net::HTTPResponse.singleton_class, __callee__)
+          return STOCK[:read_status_line].bind(self).call(sock)
+        end
 
         connection = Connection.of(sock)
         call = connection && connection.call
@@ -38,7 +40,9 @@ module Onewrite
       private
 
       def read_body_0(dest)
-        return STOCK[:read_body_0].bind(self).call(dest) unless __callee__ == :read_body_0
+        if __callee__ != :read_body_0 && Stock.chain?(Net::HTTPResponse, __callee__)
+          return STOCK[:read_body_0].bind(self).call(dest)
+        end
 
         connection = Connection.of(@socket)
         call = connection && connection.call

@@ -41,8 +41,9 @@ module Onewrite
     # Not here: `request` and `connect`. Tracers chain and prepend those; see {Stock} for what comes of both. What is here
     # is private and, but for `transport_request` (which Semian prepends, too: prepending mixes), patched by no gem we know.
     module Session
-      STOCK = Stock.of(Stock.session, :on_connect, :begin_transport, :transport_request)
-      private_constant :STOCK
+      SESSION = Stock.session
+      STOCK = Stock.of(SESSION, :on_connect, :begin_transport, :transport_request)
+      private_constant :SESSION, :STOCK
 
       private
 
@@ -52,7 +53,7 @@ module Onewrite
       # calls super comes after us, so their word on TCP_NODELAY is the last. What it cannot reach: a subclass that
       # overrides `connect` without it; those connections are met in begin_transport.
       def on_connect
-        return STOCK[:on_connect].bind(self).call unless __callee__ == :on_connect
+        return STOCK[:on_connect].bind(self).call if __callee__ != :on_connect && Stock.chain?(SESSION, __callee__)
 
         super
         onewrite_adopt if Settings.current.enabled
@@ -61,11 +62,13 @@ module Onewrite
       # Before each attempt; may reconnect. Why this method: it is the one place that decides which connection carries
       # the request. It is called again for each repetition.
       def begin_transport(req)
-        enabled = Settings.current.enabled
-        return STOCK[:begin_transport].bind(self).call(req) if (onewrite_beginning || !enabled) && __callee__ != :begin_transport
+        call = onewrite_call
+        enabled = call || Settings.current.enabled # a call that has begun is told of to its end
+        if (onewrite_beginning || !enabled) && __callee__ != :begin_transport && Stock.chain?(SESSION, __callee__)
+          return STOCK[:begin_transport].bind(self).call(req)
+        end
         return super unless enabled
 
-        call = onewrite_call
         call ? call.attempt_start : @onewrite_connecting = nil
         onewrite_look(req)
         @onewrite_beginning = true
@@ -90,7 +93,7 @@ module Onewrite
       def transport_request(req, &block)
         enabled = Settings.current.enabled
         # Only where a request is under way, or none is ours, can a chain be coming back.
-        if (onewrite_request || !enabled) && __callee__ != :transport_request
+        if (onewrite_request || !enabled) && __callee__ != :transport_request && Stock.chain?(SESSION, __callee__)
           return STOCK[:transport_request].bind(self).call(req, &block)
         end
         return super unless enabled

@@ -11,8 +11,9 @@ module Onewrite
   module Patch
     # Prepended to Net::HTTP when timing or QUICKACK is first asked for, before {Session}: where a call begins and ends.
     module TimedSession
-      STOCK = Stock.of(Stock.session, :do_start, :ssl_socket_connect, :transport_request)
-      private_constant :STOCK
+      SESSION = Stock.session
+      STOCK = Stock.of(SESSION, :do_start, :ssl_socket_connect, :transport_request)
+      private_constant :SESSION, :STOCK
 
       private
 
@@ -20,7 +21,7 @@ module Onewrite
       # for `start` alone. What it cannot reach: which request the connection is for; a `start` that fails gives a
       # record whose method is empty.
       def do_start
-        return STOCK[:do_start].bind(self).call unless __callee__ == :do_start
+        return STOCK[:do_start].bind(self).call if __callee__ != :do_start && Stock.chain?(SESSION, __callee__)
 
         @onewrite_origin = nil # use_ssl may have changed
         set = Hooks.current
@@ -43,7 +44,9 @@ module Onewrite
       # The TLS handshake, apart from the TCP handshake. In Net::Protocol since Ruby 2.3; before, the handshake is
       # counted as part of connect.
       def ssl_socket_connect(*args)
-        return STOCK[:ssl_socket_connect].bind(self).call(*args) unless __callee__ == :ssl_socket_connect
+        if __callee__ != :ssl_socket_connect && Stock.chain?(SESSION, __callee__)
+          return STOCK[:ssl_socket_connect].bind(self).call(*args)
+        end
 
         connecting = onewrite_connecting || onewrite_connecting_now
         return super unless connecting
@@ -61,10 +64,17 @@ module Onewrite
         set = Hooks.current
         own = onewrite_timing
         settings = Settings.current
-        outer = onewrite_call # of a request in whose block this one is made; this one's, where a chain comes back
-        heard = settings.enabled && settings.hooks && (outer || set || own || onewrite_listener)
-        return STOCK[:transport_request].bind(self).call(req, &block) if (outer || !heard) && __callee__ != :transport_request
-        return super unless heard
+        # Only where a request is under way, or none is ours, can a chain be coming back.
+        if (onewrite_request || !settings.enabled) && __callee__ != :transport_request && Stock.chain?(SESSION, __callee__)
+          return STOCK[:transport_request].bind(self).call(req, &block)
+        end
+
+        outer = onewrite_call # of a request in whose block this one is made
+        unless settings.enabled && settings.hooks && (set || own || onewrite_listener)
+          return super unless outer
+
+          return onewrite_apart(outer) { super }
+        end
 
         told = onewrite_listener || (set && !set.listeners.empty?)
         started = onewrite_began if onewrite_connecting
@@ -95,6 +105,16 @@ module Onewrite
         end
       end
 
+      # A request that nobody listens to, within the block of one that somebody does: that one's record is not touched.
+      def onewrite_apart(outer)
+        @onewrite_call = nil
+        connection = onewrite_connection
+        connection.call = nil if connection # also where the adapter is off by now, and does not begin a request there
+        yield
+      ensure
+        @onewrite_call = outer
+      end
+
       # Where the session speaks to.
       def onewrite_origin
         @onewrite_origin ||= Origin.url(use_ssl?, address, port)
@@ -103,7 +123,8 @@ module Onewrite
       # @return [Integer, nil] when `start` began to connect, where the first request follows in the same breath
       def onewrite_began
         connecting = onewrite_connecting
-        return connecting.start if Clock.now - connecting.end <= Call::SAME_BREATH_NS
+        ended = connecting.end || Clock.now # none yet where `connect` itself sends a request
+        return connecting.start if Clock.now - ended <= Call::SAME_BREATH_NS
 
         @onewrite_connecting = nil
       end
