@@ -178,6 +178,24 @@ class TracersTest < OnewriteTest
     assert_equal [1], tap.seen.map { |one| one.pieces.size }.uniq
   end
 
+  # As a circuit breaker or a stub does it: prepended before the first hook, so below our method, it answers by itself.
+  def test_a_module_that_answers_in_the_place_of_the_library
+    out = ruby(<<~'RUBY', env: { "PORT" => tap_server.port.to_s })
+      require "onewrite"
+      $answers = [nil, :stubbed, Struct.new(:code).new("299")]
+      Net::HTTP.prepend(Module.new { def transport_request(req); $answers.empty? ? super : $answers.shift; end })
+      http = Net::HTTP.new("127.0.0.1", ENV["PORT"].to_i, nil)
+      http.onewrite_timing = ->(t) { print t.outcome, t.status, t.attempts.size, " " }
+      http.start
+      send = -> { http.__send__(:transport_request, Net::HTTP::Get.new("/")) }
+      p [send.call, send.call, send.call.code, send.call.code]
+      $answers = [nil, :stubbed, Struct.new(:code).new("299")]
+      http.onewrite_listener = Onewrite::TimingListener.new
+      p [send.call, send.call, send.call.code, send.call.code]
+    RUBY
+    assert_equal "ok0 ok0 ok2990 ok2001 [nil, :stubbed, \"299\", \"200\"]\n" * 2, out
+  end
+
   # The methods that timing needs are patched in with the first hook: a chain may be laid over those, too.
   def test_a_chain_over_exec_that_is_loaded_after_the_first_hook
     out = ruby(<<~RUBY, env: { "PORT" => tap_server.port.to_s, "FIXTURE" => File.join(FIXTURES, "exec_chain.rb") })

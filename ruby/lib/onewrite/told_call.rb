@@ -78,7 +78,7 @@ module Onewrite
     def complete(code, socket)
       final(code) unless response_start
       received(nil)
-      released(!socket.closed?)
+      released(!socket.closed?) if conn_id
       finish(:ok)
     end
 

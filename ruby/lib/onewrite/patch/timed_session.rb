@@ -97,6 +97,8 @@ module Onewrite
             else
               super
             end
+          inside = true # from here on nothing was given up
+          result
         rescue Exception => e # rubocop:disable Lint/RescueException -- raised again
           raise
         ensure
@@ -145,13 +147,14 @@ module Onewrite
         Hooks.report(set, own, call.freeze)
       end
 
-      # @param result [Net::HTTPResponse, nil] of an exchange that came to its end
+      # @param result [Net::HTTPResponse, nil] of an exchange that came to its end; whatever it likes where another gem's
+      #   module answers in the library's place
       # @param inside [Boolean, nil] whether the caller's block was under way: to leave it is the caller's right
       def onewrite_end_call(call, result, inside, error, set, own)
         ended =
           if error
             call.finish(error.is_a?(StandardError) ? :error : :cancelled, error)
-          elsif result
+          elsif result.respond_to?(:code)
             call.complete(result.code, @socket)
           else
             call.finish(inside && Thread.current.status != "aborting" ? :ok : :cancelled)
