@@ -34,6 +34,23 @@ class HooksTest < OnewriteTest
     assert_raises(ArgumentError) { Onewrite.on_timing }
   end
 
+  # A Struct answers to_a, as many a listener may.
+  def test_a_listener_of_a_session_may_be_a_struct_and_everybodys_come_first
+    listener = Struct.new(:who, :told) { define_method(:on_event) { |event| told << [who, event.name] } }
+    told = []
+    everybodys = Onewrite.add_listener(listener.new(:everybody, told))
+    block = Onewrite.on_timing { told << %i[everybody record] }
+    http = session(tap_server, start: false) do |one|
+      one.onewrite_listener = listener.new(:own, told)
+      one.onewrite_timing = ->(_) { told << %i[own record] }
+    end
+    http.request(post("/", "x"))
+    assert_equal %i[everybody own] * (told.size / 2), told.map(&:first)
+    assert_equal %i[call_start call_start call_end call_end record record], (told.first(2) + told.last(4)).map(&:last)
+  ensure
+    [everybodys, block].compact.each { |hook| Onewrite.remove(hook) }
+  end
+
   def test_hooks_are_those_of_the_start_of_the_call
     late = []
     early = []

@@ -40,18 +40,18 @@ module Onewrite
         found
       end
 
-      # Gives a record to everybody's blocks, and to the session's own.
+      # Gives a record to everybody's blocks, then to the session's own.
       # @param set [Set, nil] as it was when the call began
       def report(set, own, record)
-        give(own, record) if own
-        return unless set
-
-        timings = set.timings
-        index = 0
-        while (hook = timings[index])
-          give(hook, record)
-          index += 1
+        if set
+          timings = set.timings
+          index = 0
+          while (hook = timings[index])
+            give(hook, record)
+            index += 1
+          end
         end
+        give(own, record) if own
       end
 
       # Gives a record to a hook. A tracer with a bug is no reason to lose an order: what it raises goes no further.

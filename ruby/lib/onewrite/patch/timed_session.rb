@@ -133,8 +133,10 @@ module Onewrite
 
       # @return [ToldCall]
       def onewrite_told(set, method, path, started)
+        listeners = (set || Hooks::NONE).listeners
         own = onewrite_listener
-        ToldCall.new([*(set && set.listeners), *own], method, onewrite_origin, path, started)
+        listeners += [own] if own # it may be a Struct: a splat would take it apart
+        ToldCall.new(listeners, method, onewrite_origin, path, started)
       end
 
       # `start` failed or was cancelled: a call of its own tells of it.
