@@ -40,6 +40,7 @@ class WireTest < OnewriteTest
       file.write(content)
       file.flush
       file.rewind
+      @closing << -> { file.close! } # and so it is not collected, and the file with it, while its name is in use
     end
   end
 
