@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import contextvars
 import copy
 import gc
 import pickle
 import socket
+import sys
+import threading
 import typing
 import weakref
 
@@ -212,3 +215,103 @@ def test_an_interim_answer_byte_by_byte(installed: list[onewrite.Timing], tap: t
     (timing,) = installed
     assert (timing.status, timing.attempts[0].bytes_received) == (200, 2)
     assert timing.wait_ns
+
+
+def test_a_response_that_is_dropped_after_a_retry_is_freed_at_once(tap: typing.Any) -> None:
+    """The attempt before it failed as its answer was drained; nothing waits for the collector to close a socket."""
+    connections: list[int] = []
+
+    def cut(peer: Peer, seen: typing.Any) -> None:
+        connections.append(seen.connection)
+        if len(connections) == 1:
+            peer.send(b"HTTP/1.1 503 Unavailable\r\nContent-Length: 100\r\n\r\nsome")
+            raise EOFError
+        peer.send(reply(b"x" * 100_000))
+
+    timings: list[onewrite.Timing] = []
+    server = tap(cut)
+    onewrite.install(on_timing=timings.append)
+    gc.collect()
+    gc.disable()
+    try:
+        http = urllib3.PoolManager()
+        retries = urllib3.Retry(2, status_forcelist=[503], backoff_factor=0)
+        response = http.request("GET", server.url("/again"), retries=retries, preload_content=False)
+        assert response.status == 200
+        connection = weakref.ref(response.connection)
+        del response
+        assert connection() is None
+        assert [attempt.outcome for attempt in timings[0].attempts] == ["error", "ok"]
+        http.clear()
+    finally:
+        gc.enable()
+        onewrite.uninstall()
+
+
+def test_two_threads_look_at_a_record_for_the_first_time(tap: typing.Any) -> None:
+    timings: list[onewrite.Timing] = []
+    server = tap()
+    onewrite.install(on_timing=timings.append)
+    try:
+        http = urllib3.PoolManager()
+        for _ in range(301):
+            http.request("GET", server.url())
+        http.clear()
+    finally:
+        onewrite.uninstall()
+    both = threading.Barrier(2, timeout=60)
+    found: list[typing.Any] = []
+
+    def look() -> None:
+        try:
+            for timing in timings:
+                both.wait()
+                record = timing.to_dict()
+                found.append(
+                    (id(timing.attempts[0]), record["total_ns"], timing.total_ns, str(timing), timing.outcome)
+                )
+        except BaseException as error:
+            both.abort()
+            found.append(error)
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        threads = [threading.Thread(target=look) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(interval)
+    assert not [one for one in found if isinstance(one, BaseException)]
+    assert len(found) == 602
+    assert len(set(found)) == 301, "both saw the same"
+
+
+def test_a_context_that_outlives_its_call(tap: typing.Any) -> None:
+    """As asyncio.to_thread copies one: what is asked in it later is a call of its own, the first stays as it is."""
+    timings: list[onewrite.Timing] = []
+    contexts: list[contextvars.Context] = []
+
+    class Retry(urllib3.Retry):
+        def is_retry(self, *args: typing.Any, **kwargs: typing.Any) -> bool:
+            contexts.append(contextvars.copy_context())
+            return super().is_retry(*args, **kwargs)
+
+    server = tap()
+    onewrite.install(on_timing=timings.append)
+    try:
+        http = urllib3.PoolManager()
+        for number in range(3):
+            http.request("GET", server.url(f"/{number}"), retries=Retry(2))
+        assert len(contexts) == 3
+        for number, context in enumerate(contexts):
+            context.run(http.request, "GET", server.url(f"/later-{number}"))
+        http.clear()
+    finally:
+        onewrite.uninstall()
+    assert [timing.url.rpartition("/")[2] for timing in timings] == ["0", "1", "2", "later-0", "later-1", "later-2"]
+    assert [(timing.outcome, len(timing.attempts), timing.total_ns is None) for timing in timings] == [
+        ("ok", 1, False)
+    ] * 6

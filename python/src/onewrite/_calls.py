@@ -43,10 +43,13 @@ def under_way() -> Timing | None:
     """
     call = _record.current.get()
     if type(call) is Plain:
-        if call._attempted and call.status is None:
+        if call._on_timing is None or (call._attempted and call.status is None):
             return None
         _moments.unfold_installed(call)
-    if call is None or not call.attempts:
+    # One that is over is met in a context that was copied while it ran.
+    if call is None or call._returned or call._ended:
+        return None
+    if not call.attempts:
         return call
     last = call.attempts[-1]
     if last._end or last._error is not None or last._headers_end:

@@ -196,10 +196,11 @@ def end_call(call: Timing, error: BaseException | None) -> None:
 
 def hand_out(call: Plain) -> None:
     """A call that went plainly is over: hand its record out."""
+    on_timing, call._on_timing = call._on_timing, None
     try:
-        call._on_timing(call)
+        on_timing(call)
     except Exception:
-        _events.swallow(call._on_timing)
+        _events.swallow(on_timing)
 
 
 # -- attempts ---------------------------------------------------------------------------------------
@@ -228,6 +229,9 @@ def end_attempt(attempt: Attempt, outcome: str, released: bool | None = None, t_
     listener = attempt._listener
     end = attempt._end = t_ns or now()
     attempt.outcome = outcome
+    error = attempt._error
+    if error is not None:
+        attempt._error = None  # its traceback leads to urlopen, and so to the response of a later attempt
     response = attempt._http
     came_back = outcome == "ok" and released is not None
     if came_back and not attempt._response_end and response is not None and response.isclosed():
@@ -243,7 +247,7 @@ def end_attempt(attempt: Attempt, outcome: str, released: bool | None = None, t_
             end_call(call, None)
         else:
             call.error_phase = attempt._phase
-            end_call(call, attempt._error)
+            end_call(call, error)
 
 
 def body_read(attempt: Attempt, t_ns: int) -> None:

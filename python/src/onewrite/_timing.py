@@ -7,6 +7,7 @@ leaves even that for later: ``Plain``.
 
 from __future__ import annotations
 
+import threading
 import time
 import typing
 
@@ -326,6 +327,10 @@ class Timing:
         return last.receive_ns if last else None
 
 
+#: Two threads may look at a record for the first time at once.
+_unfolding = threading.RLock()
+
+
 class Plain(Timing):
     """A call that goes plainly: what is noted of it while it goes, and its record when that is looked at.
 
@@ -416,34 +421,42 @@ class Plain(Timing):
     def __getattr__(self, name: str) -> typing.Any:
         if not self.__dict__.get("_end"):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        attempt = self.unfold()
-        assert attempt is not None
-        record: Timing = self
-        attempt._call = None
-        record.total_ns = attempt.total_ns
-        record.outcome = attempt.outcome
-        record._returned = record._ended = True
-        return getattr(record, name)
+        with _unfolding:
+            if type(self) is Plain:
+                record = self._unfolded()
+                for attempt in record.attempts:
+                    attempt._call = None
+                    record.total_ns = attempt.total_ns
+                    record.outcome = attempt.outcome
+                record._returned = record._ended = True
+                # What was noted stays: another thread may be looking at it.
+                self.__dict__.update(record.__dict__)
+                self.__class__ = Timing  # type: ignore[assignment]
+        return getattr(self, name)
 
     def unfold(self) -> Attempt | None:
         """Become a Timing like any other, of a call under way; return its attempt, where one has begun."""
-        was = Plain()
-        was.__dict__.update(self.__dict__)
-        self.__dict__.clear()
+        record = self._unfolded()
+        noted = self.__dict__.keys() - record.__dict__.keys()
+        # In this order somebody may give up between any two steps.
+        self.__dict__.update(record.__dict__)
         self.__class__ = Timing  # type: ignore[assignment]
-        record: Timing = self
-        record.__init__(was.method, was.url, was._on_timing, None)  # type: ignore[misc]
-        record.started_at_mono_ns = was._started
-        if was._sent:
-            record.started_at_unix_ns = was._unix - (was._sent - was._started)
+        for name in noted:
+            del self.__dict__[name]
+        return self._last()
+
+    def _unfolded(self) -> Timing:
+        record = Timing(self.method, self.url, self._on_timing, None)
+        record.started_at_mono_ns = self._started
+        if self._sent:
+            record.started_at_unix_ns = self._unix - (self._sent - self._started)
         else:
-            record.started_at_unix_ns = _time_ns() - (_now() - was._started)
-        if not was._attempted:
-            return None
-        attempt = Attempt(record, 0, was._started)
-        record.attempts.append(attempt)
-        was._fill(attempt)
-        return attempt
+            record.started_at_unix_ns = _time_ns() - (_now() - self._started)
+        if self._attempted:
+            attempt = Attempt(self, 0, self._started)
+            record.attempts.append(attempt)
+            self._fill(attempt)
+        return record
 
     def _fill(self, attempt: Attempt) -> None:
         attempt._request_start = self._begun
