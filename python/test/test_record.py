@@ -248,6 +248,44 @@ def test_a_response_that_is_dropped_after_a_retry_is_freed_at_once(tap: typing.A
         onewrite.uninstall()
 
 
+def responses() -> int:
+    """How many responses there are in this process."""
+    return sum(isinstance(one, urllib3.HTTPResponse) for one in gc.get_objects())
+
+
+@pytest.mark.parametrize("how", ["stock", "timed", "told", "own", "own timed"])
+def test_a_response_that_nobody_took_is_freed_at_once(how: str, tap: typing.Any) -> None:
+    """It keeps the error of the attempt before it, whose traceback keeps the frames that it went through."""
+    connections: list[int] = []
+
+    def garbled(peer: Peer, seen: typing.Any) -> None:
+        connections.append(seen.connection)
+        peer.send(b"HTTP/0.5 200 OK\r\n\r\n" if len(connections) == 1 else reply(b"x" * 100_000))
+
+    server = tap(garbled)
+    timings: list[onewrite.Timing] = []
+    listener = Silent() if how == "told" else None
+    if how in ("timed", "told"):
+        onewrite.install(on_timing=timings.append, listener=listener)
+    gc.collect()
+    gc.disable()
+    try:
+        before = responses()
+        if how == "own timed":
+            pool: typing.Any = onewrite.HTTPConnectionPool("127.0.0.1", server.port, on_timing=timings.append)
+        elif how == "own":
+            pool = onewrite.HTTPConnectionPool("127.0.0.1", server.port)
+        else:
+            pool = urllib3.HTTPConnectionPool("127.0.0.1", server.port)
+        pool.urlopen("GET", "/", preload_content=False, retries=urllib3.Retry(read=1))
+        assert len(connections) == 2
+        assert responses() == before
+        pool.close()
+    finally:
+        gc.enable()
+        onewrite.uninstall()
+
+
 def test_two_threads_look_at_a_record_for_the_first_time(tap: typing.Any) -> None:
     timings: list[onewrite.Timing] = []
     server = tap()

@@ -25,7 +25,12 @@ def call(hooks: Hooks, original: Original, method: str, url: str, args: typing.A
         raise
     _record.current.reset(token)
     returned(timing, response)
-    return response
+    try:
+        return response
+    finally:
+        # A response keeps the errors of its retries, their tracebacks the frames they came through, and those this one:
+        # a ring that would hold the connection until the collector comes.
+        del response
 
 
 def returned(timing: Timing, response: typing.Any) -> None:

@@ -191,7 +191,10 @@ def _urlopen(original: typing.Any, of_pool: bool) -> typing.Any:
                 _record.hand_out(call)
             else:
                 _calls.returned(call, response)
-            return response
+            try:
+                return response
+            finally:
+                del response  # see _calls.call
         bound = types.MethodType(original, self)
         if of_pool:
             return _calls.pool_urlopen(self, hooks, bound, method, url, args, kwargs)
