@@ -28,8 +28,8 @@ def call(hooks: Hooks, original: Original, method: str, url: str, args: typing.A
     try:
         return response
     finally:
-        # A response keeps the errors of its retries, their tracebacks the frames they came through, and those this one:
-        # a ring that would hold the connection until the collector comes.
+        # A response keeps the errors of its retries, their tracebacks the frames they came through, and those
+        # this one: a ring that would hold the connection until the collector comes.
         del response
 
 
