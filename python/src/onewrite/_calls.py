@@ -16,14 +16,16 @@ def call(hooks: Hooks, original: Original, method: str, url: str, args: typing.A
     ahead = _straight.ahead(kwargs)
     begun = None if ahead is None else ahead.attempt
     timing = _record.begin_call(hooks, method, url) if begun is None else begun._call
-    token = _record.current.set(timing)
+    outer = _record.current.get()
+    # Somebody may give up between any two steps: what is set is set back then, too.
     try:
+        _record.current.set(timing)
         response = original(method, *args, **kwargs)
+        _record.current.set(outer)
     except BaseException as error:
-        _record.current.reset(token)
+        _record.current.set(outer)
         _record.call_failed(timing, error)
         raise
-    _record.current.reset(token)
     returned(timing, response)
     try:
         return response

@@ -33,6 +33,8 @@ def connect(conn: typing.Any, original: typing.Callable[[], None]) -> None:
         return
     attempt = conn._onewrite_attempt
     if attempt is not None:
+        attempt = _moments.pinned(conn, attempt)
+    if attempt is not None:
         attempt = _moments.followed(attempt)
     shadowed = {name: conn.__dict__[name] for name in ("_new_conn", "_tunnel") if name in conn.__dict__}
     inner = conn._new_conn

@@ -91,6 +91,8 @@ def request(
         original(method, url, body=body, headers=headers, **extra)
         return
     attempt: Attempt | Plain | None = conn._onewrite_attempt
+    if attempt is not None:
+        attempt = _moments.pinned(conn, attempt)
     try:
         _floor.check_line(method, url)
         kind = _body.WHOLE if body is None or type(body) is bytes else _body.kind(body)
@@ -105,11 +107,11 @@ def request(
             original(method, url, body=body, headers=headers, **extra)
         else:
             hold = _write.Hold(_write.HOLD_LIMIT if kind is _body.PROMPT else None)
-            conn._onewrite_hold = hold
-            holding.add(hold)
-            if undoing and not conn._onewrite_own:  # asked once it is in ``holding``, so that none slips through
-                conn._onewrite_hold = None
             try:
+                conn._onewrite_hold = hold
+                holding.add(hold)
+                if undoing and not conn._onewrite_own:  # asked once it is in ``holding``, so that none slips through
+                    conn._onewrite_hold = None
                 original(method, url, body=body, headers=headers, **extra)
                 if conn._onewrite_hold is not None:
                     flush(conn)
@@ -180,6 +182,8 @@ def _send_at_once(conn: typing.Any, original: Original, data: typing.Any) -> Non
     if conn.sock is not conn._onewrite_sock and not conn._onewrite_options.disabled:
         _own_socket(conn)
     attempt = conn._onewrite_attempt
+    if attempt is not None:
+        attempt = _moments.pinned(conn, attempt)
     if attempt is not None:
         attempt = _moments.followed(attempt)
     if attempt is None or attempt._connecting:

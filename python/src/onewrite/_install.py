@@ -178,15 +178,16 @@ def _urlopen(original: typing.Any, of_pool: bool) -> typing.Any:
         if call is None and hooks.listener is None:
             whole = _record.url_of(self, url) if of_pool and url[:1] == "/" else url
             call = _record.begin_plain(method, whole, hooks.on_timing, of_pool)
-            token = _current.set(call)
+            # Somebody may give up between any two steps: what is set is set back then, too.
             try:
+                _current.set(call)
                 response = original(self, method, url, *args, **kwargs)
+                _current.set(None)
             except BaseException as error:
-                _current.reset(token)
+                _current.set(None)
                 _moments.unfold_installed(call)
                 _record.call_failed(call, error)
                 raise
-            _current.reset(token)
             if type(call) is Plain and call._end:
                 _record.hand_out(call)
             else:
@@ -352,6 +353,7 @@ def uninstall() -> None:
         deadline = time.monotonic() + 2.0
         while _exchange.holding and time.monotonic() < deadline:
             time.sleep(0.001)
+        _exchange.holding.clear()  # a request that was given up at the wrong moment stays in there
         connection._onewrite_own = True  # type: ignore[attr-defined]
         delattr(connection, _exchange.INSTALLED)
         left = []

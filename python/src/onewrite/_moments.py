@@ -13,7 +13,7 @@ import urllib3.exceptions
 from . import _kernel
 from ._errors import InvalidRequestError
 from ._events import Event, Told, deliver
-from ._record import body_read, end_attempt, now, tell
+from ._record import body_read, current, end_attempt, now, tell
 from ._timing import Attempt, Plain, Timing
 
 _connection_ids = itertools.count(1)
@@ -159,7 +159,9 @@ def request_end(attempt: Attempt) -> None:
         return
     attempt._request_end = now()
     attempt._phase = "wait"
-    attempt._info_sent = _kernel.read(attempt._link.sock, sent=True)
+    link = attempt._link
+    if link is not None:
+        attempt._info_sent = _kernel.read(link.sock, sent=True)
     if attempt._listener is not None:
         tell(attempt, "request_end", attempt._request_end, bytes=attempt.bytes_sent, writes=attempt.writes)
 
@@ -180,15 +182,17 @@ def informational(attempt: Attempt, status: int) -> None:
 
 def response_start(conn: typing.Any, attempt: Attempt, t_ns: int) -> None:
     """The first byte of the final response was read at *t_ns*."""
+    if not attempt._acquired and conn.sock is not None:
+        acquired(conn, attempt, True)  # and the request was sent while install() was undone
     attempt._response_start = t_ns
     attempt._phase = "receive"
-    sock = conn.sock
-    if sock is not None:
+    sock, link = conn.sock, attempt._link
+    if sock is not None and link is not None:
         info = attempt._info_sent
         if info is None or t_ns - attempt._request_end >= _kernel.SOON_NS:
             info = _kernel.read(sock)
             attempt._may_nagle = _kernel.may_nagle(sock, attempt.writes, t_ns - attempt._request_end)
-        attempt._info_after = attempt._link.info = info
+        attempt._info_after = link.info = info
     if attempt._listener is not None:
         tell(attempt, "response_start", t_ns)
 
@@ -297,7 +301,7 @@ def unfold_installed(call: Timing) -> Attempt | None:
     conn, call._conn = call._conn, None
     attempt = unfold(call, conn)
     call._installed = True
-    if conn is not None:
+    if conn is not None and conn._onewrite_attempt is call:
         conn._onewrite_attempt = attempt
     return attempt
 
@@ -309,3 +313,18 @@ def followed(attempt: Attempt | Timing) -> Attempt:
     found = unfold_installed(attempt)
     assert found is not None, "it was given a connection, so it has begun"
     return found
+
+
+def pinned(conn: typing.Any, attempt: Attempt | Plain) -> Attempt | Plain | None:
+    """*attempt*, to which *conn* was given, where it is the one that now uses it.
+
+    One that is over, or another call's that was sent before, was left there when install() was undone.
+    """
+    if isinstance(attempt, Attempt):
+        call, sent = attempt._call, attempt._request_start
+    else:
+        call, sent = attempt, attempt._sent
+    if attempt._end or (sent and current.get() is not call):
+        conn._onewrite_attempt = None
+        return None
+    return attempt

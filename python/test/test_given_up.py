@@ -1,0 +1,185 @@
+"""Hooks that change while requests run, and callers that give up anywhere: no record is touched or told twice."""
+
+from __future__ import annotations
+
+import collections
+import gc
+import pathlib
+import sys
+import threading
+import typing
+
+import pytest
+import urllib3
+
+import onewrite
+from onewrite import _exchange, _record
+from tap import Peer, Seen, reply
+
+Sending = typing.Callable[[urllib3.PoolManager, str], object]
+
+
+def own_path(peer: Peer, seen: Seen) -> None:
+    peer.send(reply(seen.line.split()[1].encode()))
+
+
+@pytest.mark.parametrize("warm", [False, True])
+@pytest.mark.parametrize("when", ["connection given", "body", "answer awaited", "answer streamed"])
+def test_a_connection_that_uninstall_left_forgets_its_attempt(when: str, warm: bool, tap: typing.Any) -> None:
+    def answer(peer: Peer, seen: Seen) -> None:
+        if when == "answer awaited" and "/undone" in seen.line:
+            onewrite.uninstall()
+        own_path(peer, seen)
+
+    server = tap(answer)
+    timings: list[onewrite.Timing] = []
+    http = urllib3.PoolManager(maxsize=1)
+    pool: typing.Any = http.connection_from_url(server.url())
+    onewrite.install(on_timing=timings.append)
+    try:
+        for _ in range(2 * warm):
+            http.request("GET", server.url("/warm"))
+        timings.clear()
+        if when == "connection given":
+            validate = pool._validate_conn
+
+            def undoing(conn: typing.Any) -> None:
+                onewrite.uninstall()
+                validate(conn)
+
+            pool._validate_conn = undoing
+            http.request("GET", server.url("/undone"))
+            del pool._validate_conn
+        elif when == "body":
+
+            def body() -> typing.Iterator[bytes]:
+                onewrite.uninstall()
+                yield b"body"
+
+            http.request("POST", server.url("/undone"), body=body(), chunked=True)
+        elif when == "answer awaited":
+            http.request("GET", server.url("/undone"))
+        else:
+            response = http.request("GET", server.url("/undone"), preload_content=False)
+            onewrite.uninstall()
+            assert response.read() == b"/undone"
+            response.release_conn()
+        (timing,) = timings
+        before = timing.to_dict()
+        onewrite.install()
+        for path in ("/next", "/last"):
+            assert http.request("POST", server.url(path), body=b"x").data == path.encode()
+        assert timings == [timing]
+        assert timing.to_dict() == before
+        assert pool.pool.queue[-1]._onewrite_attempt is None
+    finally:
+        onewrite.uninstall()
+        http.clear()
+
+
+def test_hooks_change_while_threads_send(tap: typing.Any) -> None:
+    server = tap(own_path)
+    timings: list[onewrite.Timing] = []
+    failures: list[object] = []
+    http = urllib3.PoolManager(maxsize=4)
+    over = threading.Event()
+
+    def send(name: int) -> None:
+        try:
+            for number in range(60):
+                path = f"/{name}-{number}"
+                if number % 3:
+                    found = http.request("POST", server.url(path), body=b"x" * 200).data
+                else:
+                    found = http.request("GET", server.url(path), preload_content=False).read()
+                if found != path.encode():
+                    failures.append((path, found))
+        except BaseException as error:
+            failures.append(error)
+
+    def change() -> None:
+        while not over.is_set():
+            for act in (hooked, onewrite.uninstall, hooked, onewrite.install, onewrite.uninstall, onewrite.install):
+                act()
+                over.wait(0.0005)
+
+    def hooked() -> None:
+        onewrite.install(on_timing=timings.append)
+
+    interval = sys.getswitchinterval()
+    threads = [threading.Thread(target=send, args=(name,)) for name in range(8)]
+    changing = threading.Thread(target=change)
+    try:
+        sys.setswitchinterval(1e-5)
+        for thread in (changing, *threads):
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        over.set()
+        changing.join()
+        onewrite.uninstall()
+        sys.setswitchinterval(interval)
+        http.clear()
+    assert not failures
+    asked = {server.url(f"/{name}-{number}") for name in range(8) for number in range(60)}
+    assert {timing.url for timing in timings} <= asked
+    assert set(collections.Counter(timing.url for timing in timings).values()) <= {1}
+
+
+class GivesUp(BaseException):
+    """As gevent.Timeout or a signal's KeyboardInterrupt."""
+
+
+def giving_up(line: int, send: typing.Callable[[], object]) -> bool:
+    """Call *send*, raise before the *line*-th line of what stands around urllib3; whether it got that far."""
+    files = {str(pathlib.Path(onewrite.__file__).with_name(name)) for name in ("_install.py", "_calls.py")}
+    left = line
+    before = sys.gettrace()
+
+    def trace(frame: typing.Any, event: str, arg: object) -> typing.Any:
+        nonlocal left
+        if frame.f_code.co_filename not in files:
+            return None
+        if event == "line":
+            left -= 1
+            if not left:
+                raise GivesUp
+        return trace
+
+    sys.settrace(trace)
+    try:
+        send()
+    except GivesUp:
+        pass
+    finally:
+        sys.settrace(before)
+    return left <= 0
+
+
+# A connection between a pool and its caller is then nobody's, as with urllib3 alone.
+@pytest.mark.filterwarnings("ignore:.*unclosed.*", "ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize("listener", [None, onewrite.TimingListener()])
+def test_somebody_gives_up_between_any_two_lines(listener: typing.Any, tap: typing.Any) -> None:
+    server = tap(own_path)
+    timings: list[onewrite.Timing] = []
+    onewrite.install(on_timing=timings.append, listener=listener)
+    try:
+        line = 0
+        reached = True
+        while reached and line < 500:
+            line += 1
+            http = urllib3.PoolManager(retries=False)
+            http.request("GET", server.url("/warm"))
+            reached = giving_up(line, lambda http=http: http.request("POST", server.url("/a"), body=b"x"))  # type: ignore[misc]
+            assert _record.current.get() is None
+            timings.clear()
+            for path in ("/b", "/c"):
+                assert http.request("POST", server.url(path), body=b"x").data == path.encode()
+            assert [one.url for one in timings] == [server.url("/b"), server.url("/c")]
+            http.clear()
+        assert 10 < line < 500
+    finally:
+        onewrite.uninstall()
+        gc.collect()
+    assert not _exchange.holding
