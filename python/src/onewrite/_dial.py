@@ -33,9 +33,7 @@ def connect(conn: typing.Any, original: typing.Callable[[], None]) -> None:
         return
     attempt = conn._onewrite_attempt
     if attempt is not None:
-        attempt = _moments.pinned(conn, attempt)
-    if attempt is not None:
-        attempt = _moments.followed(attempt)
+        attempt = _moments.followed_now(conn, attempt)
     shadowed = {name: conn.__dict__[name] for name in ("_new_conn", "_tunnel") if name in conn.__dict__}
     inner = conn._new_conn
     conn._new_conn = lambda: _open(conn, inner, attempt)

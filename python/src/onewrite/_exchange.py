@@ -183,9 +183,7 @@ def _send_at_once(conn: typing.Any, original: Original, data: typing.Any) -> Non
         _own_socket(conn)
     attempt = conn._onewrite_attempt
     if attempt is not None:
-        attempt = _moments.pinned(conn, attempt)
-    if attempt is not None:
-        attempt = _moments.followed(attempt)
+        attempt = _moments.followed_now(conn, attempt)
     if attempt is None or attempt._connecting:
         original(data)
         return

@@ -328,3 +328,9 @@ def pinned(conn: typing.Any, attempt: Attempt | Plain) -> Attempt | Plain | None
         conn._onewrite_attempt = None
         return None
     return attempt
+
+
+def followed_now(conn: typing.Any, attempt: Attempt | Plain) -> Attempt | None:
+    """*attempt*, to which *conn* was given, followed from here on; None where it is not the one that now uses it."""
+    now_using = pinned(conn, attempt)
+    return None if now_using is None else followed(now_using)
