@@ -54,3 +54,12 @@ def installed() -> typing.Iterator[None]:
     onewrite.install()
     yield
     onewrite.uninstall()
+
+
+@pytest.fixture
+def recorded() -> typing.Iterator[list[onewrite.Timing]]:
+    """install() with on_timing and no listener: what it has recorded."""
+    timings: list[onewrite.Timing] = []
+    onewrite.install(on_timing=timings.append)
+    yield timings
+    onewrite.uninstall()

@@ -167,17 +167,8 @@ def test_the_record_is_that_of_a_call_that_is_followed(what: str, block: bool, t
         assert mine == theirs
 
 
-@pytest.fixture
-def timings() -> typing.Iterator[list[onewrite.Timing]]:
-    """What install() with on_timing has recorded."""
-    found: list[onewrite.Timing] = []
-    onewrite.install(on_timing=found.append)
-    yield found
-    onewrite.uninstall()
-
-
 @pytest.mark.parametrize("through", ["manager", "pool"])
-def test_the_usual_call_is_plain(through: str, timings: list[onewrite.Timing], tap: typing.Any) -> None:
+def test_the_usual_call_is_plain(through: str, recorded: list[onewrite.Timing], tap: typing.Any) -> None:
     server = tap()
     http = urllib3.PoolManager()
     for number in range(3):
@@ -185,8 +176,8 @@ def test_the_usual_call_is_plain(through: str, timings: list[onewrite.Timing], t
             http.request("POST", server.url("/a?b=c"), body=b"x" * 200)
         else:
             http.connection_from_url(server.url("/")).urlopen("POST", "/a?b=c", body=b"x" * 200)
-        (timing,) = timings
-        timings.clear()
+        (timing,) = recorded
+        recorded.clear()
         assert (type(timing) is Plain) == bool(number), "a new connection is followed step by step"
         assert (timing.method, timing.url, timing.status) == ("POST", server.url("/a?b=c"), 200)
         assert timing.cause in (None, "server")
@@ -200,7 +191,7 @@ def test_the_usual_call_is_plain(through: str, timings: list[onewrite.Timing], t
     http.clear()
 
 
-def test_an_answer_that_takes_its_time(timings: list[onewrite.Timing], tap: typing.Any) -> None:
+def test_an_answer_that_takes_its_time(recorded: list[onewrite.Timing], tap: typing.Any) -> None:
     """The kernel is asked again when the answer is there, and the cause has a name."""
     slow = threading.Event()
 
@@ -214,13 +205,13 @@ def test_an_answer_that_takes_its_time(timings: list[onewrite.Timing], tap: typi
     for _ in range(5):
         http.request("GET", server.url())
         http.request("POST", server.url(), body=b"x" * 200)
-    waits = [timing for timing in timings if timing.method == "POST"]
+    waits = [timing for timing in recorded if timing.method == "POST"]
     assert all(timing.wait_ns >= 50 * MS for timing in waits)
     assert [timing.cause for timing in waits].count("server") >= 3
     http.clear()
 
 
-def test_a_call_that_is_given_up(timings: list[onewrite.Timing], tap: typing.Any) -> None:
+def test_a_call_that_is_given_up(recorded: list[onewrite.Timing], tap: typing.Any) -> None:
     class GivenUp(BaseException):
         pass
 
@@ -234,8 +225,8 @@ def test_a_call_that_is_given_up(timings: list[onewrite.Timing], tap: typing.Any
     with pytest.raises(GivenUp):
         http.request("POST", server.url(), body=Body(b"x"), headers={"Content-Length": "1"})
     http.request("GET", server.url())
-    assert [timing.outcome for timing in timings] == ["ok", "cancelled", "ok"]
-    assert [timing.error_phase for timing in timings] == [None, "send", None]
+    assert [timing.outcome for timing in recorded] == ["ok", "cancelled", "ok"]
+    assert [timing.error_phase for timing in recorded] == [None, "send", None]
     http.clear()
 
 
@@ -259,7 +250,7 @@ def test_a_request_made_by_the_hook(tap: typing.Any) -> None:
     http.clear()
 
 
-def test_threads_do_not_meet(timings: list[onewrite.Timing], tap: typing.Any) -> None:
+def test_threads_do_not_meet(recorded: list[onewrite.Timing], tap: typing.Any) -> None:
     server = tap()
     http = urllib3.PoolManager(maxsize=3)
     failed: list[BaseException] = []
@@ -277,20 +268,20 @@ def test_threads_do_not_meet(timings: list[onewrite.Timing], tap: typing.Any) ->
     for thread in threads:
         thread.join()
     assert not failed
-    assert len(timings) == 240
-    assert len({timing.url for timing in timings}) == 240
-    for timing in timings:
+    assert len(recorded) == 240
+    assert len({timing.url for timing in recorded}) == 240
+    for timing in recorded:
         (attempt,) = timing.attempts
         assert (timing.outcome, timing.status, attempt.bytes_received) == ("ok", 200, 2)
     counts: dict[typing.Any, list[typing.Any]] = {}
-    for timing in timings:
+    for timing in recorded:
         counts.setdefault(timing.conn_id, []).append(timing.attempts[0].conn_requests)
     for numbers in counts.values():
         assert sorted(numbers) == list(range(1, len(numbers) + 1)), "each request of a connection was counted once"
     http.clear()
 
 
-def test_nothing_is_kept_alive(timings: list[onewrite.Timing], tap: typing.Any) -> None:
+def test_nothing_is_kept_alive(recorded: list[onewrite.Timing], tap: typing.Any) -> None:
     http = urllib3.PoolManager()
     url = tap().url()
     for _ in range(3):
@@ -304,4 +295,4 @@ def test_nothing_is_kept_alive(timings: list[onewrite.Timing], tap: typing.Any) 
     del http
     gc.collect()
     assert sock() is None, "three records are kept, the connection is not"
-    assert [timing.status for timing in timings] == [200] * 3
+    assert [timing.status for timing in recorded] == [200] * 3

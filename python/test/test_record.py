@@ -162,16 +162,7 @@ def test_credentials_are_in_no_record_nor_its_pickle(tap: typing.Any) -> None:
     http.clear()
 
 
-@pytest.fixture
-def installed() -> typing.Iterator[list[onewrite.Timing]]:
-    """install() with a record only: what it has recorded."""
-    timings: list[onewrite.Timing] = []
-    onewrite.install(on_timing=timings.append)
-    yield timings
-    onewrite.uninstall()
-
-
-def test_a_response_class_of_the_users_own(installed: list[onewrite.Timing], tap: typing.Any) -> None:
+def test_a_response_class_of_the_users_own(recorded: list[onewrite.Timing], tap: typing.Any) -> None:
     import http.client
 
     made: list[str] = []
@@ -187,11 +178,11 @@ def test_a_response_class_of_the_users_own(installed: list[onewrite.Timing], tap
     pool.request("POST", "/", body=b"x")
     pool.close()
     assert made == ["mine"]
-    assert [timing.status for timing in installed] == [200, 200]
-    assert all(timing.wait_ns and timing.receive_ns for timing in installed)
+    assert [timing.status for timing in recorded] == [200, 200]
+    assert all(timing.wait_ns and timing.receive_ns for timing in recorded)
 
 
-def test_the_response_class_can_be_taken_from_the_class(installed: list[onewrite.Timing], tap: typing.Any) -> None:
+def test_the_response_class_can_be_taken_from_the_class(recorded: list[onewrite.Timing], tap: typing.Any) -> None:
     server = tap()
     with socket.create_connection(("127.0.0.1", server.port), 20) as sock:
         sock.sendall(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
@@ -199,10 +190,10 @@ def test_the_response_class_can_be_taken_from_the_class(installed: list[onewrite
         response.begin()
         assert (response.status, response.read()) == (200, b"ok")
         response.close()
-    assert installed == []
+    assert recorded == []
 
 
-def test_an_interim_answer_byte_by_byte(installed: list[onewrite.Timing], tap: typing.Any) -> None:
+def test_an_interim_answer_byte_by_byte(recorded: list[onewrite.Timing], tap: typing.Any) -> None:
     whole = b"HTTP/1.1 100 Continue\r\n\r\n" + reply()
 
     def answer(peer: Peer, seen: typing.Any) -> None:
@@ -212,7 +203,7 @@ def test_an_interim_answer_byte_by_byte(installed: list[onewrite.Timing], tap: t
     http = urllib3.PoolManager()
     assert http.request("POST", tap(answer).url(), body=b"x").data == b"ok"
     http.clear()
-    (timing,) = installed
+    (timing,) = recorded
     assert (timing.status, timing.attempts[0].bytes_received) == (200, 2)
     assert timing.wait_ns
 
