@@ -3,30 +3,39 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
 
-LANGUAGES := python ruby node java
-PARTS := spec $(LANGUAGES) bench
+ADAPTERS := python ruby node java
+PARTS := spec $(ADAPTERS) bench
+# Of the demo: LANGUAGES=python,node for some.
+LANGUAGES ?= python,ruby,node,java
 export ONEWRITE_REPORTS ?= $(CURDIR)/build/reports
 
-.PHONY: help setup demo test lint judge compliance bench bench-gate package version version-check clean $(PARTS:%=setup-%) $(PARTS:%=lint-%)
+.PHONY: help setup demo test check lint judge compliance bench bench-gate package version version-check clean lint-root $(PARTS:%=setup-%) $(PARTS:%=lint-%)
 
 help: ## what there is to run
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 	@echo "  make -C PART …      the same inside one part: $(PARTS)"
 
-setup: $(PARTS:%=setup-%) ## install what is missing (Debian packages, a virtual environment, npm, Maven); quick when nothing is
+setup: ## install what is missing (Debian packages, virtual environments, npm, Maven); quick when nothing is
+	@.ci/test setup
 
 $(PARTS:%=setup-%): setup-%:
 	@$(MAKE) --no-print-directory -C $* setup
 
-demo: setup ## see the stall behind a real HAProxy, and its end, in four languages
-	@$(MAKE) --no-print-directory -C bench demo
+demo: ## see the stall behind a real HAProxy, and its end, in four languages (LANGUAGES=python,node for some)
+	@.ci/test setup-demo $(LANGUAGES)
+	@$(MAKE) --no-print-directory -C bench demo LANGUAGES=$(LANGUAGES)
 
 test: ## everything: lint, tests of all languages, the judge, the demo's gate; one summary at the end
 	@.ci/test
 
-lint: setup version-check $(PARTS:%=lint-%) ## formatters and linters of all parts; warnings are errors
-	@.ci/lint
+check: ## a quick look, under two minutes: unit tests of the adapters, 100 of the judge's cases, lint of what changed
+	@.ci/test check
+
+lint: setup lint-root $(PARTS:%=lint-%) ## formatters and linters of all parts; warnings are errors
 	@$(MAKE) --no-print-directory -C docs lint
+
+lint-root: version-check ## lint of what belongs to no part: scripts, workflows, versions
+	@.ci/lint
 
 $(PARTS:%=lint-%): lint-%: setup-%
 	@$(MAKE) --no-print-directory -C $* lint

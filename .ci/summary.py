@@ -1,25 +1,36 @@
-"""Sums up one run of `make test`: steps.tsv and the JUnit files beside it. Exit 1 when anything failed."""
+"""Sums up one run of the tests: the outcomes of its steps, and the JUnit files that they left."""
 
 from __future__ import annotations
 
 import json
-import sys
+import re
 import xml.etree.ElementTree as ElementTree
 from collections import Counter
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-PARTS = ("python", "ruby", "node", "java", "spec", "bench", "docs", "judge")
+from lanes import Outcome
+
+#: The judge's word for a case that a driver lacks the capability for: nothing was left out.
+NOT_APPLICABLE = "not applicable"
+#: Reasons of skipped tests that are listed; the rest is counted.
+REASONS = 25
 
 
-def outcomes(report: Path) -> list[tuple[str, str]]:
-    """Return (name, "passed", "failed" or "skipped") for each test case of one JUnit file."""
+def outcomes(report: Path) -> list[tuple[str, str, str]]:
+    """Return (name, "passed", "failed", "skipped" or "not applicable", reason) for each test case of a JUnit file."""
     found = []
     for case in ElementTree.parse(report).getroot().iter("testcase"):
         name = " ".join(filter(None, (case.get("classname"), case.get("name"))))
+        skipped = case.find("skipped")
         if case.find("failure") is not None or case.find("error") is not None:
-            found.append((name, "failed"))
+            found.append((name, "failed", ""))
+        elif skipped is None:
+            found.append((name, "passed", ""))
         else:
-            found.append((name, "skipped" if case.find("skipped") is not None else "passed"))
+            reason = skipped.get("message") or (skipped.text or "").strip() or "no reason given"
+            kind = NOT_APPLICABLE if reason.startswith(NOT_APPLICABLE) else "skipped"
+            found.append((name, kind, reason))
     return found
 
 
@@ -28,7 +39,7 @@ def failed_first(folder: Path, step: str) -> list[str]:
     failed = []
     for report in sorted(folder.glob(f"{step}*.xml.first")):
         try:
-            failed += [name for name, outcome in outcomes(report) if outcome == "failed"]
+            failed += [name for name, outcome, _ in outcomes(report) if outcome == "failed"]
         except ElementTree.ParseError:
             failed.append(f"{report.name}, which cannot be read")
     return failed
@@ -42,9 +53,22 @@ def inconclusive(folder: Path) -> bool:
         return False
 
 
-def main(folder: Path) -> int:
+def reason_line(reason: str) -> str:
+    """A reason without what differs from test to test, so that equal ones are counted together."""
+    first = reason.splitlines()[0]
+    return re.sub(r"\d+(\.\d+)*", "N", first)[:110]
+
+
+def steps_with_tests(ran: Iterable[Outcome]) -> list[str]:
+    """Names of the steps that must leave a report: all but linters and the gate."""
+    return [one.step.name for one in ran if one.step.name != "gate" and not one.step.name.startswith("lint")]
+
+
+def main(folder: Path, ran: Sequence[Outcome]) -> int:
+    """Print the summary, its last line `N passed, N failed, N skipped`. Return 1 when anything failed."""
     by_part: dict[str, Counter[str]] = {}
     failures: list[str] = []
+    reasons: Counter[tuple[str, str]] = Counter()
     for report in sorted(folder.rglob("*.xml")):
         part = report.name.split("-")[0].split(".")[0]
         try:
@@ -52,30 +76,39 @@ def main(folder: Path) -> int:
         except ElementTree.ParseError as error:
             failures.append(f"unreadable report {report.name}: {error}")
             continue
-        by_part.setdefault(part, Counter()).update(outcome for _, outcome in found)
-        failures += [f"{report.stem}: {name}" for name, outcome in found if outcome == "failed"]
+        by_part.setdefault(part, Counter()).update(outcome for _, outcome, _ in found)
+        failures += [f"{report.stem}: {name}" for name, outcome, _ in found if outcome == "failed"]
+        reasons.update((part, reason_line(reason)) for _, outcome, reason in found if outcome == "skipped")
 
     total = sum(by_part.values(), Counter[str]())
-    print("\nstep        exit  seconds  passed  failed  skipped")
-    for name, status, seconds, runs in (line.split("\t") for line in (folder / "steps.tsv").read_text().splitlines()):
+    print("\nstep          exit  seconds  passed  failed  skipped  not applicable")
+    for one in ran:
+        name = one.step.name
         row = by_part.get(name, Counter())
-        print(f"{name:<10} {status:>5} {seconds:>8} {row['passed']:>7} {row['failed']:>7} {row['skipped']:>8}")
-        if runs != "1":
-            print(f"           failed when run first: {', '.join(failed_first(folder, name)) or 'see its output above'}")
-        if status == "0":
-            # A step without test cases of its own (lint, gate) that ended well is one check passed.
+        print(
+            f"{name:<12} {one.status:>5} {one.seconds:>8.0f} {row['passed']:>7} {row['failed']:>7}"
+            f" {row['skipped']:>8} {row[NOT_APPLICABLE]:>15}"
+        )
+        if one.runs > 1:
+            print(f"             failed when run first: {', '.join(failed_first(folder, name)) or 'see its log'}")
+        if one.status == 0:
+            # A step without test cases of its own (a linter, the gate) that ended well is one check passed.
             total["passed"] += not row.total()
         elif name == "gate" and inconclusive(folder):
             total["skipped"] += 1
-            print("           gate was inconclusive: its output above says why")
+            print("             inconclusive: its output above says why")
         elif not row["failed"]:
             failures.append(f"{name}: outside its tests, see its output above")
-    failures += [f"{part}: no report, its tests did not run" for part in PARTS if part not in by_part]
+    failures += [f"{part}: no report, its tests did not run" for part in steps_with_tests(ran) if part not in by_part]
+
+    if reasons:
+        print("\nskipped, and why:")
+        for (part, reason), count in reasons.most_common(REASONS):
+            print(f"{count:>6}  {part}: {reason}")
+        if len(reasons) > REASONS:
+            print(f"{sum(reasons.values()) - sum(n for _, n in reasons.most_common(REASONS)):>6}  for other reasons")
     for failure in failures:
         print(f"failed: {failure}")
-    print(f"\n{total['passed']} passed, {len(failures)} failed, {total['skipped']} skipped")
+    print(f"\n{total[NOT_APPLICABLE]} cases do not apply: their client lacks the capability")
+    print(f"{total['passed']} passed, {len(failures)} failed, {total['skipped']} skipped")
     return 1 if failures else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(Path(sys.argv[1])))

@@ -1,0 +1,172 @@
+"""Runs steps side by side in lanes, says what each does and how long it took, and keeps what it printed in a file."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+#: Lines of a failed step's output that are shown at once; the file has all.
+SHOWN = 200
+#: Seconds between SIGTERM and SIGKILL for a step that hangs.
+GRACE = 30
+
+
+@dataclass(frozen=True)
+class Step:
+    """One command of a plan.
+
+    `alone`: nothing else runs beside it, because it counts segments or compares times.
+    `after`: names of steps of the same plan that must have ended first; they need not have succeeded.
+    `again`: run once more, alone, when it fails.
+    """
+
+    name: str
+    says: str
+    command: Sequence[str]
+    alone: bool = False
+    after: tuple[str, ...] = ()
+    again: bool = False
+    timeout_s: int = 1200
+
+
+@dataclass
+class Outcome:
+    """How a step ended: exit status of its last run, seconds of all runs, number of runs."""
+
+    step: Step
+    status: int
+    seconds: float
+    runs: int = 1
+
+
+@dataclass
+class Lanes:
+    """Runs `steps` with at most `width` at a time.
+
+    `logs` is the folder for the output of each step. `before_again` is called with a step that is about to run again.
+    """
+
+    steps: Sequence[Step]
+    logs: Path
+    width: int = 2
+    before_again: Callable[[Step], None] = lambda step: None
+    outcomes: dict[str, Outcome] = field(default_factory=dict)
+    _running: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
+    _stopped: bool = False
+
+    def run(self) -> list[Outcome]:
+        """Run all steps, then those that failed and may run again. Return an outcome per step, in the plan's order."""
+        self.logs.mkdir(parents=True, exist_ok=True)
+        waiting = list(self.steps)
+        changed = threading.Condition()
+        threads: list[threading.Thread] = []
+        alone = False
+
+        def work(step: Step) -> None:
+            outcome = self._once(step)
+            with changed:
+                self.outcomes[step.name] = outcome
+                self._running.pop(step.name, None)
+                changed.notify()
+
+        try:
+            while waiting or self._running:
+                with changed:
+                    alone = any(step.alone for step in self.steps if step.name in self._running)
+                    ready = [step for step in waiting if self._ready(step)]
+                    room = len(self._running) < self.width and not alone
+                    step = next((one for one in ready if not (one.alone and self._running)), None) if room else None
+                    if step is None:
+                        changed.wait(1)
+                        continue
+                    waiting.remove(step)
+                    self._say(step, "…")
+                    self._running[step.name] = self._start(step)
+                    thread = threading.Thread(target=work, args=(step,), daemon=True)
+                threads.append(thread)
+                thread.start()
+            for step in self.steps:
+                if step.again and self.outcomes[step.name].status:
+                    self._again(step)
+        except KeyboardInterrupt:
+            self._stop()
+            raise SystemExit(130) from None
+        return [self.outcomes[step.name] for step in self.steps]
+
+    def _ready(self, step: Step) -> bool:
+        names = {one.name for one in self.steps}
+        return all(name in self.outcomes for name in step.after if name in names)
+
+    def _log(self, step: Step) -> Path:
+        return self.logs / f"{step.name}.log"
+
+    def _start(self, step: Step) -> subprocess.Popen[bytes]:
+        with self._log(step).open("wb") as log:
+            return subprocess.Popen(
+                step.command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
+            )
+
+    def _once(self, step: Step) -> Outcome:
+        started = time.monotonic()
+        process = self._running[step.name]
+        try:
+            status = process.wait(step.timeout_s)
+        except subprocess.TimeoutExpired:
+            status = 124
+            _end(process)
+        seconds = time.monotonic() - started
+        if not self._stopped:
+            self._say(step, f"… {seconds:.0f} s" + (f", failed with exit status {status}" if status else ""))
+            if status:
+                self._show(step)
+        return Outcome(step, status, seconds)
+
+    def _again(self, step: Step) -> None:
+        first = self.outcomes[step.name]
+        self.before_again(step)
+        log = self._log(step)
+        log.replace(log.with_suffix(".first.log"))
+        self._say(step, "… once more, alone, because it failed")
+        self._running[step.name] = self._start(step)
+        second = self._once(step)
+        self._running.clear()
+        self.outcomes[step.name] = Outcome(step, second.status, first.seconds + second.seconds, runs=2)
+
+    def _say(self, step: Step, words: str) -> None:
+        number = [one.name for one in self.steps].index(step.name) + 1
+        print(f"[{number}/{len(self.steps)}] {step.says} {words}", flush=True)
+
+    def _show(self, step: Step) -> None:
+        lines = self._log(step).read_text(errors="replace").splitlines()
+        print(f"--- {shlex.join(step.command)}")
+        if len(lines) > SHOWN:
+            print(f"--- {len(lines) - SHOWN} lines before these are in {self._log(step)}")
+        print("\n".join(lines[-SHOWN:]), "---", sep="\n", flush=True)
+
+    def _stop(self) -> None:
+        self._stopped = True
+        for process in list(self._running.values()):
+            _end(process)
+        print("interrupted: the steps that ran were ended", file=sys.stderr)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End a step and the processes that it started, which are in a session of their own."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        try:
+            os.killpg(process.pid, number)
+            process.wait(GRACE)
+            return
+        except ProcessLookupError:
+            return
+        except subprocess.TimeoutExpired:
+            continue

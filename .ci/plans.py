@@ -1,0 +1,106 @@
+"""What `make setup`, `make demo`, `make test` and `make check` run, as tables of steps."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterable
+
+from lanes import ROOT, Step
+
+ADAPTERS = ("python", "ruby", "node", "java")
+PARTS = ("spec", *ADAPTERS, "bench")
+#: What belongs to no part: shell scripts, workflows, the README's table.
+ROOT_LINT = "root"
+
+#: What the set-up of a part installs, in the words of its progress line.
+INSTALLS = {
+    "spec": "judge: a virtual environment",
+    "python": "Python: virtual environments with urllib3 2.x, 1.26, and urllib3's own suite",
+    "ruby": "Ruby: Debian's gems, the net/http of other Rubies, JRuby, RBS",
+    "node": "Node: undici and development packages",
+    "java": "Java: dependencies, and the driver built",
+    "bench": "bench: HAProxy, the harness, the load generator",
+}
+
+
+def make(part: str, *targets: str) -> tuple[str, ...]:
+    """The command that makes `targets` in the folder `part`, or at the root for an empty name."""
+    folder = ("-C", part) if part else ()
+    return ("make", "-s", "--no-print-directory", *folder, *targets)
+
+
+def setup() -> list[Step]:
+    """Everything that tests, linters and benches of all parts need."""
+    after = {"bench": ("spec",)}  # the harness lives in the judge's virtual environment
+    # The longest first, so that nothing long is left over at the end.
+    order = ("java", "python", "ruby", "spec", "node", "bench")
+    return [Step(part, INSTALLS[part], make(part, "setup"), after=after.get(part, ())) for part in order]
+
+
+def demo(languages: Iterable[str]) -> list[Step]:
+    """What the demo needs and nothing else: the drivers of `languages`, HAProxy, and the harness."""
+    says = {
+        "java": "Java: dependencies, and the driver built",
+        "python": "Python: a virtual environment with urllib3 and requests",
+        "ruby": "Ruby from Debian, and the net/http of Ruby 2.0",
+        "node": "Node: undici",
+    }
+    drivers = [
+        Step(one, says[one], make(one, "driver")) for one in ("java", "python", "ruby", "node") if one in languages
+    ]
+    return [
+        *drivers[:1],
+        Step("harness", "HAProxy from Debian, and the harness", make("bench", "harness-ready")),
+        *drivers[1:],
+    ]
+
+
+def lint(part: str) -> Step:
+    if part == ROOT_LINT:
+        return Step("lint-root", "lint: scripts, workflows, versions", make("", "lint-root"))
+    return Step(f"lint-{part}", f"lint: {part}", make(part, "lint"))
+
+
+def tests(part: str, *, alone: bool = False) -> Step:
+    return Step(part, f"tests: {part}", make(part, "test"), alone=alone, again=True)
+
+
+def test() -> list[Step]:
+    """Everything, the longest first. Steps that compare times or count on a quiet machine run alone, at the end."""
+    return [
+        tests("python"),
+        tests("spec"),
+        tests("java"),
+        tests("ruby"),
+        tests("docs"),
+        tests("node"),
+        *(lint(part) for part in ("java", "python", "ruby", "node", "spec", "bench", "docs", ROOT_LINT)),
+        tests("bench", alone=True),
+        Step("judge", "the judge: all cases against all adapters", make("spec", "judge"), alone=True, again=True),
+        Step("gate", "the demo's verdict", make("bench", "gate"), alone=True, again=True),
+    ]
+
+
+def changed() -> set[str]:
+    """Folders at the root with changes that are not in the upstream branch, or not in HEAD where there is none."""
+
+    def lines(*command: str) -> list[str]:
+        done = subprocess.run(("git", *command), cwd=ROOT, capture_output=True, text=True, check=False)
+        return done.stdout.splitlines() if done.returncode == 0 else []
+
+    base = lines("merge-base", "HEAD", "@{upstream}") or ["HEAD"]
+    files = lines("diff", "--name-only", base[0]) + lines("ls-files", "--others", "--exclude-standard")
+    return {file.split("/")[0] if "/" in file else ROOT_LINT for file in files}
+
+
+def check() -> list[Step]:
+    """A quick look: unit tests of the four adapters, a hundred of the judge's cases, lint of what changed."""
+    touched = {ROOT_LINT if one.startswith(".") else one for one in changed()}
+    return [
+        *(
+            Step(part, f"unit tests: {part}", make(part, "unit"), again=True)
+            for part in ("java", "python", "node", "ruby")
+        ),
+        *(lint(part) for part in (*PARTS, "docs", ROOT_LINT) if part in touched),
+        Step("judge", "the judge: a hundred cases", make("spec", "judge-short"), alone=True, again=True),
+    ]
