@@ -71,6 +71,60 @@ class ForeignTest < OnewriteTest
     assert_operator records[0].wait_ns, :>, 0
   end
 
+  # Stands in for Net::BufferedIO, as tests of others have it: no io, and nothing that Net::HTTP does not ask for.
+  class Double
+    attr_reader :asked
+
+    def initialize(succeeds_at)
+      @succeeds_at = succeeds_at
+      @asked = 0
+    end
+
+    def close; end
+
+    def closed?; end
+
+    def write(*) end
+
+    def readline
+      @asked += 1
+      raise Errno::ECONNRESET if @asked < @succeeds_at
+
+      "HTTP/1.1 200 OK"
+    end
+
+    def readuntil(*)
+      ""
+    end
+
+    def read_all(*) end
+  end
+
+  # @yieldparam http [Net::HTTP] whose socket is a double
+  def over_double(succeeds_at)
+    records = []
+    http = session(tap_server) { |one| one.onewrite_timing = records.method(:<<) }
+    socket_of(http).close
+    http.instance_variable_set(:@socket, double = Double.new(succeeds_at))
+    http.max_retries = 3 if http.respond_to?(:max_retries=)
+    yield http
+    [double, records]
+  end
+
+  def test_a_double_without_io_is_retried_as_without_the_gem
+    skip "this net/http repeats once" unless Net::HTTP.method_defined?(:max_retries=)
+    double, records = over_double(3) { |http| assert_equal "200", http.get("/").code }
+    assert_equal 3, double.asked
+    assert_equal [:ok, 3, nil], [records[0].outcome, records[0].attempts.size, records[0].kernel]
+  end
+
+  def test_the_error_of_a_double_without_io_is_the_callers
+    skip "this net/http repeats once" unless Net::HTTP.method_defined?(:max_retries=)
+    double, records = over_double(100) { |http| assert_raises(Errno::ECONNRESET) { http.delete("/") } }
+    assert_equal 4, double.asked
+    assert_equal [[:error] * 4], records.map { |one| one.attempts.map(&:outcome) }
+  end
+
   # A wrapper that can be asked for its socket: a second answer that nobody asked for is found there.
   class Wrapper < Duck
     def to_io

@@ -241,7 +241,10 @@ class TimingTest < OnewriteTest
     http = timed(tap_server)
     assert_raises(Onewrite::InvalidRequest) { http.request(post("/", "x", "a b" => "c")) }
     assert_equal [:invalid_request], @records.map(&:error_kind)
-    assert_equal %i[call_start call_end], names
+    assert_equal %i[call_start attempt_start attempt_end call_end], names
+    record = @records[0]
+    assert_equal [[0, :error, nil, nil]], record.attempts.map { |one| [one.index, one.outcome, one.conn_id, one.wait_ns] }
+    assert_nil record.error_phase
   end
 
   def test_a_record_is_frozen_and_reads_well

@@ -147,6 +147,8 @@ module Onewrite
         @error_phase = phase
         @error_kind = outcome == :cancelled ? :cancelled : Failure.kind(error, @error_phase)
       end
+      # Refused, or given up before the library looked for a connection.
+      attempt_start unless index || outcome == :ok
       end_attempt(outcome)
       @ended
     end

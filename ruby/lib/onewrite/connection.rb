@@ -51,7 +51,7 @@ module Onewrite
 
     def initialize(socket)
       @socket = socket
-      io = socket.io
+      io = HeldSocket.io_of(socket)
       @io = io.respond_to?(:to_io) ? io.to_io : io
       @own = HeldSocket.socket?(io)
       @id = Connection.next_id

@@ -4,8 +4,9 @@ module Onewrite
   # Marks the errors of this gem. Errors of Net::HTTP pass through unchanged.
   module Error; end
 
-  # A request that was refused before a byte of it was sent; the message says what to change. An ArgumentError, as
-  # Net::HTTP raises for the part of these that it refuses itself. (RFC 9110 §5.5, RFC 9112 §6 and §11)
+  # A request that was refused before a byte of it was sent; the message says what to change. What Net::HTTP itself
+  # refuses, CR or LF in method or path, is refused with its class, ArgumentError, marked with {Error}: `rescue
+  # ArgumentError` gets both. (RFC 9110 §5.5, RFC 9112 §6 and §11)
   class InvalidRequest < ArgumentError
     include Error
   end

@@ -8,7 +8,7 @@ module Onewrite
     # @return [Symbol] one of the error kinds of the timing model
     def self.kind(error, phase)
       case error
-      when InvalidRequest then :invalid_request
+      when ArgumentError then error.is_a?(Error) ? :invalid_request : :other
       when Timeout::Error, Errno::ETIMEDOUT then :timeout
       when SocketError then :dns
       when Errno::ECONNRESET, Errno::ECONNABORTED then phase == :connect ? :connect : :reset

@@ -13,6 +13,8 @@ module Onewrite
     BAD_TARGET = /[\x00-\x20\x7f]/.freeze
     # RFC 9110 §5.5: no controls but the horizontal tab in a value.
     BAD_VALUE = /[\x00-\x08\x0a-\x1f\x7f]/.freeze
+    # What would end a line in the head of a part.
+    PART_BREAK = /[\r\n\0]/.freeze
     DIGITS = /\A[0-9]+\z/.freeze
 
     KNOWN_METHODS = %w[GET POST PUT DELETE HEAD PATCH OPTIONS TRACE].map { |name| [name, true] }.to_h.freeze
@@ -50,6 +52,7 @@ module Onewrite
     end
 
     def look_closely(method, path, header)
+      refuse_as_stock("A Request-Line must not contain CR or LF: percent-encode it") if line_break?(method) || line_break?(path)
       refuse("the method #{method.inspect} is not a token") unless token?(method)
       refuse("the path has a space or a control character: percent-encode it") if BAD_TARGET.match?(path.b)
       header.each do |name, values|
@@ -78,12 +81,46 @@ module Onewrite
       refuse("Content-Length says #{lengths.first}, but the body has #{rest} bytes")
     end
 
+    # Name, file name and type of each part of multipart/form-data, and the boundary: Net::HTTP writes them into the head
+    # of the part as they are.
+    # @param parts [Array, Hash] as given to set_form
+    # @param options [Hash] its third argument
+    def check_form(parts, options)
+      refuse("the boundary of the form has a line break or NUL") if part_break?(options[:boundary])
+      parts.each do |name, value, part|
+        part = {} unless part.is_a?(Hash)
+        file = part.fetch(:filename) { File.basename(value.to_path) if value.respond_to?(:to_path) }
+        { "name" => name, "file name" => file, "content type" => (part[:content_type] if file) }.each do |what, text|
+          refuse("the #{what} of a part of the form has a line break or NUL: take it out") if part_break?(text)
+        end
+      end
+    end
+
+    # The text may be of any encoding: Net::HTTP converts names where a charset was asked for.
+    def part_break?(text)
+      return false unless text.is_a?(String)
+
+      text = text.encode(Encoding::UTF_8) unless text.encoding.ascii_compatible?
+      PART_BREAK.match?(text.b)
+    rescue EncodingError
+      true # it cannot be looked at
+    end
+
     def token?(text)
       text.is_a?(String) && TOKEN.match?(text.b)
     end
 
+    def line_break?(text)
+      text.is_a?(String) && /[\r\n]/.match?(text.b)
+    end
+
     def refuse(message)
       raise InvalidRequest, message
+    end
+
+    # For what Net::HTTP refuses by itself: the class is then its own, and no subclass of it.
+    def refuse_as_stock(message)
+      raise ArgumentError.new(message).extend(Error)
     end
   end
 end

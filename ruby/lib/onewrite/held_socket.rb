@@ -18,13 +18,18 @@ module Onewrite
 
     def initialize(socket, connection)
       @socket = socket
-      @io = socket.io
+      @io = HeldSocket.io_of(socket)
       @plain = @io.is_a?(BasicSocket)
       @direct = HeldSocket.direct?(socket)
       @onewrite_connection = connection # where {Connection.of} looks
       @held = @call = @announced = nil
       @head_seen = false
       @limit = @body_bytes = 0
+    end
+
+    # @return [Object, nil] the io under *socket*; nil under a stand-in for Net::BufferedIO that has none, as in tests
+    def self.io_of(socket)
+      socket.io if socket.respond_to?(:io)
     end
 
     # Where Net::BufferedIO comes from, told by a class that nobody patches.
@@ -35,7 +40,7 @@ module Onewrite
     # where somebody has put a method of their own in the place of one that `write` is made of, to count bytes or to log
     # them. An owner does not tell: a chain of aliases keeps it.
     def self.direct?(socket)
-      socket?(socket.io) && %i[write writing write0].all? do |name|
+      socket?(io_of(socket)) && %i[write writing write0].all? do |name|
         socket.method(name).source_location.to_a.first == LIBRARY
       end
     end

@@ -34,7 +34,8 @@ module Onewrite
       @origin + @path
     end
 
-    # @return [Array<Attempt>] frozen; empty where the request was refused
+    # @return [Array<Attempt>] frozen; one or more, also where the request was refused; empty where another gem's module
+    #   answered in the library's place
     def attempts
       (index ? [*earlier, Attempt.new(self)] : []).freeze
     end

@@ -22,23 +22,46 @@ module Onewrite
                        :send_request_with_body_data)
       private_constant :STOCK
 
-      # @raise [InvalidRequest] where the request must not be sent as it is
+      # @raise [ArgumentError] where the request must not be sent as it is
       # @api private
       def onewrite_check # :nodoc:
         header = @header
         Floor.check(@method, @path, header)
-        return if @body || !header["content-length"]
+        return if @body
+        return onewrite_check_form if @body_data
+        return unless header["content-length"]
 
         if @body_stream
-          Floor.check_framing(header, chunked? ? nil : Prompt.rest(@body_stream))
-        elsif !@body_data
-          Floor.check_framing(header, 0)
-        elsif chunked? && %r{\Amultipart/form-data\z}i.match?(content_type.to_s)
-          Floor.check_framing(header, nil)
+          Floor.check_framing(header, chunked? ? nil : Prompt.rest(@body_stream)) unless chunked? && onewrite_drop_length
+        else
+          Floor.check_framing(header, 0) unless onewrite_drop_length
         end
       end
 
       private
+
+      # @return [Array<String>, nil] the Content-Length that Net::HTTP set when this request was last written, as the header
+      #   keeps it
+      attr_reader :onewrite_length
+
+      # A form of the other kind becomes a String, whose head Net::HTTP makes true.
+      def onewrite_check_form
+        return unless %r{\Amultipart/form-data\z}i.match?(content_type.to_s)
+
+        @body_data = @body_data.to_enum(:each).to_a unless @body_data.is_a?(Array) || @body_data.is_a?(Hash) # may give once
+        Floor.check_form(@body_data, @form_option || {})
+        Floor.check_framing(@header, nil) if chunked? && !onewrite_drop_length
+      end
+
+      # A request that is sent again with another body: the length that Net::HTTP set for the one before is nobody's wish.
+      # @return [Boolean] whether the Content-Length was such a one, and is gone
+      def onewrite_drop_length
+        found = @header["content-length"]
+        return false unless found && found.equal?(onewrite_length)
+
+        @header.delete("content-length")
+        true
+      end
 
       # A String: the head is taken and leaves with it.
       def send_request_with_body(sock, ver, path, body)
@@ -61,6 +84,7 @@ module Onewrite
           call.sent(connection) if call # Net::HTTP goes on to read the answer
           raise
         ensure
+          @onewrite_length = @header["content-length"] # set by `super`, whatever it was
           held.stop
         end
         connection.unsent = false
@@ -92,6 +116,8 @@ module Onewrite
             params = params.map { |key, value, *rest| [key, WaitingPart.over(value, held), *rest] }
           end
           super(held, ver, path, params)
+        ensure
+          @onewrite_length = @header["content-length"] unless chunked? # set by `super`
         end
       end
 
