@@ -235,7 +235,7 @@ class Attempt:
 
     # -- reading ------------------------------------------------------------------------------------------
 
-    def _read(self, connection: Connection, method: str, kernel: evidence.Before | None, *, leave: bool) -> Answered:
+    def _read(self, connection: Connection, method: str, kernel: evidence.Counters | None, *, leave: bool) -> Answered:
         while True:
             connection.await_bytes(self.deadline)
             first_ns = self.recorder.now()
@@ -264,12 +264,12 @@ class Attempt:
         self.recorder.event("response_end", bytes=len(answered.body))
         return answered
 
-    def _response_started(self, connection: Connection, kernel: evidence.Before | None, first_ns: int) -> None:
+    def _response_started(self, connection: Connection, kernel: evidence.Counters | None, first_ns: int) -> None:
         if self._response_start_ns or broken("late_response_start") or broken("early_response_start"):
             return
         self._start(connection, kernel, first_ns)
 
-    def _start(self, connection: Connection, kernel: evidence.Before | None, first_ns: int = 0) -> None:
+    def _start(self, connection: Connection, kernel: evidence.Counters | None, first_ns: int = 0) -> None:
         self._response_start_ns = self.recorder.event("response_start", at_ns=first_ns)
         if kernel is not None:
             evidence.after(connection.sock, kernel, self.recorder, self._response_start_ns)

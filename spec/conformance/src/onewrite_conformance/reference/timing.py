@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from onewrite_conformance.reference.mutants import broken
+from onewrite_conformance.reference.redact import redact
 
 __all__ = ["Recorder"]
 
@@ -38,7 +39,8 @@ class Recorder:
         self.cause: dict[int, str | None] = {}
         self.connecting: dict[int, dict[str, int]] = {}  # the stale_phase mutant's memory
         self._hook = hook
-        self._method, self._url = method, url
+        self._method = method
+        self._url = redact(url) if self.on else url
         self._open: list[str] = []
         self._unix_ns = time.time_ns() if self.on else 0
 

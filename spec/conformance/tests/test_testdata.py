@@ -1,0 +1,109 @@
+"""The tables of spec/testdata are well formed, and the judge's own client does what they say."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import jsonschema
+import pytest
+import yaml
+
+from onewrite_conformance.places import SPEC
+from onewrite_conformance.reference import mappers
+from onewrite_conformance.reference.evidence import Counters, judge
+from onewrite_conformance.reference.redact import redact
+from onewrite_conformance.reference.text import text
+
+FOLDER = SPEC / "testdata"
+MODEL = yaml.safe_load((SPEC / "events.yaml").read_text())
+LANGUAGES = {"python", "ruby", "node", "java"}
+
+
+def rows(name: str) -> list[dict[str, Any]]:
+    table = json.loads((FOLDER / name).read_text())
+    assert set(table) == {"about", "rows"}
+    found: list[dict[str, Any]] = table["rows"]
+    return found
+
+
+RECORDS: dict[str, Any] = json.loads((FOLDER / "records.json").read_text())["records"]
+
+
+def about(row: dict[str, Any]) -> str:
+    return str(row.get("about") or row.get("record"))
+
+
+@pytest.mark.parametrize("row", rows("redaction.json"), ids=about)
+def test_redaction(row: dict[str, str]) -> None:
+    assert set(row) == {"url", "redacted", "about"}
+    assert redact(row["url"]) == row["redacted"]
+    assert redact(row["redacted"]) == row["redacted"]
+    assert "pass" not in row["redacted"]
+
+
+@pytest.mark.parametrize("row", rows("causes.json"), ids=about)
+def test_causes(row: dict[str, Any]) -> None:
+    assert row["cause"] in {None, *(cause["name"] for cause in MODEL["causes"])}
+    before, after = dict(row["before"]), dict(row["after"])
+    last_data_sent_ms = after.pop("last_data_sent_ms")
+    may_nagle = row["writes"] > 1 and not row["nodelay"]
+    start, now = Counters(**before), Counters(**after)
+    judged = judge(start, now, row["wait_ns"], last_data_sent_ms, may_nagle)
+    assert judged == (row["send_hold_ns"], row["cause"])
+    assert now.segments_out - start.segments_out == row["segments_out"]
+    assert now.retransmits - start.retransmits == row["retransmits"]
+
+
+def test_each_cause_and_each_kind_has_a_row() -> None:
+    assert {row["cause"] for row in rows("causes.json")} == {None, *(cause["name"] for cause in MODEL["causes"])}
+    kinds = [row["kind"] for row in rows("error_kinds.json")]
+    assert set(kinds) == {kind["name"] for kind in MODEL["error_kinds"]}
+
+
+@pytest.mark.parametrize("row", rows("error_kinds.json"), ids=about)
+def test_error_kinds(row: dict[str, Any]) -> None:
+    assert set(row) - {"about", "kind"} <= LANGUAGES
+    for language in LANGUAGES & set(row):
+        for error in row[language]:
+            known = {"name", "code"} if language == "node" else {"class"}
+            assert known & set(error), (language, error)
+
+
+@pytest.mark.parametrize("name", RECORDS)
+def test_records(name: str) -> None:
+    record = RECORDS[name]["record"]
+    schema = json.loads((SPEC / "schemas" / "timing-v1.schema.json").read_text())
+    jsonschema.validate(record, schema)
+    order = [event["name"] for event in MODEL["events"]]
+    for index, attempt in enumerate(record["attempts"]):
+        at = attempt["at"]
+        assert attempt["index"] == index
+        assert sorted(at, key=order.index) == list(at)
+        assert list(at.values()) == sorted(at.values())
+        assert at["attempt_end"] <= record["total_ns"]
+        for phase in MODEL["phases"]:
+            expected = at[phase["to"]] - at[phase["from"]] if {phase["from"], phase["to"]} <= set(at) else None
+            assert attempt.get(f"{phase['name']}_ns") == expected, phase["name"]
+
+
+@pytest.mark.parametrize("row", rows("mappers.json"), ids=about)
+@pytest.mark.parametrize("mapper", ["otel_attributes", "otel_metrics", "resource_timing", "har_timings"])
+def test_mappers(row: dict[str, Any], mapper: str) -> None:
+    assert len(row) == 5
+    made = getattr(mappers, mapper)(RECORDS[row["record"]]["record"])
+    timings = made.pop("timings", {})
+    expected = dict(row[mapper])
+    expected_timings = expected.pop("timings", {})
+    assert made == pytest.approx(expected, abs=1e-6)
+    assert timings == pytest.approx(expected_timings, abs=1e-6)
+
+
+@pytest.mark.parametrize("row", rows("text_form.json"), ids=about)
+def test_text_form(row: dict[str, str]) -> None:
+    assert text(RECORDS[row["record"]]["record"]) == row["text"]
+
+
+def test_each_record_is_used() -> None:
+    used = {row["record"] for name in ("mappers.json", "text_form.json") for row in rows(name)}
+    assert used == set(RECORDS)
