@@ -21,6 +21,7 @@ in_copy() { # what, command…
   mkdir "$work/java"
   tar -C "$here" --exclude ./target --exclude './*/target' -cf - . | tar -C "$work/java" -xf -
   cp "$here/../VERSION" "$work/"
+  mkdir "$work/spec" && cp -r "$here/../spec/testdata" "$work/spec/"
   (cd "$work/java" && "$@") || status=$?
   mkdir -p "$reports/$what"
   cp "$work"/java/*/target/surefire-reports/TEST-*.xml "$reports/$what/" 2>/dev/null || true

@@ -1,5 +1,7 @@
 package io.github.onewrite;
 
+import io.github.onewrite.internal.Redaction;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.OptionalInt;
@@ -38,7 +40,7 @@ public final class Timing {
             long totalNanos,
             List<Attempt> attempts) {
         this.method = method;
-        this.url = url;
+        this.url = Redaction.of(url);
         this.tag = tag;
         this.outcome = outcome;
         this.errorKind = errorKind;
@@ -61,7 +63,11 @@ public final class Timing {
         return method;
     }
 
-    /** The URL as the caller gave it, query included: mind what is logged. */
+    /**
+     * The URL as the caller gave it, query included, but without user information, and with {@code REDACTED} for the
+     * values of the query keys {@code AWSAccessKeyId}, {@code Signature}, {@code sig} and {@code X-Goog-Signature}.
+     * Other values are shown: mind what is logged.
+     */
     public String url() {
         return url;
     }
@@ -98,7 +104,7 @@ public final class Timing {
         return totalNanos;
     }
 
-    /** In order; empty when the request was refused before an attempt began. */
+    /** In order. A request that was refused before its first byte has one, which failed. */
     public List<Attempt> attempts() {
         return attempts;
     }
@@ -166,11 +172,9 @@ public final class Timing {
     @Override
     public String toString() {
         StringBuilder line = new StringBuilder(method).append(' ').append(url).append(' ');
-        status().ifPresentOrElse(line::append, () -> line.append(outcome.canonicalName()));
-        if (outcome != Outcome.OK && errorKind != null) {
-            line.append(" (").append(errorKind.canonicalName()).append(')');
-        }
-        line.append(" in ").append(millis(totalNanos)).append(" ms");
+        status().ifPresent(code -> line.append(code).append(' '));
+        appendOutcome(line);
+        line.append("in ").append(millis(totalNanos)).append(" ms");
         String separator = ": ";
         for (Phase phase : Phase.values()) {
             OptionalLong nanos = nanos(phase);
@@ -190,6 +194,23 @@ public final class Timing {
         return line.toString();
     }
 
+    private void appendOutcome(StringBuilder line) {
+        if (outcome == Outcome.OK) {
+            return;
+        }
+        List<String> why = new ArrayList<>();
+        if (errorKind != null && outcome == Outcome.ERROR) {
+            why.add(errorKind.canonicalName());
+        }
+        if (errorPhase != null) {
+            why.add("in " + errorPhase.canonicalName());
+        }
+        line.append(outcome.canonicalName()).append(' ');
+        if (!why.isEmpty()) {
+            line.append('(').append(String.join(" ", why)).append(") ");
+        }
+    }
+
     private void appendCause(StringBuilder line) {
         cause().ifPresent(cause -> {
             line.append(" (");
@@ -206,7 +227,9 @@ public final class Timing {
         return attempts.get(attempts.size() - 1);
     }
 
-    private static double millis(long nanos) {
-        return Math.round(nanos / 1e5) / 10.0;
+    /** With one decimal, and never with an exponent. */
+    private static String millis(long nanos) {
+        long tenths = Math.round(nanos / 1e5);
+        return tenths / 10 + "." + tenths % 10;
     }
 }

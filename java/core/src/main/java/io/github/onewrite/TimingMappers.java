@@ -1,6 +1,8 @@
 package io.github.onewrite;
 
 import java.time.Instant;
+import java.time.ZoneOffset;
+import java.time.format.DateTimeFormatter;
 import java.util.LinkedHashMap;
 import java.util.Locale;
 import java.util.Map;
@@ -11,6 +13,10 @@ import java.util.OptionalLong;
  * strings and boxed numbers, ready for a span, a meter or JSON.
  */
 public final class TimingMappers {
+    private static final DateTimeFormatter MILLISECONDS = DateTimeFormatter.ofPattern(
+                    "uuuu-MM-dd'T'HH:mm:ss.SSSX", Locale.ROOT)
+            .withZone(ZoneOffset.UTC);
+
     private TimingMappers() {}
 
     /**
@@ -47,34 +53,45 @@ public final class TimingMappers {
         while (end < url.length() && "/?#".indexOf(url.charAt(end)) < 0) {
             end++;
         }
-        // User information is refused by the clients, but a refused call has a record, too.
-        String authority = url.substring(Math.max(from, url.lastIndexOf('@', end - 1) + 1), end);
+        String authority = url.substring(from, end);
         int colon = authority.lastIndexOf(':');
         boolean hasPort = colon > authority.lastIndexOf(']') && colon + 1 < authority.length();
         String host = colon > authority.lastIndexOf(']') ? authority.substring(0, colon) : authority;
         if (host.isEmpty()) {
             return;
         }
-        found.put("server.address", host.startsWith("[") ? host.substring(1, host.length() - 1) : host);
         try {
             boolean tls = url.substring(0, scheme).toLowerCase(Locale.ROOT).equals("https");
-            found.put("server.port", hasPort ? Integer.parseInt(authority.substring(colon + 1)) : tls ? 443 : 80);
+            int port = hasPort ? Integer.parseInt(authority.substring(colon + 1)) : tls ? 443 : 80;
+            found.put("server.address", host.startsWith("[") ? host.substring(1, host.length() - 1) : host);
+            found.put("server.port", port);
         } catch (NumberFormatException e) {
-            // A URL that was refused: its host is told, its port is none.
+            // A URL that was refused names no server.
         }
     }
 
     /**
-     * Metrics by name, in seconds: {@code http.client.request.duration}, that of the last attempt, and
-     * {@code http.client.request.time_in_queue} (.NET's name) when it waited for a connection.
+     * Metrics by name, in seconds: {@code http.client.request.duration}, that of the last attempt from its start to the
+     * first byte of the response, or to its end when none came; and {@code http.client.request.time_in_queue} (.NET's
+     * name) when it waited for a connection.
      */
     public static Map<String, Double> otelMetrics(Timing timing) {
         Map<String, Double> found = new LinkedHashMap<>();
         timing.lastAttempt().ifPresent(last -> {
-            last.totalNanos().ifPresent(total -> found.put("http.client.request.duration", total / 1e9));
+            last.totalNanos().ifPresent(total -> found.put("http.client.request.duration", duration(last, total)));
             last.queueNanos().ifPresent(queue -> found.put("http.client.request.time_in_queue", queue / 1e9));
         });
         return found;
+    }
+
+    private static double duration(Attempt last, long total) {
+        OptionalLong wait = last.startNanos(Phase.WAIT);
+        return wait.isEmpty()
+                ? total / 1e9
+                : (wait.getAsLong()
+                                + last.waitNanos().orElse(0)
+                                - last.startNanos(Phase.TOTAL).orElse(0))
+                        / 1e9;
     }
 
     /**
@@ -138,9 +155,7 @@ public final class TimingMappers {
         phases.put("wait", millis(timing.waitNanos()));
         phases.put("receive", millis(timing.receiveNanos()));
         Map<String, Object> found = new LinkedHashMap<>();
-        found.put(
-                "startedDateTime",
-                Instant.ofEpochSecond(0, timing.startedAtUnixNanos()).toString());
+        found.put("startedDateTime", MILLISECONDS.format(Instant.ofEpochSecond(0, timing.startedAtUnixNanos())));
         found.put("time", timing.totalNanos() / 1e6);
         found.put("timings", phases);
         return found;

@@ -54,7 +54,7 @@ class TimingMappersTest {
         assertEquals("invalid_request", TimingMappers.otelAttributes(refused()).get("error.type"));
         Map<String, Object> odd = TimingMappers.otelAttributes(
                 timing("http://me:secret@a_b:99999999999/", -1, Outcome.CANCELLED, ErrorKind.CANCELLED));
-        assertEquals("a_b", odd.get("server.address"));
+        assertFalse(odd.containsKey("server.address"));
         assertFalse(odd.containsKey("server.port"));
         assertEquals("cancelled", odd.get("error.type"));
     }
@@ -62,7 +62,7 @@ class TimingMappersTest {
     @Test
     void openTelemetryMetrics() {
         assertEquals(
-                Map.of("http.client.request.duration", 0.028, "http.client.request.time_in_queue", 0.001),
+                Map.of("http.client.request.duration", 0.021, "http.client.request.time_in_queue", 0.001),
                 TimingMappers.otelMetrics(timing("http://a/", 200, Outcome.OK, null)));
         assertEquals(Map.of(), TimingMappers.otelMetrics(refused()));
     }

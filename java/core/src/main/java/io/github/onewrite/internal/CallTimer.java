@@ -62,15 +62,15 @@ public final class CallTimer {
     private CallTimer(Hooks hooks, String method, String url, @Nullable Object tag) {
         this.hooks = hooks;
         this.method = method;
-        this.url = url;
+        this.url = Redaction.of(url);
         this.tag = tag;
-        this.listeners = hooks.listeners(method, url, tag);
+        this.listeners = hooks.listeners(method, this.url, tag);
         Instant now = Instant.now();
         this.startedAtUnixNanos = now.getEpochSecond() * 1_000_000_000L + now.getNano();
         this.startedAtMonoNanos = System.nanoTime();
         this.lastNanos = startedAtMonoNanos;
         if (listening()) {
-            emit(new TimingEvent.CallStart(startedAtMonoNanos, method, url, startedAtUnixNanos));
+            emit(new TimingEvent.CallStart(startedAtMonoNanos, method, this.url, startedAtUnixNanos));
         }
     }
 

@@ -29,19 +29,24 @@ public final class ConfigReader {
 
     private boolean flag(String name) {
         for (Source source : sources(name)) {
-            if (source.value.equalsIgnoreCase("true")) {
-                return true;
+            switch (source.value.toLowerCase(Locale.ROOT)) {
+                case "1", "true", "yes", "on" -> {
+                    return true;
+                }
+                case "0", "false", "no", "off", "" -> {
+                    return false;
+                }
+                default -> source.ignored("1, true, yes or on; 0, false, no or off");
             }
-            if (source.value.equalsIgnoreCase("false")) {
-                return false;
-            }
-            source.ignored("true or false");
         }
         return false;
     }
 
     private int number(String name, int max) {
         for (Source source : sources(name)) {
+            if (source.value.isEmpty()) {
+                continue;
+            }
             try {
                 int value = Integer.parseInt(source.value);
                 if (value >= 0 && value <= max) {
@@ -74,7 +79,7 @@ public final class ConfigReader {
             // A sandbox that hides the setting is the same as none.
             return null;
         }
-        return value == null || value.isBlank() ? null : new Source(name, value.strip());
+        return value == null ? null : new Source(name, value.strip());
     }
 
     private record Source(String name, String value) {

@@ -4,6 +4,7 @@ import io.github.onewrite.ErrorKind;
 import io.github.onewrite.OnewriteException;
 import java.io.EOFException;
 import java.io.InterruptedIOException;
+import java.net.BindException;
 import java.net.ConnectException;
 import java.net.NoRouteToHostException;
 import java.net.ProtocolException;
@@ -51,6 +52,7 @@ public final class ErrorKinds {
             return ErrorKind.TIMEOUT;
         }
         if (error instanceof ConnectException
+                || error instanceof BindException
                 || error instanceof NoRouteToHostException
                 || type.equals("ProxyConnectException")
                 || type.equals("HttpProxyConnectException")
@@ -61,12 +63,13 @@ public final class ErrorKinds {
         if (error instanceof SSLException) {
             return ErrorKind.TLS;
         }
-        if (message.contains("connection reset") || message.contains("broken pipe")) {
+        if (message.contains("connection reset")) {
             return ErrorKind.RESET;
         }
         if (error instanceof EOFException
                 || error instanceof ClosedChannelException
                 || type.contains("Premature")
+                || message.contains("broken pipe")
                 || message.contains("unexpected end of stream")
                 || message.contains("closed")) {
             return ErrorKind.CLOSED;

@@ -2,20 +2,27 @@ package io.github.onewrite.internal;
 
 import io.github.onewrite.Timing;
 
-/** Writes a flight recorder event per call, where the runtime has the module jdk.jfr and a recording wants it. */
+/**
+ * Writes a flight recorder event per call, where the runtime has the module jdk.jfr and a recording wants it. Until the
+ * process has made a recording {@link CallEvent} is not loaded: that starts JFR, which takes tens of milliseconds.
+ */
 final class FlightRecorder {
     private static final boolean PRESENT = present();
 
     private FlightRecorder() {}
 
     static boolean wantsCalls() {
-        return PRESENT && CallEvent.wanted();
+        return recorded() && CallEvent.wanted();
     }
 
     static void commit(Timing timing) {
-        if (PRESENT) {
+        if (recorded()) {
             CallEvent.commit(timing);
         }
+    }
+
+    private static boolean recorded() {
+        return PRESENT && jdk.jfr.FlightRecorder.isInitialized();
     }
 
     private static boolean present() {

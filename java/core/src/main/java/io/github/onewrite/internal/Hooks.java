@@ -34,11 +34,17 @@ public final class Hooks {
         this.enabled = config.callsHooks();
         this.consumers = enabled ? List.copyOf(consumers) : List.of();
         this.factories = enabled ? List.copyOf(factories) : List.of();
+        // Where a recording runs, its event type is registered now and not at the end of the first call.
+        recording();
     }
 
     /** Whether a call needs a timer: a hook is set, or a flight recording wants its event. */
     public boolean wanted() {
-        return !consumers.isEmpty() || !factories.isEmpty() || (enabled && FlightRecorder.wantsCalls());
+        return !consumers.isEmpty() || !factories.isEmpty() || recording();
+    }
+
+    private boolean recording() {
+        return enabled && FlightRecorder.wantsCalls();
     }
 
     /** How many times a hook has thrown. */
