@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from onewrite_conformance.cases import Case, load_cases
-from onewrite_conformance.cli import load_all
-from onewrite_conformance.mutants import OWN_CASES
-from onewrite_conformance.requirements import Requirement
+from onewrite_conformance.contract.cases import Case, load_cases
+from onewrite_conformance.contract.load import load_all
+from onewrite_conformance.contract.requirements import Requirement
+from onewrite_conformance.run.mutants import OWN_CASES
 
 
 @pytest.fixture(scope="session")

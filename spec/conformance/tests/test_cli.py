@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from onewrite_conformance.cli import Progress, main
-from onewrite_conformance.results import Result, Status, write_jsonl
+from onewrite_conformance.cli import main
+from onewrite_conformance.report.console import Progress
+from onewrite_conformance.report.files import write_jsonl
+from onewrite_conformance.run.result import Result, Status
 
 RUN = "wire-post-200b/onewrite/http/direct"
 

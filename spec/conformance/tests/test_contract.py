@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from onewrite_conformance.cases import Case, CaseError, coverage_faults, load_cases
-from onewrite_conformance.cli import load_all
-from onewrite_conformance.requirements import Requirement, SpecError, read_spec
+from onewrite_conformance.contract.cases import Case, CaseError, coverage_faults, load_cases
+from onewrite_conformance.contract.load import load_all
+from onewrite_conformance.contract.requirements import Requirement, SpecError, read_spec
 
 
 def test_the_contract_has_no_faults() -> None:

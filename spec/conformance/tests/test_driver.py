@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from onewrite_conformance.adapters import Adapter, reference
 from onewrite_conformance.driver import Driver, DriverFault, DriverSkipped, OpenRefused
-from onewrite_conformance.results import Status
-from onewrite_conformance.runner import Judge
+from onewrite_conformance.run.adapters import Adapter, reference
+from onewrite_conformance.run.judge import Judge
+from onewrite_conformance.run.result import Status
 
 PRELUDE = """
 import json, os, sys, time
@@ -87,7 +87,7 @@ def test_the_users_own_switches_are_not_inherited(tmp_path: Path, monkeypatch: p
 
 
 def test_a_hung_driver_fails_its_run_and_the_next_run_has_a_new_one(tmp_path: Path) -> None:
-    from onewrite_conformance.cases import Case
+    from onewrite_conformance.contract.cases import Case
 
     program = """
         hello(read())
@@ -112,7 +112,7 @@ def test_a_hung_driver_fails_its_run_and_the_next_run_has_a_new_one(tmp_path: Pa
 def test_replies_are_those_of_the_schema() -> None:
     """The reference's replies pass the schema in full, not only by shape."""
     from onewrite_conformance.driver import _Messages
-    from onewrite_conformance.tap import Tap
+    from onewrite_conformance.tap.server import Tap
 
     with Driver(reference().command, "onewrite") as driver, Tap() as tap:
         client = driver.open(hooks="timing")

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from onewrite_conformance.adapters import Adapter
-from onewrite_conformance.cases import Case
-from onewrite_conformance.places import CONFORMANCE
-from onewrite_conformance.requirements import Requirement
-from onewrite_conformance.results import Status
-from onewrite_conformance.runner import Judge
+from onewrite_conformance.contract.cases import Case
+from onewrite_conformance.contract.places import CONFORMANCE
+from onewrite_conformance.contract.requirements import Requirement
+from onewrite_conformance.run.adapters import Adapter
+from onewrite_conformance.run.judge import Judge
+from onewrite_conformance.run.result import Status
 
 EXAMPLES = CONFORMANCE / "examples"
 PASSED = [

@@ -7,10 +7,10 @@ import random
 import pytest
 import yaml
 
-from onewrite_conformance.adapters import reference
-from onewrite_conformance.cases import _file_faults
-from onewrite_conformance.fuzz import Finding, Fuzzer, as_yaml
-from onewrite_conformance.stories import smaller, story
+from onewrite_conformance.contract.cases import _file_faults
+from onewrite_conformance.fuzz.fuzzer import Finding, Fuzzer, as_yaml
+from onewrite_conformance.fuzz.stories import smaller, story
+from onewrite_conformance.run.adapters import reference
 
 KINDS = ["bytes", "file", "form", "memory_file", "multipart", "stream", "text"]
 

@@ -10,18 +10,19 @@ from typing import Any
 import jsonschema
 import pytest
 
-from onewrite_conformance.compliance import word, write_compliance
-from onewrite_conformance.count_checks import judge_mode
-from onewrite_conformance.exchange import Arrival, Exchange
-from onewrite_conformance.http1 import RequestParser
-from onewrite_conformance.known import KnownFailures
-from onewrite_conformance.places import SCHEMAS
-from onewrite_conformance.requirements import Requirement
-from onewrite_conformance.results import Result, Status, read_jsonl, summary, write_jsonl, write_junit
-from onewrite_conformance.syscalls import PATH, REQUESTS, read_calls
-from onewrite_conformance.timing_checks import _event_invariants, sequence_problem
-from onewrite_conformance.verdict import Verdict, matches
-from onewrite_conformance.wire_checks import example_problems
+from onewrite_conformance.checks.counts import judge_mode
+from onewrite_conformance.checks.timing import _event_invariants, sequence_problem
+from onewrite_conformance.checks.verdict import Verdict, matches
+from onewrite_conformance.checks.wire import example_problems
+from onewrite_conformance.contract.places import SCHEMAS
+from onewrite_conformance.contract.requirements import Requirement
+from onewrite_conformance.report.compliance import word, write_compliance
+from onewrite_conformance.report.files import read_jsonl, summary, write_jsonl, write_junit
+from onewrite_conformance.run.known import KnownFailures
+from onewrite_conformance.run.result import Result, Status
+from onewrite_conformance.tap.exchange import Arrival, Exchange
+from onewrite_conformance.tap.http1 import RequestParser
+from onewrite_conformance.witness.strace import PATH, REQUESTS, read_calls
 
 
 def events(*names: str) -> list[dict[str, Any]]:

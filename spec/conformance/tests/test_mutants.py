@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from onewrite_conformance.cases import Case
-from onewrite_conformance.mutants import SEEN_BY, killers
+from onewrite_conformance.contract.cases import Case
+from onewrite_conformance.contract.requirements import Requirement
 from onewrite_conformance.reference.mutants import MUTANTS
-from onewrite_conformance.requirements import Requirement
-from onewrite_conformance.results import Status
+from onewrite_conformance.run.mutants import SEEN_BY, killers
+from onewrite_conformance.run.result import Status
 
 Contract = tuple[list[Case], dict[str, Requirement]]
 

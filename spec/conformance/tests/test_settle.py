@@ -7,15 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from onewrite_conformance.adapters import Adapter
-from onewrite_conformance.cases import Case
-from onewrite_conformance.cli import _close
-from onewrite_conformance.compliance import write_compliance
-from onewrite_conformance.crew import judge_all, shares_of
-from onewrite_conformance.known import KnownFailures
-from onewrite_conformance.results import Result, Status, summary, write_junit
-from onewrite_conformance.runner import Judge
-from onewrite_conformance.settle import MOST, majority, settle
+from onewrite_conformance.contract.cases import Case
+from onewrite_conformance.report.compliance import write_compliance
+from onewrite_conformance.report.console import close
+from onewrite_conformance.report.files import summary, write_junit
+from onewrite_conformance.run.adapters import Adapter
+from onewrite_conformance.run.judge import Judge
+from onewrite_conformance.run.known import KnownFailures
+from onewrite_conformance.run.result import Result, Status
+from onewrite_conformance.run.settle import MOST, majority, settle
+from onewrite_conformance.run.shares import judge_all, shares_of
 
 # Fails as often as the file beside it says, over all its processes together.
 UNSTEADY = """
@@ -188,7 +189,7 @@ def test_a_second_client_is_told_of_by_its_environment(tmp_path: Path) -> None:
 def test_the_last_lines_name_each_failure(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     lucky, failed = result(Status.DEVIATES, "lucky"), result(Status.DEVIATES, "failed")
     settle(lucky, lambda: result(Status.OK, "lucky"))
-    _close([failed, lucky, result(Status.OK, "good")])
+    close([failed, lucky, result(Status.OK, "good")])
     lines = capsys.readouterr().out.splitlines()
     assert lines[-1] == "FAILED toy: failed: why"
     assert any(line.startswith("UNSTEADY toy: lucky: failed 1 of 4, settled") for line in lines)

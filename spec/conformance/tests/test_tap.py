@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from onewrite_conformance.answers import Script
-from onewrite_conformance.certificates import shared
-from onewrite_conformance.tap import Tap
+from onewrite_conformance.tap.answers import Script
+from onewrite_conformance.tap.certificates import shared
+from onewrite_conformance.tap.server import Tap
 
 HEAD = b"POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: 200\r\n\r\n"
 BODY = b"x" * 200

@@ -9,7 +9,7 @@ import jsonschema
 import pytest
 import yaml
 
-from onewrite_conformance.places import SPEC
+from onewrite_conformance.contract.places import SPEC
 from onewrite_conformance.reference import mappers
 from onewrite_conformance.reference.evidence import Counters, judge
 from onewrite_conformance.reference.redact import redact

@@ -10,7 +10,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from onewrite_conformance import memory, witness
+from onewrite_conformance import witness
+from onewrite_conformance.witness import memory
 
 pytestmark = pytest.mark.skipif(not witness.AVAILABLE, reason="needs Linux")
 

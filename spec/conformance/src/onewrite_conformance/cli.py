@@ -5,76 +5,22 @@ from __future__ import annotations
 import argparse
 import shlex
 import sys
-import time
 from pathlib import Path
 
-import yaml
+from onewrite_conformance.contract.cases import Case
+from onewrite_conformance.contract.load import load_all
+from onewrite_conformance.contract.places import LANGUAGES, reports
+from onewrite_conformance.contract.requirements import Requirement
+from onewrite_conformance.fuzz.fuzzer import KINDS, fuzz
+from onewrite_conformance.report.compliance import write_compliance
+from onewrite_conformance.report.console import Progress, close, tell
+from onewrite_conformance.report.files import append_jsonl, read_jsonl, summary, write_jsonl, write_junit
+from onewrite_conformance.run.adapters import Adapter, adapters_of_checkout, reference
+from onewrite_conformance.run.judge import Judge
+from onewrite_conformance.run.result import Result, Status
+from onewrite_conformance.run.shares import Order, judge_all, shares_of
 
-from onewrite_conformance.adapters import Adapter, adapters_of_checkout, reference
-from onewrite_conformance.cases import Case, CaseError, coverage_faults, example_case, load_cases
-from onewrite_conformance.crew import Order, judge_all, shares_of
-from onewrite_conformance.places import LANGUAGES, SPEC, reports
-from onewrite_conformance.requirements import Requirement, SpecError, read_spec
-from onewrite_conformance.results import Result, Status, append_jsonl, read_jsonl, summary, write_jsonl, write_junit
-from onewrite_conformance.runner import Judge
-
-__all__ = ["load_all", "main"]
-
-MOST_NAMED = 60  # failures that the last lines name
-
-
-def load_all() -> tuple[list[Case], dict[str, Requirement], list[str]]:
-    """(cases with the examples of the text, requirements, faults of the contract)."""
-    faults: list[str] = []
-    requirements: dict[str, Requirement] = {}
-    cases: list[Case] = []
-    try:
-        requirements = read_spec()
-    except SpecError as error:
-        faults += str(error).splitlines()
-    try:
-        cases = load_cases()
-        for requirement in requirements.values():
-            cases += [example_case(example) for example in requirement.examples]
-    except CaseError as error:
-        faults += str(error).splitlines()
-    try:
-        yaml.safe_load((SPEC / "events.yaml").read_text())
-    except yaml.YAMLError as error:
-        faults.append(f"events.yaml: {error}")
-    if not faults:
-        faults += coverage_faults(cases, requirements)
-    return cases, requirements, faults
-
-
-class Progress:
-    """One line that says how far the judge is; on a terminal it is rewritten, elsewhere written every 15 s."""
-
-    def __init__(self, quiet: bool, total: int) -> None:
-        self.quiet, self.total = quiet, total
-        self.done = self.failed = 0
-        self.terminal = sys.stderr.isatty()
-        self.started = self.last = time.monotonic()
-
-    def ran(self, result: Result) -> None:
-        self.done += 1
-        self.failed += result.failing
-        now = time.monotonic()
-        if now - self.last >= (0.1 if self.terminal else 15.0):
-            self.last = now
-            failed = f", {self.failed} failed at first" if self.failed else ""
-            seconds = f"{now - self.started:.0f} s"
-            self.say(f"{self.done}/{self.total} runs{failed}, {seconds}, at {result.adapter}: {result.path}")
-
-    def say(self, line: str) -> None:
-        if not self.quiet:
-            sys.stderr.write(f"\r\x1b[K{line[:150]}" if self.terminal else line + "\n")
-            sys.stderr.flush()
-
-    def clear(self) -> None:
-        if self.terminal and not self.quiet:
-            sys.stderr.write("\r\x1b[K")
-            sys.stderr.flush()
+__all__ = ["main"]
 
 
 def _arguments(arguments: list[str] | None) -> argparse.Namespace:
@@ -145,17 +91,13 @@ def main(arguments: list[str] | None = None) -> int:
     else:
         results = _run(options, cases, requirements, folder)
     if options.fuzz:
-        from onewrite_conformance.fuzz import KINDS, fuzz
-
         names, kinds = options.adapter or list(LANGUAGES), options.client or list(KINDS)
         results += fuzz(names, kinds, range(options.fuzz), 1, options.jobs, folder)
     if options.compliance:
-        from onewrite_conformance.compliance import write_compliance
-
         write_compliance(results, requirements, cases, options.compliance)
-    _tell(results)
+    tell(results)
     everything = results if options.driver or options.reference or options.mutant else contract + results
-    _close(everything)
+    close(everything)
     if faults:
         return 2
     return 1 if any(result.failing for result in results) else 0
@@ -250,43 +192,3 @@ def _base(results: list[Result]) -> str:
 
 def _print(line: str) -> None:
     print(line, flush=True)
-
-
-def _ends_of(lines: list[str], most: int = 14) -> list[str]:
-    """The beginning and, of a long trace, the end."""
-    return lines if len(lines) <= most else [*lines[:3], "…", *lines[-(most - 4) :]]
-
-
-def _tell(results: list[Result]) -> None:
-    """Print what failed and what warns."""
-    for result in results:
-        if not result.judged or result.status in (Status.OK, Status.NOT_APPLICABLE):
-            continue
-        lines = result.problems + result.notes
-        text = "\n    ".join(line for text in lines[:6] for line in _ends_of(text.splitlines()))
-        print(f"\n{result.status.upper()} {result.adapter}: {result.path} [{' '.join(result.covers)}] {result.title}")
-        print(f"    {text}")
-    if any(result.failing for result in results):
-        print("\nto see one run on the wire: python -m onewrite_conformance --trace --adapter NAME --case PATH")
-
-
-def _close(results: list[Result]) -> None:
-    """The last lines: what was unsteady, the counts, and once more the name of each failure, which a log that is cut
-    short must not lose."""
-    unsteady = [result for result in results if result.judged and result.unsteady]
-    if unsteady:
-        print(f"\n{len(unsteady)} unsteady runs: failed, and passed when they were judged again alone")
-    for result in unsteady:
-        print(f"UNSTEADY {result.adapter}: {result.path}: {result.notes[0][:200]}")
-    print(f"\n{summary(results)}" + (f", {len(unsteady)} of these passed only when judged again" if unsteady else ""))
-    failed = [result for result in results if result.failing]
-    for result in failed[:MOST_NAMED]:
-        print(f"FAILED {result.adapter}: {result.path}: {_short((result.problems or [''])[0])}")
-    if len(failed) > MOST_NAMED:
-        print(f"FAILED and {len(failed) - MOST_NAMED} more, named above")
-
-
-def _short(text: str, most: int = 100) -> str:
-    """The beginning of a problem and, of several lines, the last one: that of a trace says what happened."""
-    lines = text.strip().splitlines() or [""]
-    return lines[0][:most] + (f" … {lines[-1].strip()[:most]}" if len(lines) > 1 else lines[0][most : 2 * most])

@@ -6,7 +6,6 @@ Neither says anything about the library under test: a library's error is an ordi
 
 from __future__ import annotations
 
-import base64
 import contextlib
 import json
 import os
@@ -22,9 +21,9 @@ from typing import Any
 
 import jsonschema
 
-from onewrite_conformance.places import SCHEMAS
+from onewrite_conformance.contract.places import SCHEMAS
 
-__all__ = ["Driver", "DriverFault", "DriverSkipped", "OpenRefused", "content", "run_file"]
+__all__ = ["Driver", "DriverFault", "DriverSkipped", "OpenRefused", "run_file"]
 
 PROTOCOL = 1
 
@@ -343,15 +342,3 @@ def _patience(requests: list[dict[str, Any]]) -> float:
 def run_file(folder: Path) -> list[str]:
     """The command of the driver in a language's folder."""
     return [str(folder / "driver" / "run")]
-
-
-def content(body: dict[str, Any] | None) -> bytes:
-    """The bytes that a body of PROTOCOL.md stands for (form and multipart excepted)."""
-    if not body or body["kind"] == "none":
-        return b""
-    if "b64" in body:
-        return base64.b64decode(str(body["b64"]))
-    if "text" in body:
-        return str(body["text"]).encode()
-    size: int = sum(body["chunks"]) if "chunks" in body else int(body.get("size", 0))
-    return str(body.get("fill") or "x").encode() * size

@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import re
 import socket
+import ssl
 import time
 import urllib.parse
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from onewrite_conformance.reference import evidence
 from onewrite_conformance.reference.bodies import Body
 from onewrite_conformance.reference.connection import Connection, Deadline, Early
 from onewrite_conformance.reference.errors import CallError
 from onewrite_conformance.reference.mutants import broken
+from onewrite_conformance.reference.settings import Settings
 from onewrite_conformance.reference.timing import Recorder
-
-if TYPE_CHECKING:
-    import ssl
-
-    from onewrite_conformance.reference.client import Settings
 
 __all__ = ["Answered", "Attempt"]
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from onewrite_conformance.driver import content
+from onewrite_conformance.contract.bodies import content
 
 __all__ = ["Body", "make_body"]
 

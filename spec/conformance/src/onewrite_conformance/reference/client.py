@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import itertools
-import os
 import ssl
-import sys
 import threading
 import time
 import urllib.parse
@@ -19,77 +17,17 @@ from onewrite_conformance.reference.connection import Connection, Deadline
 from onewrite_conformance.reference.errors import CallError, Cancelled
 from onewrite_conformance.reference.floor import check
 from onewrite_conformance.reference.mutants import broken
+from onewrite_conformance.reference.settings import Settings
 from onewrite_conformance.reference.timing import Recorder
 
-__all__ = ["Client", "Settings"]
+__all__ = ["Client"]
 
 REDIRECTS = (301, 302, 303, 307, 308)
 IDEMPOTENT = ("GET", "HEAD", "PUT", "DELETE", "OPTIONS", "TRACE")
 MOST_REDIRECTS = 5
-SWITCHES = ("disabled", "nodelay_disabled", "coalesce_disabled", "hooks_disabled", "quickack")
 
 
 leaked: list[Connection] = []  # only with the leaky_pool mutant
-
-
-class Settings:
-    """What switches and options make of a client kind."""
-
-    def __init__(self, kind: str, options: dict[str, Any]) -> None:
-        adapter = options.get("adapter") or {}
-        if not broken("unchecked_options"):
-            self._check(adapter)
-        own = kind == "onewrite" and not self._on("disabled", adapter)
-        self.own = own or (kind == "onewrite" and broken("ignores_kill_switch"))
-        self._on("nodelay_disabled", adapter)  # its stock client has NODELAY on as well: nothing to leave alone
-        self.nodelay = not broken("nodelay") and kind != "control"
-        self.coalesce = self.own and not self._on("coalesce_disabled", adapter)
-        self.hooks = self.own and not self._on("hooks_disabled", adapter) and not broken("hooks")
-        self.quickack = self.own and self._on("quickack", adapter)
-        self.limit = self._limit(adapter)
-
-    @staticmethod
-    def _check(adapter: dict[str, Any]) -> None:
-        for name, value in adapter.items():
-            if name not in (*SWITCHES, "coalesce_max"):
-                raise CallError("invalid_request", f"there is no option {name}")
-            if name in SWITCHES and not isinstance(value, bool):
-                raise CallError("invalid_request", f"{name} must be true or false, not {value!r}")
-            if name == "coalesce_max" and (type(value) is not int or not 0 <= value <= 16384):
-                raise CallError("invalid_request", f"coalesce_max must be a whole number of 0 to 16384, not {value!r}")
-
-    @staticmethod
-    def _on(name: str, adapter: dict[str, Any]) -> bool:
-        if name in adapter:
-            return bool(adapter[name])
-        variable = f"ONEWRITE_{name.upper()}"
-        value = os.environ.get(variable, "").lower()
-        if value not in ("", "true", "false"):
-            _warn(variable, "true or false")
-        return value == "true"
-
-    @staticmethod
-    def _limit(adapter: dict[str, Any]) -> int:
-        value = adapter.get("coalesce_max", os.environ.get("ONEWRITE_COALESCE_MAX") or 16384)
-        try:
-            limit = int(value)
-        except ValueError:
-            limit = -1
-        if not 0 <= limit <= 16384:
-            _warn("ONEWRITE_COALESCE_MAX", "a whole number of 0 to 16384")
-            return 16384
-        return limit
-
-
-_warned: set[str] = set()
-
-
-def _warn(variable: str, wanted: str) -> None:
-    """Say once that a value of the environment is ignored."""
-    if variable not in _warned and not broken("silent"):
-        _warned.add(variable)
-        sys.stderr.write(f"{variable} is ignored: it must be {wanted}\n")
-        sys.stderr.flush()
 
 
 class Client:

@@ -1,0 +1,1 @@
+"""What was seen, held against what a case expects. Nothing here runs anything."""

@@ -1,0 +1,121 @@
+"""Compares what was seen with what a case expects, and says each difference in one line."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from onewrite_conformance.checks.counts import judge_run, judge_step
+from onewrite_conformance.checks.seen import Observation, Sample
+from onewrite_conformance.checks.stock import judge_against_stock
+from onewrite_conformance.checks.timing import bound_problems, timing_problems
+from onewrite_conformance.checks.verdict import Verdict, either, matches
+from onewrite_conformance.checks.wire import example_problems, wire_problems
+
+__all__ = ["judge"]
+
+
+def judge(seen: Observation, stock: Observation | None = None) -> Verdict:
+    """Judge one observation; `stock` is the same run made with the stock client, where the case compares with it."""
+    verdict = Verdict()
+    verdict.problems += [f"the tap itself failed: {fault}" for fault in seen.tap_faults]
+    steps = seen.run.case.do
+    for sample in seen.samples:
+        expect = seen.run.expect(steps[sample.step])
+        label = _label(seen, sample)
+        if sample.counted:
+            verdict.problems += [f"{label}{problem}" for problem in _outcome_problems(sample, expect)]
+            if expect.get("hooks_silent"):
+                verdict.problems += [f"{label}{problem}" for problem in _silence_problems(sample)]
+            elif seen.run.case.hooks and "timing" in seen.capabilities:
+                found = timing_problems(sample, expect, seen.capabilities)
+                verdict.problems += [f"{label}{problem}" for problem in found]
+                verdict.unsteady += [f"{label}{problem}" for problem in bound_problems(sample, expect)]
+        verdict.problems += [f"{label}{problem}" for problem in wire_problems(sample, expect, seen)]
+    judge_run(seen, verdict)
+    for step in {sample.step for sample in seen.counted}:
+        judge_step(seen, step, seen.run.expect(steps[step]), verdict)
+    if seen.run.case.example is not None:
+        for exchange in seen.counted_exchanges():
+            verdict.problems += example_problems(exchange, seen.run.case.example, seen.names)
+    judge_against_stock(seen, stock, verdict)
+    verdict.problems = _condensed(verdict.problems)
+    verdict.unsteady = _condensed(verdict.unsteady)
+    return verdict
+
+
+def _label(seen: Observation, sample: Sample) -> str:
+    return f"request {seen.samples.index(sample)}: " if len(seen.samples) > 1 else ""
+
+
+def _condensed(problems: list[str]) -> list[str]:
+    """The same problem of twenty requests is told once, with a count."""
+    groups: dict[str, list[str]] = {}
+    for problem in problems:
+        key = re.sub(r"^request \d+: ", "", problem)
+        groups.setdefault(re.sub(r"\d{4,}|\d+\.\d+", "#", key), []).append(problem)
+    return [found[0] + (f" (and {len(found) - 1} more like it)" if len(found) > 1 else "") for found in groups.values()]
+
+
+# -- outcome -----------------------------------------------------------------------------------------------
+
+
+def _outcome_problems(sample: Sample, expect: dict[str, Any]) -> Iterable[str]:
+    reply = sample.reply
+    wanted = expect.get("outcome")
+    if wanted is not None and not matches(reply["outcome"], wanted):
+        error = reply.get("error") or {}
+        said = f" ({error.get('type')}: {str(error.get('message'))[:160]})" if error else ""
+        yield f"outcome is {reply['outcome']}, not {either(wanted)}{said}"
+        return
+    if "status" in expect and reply["outcome"] == "response" and not matches(reply.get("status"), expect["status"]):
+        yield f"status is {reply.get('status')}, not {either(expect['status'])}"
+    if "error" in expect and reply["outcome"] == "error":
+        yield from _error_problems(reply["error"], expect["error"])
+    if reply["outcome"] == "response" and expect.get("body") != "any":
+        yield from _body_problems(sample)
+
+
+def _error_problems(error: dict[str, Any], wanted: dict[str, Any]) -> Iterable[str]:
+    for key in ("kind", "phase"):
+        if key in wanted and not matches(error.get(key), wanted[key]):
+            said = f"{error.get('type')}: {str(error.get('message'))[:160]}"
+            yield f"error {key} is {error.get(key)}, not {either(wanted[key])} ({said})"
+    if "names" in wanted and _plain(wanted["names"]) not in _plain(str(error.get("message"))):
+        yield f"the error does not name {wanted['names']}: {str(error.get('message'))[:160]}"
+    if "type" in wanted:
+        names = [error.get("type"), *(error.get("also") or ())]
+        kinds = wanted["type"] if isinstance(wanted["type"], list) else [wanted["type"]]
+        if not any(str(name).rpartition(".")[2] in kinds or name in kinds for name in names):
+            yield f"error type is {names}, not {either(kinds)}"
+
+
+def _plain(text: str) -> str:
+    """coalesce_max, coalesceMax and coalesce-max are one name."""
+    return re.sub(r"[_\-. ]", "", text).lower()
+
+
+def _body_problems(sample: Sample) -> Iterable[str]:
+    """The response body arrived as it was sent."""
+    reply = sample.reply
+    if sample.request.get("read") == "none" or not sample.exchanges or reply.get("body_sha256") is None:
+        return
+    possible = sample.exchanges if sample.batch else sample.exchanges[-1:]
+    bodies = []
+    for exchange in possible:
+        answer = exchange.answer
+        if answer is None or answer.raw is not None or answer.raw_b64 is not None or answer.truncate is not None:
+            return
+        empty = exchange.request.method == "HEAD" or answer.effective_status() in (204, 304)
+        bodies.append(b"" if empty or answer.framing == "none" else answer.content())
+    if reply["body_sha256"] not in {hashlib.sha256(body).hexdigest() for body in bodies}:
+        yield f"the response body is not what was sent: {reply.get('body_bytes')} bytes, sent {len(bodies[-1])}"
+
+
+def _silence_problems(sample: Sample) -> Iterable[str]:
+    if sample.reply.get("events"):
+        yield f"{len(sample.reply['events'])} events arrived, none was to"
+    if sample.reply.get("timings") or sample.reply.get("timing"):
+        yield "a timing record arrived, none was to"

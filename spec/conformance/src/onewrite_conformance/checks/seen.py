@@ -1,0 +1,58 @@
+"""What was seen in one run: the requests that the driver made, and what the tap and the witnesses say of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from onewrite_conformance.contract.cases import Run
+from onewrite_conformance.tap.exchange import Arrival, Exchange
+from onewrite_conformance.witness.netstat import LossCounters
+
+__all__ = ["Observation", "Sample"]
+
+
+@dataclass
+class Sample:
+    """One request that the driver was told to make, its reply, and the exchanges that arrived meanwhile."""
+
+    request: dict[str, Any]
+    reply: dict[str, Any]
+    exchanges: list[Exchange]
+    counted: bool
+    step: int
+    batch: bool = False
+
+    @property
+    def exchange(self) -> Exchange | None:
+        return self.exchanges[-1] if self.exchanges else None
+
+
+@dataclass
+class Observation:
+    """All that was seen in one run."""
+
+    run: Run
+    samples: list[Sample] = field(default_factory=list)
+    exchanges: list[Exchange] = field(default_factory=list)
+    arrivals: list[Arrival] = field(default_factory=list)
+    loss: LossCounters = field(default_factory=LossCounters)
+    tap_faults: list[str] = field(default_factory=list)
+    witness_fault: str | None = None
+    capabilities: frozenset[str] = frozenset()
+    names: dict[str, str] = field(default_factory=dict)
+    memory_growth: int | None = None  # bytes by which the driver's peak memory grew in the counted requests
+    left_open: int | None = None  # connections that the client had not ended some time after it was closed
+    warnings: dict[str, int] = field(default_factory=dict)  # lines on the driver's stderr that hold these names
+
+    @property
+    def counted(self) -> list[Sample]:
+        return [sample for sample in self.samples if sample.counted]
+
+    def counted_exchanges(self, step: int | None = None) -> list[Exchange]:
+        """The exchanges of counted samples; a batch's are counted once."""
+        seen: dict[int, Exchange] = {}
+        for sample in self.counted:
+            if step is None or sample.step == step:
+                seen |= {exchange.number: exchange for exchange in sample.exchanges}
+        return list(seen.values())

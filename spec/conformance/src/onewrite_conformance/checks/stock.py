@@ -1,0 +1,79 @@
+"""Comparison with the same run of the stock client."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+from onewrite_conformance.checks.seen import Observation
+from onewrite_conformance.checks.verdict import Verdict
+from onewrite_conformance.tap.exchange import Exchange
+
+__all__ = ["even", "judge_against_stock"]
+
+
+def judge_against_stock(seen: Observation, stock: Observation | None, verdict: Verdict) -> None:
+    expect = seen.run.expect()
+    wanted = [*expect.get("stock_equal", ()), *(f"not_worse_{name}" for name in expect.get("stock_not_worse", ()))]
+    if not wanted or seen.run.client == "stock":
+        return
+    if "own_client" in seen.capabilities:
+        verdict.apart.append("a client of its own: the base library has no client API to be equal to")
+        return
+    if stock is None:
+        verdict.doubts.append("no stock run to compare with")
+        return
+    views: dict[str, Callable[[Observation], Any]] = {
+        "outcome": lambda one: [sample.reply["outcome"] for sample in one.counted],
+        "status": lambda one: [sample.reply.get("status") for sample in one.counted],
+        "body": lambda one: [sample.reply.get("body_sha256") for sample in one.counted],
+        "error_type": lambda one: [(sample.reply.get("error") or {}).get("type") for sample in one.counted],
+        "bytes": lambda one: [even(exchange) for exchange in one.exchanges if exchange.complete],
+        "requests": lambda one: len(one.exchanges),
+        "connections": lambda one: len(one.arrivals),
+        "segments": lambda one: _usual([exchange.segments for exchange in one.counted_exchanges()]),
+        "nodelay": lambda one: sorted({arrival.nodelay for arrival in one.arrivals if arrival.nodelay is not None}),
+    }
+    for name in wanted:
+        if name.startswith("not_worse_"):
+            ours, theirs = views["segments"](seen), views["segments"](stock)
+            if ours is not None and theirs is not None and ours > theirs:
+                verdict.problems.append(f"{ours} segments, stock needs {theirs}")
+            continue
+        ours, theirs = views[name](seen), views[name](stock)
+        if ours != theirs:
+            verdict.problems.append(f"{name} differs from stock: {_difference(ours, theirs)}")
+
+
+def even(exchange: Exchange) -> bytes:
+    """The bytes of a request with what differs by chance evened out: ports and multipart boundaries."""
+    wire = re.sub(rb"(127\.0\.0\.1|localhost):\d+", rb"\1:PORT", exchange.request.wire)
+    for value in exchange.request.values("content-type"):
+        match = re.search(r'boundary="?([^";]+)', value)
+        if match:
+            wire = wire.replace(match.group(1).encode(), b"BOUNDARY")
+    return wire
+
+
+def _usual(values: list[int | None]) -> int | None:
+    known = [value for value in values if value is not None]
+    return Counter(known).most_common(1)[0][0] if known else None
+
+
+def _difference(ours: Any, theirs: Any) -> str:
+    if isinstance(ours, list) and isinstance(theirs, list):
+        for index, (one, other) in enumerate(zip(ours, theirs, strict=False)):
+            if one != other:
+                return f"[{index}] {_around(one, other)}"
+        return f"{len(ours)} against {len(theirs)}"
+    return f"{ours!r} against {theirs!r}"
+
+
+def _around(one: Any, other: Any) -> str:
+    if isinstance(one, bytes) and isinstance(other, bytes):
+        at = next((i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
+        start = max(0, at - 30)
+        return f"at byte {at}: {one[start : at + 50]!r} against {other[start : at + 50]!r}"
+    return f"{one!r} against {other!r}"

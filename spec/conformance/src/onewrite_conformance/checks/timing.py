@@ -1,0 +1,323 @@
+"""Checks timing records and events: invariants that hold for every call, and what a case expects beyond.
+
+Times are never compared with fixed durations, save lower bounds that the tap's script caused. Order, presence
+and equality are what is checked, as W3C's resource timing tests do, and event sequences as MongoDB's driver tests.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import Any
+
+import jsonschema
+import yaml
+
+from onewrite_conformance.checks.seen import Sample
+from onewrite_conformance.checks.verdict import matches
+from onewrite_conformance.contract.places import SCHEMAS, SPEC
+
+__all__ = ["bound_problems", "sequence_problem", "timing_problems"]
+
+PHASES = ("queue", "dns", "connect", "tls", "send", "wait", "receive", "total")
+CLOCK_TOLERANCE_NS = 100_000  # a runtime may derive its clock from another reading of the same one
+TOLERANCE_NS = 1_000  # a record and its events are made of the same clock readings; JSON may round
+
+
+@lru_cache(maxsize=1)
+def _model() -> dict[str, Any]:
+    model: dict[str, Any] = yaml.safe_load((SPEC / "events.yaml").read_text())
+    return model
+
+
+@lru_cache(maxsize=1)
+def _rank() -> dict[str, int]:
+    return {event["name"]: index for index, event in enumerate(_model()["events"])}
+
+
+@lru_cache(maxsize=1)
+def _ends() -> dict[str, str]:
+    ends = {event["name"]: event["ends"] for event in _model()["events"] if "ends" in event}
+    return ends | {"attempt_start": "attempt_end", "call_start": "call_end"}
+
+
+@lru_cache(maxsize=1)
+def _schema() -> Any:
+    return jsonschema.Draft202012Validator(json.loads((SCHEMAS / "timing-v1.schema.json").read_text()))
+
+
+_shapes_seen: set[tuple[object, ...]] = set()
+
+
+def _schema_problem(record: dict[str, Any]) -> str | None:
+    """What in the record does not fit its schema. Each shape is checked once: a check takes a millisecond."""
+    attempts = [item for item in record.get("attempts") or () if isinstance(item, dict)]
+    types = [tuple((key, type(value)) for key, value in item.items()) for item in (record, *attempts)]
+    shape = tuple(types)
+    if shape in _shapes_seen:
+        return None
+    error = jsonschema.exceptions.best_match(_schema().iter_errors(record))
+    if error is None:
+        _shapes_seen.add(shape)
+        return None
+    where = "/".join(str(part) for part in error.absolute_path) or "itself"
+    return f"the record does not fit its schema: {where}: {error.message[:200]}"
+
+
+def timing_problems(sample: Sample, expect: dict[str, Any], capabilities: frozenset[str]) -> Iterable[str]:
+    """All that is wrong with the timing of one counted request."""
+    reply, wanted = sample.reply, expect.get("timing", {})
+    records = wanted.get("records", 1)
+    if reply.get("timings", 0) != records:
+        yield f"{reply.get('timings', 0)} timing records arrived, not {records}"
+    record = reply.get("timing")
+    events = reply.get("events") or []
+    if "events" in capabilities and records:
+        if not events:
+            yield "no event arrived"
+        else:
+            yield from _event_invariants(events, _answered_early(sample))
+    if record is None:
+        return
+    misfit = _schema_problem(record)
+    if misfit is not None:
+        yield misfit
+    yield from _record_invariants(record, reply, events)
+    if not sample.batch and wanted.get("clocks", True) and "shared_clock" in capabilities and events:
+        yield from _clock_problems(sample, events)
+    yield from _expected(record, wanted)
+    if "events" in expect and "events" in capabilities:
+        problem = sequence_problem(events, expect["events"])
+        if problem:
+            yield problem
+    for name in expect.get("no_events", ()):
+        if any(event["name"] == name for event in events):
+            yield f"the event {name} arrived"
+
+
+def _answered_early(sample: Sample) -> bool:
+    """Whether the tap answered before it had the whole request: then a response may overtake the end of sending."""
+    return any(
+        not exchange.complete or (exchange.answer_ns and exchange.answer_ns < exchange.complete_ns)
+        for exchange in sample.exchanges
+    )
+
+
+# -- events ------------------------------------------------------------------------------------------------
+
+
+def _event_invariants(events: list[dict[str, Any]], early: bool) -> Iterable[str]:
+    names = [event["name"] for event in events]
+    times = [int(event["t_ns"]) for event in events]
+    if names[0] != "call_start":
+        yield f"the first event is {names[0]}, not call_start"
+    if names.count("call_end") != 1:
+        yield f"call_end arrived {names.count('call_end')} times"
+    elif names[-1] != "call_end":
+        yield f"the last event is {names[-1]}, not call_end"
+    for before, after, earlier, later in zip(names, names[1:], times, times[1:], strict=False):
+        if later < earlier:
+            yield f"time goes back by {earlier - later} ns from {before} to {after}"
+    for attempt in sorted({int(event["attempt"]) for event in events if event.get("attempt") is not None}):
+        own = [event["name"] for event in events if event.get("attempt") == attempt]
+        yield from _pair_problems(own)
+        yield from _order_problems(own, early)
+        yield from _reuse_problems([event for event in events if event.get("attempt") == attempt])
+
+
+def _pair_problems(names: list[str]) -> Iterable[str]:
+    counts = Counter(names)
+    for start, end in _ends().items():
+        if start != "call_start" and counts[start] != counts[end]:
+            yield f"{counts[start]} {start} but {counts[end]} {end}"
+
+
+def _order_problems(names: list[str], early: bool) -> Iterable[str]:
+    """Order of events.yaml. Connecting may be tried over several addresses, so its events may come again;
+    a 1xx may come while the body is being sent."""
+    free = {"informational", "dns_start", "dns_end", "connect_start", "connect_end"}
+    if early:
+        free |= {"request_end", "response_start", "headers_end", "response_end"}
+    highest, last = -1, ""
+    for name in names:
+        rank = _rank()[name]
+        if name in free:
+            continue
+        if rank < highest:
+            yield f"{name} came after {last}"
+        if rank > highest:
+            highest, last = rank, name
+    for name, count in Counter(names).items():
+        if count > 1 and name not in free:
+            yield f"{name} came {count} times in one attempt"
+
+
+def _reuse_problems(events: list[dict[str, Any]]) -> Iterable[str]:
+    acquired = next((event for event in events if event["name"] == "connection_acquired"), None)
+    if acquired is None:
+        return
+    connected = [event["name"] for event in events if event["name"] in ("dns_start", "connect_start", "tls_start")]
+    if acquired.get("reused") and connected:
+        yield f"the connection was reused, yet {', '.join(connected)} arrived"
+
+
+# -- the record --------------------------------------------------------------------------------------------
+
+
+def _record_invariants(record: dict[str, Any], reply: dict[str, Any], events: list[dict[str, Any]]) -> Iterable[str]:
+    outcome = {"response": "ok", "error": "error", "cancelled": "cancelled"}[reply["outcome"]]
+    if record.get("outcome") != outcome:
+        yield f"the record's outcome is {record.get('outcome')}, the call's {outcome}"
+    attempts = record.get("attempts")
+    if not isinstance(attempts, list):
+        yield "the record has no list of attempts"
+        return
+    for position, attempt in enumerate(attempts):
+        label = f"attempt {position}: " if len(attempts) > 1 else ""
+        for phase in PHASES:
+            value = attempt.get(f"{phase}_ns")
+            if value is not None and int(value) <= 0:
+                yield f"{label}{phase}_ns is {value}; a phase that did not happen is absent"
+        if attempt.get("reused"):
+            stale = [phase for phase in ("dns", "connect", "tls") if attempt.get(f"{phase}_ns") is not None]
+            if stale:
+                yield f"{label}the connection was reused, yet the record has {', '.join(stale)}"
+        total = attempt.get("total_ns")
+        if total is not None:
+            longer = [phase for phase in PHASES[:-1] if int(attempt.get(f"{phase}_ns") or 0) > int(total)]
+            if longer:
+                yield f"{label}{longer[0]}_ns is longer than total_ns"
+        own = [event for event in events if event.get("attempt") == attempt.get("index", position)]
+        yield from (f"{label}{problem}" for problem in _phase_event_problems(attempt, own))
+    if reply["outcome"] == "response" and attempts and attempts[-1].get("status") != reply.get("status"):
+        yield f"the record's status is {attempts[-1].get('status')}, the response's {reply.get('status')}"
+
+
+def _phase_event_problems(attempt: dict[str, Any], events: list[dict[str, Any]]) -> Iterable[str]:
+    """A phase of the record is the distance of its two events."""
+    if not events:
+        return
+    counts = Counter(event["name"] for event in events)
+    times = {event["name"]: int(event["t_ns"]) for event in events}
+    for phase in _model()["phases"]:
+        name, start, end = phase["name"], phase["from"], phase["to"]
+        value = attempt.get(f"{name}_ns")
+        if counts[start] > 1 or counts[end] > 1:
+            continue
+        failed = any(event["name"] == end and event.get("error") for event in events)
+        if counts[start] and counts[end]:
+            distance = times[end] - times[start]
+            if value is None and distance > 0 and not failed:
+                yield f"{start} and {end} arrived, yet the record has no {name}_ns"
+            elif value is not None and abs(int(value) - distance) > TOLERANCE_NS:
+                yield f"{name}_ns is {value}, its events are {distance} ns apart"
+        elif value is not None and not counts[start] and not counts[end]:
+            yield f"the record has {name}_ns = {value}, yet neither {start} nor {end} arrived"
+
+
+def _clock_problems(sample: Sample, events: list[dict[str, Any]]) -> Iterable[str]:
+    """The client's times against the tap's: both read CLOCK_MONOTONIC."""
+    attempts = [event.get("attempt") for event in events if event.get("attempt") is not None]
+    if not sample.exchanges or not attempts:
+        return
+    exchange = sample.exchanges[-1]
+    last = max(attempt for attempt in attempts if attempt is not None)
+    times = {event["name"]: int(event["t_ns"]) for event in events if event.get("attempt") == last}
+    if not times.get("request_start"):
+        return
+    slack = CLOCK_TOLERANCE_NS
+    if exchange.first_ns and times["request_start"] > exchange.first_ns + slack:
+        yield f"request_start is {_ms(times['request_start'] - exchange.first_ns)} after the tap had read of it"
+    if "response_start" in times and exchange.answer_ns and times["response_start"] < exchange.answer_ns - slack:
+        yield f"response_start is {_ms(exchange.answer_ns - times['response_start'])} before the tap began to answer"
+    whole = exchange.answer is not None and exchange.answer.raw is None and exchange.answer.raw_b64 is None
+    read = sample.reply["outcome"] == "response" and sample.request.get("read") != "none"
+    bodiless = exchange.request.method == "HEAD"
+    ended = times.get("response_end")
+    if whole and read and not bodiless and ended is not None and ended < exchange.last_write_ns - slack:
+        yield f"response_end is {_ms(exchange.last_write_ns - ended)} before the tap's last write"
+
+
+def _ms(nanoseconds: int) -> str:
+    return f"{nanoseconds / 1e6:.3f} ms"
+
+
+# -- what a case expects -----------------------------------------------------------------------------------
+
+
+def _expected(record: dict[str, Any], wanted: dict[str, Any]) -> Iterable[str]:
+    attempts = record.get("attempts") or [{}]
+    last = attempts[-1]
+    for phase in wanted.get("present", ()):
+        if last.get(f"{phase}_ns") is None:
+            yield f"the phase {phase} is absent"
+    for phase in wanted.get("absent", ()):
+        if last.get(f"{phase}_ns") is not None:
+            yield f"the phase {phase} is there: {last[f'{phase}_ns']} ns"
+    if "attempts" in wanted and not matches(len(record.get("attempts") or ()), wanted["attempts"]):
+        yield f"{len(record.get('attempts') or ())} attempts, not {wanted['attempts']}"
+    if "cause" in wanted:
+        causes = wanted["cause"] if isinstance(wanted["cause"], list) else [wanted["cause"]]
+        if last.get("cause") not in causes:
+            wanted_causes = " or ".join(map(str, causes))
+            yield f"the cause of the wait is {last.get('cause')}, not {wanted_causes}: {last.get('kernel')}"
+    for name, value in wanted.get("fields", {}).items():
+        actual = last[name] if name in last else record.get(name)
+        if not _field_matches(actual, value):
+            yield f"{name} of the record is {actual!r}, not {value!r}"
+
+
+def bound_problems(sample: Sample, expect: dict[str, Any]) -> Iterable[str]:
+    """Phases that are shorter or longer than the tap's script makes them. Not firm: a client that loses the CPU
+    between its last write and its clock reading measures a wait that is too short."""
+    record = sample.reply.get("timing")
+    if record is None:
+        return
+    last = (record.get("attempts") or [{}])[-1]
+    for phase, bounds in expect.get("timing", {}).get("bounds", {}).items():
+        value = last.get(f"{phase}_ns")
+        if value is None:
+            yield f"the phase {phase} is absent"
+        elif not bounds.get("min_ms", 0) <= int(value) / 1e6 <= bounds.get("max_ms", float("inf")):
+            yield f"{phase} took {int(value) / 1e6:.3f} ms, not within {bounds}"
+
+
+def _field_matches(actual: Any, wanted: Any) -> bool:
+    if wanted == "$any":
+        return actual is not None
+    if isinstance(wanted, dict):
+        return actual is not None and wanted.get("min", actual) <= actual <= wanted.get("max", actual)
+    return bool(actual == wanted)
+
+
+# -- sequences ---------------------------------------------------------------------------------------------
+
+
+def sequence_problem(events: list[dict[str, Any]], pattern: list[Any]) -> str | None:
+    """None when the events are the pattern's, else where the two part."""
+    furthest = [0]
+
+    def fits(at: int, item: int) -> bool:
+        furthest[0] = max(furthest[0], at)
+        if item == len(pattern):
+            return at == len(events)
+        wanted = pattern[item]
+        if wanted == "*":
+            return any(fits(next_at, item + 1) for next_at in range(at, len(events) + 1))
+        optional = isinstance(wanted, str) and wanted.endswith("?")
+        if at < len(events) and _event_matches(events[at], wanted) and fits(at + 1, item + 1):
+            return True
+        return optional and fits(at, item + 1)
+
+    if fits(0, 0):
+        return None
+    names = " ".join(event["name"] for event in events)
+    return f"the events part from the expected ones at number {furthest[0]}: {names}"
+
+
+def _event_matches(event: dict[str, Any], wanted: Any) -> bool:
+    if isinstance(wanted, str):
+        return bool(event["name"] == wanted.rstrip("?"))
+    return all(_field_matches(event.get(key), value) for key, value in wanted.items())

@@ -1,0 +1,243 @@
+"""Reads the cases, fills in what they leave out, and makes runs of them: clients × schemes × routes."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import yaml
+
+from onewrite_conformance.contract.places import CASES, SCHEMAS
+from onewrite_conformance.contract.requirements import Example, Requirement
+
+__all__ = ["Case", "CaseError", "Run", "case_of", "coverage_faults", "example_case", "load_cases"]
+
+SCHEME_OF_ROUTE = {"direct": ("http", "https"), "forward": ("http",), "connect": ("https",)}
+EXAMPLE_REPEAT = 20
+LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # ten times as fast, where libyaml is built in
+
+
+class CaseError(Exception):
+    """A case file breaks the schema or the rules of CASES.md; the message names every fault."""
+
+
+@dataclass
+class Case:
+    """One case, complete with defaults."""
+
+    id: str
+    title: str
+    covers: list[str]
+    do: list[dict[str, Any]]
+    where: str = ""
+    needs: list[str] = field(default_factory=list)
+    schemes: list[str] = field(default_factory=lambda: ["http", "https"])
+    routes: list[str] = field(default_factory=lambda: ["direct"])
+    clients: list[str] = field(default_factory=lambda: ["onewrite", "patched"])
+    matrix: bool = True
+    env: dict[str, str] = field(default_factory=dict)
+    open: dict[str, Any] = field(default_factory=dict)
+    server: dict[str, Any] = field(default_factory=dict)
+    expect: dict[str, Any] = field(default_factory=dict)
+    expect_for: dict[str, dict[str, Any]] = field(default_factory=dict)
+    why: str = ""
+    example: str | None = None  # the bytes of a wire-example
+
+    @property
+    def hooks(self) -> bool:
+        return str(self.open.get("hooks", "none")) != "none"
+
+    def runs(self, client: str) -> Iterator[Run]:
+        for scheme in self.schemes:
+            for route in self.routes:
+                if scheme in SCHEME_OF_ROUTE[route]:
+                    yield Run(self, client, scheme, route)
+
+    def requests(self) -> Iterator[dict[str, Any]]:
+        for step in self.do:
+            if "request" in step:
+                yield step["request"]
+            elif isinstance(step.get("batch"), list):
+                yield from step["batch"]
+            elif "batch" in step:
+                yield step["batch"]["request"]
+
+    def expectations(self) -> Iterator[dict[str, Any]]:
+        yield self.expect
+        yield from self.expect_for.values()
+        yield from (step["expect"] for step in self.do if "expect" in step)
+
+    def capabilities(self) -> list[str]:
+        """What a driver must be able to do: `needs`, and what follows from the case's own words."""
+        needs = list(self.needs)
+        for request in self.requests():
+            kind = (request.get("body") or {}).get("kind", "none")
+            if kind != "none":
+                needs.append(f"body:{kind}")
+            if "cancel_after_ms" in request:
+                needs.append("cancel")
+            if any(name.lower() == "expect" for name, _ in request.get("headers", ())):
+                needs.append("expect_continue")
+        for option in ("socket_options", "custom_connector", "retries", "redirects"):
+            if self.open.get(option) not in (None, False, 0):
+                needs.append(option)
+        if "quickack" in self.open.get("adapter", {}):
+            needs.append("quickack")
+        if any("batch" in step for step in self.do) and self.open.get("pool_size", 1) > 1:
+            needs.append("concurrency")
+        if self.hooks:
+            needs.append("timing")
+        for expect in self.expectations():
+            if {"events", "no_events"} & expect.keys():
+                needs.append("events")
+            if "memory_copies" in expect:
+                needs.append("prompt_memory")
+            if {"cause", "kernel"} & expect.get("timing", {}).keys():
+                needs.append("tcp_info")
+        return list(dict.fromkeys(needs))
+
+
+@dataclass(frozen=True)
+class Run:
+    """One case for one client kind, scheme and route."""
+
+    case: Case
+    client: str
+    scheme: str
+    route: str
+
+    @property
+    def path(self) -> str:
+        return f"{self.case.id}/{self.client}/{self.scheme}/{self.route}"
+
+    def expect(self, step: dict[str, Any] | None = None) -> dict[str, Any]:
+        merged = dict(self.case.expect)
+        for axis in (self.scheme, self.route, self.client):
+            merged |= self.case.expect_for.get(axis, {})
+        return merged | ((step or {}).get("expect") or {})
+
+    def capabilities(self) -> list[str]:
+        extra = {"forward": ["proxy_forward"], "connect": ["proxy_connect"]}.get(self.route, [])
+        return self.case.capabilities() + extra
+
+    def __hash__(self) -> int:
+        return hash(self.path)
+
+
+@lru_cache(maxsize=1)
+def _schema() -> dict[str, Any]:
+    schema: dict[str, Any] = json.loads((SCHEMAS / "case-v1.schema.json").read_text())
+    return schema
+
+
+def _faults(data: Any, schema: dict[str, Any], where: str) -> list[str]:
+    faults = []
+    for error in jsonschema.Draft202012Validator(schema).iter_errors(data):
+        deepest = jsonschema.exceptions.best_match([error]) or error
+        place = "/".join(str(part) for part in deepest.absolute_path)
+        faults.append(f"{where}: {place}: {deepest.message[:300]}")
+    return faults
+
+
+def load_cases(folder: Path = CASES) -> list[Case]:
+    """Return all cases. Raises CaseError naming every fault."""
+    cases: list[Case] = []
+    faults: list[str] = []
+    for path in sorted(folder.glob("*.yaml")):
+        try:
+            data = yaml.load(path.read_text(), Loader=LOADER)
+        except yaml.YAMLError as error:
+            faults.append(f"{path.name}: {error}")
+            continue
+        found = _file_faults(data, path.name)
+        faults += found
+        if found:
+            continue
+        defaults = data.get("defaults", {})
+        for raw in data["cases"]:
+            cases.append(case_of(copy.deepcopy(defaults) | raw, path.name))
+    seen: dict[str, str] = {}
+    for case in cases:
+        if case.id in seen:
+            faults.append(f"{case.where}: the id {case.id} is taken ({seen[case.id]})")
+        seen[case.id] = case.where
+        for client in case.clients:
+            if not any(True for _ in case.runs(client)):
+                faults.append(f"{case.where}: {case.id} has no scheme that goes with its routes")
+                break
+    if faults:
+        raise CaseError("\n".join(faults))
+    return cases
+
+
+def _file_faults(data: Any, name: str) -> list[str]:
+    """Schema faults, named by case id where there is one."""
+    if not isinstance(data, dict) or not isinstance(data.get("cases"), list):
+        return _faults(data, _schema(), name) or [f"{name}: no cases"]
+    frame = {key: value for key, value in data.items() if key != "cases"} | {"cases": []}
+    faults = _faults(frame, _schema(), name)
+    one = _schema()["properties"]["cases"]["items"] | {"$defs": _schema()["$defs"]}
+    for raw in data["cases"]:
+        label = raw.get("id", "?") if isinstance(raw, dict) else "?"
+        faults += _faults(raw, one, f"{name}: {label}")
+    return faults
+
+
+def case_of(raw: dict[str, Any], where: str) -> Case:
+    """A case from its YAML, already merged with the file's defaults."""
+    return Case(**raw, where=where)
+
+
+def example_case(example: Example) -> Case:
+    """The case that runs a wire-example."""
+    data = dict(example.data)
+    expect: dict[str, Any] = {"outcome": "response"} | data.get("expect", {})
+    for key in ("segments", "records"):
+        if key in data:
+            expect[key] = data[key]
+    known = {"request", "bytes", "segments", "records", "needs", "schemes", "routes", "open", "server", "expect"}
+    unknown = data.keys() - known - {"title", "clients"}
+    if unknown:
+        raise CaseError(f"{example.where}: wire-example has unknown keys {sorted(unknown)}")
+    raw: dict[str, Any] = {
+        "id": example.id,
+        "title": data.get("title", f"The example of {example.requirement}"),
+        "covers": [example.requirement],
+        "do": [{"request": data["request"], "warmup": 1, "repeat": EXAMPLE_REPEAT}],
+        "expect": expect,
+    }
+    raw |= {key: data[key] for key in ("needs", "schemes", "routes", "open", "server", "clients") if key in data}
+    one = _schema()["properties"]["cases"]["items"] | {"$defs": _schema()["$defs"]}
+    faults = _faults(raw, one, example.where)
+    if faults:
+        raise CaseError("\n".join(faults))
+    case = case_of(raw, example.where)
+    case.example = str(data["bytes"])
+    return case
+
+
+def coverage_faults(cases: list[Case], requirements: dict[str, Requirement]) -> list[str]:
+    """Requirements without a case, and cases for requirements that do not exist."""
+    faults: list[str] = []
+    covered: set[str] = set()
+    for case in cases:
+        for identifier in case.covers:
+            if identifier not in requirements:
+                faults.append(f"{case.where}: {case.id} covers {identifier}, which no text defines")
+            elif requirements[identifier].withdrawn:
+                faults.append(f"{case.where}: {case.id} covers {identifier}, which was withdrawn")
+            covered.add(identifier)
+    for requirement in requirements.values():
+        if requirement.withdrawn:
+            continue
+        if requirement.id not in covered and not requirement.untestable:
+            faults.append(f"{requirement.where}: {requirement.id} has no case and no line `untestable: reason`")
+        if requirement.id in covered and requirement.untestable:
+            faults.append(f"{requirement.where}: {requirement.id} says untestable but has a case")
+    return faults

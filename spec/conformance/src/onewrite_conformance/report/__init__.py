@@ -1,0 +1,1 @@
+"""Results for people and machines: console, JSON lines, JUnit XML, COMPLIANCE.md."""

@@ -1,0 +1,83 @@
+"""What the judge prints: how far it is, what failed, and the counts."""
+
+from __future__ import annotations
+
+import sys
+import time
+
+from onewrite_conformance.report.files import summary
+from onewrite_conformance.run.result import Result, Status
+
+__all__ = ["Progress", "close", "tell"]
+
+MOST_NAMED = 60  # failures that the last lines name
+
+
+class Progress:
+    """One line that says how far the judge is; on a terminal it is rewritten, elsewhere written every 15 s."""
+
+    def __init__(self, quiet: bool, total: int) -> None:
+        self.quiet, self.total = quiet, total
+        self.done = self.failed = 0
+        self.terminal = sys.stderr.isatty()
+        self.started = self.last = time.monotonic()
+
+    def ran(self, result: Result) -> None:
+        self.done += 1
+        self.failed += result.failing
+        now = time.monotonic()
+        if now - self.last >= (0.1 if self.terminal else 15.0):
+            self.last = now
+            failed = f", {self.failed} failed at first" if self.failed else ""
+            seconds = f"{now - self.started:.0f} s"
+            self.say(f"{self.done}/{self.total} runs{failed}, {seconds}, at {result.adapter}: {result.path}")
+
+    def say(self, line: str) -> None:
+        if not self.quiet:
+            sys.stderr.write(f"\r\x1b[K{line[:150]}" if self.terminal else line + "\n")
+            sys.stderr.flush()
+
+    def clear(self) -> None:
+        if self.terminal and not self.quiet:
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()
+
+
+def _ends_of(lines: list[str], most: int = 14) -> list[str]:
+    """The beginning and, of a long trace, the end."""
+    return lines if len(lines) <= most else [*lines[:3], "…", *lines[-(most - 4) :]]
+
+
+def tell(results: list[Result]) -> None:
+    """Print what failed and what warns."""
+    for result in results:
+        if not result.judged or result.status in (Status.OK, Status.NOT_APPLICABLE):
+            continue
+        lines = result.problems + result.notes
+        text = "\n    ".join(line for text in lines[:6] for line in _ends_of(text.splitlines()))
+        print(f"\n{result.status.upper()} {result.adapter}: {result.path} [{' '.join(result.covers)}] {result.title}")
+        print(f"    {text}")
+    if any(result.failing for result in results):
+        print("\nto see one run on the wire: python -m onewrite_conformance --trace --adapter NAME --case PATH")
+
+
+def close(results: list[Result]) -> None:
+    """The last lines: what was unsteady, the counts, and once more the name of each failure, which a log that is cut
+    short must not lose."""
+    unsteady = [result for result in results if result.judged and result.unsteady]
+    if unsteady:
+        print(f"\n{len(unsteady)} unsteady runs: failed, and passed when they were judged again alone")
+    for result in unsteady:
+        print(f"UNSTEADY {result.adapter}: {result.path}: {result.notes[0][:200]}")
+    print(f"\n{summary(results)}" + (f", {len(unsteady)} of these passed only when judged again" if unsteady else ""))
+    failed = [result for result in results if result.failing]
+    for result in failed[:MOST_NAMED]:
+        print(f"FAILED {result.adapter}: {result.path}: {_short((result.problems or [''])[0])}")
+    if len(failed) > MOST_NAMED:
+        print(f"FAILED and {len(failed) - MOST_NAMED} more, named above")
+
+
+def _short(text: str, most: int = 100) -> str:
+    """The beginning of a problem and, of several lines, the last one: that of a trace says what happened."""
+    lines = text.strip().splitlines() or [""]
+    return lines[0][:most] + (f" … {lines[-1].strip()[:most]}" if len(lines) > 1 else lines[0][most : 2 * most])

@@ -1,0 +1,1 @@
+"""Runs cases against drivers, several at a time; what failed is judged again alone; known failures."""

@@ -1,0 +1,305 @@
+"""Runs cases against drivers and turns what was seen into results."""
+
+from __future__ import annotations
+
+import time
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from fnmatch import fnmatchcase
+
+from onewrite_conformance.checks.outcome import judge
+from onewrite_conformance.checks.seen import Observation
+from onewrite_conformance.checks.verdict import Verdict
+from onewrite_conformance.contract.cases import Case, Run
+from onewrite_conformance.contract.requirements import Requirement
+from onewrite_conformance.driver import Driver, DriverFault, DriverSkipped
+from onewrite_conformance.run.adapters import Adapter
+from onewrite_conformance.run.play import play
+from onewrite_conformance.run.result import Result, Status
+from onewrite_conformance.run.settle import MOST, UNSETTLED, settle
+from onewrite_conformance.run.syscalls import SYSCALL_CASE, syscall_result
+
+__all__ = ["Judge"]
+
+TRIES_OF_KNOWN = 3
+STOCK_TRIES = 8
+
+
+class Judge:
+    """Judges one adapter."""
+
+    def __init__(
+        self,
+        adapter: Adapter,
+        cases: list[Case],
+        requirements: dict[str, Requirement],
+        *,
+        clients: list[str] | None = None,
+        only: list[str] | None = None,
+        stock: bool = True,
+        trace: Callable[[str], None] | None = None,
+        timeout_s: float = 15.0,
+    ) -> None:
+        self.adapter, self.requirements = adapter, requirements
+        self.cases = sorted(cases, key=lambda case: sorted(case.env.items()))
+        self.clients = clients
+        self.only = only
+        self.stock = stock
+        self.timeout_s = timeout_s
+        self.bases: dict[str, str] = {}  # base library and runtime, by client kind
+        self._trace = trace
+        self._drivers: dict[tuple[str, str], Driver | str | DriverFault] = {}
+        self.by_path = {run.path: run for run in self.runs()}
+        self._stock_case = ""
+        self._stock_seen: dict[str, Observation] = {}
+
+    # -- which runs ---------------------------------------------------------------------------------------
+
+    def runs(self) -> Iterator[Run]:
+        """All runs, stock's first within each case, for others are compared with them."""
+        for case in self.cases:
+            for client in self._clients_of(case):
+                for run in case.runs(client):
+                    if self._wanted(run):
+                        yield run
+
+    def _clients_of(self, case: Case) -> list[str]:
+        stock = ["stock"] if self.stock and (case.matrix or "stock" in case.clients) else []
+        chosen = stock + [client for client in case.clients if client != "stock"]
+        if "onewrite" in chosen:
+            chosen += self.adapter.second
+        return [client for client in chosen if self.clients is None or client in self.clients]
+
+    def _wanted(self, run: Run) -> bool:
+        if not self.only:
+            return True
+        return any(fnmatchcase(run.path, pattern) or fnmatchcase(run.case.id, pattern) for pattern in self.only)
+
+    # -- running ------------------------------------------------------------------------------------------
+
+    def results(self, paths: Sequence[str] | None = None) -> Iterator[Result]:
+        """Judge every run, or those of `paths`, once.
+
+        Drivers with an environment of their own are ended with the runs that need them; `close` ends the others.
+        """
+        env: dict[str, str] = {}
+        for run in self.runs() if paths is None else [self.by_path[path] for path in paths]:
+            if run.case.env != env:
+                env = run.case.env
+                self._end_drivers(keep="")
+            yield self._one(run)
+        self._end_drivers(keep="")
+
+    def close(self) -> None:
+        """End all drivers."""
+        self._end_drivers()
+
+    def __enter__(self) -> Judge:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def finish(self, results: list[Result], told: Callable[[str], None] = lambda line: None) -> None:
+        """Settle what failed, apply the known failures, and add the faults of their file.
+
+        Call it when nothing else is being judged on this machine; `told` hears what is being judged again.
+        """
+        try:
+            self._settle_all(results, told)
+            for result in results:
+                self._apply_known(result)
+            self._confirm_stale()
+        finally:
+            self.close()
+        results += self.stale()
+
+    def _settle_all(self, results: list[Result], told: Callable[[str], None]) -> None:
+        known = self.adapter.known
+        open_ = [
+            result
+            for result in results
+            if result.status in UNSETTLED and result.judged and known.find(result.path) is None
+        ]
+        if not self.adapter.settle or self._trace is not None or len(open_) > MOST:
+            return
+        for number, result in enumerate(open_, 1):
+            told(f"{self.adapter.name}: {number}/{len(open_)} judged again, alone: {result.path}")
+            self.close()  # a fresh process
+            if result.path in self.by_path:
+                run = self.by_path[result.path]
+                settle(result, lambda run=run: self._one(run, explain=True))  # type: ignore[misc]
+            elif result.case == SYSCALL_CASE:
+                settle(result, lambda kind=result.client: syscall_result(self.adapter, kind))  # type: ignore[misc]
+
+    def _confirm_stale(self) -> None:
+        """A known failure that passed is tried again before its line is called out of date."""
+        for line in self.adapter.known.passing():
+            for path in line.passed:
+                tries = (self._one(self.by_path[path]) for _ in range(TRIES_OF_KNOWN) if path in self.by_path)
+                if any(one.status in UNSETTLED for one in tries):
+                    line.failed.append(path)
+                    break
+
+    def stale(self) -> list[Result]:
+        """Faults of the known-failures file, as failing results. A part of the runs tells nothing of its lines."""
+        whole = not self.only and not self.clients
+        faults = self.adapter.known.faults + (self.adapter.known.stale(set(self.by_path)) if whole else [])
+        return [
+            Result(self.adapter.name, "known-failures", "known-failures", "", "", "", [], "MUST", Status.STALE, [fault])
+            for fault in faults
+        ]
+
+    def _one(self, run: Run, *, explain: bool = False) -> Result:
+        """Judge once. `explain`: say of a failure what stock does there."""
+        if self._trace is not None:
+            self._trace(f"== {self.adapter.name} {run.path}")
+        started = time.monotonic()
+        result = Result(
+            self.adapter.name,
+            run.path,
+            run.case.id,
+            run.client,
+            run.scheme,
+            run.route,
+            run.case.covers,
+            self._level(run.case),
+            Status.OK,
+            title=run.case.title,
+        )
+        try:
+            self._judge(run, result, explain or not self.adapter.settle)
+        except DriverSkipped as skipped:
+            result.status, result.notes = Status.NOT_APPLICABLE, [str(skipped)]
+        except DriverFault as fault:
+            result.status, result.problems = Status.FAULT, [str(fault)]
+        except Exception:
+            result.status, result.problems = Status.FAULT, [f"the judge itself failed: {traceback.format_exc()}"]
+        result.base = self.bases.get(run.client, "")
+        result.seconds = round(time.monotonic() - started, 4)
+        return result
+
+    def _level(self, case: Case) -> str:
+        levels = {self.requirements[name].level for name in case.covers if name in self.requirements}
+        return "SHOULD" if levels and "MUST" not in levels else "MUST"
+
+    def _judge(self, run: Run, result: Result, explain: bool) -> None:
+        if run.client == "stock" and (run.case.env or run.case.open.get("adapter")):
+            raise DriverSkipped("a stock client has no such options")
+        self._skip_early(run)
+        driver = self._driver(run.client, run.case.env)
+        missing = [need for need in run.capabilities() if need not in driver.capabilities]
+        if missing:
+            raise DriverSkipped(f"no capability {', '.join(missing)}")
+        verdict = self._played(run, driver)
+        problems = verdict.problems + verdict.unsteady
+        if problems and explain and run.client in self.adapter.own:
+            verdict.notes += self._stock_verdict(run)
+        if problems:
+            result.status = Status.DEVIATES if result.level == "MUST" else Status.WARNS
+        elif verdict.doubts:
+            result.status = Status.CANNOT_TELL
+        elif verdict.apart:
+            result.status = Status.NOT_APPLICABLE
+        result.problems, result.notes = problems, verdict.doubts + verdict.apart + verdict.notes
+
+    def _played(self, run: Run, driver: Driver) -> Verdict:
+        if run.case.id != self._stock_case:  # the case at hand is the only one that may ask
+            self._stock_case, self._stock_seen = run.case.id, {}
+        seen = play(run, driver, self._trace)
+        stock = None
+        if run.client == "stock":
+            self._stock_seen[self._stock_key(run, None)] = seen
+        elif {"stock_equal", "stock_not_worse"} & run.expect().keys():
+            stock = self._stock_observation(run)
+        verdict = judge(seen, stock)
+        for _ in range(STOCK_TRIES):
+            if stock is None or not any(problem.startswith("error_type differs") for problem in verdict.problems):
+                break
+            # Which class tells of a broken connection is chance in some base libraries: any that stock shows is right.
+            stock = self._stock_observation(run, again=True)
+            verdict = judge(seen, stock)
+        return verdict
+
+    def _stock_verdict(self, run: Run) -> list[str]:
+        """What the stock client does in a case that failed: it tells whose behaviour it is."""
+        if run.case.env or run.case.open.get("adapter"):
+            return []
+        seen = self._stock_observation(run)
+        if seen is None:
+            return []
+        if set(run.capabilities()) - seen.capabilities:
+            return ["stock cannot run this case"]
+        problems = judge(seen).problems
+        return [f"stock deviates as well: {problems[0]}" if problems else "stock does not deviate"]
+
+    def _stock_key(self, run: Run, api: str | None) -> str:
+        return f"{run.case.id}/{run.scheme}/{run.route}/{api}"
+
+    def _stock_observation(self, run: Run, *, again: bool = False) -> Observation | None:
+        """The same run by the stock client, through the same API of the base library."""
+        try:
+            stock = self._driver("stock", {})
+            apis = self._driver(run.client, run.case.env).hello.get("apis") or [None]
+            stock_apis = stock.hello.get("apis") or [None]
+            wanted = run.case.open.get("api", apis[0])
+            api = wanted if wanted in stock_apis and wanted != stock_apis[0] else None
+            key = self._stock_key(run, api)
+            if again or key not in self._stock_seen:
+                self._stock_seen[key] = play(Run(run.case, "stock", run.scheme, run.route), stock, self._trace, api)
+        except (DriverSkipped, DriverFault):
+            return None
+        return self._stock_seen[key]
+
+    def _apply_known(self, result: Result) -> None:
+        if not result.judged:
+            return
+        line = self.adapter.known.find(result.path)
+        if line is None:
+            return
+        if result.status in (Status.DEVIATES, Status.WARNS, Status.FAULT):
+            line.failed.append(result.path)
+            result.status = Status.KNOWN
+            result.notes.append(f"known: {line.reason}")
+        elif result.status == Status.OK:
+            line.passed.append(result.path)
+
+    def _skip_early(self, run: Run) -> None:
+        """Start no process for an environment when the plain one says that the kind or a capability is not there."""
+        if run.case.env:
+            there = self._driver(run.client, {}).capabilities
+            missing = [need for need in run.capabilities() if need not in there]
+            if missing:
+                raise DriverSkipped(f"no capability {', '.join(missing)}")
+
+    # -- driver processes ---------------------------------------------------------------------------------
+
+    def _driver(self, client: str, env: dict[str, str]) -> Driver:
+        key = (client, " ".join(f"{name}={value}" for name, value in sorted(env.items())))
+        held = self._drivers.get(key)
+        if isinstance(held, str):
+            raise DriverSkipped(held)
+        if isinstance(held, DriverFault):
+            raise held  # it did not start the first time; waiting for it hundreds of times tells no more
+        if held is None or not held.alive:
+            try:
+                kind, its_env = self.adapter.driver_of(client)
+                held = Driver(self.adapter.command, kind, env=its_env | env, timeout_s=self.timeout_s)
+            except DriverSkipped as skipped:
+                self._drivers[key] = str(skipped)
+                raise
+            except DriverFault as fault:
+                self._drivers[key] = fault
+                raise
+            self._drivers[key] = held
+            base = held.hello.get("base", {})
+            self.bases[client] = f"{base.get('name')} {base.get('version')}, {held.hello.get('runtime')}"
+        return held
+
+    def _end_drivers(self, keep: str | None = None) -> None:
+        for key, held in list(self._drivers.items()):
+            if keep is not None and key[1] == keep:
+                continue
+            if isinstance(held, Driver):
+                held.bye()
+            del self._drivers[key]

@@ -1,0 +1,92 @@
+"""Which case turns red for which mutant of the reference. `python -m onewrite_conformance.run.mutants` runs all."""
+
+from __future__ import annotations
+
+import sys
+
+from onewrite_conformance.contract.cases import Case, load_cases
+from onewrite_conformance.contract.load import load_all
+from onewrite_conformance.contract.places import CONFORMANCE
+from onewrite_conformance.contract.requirements import Requirement
+from onewrite_conformance.run.adapters import reference
+from onewrite_conformance.run.judge import Judge
+from onewrite_conformance.run.result import Result, Status
+
+__all__ = ["OWN_CASES", "SEEN_BY", "killers", "main"]
+
+# Cases for the reference alone: what no requirement asks of every client, but the judge must be able to see.
+OWN_CASES = CONFORMANCE / "tests" / "cases"
+
+# Each mutant, and the runs that must see it. The whole reference passes the same runs.
+SEEN_BY = {
+    "nodelay": ["tcp-nodelay-fresh/onewrite/http/direct", "tcp-nodelay-before-handshake/onewrite/https/direct"],
+    "nodelay_late": ["tcp-nodelay-fresh/onewrite/http/direct"],
+    "nodelay_after_handshake": ["tcp-nodelay-before-handshake/onewrite/https/direct"],
+    "leaky_pool": ["pool-closed/onewrite/http/direct", "pool-closed/onewrite/https/direct"],
+    "evidence_of_connection": ["time-evidence-segments/onewrite/http/direct"],
+    "silent": ["cfg-coalesce-max-word/onewrite/http/direct"],
+    "split": ["wire-post-200b/onewrite/http/direct", "example-wire-1-1/onewrite/https/direct"],
+    "head_alone": ["wire-post-20k/onewrite/https/direct"],
+    "chunk_split": ["wire-stream-chunked-many/onewrite/https/direct"],
+    "record_split": ["example-wire-5-1/onewrite/https/direct"],
+    "empty_write": ["wire-post-empty-bytes/onewrite/http/direct"],
+    "hooks": ["time-fresh-post/onewrite/http/direct"],
+    "late_response_start": ["time-receive-split/onewrite/http/direct"],
+    "early_response_start": ["time-wait/onewrite/http/direct"],
+    "stale_phase": ["time-reused-phases/onewrite/http/direct"],
+    "zero_phase": ["time-reused-phases/onewrite/http/direct"],
+    "lost_call_end": ["time-refused/onewrite/http/direct"],
+    "double_call_end": ["time-fresh-events/onewrite/http/direct"],
+    "interim_ends_wait": ["time-interim/onewrite/http/direct"],
+    "summed_attempts": ["sec-redirect-timing/onewrite/http/direct"],
+    "raising_hook": ["time-raising-hooks/onewrite/http/direct"],
+    "wrong_cause": ["time-cause-nagle/onewrite/http/direct"],
+    "dup_post": ["pool-read-and-closed-post/onewrite/http/direct"],
+    "poison": ["pool-unsolicited-answer/onewrite/http/direct"],
+    "reuse_early": ["pool-early-answer-unsent-body/onewrite/http/direct"],
+    "deaf": ["judge-early-answer-unread/onewrite/http/direct"],
+    "crlf": ["sec-value-crlf/onewrite/http/direct", "sec-name-crlf/onewrite/http/direct"],
+    "both_framings": ["sec-length-and-coding/onewrite/http/direct"],
+    "wrong_length": ["sec-length-too-small/onewrite/http/direct"],
+    "truncation": ["sec-floor-truncated-length/onewrite/http/direct"],
+    "trust_all": ["sec-certificate-name/onewrite/https/direct", "sec-certificate-authority/onewrite/https/direct"],
+    "lost_options": ["tcp-options-keepalive-only/onewrite/http/direct"],
+    "overrides_user": ["tcp-options-nodelay-off-obeyed/onewrite/http/direct"],
+    "ignores_kill_switch": ["cfg-disabled-post/onewrite/http/direct", "cfg-disabled-hooks/onewrite/http/direct"],
+    "unchecked_options": ["cfg-bad-code-value/onewrite/http/direct", "cfg-bad-code-unknown/onewrite/http/direct"],
+    "copies_large": ["judge-large-not-copied/onewrite/http/direct"],
+    "expect_ignored": ["wire-expect-continue/onewrite/http/direct"],
+    "no_keepalive": ["pool-reuse/onewrite/http/direct"],
+}
+
+
+def killers(
+    mutant: str | None, paths: list[str], cases: list[Case], requirements: dict[str, Requirement]
+) -> list[Result]:
+    """The results of these runs for the reference with `mutant` (None: whole)."""
+    # A mutant may well hang: that is a fault found, and not to be waited for long.
+    judge = Judge(reference(mutant), cases, requirements, only=paths, stock=False, timeout_s=8.0)
+    results = [result for result in judge.results() if result.path in paths]
+    judge.finish(results)
+    return results
+
+
+def main() -> int:
+    """Run every mutant; 0 when each was seen by each of its cases."""
+    cases, requirements, _ = load_all()
+    cases += load_cases(OWN_CASES)
+    missed = 0
+    for mutant, paths in SEEN_BY.items():
+        results = killers(mutant, paths, cases, requirements)
+        blind = [result for result in results if result.status not in (Status.DEVIATES, Status.FAULT)]
+        missed += bool(blind) or len(results) != len(paths)
+        said = (results[0].problems or [results[0].status])[0][:110] if results else "no such run"
+        print(f"{'MISSED' if blind or len(results) != len(paths) else 'seen':<7} {mutant:<22} {paths[0]}: {said}")
+        for result in blind:
+            print(f"        {result.path}: {result.status} {result.notes}")
+    print(f"{len(SEEN_BY)} mutants, {missed} missed")
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

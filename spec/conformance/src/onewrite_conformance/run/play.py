@@ -1,0 +1,203 @@
+"""Plays one run: starts the tap, tells the driver what to do, and keeps all that was seen."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from onewrite_conformance import witness
+from onewrite_conformance.checks.seen import Observation, Sample
+from onewrite_conformance.contract.cases import Run
+from onewrite_conformance.driver import Driver, OpenRefused
+from onewrite_conformance.tap.answers import Script, expand
+from onewrite_conformance.tap.certificates import shared
+from onewrite_conformance.tap.exchange import Arrival, Exchange
+from onewrite_conformance.tap.server import Tap
+from onewrite_conformance.witness import memory
+from onewrite_conformance.witness.netstat import read_loss
+
+__all__ = ["play"]
+
+PATIENCE_S = 4.0
+
+
+def play(run: Run, driver: Driver, trace: Callable[[str], None] | None = None, api: str | None = None) -> Observation:
+    """Play the run, through this `api` of the base library. Raises DriverFault and DriverSkipped."""
+    seen = Observation(run, capabilities=driver.capabilities)
+
+    named = bool(run.case.open.get("socket_options"))
+    expect = run.expect()
+
+    def reading_of(arrival: Arrival) -> witness.SocketReading | None:
+        """The kernel's account of the client's end of a connection."""
+        if seen.witness_fault is not None:
+            return None
+        try:
+            readings = witness.connections(driver.pid, arrival.local_port, options=named)
+        except (witness.WitnessError, ProcessLookupError) as error:
+            seen.witness_fault = str(error)
+            return None
+        return next((one for one in readings if one.local_port == arrival.peer_port), None)
+
+    def look(exchange: Exchange) -> None:
+        """Look at the client's socket at the first request of each connection."""
+        if exchange.arrival.nodelay is None:
+            reading = reading_of(exchange.arrival)
+            if reading is not None:
+                exchange.arrival.nodelay, exchange.arrival.client_options = reading.nodelay, reading.options
+
+    def look_at_hello(arrival: Arrival) -> None:
+        reading = reading_of(arrival)
+        arrival.nodelay_at_hello = None if reading is None else reading.nodelay
+
+    before = read_loss()
+    tap = Tap(Script.of(run.case.server), scheme=run.scheme, route=run.route, on_request=look, trace=trace)
+    if "nodelay_at_hello" in expect:
+        tap.on_hello = look_at_hello
+    try:
+        seen.names = tap.names
+        options = _options(run, tap, driver) | ({"api": api} if api else {})
+        try:
+            client = driver.open(**options)
+        except OpenRefused as refused:
+            _refused(seen, refused, tap)
+            return seen
+        try:
+            for index, step in enumerate(run.case.do):
+                if "reopen" in step:
+                    driver.close(client)
+                    client = driver.open(**options)
+                elif "pause_ms" in step:
+                    time.sleep(step["pause_ms"] / 1000)
+                else:
+                    _step(seen, index, step, tap, driver, client, trace)
+            tap.settle()
+        finally:
+            if driver.alive:
+                driver.close(client)
+        if expect.get("all_closed"):
+            seen.left_open = _left_open(tap)
+        for name in expect.get("warns", ()):
+            seen.warnings[name] = _warnings(driver, name)
+    finally:
+        tap.close()
+    seen.exchanges, seen.arrivals, seen.tap_faults = tap.exchanges, tap.arrivals, tap.faults
+    seen.loss = read_loss() - before
+    return seen
+
+
+def _within(seconds: float, done: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + seconds
+    while not done() and time.monotonic() < deadline:
+        time.sleep(0.005)
+
+
+def _left_open(tap: Tap) -> int:
+    """Connections that are still open a while after the client was closed."""
+    _within(PATIENCE_S, lambda: all(arrival.ended for arrival in tap.arrivals))
+    return sum(not arrival.ended for arrival in tap.arrivals)
+
+
+def _warnings(driver: Driver, name: str) -> int:
+    """Lines of the driver's stderr that hold this name; stderr may lag behind stdout."""
+
+    def count() -> int:
+        return sum(name in line for line in driver.log().splitlines())
+
+    _within(PATIENCE_S, lambda: count() > 0)
+    return count()
+
+
+def _refused(seen: Observation, refused: OpenRefused, tap: Tap) -> None:
+    """The client could not be opened: that is the outcome of every request of the case."""
+    seen.names = tap.names
+    for index, step in enumerate(seen.run.case.do):
+        if "request" in step:
+            seen.samples.append(Sample(_message(step["request"], tap), refused.reply, [], True, index))
+
+
+def _options(run: Run, tap: Tap, driver: Driver) -> dict[str, Any]:
+    options = dict(run.case.open)
+    if run.scheme == "https":
+        options["tls_ca"] = shared().ca_file
+    if tap.proxy_url:
+        options["proxy"] = tap.proxy_url
+    if "timing" not in driver.capabilities:
+        options.pop("hooks", None)
+    elif any("writes" in expect for expect in run.case.expectations()):
+        options.setdefault("hooks", "timing")
+    if run.client in ("stock", "control"):
+        options.pop("adapter", None)
+    return options
+
+
+def _step(
+    seen: Observation,
+    index: int,
+    step: dict[str, Any],
+    tap: Tap,
+    driver: Driver,
+    client: int,
+    trace: Callable[[str], None] | None,
+) -> None:
+    warmup, repeat = step.get("warmup", 0), step.get("repeat", 1)
+    resident: int | None = None
+    weighed = "memory_copies" in seen.run.expect(step)
+    for turn in range(warmup + repeat):
+        if weighed and turn == warmup:
+            resident = memory.reset_peak(driver.pid)
+        if turn and step.get("gap_ms"):
+            time.sleep(step["gap_ms"] / 1000)
+        counted = turn >= warmup
+        before = len(tap.exchanges)
+        if "request" in step:
+            request = _message(step["request"], tap)
+            fields = {key: value for key, value in request.items() if key not in ("method", "url")}
+            reply = driver.request(client, request["method"], request["url"], **fields)
+            if trace is not None:
+                trace(f"driver: {_short(reply)}")
+            exchanges = _arrived(tap, before, reply)
+            seen.samples.append(Sample(request, reply, exchanges, counted, index))
+        else:
+            batch = step["batch"]
+            wanted = batch if isinstance(batch, list) else [batch["request"]] * batch["count"]
+            wanted = [_message(request, tap) for request in wanted]
+            replies = driver.batch(client, wanted)
+            exchanges = _arrived(tap, before, replies[-1])
+            for request, reply in zip(wanted, replies, strict=True):
+                if trace is not None:
+                    trace(f"driver: {_short(reply)}")
+                seen.samples.append(Sample(request, reply, exchanges, counted, index, batch=True))
+
+    if weighed and resident is not None:
+        peak = memory.peak(driver.pid)
+        seen.memory_growth = peak - resident if peak is not None else None
+
+
+def _arrived(tap: Tap, before: int, reply: dict[str, Any]) -> list[Exchange]:
+    """The exchanges of a step. One that the client gave up may still be on its way into the tap."""
+    if reply["outcome"] != "response":
+        tap.settle(0.05)
+    return list(tap.exchanges[before:])
+
+
+def _message(request: dict[str, Any], tap: Tap) -> dict[str, Any]:
+    """A request of a case as the driver's protocol wants it."""
+    names = tap.names
+    message = {key: value for key, value in request.items() if key not in ("path", "url")}
+    url = request.get("url") or "{base}" + request.get("path", "/")
+    message["url"] = expand(url, names)
+    has_body = (request.get("body") or {}).get("kind", "none") != "none"
+    message.setdefault("method", "POST" if has_body else "GET")
+    if "text" in (request.get("body") or {}):
+        message["body"] = request["body"] | {"text": expand(request["body"]["text"], names)}
+    if "headers" in request:
+        message["headers"] = [[name, expand(value, names)] for name, value in request["headers"]]
+    return message
+
+
+def _short(reply: dict[str, Any]) -> str:
+    events = [f"{event['name']}@{event['t_ns']}" for event in reply.get("events") or ()]
+    rest = {key: value for key, value in reply.items() if key not in ("events", "headers")}
+    return f"{rest} events={' '.join(events)}"

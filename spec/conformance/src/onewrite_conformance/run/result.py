@@ -1,0 +1,59 @@
+"""What came of a run, in words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+__all__ = ["Result", "Status"]
+
+
+class Status:
+    """Words for what came of one run."""
+
+    OK = "ok"
+    DEVIATES = "deviates"  # a MUST is broken
+    WARNS = "warns"  # a SHOULD or MAY is not followed
+    NOT_APPLICABLE = "not applicable"  # the driver has no such capability
+    CANNOT_TELL = "cannot tell"  # the judge could not see it
+    FAULT = "driver fault"  # hung, noisy, crashed: nothing is known of the library
+    KNOWN = "known failure"
+    STALE = "stale known failure"
+
+    FAILING = frozenset({DEVIATES, FAULT, STALE})
+    SKIPPED = frozenset({NOT_APPLICABLE, CANNOT_TELL, KNOWN})
+
+
+@dataclass
+class Result:
+    """What came of one run of one adapter."""
+
+    adapter: str
+    path: str
+    case: str
+    client: str
+    scheme: str
+    route: str
+    covers: list[str]
+    level: str
+    status: str
+    problems: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    seconds: float = 0.0
+    title: str = ""
+    base: str = ""
+    tries: int = 1  # how often it was judged
+    failed_tries: int = 0  # how many of these tries failed, where there was more than one
+
+    @property
+    def unsteady(self) -> bool:
+        """Whether it failed, and passed when it was judged again."""
+        return self.tries > 1 and self.status not in (Status.DEVIATES, Status.FAULT, Status.WARNS)
+
+    @property
+    def judged(self) -> bool:
+        """Stock clients are run for the matrix and never fail the judge, unless they are all that a driver is for."""
+        return self.client != "stock" or self.adapter == "driver"
+
+    @property
+    def failing(self) -> bool:
+        return self.judged and self.status in Status.FAILING
