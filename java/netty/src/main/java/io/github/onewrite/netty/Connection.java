@@ -138,8 +138,8 @@ final class Connection extends ChannelInboundHandlerAdapter {
         pool.evict(this);
     }
 
-    /** The head that arrives is none. */
-    void badHead(String what) {
+    /** What arrives is no response. */
+    void refuse(String what) {
         Exchange current = exchange;
         if (current != null) {
             current.refuse("sent " + what);

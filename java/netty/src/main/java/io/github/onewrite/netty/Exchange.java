@@ -69,7 +69,7 @@ final class Exchange {
 
     void start() {
         connection.begin(this);
-        connection.wire().begin(timer);
+        connection.wire().begin(timer, method().equals(HttpMethod.HEAD));
         if (!connection.channel().isActive()) {
             fail(new OnewriteException(
                     ErrorKind.CLOSED, call.prepared().target().origin() + " closed the connection"));

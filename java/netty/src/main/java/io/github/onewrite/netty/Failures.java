@@ -34,7 +34,11 @@ final class Failures {
         }
         if (root instanceof IOException) {
             String message = String.valueOf(root.getMessage()).toLowerCase(Locale.ROOT);
-            boolean reset = message.contains("reset") || message.contains("broken pipe");
+            if (message.contains("broken pipe")) {
+                return new OnewriteException(
+                        ErrorKind.CLOSED, origin + " closed the connection before the call was over", cause);
+            }
+            boolean reset = message.contains("reset");
             return new OnewriteException(
                     reset ? ErrorKind.RESET : ErrorKind.OTHER,
                     (reset ? origin + " reset the connection: " : "the connection to " + origin + " failed: ")

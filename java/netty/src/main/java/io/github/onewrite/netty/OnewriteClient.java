@@ -5,6 +5,7 @@ import io.github.onewrite.OnewriteException;
 import io.github.onewrite.Outcome;
 import io.github.onewrite.internal.CallTimer;
 import io.github.onewrite.internal.Hooks;
+import io.github.onewrite.internal.Redaction;
 import io.netty.channel.EventLoop;
 import io.netty.util.concurrent.EventExecutor;
 import java.io.IOException;
@@ -109,7 +110,7 @@ public final class OnewriteClient implements AutoCloseable {
             future.cancel(true);
             Thread.currentThread().interrupt();
             InterruptedIOException interrupted =
-                    new InterruptedIOException("interrupted while waiting for " + request.url());
+                    new InterruptedIOException("interrupted while waiting for " + Redaction.of(request.url()));
             interrupted.initCause(e);
             throw interrupted;
         } catch (ExecutionException e) {
@@ -250,6 +251,8 @@ public final class OnewriteClient implements AutoCloseable {
 
     private static void refuse(OnewriteException why, @Nullable CallTimer timer, CallFuture<?> future) {
         if (timer != null) {
+            timer.attemptStart();
+            timer.attemptEnd(Outcome.ERROR, why);
             timer.callEnd(Outcome.ERROR, why.kind(), null);
         }
         future.fail(why);

@@ -2,6 +2,7 @@ package io.github.onewrite.netty;
 
 import io.github.onewrite.ErrorKind;
 import io.github.onewrite.OnewriteException;
+import io.github.onewrite.internal.Redaction;
 import java.util.Locale;
 
 /**
@@ -89,6 +90,7 @@ record Target(Origin origin, String hostHeader, String path) {
     }
 
     private static OnewriteException refused(String url, String why) {
-        return new OnewriteException(ErrorKind.INVALID_REQUEST, "URL " + RequestFloor.printable(url) + " " + why);
+        return new OnewriteException(
+                ErrorKind.INVALID_REQUEST, "URL " + RequestFloor.printable(Redaction.of(url)) + " " + why);
     }
 }

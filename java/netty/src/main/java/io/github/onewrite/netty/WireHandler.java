@@ -16,7 +16,7 @@ import org.jspecify.annotations.Nullable;
 final class WireHandler extends ChannelDuplexHandler {
     private @Nullable Connection connection;
     private @Nullable CallTimer timer;
-    private final HeadGuard head = new HeadGuard();
+    private final ResponseGuard guard = new ResponseGuard();
     private boolean pending;
     private long bytes;
     private int writes;
@@ -27,13 +27,17 @@ final class WireHandler extends ChannelDuplexHandler {
         connection = owner;
     }
 
-    /** Begins a request. Nothing is stamped unless it is timed. */
-    void begin(@Nullable CallTimer with) {
+    /**
+     * Begins a request. Nothing is stamped unless it is timed.
+     *
+     * @param head whether its method is HEAD
+     */
+    void begin(@Nullable CallTimer with, boolean head) {
         timer = with;
         bytes = 0;
         writes = 0;
         firstRead = 0;
-        head.expectHead();
+        guard.expectHead(head);
     }
 
     /** Bytes of HTTP handed over since {@link #begin}. */
@@ -94,10 +98,10 @@ final class WireHandler extends ChannelDuplexHandler {
             }
         }
         if (message instanceof ByteBuf bytes && connection != null) {
-            String fault = head.read(bytes);
+            String fault = guard.read(bytes);
             if (fault != null) {
                 bytes.release();
-                connection.badHead(fault);
+                connection.refuse(fault);
                 return;
             }
         }

@@ -191,8 +191,11 @@ class TimingTest {
                     () -> client.execute(Request.get("nonsense").build()));
             Timing refused = next();
             assertEquals(ErrorKind.INVALID_REQUEST, refused.errorKind().orElseThrow());
-            assertEquals(List.of(), refused.attempts());
-            assertEquals("call_start call_end", recorder.names());
+            assertEquals(1, refused.attempts().size());
+            assertEquals(Outcome.ERROR, refused.attempts().get(0).outcome());
+            assertTrue(refused.totalNanos()
+                    >= refused.attempts().get(0).totalNanos().orElseThrow());
+            assertEquals("call_start attempt_start attempt_end call_end", recorder.names());
             assertTrue(timings.isEmpty(), "one record per call");
         }
     }
