@@ -342,6 +342,10 @@ public final class CallTimer {
 
     /** Ends the attempt; steps still open end with it. */
     public void attemptEnd(Outcome outcome, @Nullable Throwable error) {
+        attemptEnd(System.nanoTime(), outcome, error);
+    }
+
+    private void attemptEnd(long when, Outcome outcome, @Nullable Throwable error) {
         if (!attempting) {
             return;
         }
@@ -350,7 +354,7 @@ public final class CallTimer {
         dnsEnd(why);
         connectEnd(why);
         tlsEnd(why);
-        long now = finish(Phase.TOTAL);
+        long at = finish(Phase.TOTAL, noEarlier(when));
         attempting = false;
         openPhases = 0;
         Attempt done = new Attempt(
@@ -370,20 +374,25 @@ public final class CallTimer {
                 cause);
         attempts = attempts.isEmpty() ? List.of(done) : with(attempts, done);
         if (listening()) {
-            emit(new TimingEvent.AttemptEnd(now, index, outcome));
+            emit(new TimingEvent.AttemptEnd(at, index, outcome));
         }
     }
 
     /** Ends the call, once: the last event, then the record. */
     public void callEnd(Outcome outcome, @Nullable ErrorKind kind, @Nullable Phase failedIn) {
+        callEnd(System.nanoTime(), outcome, kind, failedIn);
+    }
+
+    /** The same for a call that ended at a time before now. */
+    public void callEnd(long when, Outcome outcome, @Nullable ErrorKind kind, @Nullable Phase failedIn) {
         if (ended) {
             return;
         }
-        attemptEnd(outcome, null);
+        attemptEnd(when, outcome, null);
         ended = true;
-        long now = now();
+        long at = noEarlier(when);
         if (listening()) {
-            emit(new TimingEvent.CallEnd(now, index, outcome, kind, failedIn));
+            emit(new TimingEvent.CallEnd(at, index, outcome, kind, failedIn));
         }
         Timing timing = new Timing(
                 method,
@@ -394,7 +403,7 @@ public final class CallTimer {
                 failedIn,
                 startedAtUnixNanos,
                 startedAtMonoNanos,
-                now - startedAtMonoNanos,
+                at - startedAtMonoNanos,
                 attempts);
         hooks.deliver(timing);
         FlightRecorder.commit(timing);
@@ -409,7 +418,12 @@ public final class CallTimer {
     }
 
     private long now() {
-        lastNanos = Math.max(System.nanoTime(), lastNanos);
+        return noEarlier(System.nanoTime());
+    }
+
+    /** The time, but none before that of the step before. */
+    private long noEarlier(long when) {
+        lastNanos = Math.max(when, lastNanos);
         return lastNanos;
     }
 

@@ -51,7 +51,7 @@ final class ExchangeObserver implements ConnectionObserver {
         }
         PendingCall call = pending(connection);
         if (call != null) {
-            call.completed();
+            call.completed(connection.channel().eventLoop());
         }
     }
 

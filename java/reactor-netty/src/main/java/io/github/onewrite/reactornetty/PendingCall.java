@@ -3,6 +3,8 @@ package io.github.onewrite.reactornetty;
 import io.github.onewrite.internal.Hooks;
 import io.github.onewrite.internal.TimedCall;
 import io.github.onewrite.internal.netty.Wire;
+import io.netty.channel.EventLoop;
+import java.util.concurrent.RejectedExecutionException;
 import org.jspecify.annotations.Nullable;
 import reactor.netty.http.client.HttpClientConfig;
 
@@ -63,9 +65,21 @@ final class PendingCall {
         connected = true;
     }
 
-    synchronized void completed() {
-        if (call != null) {
-            call.completed();
+    /**
+     * The call is answered. Its hooks run on the connection's loop when what runs there now is done: Reactor Netty tells
+     * of the end before it gives the connection back, and a slow hook would hold it.
+     */
+    synchronized void completed(EventLoop loop) {
+        TimedCall ended = call;
+        if (ended == null) {
+            return;
+        }
+        long at = System.nanoTime();
+        try {
+            loop.execute(() -> ended.completed(at));
+        } catch (RejectedExecutionException e) {
+            // The loop is being shut down, and the connection with it.
+            ended.completed(at);
         }
     }
 

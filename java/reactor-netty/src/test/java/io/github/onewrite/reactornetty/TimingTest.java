@@ -79,6 +79,43 @@ class TimingTest {
         return timing.attempts().get(0);
     }
 
+    private static int connectionsOfSequentialCalls(HttpClient client) throws Exception {
+        try (TestServer server = TestServer.answering()) {
+            for (int i = 0; i < 10; i++) {
+                assertEquals(200, post(client, server.url()));
+                Thread.sleep(20);
+            }
+            return server.connections();
+        }
+    }
+
+    /** A hook that takes its time delays no connection's return to the pool, so a sequential caller keeps one. */
+    @Test
+    void aSlowHookCostsNoConnection() throws Exception {
+        ConnectionProvider many = ConnectionProvider.create("slow-hook", 10);
+        try {
+            AtomicInteger told = new AtomicInteger();
+            HttpClient client = OnewriteReactorNetty.create()
+                    .onTiming(timing -> {
+                        told.incrementAndGet();
+                        sleep(60);
+                    })
+                    .apply(HttpClient.create(many));
+            assertEquals(connectionsOfSequentialCalls(HttpClient.create(many)), connectionsOfSequentialCalls(client));
+            assertTrue(told.get() > 0);
+        } finally {
+            many.disposeLater().block();
+        }
+    }
+
+    private static void sleep(long millis) {
+        try {
+            Thread.sleep(millis);
+        } catch (InterruptedException e) {
+            throw new IllegalStateException(e);
+        }
+    }
+
     @Test
     void aFreshAndAReusedConnection() throws Exception {
         try (TestServer server = TestServer.answering()) {
