@@ -9,7 +9,7 @@ PARTS := spec $(ADAPTERS) bench
 LANGUAGES ?= python,ruby,node,java
 export ONEWRITE_REPORTS ?= $(CURDIR)/build/reports
 
-.PHONY: help setup demo test check lint judge compliance bench bench-gate package version version-check clean lint-root $(PARTS:%=setup-%) $(PARTS:%=lint-%)
+.PHONY: help setup demo test check lint judge compliance bench bench-gate docs-site package version version-check clean lint-root $(PARTS:%=setup-%) $(PARTS:%=lint-%)
 
 help: ## what there is to run
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -51,6 +51,9 @@ bench: setup ## run the bench scenarios (SCENARIO=name for one)
 
 bench-gate: setup ## the bench's verdict for CI (bench/bench-gate has its exit status: 0 clean, 1 stall, 2 inconclusive)
 	@$(MAKE) --no-print-directory -C bench bench-gate
+
+docs-site: ## build the documentation site into build/site, with the API reference of each language
+	@$(MAKE) --no-print-directory -C docs site
 
 package: ## build the four packages, install each from the built file, send one POST in one segment
 	@.ci/package
