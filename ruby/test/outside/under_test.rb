@@ -1,0 +1,94 @@
+# frozen_string_literal: true
+
+# Loaded before net-http's own tests: the adapter in one of its variants, the assertions of Ruby's own test library that
+# test-unit lacks, and a report of how each test ended.
+
+# Before test-unit's own, so that it runs after the tests.
+at_exit do
+  errors = defined?(Onewrite) ? Onewrite.status[:hook_errors] : 0
+  Outcome::REPORT.puts(errors.zero? ? "done\t" : "hooks raised #{errors} times\t")
+end
+
+require "test/unit"
+require "net/http"
+
+variant = ENV.fetch("ONEWRITE_UNDER_TEST")
+require "onewrite" unless variant == "stock"
+
+# Hooks that look at everything there is to see.
+case variant
+when "timed"
+  Onewrite.on_timing { |timing| [timing.to_s, timing.to_h] }
+when "told"
+  Onewrite.on_timing { |timing| [timing.to_s, timing.to_h] }
+  open_calls = {}
+  listener = Class.new(Onewrite::TimingListener) do
+    define_method(:on_event) do |event|
+      calls = open_calls[Thread.current] ||= 0
+      open_calls[Thread.current] = calls + { call_start: 1, call_end: -1 }.fetch(event.name, 0)
+      raise "#{event.name} outside a call" if open_calls[Thread.current].negative?
+    end
+  end
+  Onewrite.add_listener(listener.new)
+end
+
+# What the tests ask of Ruby's own test library.
+module EnvUtil
+  def self.apply_timeout_scale(seconds)
+    seconds
+  end
+
+  def self.suppress_warning
+    before = $VERBOSE
+    $VERBOSE = nil
+    yield
+  ensure
+    $VERBOSE = before
+  end
+end
+
+# Reports to a file.
+class Outcome
+  REPORT = File.open(ENV.fetch("ONEWRITE_OUTSIDE_REPORT"), "a")
+  REPORT.sync = true
+
+  # Of a test case.
+  module Told
+    def run(*)
+      super
+    ensure
+      how = passed? ? "pass" : "fail"
+      how = "omit" if @internal_data.respond_to?(:omitted?) && @internal_data.omitted?
+      REPORT.puts("#{how}\t#{name}")
+    end
+  end
+end
+
+# The assertions.
+module Assertions
+  def windows?(platform = RUBY_PLATFORM)
+    /mswin|mingw/.match?(platform)
+  end
+
+  def assert_warning(expected)
+    before = [$stderr, $VERBOSE]
+    $stderr = StringIO.new
+    $VERBOSE = true
+    result = yield
+    expected.is_a?(Regexp) ? assert_match(expected, $stderr.string) : assert_equal(expected, $stderr.string)
+    result
+  ensure
+    $stderr, $VERBOSE = before
+  end
+
+  def assert_join_threads(threads)
+    threads.each { |thread| thread.join(60) or flunk("a thread does not end") }
+  end
+
+  def assert_ractor(*)
+    omit "needs Ruby's own test library"
+  end
+end
+
+Test::Unit::TestCase.prepend(Outcome::Told)
+Test::Unit::TestCase.include(Assertions)
