@@ -51,10 +51,11 @@ const kHold = Symbol('onewrite hold')
 
 /** What is known of one socket. */
 class Hold {
-  /** Bytes of the message that are still to be written. */
-  left = 0
   /** One cork of the socket is ours. */
   held = false
+  /** Bytes of the message that are still to be written. */
+  left = 0
+  limit = 0
 
   /** @param {any} socket @param {number} max @param {Framing} framing */
   constructor (socket, max, framing) {
@@ -63,8 +64,21 @@ class Hold {
     this.uncork = socket.uncork
     this.framing = framing
     this.max = max
-    this.later = Math.min(max * 4, socket.writableHighWaterMark)
+    this.later = max
+    this.begin(max, framing)
+  }
+
+  /**
+   * Whoever writes from now on begins with a new message.
+   * @param {number} max
+   * @param {Framing} framing
+   */
+  begin (max, framing) {
+    this.framing = framing
+    this.max = max
+    this.later = Math.min(max * 4, this.socket.writableHighWaterMark)
     this.limit = max
+    this.left = 0
   }
 
   /** @param {any} text @param {any} encoding */
@@ -122,10 +136,14 @@ function uncork () {
  * several classes (net, tls, a user's own); prototypes stay as they are. It cannot reach writes that undici makes
  * in different turns: those were waiting for their source.
  * @param {any} socket as a connector hands it over
- * @param {number} max most bytes to hold
+ * @param {number} max most bytes to hold; 0: none
  * @param {Framing} framing
  */
 export function holdUnfinished (socket, max, framing) {
+  /** @type {Hold | undefined} */
+  const hold = socket[kHold]
+  // A tunnel's socket comes twice: first to be asked for CONNECT, then to carry requests to the origin.
+  if (hold !== undefined) return hold.begin(max, framing)
   // A user's own or a mock socket may be no Writable.
   if (max === 0 || typeof socket.write !== 'function' || typeof socket.uncork !== 'function' || typeof socket.writableCorked !== 'number') return
   socket[kHold] = new Hold(socket, max, framing)

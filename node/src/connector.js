@@ -77,5 +77,5 @@ function setNoDelay (socket, config, noDelay) {
 function prepare (socket, config, noDelay) {
   setNoDelay(socket, config, noDelay)
   // HTTP/2 frames its own writes.
-  if (!config.coalesceDisabled && socket.alpnProtocol !== 'h2') holdUnfinished(socket, config.coalesceMax, undiciFraming)
+  holdUnfinished(socket, config.coalesceDisabled || socket.alpnProtocol === 'h2' ? 0 : config.coalesceMax, undiciFraming)
 }

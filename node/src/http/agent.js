@@ -4,12 +4,12 @@ import http from 'node:http'
 import https from 'node:https'
 import { holdUnfinished } from '../coalesce.js'
 import { resolveConfig, withoutOurs } from '../config.js'
-import { Connection } from '../timing/connection.js'
+import { Connection, unsent } from '../timing/connection.js'
 import { resolveHooks } from '../timing/hooks.js'
 import { holdToFloor } from './floor.js'
 import { nodeHttpFraming } from './framing.js'
-import { afterPoll, endGuard, guardIdle, hasIdle } from './idle.js'
-import { timeRequest } from './time.js'
+import { guardIdle, whenRead } from './idle.js'
+import { refusedByNode, timeRequest } from './time.js'
 
 /** @typedef {import('../config.js').Switches & import('../timing/hooks.js').HookOptions} Options */
 /** @typedef {(error: Error | null, socket?: any) => void} OnSocket */
@@ -51,11 +51,12 @@ class Helper {
    * @param {Connection | null} connection
    */
   prepare (socket, options, connection) {
-    if (socket[kPrepared]) return
-    socket[kPrepared] = true
+    if (socket[kPrepared] === this) return
+    socket[kPrepared] = this
+    socket[kServerName] = options.servername
     const { nodelayDisabled, coalesceDisabled, coalesceMax } = this.config
     if (!nodelayDisabled && options.noDelay !== false) socket.setNoDelay?.(true)
-    if (!coalesceDisabled) holdUnfinished(socket, coalesceMax, nodeHttpFraming)
+    holdUnfinished(socket, coalesceDisabled ? 0 : coalesceMax, nodeHttpFraming)
     if (connection === null) return
     if (socket.connecting) connection.follow(socket)
     else connection.cannotFollow()
@@ -79,19 +80,37 @@ class Helper {
     return false
   }
 
-  /**
-   * @param {any} agent
-   * @param {() => void} add hands a request to Node's agent
-   */
-  add (agent, add) {
-    if (this.config.disabled || !hasIdle(agent)) add()
-    else afterPoll(add)
-  }
-
   /** @param {any} socket that has become idle */
   keep (socket) {
     if (!this.config.disabled) guardIdle(socket)
   }
+}
+
+/** A request's way through our agent, while it has no socket yet. */
+class Way {
+  /** It waits for a socket that is about to be idle. */
+  queued = false
+
+  /** @param {any} options of the request @param {any[]} rest */
+  constructor (options, rest) {
+    this.options = options
+    this.rest = rest
+  }
+}
+
+const kWay = Symbol('onewrite way')
+const kServerName = Symbol('onewrite servername')
+
+/**
+ * Whether a socket will be idle within this turn of the event loop: the answer was read to its end, the request has
+ * gone out whole, and only the word that it has is missing. TLS gives that word a turn after the write
+ * (TLSWrap::OnStreamAfterWrite of Node), which can be after the answer.
+ * @param {any} socket in use
+ */
+function isAlmostIdle (socket) {
+  const request = socket._httpMessage
+  return request?.res?.readableEnded === true && request.writableEnded && !request.writableFinished && request.shouldKeepAlive &&
+    !socket.destroyed && unsent(socket._handle) === 0
 }
 
 /**
@@ -101,6 +120,9 @@ class Helper {
  */
 const withHelper = (Base, secure) => class extends Base {
   #helper
+  /** The request that Node's agent is being asked about. @type {any} */
+  #asked = null
+  #destroyed = 0
 
   /** @param {any} options */
   constructor (options) {
@@ -115,9 +137,54 @@ const withHelper = (Base, secure) => class extends Base {
   }
 
   // Node's one place where a request meets its agent. It is not documented; agent-base and others rely on it.
+  // What Node throws here is thrown in the caller's http.request(), so nothing may put it off.
   /** @param {http.ClientRequest} request @param {any} options @param {any[]} rest */
   addRequest (request, options, ...rest) {
-    if (this.#helper.takes(request, options)) this.#helper.add(this, () => super.addRequest(request, options, ...rest))
+    if (this.#helper.config.disabled) return super.addRequest(request, options, ...rest)
+    if (!this.#helper.takes(request, options)) return
+    const own = /** @type {any} */ (request)
+    own[kWay] = new Way(options, rest)
+    this.#asked = request
+    try {
+      super.addRequest(request, options, ...rest)
+    } catch (error) {
+      refusedByNode(request, error)
+      throw error
+    } finally {
+      this.#asked = null
+    }
+  }
+
+  // Called where no idle socket was found and none is too many: here one that is about to be idle can be waited for.
+  /** @param {any} request @param {any} options @param {any} callback */
+  createSocket (request, options, callback) {
+    const way = request[kWay]
+    if (this.#asked === request && this.keepAlive && this.sockets[this.getName(options)]?.some(isAlmostIdle)) {
+      this.#queue(request, options)
+      way.queued = true
+      this.#handOverRead(request)
+      return
+    }
+    if (way?.queued !== true) return super.createSocket(request, options, callback)
+    // The socket that was waited for is gone. The caller's http.request() has returned: what is thrown is an event.
+    try {
+      super.createSocket(request, options, callback)
+    } catch (error) {
+      callback(error)
+    }
+  }
+
+  /** Node's agent queues what is above its limit. @param {any} request @param {any} options */
+  #queue (request, options) {
+    /** @type {any} */
+    const agent = this
+    const { maxSockets } = agent
+    agent.maxSockets = 0
+    try {
+      super.addRequest(request, options)
+    } finally {
+      agent.maxSockets = maxSockets
+    }
   }
 
   /** @param {any} socket */
@@ -129,8 +196,50 @@ const withHelper = (Base, secure) => class extends Base {
 
   /** @param {any} socket @param {http.ClientRequest} request */
   reuseSocket (socket, request) {
-    endGuard(socket)
     super.reuseSocket(socket, request)
+    if (!this.#helper.config.disabled) this.#handOverRead(request)
+  }
+
+  destroy () {
+    this.#destroyed++
+    super.destroy()
+  }
+
+  /**
+   * Patches `onSocket` of this one request, by which Node's agent gives it its socket: a used one is handed over when
+   * what has arrived on it is read. A request whose socket has gone meanwhile asks the agent again.
+   * @param {any} request
+   */
+  #handOverRead (request) {
+    const { onSocket } = request
+    const destroyed = this.#destroyed
+    request.onSocket = (/** @type {any} */ socket, /** @type {any} */ error) => {
+      request.onSocket = onSocket
+      if (!socket || error) return onSocket.call(request, socket, error)
+      whenRead(socket, (usable) => {
+        if (usable || request.destroyed) return onSocket.call(request, socket)
+        // As Node tells a request whose connection goes away.
+        if (destroyed !== this.#destroyed) return onSocket.call(request, null, Object.assign(new Error('socket hang up'), { code: 'ECONNRESET' }))
+        this.#askAgain(request, socket[kServerName])
+      })
+    }
+  }
+
+  /**
+   * @param {any} request
+   * @param {string | undefined} servername that Node found for it; by now its headers may have changed
+   */
+  #askAgain (request, servername) {
+    const { options, rest } = request[kWay]
+    request.reusedSocket = false
+    this.#asked = request
+    try {
+      super.addRequest(request, servername === undefined ? options : { ...options, servername }, ...rest)
+    } catch (error) {
+      request.onSocket(null, error)
+    } finally {
+      this.#asked = null
+    }
   }
 }
 

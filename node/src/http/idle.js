@@ -8,33 +8,38 @@
  */
 
 /**
- * @param {any} agent of Node
- * @returns {boolean} it holds an idle connection, of whatever origin
- */
-export function hasIdle (agent) {
-  return Object.keys(agent.freeSockets).length > 0
-}
-
-/**
  * Calls back once the event loop has read all that the kernel holds now. The first immediate may run in this turn
  * still, whose reads were begun before; between it and the second the loop polls.
  * @param {() => void} callback
  */
-export function afterPoll (callback) {
+function afterPoll (callback) {
   setImmediate(setImmediate, callback)
 }
 
 /** @param {any} socket that has become idle */
 export function guardIdle (socket) {
-  socket.on('data', onIdleData)
-}
-
-/** @param {any} socket that is to carry another request */
-export function endGuard (socket) {
-  socket.off('data', onIdleData)
+  if (!socket.listeners('data').includes(onIdleData)) socket.on('data', onIdleData)
 }
 
 /** @this {any} a socket */
 function onIdleData () {
   this.destroy()
+}
+
+/** While a socket waits, neither Node's agent nor the request listens for its errors; it is destroyed with one. */
+function onWaitingError () {}
+
+/**
+ * Hands over a used socket that the agent has just chosen for a request, once what had arrived on it is read.
+ * @param {any} socket
+ * @param {(usable: boolean) => void} handOver
+ */
+export function whenRead (socket, handOver) {
+  guardIdle(socket)
+  socket.on('error', onWaitingError)
+  afterPoll(() => {
+    socket.off('data', onIdleData)
+    socket.off('error', onWaitingError)
+    handOver(!socket.destroyed && socket.writable)
+  })
 }

@@ -25,6 +25,17 @@ export function timeRequest (request, options, hooks) {
   request.destroy = destroy
 }
 
+/**
+ * Node's agent has thrown: the caller gets the error, and no event will come.
+ * @param {any} request
+ * @param {any} error
+ */
+export function refusedByNode (request, error) {
+  /** @type {Notes | undefined} */
+  const notes = request[kNotes]
+  notes?.call.fail(error)
+}
+
 /** What is noted of one request. */
 class Notes {
   /** @type {any} */

@@ -139,6 +139,13 @@ export class Connection {
    */
   watchWrites (socket) {
     if (typeof socket._write !== 'function') return
+    /** @type {WriteWatch | undefined} */
+    const watching = socket[kWatch]
+    // A tunnel's socket: from now on its writes are those of the connection through the tunnel.
+    if (watching !== undefined) {
+      watching.connection = this
+      return
+    }
     const watch = new WriteWatch(this, socket)
     socket[kWatch] = watch
     socket._write = write
@@ -151,7 +158,7 @@ export class Connection {
    * @param {any} socket
    */
   watchReads (socket) {
-    if (typeof socket.push !== 'function') return
+    if (typeof socket.push !== 'function' || socket[kPush] !== undefined) return
     socket[kPush] = socket.push
     socket.push = push
   }
@@ -247,6 +254,6 @@ function sizeOf (chunk, encoding) {
  * @param {any} handle
  * @returns {number}
  */
-function unsent (handle) {
+export function unsent (handle) {
   return (handle?._parent ?? handle)?.writeQueueSize ?? 0
 }

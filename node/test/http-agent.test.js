@@ -1,0 +1,160 @@
+// HttpAgent and HttpsAgent tell of errors where Node's agents do, and make no more connections than they.
+
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import http from 'node:http'
+import https from 'node:https'
+import { setImmediate as turn } from 'node:timers/promises'
+import { describe, test } from 'node:test'
+import axios from 'axios'
+import { HttpAgent, HttpsAgent } from '../src/http.js'
+import { startOtherThread } from './support/busy.js'
+import { recorder, until } from './support/record.js'
+import { answerOk, startServer } from './support/server.js'
+import { localhostIdentity } from './support/tap.js'
+
+const ca = localhostIdentity().cert
+
+/** How a request ended: its status, what was thrown to the caller, or what its event brought. */
+async function outcome (make) {
+  let request
+  try {
+    request = make()
+  } catch (error) {
+    return `thrown ${error.code}`
+  }
+  const error = once(request, 'error').then(([error]) => `event ${error.code}`, (error) => `event ${error.code}`)
+  const status = new Promise((resolve) => request.once('response', (response) => {
+    response.resume().once('end', () => resolve(`status ${response.statusCode}`))
+  }))
+  const hung = new Promise((resolve) => setTimeout(resolve, 20_000, 'hung').unref())
+  return Promise.race([status, error, hung])
+}
+
+for (const secure of [false, true]) {
+  const library = secure ? https : http
+  const Ours = secure ? HttpsAgent : HttpAgent
+  const Stock = library.Agent
+
+  /** @type {Record<string, (origin: string, agent: any) => http.ClientRequest>} */
+  const requests = {
+    'a port that is none': (origin, agent) => library.get(origin, { agent, port: 70000 }),
+    'a family that is none': (origin, agent) => library.get(origin, { agent, family: 7 }),
+    'a bad local address': (origin, agent) => library.get(origin, { agent, localAddress: 'nowhere' }),
+    'a look-up that throws': (origin, agent) => library.get(origin, { agent, family: 4, lookup () { throw Object.assign(new Error('no'), { code: 'MINE' }) } }),
+    'a look-up that is none': (origin, agent) => library.get(origin, { agent, family: 4, lookup: /** @type {any} */ ('no') }),
+    'two Host headers in the options': (origin, agent) => library.get(origin, { agent, headers: { Host: ['a', 'b'] } }),
+    'a second Host header later': (origin, agent) => {
+      const request = library.request(origin, { agent })
+      request.appendHeader('Host', 'b')
+      return request.end()
+    },
+    ...(secure
+      ? {
+          'a bad certificate': (origin, agent) => library.get(origin, { agent, cert: 'none' }),
+          'a bad version of TLS': (origin, agent) => library.get(origin, { agent, minVersion: /** @type {any} */ ('TLSv9') })
+        }
+      : null)
+  }
+
+  describe(secure ? 'HttpsAgent' : 'HttpAgent', () => {
+    for (const [name, make] of Object.entries(requests)) {
+      for (const hooked of [false, true]) {
+        test(`${name}: ends as with Node's agent, beside an idle connection${hooked ? ', and has one record' : ''}`, async () => {
+          const server = await startServer(answerOk, { secure })
+          const ends = []
+          const seen = recorder()
+          try {
+            for (const agent of [new Stock({ keepAlive: true, ca }), new Ours({ keepAlive: true, ca, ...(hooked ? seen.hooks : null) })]) {
+              assert.equal(await outcome(() => library.get(server.origin, { agent })), 'status 200')
+              await until(() => Object.keys(agent.freeSockets).length === 1)
+              ends.push(await outcome(() => make(server.origin, agent)))
+              assert.equal(await outcome(() => library.get(server.origin, { agent })), 'status 200')
+              agent.destroy()
+            }
+            assert.equal(ends[1], ends[0])
+            if (!hooked) return
+            await until(() => seen.timings.length === 3)
+            assert.equal(seen.timings.length, 3)
+            assert.equal(seen.names().filter((name) => name === 'callEnd').length, 3)
+          } finally {
+            await server.close()
+          }
+        })
+      }
+    }
+
+    for (const [client, ask] of /** @type {[string, (url: string, agent: any) => Promise<any>][]} */ ([
+      ['node:http', async (url, agent) => {
+        const [response] = await once(library.request(url, { agent, method: 'POST' }).end('x'.repeat(200)), 'response')
+        response.resume()
+        await once(response, 'end')
+      }],
+      ['axios', (url, agent) => axios.post(url, 'x', { httpAgent: agent, httpsAgent: agent })]
+    ])) {
+      test(`one caller of ${client} keeps to one connection, as with Node's agent`, async () => {
+        // In a thread of its own, as no other server answers in the turn of the write.
+        const other = await startOtherThread({ secure })
+        const agent = new Ours({ keepAlive: true, ca: other.ca })
+        try {
+          const ports = new Set()
+          agent.on('free', (socket) => ports.add(socket.localPort))
+          for (let round = 0; round < 50; round++) await ask(other.origin, agent)
+          assert.equal(ports.size, 1)
+        } finally {
+          agent.destroy()
+          await other.close()
+        }
+      })
+    }
+
+    test('destroy() ends a request that waits for its idle connection, as with Node\'s agent', async () => {
+      const server = await startServer(answerOk, { secure })
+      const agent = new Ours({ keepAlive: true, ca })
+      try {
+        await outcome(() => library.get(server.origin, { agent }))
+        await until(() => Object.keys(agent.freeSockets).length === 1)
+        const end = outcome(() => library.get(server.origin, { agent }))
+        agent.destroy()
+        assert.equal(await end, 'event ECONNRESET')
+      } finally {
+        await server.close()
+      }
+    })
+
+    test('a connection that breaks while a request waits for it is replaced', async () => {
+      const server = await startServer(answerOk, { secure })
+      const agent = new Ours({ keepAlive: true, ca })
+      try {
+        await outcome(() => library.get(server.origin, { agent }))
+        await until(() => Object.keys(agent.freeSockets).length === 1)
+        const [socket] = Object.values(agent.freeSockets)[0]
+        const request = library.get(server.origin, { agent })
+        const end = outcome(() => request)
+        socket.destroy(Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' }))
+        assert.equal(await end, 'status 200')
+        assert.equal(request.reusedSocket, false)
+      } finally {
+        agent.destroy()
+        await server.close()
+      }
+    })
+
+    test('a request given up while it waits is told so, and the next one works', async () => {
+      const server = await startServer(answerOk, { secure })
+      const agent = new Ours({ keepAlive: true, ca })
+      try {
+        await outcome(() => library.get(server.origin, { agent }))
+        await turn()
+        const request = library.get(server.origin, { agent })
+        const end = outcome(() => request)
+        request.destroy()
+        assert.equal(await end, 'event ECONNRESET')
+        assert.equal(await outcome(() => library.get(server.origin, { agent })), 'status 200')
+      } finally {
+        agent.destroy()
+        await server.close()
+      }
+    })
+  })
+}
