@@ -1,0 +1,197 @@
+"""The command `onewrite`: options, and the exit status of whatever they ask for."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import sys
+from pathlib import Path
+from types import FrameType
+from typing import NoReturn
+
+from onewrite_cli import __version__
+from onewrite_cli.check.command import CheckOptions, check
+from onewrite_cli.doctor.command import DoctorOptions, doctor
+from onewrite_cli.exit_status import CouldNotRun, ExitStatus
+from onewrite_cli.explain import explain
+from onewrite_cli.report.written import FORMATS, write_report
+from onewrite_cli.tap_command import tap
+
+__all__ = ["main"]
+
+ABOUT = "Says whether an HTTP client, or the path to a server, loses time to Nagle's algorithm and delayed ACK."
+EXIT = "exit status: 0 clean, 1 found, 2 inconclusive, 3 could not run, 130 interrupted"
+CHECK = """\
+Runs CMD against a server that counts segments and TLS records, and judges how its requests arrive.
+
+  onewrite check -- curl -d hello {url}
+  onewrite check --tls -- node client.js {url}
+  onewrite check --proxy -- python app.py                  an unmodified program, through HTTP(S)_PROXY
+  onewrite check --via strace -- ./program                 an unmodified program, by its system calls
+
+{url}, {https_url}, {body}, {body_file} and {requests} in CMD are filled in; ONEWRITE_CHECK_URL, _HTTPS_URL, _CA_FILE,
+_BODY_FILE and _REQUESTS are in its environment. CMD is run again until enough requests came."""
+DOCTOR = """\
+Sends a few requests to URL in four ways, in turn: in two writes with Nagle on and off, in one write, and in one write
+with quick ACKs. Says whether the first hop makes a split request wait, how long bytes were held, and by whom."""
+
+
+class _Parser(argparse.ArgumentParser):
+    """Wrong options are "could not run", not argparse's 2, which means inconclusive here."""
+
+    def error(self, message: str) -> NoReturn:
+        self.print_usage(sys.stderr)
+        self.exit(ExitStatus.COULD_NOT_RUN, f"{self.prog}: {message}\n")
+
+
+def _count(most: int) -> type[int]:
+    """An integer from 1 to `most`, as a type for argparse."""
+
+    class Count(int):
+        def __new__(cls, text: str) -> Count:
+            value = int.__new__(cls, text)
+            if not 1 <= value <= most:
+                raise argparse.ArgumentTypeError(f"{text} is not between 1 and {most}")
+            return value
+
+    Count.__name__ = "number"
+    return Count
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(prog="onewrite", description=ABOUT, epilog=EXIT)
+    parser.add_argument("--version", action="version", version=f"onewrite {__version__}")
+    commands = parser.add_subparsers(dest="what", metavar="check | doctor | explain | tap", required=True)
+    raw = argparse.RawDescriptionHelpFormatter
+    _check_options(
+        commands.add_parser(
+            "check", help="run a program and judge its requests", description=CHECK, epilog=EXIT, formatter_class=raw
+        )
+    )
+    _doctor_options(
+        commands.add_parser(
+            "doctor", help="ask a URL whether it stalls split requests", description=DOCTOR, epilog=EXIT, formatter_class=raw
+        )
+    )
+    one = commands.add_parser("explain", help="what a finding means, and what cures it")
+    one.add_argument("rule", nargs="?", help="OW101 … OW106, or its name; none lists them")
+    _tap_options(commands.add_parser("tap", help="the counting server alone, for any client by hand"))
+    return parser
+
+
+def _check_options(parser: argparse.ArgumentParser) -> None:
+    parser.usage = "onewrite check [options] -- CMD … {url} …"
+    add = parser.add_argument
+    add("--requests", type=_count(10_000), default=20, help="how many requests to judge (default 20)")
+    add("--body", type=_count(1 << 20), default=200, help="bytes in {body} and {body_file} (default 200)")
+    add("--tls", action="store_true", help="{url} is https")
+    add("--proxy", action="store_true", help="be the command's HTTP(S)_PROXY")
+    add("--via", choices=("auto", "tap", "strace"), default="auto", help="who looks (default auto)")
+    add("--rule", action="append", default=[], metavar="NAME=fail|warn|off", help="what a finding is worth")
+    add("--baseline", type=Path, metavar="FILE", help="an earlier -f json report: what it found is known")
+    add("--timeout", type=_count(86_400), default=120, metavar="S", help="for each run of CMD (default 120)")
+    add(
+        "--lose-answer",
+        action="store_true",
+        help="one more run, in which one request gets no answer: is it sent twice?",
+    )
+    add("-v", "--verbose", action="store_true", help="show what CMD prints, on stderr")
+    add("-f", "--format", choices=tuple(FORMATS), default="text")
+    add("-o", "--output", type=Path, metavar="FILE", help="write the report there, and the text to stdout")
+
+
+def _doctor_options(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("url")
+    body = parser.add_mutually_exclusive_group()
+    body.add_argument("--get", action="store_true", help="GET, its head split in two (default)")
+    body.add_argument("--post", metavar="FILE", help="POST this body ('-': stdin)")
+    body.add_argument("--post-bytes", type=_count(1 << 20), metavar="N", help="POST N bytes of x")
+    add("--header", action="append", default=[], metavar="'Name: value'", help="one more header (may be repeated)")
+    add("--proxy", default="env", metavar="env|none|URL", help="HTTP proxy (default: as the environment says)")
+    add("--samples", type=_count(100), default=30, help="requests per arm (default 30)")
+    add("--ca-file", type=Path, metavar="PEM", help="trust these authorities")
+    add("--timeout", type=_count(600), default=15, metavar="S", help="for each request (default 15)")
+    add("--yes", action="store_true", help="do not ask before sending")
+    add("-f", "--format", choices=("text", "json"), default="text")
+
+
+def _tap_options(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--port", type=int, default=8080, help="0 takes any free port (default 8080)")
+    add("--tls", action="store_true")
+    add("--mss", type=int, help="segment size to offer (1448 is an Ethernet's)")
+    add("--delay-ms", type=int, default=0, help="answer so late")
+    add("--trace", action="store_true", help="print every read and write")
+
+
+def _run(arguments: list[str]) -> ExitStatus:
+    command: list[str] = []
+    if arguments[:1] == ["check"] and "--" in arguments:
+        at = arguments.index("--")
+        arguments, command = arguments[:at], arguments[at + 1 :]
+    options = _parser().parse_args(arguments)
+    if options.what == "explain":
+        return explain(options.rule)
+    if options.what == "tap":
+        return tap(options.port, tls=options.tls, mss=options.mss, delay_ms=options.delay_ms, trace=options.trace)
+    if options.what == "doctor":
+        return doctor(_doctor(options))
+    if not command:
+        raise CouldNotRun("say the command after two dashes: onewrite check -- curl -d hello {url}")
+    report = check(_check(options, command))
+    write_report(report, options.format, options.output)
+    return report.exit_status
+
+
+def _check(options: argparse.Namespace, command: list[str]) -> CheckOptions:
+    return CheckOptions(
+        command,
+        requests=options.requests,
+        body=options.body,
+        tls=options.tls,
+        proxy=options.proxy,
+        via=options.via,
+        rules=options.rule,
+        baseline=options.baseline,
+        timeout_s=options.timeout,
+        lose_answer=options.lose_answer,
+        show=options.verbose,
+    )
+
+
+def _doctor(options: argparse.Namespace) -> DoctorOptions:
+    return DoctorOptions(
+        options.url,
+        post=options.post,
+        post_bytes=options.post_bytes,
+        headers=options.header,
+        proxy=options.proxy,
+        samples=options.samples,
+        ca_file=options.ca_file,
+        timeout_s=options.timeout,
+        yes=options.yes,
+        form=options.format,
+    )
+
+
+def _terminated(number: int, frame: FrameType | None) -> NoReturn:
+    raise KeyboardInterrupt
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run it; returns the exit status."""
+    if hasattr(signal, "SIGTERM"):
+        signal.signal(signal.SIGTERM, _terminated)  # so that the command under test is ended, too
+    try:
+        return _run(sys.argv[1:] if arguments is None else arguments)
+    except CouldNotRun as problem:
+        print(f"onewrite: {problem}", file=sys.stderr)
+        return ExitStatus.COULD_NOT_RUN
+    except KeyboardInterrupt:
+        print("onewrite: interrupted", file=sys.stderr)
+        return ExitStatus.INTERRUPTED
+    except BrokenPipeError:  # the reader of our output went away, as in `| head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return ExitStatus.COULD_NOT_RUN

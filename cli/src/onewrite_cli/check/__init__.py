@@ -1,0 +1,1 @@
+"""`onewrite check`: runs a command against the counting server and judges what it saw."""

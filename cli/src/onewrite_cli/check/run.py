@@ -1,0 +1,80 @@
+"""Runs the command once, in a process group of its own, and ends whatever is left of it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from onewrite_cli.exit_status import CouldNotRun
+
+__all__ = ["Ran", "run_command"]
+
+SHOWN_LINES = 15
+LOOKED_AT = 65536
+GRACE_S = 2.0
+
+
+@dataclass
+class Ran:
+    """`status` is None when the time ran out. `output` is the end of what the command printed."""
+
+    status: int | None
+    output: str
+
+
+def run_command(
+    arguments: list[str],
+    environment: dict[str, str],
+    *,
+    timeout_s: float,
+    show: bool,
+    started: Callable[[int], None],
+) -> Ran:
+    """Run it; with `show` its output goes to stderr as it comes. Raises CouldNotRun when it cannot be started."""
+    with tempfile.TemporaryFile() as kept:
+        output = sys.stderr.fileno() if show else kept.fileno()
+        try:
+            child = subprocess.Popen(
+                arguments,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise CouldNotRun(f"{arguments[0]} could not be started: {error.strerror}") from error
+        started(child.pid)
+        status: int | None = None
+        try:
+            status = child.wait(timeout_s)
+        except subprocess.TimeoutExpired:
+            pass
+        finally:
+            _end(child)
+        return Ran(status, "" if show else _end_of(kept.fileno()))
+
+
+def _end(child: subprocess.Popen[bytes]) -> None:
+    """End the process group: politely, then not."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(child.pid, number)
+        try:
+            child.wait(GRACE_S)
+        except subprocess.TimeoutExpired:
+            continue
+        return
+
+
+def _end_of(descriptor: int) -> str:
+    size = os.lseek(descriptor, 0, os.SEEK_END)
+    os.lseek(descriptor, max(0, size - LOOKED_AT), os.SEEK_SET)
+    text = os.read(descriptor, LOOKED_AT).decode(errors="replace")
+    return "\n".join(text.splitlines()[-SHOWN_LINES:])

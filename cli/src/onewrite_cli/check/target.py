@@ -1,0 +1,75 @@
+"""All that a command can be pointed at in one check, and what arrived there."""
+
+from __future__ import annotations
+
+from onewrite_cli.check.client_sockets import ClientSockets
+from onewrite_cli.check.controls import run_controls
+from onewrite_cli.check.origin import Origin
+from onewrite_cli.check.proxy import OWN_NAME, Proxy
+from onewrite_cli.judge import certificates
+
+__all__ = ["Target"]
+
+
+class Target:
+    """A plain origin, and with `tls` or `proxy` a secure one and a proxy."""
+
+    def __init__(self, *, tls: bool, secure: bool, proxy: bool) -> None:
+        self.tls = tls
+        self.sockets = ClientSockets()
+        self.split_ports: set[int] = set()
+        self.single_ports: set[int] = set()
+        needs_secure = tls or secure or proxy
+        self.plain = Origin("http", self.sockets.look)
+        self.secure = Origin("https", self.sockets.look) if needs_secure else None
+        self.ca_file = certificates().ca_file if needs_secure else None
+        self.proxy: Proxy | None = None
+        if proxy:
+            assert self.secure is not None
+            self.proxy = Proxy(self.plain, self.secure, self.sockets.look)
+
+    @property
+    def http_url(self) -> str:
+        return f"http://{OWN_NAME}/" if self.proxy else self.plain.url
+
+    @property
+    def https_url(self) -> str | None:
+        if self.secure is None:
+            return None
+        return f"https://{OWN_NAME}/" if self.proxy else self.secure.url
+
+    @property
+    def url(self) -> str:
+        return (self.https_url if self.tls else None) or self.http_url
+
+    def origins(self) -> list[Origin]:
+        return [self.plain, *([self.secure] if self.secure else [])]
+
+    @property
+    def requests(self) -> int:
+        """How many requests of the command have come so far."""
+        own = self.split_ports | self.single_ports
+        opened = sum(
+            exchange.complete and exchange.arrival.peer_port not in own
+            for origin in self.origins()
+            for exchange in origin.tap.exchanges
+        )
+        return opened + sum(len(tunnel.turns) for _, _, tunnel in (self.proxy.tunnels if self.proxy else ()))
+
+    def control(self, *, body: int, times: int) -> None:
+        """Let the tool's own clients make their requests. Raises CouldNotRun."""
+        direct = self.secure.url if self.tls and self.secure and not self.proxy else self.plain.url
+        url, proxy = (f"http://{OWN_NAME}/", self.proxy.url) if self.proxy else (direct, None)
+        split, single = run_controls(url, body=body, times=times, ca_file=self.ca_file, proxy=proxy)
+        self.split_ports |= split
+        self.single_ports |= single
+
+    def settle(self) -> None:
+        for origin in self.origins():
+            origin.tap.settle()
+
+    def close(self) -> None:
+        if self.proxy is not None:
+            self.proxy.close()
+        for origin in self.origins():
+            origin.close()

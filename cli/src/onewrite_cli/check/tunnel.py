@@ -1,0 +1,123 @@
+"""A CONNECT tunnel through the checking proxy, which is not opened: bytes pass, and their record headers are counted.
+
+A request is what the client sends between two answers. The first turn of a TLS 1.3 connection is left out: the
+server's session tickets come in the middle of it and look like an answer.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import select
+import socket
+import time
+from dataclasses import dataclass
+
+from onewrite_cli.check.tls_records import ClientRecords
+from onewrite_cli.judge import Channel
+
+__all__ = ["Tunnel", "Turn"]
+
+CONNECT_S = 15.0
+PIECE = 65536
+
+
+@dataclass
+class Turn:
+    """What the client sent between two answers."""
+
+    first_ns: int
+    last_ns: int
+    bytes: int = 0
+    records: int = 0
+    segments: int | None = None
+    gap_ns: int = 0
+    answered_ns: int | None = None
+
+
+class Tunnel:
+    """`turns` holds the requests, in order."""
+
+    def __init__(self, channel: Channel) -> None:
+        self._channel = channel
+        self.records = ClientRecords()
+        self.turns: list[Turn] = []
+        self.fault: str | None = None
+        self._first_turn = True
+        self._turn: Turn | None = None
+        self._baseline: int | None = None
+
+    def run(self, host: str, port: int) -> None:
+        """Connect, and pass bytes until one side ends. Raises OSError when the client's side breaks."""
+        try:
+            upstream = socket.create_connection((host, port), timeout=CONNECT_S)
+        except OSError as error:
+            self.fault = f"{host}:{port}: {error}"
+            self._channel.send(b"HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+            return
+        with upstream:
+            upstream.settimeout(None)
+            upstream.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            self._mark()
+            self._channel.send(b"HTTP/1.1 200 Connection established\r\n\r\n")
+            with contextlib.suppress(ConnectionError):
+                self._pass(upstream)
+        self._end_turn(None)
+
+    def _pass(self, upstream: socket.socket) -> None:
+        client = self._channel.sock
+        both = [client, upstream]
+        while both:
+            readable, _, _ = select.select(both, [], [])
+            for source in readable:
+                if source is client:
+                    piece = self._channel.receive(0)
+                    data = piece.data if piece else b""
+                    if piece and data:
+                        self._from_client(data, piece.t_ns)
+                    sink = upstream
+                else:
+                    data = upstream.recv(PIECE)
+                    if data:
+                        self._end_turn(time.monotonic_ns())
+                    sink = client
+                if not data:
+                    both.remove(source)
+                    with contextlib.suppress(OSError):
+                        sink.shutdown(socket.SHUT_WR)
+                    if source is upstream:
+                        return
+                else:
+                    sink.sendall(data)
+
+    def _from_client(self, data: bytes, at_ns: int) -> None:
+        new = self.records.feed(data)
+        if not self.records.ready:
+            return
+        if self._turn is None:
+            self._turn = Turn(at_ns, at_ns)
+        self._turn.gap_ns = max(self._turn.gap_ns, at_ns - self._turn.last_ns)
+        self._turn.last_ns = at_ns
+        self._turn.bytes += len(data)
+        self._turn.records += new
+
+    def _end_turn(self, answered_ns: int | None) -> None:
+        turn, self._turn = self._turn, None
+        if turn is None:
+            self._mark()
+            return
+        info = self._channel.info()
+        exact = info is not None and self._channel.consumed_all(info)
+        if info is not None and exact and self._baseline is not None:
+            turn.segments = info.data_segs_in - self._baseline
+        self._baseline = info.data_segs_in if info is not None and exact else None
+        unclear = self._first_turn and self.records.tls13
+        self._first_turn = False
+        # A turn without records is an alert, or the client's Finished before the server's tickets.
+        if turn.records and not unclear:
+            turn.answered_ns = answered_ns
+            self.turns.append(turn)
+
+    def _mark(self) -> None:
+        info = self._channel.info()
+        exact = info is not None and self._channel.consumed_all(info)
+        self._baseline = info.data_segs_in if info is not None and exact else None

@@ -1,0 +1,75 @@
+"""One connection of one arm: dial, proxy, TLS, and the writes of a request."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import ssl
+from pathlib import Path
+
+from onewrite_cli.doctor.arms import Arm
+from onewrite_cli.doctor.response import BadResponse, ResponseReader
+from onewrite_cli.doctor.route import Route
+from onewrite_cli.exit_status import CouldNotRun
+
+__all__ = ["Connection", "tls_context"]
+
+
+def tls_context(ca_file: Path | None, protocols: list[str]) -> ssl.SSLContext:
+    """The system's authorities, or those of the file. Raises CouldNotRun."""
+    try:
+        context = ssl.create_default_context(cafile=str(ca_file) if ca_file else None)
+    except (OSError, ssl.SSLError) as error:
+        raise CouldNotRun(f"{ca_file}: {error}") from error
+    context.set_alpn_protocols(protocols)
+    return context
+
+
+class Connection:
+    """Open when made. Raises CouldNotRun when it cannot be."""
+
+    def __init__(self, route: Route, arm: Arm, context: ssl.SSLContext | None, timeout_s: float) -> None:
+        self.arm = arm
+        try:
+            self.raw = socket.create_connection(route.address, timeout=timeout_s)
+        except OSError as error:
+            raise CouldNotRun(f"{route.first_hop} does not take a connection: {error.strerror or error}") from error
+        self.raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, int(arm.nodelay))
+        self.socket = self.raw
+        self.protocol: str | None = None
+        try:
+            if route.proxy is not None and route.tls:
+                self._tunnel(route)
+            if context is not None:
+                secure = context.wrap_socket(self.raw, server_hostname=route.host)
+                self.raw = self.socket = secure
+                self.protocol = secure.selected_alpn_protocol()
+        except ssl.SSLCertVerificationError as error:
+            self.close()
+            raise CouldNotRun(f"the certificate of {route.host} is not trusted: {error.verify_message}") from error
+        except (OSError, BadResponse) as error:
+            self.close()
+            raise CouldNotRun(f"no TLS connection to {route.host} through {route.first_hop}: {error}") from error
+        self.reader = ResponseReader(self.socket)
+
+    def _tunnel(self, route: Route) -> None:
+        where = f"{route.host}:{route.port}" if ":" not in route.host else f"[{route.host}]:{route.port}"
+        lines = [f"CONNECT {where} HTTP/1.1", f"Host: {where}"]
+        if route.proxy_authorization:
+            lines.append(f"Proxy-Authorization: {route.proxy_authorization}")
+        self.raw.sendall(("\r\n".join(lines) + "\r\n\r\n").encode())
+        # A successful CONNECT has no body, whatever its headers say (RFC 9110, 9.3.6): HEAD reads it that way.
+        response = ResponseReader(self.raw).read("HEAD")
+        if not 200 <= response.status < 300:
+            raise BadResponse(f"the proxy answers CONNECT with status {response.status}")
+
+    def write(self, data: bytes) -> None:
+        self.socket.sendall(data)
+        if self.arm.quickack and hasattr(socket, "TCP_QUICKACK"):
+            self.raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 1)
+
+    def close(self) -> None:
+        with contextlib.suppress(OSError):
+            self.socket.close()
+        with contextlib.suppress(OSError):
+            self.raw.close()

@@ -1,0 +1,94 @@
+"""Sends one request and watches the kernel's send queue until the answer begins."""
+
+from __future__ import annotations
+
+import select
+import time
+from dataclasses import dataclass
+
+from onewrite_cli.doctor import kernel
+from onewrite_cli.doctor.connection import Connection
+from onewrite_cli.doctor.request import DoctorRequest
+
+__all__ = ["Sample", "take"]
+
+LOOK_S = 0.0005  # between two looks at the queue, while it holds something
+
+
+@dataclass
+class Sample:
+    """Nanoseconds. `held` begins when the last write had returned and ends when no byte was unsent."""
+
+    arm: str
+    status: int
+    total: int
+    wait: int  # last write to first byte of the answer
+    tail: int  # first to last byte of the answer
+    held: int | None
+    held_bytes: int | None
+    retransmits: int
+    rwnd_limited: int
+    min_rtt_us: int | None
+    keep_alive: bool
+    reused: bool
+
+    def cause(self, line_ns: float) -> str | None:
+        """The name of a wait longer than `line_ns`, in the order of the contract (TIME-26)."""
+        if self.held is None or max(self.wait, self.held, self.tail) < line_ns:
+            return None
+        if self.held < line_ns:
+            return "server"
+        if self.rwnd_limited * 2 > self.held:
+            return "peer_window"
+        if self.retransmits:
+            return "retransmit"
+        return "nagle_delayed_ack" if self.arm == "split_nagle" else None
+
+
+def take(connection: Connection, request: DoctorRequest, timeout_s: float, *, reused: bool) -> Sample:
+    """One request and its answer. Raises OSError, BadResponse."""
+    before = kernel.read(connection.raw)
+    started = time.monotonic_ns()
+    if connection.arm.split:
+        connection.write(request.first)
+        connection.write(request.second)
+    else:
+        connection.write(request.first + request.second)
+    written = time.monotonic_ns()
+    held, held_bytes = _watch(connection, written, timeout_s)
+    response = connection.reader.read(request.method)
+    after = kernel.read(connection.raw)
+    both = (before, after) if before is not None and after is not None else None
+    return Sample(
+        arm=connection.arm.key,
+        status=response.status,
+        total=response.last_ns - started,
+        wait=max(0, response.first_ns - written),
+        tail=response.last_ns - response.first_ns,
+        held=held,
+        held_bytes=held_bytes,
+        retransmits=both[1].total_retrans - both[0].total_retrans if both else 0,
+        rwnd_limited=(both[1].rwnd_limited_us - both[0].rwnd_limited_us) * 1000 if both else 0,
+        min_rtt_us=after.min_rtt_us if after else None,
+        keep_alive=response.keep_alive,
+        reused=reused,
+    )
+
+
+def _watch(connection: Connection, written_ns: int, timeout_s: float) -> tuple[int | None, int | None]:
+    """(how long, how many) bytes stayed in the queue. Ends when it is empty, or the answer begins."""
+    most = kernel.not_sent(connection.raw)
+    if most is None:
+        return None, None
+    if most == 0:
+        return 0, 0
+    deadline = written_ns + int(timeout_s * 1e9)
+    while (now := time.monotonic_ns()) < deadline:
+        left = kernel.not_sent(connection.raw) or 0
+        if left == 0:
+            break
+        if select.select([connection.raw], [], [], LOOK_S)[0]:
+            # An answer to half a request: it may be early, so the queue is asked once more.
+            now = time.monotonic_ns()
+            break
+    return now - written_ns, most

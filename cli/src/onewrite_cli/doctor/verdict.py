@@ -1,0 +1,199 @@
+"""From samples to a verdict about the first hop.
+
+The line between short and long is half of what the control lost in the same run: the same split request, sent with
+Nagle on over loopback to a server that delays its ACK. Decisions are by the share of samples, not by a mean.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from statistics import median
+
+from onewrite_cli.doctor.arms import ARMS, ONE, QUICK, SPLIT, SPLIT_NODELAY, Arm
+from onewrite_cli.doctor.measure import Samples
+from onewrite_cli.doctor.sample import Sample
+from onewrite_cli.exit_status import ExitStatus
+
+__all__ = ["ArmFigures", "Control", "Diagnosis", "diagnose"]
+
+MOST_OF = 0.6
+FEW_OF = 0.25
+FEWEST = 5
+
+
+@dataclass
+class ArmFigures:
+    """Medians in ms."""
+
+    arm: Arm
+    samples: int
+    total_ms: float
+    wait_ms: float
+    tail_ms: float
+    held_ms: float | None
+    held_bytes: int | None
+    cause: str | None
+
+
+@dataclass
+class Control:
+    """What a split request with Nagle on, and a single one, took on loopback in the same run."""
+
+    split_ms: float
+    single_ms: float
+
+    @property
+    def line_ms(self) -> float:
+        return (self.split_ms - self.single_ms) / 2
+
+    @property
+    def stalled(self) -> bool:
+        return self.split_ms > 10 * max(self.single_ms, 0.2)
+
+
+@dataclass
+class Diagnosis:
+    """`first_hop` is EXPOSED, safe or unknown."""
+
+    first_hop: str
+    why: list[str]
+    arms: list[ArmFigures]
+    control: Control
+    found: bool = False
+    server_splits: bool = False
+    ack_delay_ms: float | None = None
+    min_rtt_ms: float | None = None
+    signs: list[str] = field(default_factory=list)
+
+    @property
+    def exit_status(self) -> ExitStatus:
+        if self.found:
+            return ExitStatus.FOUND
+        return ExitStatus.CLEAN if self.first_hop == "safe" else ExitStatus.INCONCLUSIVE
+
+
+def diagnose(samples: Samples, control: Control) -> Diagnosis:
+    """Judge them."""
+    line_ns = control.line_ms * 1e6
+    figures = [_figures(arm, samples.of(arm), line_ns) for arm in ARMS]
+    result = Diagnosis("unknown", [], figures, control)
+    rtts = [sample.min_rtt_us for sample in samples.taken if sample.min_rtt_us]
+    result.min_rtt_ms = min(rtts) / 1000 if rtts else None
+    if not control.stalled:
+        result.why.append("the control did not stall, so a stall could not be told from none")
+        return result
+    if any(len(samples.of(arm)) < FEWEST for arm in ARMS):
+        result.why.append("too few requests were answered")
+        return result
+    _first_hop(result, samples, line_ns)
+    _server(result, samples, line_ns)
+    _behind(result, samples, line_ns)
+    return result
+
+
+def _share(samples: list[Sample], holds: Callable[[Sample], bool]) -> float:
+    return sum(map(holds, samples)) / len(samples)
+
+
+def _figures(arm: Arm, samples: list[Sample], line_ns: float) -> ArmFigures:
+    held = [sample.held for sample in samples if sample.held is not None]
+    causes = Counter(sample.cause(line_ns) for sample in samples)
+    return ArmFigures(
+        arm,
+        len(samples),
+        _ms(sample.total for sample in samples),
+        _ms(sample.wait for sample in samples),
+        _ms(sample.tail for sample in samples),
+        _ms(held) if held else None,
+        max((sample.held_bytes or 0 for sample in samples), default=0) if held else None,
+        causes.most_common(1)[0][0] if causes else None,
+    )
+
+
+def _ms(values: Iterable[int]) -> float:
+    numbers = list(values)
+    return round(median(numbers) / 1e6, 3) if numbers else 0.0
+
+
+def _first_hop(result: Diagnosis, samples: Samples, line_ns: float) -> None:
+    """EXPOSED when the kernel held most of the split requests for long, and Nagle's algorithm was why."""
+    split, single = samples.of(SPLIT), samples.of(ONE)
+    seen = all(sample.held is not None for sample in split)
+    if not seen:
+        _by_times(result, split, single, line_ns)
+        return
+    held = _share(split, lambda sample: (sample.held or 0) >= line_ns)
+    causes = Counter(sample.cause(line_ns) for sample in split if (sample.held or 0) >= line_ns)
+    if held <= FEW_OF:
+        result.first_hop = "safe"
+        typical = median(sample.held or 0 for sample in split) / 1e6
+        result.why.append(f"the second piece of a split request left after {typical:.1f} ms: the first hop acknowledges at once")
+        return
+    cause = causes.most_common(1)[0][0]
+    if held < MOST_OF:
+        result.why.append(f"{held:.0%} of the split requests were held: neither most of them nor few")
+        return
+    if cause != "nagle_delayed_ack":
+        result.why.append(f"split requests were held, but by another cause: {cause}")
+        return
+    result.first_hop, result.found = "EXPOSED", True
+    typical = median(sample.held or 0 for sample in split) / 1e6
+    count = max(sample.held_bytes or 0 for sample in split)
+    result.ack_delay_ms = round(max(0.0, typical - (result.min_rtt_ms or 0.0)), 1)
+    rtt = f"{result.min_rtt_ms:.1f} ms round trip and " if result.min_rtt_ms is not None else ""
+    result.why.append(
+        f"{count} bytes stayed in this machine for {typical:.1f} ms, held by Nagle's algorithm until the first piece was "
+        f"acknowledged: {rtt}{result.ack_delay_ms:.1f} ms of delayed ACK"
+    )
+
+
+def _by_times(result: Diagnosis, split: list[Sample], single: list[Sample], line_ns: float) -> None:
+    """Without the kernel's evidence: the times alone, in pairs of the same round."""
+    lost = [one.total - other.total for one, other in zip(split, single, strict=False)]
+    share = sum(loss >= line_ns for loss in lost) / len(lost)
+    if share >= MOST_OF:
+        result.first_hop, result.found = "EXPOSED", True
+        result.why.append(f"split requests took {median(lost) / 1e6:.1f} ms longer; who held them cannot be seen on this system")
+    elif share <= FEW_OF:
+        result.first_hop = "safe"
+        result.why.append(
+            f"split requests took {median(lost) / 1e6:.1f} ms longer; the kernel's evidence cannot be read on this system"
+        )
+    else:
+        result.why.append("the times differ too much from request to request")
+
+
+def _server(result: Diagnosis, samples: Samples, line_ns: float) -> None:
+    """An answer in two pieces, the second of which waits for OUR delayed ACK: quick ACKs end that, nothing else does."""
+    late = _share(samples.of(ONE), lambda sample: sample.tail >= line_ns)
+    quick = _share(samples.of(QUICK), lambda sample: sample.tail >= line_ns)
+    if late >= MOST_OF and quick <= FEW_OF:
+        result.server_splits = result.found = True
+        tail = median(sample.tail for sample in samples.of(ONE)) / 1e6
+        result.signs.append(
+            f"the first hop splits its answer with Nagle on: its second piece came {tail:.1f} ms late, and at once with "
+            "quick ACKs. The cure is TCP_NODELAY, or one write, at the server"
+        )
+
+
+def _behind(result: Diagnosis, samples: Samples, line_ns: float) -> None:
+    """Signs of a stall behind the first hop. They prove nothing: a server may be slow for as long."""
+    single, nodelay = samples.of(ONE), samples.of(SPLIT_NODELAY)
+    stall_ns = 2 * line_ns
+    waits = [sample.wait for sample in single]
+    typical = median(waits)
+    spread = median(abs(wait - typical) for wait in waits)
+    rtt_ns = (result.min_rtt_ms or 0.0) * 1e6
+    relayed = median(sample.total for sample in nodelay) - median(sample.total for sample in single)
+    if relayed >= line_ns and all((sample.held or 0) < line_ns for sample in nodelay):
+        result.signs.append(
+            f"a request in two writes with TCP_NODELAY takes {relayed / 1e6:.1f} ms more than in one, and this machine held "
+            "nothing: a relay behind the first hop has Nagle on. One write cures it, TCP_NODELAY here does not"
+        )
+    elif 0.75 * stall_ns <= typical - rtt_ns <= 1.4 * stall_ns and spread < stall_ns / 8:
+        result.signs.append(
+            f"even one write waits {typical / 1e6:.1f} ms, steadily, about as long as a delayed ACK takes: perhaps a stall "
+            "behind the first hop, perhaps a server that needs as long. Run the doctor on the first hop's machine"
+        )

@@ -1,0 +1,19 @@
+"""The exit statuses, the same for every command and every format."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+__all__ = ["CouldNotRun", "ExitStatus"]
+
+
+class ExitStatus(IntEnum):
+    CLEAN = 0
+    FOUND = 1
+    INCONCLUSIVE = 2
+    COULD_NOT_RUN = 3
+    INTERRUPTED = 130
+
+
+class CouldNotRun(Exception):
+    """Nothing was measured; the message is one sentence that says why, and what helps."""

@@ -1,0 +1,1 @@
+"""The report of a check, as text and in three formats for machines."""

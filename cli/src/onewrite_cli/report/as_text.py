@@ -1,0 +1,53 @@
+"""A check's report for people."""
+
+from __future__ import annotations
+
+import textwrap
+
+from onewrite_cli.check.outcome import Outcome, Report, State
+
+__all__ = ["as_text"]
+
+SHOWN_NOTES = 20
+
+
+def as_text(report: Report) -> str:
+    """Plain text: the same on a terminal, in a pipe and in a CI log."""
+    lines = [f"onewrite check: {' '.join(report.command)}"]
+    where = f"{counted(report.connections, 'connection')} in {counted(report.runs, 'run')}"
+    lines.append(f"{counted(report.requests, 'request')} on {where}; seen by {report.witness}")
+    lines.append("")
+    for outcome in report.outcomes:
+        lines += _outcome(outcome)
+    if report.notes:
+        lines += ["", *(f"note: {note}" for note in report.notes[:SHOWN_NOTES])]
+    lines += ["", _closing(report)]
+    return "\n".join(lines)
+
+
+def counted(number: int, noun: str) -> str:
+    return f"{number} {noun}" + ("" if number == 1 else "s")
+
+
+def _outcome(outcome: Outcome) -> list[str]:
+    rule = outcome.rule
+    if outcome.state in (State.FOUND, State.WARNED, State.KNOWN):
+        lines = [f"{rule.id}  {outcome.state.value:<12} {rule.title}: {outcome.count} of {outcome.of} {outcome.unit}"]
+        lines += [f"       {line}" for line in textwrap.wrap(outcome.detail, 100)]
+        lines += [f"       e.g. {example}" for example in outcome.examples[:1]]
+        lines += [f"       cure: {rule.cure}"]
+        return lines
+    return [f"{rule.id}  {outcome.state.value:<12} {rule.name}: {outcome.detail or rule.title}"]
+
+
+def _closing(report: Report) -> str:
+    found = [outcome.rule.id for outcome in report.outcomes if outcome.state is State.FOUND]
+    if found:
+        return f"found: {', '.join(found)}. `onewrite explain {found[0]}` says more."
+    if report.problem:
+        return f"inconclusive: {report.problem}"
+    unsure = [outcome.rule.id for outcome in report.outcomes if outcome.state is State.INCONCLUSIVE]
+    if unsure:
+        return f"inconclusive: {', '.join(unsure)}"
+    skipped = [outcome.rule.id for outcome in report.outcomes if outcome.state is State.SKIPPED]
+    return "clean" + (f", but {', '.join(skipped)} could not be looked at" if skipped else "")

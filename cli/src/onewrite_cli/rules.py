@@ -1,0 +1,92 @@
+"""The rules: what each finding is called, what it means, and what cures it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["RULES", "Rule", "rule_named"]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """`means` and `why` are sentences for `explain`; `cure` is one line, shown with each finding."""
+
+    id: str
+    name: str
+    title: str
+    means: str
+    why: str
+    cure: str
+    seen_by: str
+
+
+RULES = (
+    Rule(
+        "OW101",
+        "split-write",
+        "the request leaves in more than one write",
+        "Head and body of a request that would fit into one TCP segment were sent in two or more.",
+        "With Nagle's algorithm on, the second piece waits until the first is acknowledged: one round trip, and 40 ms "
+        "(Linux) to 200 ms more when the receiver delays its ACK. With TCP_NODELAY it costs a segment, a system call "
+        "and a wake-up of the receiver. A relay on the way may hold the second piece even if the client does not.",
+        "hand head and body to the socket in one write: onewrite does it for urllib3, Net::HTTP, undici and Netty",
+        "the server's TCP_INFO (data segments per request), or strace (system calls per request)",
+    ),
+    Rule(
+        "OW102",
+        "nodelay",
+        "TCP_NODELAY is off",
+        "The client's socket has Nagle's algorithm on.",
+        "It does no harm while every request leaves in one write. The first split write, of a larger body or a new "
+        "library version, then waits for an ACK. Most libraries set TCP_NODELAY; a proxy setting, an own connector or "
+        "an own list of socket options loses it silently.",
+        "set TCP_NODELAY on every connection of the client (onewrite does and reads it back)",
+        "the client's own socket, duplicated with pidfd_getfd(2) and asked; or its setsockopt calls in strace",
+    ),
+    Rule(
+        "OW103",
+        "tls-records",
+        "the request leaves in more than one TLS record",
+        "Head and body of a request that would fit into one TLS record were encrypted apart.",
+        "Each record has its own header, tag and decryption, and a record per write is a segment per write with TCP_NODELAY on.",
+        "give head and body to the TLS layer in one write",
+        "the server, which cuts the stream into records; inside CONNECT the records' headers, without opening them",
+    ),
+    Rule(
+        "OW104",
+        "reuse",
+        "connections are not reused",
+        "A new connection was opened although one to the same server was idle and could be used.",
+        "Every new connection costs a round trip, with TLS two or more, and begins with a small congestion window.",
+        "keep one client, session or agent for all requests, and read every response to its end",
+        "the server's list of connections and requests, or connect(2) in strace",
+    ),
+    Rule(
+        "OW105",
+        "stall",
+        "requests stall between their pieces",
+        "The rest of a request arrived as late after its beginning as that of a client which waits for a delayed ACK.",
+        "A second write was held by Nagle's algorithm until the delayed ACK came. Judged against two clients of the "
+        "tool's own in the same run: one that splits with Nagle on and must stall, one that writes once and must not.",
+        "one write per request, and TCP_NODELAY: each alone ends the stall at the first hop",
+        "the server's clock: first piece to last piece of each request, beside the two controls",
+    ),
+    Rule(
+        "OW106",
+        "sent-twice",
+        "a request was sent twice",
+        "The same request (method, target, body) that must not be repeated came again before it had been answered.",
+        "A POST is not idempotent (RFC 9110, 9.2.2): the server may have acted on the first copy.",
+        "switch off automatic retries for POST and PATCH, or send a key that lets the server recognise a copy",
+        "the server, which compares the requests that it received",
+    ),
+)
+
+
+def rule_named(text: str) -> Rule:
+    """The rule with this id or name, whatever its case. Raises KeyError."""
+    wanted = text.strip().lower()
+    for rule in RULES:
+        if wanted in (rule.id.lower(), rule.name):
+            return rule
+    raise KeyError(text)

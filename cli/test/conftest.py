@@ -1,0 +1,74 @@
+"""Runs the command as users do, in a process of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+HERE = Path(__file__).resolve().parent
+CLIENT = [sys.executable, str(HERE / "client.py")]
+KEPT_OUT = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "GITHUB_STEP_SUMMARY", "SSL_CERT_FILE")
+
+
+def clean_environment() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if name.upper() not in KEPT_OUT}
+
+
+@dataclass
+class Done:
+    status: int
+    out: str
+    err: str
+
+    @property
+    def data(self) -> dict[str, Any]:
+        """The JSON report, valid by its schema."""
+        data: dict[str, Any] = json.loads(self.out)
+        name = "check" if data["tool"].endswith("check") else "doctor"
+        schema = json.loads((files("onewrite_cli") / "schemas" / f"{name}-v1.schema.json").read_text())
+        Draft202012Validator(schema).validate(data)
+        assert data["exit_status"] == self.status
+        return data
+
+    @property
+    def states(self) -> dict[str, str]:
+        return {finding["rule"]: finding["state"] for finding in self.data["findings"]}
+
+    def finding(self, rule: str) -> dict[str, Any]:
+        return next(finding for finding in self.data["findings"] if finding["rule"] == rule)
+
+
+def onewrite(*arguments: str, env: dict[str, str] | None = None, timeout: float = 110, stdin: str | None = None) -> Done:
+    """Run `onewrite` with these arguments."""
+    done = subprocess.run(
+        [sys.executable, "-m", "onewrite_cli", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        env={**clean_environment(), **(env or {})},
+        input=stdin,
+        stdin=subprocess.DEVNULL if stdin is None else None,
+        check=False,
+    )
+    return Done(done.returncode, done.stdout, done.stderr)
+
+
+def check(faults: str, *options: str, url: str = "{url}", arguments: tuple[str, ...] = ()) -> Done:
+    """`onewrite check -f json` of the test's own client."""
+    return onewrite("check", "-f", "json", *options, "--", *CLIENT, faults, url, *arguments)
+
+
+@pytest.fixture(scope="session")
+def strace_works() -> None:
+    if shutil.which("strace") is None:
+        pytest.skip("strace is not installed")

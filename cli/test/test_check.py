@@ -1,0 +1,189 @@
+"""Each finding is found where it is, and not where it is not: real sockets, a client with one fault at a time."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from conftest import CLIENT, check, clean_environment, onewrite
+
+CLEAN = {"OW101": "ok", "OW102": "ok", "OW103": "skipped", "OW104": "ok", "OW105": "ok", "OW106": "skipped"}
+
+
+@pytest.mark.parametrize(
+    ("faults", "found"),
+    [
+        ("none", set()),
+        ("split", {"OW101"}),
+        ("nagle", {"OW102"}),
+        ("split,nagle", {"OW101", "OW102", "OW105"}),
+        ("fresh", {"OW104"}),
+        ("fresh,split,nagle", {"OW101", "OW102", "OW104", "OW105"}),
+        ("slow", {"OW101"}),
+        ("parallel", set()),
+        ("get", set()),
+    ],
+)
+def test_what_is_found(faults: str, found: set[str]) -> None:
+    done = check(faults)
+    assert {rule for rule, state in done.states.items() if state == "found"} == found
+    assert done.status == bool(found)
+    if not found:
+        assert done.states == CLEAN
+    if "OW105" in found:
+        stall = done.finding("OW105")
+        # Nothing but the control of the same run says what a stall is.
+        assert stall["cost_ms"] > done.data["control_ms"] / 2
+        assert stall["count"] == stall["of"] == 20
+
+
+def test_over_tls_records_are_counted() -> None:
+    assert check("none", "--tls").states == {**CLEAN, "OW103": "ok"}
+    split = check("split,nagle", "--tls")
+    assert {rule for rule, state in split.states.items() if state == "found"} == {"OW101", "OW102", "OW103", "OW105"}
+    assert split.finding("OW103")["detail"] == "records per request: 2 in 20"
+
+
+def test_https_url_needs_no_option() -> None:
+    assert check("none", url="{https_url}").states["OW103"] == "ok"
+
+
+def test_a_body_that_must_be_split_is_not_judged() -> None:
+    done = check("large")
+    assert done.states["OW101"] == "skipped"
+    assert "16 KiB" in done.finding("OW101")["detail"]
+
+
+def test_a_request_sent_twice_is_seen_when_an_answer_is_lost() -> None:
+    assert check("retry").states["OW106"] == "skipped"
+    twice = check("retry", "--lose-answer")
+    assert twice.states["OW106"] == "found"
+    assert twice.finding("OW106")["count"] == 1
+    assert check("none", "--lose-answer").states["OW106"] == "ok"
+    repeatable = check("retry,get", "--lose-answer")
+    assert repeatable.states["OW106"] == "ok"
+    assert "1 that may be repeated came again" in repeatable.finding("OW106")["detail"]
+
+
+def test_a_command_of_one_request_is_run_until_there_are_enough() -> None:
+    done = check("split", "--requests", "7", arguments=("--requests", "1"))
+    assert (done.data["runs"], done.data["requests"]) == (7, 7)
+    assert done.states["OW104"] == "skipped"
+
+
+def test_the_url_is_in_the_environment_too() -> None:
+    program = "import os, runpy, sys; sys.argv = ['client', 'split', os.environ['ONEWRITE_CHECK_URL']]; "
+    program += f"runpy.run_path({CLIENT[1]!r}, run_name='__main__')"
+    done = onewrite("check", "-f", "json", "--via", "tap", "--", sys.executable, "-c", program)
+    assert done.states["OW101"] == "found"
+
+
+def test_the_body_is_as_large_as_asked() -> None:
+    program = "import sys; body, file = sys.argv[1:]; assert body == open(file).read() == 'x' * 321"
+    done = onewrite(
+        "check", "--body", "321", "--via", "tap", "-f", "json", "--", sys.executable, "-c", program, "{body}", "{body_file}"
+    )
+    assert done.status == 2
+    assert "no request came" in done.data["problem"]
+
+
+def test_no_request_is_inconclusive() -> None:
+    done = onewrite("check", "--via", "tap", "-f", "json", "--", "true")
+    assert done.status == 2
+    assert "{url}" in done.data["problem"]
+    assert set(done.states.values()) == {"skipped"}
+
+
+def test_a_command_that_fails_is_no_pass() -> None:
+    done = check("fail")
+    assert done.status == 2
+    assert done.data["problem"] == "the command ended with status 7"
+    assert "the command said: done, whatever the tests print" in done.data["notes"]
+    assert check("fail,split").status == 1
+
+
+def test_a_command_that_hangs_is_ended() -> None:
+    done = onewrite("check", "--timeout", "1", "--via", "tap", "-f", "json", "--", "sleep", "60")
+    assert done.status == 2
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("check", "--", "/no/such/program", "{url}"),
+        ("check",),
+        ("check", "--requests", "0", "--", "true"),
+        ("check", "--rule", "nonsense=warn", "--", "true"),
+        ("check", "--rule", "nodelay=maybe", "--", "true"),
+        ("check", "--baseline", "/no/such/file", "--", "true"),
+        ("explain", "OW999"),
+        ("nonsense",),
+        (),
+    ],
+)
+def test_what_cannot_run_is_three(arguments: tuple[str, ...]) -> None:
+    done = onewrite(*arguments)
+    assert done.status == 3
+    assert done.err
+    assert "Traceback" not in done.err
+
+
+def test_rules_can_be_softened() -> None:
+    done = check("split,nagle", "--rule", "nodelay=warn", "--rule", "OW101=off", "--rule", "stall=warn")
+    assert done.status == 0
+    assert (done.states["OW101"], done.states["OW102"], done.states["OW105"]) == ("off", "warned", "warned")
+
+
+def test_a_baseline_lets_pass_what_was_known(tmp_path: Path) -> None:
+    baseline = tmp_path / "baseline.json"
+    first = onewrite("check", "-f", "json", "-o", str(baseline), "--", *CLIENT, "split", "{url}")
+    assert first.status == 1
+    assert "OW101" in first.out  # the text goes to stdout
+    again = check("split", "--baseline", str(baseline))
+    assert (again.status, again.states["OW101"]) == (0, "known")
+    worse = check("split,nagle", "--baseline", str(baseline))
+    assert (worse.status, worse.states["OW102"], worse.states["OW101"]) == (1, "found", "known")
+    better = check("none", "--baseline", str(baseline))
+    assert better.status == 0
+    assert "OW101 is in the baseline and was not found: take it out" in better.data["notes"]
+
+
+def test_nothing_but_the_report_in_a_pipe() -> None:
+    done = check("none")
+    assert done.err == ""
+    assert done.out.startswith("{")
+
+
+def test_the_commands_output_is_shown_when_asked_for() -> None:
+    done = onewrite("check", "-v", "--requests", "3", "--", *CLIENT, "none", "{url}", "--requests", "3")
+    assert "done, whatever the tests print" in done.err
+    assert "whatever" not in done.out
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_interrupted_it_ends_the_command(number: signal.Signals, tmp_path: Path) -> None:
+    pid_file = tmp_path / "pid"
+    program = f"import os, pathlib, time; pathlib.Path({str(pid_file)!r}).write_text(str(os.getpid())); time.sleep(60)"
+    tool = subprocess.Popen(
+        [sys.executable, "-m", "onewrite_cli", "check", "--via", "tap", "--", sys.executable, "-c", program],
+        env=clean_environment(),
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    deadline = time.monotonic() + 20
+    while not (pid_file.exists() and pid_file.read_text()) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    child = int(pid_file.read_text())
+    tool.send_signal(number)
+    _, err = tool.communicate(timeout=20)
+    assert tool.returncode == 130
+    assert "interrupted" in err
+    assert "Traceback" not in err
+    with pytest.raises(ProcessLookupError):
+        os.kill(child, 0)

@@ -1,0 +1,63 @@
+"""The same check in four formats, with the same exit status."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from conftest import CLIENT, onewrite
+
+
+@pytest.mark.parametrize("form", ["text", "json", "junit", "github"])
+@pytest.mark.parametrize(("faults", "status"), [("split,nagle", 1), ("none", 0), ("fail", 2)])
+def test_the_exit_status_does_not_depend_on_the_format(form: str, faults: str, status: int) -> None:
+    assert onewrite("check", "-f", form, "--", *CLIENT, faults, "{url}").status == status
+
+
+def test_junit_has_a_case_per_rule(tmp_path: Path) -> None:
+    file = tmp_path / "reports" / "check.xml"
+    done = onewrite("check", "-f", "junit", "-o", str(file), "--", *CLIENT, "split,nagle", "{url}")
+    assert done.status == 1
+    suite = ElementTree.parse(file).getroot()
+    assert suite.get("tests") == "6"
+    assert suite.get("failures") == "3"
+    assert suite.get("skipped") == "2"
+    failed = {case.get("name"): case.find("failure") for case in suite.iter("testcase") if case.find("failure") is not None}
+    assert list(failed) == ["OW101 split-write", "OW102 nodelay", "OW105 stall"]
+    told = failed["OW101 split-write"]
+    assert told is not None
+    assert "20 of 20 requests" in (told.get("message") or "")
+    assert "cure:" in (told.text or "")
+
+
+def test_junit_holds_whatever_a_command_prints() -> None:
+    program = "import sys; sys.stdout.write('\\x1b[31m\\x00 & <oops> ]]>'); sys.exit(1)"
+    done = onewrite("check", "-f", "junit", "--via", "tap", "--", "python3", "-c", program)
+    suite = ElementTree.fromstring(done.out.partition("\n")[2])
+    assert suite.get("errors") == "1"
+
+
+def test_github_gets_annotations_and_a_summary(tmp_path: Path) -> None:
+    summary = tmp_path / "summary.md"
+    done = onewrite(
+        "check", "-f", "github", "--rule", "nodelay=warn", "--", *CLIENT, "split,nagle", "{url}",
+        env={"GITHUB_STEP_SUMMARY": str(summary)},
+    )  # fmt: skip
+    lines = done.out.splitlines()
+    assert any(line.startswith("::error title=OW101 ") for line in lines)
+    assert any(line.startswith("::warning title=OW102 ") for line in lines)
+    table = summary.read_text()
+    assert "| ❌ | OW101 split-write | found |" in table
+    assert "| ➖ | OW103 tls-records | skipped |" in table
+
+
+def test_explain_has_every_rule() -> None:
+    listed = onewrite("explain").out
+    for number in range(1, 7):
+        assert f"OW10{number}" in listed
+        page = onewrite("explain", f"ow10{number}").out
+        assert "Cure:" in page
+        assert "Seen by:" in page
+    assert onewrite("explain", "nodelay").out == onewrite("explain", "OW102").out
