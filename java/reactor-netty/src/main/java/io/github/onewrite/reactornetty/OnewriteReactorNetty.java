@@ -27,9 +27,10 @@ import reactor.netty.http.client.HttpClient;
  *
  * <p>Reactor Netty sends a body that is a {@code Mono} with its head. A {@code Flux} it subscribes when the head is
  * written, and it writes the terminator when the last chunk is: three segments (HttpOperations.then, MonoSendMany). With
- * this, what a {@code Flux} publishes within the turn of the event loop in which it is subscribed leaves with the head,
- * up to {@link OnewriteConfig#coalesceMax}; a source that takes longer is not waited for. A file up to that size is
- * read and leaves with its head, too. Pools, retries, redirects, TLS and errors stay Reactor Netty's.
+ * this, what a {@code Flux} publishes within a millisecond leaves with the head, up to
+ * {@link OnewriteConfig#coalesceMax}, and at once when it is complete; a source that takes longer is not waited for. So
+ * do the bodies of Spring's RestClient, which another thread writes. A file up to that size is read and leaves with its
+ * head, too. Pools, retries, redirects, TLS and errors stay Reactor Netty's.
  *
  * <p>HTTP/1.1 only: of calls over HTTP/2 the record has the connection's phases, the total and the outcome.
  */

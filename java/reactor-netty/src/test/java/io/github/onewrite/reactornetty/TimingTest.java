@@ -506,6 +506,8 @@ class TimingTest {
             }
             assertTrue(segments.contains(1L), segments::toString);
         } finally {
+            // Before its loops are gone.
+            connections.disposeLater().block();
             loops.disposeLater(Duration.ZERO, Duration.ofSeconds(5)).block();
         }
     }

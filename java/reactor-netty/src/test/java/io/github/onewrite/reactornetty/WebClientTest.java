@@ -26,10 +26,16 @@ import org.junit.jupiter.api.condition.OS;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.MethodSource;
+import org.springframework.core.io.ByteArrayResource;
 import org.springframework.core.io.buffer.DataBuffer;
 import org.springframework.core.io.buffer.DefaultDataBufferFactory;
 import org.springframework.http.MediaType;
+import org.springframework.http.client.ReactorClientHttpRequestFactory;
 import org.springframework.http.client.reactive.ReactorClientHttpConnector;
+import org.springframework.util.LinkedMultiValueMap;
+import org.springframework.util.MultiValueMap;
+import org.springframework.web.client.RestClient;
+import org.springframework.web.reactive.function.BodyInserters;
 import org.springframework.web.reactive.function.client.WebClient;
 import org.springframework.web.reactive.function.client.WebClient.RequestBodySpec;
 import org.springframework.web.reactive.function.client.WebClient.RequestHeadersSpec;
@@ -85,6 +91,17 @@ class WebClientTest {
                 .body(Flux.just(order, order, order), Map.class)));
         all.add(body("Flux as JSON lines", 2, request -> request.contentType(MediaType.APPLICATION_NDJSON)
                 .body(Flux.just(order, order, order), Map.class)));
+        all.add(body(
+                "multipart of text parts",
+                2,
+                request -> request.body(
+                        BodyInserters.fromMultipartData("tea", "green").with("grams", "200"))));
+        all.add(body(
+                "multipart with a file in memory",
+                2,
+                request -> request.body(BodyInserters.fromMultipartData(
+                        "file", new ByteArrayResource("0123456789a".getBytes(StandardCharsets.UTF_8))))));
+        all.add(body("form", 1, request -> request.body(BodyInserters.fromFormData("tea", "green"))));
         return all.stream();
     }
 
@@ -129,6 +146,51 @@ class WebClientTest {
             assertTrue(timing.waitNanos().isPresent());
         }
         assertTrue(calls.none(), "one record per call");
+    }
+
+    private interface Post {
+        RestClient.RequestBodySpec with(RestClient.RequestBodySpec request);
+    }
+
+    static Stream<Arguments> blockingBodies() {
+        MultiValueMap<String, Object> parts = new LinkedMultiValueMap<>();
+        parts.add("tea", "green");
+        parts.add("file", new ByteArrayResource("0123456789a".getBytes(StandardCharsets.UTF_8)));
+        return Stream.of(
+                Arguments.of("text", (Post) request -> request.body("hello")),
+                Arguments.of("bytes", (Post) request -> request.body(new byte[500])),
+                Arguments.of("JSON", (Post) request -> request.body(Map.of("tea", "green"))),
+                Arguments.of("a stream", (Post) request -> request.body(out -> out.write(new byte[300]))),
+                Arguments.of("3000 bytes", (Post) request -> request.body(new byte[3000])),
+                Arguments.of("multipart", (Post) request ->
+                        request.contentType(MediaType.MULTIPART_FORM_DATA).body(parts)));
+    }
+
+    private static int blockingSegments(HttpClient client, Post post) throws Exception {
+        try (SegmentServer server = new SegmentServer()) {
+            RestClient rest = RestClient.builder()
+                    .requestFactory(new ReactorClientHttpRequestFactory(client))
+                    .build();
+            for (int i = 0; i < POSTS; i++) {
+                assertEquals(
+                        "ok",
+                        post.with(rest.post().uri(server.url())).retrieve().body(String.class));
+            }
+            assertEquals(POSTS, server.segments().size());
+            return server.mode();
+        }
+    }
+
+    /** RestClient writes the body in a task of the event loop that is queued when the head is written. */
+    @ParameterizedTest(name = "{0}")
+    @MethodSource("blockingBodies")
+    @EnabledOnOs(OS.LINUX)
+    void oneSegmentOfRestClient(String name, Post post) throws Exception {
+        assertTrue(blockingSegments(HttpClient.create(connections), post) > 1, "the control");
+        assertEquals(1, blockingSegments(client(), post), name);
+        for (int i = 0; i < POSTS; i++) {
+            assertEquals(Outcome.OK, calls.next().outcome());
+        }
     }
 
     @Test

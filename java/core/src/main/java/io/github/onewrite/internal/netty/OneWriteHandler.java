@@ -19,12 +19,18 @@ import java.io.IOException;
 import java.nio.channels.Channels;
 import java.nio.channels.ClosedChannelException;
 import java.nio.channels.WritableByteChannel;
+import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
 
 /**
- * Sits above the HTTP codec. Head, chunks and terminator that are written within one turn of the event loop leave in
- * one flush: the flushes of a streamed request wait for its end, for the end of the turn, for {@code joinMax} bytes or
- * for a transport that is full, whichever comes first. A head that expects 100-continue leaves alone. A request that is
- * one message already is passed as it is.
+ * Sits above the HTTP codec. The flushes of a streamed request wait for its end, so that head, chunks and terminator
+ * leave in one. They wait no longer than {@link #LINGER_NANOS} from the head, and no more than {@code joinMax} bytes or
+ * a full transport allow; what comes later is flushed at the end of each turn of the event loop. A head that expects
+ * 100-continue leaves alone. A request that is one message already is passed as it is.
+ *
+ * <p>One turn is not enough for bodies that are at hand, but are published by another thread: Spring's RestClient
+ * writes them on a scheduler, and its multipart writer reads resources there.
  *
  * <p>Some clients pull the first chunk only when the head is written, and write the terminator only when the last chunk
  * is. For these a held write is answered at once, within the same limit; should it fail later, the channel says so.
@@ -32,6 +38,9 @@ import java.nio.channels.WritableByteChannel;
  * <p>A file of up to {@code joinMax} bytes is read and joined like any chunk.
  */
 public final class OneWriteHandler extends ChannelDuplexHandler {
+    /** Longer than a hand-over between threads takes, and too short to be felt where a source is slow. */
+    private static final long LINGER_NANOS = TimeUnit.MILLISECONDS.toNanos(1);
+
     private final Wire wire;
     private final int joinMax;
     private final boolean answersHeldWrites;
@@ -40,6 +49,8 @@ public final class OneWriteHandler extends ChannelDuplexHandler {
     private boolean alone;
     private boolean planned;
     private long flushedBytes;
+    private long headWritten;
+    private @Nullable Future<?> linger;
 
     private boolean interim;
     private long received;
@@ -69,9 +80,11 @@ public final class OneWriteHandler extends ChannelDuplexHandler {
             flushedBytes = wire.bytes();
             joining = joinMax >= 0 && !last;
             alone = joining && HttpUtil.is100ContinueExpected(request);
+            headWritten = joining ? System.nanoTime() : 0;
         }
         if (last) {
             joining = false;
+            stopLingering();
             ctx.write(message, whenSent(promise));
         } else if (message instanceof FileRegion region && joining && !alone && region.count() <= joinMax) {
             writeJoined(ctx, region, promise);
@@ -147,20 +160,51 @@ public final class OneWriteHandler extends ChannelDuplexHandler {
         }
     }
 
-    /** Plans a flush for the end of the turn. */
+    /** Plans a flush: for the end of the turn, or for the time when this request has waited long enough. */
     private void plan(ChannelHandlerContext ctx) {
         if (!planned) {
             planned = true;
             ctx.channel().eventLoop().execute(() -> {
                 planned = false;
-                if (joining) {
-                    flushNow(ctx);
-                }
+                endOfTurn(ctx);
             });
         }
     }
 
+    private void endOfTurn(ChannelHandlerContext ctx) {
+        if (!joining || linger != null) {
+            return;
+        }
+        long left = LINGER_NANOS - (System.nanoTime() - headWritten);
+        if (left <= 0) {
+            flushNow(ctx);
+            return;
+        }
+        linger = ctx.channel()
+                .eventLoop()
+                .schedule(
+                        () -> {
+                            linger = null;
+                            flushNow(ctx);
+                        },
+                        left,
+                        TimeUnit.NANOSECONDS);
+    }
+
+    private void stopLingering() {
+        if (linger != null) {
+            linger.cancel(false);
+            linger = null;
+        }
+    }
+
+    @Override
+    public void handlerRemoved(ChannelHandlerContext ctx) {
+        stopLingering();
+    }
+
     private void flushNow(ChannelHandlerContext ctx) {
+        stopLingering();
         flushedBytes = wire.bytes();
         ctx.flush();
     }
