@@ -27,7 +27,7 @@ HEAD = """<!-- Written by docs/tools/configuration.py from spec/config.yaml: cha
 Every option of the four adapters: its default, its environment variable, its name in code.
 
 - What wins: code, then the Java system property, then the environment, then the default.
-- A boolean is on when the value is `true`, in any case. Empty is the same as unset. A value that makes no sense is ignored, with one warning.
+- A boolean is on when the value is `1`, `true`, `yes` or `on`, and off when it is `0`, `false`, `no` or `off`, in any case. Empty is the same as unset. A value that makes no sense is ignored, with one warning.
 - The environment is read once, when the adapter is loaded or installed. Change it and restart.
 - Set nothing and both measures are on, QUICKACK is off, and hooks cost nothing until you set one.
 - In code: Python `onewrite.PoolManager(…)`, `onewrite.install(…)` and `onewrite.requests.Adapter(…)` take them as keywords; Ruby `Onewrite.configure(…)`;

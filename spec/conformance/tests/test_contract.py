@@ -8,6 +8,7 @@ import pytest
 
 from onewrite_conformance.contract.cases import Case, CaseError, coverage_faults, load_cases
 from onewrite_conformance.contract.load import load_all
+from onewrite_conformance.contract.places import CASES
 from onewrite_conformance.contract.requirements import Requirement, SpecError, read_spec
 
 
@@ -75,6 +76,8 @@ def test_coverage() -> None:
     ("yaml", "said"),
     [
         ("cases: [{id: a, title: long enough, covers: [TCP-1], do: [{request: {}}], expekt: {}}]", "expekt"),
+        ("cases: [{each: [{id: a, title: long enough}], covers: [TCP-1], do: [{request: {}}]}]", "group"),
+        ("cases: [{each: [{id: a, title: long enough}, {id: b}], covers: [TCP-1], do: [{request: {}}]}]", "title"),
         ("cases: [{id: A_B, title: long enough, covers: [TCP-1], do: [{request: {}}]}]", "A_B"),
         ("cases: [{id: a, title: long enough, covers: [TCP-1], do: []}]", "do"),
         ("cases: [{id: a, title: long enough, covers: [TCP-1], do: [{request: {}}], routes: [connect], schemes: [http]}]", "no scheme"),
@@ -94,3 +97,38 @@ def test_capabilities_follow_from_the_case() -> None:
     made.expect = {"timing": {"cause": "server"}, "events": ["*"]}
     wanted = {"body:stream", "cancel", "expect_continue", "timing", "retries", "socket_options", "tcp_info", "events"}
     assert set(made.capabilities()) == wanted
+
+
+def test_a_group_is_as_many_cases(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text(
+        """
+version: 1
+family: WIRE
+defaults: {open: {pool_size: 1}}
+cases:
+  - each:
+      - {id: a, title: long enough, request: {path: /a}, answer: {raw: "x"}}
+      - {id: b, title: long enough, schemes: [http], request: {method: PUT}}
+    covers: [WIRE-1]
+    server: {answers: [{then: close}, {body: {text: mine}}]}
+    do: [{pause_ms: 1}, {request: {body: {kind: text, size: 1}}}, {request: {path: /next}}]
+"""
+    )
+    a, b = load_cases(tmp_path)
+    body = {"kind": "text", "size": 1}
+    assert a.do == [{"pause_ms": 1}, {"request": {"body": body, "path": "/a"}}, {"request": {"path": "/next"}}]
+    assert a.server["answers"] == [{"then": "close", "raw": "x"}, {"body": {"text": "mine"}}]
+    assert (a.schemes, b.schemes) == (["http", "https"], ["http"])
+    assert b.do[1] == {"request": {"body": body, "method": "PUT"}}
+    assert b.server["answers"][0] == {"then": "close"}
+    assert a.open == b.open == {"pool_size": 1}
+
+
+def test_no_line_of_a_case_is_longer_than_300_characters() -> None:
+    long = [
+        f"{path.name}:{number}"
+        for path in CASES.glob("*.yaml")
+        for number, line in enumerate(path.read_text().splitlines(), 1)
+        if len(line) > 300
+    ]
+    assert long == []

@@ -88,6 +88,8 @@ def timing_problems(sample: Sample, expect: dict[str, Any], capabilities: frozen
     if not sample.batch and wanted.get("clocks", True) and "shared_clock" in capabilities and events:
         yield from _clock_problems(sample, events)
     yield from _expected(record, wanted)
+    told = json.dumps([record, events])
+    yield from (f"the record or an event holds {text!r}" for text in wanted.get("not_told", ()) if text in told)
     if "events" in expect and "events" in capabilities:
         problem = sequence_problem(events, expect["events"])
         if problem:

@@ -20,6 +20,7 @@ __all__ = ["Case", "CaseError", "Run", "case_of", "coverage_faults", "example_ca
 
 SCHEME_OF_ROUTE = {"direct": ("http", "https"), "forward": ("http",), "connect": ("https",)}
 EXAMPLE_REPEAT = 20
+MERGED = ("request", "answer")  # keys of a group's item that are merged into the case and replace nothing
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # ten times as fast, where libyaml is built in
 
 
@@ -160,7 +161,7 @@ def load_cases(folder: Path = CASES) -> list[Case]:
         if found:
             continue
         defaults = data.get("defaults", {})
-        for raw in data["cases"]:
+        for raw in _ungrouped(data["cases"]):
             cases.append(case_of(copy.deepcopy(defaults) | raw, path.name))
     seen: dict[str, str] = {}
     for case in cases:
@@ -182,11 +183,38 @@ def _file_faults(data: Any, name: str) -> list[str]:
         return _faults(data, _schema(), name) or [f"{name}: no cases"]
     frame = {key: value for key, value in data.items() if key != "cases"} | {"cases": []}
     faults = _faults(frame, _schema(), name)
-    one = _schema()["properties"]["cases"]["items"] | {"$defs": _schema()["$defs"]}
     for raw in data["cases"]:
+        if isinstance(raw, dict) and "each" in raw:
+            faults += _faults(raw, _definition("group"), f"{name}: a group")
+    if faults:
+        return faults
+    for raw in _ungrouped(data["cases"]):
         label = raw.get("id", "?") if isinstance(raw, dict) else "?"
-        faults += _faults(raw, one, f"{name}: {label}")
+        faults += _faults(raw, _definition("case"), f"{name}: {label}")
     return faults
+
+
+def _definition(name: str) -> dict[str, Any]:
+    return {"$ref": f"#/$defs/{name}", "$defs": _schema()["$defs"]}
+
+
+def _ungrouped(raws: list[Any]) -> Iterator[Any]:
+    """The cases with groups taken apart: each item of `each` is a case, the group's other keys fill it up."""
+    for raw in raws:
+        if not isinstance(raw, dict) or "each" not in raw:
+            yield raw
+            continue
+        shared = {key: value for key, value in raw.items() if key != "each"}
+        for item in raw["each"]:
+            case = copy.deepcopy(shared) | {key: value for key, value in item.items() if key not in MERGED}
+            if "request" in item:
+                steps: list[dict[str, Any]] = [step for step in case.get("do", ()) if "request" in step]
+                for step in steps[:1]:
+                    step["request"] = step["request"] | item["request"]
+            if "answer" in item:
+                answers = case.setdefault("server", {}).setdefault("answers", [{}])
+                answers[0] = answers[0] | item["answer"]
+            yield case
 
 
 def case_of(raw: dict[str, Any], where: str) -> Case:
@@ -213,8 +241,7 @@ def example_case(example: Example) -> Case:
         "expect": expect,
     }
     raw |= {key: data[key] for key in ("needs", "schemes", "routes", "open", "server", "clients") if key in data}
-    one = _schema()["properties"]["cases"]["items"] | {"$defs": _schema()["$defs"]}
-    faults = _faults(raw, one, example.where)
+    faults = _faults(raw, _definition("case"), example.where)
     if faults:
         raise CaseError("\n".join(faults))
     case = case_of(raw, example.where)

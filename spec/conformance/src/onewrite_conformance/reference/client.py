@@ -85,13 +85,14 @@ class Client:
         while True:
             parts = urllib.parse.urlsplit(url)
             body = make_body(body_spec)
-            if self.settings.own:
-                target = _raw_target(url) if url == message["url"] else parts.path or "/"
-                recorder.phase = "send"
-                check(method, target, headers, body)
             attempt = Attempt(self.settings, self.options, recorder, deadline)
+            target = _raw_target(url) if url == message["url"] else parts.path or "/"
+            if self.settings.own and broken("no_attempt"):
+                check(method, target, headers, body)
             recorder.start_attempt()
             try:
+                if self.settings.own:
+                    check(method, target, headers, body)
                 answered = self._attempt(attempt, method, url, headers, body, message.get("read") == "none")
             except CallError as error:
                 error.phase = error.phase or recorder.phase

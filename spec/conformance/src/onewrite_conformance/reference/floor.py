@@ -48,4 +48,4 @@ def _characters(method: str, target: str, headers: list[list[str]]) -> None:
 
 
 def _refused(message: str) -> CallError:
-    return CallError("invalid_request", message, "send")
+    return CallError("invalid_request", message)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from onewrite_conformance.reference.mutants import broken
+
 __all__ = ["redact"]
 
 SCHEME = re.compile(r"\s*(?:[^/\\?#@]*:[/\\]+|https?:|[/\\]{2,})?", re.IGNORECASE)
@@ -17,6 +19,8 @@ def redact(url: str) -> str:
 
     A password may hold a character that ends the authority: then what stands in the port's place is no number.
     """
+    if broken("credentials_told"):
+        return url
     scheme = SCHEME.match(url)
     start = scheme.end() if scheme else 0
     authority = AUTHORITY.match(url, start)

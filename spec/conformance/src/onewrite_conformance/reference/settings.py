@@ -11,6 +11,8 @@ from onewrite_conformance.reference.mutants import broken
 
 __all__ = ["Settings"]
 
+TRUE = ("1", "true", "yes", "on")
+FALSE = ("", "0", "false", "no", "off")
 SWITCHES = ("disabled", "nodelay_disabled", "coalesce_disabled", "hooks_disabled", "quickack")
 
 
@@ -46,9 +48,9 @@ class Settings:
             return bool(adapter[name])
         variable = f"ONEWRITE_{name.upper()}"
         value = os.environ.get(variable, "").lower()
-        if value not in ("", "true", "false"):
+        if value not in TRUE + FALSE:
             _warn(variable, "true or false")
-        return value == "true"
+        return value in (TRUE if not broken("one_is_false") else ("true",))
 
     @staticmethod
     def _limit(adapter: dict[str, Any]) -> int:

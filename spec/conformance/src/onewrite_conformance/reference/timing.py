@@ -34,7 +34,7 @@ class Recorder:
         self.on = hook is not None
         self.events: list[dict[str, Any]] = []
         self.attempt = -1
-        self.phase = "total"  # where the call is, for errors
+        self.phase: str | None = None  # where the call is, for errors; None before its first phase
         self.kernel: dict[int, dict[str, Any]] = {}
         self.cause: dict[int, str | None] = {}
         self.connecting: dict[int, dict[str, int]] = {}  # the stale_phase mutant's memory

@@ -10,15 +10,18 @@ from typing import Any
 
 __all__ = ["Answer", "Script", "expand"]
 
-_MACRO = re.compile(r"\{(?:([^{}])\*(\d+)|(\w+))\}")
+_MACRO = re.compile(r"\{(?:([^{}]+)\*(\d+)|(\w+))\}")
 
 
 def expand(text: str, names: dict[str, str]) -> str:
-    """Replace `{x*200}` and `{name}`; a name that is not known is left as it stands."""
+    """Replace `{x*200}`, `{X-#: a*3}` (X-0: a, X-1: a, X-2: a) and `{name}`; an unknown name stays as it stands."""
 
     def one(match: re.Match[str]) -> str:
         if match.group(2):
-            return match.group(1) * int(match.group(2))
+            text, count = match.group(1), int(match.group(2))
+            if len(text) == 1:
+                return text * count
+            return "".join(text.replace("#", str(number)) for number in range(count))
         return names.get(match.group(3), match.group(0))
 
     return _MACRO.sub(one, text)
