@@ -27,7 +27,7 @@ import reactor.netty.http.client.HttpClient;
  *
  * <p>Reactor Netty sends a body that is a {@code Mono} with its head. A {@code Flux} it subscribes when the head is
  * written, and it writes the terminator when the last chunk is: three segments (HttpOperations.then, MonoSendMany). With
- * this, what a {@code Flux} publishes within a millisecond leaves with the head, up to
+ * this, what a {@code Flux} publishes within 2 ms leaves with the head, up to
  * {@link OnewriteConfig#coalesceMax}, and at once when it is complete; a source that takes longer is not waited for. So
  * do the bodies of Spring's RestClient, which another thread writes. A file up to that size is read and leaves with its
  * head, too. Pools, retries, redirects, TLS and errors stay Reactor Netty's.

@@ -166,7 +166,8 @@ class WebClientTest {
                         request.contentType(MediaType.MULTIPART_FORM_DATA).body(parts)));
     }
 
-    private static int blockingSegments(HttpClient client, Post post) throws Exception {
+    /** How many of the POSTs arrived in one segment. */
+    private static long inOneSegment(HttpClient client, Post post) throws Exception {
         try (SegmentServer server = new SegmentServer()) {
             RestClient rest = RestClient.builder()
                     .requestFactory(new ReactorClientHttpRequestFactory(client))
@@ -177,17 +178,21 @@ class WebClientTest {
                         post.with(rest.post().uri(server.url())).retrieve().body(String.class));
             }
             assertEquals(POSTS, server.segments().size());
-            return server.mode();
+            return server.segments().stream().filter(count -> count == 1).count();
         }
     }
 
-    /** RestClient writes the body in a task of the event loop that is queued when the head is written. */
+    /**
+     * RestClient writes the body on another thread, which is waited for, but not for long. A busy machine may take longer
+     * to hand over to it now and then, so what counts is that most arrive in one segment where none of stock's do.
+     */
     @ParameterizedTest(name = "{0}")
     @MethodSource("blockingBodies")
     @EnabledOnOs(OS.LINUX)
     void oneSegmentOfRestClient(String name, Post post) throws Exception {
-        assertTrue(blockingSegments(HttpClient.create(connections), post) > 1, "the control");
-        assertEquals(1, blockingSegments(client(), post), name);
+        assertEquals(0, inOneSegment(HttpClient.create(connections), post), "the control");
+        long joined = inOneSegment(client(), post);
+        assertTrue(joined >= POSTS / 2, joined + " of " + POSTS);
         for (int i = 0; i < POSTS; i++) {
             assertEquals(Outcome.OK, calls.next().outcome());
         }

@@ -39,7 +39,7 @@ import org.jspecify.annotations.Nullable;
  */
 public final class OneWriteHandler extends ChannelDuplexHandler {
     /** Longer than a hand-over between threads takes, and too short to be felt where a source is slow. */
-    private static final long LINGER_NANOS = TimeUnit.MILLISECONDS.toNanos(1);
+    private static final long LINGER_NANOS = TimeUnit.MILLISECONDS.toNanos(2);
 
     private final Wire wire;
     private final int joinMax;
