@@ -102,7 +102,7 @@ public final class SegmentServer implements AutoCloseable {
             }
             String head = request.substring(0, end).toLowerCase(java.util.Locale.ROOT);
             if (head.contains("transfer-encoding: chunked")) {
-                return request.toString().endsWith("0\r\n\r\n");
+                return request.toString().endsWith("\r\n0\r\n\r\n");
             }
             int at = head.indexOf("content-length: ");
             if (at < 0) {
