@@ -31,8 +31,8 @@ Gem::Specification.new do |spec|
     lib/onewrite/patch/header.rb lib/onewrite/patch/request.rb lib/onewrite/patch/response.rb
     lib/onewrite/patch/session.rb lib/onewrite/patch/stock.rb lib/onewrite/patch/target.rb
     lib/onewrite/patch/timed_session.rb lib/onewrite/phases.rb lib/onewrite/prompt.rb lib/onewrite/settings.rb
-    lib/onewrite/status.rb lib/onewrite/tcp_info.rb lib/onewrite/timing.rb lib/onewrite/told_call.rb
-    lib/onewrite/version.rb
+    lib/onewrite/status.rb lib/onewrite/tcp_info.rb lib/onewrite/timing.rb lib/onewrite/timing/mappers.rb
+    lib/onewrite/timing/redaction.rb lib/onewrite/told_call.rb lib/onewrite/version.rb
   ]
   spec.extra_rdoc_files = ["README.md"]
 end

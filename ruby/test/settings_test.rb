@@ -18,9 +18,25 @@ class SettingsTest < OnewriteTest
   end
 
   def test_bad_values_are_warned_of_and_ignored
-    out = status("ONEWRITE_COALESCE_MAX" => "16385", "ONEWRITE_QUICKACK" => "1", "ONEWRITE_DISABLED" => "yes")
+    out = status("ONEWRITE_COALESCE_MAX" => "16385", "ONEWRITE_QUICKACK" => "2", "ONEWRITE_DISABLED" => "disable")
     assert_equal 3, out.scan(/^onewrite: .* is ignored$/).size
     assert_match(/true nil .*:coalesce_max=>16384.*:quickack=>false/, out)
+  end
+
+  def test_a_switch_takes_the_words_of_its_kind_in_any_case
+    words = { true => %w[1 true True YES on], false => ["0", "false", "No", "oFF", "", " "] }
+    names = Onewrite::Settings::OPTIONS.keys.grep(/disabled|quickack/)
+    env = (names + ["disabled"]).map { |name| ["ONEWRITE_#{name.to_s.upcase}", nil] }.to_h
+    words.each do |expected, these|
+      these.each do |word|
+        Onewrite::Settings.load(env.transform_values { word }) # as at load
+        assert_equal [expected], Onewrite.status[:options].values_at(*names).uniq, word.inspect
+        assert_equal expected ? "ONEWRITE_DISABLED" : nil, Onewrite.status[:off_because], word.inspect
+      end
+    end
+    assert_match(/\Afalse "ONEWRITE_DISABLED"/, status("ONEWRITE_DISABLED" => "on"))
+  ensure
+    Onewrite::Settings.load({})
   end
 
   def test_code_wins_and_can_take_its_word_back

@@ -9,7 +9,7 @@ require "onewrite"
 PUBLIC = [
   Onewrite, Onewrite::Event, Onewrite::TimingListener, Onewrite::Timing, Onewrite::Attempt, Onewrite::Phases,
   Onewrite::KernelEvidence, Onewrite::Patch::SessionOptions, Onewrite::InvalidRequest, Onewrite::BodyLengthError,
-  Onewrite::ConfigurationError
+  Onewrite::ConfigurationError, Onewrite::Mappers
 ].freeze
 
 loader = RBS::EnvironmentLoader.new
@@ -20,7 +20,7 @@ builder = RBS::DefinitionBuilder.new(env: RBS::Environment.from_loader(loader).r
 faults = PUBLIC.flat_map do |mod|
   name = RBS::TypeName.new(name: mod.name.split("::").last.to_sym,
                            namespace: RBS::Namespace.parse("::#{mod.name.split("::")[0..-2].join("::")}"))
-  singleton = mod == Onewrite
+  singleton = [Onewrite, Onewrite::Mappers].include?(mod)
   definition = singleton ? builder.build_singleton(name) : builder.build_instance(name)
   signed = definition.methods.select { |_, method| method.defs.any? { |one| one.implemented_in == name } }.keys - [:initialize]
   there = (singleton ? mod.singleton_methods(false) : mod.public_instance_methods(false))

@@ -6,6 +6,7 @@ require "onewrite/settings"
 require "onewrite/hooks"
 require "onewrite/event"
 require "onewrite/timing"
+require "onewrite/timing/mappers"
 require "onewrite/status"
 require "onewrite/patch"
 

@@ -1,12 +1,13 @@
 # frozen_string_literal: true
 
 module Onewrite
-  # The beginning of a URL: scheme, host and port.
+  # The beginning of a URL: scheme, host and port; and the whole of it.
   module Origin
     # An IPv6 address, which a URL has in brackets (RFC 3986 §3.2.2), and without its zone, which is a matter of this
     # machine and breaks parsers. Whether it is a good one is the resolver's word.
     IPV6 = /\A(\h*:[\h:.]*)(?:%.*)?\z/.freeze
-    private_constant :IPV6
+    WHOLE = %r{\A[a-z][a-z0-9+.\-]*://}in.freeze
+    private_constant :IPV6, :WHOLE
 
     # @param tls [Boolean]
     # @param address [String, nil] as the session was given it
@@ -15,6 +16,16 @@ module Onewrite
     def self.url(tls, address, port)
       ipv6 = IPV6.match(address.to_s)
       "#{tls ? "https" : "http"}://#{ipv6 ? "[#{ipv6[1]}]" : address}:#{port}"
+    end
+
+    # @param target [String] of the request line: a path most often, but a whole URL, or `*`, may be asked for, too
+    #   (RFC 9112 §3.2)
+    # @return [String] the URL
+    def self.join(origin, target)
+      return origin + target if target.start_with?("/")
+      return origin if target == "*"
+
+      WHOLE.match?(target.b) ? target : "#{origin}/#{target}"
     end
   end
 end

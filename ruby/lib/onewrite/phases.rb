@@ -115,6 +115,13 @@ module Onewrite
       writes.to_i > 1 && nodelay == false ? :nagle_delayed_ack : nil
     end
 
+    # @param name [Symbol] such as :request_start
+    # @return [Integer, nil] when it was, by the monotonic clock
+    # @api private
+    def moment(name)
+      __send__(name)
+    end
+
     private
 
     # Readers, since a variable that was never set is warned of before Ruby 3.0.

@@ -15,6 +15,11 @@ module Onewrite
       quickack: [:boolean, false]
     }.freeze
 
+    # What a switch in the environment may say, in any case.
+    WORDS = { "1" => true, "true" => true, "yes" => true, "on" => true,
+              "0" => false, "false" => false, "no" => false, "off" => false }.freeze
+    private_constant :WORDS
+
     attr_reader :enabled, :nodelay, :hooks, :quickack, :disabled_by
     # @return [Integer] most bytes to join; 0 where nothing is to be joined
     attr_reader :join_max
@@ -93,13 +98,13 @@ module Onewrite
         raise ConfigurationError, "#{name} is an Integer from #{kind.min} to #{kind.max}, not #{value.inspect}"
       end
 
-      # Only "true", any case, is true; empty is unset; a bad value is warned of and counts as unset.
+      # Empty is unset; a bad value is warned of and counts as unset.
       def from_env(env, variable, kind)
         text = env[variable].to_s.strip
         return nil if text.empty?
 
         if kind == :boolean
-          return text.casecmp?("true") if %w[true false].include?(text.downcase)
+          return WORDS[text.downcase] if WORDS.key?(text.downcase)
 
           warn "onewrite: #{variable}=#{text.inspect} is neither true nor false and is ignored"
         else

@@ -1,6 +1,8 @@
 # frozen_string_literal: true
 
 require "onewrite/attempt"
+require "onewrite/origin"
+require "onewrite/timing/redaction"
 
 module Onewrite
   # The finished record of one call, handed to {Onewrite.on_timing}. Frozen. All `_ns` values are integer nanoseconds;
@@ -29,9 +31,10 @@ module Onewrite
       ended - started_at_mono_ns
     end
 
-    # @return [String] with the query; keep it out of logs if it may hold secrets
+    # @return [String] with the query, but without user and password and the values that sign a URL; keep it out of logs
+    #   if its query may hold other secrets
     def url
-      @origin + @path
+      Redaction.url(Origin.join(@origin, @path))
     end
 
     # @return [Array<Attempt>] frozen; one or more, also where the request was refused; empty where another gem's module
@@ -41,13 +44,12 @@ module Onewrite
     end
 
     # @return [String] one line for people: `POST http://… 200 in 41.9 ms: send 0.1, wait 41.7 (held 41.6:
-    #   nagle_delayed_ack), receive 0.0; reused conn 3`
+    #   nagle_delayed_ack), receive 0.0; reused conn 3`. The form is that of all languages (spec/testdata/text_form.json).
     def to_s
-      head = [method, url, status || error_kind || outcome].join(" ").lstrip
+      head = [method, url, status, failure].compact.join(" ").lstrip
       said = PHASES.map { |name| said(name) }.compact.join(", ")
       text = "#{head} in #{milliseconds(total_ns)} ms"
       text += ": #{said}" unless said.empty?
-      text += "; failed in #{error_phase}" if error_phase
       text += "; #{reused ? "reused" : "new"} conn #{conn_id}" if conn_id
       text += "; attempt #{attempts.size}" if attempts.size > 1
       text
@@ -65,6 +67,11 @@ module Onewrite
       }.compact
     end
 
+    # @return [String] the one line of {to_s}: the variables hold the URL as it was given
+    def inspect
+      "#<#{Timing} #{self}>"
+    end
+
     PHASES = %i[connect tls send wait receive].freeze
     private_constant :PHASES
 
@@ -72,6 +79,14 @@ module Onewrite
 
     # @return [Array<Attempt>, nil] the attempts before the last
     attr_reader :earlier
+
+    # What became of a call that did not go well.
+    def failure
+      return nil if outcome == :ok
+
+      why = [(error_kind unless outcome == :cancelled), ("in #{error_phase}" if error_phase)].compact.join(" ")
+      why.empty? ? outcome : "#{outcome} (#{why})"
+    end
 
     def said(name)
       value = public_send("#{name}_ns")

@@ -25,7 +25,7 @@ module Onewrite
 
     def connect(connecting, failed_at = nil, error = nil)
       super
-      why = error ? "#{error.class}: #{error.message}" : "given up"
+      why = error ? "#{error.class}: #{Redaction.message(error.message)}" : "given up"
       failure = failed_at ? { error: why } : NO_FIELDS
       tell(:connect_start, connect_start)
       tell(:connect_end, connect_end, tls_start ? NO_FIELDS : failure)
