@@ -11,12 +11,12 @@ from onewrite_cli.doctor.arms import ARMS
 from onewrite_cli.doctor.connection import tls_context
 from onewrite_cli.doctor.consent import ask
 from onewrite_cli.doctor.control import ControlServer
-from onewrite_cli.doctor.measure import WARM_UP, Line, Samples, measure
+from onewrite_cli.doctor.measure import Line, Samples, measure, requests_per_line
 from onewrite_cli.doctor.protocols import protocols_of
 from onewrite_cli.doctor.report import Examination, as_json, as_text
 from onewrite_cli.doctor.request import DoctorRequest, read_body
 from onewrite_cli.doctor.route import Route, route_to
-from onewrite_cli.doctor.verdict import diagnose
+from onewrite_cli.doctor.verdict import Control, diagnose
 from onewrite_cli.exit_status import ExitStatus
 from onewrite_cli.progress import Progress
 
@@ -50,8 +50,10 @@ def examine(options: DoctorOptions) -> Examination:
     """Send the requests and judge them. Raises CouldNotRun."""
     route = route_to(options.url, options.proxy)
     request = DoctorRequest.to(route, read_body(options.post, options.post_bytes), options.headers)
-    ask(route, request, (WARM_UP + options.samples) * len(ARMS), yes=options.yes)
+    ask(route, request, requests_per_line(options.samples) * len(ARMS), yes=options.yes)
     protocols = protocols_of(route, options.ca_file, options.timeout_s) if route.tls else ["http/1.1"]
+    if "http/1.1" not in protocols:
+        return _only_http2(route, request, protocols)
     context = tls_context(options.ca_file, ["http/1.1"]) if route.tls else None
     samples = Samples()
     lines = [Line(arm, route, request, context, samples) for arm in ARMS]
@@ -60,7 +62,7 @@ def examine(options: DoctorOptions) -> Examination:
         with Progress(f"asking {route.authority}") as progress:
 
             def said(number: int) -> None:
-                progress.say(f"asking {route.authority}: round {number + 1} of {WARM_UP + options.samples}")
+                progress.say(f"asking {route.authority}: {number} of {options.samples} rounds")
 
             measure([*lines, *control.lines], options.samples, options.timeout_s, said)
         diagnosis = diagnose(samples, control.result())
@@ -77,6 +79,24 @@ def examine(options: DoctorOptions) -> Examination:
         protocols,
         diagnosis,
         _notes(route, request, samples),
+    )
+
+
+def _only_http2(route: Route, request: DoctorRequest, protocols: list[str]) -> Examination:
+    """Nothing was sent: HTTP/2 writes frames, and one write of HTTP/1.1 says nothing about it."""
+    diagnosis = diagnose(Samples(), Control(0.0, 0.0))
+    diagnosis.why = ["the server speaks HTTP/2 only: the doctor asks in HTTP/1.1, and sent nothing"]
+    return Examination(
+        f"{route.url.scheme}://{route.authority}{route.url.path or '/'}",
+        request.method,
+        request.body_bytes,
+        route.first_hop,
+        0,
+        {},
+        None,
+        protocols,
+        diagnosis,
+        [],
     )
 
 

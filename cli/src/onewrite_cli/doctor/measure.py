@@ -14,10 +14,11 @@ from onewrite_cli.doctor.route import Route
 from onewrite_cli.doctor.sample import Sample, take
 from onewrite_cli.exit_status import CouldNotRun
 
-__all__ = ["WARM_UP", "Line", "Samples", "measure"]
+__all__ = ["Line", "Samples", "measure", "requests_per_line"]
 
 #: A young connection is acknowledged at once; Linux counts up to 16 segments, two of which make a split request.
 WARM_UP = 9
+BLOCK = 5
 FAILURES = 5  # in all: then the path is not one that can be measured
 
 
@@ -48,13 +49,27 @@ class Line:
     used: int = 0
 
 
+def requests_per_line(rounds: int) -> int:
+    """How many requests a line makes for so many samples."""
+    return WARM_UP + rounds + -(-rounds // BLOCK)
+
+
 def measure(lines: list[Line], rounds: int, timeout_s: float, said: Callable[[int], None]) -> None:
-    """`rounds` requests per line, one at a time, in turn; the first WARM_UP of each count nothing. Raises CouldNotRun."""
+    """`rounds` samples per line, one request at a time, the lines in turn by blocks. Raises CouldNotRun.
+
+    The first of a block counts nothing: a connection that was idle while others had their turn delays no ACK (Linux
+    does so when requests and answers follow each other closely, as a busy client's do).
+    """
     try:
-        for number in range(WARM_UP + rounds):
-            said(number)
+        for line in lines:
+            for _ in range(WARM_UP):
+                _one(line, timeout_s, counts=False)
+        for begin in range(0, rounds, BLOCK):
+            said(begin)
             for line in lines:
-                _one(line, timeout_s, counts=number >= WARM_UP)
+                _one(line, timeout_s, counts=False)
+                for _ in range(min(BLOCK, rounds - begin)):
+                    _one(line, timeout_s, counts=True)
     finally:
         for line in lines:
             if line.connection is not None:

@@ -1,0 +1,252 @@
+"""Servers and relays of every kind that the doctor must tell apart."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import socket
+import ssl
+import subprocess
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import trustme
+
+ANSWER = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 3\r\n\r\n"
+
+
+class Server:
+    """Answers each request; `quick` acknowledges every segment at once, `split` answers in two writes with Nagle on."""
+
+    def __init__(
+        self,
+        *,
+        quick: bool = False,
+        split: bool = False,
+        close: bool = False,
+        think_s: float = 0.0,
+        status: bytes = b"200 OK",
+        tls: ssl.SSLContext | None = None,
+        host: str = "127.0.0.1",
+    ) -> None:
+        self.quick, self.split, self.close_each, self.think_s, self.tls = quick, split, close, think_s, tls
+        self.head = ANSWER.replace(b"200 OK", status)
+        if close:
+            self.head = self.head.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n")
+        self.listener = socket.create_server((host, 0), backlog=64)
+        self.port: int = self.listener.getsockname()[1]
+        self.heads: list[bytes] = []
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    @property
+    def url(self) -> str:
+        return f"{'https' if self.tls else 'http'}://127.0.0.1:{self.port}/"
+
+    def _accept(self) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                sock, _ = self.listener.accept()
+                threading.Thread(target=self._serve, args=(sock,), daemon=True).start()
+
+    def _serve(self, raw: socket.socket) -> None:
+        with raw, contextlib.suppress(OSError, ValueError):
+            raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, not self.split)
+            with self.tls.wrap_socket(raw, server_side=True) if self.tls else raw as sock:
+                while self._one_request(sock):
+                    pass
+
+    def _one_request(self, sock: socket.socket) -> bool:
+        """Read one and answer it; True when the connection goes on."""
+        received = b""
+        while not _whole(received):
+            self._quick(sock)
+            data = sock.recv(65536)
+            if not data:
+                return False
+            received += data
+        self.heads.append(received.partition(b"\r\n\r\n")[0])
+        time.sleep(self.think_s)
+        if self.split:
+            sock.sendall(self.head)
+            sock.sendall(b"ok\n")
+        else:
+            sock.sendall(self.head + b"ok\n")
+        return not self.close_each
+
+    def _quick(self, sock: socket.socket) -> None:
+        if self.quick:
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 1)
+
+    def close(self) -> None:
+        with contextlib.suppress(OSError):
+            self.listener.shutdown(socket.SHUT_RDWR)
+        self.listener.close()
+
+
+def _whole(received: bytes) -> bool:
+    head, end, body = received.partition(b"\r\n\r\n")
+    if not end:
+        return False
+    lengths = [line.partition(b":")[2] for line in head.split(b"\r\n") if line.lower().startswith(b"content-length:")]
+    return len(body) >= (int(lengths[0]) if lengths else 0)
+
+
+class Relay:
+    """Passes bytes on, each piece as it comes, with Nagle on towards the server; acknowledges the client at once."""
+
+    def __init__(self, port: int) -> None:
+        self._to = port
+        self.listener = socket.create_server(("127.0.0.1", 0), backlog=64)
+        self.url = f"http://127.0.0.1:{self.listener.getsockname()[1]}/"
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                client, _ = self.listener.accept()
+                client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                server = socket.create_connection(("127.0.0.1", self._to))
+                threading.Thread(target=self._pass, args=(client, server, True), daemon=True).start()
+                threading.Thread(target=self._pass, args=(server, client, False), daemon=True).start()
+
+    @staticmethod
+    def _pass(source: socket.socket, sink: socket.socket, quick: bool) -> None:
+        with source, contextlib.suppress(OSError):
+            while True:
+                if quick:
+                    source.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 1)
+                data = source.recv(65536)
+                if not data:
+                    break
+                sink.sendall(data)
+        for one in (source, sink):
+            with contextlib.suppress(OSError):
+                one.shutdown(socket.SHUT_RDWR)
+
+    def close(self) -> None:
+        with contextlib.suppress(OSError):
+            self.listener.shutdown(socket.SHUT_RDWR)
+        self.listener.close()
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as sock:
+        return int(sock.getsockname()[1])
+
+
+@contextlib.contextmanager
+def program(command: list[str], port: int) -> Iterator[None]:
+    """A server program, until the block ends."""
+    child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    try:
+        deadline = time.monotonic() + 15
+        while True:
+            try:
+                socket.create_connection(("127.0.0.1", port), timeout=1).close()
+                break
+            except OSError:
+                if child.poll() is not None or time.monotonic() > deadline:
+                    raise AssertionError(f"{command[0]} did not start") from None
+                time.sleep(0.02)
+        yield
+    finally:
+        child.terminate()
+        child.communicate(timeout=10)
+
+
+def installed(name: str) -> str:
+    found = shutil.which(name) or shutil.which(name, path="/usr/sbin:/usr/local/sbin")
+    if found is None:
+        pytest.skip(f"{name} is not installed")
+    return found
+
+
+@contextlib.contextmanager
+def haproxy(origin: int, setting: str = "") -> Iterator[str]:
+    """HAProxy in http mode before the origin, with one more line in its frontend."""
+    command, port = installed("haproxy"), free_port()
+    text = f"""
+defaults
+  mode http
+  timeout client 30s
+  timeout server 30s
+  timeout connect 5s
+frontend f
+  bind 127.0.0.1:{port}
+  {setting}
+  default_backend b
+backend b
+  server s 127.0.0.1:{origin}
+"""
+    with tempfile.TemporaryDirectory() as folder:
+        configuration = Path(folder) / "haproxy.cfg"
+        configuration.write_text(text)
+        with program([command, "-db", "-f", str(configuration)], port):
+            yield f"http://127.0.0.1:{port}/"
+
+
+@contextlib.contextmanager
+def nginx(origin: int) -> Iterator[str]:
+    """nginx as a reverse proxy, as it comes."""
+    command, port = installed("nginx"), free_port()
+    with tempfile.TemporaryDirectory() as folder:
+        configuration = Path(folder) / "nginx.conf"
+        temporary = "".join(f"{kind}_temp_path {folder}/{kind};" for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
+        configuration.write_text(
+            f"daemon off; pid {folder}/pid; error_log stderr; events {{}} http {{ access_log off; {temporary} "
+            f"keepalive_requests 100000; server {{ listen 127.0.0.1:{port}; "
+            f"location / {{ proxy_pass http://127.0.0.1:{origin}; }} }} }}"
+        )
+        Path(folder).chmod(0o755)
+        with program([command, "-c", str(configuration), "-p", folder], port):
+            yield f"http://127.0.0.1:{port}/"
+
+
+def tls_server(folder: Path, name: str = "127.0.0.1", protocols: list[str] | None = None) -> tuple[Server, str]:
+    """A server with a certificate for `name`, and the authority's file."""
+    authority = trustme.CA()
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert(name).configure_cert(context)
+    if protocols:
+        context.set_alpn_protocols(protocols)
+    ca_file = folder / "ca.pem"
+    authority.cert_pem.write_to_path(str(ca_file))
+    return Server(tls=context), str(ca_file)
+
+
+Peer = Callable[[], contextlib.AbstractContextManager[str]]
+
+
+@contextlib.contextmanager
+def origin(**how: bool) -> Iterator[str]:
+    server = Server(**how)  # type: ignore[arg-type]
+    try:
+        yield server.url
+    finally:
+        server.close()
+
+
+@contextlib.contextmanager
+def behind(make: Callable[[int], contextlib.AbstractContextManager[str]], **how: bool) -> Iterator[str]:
+    """A proxy before an origin."""
+    server = Server(**how)  # type: ignore[arg-type]
+    try:
+        with make(server.port) as url:
+            yield url
+    finally:
+        server.close()
+
+
+@contextlib.contextmanager
+def nagle_relay() -> Iterator[str]:
+    server = Server()
+    relay = Relay(server.port)
+    try:
+        yield relay.url
+    finally:
+        relay.close()
+        server.close()

@@ -1,0 +1,282 @@
+"""The doctor's verdict about every kind of peer: a few runs here, 20 of each in `make thorough`."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conftest import Done, clean_environment, onewrite
+from peers import Peer, Server, behind, free_port, haproxy, nagle_relay, nginx, origin, tls_server
+
+SAMPLES = "10"
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def doctor(url: str, *options: str, **keywords: Any) -> Done:
+    return onewrite("doctor", url, "-f", "json", "--samples", SAMPLES, *options, **keywords)
+
+
+@dataclass(frozen=True)
+class Case:
+    """`sign` is in one of the signs; `exposed` is the verdict about the first hop."""
+
+    name: str
+    peer: Peer
+    exposed: bool
+    status: int
+    sign: str = ""
+    method: tuple[str, ...] = ("--post-bytes", "200")
+
+
+CASES = (
+    Case("a direct origin", origin, True, 1),
+    Case("a direct origin, GET", origin, True, 1, method=("--get",)),
+    Case("an origin that acknowledges at once", lambda: origin(quick=True), False, 0),
+    Case("an origin that splits its answer", lambda: origin(split=True), True, 1, "splits its answer with Nagle on"),
+    Case(
+        "an origin that splits its answer and acknowledges at once",
+        lambda: origin(split=True, quick=True), False, 1, "splits its answer with Nagle on",
+    ),
+    Case("HAProxy as it comes", lambda: behind(haproxy), False, 0),
+    Case("HAProxy, http-buffer-request", lambda: behind(lambda p: haproxy(p, "option http-buffer-request")), True, 1),
+    Case("HAProxy, no tcp-smart-accept", lambda: behind(lambda p: haproxy(p, "no option tcp-smart-accept")), True, 1),
+    Case("HAProxy before an origin that splits", lambda: behind(haproxy, split=True), False, 0, "perhaps a stall behind"),
+    Case("nginx", lambda: behind(nginx), True, 1),
+    Case("a relay with Nagle on", nagle_relay, False, 0, "a relay behind the first hop has Nagle on"),
+)  # fmt: skip
+
+
+def examine(case: Case) -> dict[str, Any]:
+    with case.peer() as url:
+        done = doctor(url, *case.method)
+    data = done.data
+    told = json.dumps(data, indent=1)
+    assert data["verdict"] == ("EXPOSED" if case.exposed else "safe"), told
+    assert done.status == case.status, told
+    if case.sign:
+        assert any(case.sign in sign for sign in data["signs"]), told
+    else:
+        assert data["signs"] == [], told
+    return data
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_the_verdict(case: Case) -> None:
+    data = examine(case)
+    assert data["statuses"] == {"200": 40}
+    assert data["keep_alive"] is True
+    arm = data["arms"]["split_nagle"]
+    if case.exposed:
+        assert arm["cause"] == "nagle_delayed_ack"
+        assert arm["held_bytes"] > 0
+        # Held bytes explain the time that was lost: the kernel's account and the clock agree.
+        assert arm["held_ms"] > data["control"]["split_ms"] / 2
+    assert data["arms"]["one_write"]["held_bytes"] == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_twenty_of_twenty(case: Case) -> None:
+    for _ in range(20):
+        examine(case)
+
+
+def test_a_dead_port() -> None:
+    done = doctor(f"http://127.0.0.1:{free_port()}/")
+    assert done.status == 3
+    assert "Connection refused" in done.err
+    assert "Traceback" not in done.err
+
+
+def test_a_certificate_for_another_name(tmp_path: Path) -> None:
+    server, ca_file = tls_server(tmp_path, "elsewhere.example")
+    done = doctor(server.url, "--ca-file", ca_file)
+    server.close()
+    assert done.status == 3
+    assert "not trusted" in done.err
+    assert "127.0.0.1" in done.err
+
+
+@pytest.mark.slow
+def test_twenty_of_twenty_that_cannot_run(tmp_path: Path) -> None:
+    for number in range(20):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        test_a_dead_port()
+        test_a_certificate_for_another_name(folder)
+
+
+def test_over_tls(tmp_path: Path) -> None:
+    server, ca_file = tls_server(tmp_path)
+    done = doctor(server.url, "--ca-file", ca_file, "--post-bytes", "200")
+    assert (done.status, done.data["verdict"]) == (1, "EXPOSED")
+    assert done.data["protocols"] == ["http/1.1"]
+    untrusted = doctor(server.url)
+    server.close()
+    assert untrusted.status == 3
+    assert "not trusted" in untrusted.err
+
+
+def test_http2_is_named(tmp_path: Path) -> None:
+    server, ca_file = tls_server(tmp_path, protocols=["h2", "http/1.1"])
+    both = doctor(server.url, "--ca-file", ca_file)
+    server.close()
+    assert both.data["protocols"] == ["h2", "http/1.1"]
+    server, ca_file = tls_server(tmp_path, protocols=["h2"])
+    only = doctor(server.url, "--ca-file", ca_file)
+    server.close()
+    assert only.status == 2
+    assert only.data["protocols"] == ["h2"]
+    assert "HTTP/2 only" in " ".join(only.data["why"])
+    assert only.data["requests"] == 0
+
+
+def test_a_server_that_closes_each_connection() -> None:
+    with origin(close=True) as url:
+        data = doctor(url).data
+    assert data["keep_alive"] is False
+    assert any("closes every connection" in note for note in data["notes"])
+
+
+def test_statuses_are_told() -> None:
+    server = Server(status=b"405 Method Not Allowed")
+    data = doctor(server.url, "--post-bytes", "200").data
+    server.close()
+    assert data["statuses"] == {"405": 40}
+    assert any("refused" in note for note in data["notes"])
+
+
+def test_what_is_sent_is_what_was_chosen(tmp_path: Path) -> None:
+    body = tmp_path / "order.json"
+    body.write_text('{"order": 1}')
+    server = Server()
+    done = doctor(
+        server.url + "orders?x=1", "--post", str(body), "--header", "Content-Type: application/json", "--header", "X-A: b"
+    )
+    server.close()
+    head = server.heads[0].decode()
+    assert head.startswith("POST /orders?x=1 HTTP/1.1\r\n")
+    assert "Content-Type: application/json" in head
+    assert "application/octet-stream" not in head
+    assert "X-A: b" in head
+    assert "User-Agent: onewrite-doctor/" in head
+    assert done.data["requests"] == len(server.heads) == (9 + 10 + 2) * 4
+    assert f"will send {(9 + 10 + 2) * 4} POST requests with a body of 12 bytes to" in done.err
+
+
+def test_a_proxy_is_the_first_hop() -> None:
+    server = Server()
+    for how, env in ((("--proxy", server.url), {}), ((), {"HTTP_PROXY": server.url})):
+        done = doctor("http://localhost:1/there", "--post-bytes", "200", *how, env=env)
+        assert done.data["verdict"] == "EXPOSED"
+        assert done.data["first_hop"].startswith("the proxy 127.0.0.1")
+        assert server.heads[-1].startswith(b"POST http://localhost:1/there HTTP/1.1")
+    refused = doctor("http://localhost:1/there", "--proxy", "none", env={"HTTP_PROXY": server.url})
+    assert refused.status == 3
+    server.close()
+
+
+def test_it_asks_before_it_sends_to_others() -> None:
+    # 192.0.2.1 is nobody's (RFC 5737): nothing must be sent there at all, so this ends at once.
+    done = doctor("http://192.0.2.1/", timeout=10)
+    assert done.status == 3
+    assert "say --yes" in done.err
+    assert "will send" in done.err
+
+
+@pytest.mark.parametrize(
+    "url", ["ftp://127.0.0.1/", "127.0.0.1", "http://", "http://127.0.0.1:99999/", "http://a b/", "http://nowhere.invalid/"]
+)
+def test_urls_that_are_none(url: str) -> None:
+    done = doctor(url)
+    assert done.status == 3
+    assert "Traceback" not in done.err
+
+
+def test_what_answers_is_no_http() -> None:
+    server = Server()
+    server.head = b"220 mail.example ESMTP\r\n\r\n"
+    done = doctor(server.url)
+    server.close()
+    assert done.status == 3
+    assert "not an HTTP/1.1 response" in done.err
+
+
+@contextmanager
+def distance(rtt_ms: int) -> Iterator[tuple[list[str], list[str], str]]:
+    """Two network namespaces so far apart: (prefix of the client's command, of the server's, the server's address)."""
+    if os.geteuid() != 0 or sys.platform != "linux" or not Path("/dev/net/tun").exists() or shutil.which("nsenter") is None:
+        pytest.skip("network namespaces need Linux, root and /dev/net/tun")
+    script = ROOT / "bench" / "topology" / "wan.py"
+    child = subprocess.Popen(
+        [sys.executable, str(script), "--rtt-ms", str(rtt_ms)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert child.stdout is not None
+    try:
+        ready = json.loads(child.stdout.readline() or "null")
+        if ready is None:
+            pytest.skip("the namespaces could not be made")
+        enter = [["nsenter", f"--net=/proc/{ready[side]}/ns/net"] for side in ("near", "far")]
+        yield enter[0], enter[1], ready["far_address"]
+    finally:
+        child.communicate(timeout=10)
+
+
+FAR_SERVER = """
+import sys; sys.path.insert(0, sys.argv[1])
+from peers import Server
+import time
+server = Server(quick=sys.argv[3] == "quick", host=sys.argv[2])
+print(server.port, flush=True)
+sys.stdin.read()
+"""
+
+
+def far_away(kind: str) -> None:
+    """160 ms away a split request is exposed whatever the peer's ACKs: it loses a round trip at least."""
+    with distance(160) as (near, far, address):
+        here = str(Path(__file__).parent)
+        server = subprocess.Popen(
+            [*far, sys.executable, "-c", FAR_SERVER, here, address, kind],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        assert server.stdout is not None
+        try:
+            port = int(server.stdout.readline())
+            command = [*near, sys.executable, "-m", "onewrite_cli", "doctor", f"http://{address}:{port}/", "--yes"]
+            done = subprocess.run(
+                [*command, "--samples", "5", "--post-bytes", "200", "-f", "json"],
+                capture_output=True, text=True, timeout=100, env=clean_environment(), check=False,
+            )  # fmt: skip
+        finally:
+            server.communicate(timeout=10)
+    data = Done(done.returncode, done.stdout, done.stderr).data
+    told = json.dumps(data, indent=1)
+    assert (done.returncode, data["verdict"]) == (1, "EXPOSED"), told
+    assert data["min_rtt_ms"] >= 160, told
+    assert data["signs"] == [], told
+    # The delayed ACK comes on top of the round trip, or does not: half of the control's stall parts them.
+    late = data["ack_delay_ms"] > data["control"]["split_ms"] / 2
+    assert late is (kind == "late"), told
+
+
+@pytest.mark.parametrize("kind", ["quick", "late"])
+def test_far_away(kind: str) -> None:
+    far_away(kind)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["quick", "late"])
+def test_twenty_of_twenty_far_away(kind: str) -> None:
+    for _ in range(20):
+        far_away(kind)
