@@ -132,3 +132,16 @@ def test_no_line_of_a_case_is_longer_than_300_characters() -> None:
         if len(line) > 300
     ]
     assert long == []
+
+
+def test_each_family_runs_with_and_without_time_limits() -> None:
+    """On each scheme and route, a fair part of its runs has them."""
+    limited: dict[tuple[str, str, str], list[bool]] = {}
+    for case in load_cases():
+        for run in case.runs("onewrite"):
+            key = (case.id.partition("-")[0], run.scheme, run.route)
+            limited.setdefault(key, []).append(run.limited)
+    assert len(limited) > 20
+    for key, runs in limited.items():
+        if len(runs) > 9:
+            assert 0.2 < sum(runs) / len(runs) < 0.8, key

@@ -172,6 +172,7 @@ def _record_invariants(record: dict[str, Any], reply: dict[str, Any], events: li
     outcome = {"response": "ok", "error": "error", "cancelled": "cancelled"}[reply["outcome"]]
     if record.get("outcome") != outcome:
         yield f"the record's outcome is {record.get('outcome')}, the call's {outcome}"
+    yield from _total_problems(record, events)
     attempts = record.get("attempts")
     if not isinstance(attempts, list):
         yield "the record has no list of attempts"
@@ -195,6 +196,18 @@ def _record_invariants(record: dict[str, Any], reply: dict[str, Any], events: li
         yield from (f"{label}{problem}" for problem in _phase_event_problems(attempt, own))
     if reply["outcome"] == "response" and attempts and attempts[-1].get("status") != reply.get("status"):
         yield f"the record's status is {attempts[-1].get('status')}, the response's {reply.get('status')}"
+
+
+def _total_problems(record: dict[str, Any], events: list[dict[str, Any]]) -> Iterable[str]:
+    """The call's total is the distance of its first and its last event, and holds its attempts."""
+    if not events or events[0]["name"] != "call_start" or events[-1]["name"] != "call_end":
+        return
+    start, end = int(events[0]["t_ns"]), int(events[-1]["t_ns"])
+    total, began = int(record.get("total_ns") or 0), record.get("started_at_mono_ns")
+    if abs(total - (end - start)) > TOLERANCE_NS:
+        yield f"the call's total_ns is {total}, call_start and call_end are {end - start} ns apart"
+    if began is not None and abs(int(began) - start) > TOLERANCE_NS:
+        yield f"started_at_mono_ns is {int(began) - start} ns from call_start"
 
 
 def _phase_event_problems(attempt: dict[str, Any], events: list[dict[str, Any]]) -> Iterable[str]:

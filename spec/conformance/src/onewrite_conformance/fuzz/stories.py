@@ -57,7 +57,8 @@ def _request(rng: random.Random, kinds: list[str]) -> dict[str, Any]:
     kind = rng.choice(["none", *kinds, *kinds])
     request["method"] = rng.choice(BODILESS if kind == "none" else METHODS)
     request["body"] = _body(rng, kind)
-    request["timeout_ms"] = 5000
+    if rng.random() < 0.5:
+        request["timeout_ms"] = 5000
     return request
 
 

@@ -157,12 +157,17 @@ class Attempt:
             connection.send(head[-2:], self.deadline)
         elif not data:
             connection.send(head, self.deadline)
-        elif not self.settings.coalesce or broken("split"):
+        elif not self.settings.coalesce or self._splits():
             connection.send(head, self.deadline)
             connection.send(data, self.deadline, listen=True)
         else:
             self._send_joined(connection, head, data)
         return len(data)
+
+    def _splits(self) -> bool:
+        """Whether a mutant has it write head and body apart."""
+        limited = self.deadline.timeout is not None
+        return broken("split") or broken("split_limited" if limited else "split_unlimited")
 
     def _send_joined(self, connection: Connection, head: bytes, data: bytes) -> None:
         """Up to the limit: one write. Beyond it nothing large is copied and the head still does not go alone."""

@@ -120,7 +120,7 @@ class Recorder:
             "error_phase": last.get("error_phase"),
             "started_at_unix_ns": self._unix_ns,
             "started_at_mono_ns": first["t_ns"],
-            "total_ns": last["t_ns"] - first["t_ns"],
+            "total_ns": last["t_ns"] - first["t_ns"] if not broken("wrong_total") else attempts[-1]["total_ns"],
             "attempts": attempts,
         }
         return {key: value for key, value in record.items() if value is not None}

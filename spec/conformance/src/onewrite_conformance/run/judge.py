@@ -153,7 +153,7 @@ class Judge:
     def _one(self, run: Run, *, explain: bool = False) -> Result:
         """Judge once. `explain`: say of a failure what stock does there."""
         if self._trace is not None:
-            self._trace(f"== {self.adapter.name} {run.path}")
+            self._trace(f"== {self.adapter.name} {run.path}{', with a time limit' if run.limited else ''}")
         started = time.monotonic()
         result = Result(
             self.adapter.name,
@@ -196,6 +196,7 @@ class Judge:
         if problems and explain and run.client in self.adapter.own:
             verdict.notes += self._stock_verdict(run)
         if problems:
+            verdict.notes.append(f"in a run with{'' if run.limited else 'out'} time limits")
             result.status = Status.DEVIATES if result.level == "MUST" else Status.WARNS
         elif verdict.doubts:
             result.status = Status.CANNOT_TELL

@@ -20,6 +20,7 @@ from onewrite_conformance.witness.netstat import read_loss
 __all__ = ["play"]
 
 PATIENCE_S = 4.0
+LIMIT_MS = 20_000  # the time limit of a request that needs none, in runs that have one
 
 
 def play(run: Run, driver: Driver, trace: Callable[[str], None] | None = None, api: str | None = None) -> Observation:
@@ -114,7 +115,7 @@ def _refused(seen: Observation, refused: OpenRefused, tap: Tap) -> None:
     seen.names = tap.names
     for index, step in enumerate(seen.run.case.do):
         if "request" in step:
-            seen.samples.append(Sample(_message(step["request"], tap), refused.reply, [], True, index))
+            seen.samples.append(Sample(_message(step["request"], tap, seen.run), refused.reply, [], True, index))
 
 
 def _options(run: Run, tap: Tap, driver: Driver) -> dict[str, Any]:
@@ -152,7 +153,7 @@ def _step(
         counted = turn >= warmup
         before = len(tap.exchanges)
         if "request" in step:
-            request = _message(step["request"], tap)
+            request = _message(step["request"], tap, seen.run)
             fields = {key: value for key, value in request.items() if key not in ("method", "url")}
             reply = driver.request(client, request["method"], request["url"], **fields)
             if trace is not None:
@@ -162,7 +163,7 @@ def _step(
         else:
             batch = step["batch"]
             wanted = batch if isinstance(batch, list) else [batch["request"]] * batch["count"]
-            wanted = [_message(request, tap) for request in wanted]
+            wanted = [_message(request, tap, seen.run) for request in wanted]
             replies = driver.batch(client, wanted)
             exchanges = _arrived(tap, before, replies[-1])
             for request, reply in zip(wanted, replies, strict=True):
@@ -182,12 +183,14 @@ def _arrived(tap: Tap, before: int, reply: dict[str, Any]) -> list[Exchange]:
     return list(tap.exchanges[before:])
 
 
-def _message(request: dict[str, Any], tap: Tap) -> dict[str, Any]:
+def _message(request: dict[str, Any], tap: Tap, run: Run) -> dict[str, Any]:
     """A request of a case as the driver's protocol wants it."""
     names = tap.names
     message = {key: value for key, value in request.items() if key not in ("path", "url")}
     url = request.get("url") or "{base}" + request.get("path", "/")
     message["url"] = expand(url, names)
+    if run.limited and "cancel_after_ms" not in message:
+        message.setdefault("timeout_ms", LIMIT_MS)
     has_body = (request.get("body") or {}).get("kind", "none") != "none"
     message.setdefault("method", "POST" if has_body else "GET")
     if "text" in (request.get("body") or {}):
