@@ -11,7 +11,7 @@ import pytest
 import urllib3
 
 import onewrite
-from onewrite import _base
+from onewrite import _base_version as _base
 
 WAYS = ["stock", "own", "own with hooks", "installed", "installed with hooks"]
 Make = typing.Callable[..., typing.Any]

@@ -14,7 +14,7 @@ import pytest
 import urllib3
 
 import onewrite
-from onewrite import _nodelay
+from onewrite._sockets import tcp_socket
 from tap import Peer, Seen, Tap, mode, reply
 
 requests = pytest.importorskip("requests")
@@ -308,7 +308,7 @@ def test_tls_in_tls(how: str, authority: typing.Any, tap: typing.Any) -> None:
     assert timings[0].tls_ns
     assert timings[0].connect_ns
     (conn,) = (conn for conn in http.connection_from_url(url).pool.queue if conn is not None)
-    below = _nodelay.tcp_socket(conn.sock)
+    below = tcp_socket(conn.sock)
     assert below.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
     http.clear()
     for one in reversed(opened):

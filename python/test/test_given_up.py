@@ -13,7 +13,8 @@ import pytest
 import urllib3
 
 import onewrite
-from onewrite import _exchange, _record
+from onewrite._timing import attempt as _record
+from onewrite._urllib3 import connection as _exchange
 from tap import Peer, Seen, reply
 
 Sending = typing.Callable[[urllib3.PoolManager, str], object]
@@ -133,7 +134,8 @@ class GivesUp(BaseException):
 
 def giving_up(line: int, send: typing.Callable[[], object]) -> bool:
     """Call *send*, raise before the *line*-th line of what stands around urllib3; whether it got that far."""
-    files = {str(pathlib.Path(onewrite.__file__).with_name(name)) for name in ("_install.py", "_calls.py")}
+    here = pathlib.Path(onewrite.__file__).parent
+    files = {str(here / name) for name in ("_install.py", "_urllib3/pool.py", "_urllib3/manager.py")}
     left = line
     before = sys.gettrace()
 

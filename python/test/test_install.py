@@ -14,7 +14,9 @@ import urllib3.connection
 
 import onewrite
 import onewrite.requests
-from onewrite import _base, _exchange, _install
+from onewrite import _base_version as _base
+from onewrite import _install
+from onewrite._urllib3 import state as _exchange
 from tap import Peer, Seen, mode, reply
 
 
@@ -23,14 +25,14 @@ class BoundEarlier(urllib3.connection.HTTPConnection):
 
 
 def originals() -> list[typing.Any]:
-    return [owner.__dict__.get(name) for owner, name, _ in _install._patches(True, True)]
+    return [patch.owner.__dict__.get(patch.name) for patch in _install._PATCHES]
 
 
 def test_what_stays_says_that_there_is_nothing_to_do() -> None:
     """Threads that are on their way through a method of ours may look at these names."""
     program = """
 import urllib3.connection, onewrite
-from onewrite import _exchange
+from onewrite._urllib3 import state as _exchange
 before = dict(vars(urllib3.connection.HTTPConnection))
 onewrite.install(on_timing=print, quickack=True)
 onewrite.uninstall()
@@ -323,8 +325,15 @@ def run(url: str, **environment: str) -> subprocess.CompletedProcess[str]:
         ({"ONEWRITE_DISABLED": "True"}, [2, 2], "0"),
         ({"ONEWRITE_COALESCE_DISABLED": "true"}, [2, 2], "40"),
         ({"ONEWRITE_HOOKS_DISABLED": "TRUE"}, [1, 1], "0"),
-        ({"ONEWRITE_DISABLED": "1"}, [1, 1], "40"),
+        ({"ONEWRITE_DISABLED": "1"}, [2, 2], "0"),
+        ({"ONEWRITE_DISABLED": " Yes "}, [2, 2], "0"),
+        ({"ONEWRITE_DISABLED": "on"}, [2, 2], "0"),
+        ({"ONEWRITE_DISABLED": "0"}, [1, 1], "40"),
+        ({"ONEWRITE_DISABLED": "No"}, [1, 1], "40"),
+        ({"ONEWRITE_DISABLED": "off"}, [1, 1], "40"),
+        ({"ONEWRITE_DISABLED": "2"}, [1, 1], "40"),
         ({"ONEWRITE_DISABLED": ""}, [1, 1], "40"),
+        ({"ONEWRITE_FAST_DISABLED": "1"}, [1, 1], "40"),
         ({"ONEWRITE_COALESCE_MAX": "many"}, [1, 1], "40"),
     ],
 )
@@ -335,7 +344,7 @@ def test_switches_of_the_environment(
     done = run(server.url(), **environment)
     assert [mode(one.segments for one in server.seen[half : half + 20]) for half in (0, 20)] == segments
     assert done.stdout.split()[0] == records
-    bad = [name for name, value in environment.items() if value in ("1", "many")]
+    bad = [name for name, value in environment.items() if value in ("2", "many")]
     assert done.stderr.count("is ignored") == len(bad)
     if environment.get("ONEWRITE_DISABLED") == "True":
         assert done.stdout.split()[1] == "urllib3.connection"

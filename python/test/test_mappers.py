@@ -12,7 +12,8 @@ import urllib3
 
 import onewrite
 import onewrite.requests
-from onewrite import _record, mappers
+from onewrite import mappers
+from onewrite._urllib3.pool import url_of
 
 
 @pytest.fixture
@@ -82,7 +83,7 @@ def test_an_ipv6_address_stands_in_brackets(how: str, tap: typing.Any) -> None:
 def test_an_ipv6_address_with_a_zone() -> None:
     """RFC 6874: the percent sign of a zone is written %25."""
     pool = onewrite.PoolManager().connection_from_url("http://[fe80::1%25eth0]:80/")
-    url = _record.url_of(pool, "/a")
+    url = url_of(pool, "/a")
     assert url == "http://[fe80::1%25eth0]:80/a"
     assert urllib3.util.parse_url(url).host == urllib3.util.parse_url("http://[fe80::1%25eth0]/").host
     pool.close()

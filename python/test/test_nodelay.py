@@ -10,7 +10,7 @@ import urllib3
 from urllib3.connection import HTTPConnection
 
 import onewrite
-from onewrite import _nodelay
+from onewrite._wire import nodelay as _nodelay
 
 KEEPALIVE = (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
 OFF = (socket.IPPROTO_TCP, socket.TCP_NODELAY, 0)

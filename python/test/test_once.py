@@ -13,11 +13,11 @@ import pytest
 import urllib3
 
 import onewrite
-from onewrite import _straight
+from onewrite._urllib3 import pool as pools
 from tap import Peer, Seen, Tap, reply
 
 CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n"
-straight_only = pytest.mark.skipif(not _straight.ON, reason="this urllib3 has no straight way")
+seam_only = pytest.mark.skipif(pools.OFF is not None, reason="this urllib3 has no seam")
 
 Making = typing.Callable[..., typing.Any]
 
@@ -143,7 +143,7 @@ def test_a_manager_that_goes_round_servers(library: typing.Any, kind: str, tap: 
         pool.close()
 
 
-@straight_only
+@seam_only
 def test_a_request_made_while_another_goes_on(tap: typing.Any) -> None:
     """By its own headers, for example, when they are copied: it must not meet the exchange of the other."""
     server = tap(lambda peer, seen: peer.send(CHUNKED if "/outer" in seen.line else reply(b"inner")))
@@ -160,27 +160,6 @@ def test_a_request_made_while_another_goes_on(tap: typing.Any) -> None:
     assert inner == [b"inner"]
     assert lines(server).count("POST /outer") == 1
     pool.close()
-
-
-@straight_only
-def test_an_exchange_that_nobody_takes_is_closed_and_its_place_kept(tap: typing.Any) -> None:
-    server = tap(lambda peer, seen: peer.send(CHUNKED if "/outer" in seen.line else reply()))
-
-    class Failing(dict):  # type: ignore[type-arg]
-        def copy(self) -> dict[str, str]:
-            raise RuntimeError("no copy")
-
-    for more in ({}, hooks()):
-        pool = onewrite.HTTPConnectionPool("127.0.0.1", server.port, maxsize=1, block=True, **more)
-        for _ in range(3):
-            pool.request("GET", "/warm")
-            conn = pool.pool.queue[-1]
-            with pytest.raises(RuntimeError, match="no copy"):
-                pool.urlopen("POST", "/outer", body=b"x", headers=Failing(A="b"))
-            assert conn.sock is None
-            assert pool.pool.qsize() == 1
-        pool.close()
-    assert lines(server).count("POST /outer") == 6
 
 
 def test_redirects_and_retries_on_a_warm_connection_are_one_record(tap: typing.Any) -> None:
@@ -208,7 +187,7 @@ class GivesUp(BaseException):
     """As gevent.Timeout or a signal's KeyboardInterrupt."""
 
 
-@straight_only
+@seam_only
 @pytest.mark.parametrize(
     "name", ["call_start", "request_start", "request_end", "response_start", "headers_end", "response_end"]
 )
@@ -234,7 +213,7 @@ def test_a_listener_that_gives_up_mixes_no_answers(name: str, tap: typing.Any) -
     http.clear()
 
 
-@straight_only
+@seam_only
 @pytest.mark.parametrize("library", [urllib3, onewrite])
 def test_a_retry_that_raises_loses_no_place_in_the_pool(library: typing.Any, tap: typing.Any) -> None:
     class Raising(urllib3.Retry):

@@ -9,7 +9,7 @@ import typing
 
 import pytest
 
-from onewrite import _base
+from onewrite import _base_version as _base
 
 #: Calls with urllib3 and with onewrite in every way, in one process, while counting wrappers are around methods;
 #: ``functools.wraps`` makes them look like what they wrap. Prints what was not called as often as by urllib3.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import typing
+
 import pytest
 import urllib3
 from hypothesis import given, settings
@@ -9,9 +11,10 @@ from hypothesis import strategies as st
 
 import heads
 import onewrite
-from onewrite import _fast, _fast_head
+from onewrite._urllib3 import head, pool
+from tap import Peer, Seen, reply
 
-pytestmark = pytest.mark.skipif(not _fast.SUPPORTED, reason="this urllib3 has no short ways")
+pytestmark = pytest.mark.skipif(pool.OFF is not None, reason="this urllib3 has no seam")
 
 
 def test_generated_heads() -> None:
@@ -46,21 +49,35 @@ def test_as_many_lines_as_the_standard_parser_takes(count: int) -> None:
     [b"HTTP/1.1 200 OK\r\nA: b\r\n", b"HTTP/1.1 200 OK\r\nA: b\r\n b\r\n\r\n", b"HTTP/1.1 200 OK\r\nA\r\n\r\n"],
 )
 def test_left_to_the_standard_parser(data: bytes) -> None:
-    assert _fast_head.parse(data) is None
+    assert head.read(data) is None
 
 
 @pytest.mark.parametrize("size", [b"-5", b"ffffffffffffffffff", b"8000000000000000", b"5x", b""])
 @pytest.mark.parametrize("stream", [False, True])
-def test_chunk_sizes_out_of_range_are_urllib3s_errors(size: bytes, stream: bool, tap: object) -> None:
-    server = tap(  # type: ignore[operator]
-        lambda peer, seen: peer.send(
-            b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + size + b"\r\nhello\r\n"
-        )
-    )
+@pytest.mark.parametrize("how", ["own", "installed"])
+def test_chunk_sizes_out_of_range_end_as_in_urllib3(how: str, stream: bool, size: bytes, tap: typing.Any) -> None:
+    """With the same error, after as many requests: what urllib3 does not retry is not retried."""
 
-    def read() -> None:
-        response = onewrite.PoolManager().request("GET", server.url(), retries=False, preload_content=not stream)
-        list(response.stream())
+    def answer(peer: Peer, seen: Seen) -> None:
+        if seen.line.startswith("GET"):
+            peer.send(reply())
+        else:
+            peer.send(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + size + b"\r\nhello\r\n")
+            raise EOFError
 
-    with pytest.raises(urllib3.exceptions.HTTPError):
-        read()
+    found = []
+    for library in ("stock", how):
+        server = tap(answer)
+        if library == "installed":
+            onewrite.install()
+        http = (onewrite if library == "own" else urllib3).PoolManager()
+        try:
+            http.request("GET", server.url())
+            with pytest.raises(Exception) as caught:  # noqa: PT011 - bare ValueError and OverflowError among them
+                list(http.request("PUT", server.url(), retries=2, preload_content=not stream).stream())
+        finally:
+            onewrite.uninstall()
+        found.append((type(caught.value), len(server.seen)))
+        http.clear()
+        caught = None  # type: ignore[assignment]
+    assert found[0] == found[1]

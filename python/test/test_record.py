@@ -18,7 +18,7 @@ import urllib3
 
 import onewrite
 from tap import Peer, reply
-from test_straight import ANSWERS, scripted
+from test_seam import ANSWERS, scripted
 
 #: Fields whose value is the same whenever the same happens.
 STEADY = ("index", "outcome", "status", "reused", "conn_requests", "bytes_sent", "writes", "bytes_received")

@@ -456,7 +456,7 @@ def test_without_a_hook_no_clock_is_read(tap: typing.Any) -> None:
         ) -> None:
             file = frame.f_code.co_filename
             if event == "call" and file.endswith(
-                ("_record.py", "_moments.py", "_timing.py", "_kernel.py", "_events.py", "_calls.py")
+                tuple(f"_timing/{name}.py" for name in ("call", "attempt", "record", "kernel", "events"))
             ):
                 ours.add(frame.f_code.co_name)
             if event == "c_call" and "onewrite" in file:

@@ -9,7 +9,7 @@ import pytest
 import urllib3
 
 import onewrite
-from onewrite import _base
+from onewrite import _base_version as _base
 from tap import Peer, Seen, Tap, mode, reply
 
 ROUNDS = 20

@@ -2,26 +2,28 @@
 
 - :class:`PoolManager`, :class:`ProxyManager`, the pools and connections: urllib3's own with that added;
 - :func:`install`: the same for every user of urllib3 in this process;
+- :func:`status`: what is patched, wrapped by others, switched off, and why;
 - :class:`onewrite.requests.Adapter`: for one requests session;
 - ``on_timing``: a callable that gets the :class:`Timing` of each call.
 """
 
 from __future__ import annotations
 
-from . import _base, _options
-from ._connection import HTTPConnection, HTTPSConnection
+from . import _base_version, _config
 from ._errors import InvalidRequestError, OnewriteError, UnsupportedBaseError
-from ._events import Event, TimingListener, hook_failures
-from ._install import install, uninstall
-from ._kernel import KernelEvidence
-from ._pool import HTTPConnectionPool, HTTPSConnectionPool, PoolManager, ProxyManager
-from ._timing import Attempt, Timing
+from ._install import Status, install, status, uninstall
+from ._timing.events import Event, TimingListener, hook_failures
+from ._timing.kernel import KernelEvidence
+from ._timing.record import Attempt, Timing
+from ._urllib3.connection import HTTPConnection, HTTPSConnection
+from ._urllib3.manager import PoolManager, ProxyManager
+from ._urllib3.pool import HTTPConnectionPool, HTTPSConnectionPool
 
 __version__ = "0.1.0"
 
-_reason = _base.unsupported()
+_reason = _base_version.unsupported()
 if _reason is not None:
-    _options.log.warning("%s", _reason)
+    _config.log.warning("%s", _reason)
 
 __all__ = [
     "Attempt",
@@ -35,10 +37,12 @@ __all__ = [
     "OnewriteError",
     "PoolManager",
     "ProxyManager",
+    "Status",
     "Timing",
     "TimingListener",
     "UnsupportedBaseError",
     "hook_failures",
     "install",
+    "status",
     "uninstall",
 ]

@@ -1,22 +1,83 @@
-"""The errors that onewrite itself raises."""
+"""The errors that onewrite itself raises, and the words of spec/events.yaml for anybody's."""
 
 from __future__ import annotations
 
-import urllib3.exceptions
+import http.client
+import socket
+import ssl
+import typing
+
+import urllib3.exceptions as base
 
 
 class OnewriteError(Exception):
     """Base of every error that onewrite itself raises."""
 
 
-class InvalidRequestError(OnewriteError, urllib3.exceptions.HTTPError, ValueError):
+class InvalidRequestError(OnewriteError, base.InvalidHeader, ValueError):
     """The request cannot be sent as it stands; the message says what to change.
 
     Raised before the first byte leaves, or, for a streamed body that turns out shorter or longer than
     its Content-Length, in mid-body; the connection is then closed. It is never retried. It is also a
-    ValueError because urllib3 raises that for the cases which it checks itself.
+    ValueError, because urllib3 raises that for the cases which it checks itself, and an InvalidHeader of
+    urllib3, because that one requests turns into a RequestException.
     """
 
 
 class UnsupportedBaseError(OnewriteError, ImportError):
     """The installed urllib3 is not one that onewrite knows; nothing was changed."""
+
+
+_NAME_RESOLUTION: tuple[type[BaseException], ...] = tuple(
+    one for one in (getattr(base, "NameResolutionError", None), socket.gaierror) if one is not None
+)
+
+#: Error kinds in the order of the question; the first class found anywhere in the chain decides.
+_KINDS: tuple[tuple[str, tuple[type[BaseException], ...]], ...] = (
+    ("invalid_request", (InvalidRequestError,)),
+    ("pool", (base.EmptyPoolError, base.ClosedPoolError)),
+    ("dns", _NAME_RESOLUTION),
+    # In urllib3 a refused connection is a ConnectTimeoutError by descent: ask for it first.
+    ("connect", (base.NewConnectionError, ConnectionRefusedError)),
+    ("timeout", (base.ConnectTimeoutError,)),
+    ("tls", (ssl.SSLError, base.SSLError)),
+    ("timeout", (base.ReadTimeoutError, TimeoutError)),
+    (
+        "closed",
+        (http.client.RemoteDisconnected, http.client.IncompleteRead, base.IncompleteRead, BrokenPipeError),
+    ),
+    ("reset", (ConnectionResetError, ConnectionAbortedError)),
+    ("connect", (base.ProxyError,)),
+    ("protocol", (http.client.HTTPException, base.ProtocolError, base.ResponseError)),
+)
+
+
+def chain(error: BaseException) -> list[BaseException]:
+    """*error* and what it wraps: reasons, arguments, causes."""
+    found: list[BaseException] = []
+    ahead: list[typing.Any] = [error]
+    while ahead:
+        one = ahead.pop(0)
+        if not isinstance(one, BaseException) or any(one is known for known in found):
+            continue
+        found.append(one)
+        ahead += [getattr(one, "reason", None), *one.args, one.__cause__]
+        if not one.__suppress_context__:
+            ahead.append(one.__context__)
+    return found
+
+
+def kind_of(error: BaseException) -> str:
+    """One of the error kinds, or "cancelled"."""
+    if not isinstance(error, Exception):
+        return "cancelled"  # KeyboardInterrupt, GeneratorExit, gevent.Timeout: someone gave up
+    wrapped = chain(error)
+    # EOF in violation of the protocol is how a TLS library says that the peer has gone.
+    if any(isinstance(one, ssl.SSLEOFError) for one in wrapped) and any(
+        isinstance(one, base.ProtocolError) for one in wrapped
+    ):
+        return "closed"
+    for kind, classes in _KINDS:
+        if any(isinstance(one, classes) for one in wrapped):
+            return kind
+    return "other"

@@ -1,280 +1,125 @@
-"""install() and uninstall(): the same behaviour for every user of urllib3 in this process.
+"""install(), uninstall() and status(): the same behaviour for every user of urllib3 in this process.
 
 The methods are replaced on ``urllib3.connection.HTTPConnection`` itself, not on the pool's
 ``ConnectionCls``, because botocore, docker, vcrpy, urllib3's SOCKS support and users' own code bind
 the class when they are imported. A subclass that overrides one of these methods without calling its
 parent keeps its own way of writing. HTTP/2 connections (``urllib3.http2``) override ``request`` and
 ``send`` and are left alone.
+
+What a wrapper was put around, by a tracer that came first, is called as the class would call it: bound by the
+descriptor protocol, so that the tracer sees the instance. A tracer that comes later wraps ours.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import http.client
-import sys
 import threading
 import time
-import types
 import typing
 
 import urllib3
 import urllib3.connection
 import urllib3.connectionpool
+import urllib3.poolmanager
 
-from . import _base, _calls, _dial, _exchange, _fast, _moments, _options, _reading, _record
-from ._events import TimingListener
-from ._hooks import Hooks, make_hooks
-from ._timing import Plain, Timing
+from . import _base_version, _config
+from ._timing import call as calls
+from ._timing.events import TimingListener, hook_failures
+from ._timing.hooks import Hooks, make_hooks
+from ._timing.record import Timing
+from ._urllib3 import connect, connection, manager, originals, pool, response, state
 
 _lock = threading.RLock()
-#: Class, name, what the class itself had under it, and what is there in its place.
-_replaced: list[tuple[type, str, typing.Any, typing.Any]] = []
 _hooks: Hooks | None = None
-_current = _record.current
-#: A recorder may put another one in its place.
-_Connection = urllib3.connection.HTTPConnection
-_now = _record.now
-_GETRESPONSE: typing.Any = http.client.HTTPConnection.getresponse
+
+_Connection = originals.genuine(urllib3.connection, "HTTPConnection")
+_HTTPSConnection = originals.genuine(urllib3.connection, "HTTPSConnection")
+_Pool = originals.genuine(urllib3.connectionpool, "HTTPConnectionPool")
+_HTTPSPool = originals.genuine(urllib3.connectionpool, "HTTPSConnectionPool")
+_Manager = originals.genuine(urllib3.poolmanager, "PoolManager")
+
+#: Set on urllib3's connection class while install() is in force.
+_INSTALLED = "_onewrite_installed"
 
 
-def _connection_init(original: typing.Any) -> typing.Any:
-    # Every way to a connection ends here: pools, proxies, SOCKS, subclasses.
-    @functools.wraps(original)
-    def __init__(self: typing.Any, *args: typing.Any, **kwargs: typing.Any) -> None:  # noqa: N807
-        original(self, *args, **kwargs)
-        if not self._onewrite_own:
-            _exchange.configure(self, self._onewrite_options)
+class _Patch(typing.NamedTuple):
+    """One method that install() replaces; ``function`` takes the instance and the method it stands in for."""
 
-    return __init__
-
-
-def _connection_request(original: typing.Any) -> typing.Any:
-    # The only method that knows where a request begins and ends.
-    @functools.wraps(original)
-    def request(
-        self: typing.Any,
-        method: str,
-        url: str,
-        body: typing.Any = None,
-        headers: typing.Any = None,
-        **extra: typing.Any,
-    ) -> None:
-        if self._onewrite_own:
-            original(self, method, url, body=body, headers=headers, **extra)
-        else:
-            _exchange.request(self, types.MethodType(original, self), method, url, body, headers, **extra)
-
-    return request
+    owner: type
+    name: str
+    function: typing.Any
+    #: Whether only timing needs it: without a hook it is not replaced.
+    timing: bool = False
 
 
-def _connection_request_chunked(original: typing.Any) -> typing.Any:
-    # 1.26 writes chunked bodies in a loop of its own; in 2.x this is request() once more.
-    @functools.wraps(original)
-    def request_chunked(
-        self: typing.Any, method: str, url: str, body: typing.Any = None, headers: typing.Any = None
-    ) -> None:
-        if self._onewrite_own:
-            original(self, method, url, body=body, headers=headers)
-        else:
-            bound = types.MethodType(original, self)
-            _exchange.request(self, bound, method, url, body, headers, chunking=True)
-
-    return request_chunked
-
-
-def _connection_send(original: typing.Any) -> typing.Any:
-    # All bytes of a request pass here, also those of subclasses that override _send_output (botocore).
-    @functools.wraps(original)
-    def send(self: typing.Any, data: typing.Any) -> None:
-        if self._onewrite_own:
-            original(self, data)
-            return
-        hold = self._onewrite_hold
-        if hold is None or hold.limit is not None or type(data) is not bytes or self.sock is None or self.debuglevel:
-            _exchange.send(self, types.MethodType(original, self), data)
-            return
-        # What nearly every piece of a request comes to; the rest of the rules are in _exchange.send.
-        sys.audit("http.client.send", self, data)
-        hold.pieces.append(data)
-        hold.size += len(data)
-
-    return send
+#: In an order in which a request under way is never cut in two. Why each of them is said where it is defined.
+_PATCHES = [
+    _Patch(_Connection, "send", connection.send),
+    _Patch(_Connection, "__init__", connection.init),
+    _Patch(_Connection, "connect", connect.connect),
+    # HTTPSConnection.connect does not call HTTPConnection.connect.
+    _Patch(_HTTPSConnection, "connect", connect.connect),
+    _Patch(_Connection, "getresponse", response.getresponse),
+    _Patch(_Connection, "close", connection.close, timing=True),
+    _Patch(_Pool, "_put_conn", pool.put_conn, timing=True),
+    _Patch(_Pool, "_get_conn", pool.get_conn, timing=True),
+    _Patch(_Pool, "urlopen", pool.urlopen, timing=True),
+    _Patch(_Manager, "urlopen", manager.urlopen, timing=True),
+    _Patch(_Connection, "request", connection.request),
+]
+if _base_version.IS_V1:
+    _PATCHES.append(_Patch(_Connection, "request_chunked", connection.request_chunked))
+else:
+    _PATCHES.append(_Patch(_Pool, "_make_request", pool.make_request))
 
 
-def _connection_connect(original: typing.Any) -> typing.Any:
-    # HTTPSConnection.connect does not call HTTPConnection.connect: both are replaced.
-    @functools.wraps(original)
-    def connect(self: typing.Any) -> None:
-        if self._onewrite_own:
-            original(self)
-        else:
-            _dial.connect(self, types.MethodType(original, self))
-
-    return connect
+class _Replaced(typing.NamedTuple):
+    owner: type
+    name: str
+    #: What the class itself had under the name; None where it inherited it.
+    own: typing.Any
+    #: What is there in its place.
+    ours: typing.Any
 
 
-def _connection_getresponse(original: typing.Any) -> typing.Any:
-    # http.client makes the response object in here and reads its head at once.
-    @functools.wraps(original)
-    def getresponse(self: typing.Any, **extra: typing.Any) -> typing.Any:
-        call, quickack = self._onewrite_attempt, self._onewrite_options.quickack
-        if self._onewrite_own or (call is None and not quickack):
-            return original(self, **extra)
-        if extra and original is _GETRESPONSE:
-            return original(self, **extra)  # urllib3 1.26 first asks as in Python 2, and is refused
-        if (
-            type(call) is Plain
-            and call._sent
-            and not extra
-            and not quickack
-            and type(self).response_class is _reading.response_class
-            and "response_class" not in self.__dict__
-        ):
-            return _reading.noted(self, call, original)
-        return _reading.getresponse(self, types.MethodType(original, self), **extra)
-
-    return getresponse
+_replaced: list[_Replaced] = []
 
 
-def _connection_response_class(original: typing.Any) -> typing.Any:
-    # http.client calls it on the connection, so it may be a method: that knows whose answer it is.
-    return _reading.response_class
+def _around(patch: _Patch, original: typing.Any) -> typing.Any:
+    function = patch.function
+    bind = type(original).__get__
 
+    if function in (pool.urlopen, manager.urlopen):
 
-def _connection_close(original: typing.Any) -> typing.Any:
-    # A response that is closed unread closes its connection and never comes back to the pool.
-    @functools.wraps(original)
-    def close(self: typing.Any) -> None:
-        call = self._onewrite_attempt
-        if self._onewrite_own or call is None or (type(call) is Plain and call._answering):
-            original(self)
-        else:
-            _exchange.close(self, types.MethodType(original, self))
+        @functools.wraps(original)
+        def method(self: typing.Any, *args: typing.Any, **kwargs: typing.Any) -> typing.Any:
+            bound = bind(original, self, type(self))
+            hooks = _hooks
+            if hooks is None or self._onewrite_hooks is not None:
+                return bound(*args, **kwargs)
+            return function(self, bound, hooks, True, *args, **kwargs)
 
-    return close
+    elif patch.timing and patch.owner is _Pool:
 
+        @functools.wraps(original)
+        def method(self: typing.Any, *args: typing.Any, **kwargs: typing.Any) -> typing.Any:
+            bound = bind(original, self, type(self))
+            if self._onewrite_hooks is not None:
+                return bound(*args, **kwargs)
+            return function(self, bound, *args, **kwargs)
 
-def _manager_urlopen(original: typing.Any) -> typing.Any:
-    # Redirects of a manager are recursive calls of this.
-    return _urlopen(original, False)
+    else:
 
+        @functools.wraps(original)
+        def method(self: typing.Any, *args: typing.Any, **kwargs: typing.Any) -> typing.Any:
+            bound = bind(original, self, type(self))
+            if self._onewrite_own:
+                return bound(*args, **kwargs)
+            return function(self, bound, *args, **kwargs)
 
-def _pool_urlopen(original: typing.Any) -> typing.Any:
-    # Retries are recursive calls of this; requests and elastic-transport come in here.
-    return _urlopen(original, True)
-
-
-def _urlopen(original: typing.Any, of_pool: bool) -> typing.Any:
-    # One function for both: they run one inside the other, and what has just run is quicker.
-    @functools.wraps(original)
-    def urlopen(self: typing.Any, method: str, url: str, *args: typing.Any, **kwargs: typing.Any) -> typing.Any:
-        call: typing.Any = _current.get()
-        if of_pool and type(call) is Plain and not call._attempted:
-            call._attempted = call._unserved = True
-            return original(self, method, url, *args, **kwargs)
-        hooks = _hooks
-        if hooks is None or getattr(self, "_onewrite_hooks", None) is not None:
-            return original(self, method, url, *args, **kwargs)
-        if call is None and hooks.listener is None:
-            whole = _record.url_of(self, url) if of_pool and url[:1] == "/" else url
-            call = _record.begin_plain(method, whole, hooks.on_timing, of_pool)
-            # Somebody may give up between any two steps: what is set is set back then, too.
-            try:
-                _current.set(call)
-                response = original(self, method, url, *args, **kwargs)
-                _current.set(None)
-            except BaseException as error:
-                _current.set(None)
-                _moments.unfold_installed(call)
-                _record.call_failed(call, error)
-                raise
-            if type(call) is Plain and call._end:
-                _record.hand_out(call)
-            else:
-                _calls.returned(call, response)
-            try:
-                return response
-            finally:
-                del response  # see _calls.call
-        bound = types.MethodType(original, self)
-        if of_pool:
-            return _calls.pool_urlopen(self, hooks, bound, method, url, args, kwargs)
-        return _calls.manager_urlopen(hooks, bound, method, url, args, kwargs)
-
-    return urlopen
-
-
-def _pool_get_conn(original: typing.Any) -> typing.Any:
-    # The only place that knows which connection a request gets, and that it had to wait for it.
-    @functools.wraps(original)
-    def _get_conn(self: typing.Any, timeout: typing.Any = None) -> typing.Any:
-        call = _current.get()
-        if type(call) is not Plain or not call._unserved or (self.block and _calls.waits(self)):
-            if _hooks is None or getattr(self, "_onewrite_hooks", None) is not None:
-                return original(self, timeout)
-            return _calls.get_conn(self, types.MethodType(original, self), (timeout,), {})
-        conn = original(self, timeout)
-        link = getattr(conn, "_onewrite_link", None)
-        if link is None or conn.sock is None or link.sock is not conn.sock or conn._onewrite_own:
-            _calls.pin(conn, _moments.followed(call))
-        else:
-            conn._onewrite_attempt = call
-            call._conn = conn
-            call._unserved = False
-        return conn
-
-    return _get_conn
-
-
-def _pool_put_conn(original: typing.Any) -> typing.Any:
-    # Reached when a response was read to its end or released.
-    @functools.wraps(original)
-    def _put_conn(self: typing.Any, conn: typing.Any) -> None:
-        call = getattr(conn, "_onewrite_attempt", None)
-        if type(call) is Plain and (call._read or call.complete()):
-            conn._onewrite_attempt = call._conn = None
-            call._end = conn._onewrite_link.idle_since = _now()
-            original(self, conn)
-        elif call is None or getattr(self, "_onewrite_hooks", None) is not None:
-            original(self, conn)
-        else:
-            _calls.put_conn(types.MethodType(original, self), conn)
-
-    return _put_conn
-
-
-Patch = tuple[type, str, typing.Any]
-
-
-def _patches(hooks: bool, quickack: bool) -> list[Patch]:
-    """What is replaced, in an order in which a request under way is never cut in two.
-
-    What only timing needs is replaced only for timing: without a hook, urllib3's pools run untouched.
-    """
-    connection = _Connection
-    pool = urllib3.connectionpool.HTTPConnectionPool
-    patches: list[Patch] = [
-        (connection, "send", _connection_send),
-        (connection, "__init__", _connection_init),
-        (connection, "connect", _connection_connect),
-        (urllib3.connection.HTTPSConnection, "connect", _connection_connect),
-    ]
-    if hooks or quickack:
-        patches.append((connection, "getresponse", _connection_getresponse))
-    if hooks:
-        if vars(connection).get("response_class", _reading.response_class) is _reading.response_class:
-            patches.append((connection, "response_class", _connection_response_class))
-        patches += [
-            (connection, "close", _connection_close),
-            (pool, "_put_conn", _pool_put_conn),
-            (pool, "_get_conn", _pool_get_conn),
-            (pool, "urlopen", _pool_urlopen),
-            (urllib3.PoolManager, "urlopen", _manager_urlopen),
-        ]
-    patches.append((connection, "request", _connection_request))
-    if _base.IS_V1:
-        patches.append((connection, "request_chunked", _connection_request_chunked))
-    return patches
+    return method
 
 
 def install(
@@ -286,6 +131,7 @@ def install(
     hooks_disabled: bool | None = None,
     coalesce_max: int | None = None,
     quickack: bool | None = None,
+    fast: bool | None = None,
 ) -> None:
     """Make every urllib3 connection of this process send a request in one write, with TCP_NODELAY on.
 
@@ -304,35 +150,53 @@ def install(
         "hooks_disabled": hooks_disabled,
         "coalesce_max": coalesce_max,
         "quickack": quickack,
+        "fast": fast,
     }
-    resolved = _options.resolve({name: value for name, value in given.items() if value is not None})
+    resolved = _config.resolve({name: value for name, value in given.items() if value is not None})
     hooks = make_hooks(on_timing, listener, resolved.hooks_disabled)
     if resolved.disabled:
         return
-    _base.require()
+    _base_version.require()
     with _lock:
-        connection = _Connection
-        if not _exchange.installed(connection):
-            for name, value in _exchange.STATE.items():
-                setattr(connection, name, value)
-        connection._onewrite_options = resolved  # type: ignore[attr-defined]
-        _exchange.undoing = _record.unwatched = False
-        if hooks is not None:
-            hooks.installed = True
+        if not installed():
+            for name, value in state.STATE.items():
+                setattr(_Connection, name, value)
+            for owner in (_Pool, _Manager):
+                owner._onewrite_own = False
+                owner._onewrite_hooks = None
+        _Connection._onewrite_options = resolved
+        connection.undoing = calls.unwatched = False
         _hooks = hooks
-        setattr(connection, _exchange.INSTALLED, True)
+        setattr(_Connection, _INSTALLED, True)
         # What uninstall() had to leave works again, unless it has gone with the wrapper that was around it.
-        _replaced[:] = [one for one in _replaced if one[0].__dict__.get(one[1]) is not one[2]]
-        present = {(owner, name) for owner, name, *_ in _replaced}
-        for owner, name, wrap in _patches(hooks is not None, resolved.quickack):
-            if (owner, name) in present:
+        _replaced[:] = [one for one in _replaced if one.owner.__dict__.get(one.name) is not one.own]
+        present = {(one.owner, one.name) for one in _replaced}
+        for patch in _PATCHES:
+            if (patch.timing and hooks is None) or (patch.owner, patch.name) in present:
                 continue
-            own = owner.__dict__.get(name)
-            ours = wrap(own if own is not None else getattr(owner, name))
-            _replaced.append((owner, name, own, ours))
-            setattr(owner, name, ours)
-            if owner is connection:
-                _fast.replaced(name, own, ours)
+            own = patch.owner.__dict__.get(patch.name)
+            inherited = next(c.__dict__[patch.name] for c in patch.owner.__mro__ if patch.name in c.__dict__)
+            ours = _around(patch, inherited)
+            _replaced.append(_Replaced(patch.owner, patch.name, own, ours))
+            _put(patch.owner, patch.name, own, ours)
+
+
+def _put(owner: type, name: str, before: typing.Any, after: typing.Any) -> None:
+    """Put *after* in the place of *before*; the seam is told what it may find there."""
+    library = owner.__module__ if before is not None else "http.client"
+    if after is not None and originals.own(before if before is not None else getattr(owner, name), library):
+        originals.installed(after)
+        if name == "_make_request":
+            pool.installed_make_request = after
+    if after is None:
+        delattr(owner, name)
+    else:
+        setattr(owner, name, after)
+
+
+def installed() -> bool:
+    """Whether install() is in force."""
+    return _INSTALLED in _Connection.__dict__
 
 
 def uninstall() -> None:
@@ -344,31 +208,119 @@ def uninstall() -> None:
     doing nothing; which those are is logged.
     """
     global _hooks
-    connection = _Connection
     with _lock:
         _hooks = None
-        if not _exchange.installed(connection):
+        if not installed():
             return
-        _exchange.undoing = _record.unwatched = True
+        connection.undoing = calls.unwatched = True
         deadline = time.monotonic() + 2.0
-        while _exchange.holding and time.monotonic() < deadline:
+        while connection.holding and time.monotonic() < deadline:
             time.sleep(0.001)
-        _exchange.holding.clear()  # a request that was given up at the wrong moment stays in there
-        connection._onewrite_own = True  # type: ignore[attr-defined]
-        delattr(connection, _exchange.INSTALLED)
+        connection.holding.clear()  # a request that was given up at the wrong moment stays in there
+        _Connection._onewrite_own = _Pool._onewrite_own = True
+        delattr(_Connection, _INSTALLED)
         left = []
         for one in reversed(_replaced):
-            owner, name, own, ours = one
-            if owner.__dict__.get(name) is not ours:
-                left.append(one)
-            elif own is None:
-                delattr(owner, name)
+            if one.owner.__dict__.get(one.name) is one.ours:
+                _put(one.owner, one.name, one.ours, one.own)
             else:
-                setattr(owner, name, own)
-            if owner is connection:
-                _fast.replaced(name, ours, own)
+                left.append(one)
         _replaced[:] = reversed(left)
     if left:
-        names = ", ".join(f"{owner.__name__}.{name}" for owner, name, *_ in left)
-        _options.log.warning("uninstall: %s: wrapped by someone else since install(), left in place, idle", names)
-    _record.end_unwatched()
+        names = ", ".join(f"{one.owner.__name__}.{one.name}" for one in left)
+        _config.log.warning("uninstall: %s: wrapped by someone else since install(), left in place, idle", names)
+    calls.end_unwatched()
+
+
+@dataclasses.dataclass(frozen=True)
+class Status:
+    """What onewrite does in this process just now, and what it leaves alone, with the reason."""
+
+    #: Version of urllib3, and why it is left alone; None where it is known.
+    urllib3: str
+    unsupported: str | None
+    #: Whether install() is in force, and whether it reports to a hook.
+    installed: bool
+    hooks: bool
+    #: Options of install(); without it those of the environment.
+    options: dict[str, bool | int]
+    #: Whether ordinary requests are sent and read by onewrite, and why not.
+    fast: bool
+    fast_off: str | None
+    #: By full name: "patched", "stock" or "not needed"; who has wrapped it, outermost first.
+    methods: dict[str, dict[str, typing.Any]]
+    #: How many times a hook of this process raised.
+    hook_failures: int
+
+    def to_dict(self) -> dict[str, typing.Any]:
+        """The same as a dict of plain values."""
+        return dataclasses.asdict(self)
+
+    def __str__(self) -> str:
+        """The same as lines of text."""
+        lines = [
+            f"urllib3 {self.urllib3}: " + (self.unsupported or "known"),
+            "install(): " + ("in force" if self.installed else "not in force; own classes work without it"),
+            "hooks of install(): " + ("set" if self.hooks else "none") + f"; {self.hook_failures} hook failures",
+            "options: " + ", ".join(f"{name}={value}" for name, value in self.options.items()),
+            "ordinary requests: " + ("fast" if self.fast else f"left to urllib3: {self.fast_off}"),
+        ]
+        for name, found in self.methods.items():
+            by = ", ".join(found["wrapped_by"])
+            lines.append(f"  {name}: {found['state']}" + (f", wrapped by {by}" if by else ""))
+        return "\n".join(lines)
+
+
+def status() -> Status:
+    """Say what is patched in this process, wrapped by whom, switched off, and why."""
+    with _lock:
+        active = installed()
+        options = _Connection._onewrite_options if active else _config.DEFAULTS
+        ours = {(one.owner, one.name): one.ours for one in _replaced} if active else {}
+        methods = {}
+        for patch in _PATCHES:
+            function = patch.owner.__dict__.get(patch.name)
+            state = "stock"
+            if (patch.owner, patch.name) in ours:
+                state = "patched"
+            elif patch.timing and active:
+                state = "stock: no hook is set"
+            methods[_name(patch.owner, patch.name)] = {"state": state, "wrapped_by": originals.wrappers(function)}
+        why = _fast_off(options)
+        for owner, name, function in _replaced_by_others():
+            full = _name(owner, name)
+            if full not in methods:
+                methods[full] = {"state": "replaced", "wrapped_by": originals.wrappers(function)}
+            why = why or f"{full} was replaced by {', '.join(originals.wrappers(function)) or 'somebody'}"
+        return Status(
+            urllib3=_base_version.version(),
+            unsupported=_base_version.unsupported(),
+            installed=active,
+            hooks=_hooks is not None,
+            options=dataclasses.asdict(options),
+            fast=why is None,
+            fast_off=why,
+            methods=methods,
+            hook_failures=hook_failures(),
+        )
+
+
+def _name(owner: type, name: str) -> str:
+    return f"{owner.__module__}.{owner.__name__}.{name}"
+
+
+def _fast_off(options: _config.Options) -> str | None:
+    for name in ("disabled", "coalesce_disabled", "fast_disabled"):
+        if getattr(options, name):
+            return f"{name} is set"
+    return pool.OFF
+
+
+def _replaced_by_others() -> list[tuple[type, str, typing.Any]]:
+    """What of the methods that the seam does the work of is not the libraries' own."""
+    return [
+        *pool.connection_methods.replaced(_HTTPSConnection),
+        *pool.pool_methods.replaced(_HTTPSPool),
+        *pool.response_methods.replaced(http.client.HTTPResponse),
+        *((_Pool, "_make_request", own) for own in [_Pool.__dict__["_make_request"]] if originals.wrappers(own)),
+    ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import typing
 
-from ._timing import Attempt, Timing
+from ._timing.record import Attempt, Timing
 
 __all__ = ["har_timings", "otel_attributes", "otel_metrics", "resource_timing"]
 

@@ -7,11 +7,16 @@ import typing
 import requests.adapters
 import requests.utils
 
-from . import _options
-from ._hooks import make_hooks
-from ._pool import PoolManager, ProxyManager
+from . import _config
+from ._errors import InvalidRequestError
+from ._timing.hooks import make_hooks
+from ._urllib3.manager import PoolManager, ProxyManager
 
-__all__ = ["Adapter"]
+__all__ = ["Adapter", "InvalidRequest"]
+
+
+class InvalidRequest(InvalidRequestError, requests.exceptions.InvalidHeader):  # noqa: N818 - as requests names its own
+    """An InvalidRequestError that is also a RequestException."""
 
 
 class Adapter(requests.adapters.HTTPAdapter):
@@ -33,14 +38,27 @@ class Adapter(requests.adapters.HTTPAdapter):
         listener: typing.Any = None,
         **kwargs: typing.Any,
     ) -> None:
-        keywords = {name: kwargs.pop(name) for name in _options.NAMES & kwargs.keys()}
-        make_hooks(on_timing, listener, _options.resolve(keywords).hooks_disabled)
+        keywords = {name: kwargs.pop(name) for name in _config.NAMES & kwargs.keys()}
+        make_hooks(on_timing, listener, _config.resolve(keywords).hooks_disabled)
         self._onewrite_keywords: dict[str, typing.Any] = {
             **keywords,
             "on_timing": on_timing,
             "listener": listener,
         }
         super().__init__(*args, **kwargs)
+
+    def send(self, *args: typing.Any, **kwargs: typing.Any) -> requests.Response:
+        """Send a request: see :meth:`requests.adapters.HTTPAdapter.send`.
+
+        Raises :class:`InvalidRequest` for what is refused before its first byte.
+        """
+        try:
+            return super().send(*args, **kwargs)
+        except requests.exceptions.InvalidHeader as error:
+            (refused, *_) = error.args or (None,)
+            if not isinstance(refused, InvalidRequestError):
+                raise
+            raise InvalidRequest(str(refused), request=error.request) from refused
 
     def init_poolmanager(
         self,
@@ -69,7 +87,7 @@ class Adapter(requests.adapters.HTTPAdapter):
             **self._onewrite_keywords,
         }
         if proxy.lower().startswith("socks"):
-            from ._socks import SOCKSProxyManager
+            from ._urllib3.socks import SOCKSProxyManager
 
             username, password = requests.utils.get_auth_from_url(proxy)
             manager: typing.Any = SOCKSProxyManager(proxy, username=username, password=password, **keywords)

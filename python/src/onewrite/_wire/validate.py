@@ -1,4 +1,4 @@
-"""The send-side floor: what is refused before a byte leaves (architecture of the four adapters, SEC-*).
+"""What is refused before the first byte leaves (SEC-* of the spec).
 
 - a method that is not a token (RFC 9110, 5.6.2 and 9.1);
 - control characters or spaces in the target (RFC 9112, 3.2);
@@ -18,8 +18,8 @@ import typing
 from urllib3._collections import HTTPHeaderDict
 from urllib3.util import SKIP_HEADER
 
-from . import _body
-from ._errors import InvalidRequestError
+from .._errors import InvalidRequestError
+from . import body as bodies
 
 _token = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+").fullmatch
 _target_control = re.compile(r"[\x00-\x20\x7f]").search
@@ -99,8 +99,10 @@ def check_headers(headers: typing.Mapping[typing.Any, typing.Any]) -> Framing:
             )
         if lower == "content-length":
             text = text.strip(" \t")
-            if not (text.isascii() and text.isdigit()):
-                raise InvalidRequestError(f"Content-Length {text!r} is no whole number: give one or leave it out")
+            if not (text.isascii() and text.isdigit() and len(text) < 20):
+                raise InvalidRequestError(
+                    f"Content-Length {text[:40]!r} is no whole number below 10^19: give one or leave it out"
+                )
             length = int(text)
         elif lower == "transfer-encoding":
             encoded = True
@@ -117,7 +119,7 @@ def checked_body(body: typing.Any, length: int, chunked: bool, encoding: str) ->
     """Hold *body* against its announced *length*; return what to send in its place (mostly itself)."""
     if chunked:
         raise InvalidRequestError("chunked=True and a Content-Length header exclude each other: leave one out")
-    actual = len(body.encode(encoding)) if isinstance(body, str) else _body.size(body)
+    actual = len(body.encode(encoding)) if isinstance(body, str) else bodies.size(body)
     if actual is not None:
         if actual != length:
             raise InvalidRequestError(

@@ -1,4 +1,4 @@
-"""The straight way does what urllib3 does: same answers, same errors, same connections, whatever the server sends."""
+"""The seam does what urllib3 does: same answers, same errors, same connections, whatever the server sends."""
 
 from __future__ import annotations
 
@@ -13,14 +13,24 @@ import urllib3
 import urllib3.connectionpool
 
 import onewrite
-from onewrite import _straight
+from onewrite._urllib3 import pool as pools
 from tap import Peer, Seen, Tap, reply
 
-pytestmark = pytest.mark.skipif(not _straight.ON, reason="this urllib3 has no straight way")
+pytestmark = pytest.mark.skipif(pools.OFF is not None, reason="this urllib3 has no seam")
 
 
-def straight(response: typing.Any) -> bool:
-    return response._late is not None
+@pytest.fixture
+def exchanges(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The methods of the requests that the seam has sent and read itself."""
+    found: list[str] = []
+    read = pools.response.read
+
+    def reading(conn: typing.Any, method: str, *args: typing.Any) -> typing.Any:
+        found.append(method)
+        return read(conn, method, *args)
+
+    monkeypatch.setattr(pools.response, "read", reading)
+    return found
 
 
 def parts(*pieces: bytes, gap: float = 0.02, close: bool = False) -> typing.Callable[[Peer], None]:
@@ -70,7 +80,7 @@ ANSWERS: dict[str, typing.Callable[[Peer], None]] = {
     "garbage": parts(b"what is this\r\n\r\n", close=True),
     "no status": parts(b"HTTP/1.1 OK\r\n\r\n", close=True),
 }
-SHORT_CUT = {"plain", "no body", "not found", "server error"}
+WHOLE = {"plain", "no body", "not found", "server error"}
 
 
 def outcome(send: typing.Callable[[], typing.Any]) -> typing.Any:
@@ -118,23 +128,30 @@ def scripted(tap: typing.Any, answer: typing.Callable[[Peer], None]) -> Tap:
 @pytest.mark.parametrize("method", ["POST", "GET", "HEAD"])
 @pytest.mark.parametrize("kind", ANSWERS)
 def test_answers_are_those_of_urllib3(kind: str, method: str, tap: typing.Any) -> None:
-    if method == "HEAD" and kind not in ("no body", "no content", "no answer", "garbage"):
-        pytest.skip("that answer has a body")
+    """Of own classes and under install(), with a timeout and without."""
     body = b"x" * 200 if method == "POST" else None
     results = []
-    for make in (urllib3.PoolManager, onewrite.PoolManager):
+    for how in ("stock", "own", "own without a timeout", "installed", "installed without a timeout"):
         server = scripted(tap, ANSWERS[kind])
-        http = make(retries=False, maxsize=1, block=True, timeout=urllib3.Timeout(10))
-        if make is onewrite.PoolManager:
-            http = make(retries=False, maxsize=1, block=True, timeout=10)
+        if "installed" in how:
+            onewrite.install()
+        timeout = None if "without" in how else 10
+        make = onewrite.PoolManager if "own" in how else urllib3.PoolManager
+        http = make(retries=False, maxsize=1, timeout=timeout)
         found: list[typing.Any] = []
-        for path in ("/", "/odd", "/", "/odd", "/"):
-            url = f"http://127.0.0.1:{server.port}{path}"
-            seen = outcome(lambda url=url, http=http: http.request(method if "odd" in url else "GET", url, body=body))
-            found.append([str(one).replace(str(server.port), "port") for one in seen])
-        results.append((found, server.connections, [one.line for one in server.seen]))
+        try:
+            for path in ("/", "/odd", "/", "/odd", "/"):
+                url = f"http://127.0.0.1:{server.port}{path}"
+                asked = method if "odd" in url else "GET"
+                seen = outcome(lambda url=url, http=http, asked=asked: http.request(asked, url, body=body))
+                found.append([str(one).replace(str(server.port), "port") for one in seen])
+                time.sleep(0.01)  # a server that closes has done so by the next request
+        finally:
+            onewrite.uninstall()
+        results.append((how, found, server.connections, [one.line for one in server.seen]))
         http.clear()
-    assert results[0] == results[1]
+    for how, *found in results[1:]:
+        assert found == list(results[0][1:]), how
 
 
 @pytest.mark.parametrize("kind", ANSWERS)
@@ -181,18 +198,53 @@ def test_the_record_is_whole_whatever_comes(kind: str, tap: typing.Any) -> None:
         http.clear()
 
 
-@pytest.mark.parametrize("kind", sorted(SHORT_CUT))
-def test_the_straight_way_is_taken(kind: str, tap: typing.Any, authority: typing.Any) -> None:
+@pytest.mark.parametrize("kind", sorted(WHOLE))
+def test_the_seam_takes_what_is_plain(
+    kind: str, exchanges: list[str], tap: typing.Any, authority: typing.Any
+) -> None:
     for tls in (False, True):
-        server = tap(lambda peer, seen: ANSWERS[kind](peer), tls=tls)
-        http = onewrite.PoolManager(ca_certs=authority.pem)
-        taken = [straight(http.request("POST", server.url(), body=b"x" * 200)) for _ in range(5)]
-        assert taken == [False, True, True, True, True], "the first request of a connection goes urllib3's way"
-        pool = http.connection_from_url(server.url())
-        assert straight(pool.urlopen("GET", "/"))
-        assert straight(pool.request("POST", "/", body="text"))
-        assert pool.num_requests == 7
-        http.clear()
+        for how in ("own", "installed"):
+            server = tap(lambda peer, seen: ANSWERS[kind](peer), tls=tls)
+            if how == "installed":
+                onewrite.install()
+            http = (onewrite if how == "own" else urllib3).PoolManager(ca_certs=authority.pem)
+            exchanges.clear()
+            try:
+                for _ in range(5):
+                    http.request("POST", server.url(), body=b"x" * 200)
+                assert exchanges == ["POST"] * 4, "the first request of a connection goes urllib3's way"
+                pool = http.connection_from_url(server.url())
+                pool.urlopen("GET", "/")
+                pool.request("POST", "/", body="text")
+                http.request("PUT", server.url(), body=b"x", headers={"Content-Length": "1", "Host": "a"})
+                assert exchanges[4:] == ["GET", "POST", "PUT"]
+                assert pool.num_requests == 8
+            finally:
+                onewrite.uninstall()
+            http.clear()
+
+
+def test_what_is_not_plain_goes_urllib3s_way(exchanges: list[str], tap: typing.Any) -> None:
+    server = tap()
+    http = onewrite.PoolManager()
+    for more in (
+        {"body": iter([b"x"]), "chunked": True},
+        {"body": bytearray(b"x")},
+        {"body": b"x", "headers": {"Expect": "100-continue"}},
+        {"body": b"x", "headers": {"A": "\xe4"}},
+        {"body": b"x", "headers": {"A": b"b"}},
+        {"body": b"x", "headers": {"User-Agent": urllib3.util.SKIP_HEADER}},
+    ):
+        http.request("GET", server.url())
+        exchanges.clear()
+        assert http.request("POST", server.url(), **more).status == 200
+        assert exchanges == []
+    slow = onewrite.PoolManager(fast=False)
+    for _ in range(2):
+        slow.request("GET", server.url())
+    assert exchanges == []
+    http.clear()
+    slow.clear()
 
 
 def test_lengths_that_differ(tap: typing.Any) -> None:
@@ -391,7 +443,7 @@ def test_a_request_in_on_timing_is_a_call_of_its_own(tap: typing.Any) -> None:
 
 
 def test_kernel_evidence_of_a_quick_answer(tap: typing.Any) -> None:
-    from onewrite import _kernel
+    from onewrite._timing import kernel as _kernel
 
     if not _kernel.AVAILABLE:
         pytest.skip("no TCP_INFO here")

@@ -21,8 +21,14 @@ class Options:
     nodelay_disabled: bool = False
     coalesce_disabled: bool = False
     hooks_disabled: bool = False
+    #: Only in Python: each exchange is left to urllib3's own ``_make_request``. In code: ``fast=False``.
+    fast_disabled: bool = False
     coalesce_max: int = RECORD
     quickack: bool = False
+
+
+_TRUE = frozenset(("1", "true", "yes", "on"))
+_FALSE = frozenset(("0", "false", "no", "off"))
 
 
 def _from_environment(environ: typing.Mapping[str, str]) -> Options:
@@ -33,14 +39,14 @@ def _from_environment(environ: typing.Mapping[str, str]) -> Options:
         if not text:
             continue
         if field.name == "coalesce_max":
-            if text.isascii() and text.isdigit() and int(text) <= RECORD:
+            if text.isascii() and text.isdigit() and len(text) < 10 and int(text) <= RECORD:
                 values[field.name] = int(text)
             else:
                 log.warning("%s=%r is ignored: it must be a whole number from 0 to %d", name, text, RECORD)
-        else:
-            values[field.name] = text.lower() == "true"
-            if text.lower() not in ("true", "false"):
-                log.warning("%s=%r is ignored: only 'true' switches it on", name, text)
+        elif text.lower() in _TRUE:
+            values[field.name] = True
+        elif text.lower() not in _FALSE:
+            log.warning("%s=%r is ignored: it must be 1, true, yes or on, or 0, false, no or off", name, text)
     return _effective(Options(**values))  # type: ignore[arg-type]
 
 
@@ -48,7 +54,9 @@ def _effective(options: Options) -> Options:
     """The kill switch implies every other one."""
     if not options.disabled:
         return options
-    return Options(disabled=True, nodelay_disabled=True, coalesce_disabled=True, hooks_disabled=True)
+    return Options(
+        disabled=True, nodelay_disabled=True, coalesce_disabled=True, hooks_disabled=True, fast_disabled=True
+    )
 
 
 #: As the environment had it when onewrite was imported.
@@ -56,7 +64,7 @@ DEFAULTS = _from_environment(os.environ)
 
 
 #: The options that code may give; ``disabled`` is for the environment alone.
-NAMES = frozenset(field.name for field in dataclasses.fields(Options)) - {"disabled"}
+NAMES = frozenset({"fast"} | {field.name for field in dataclasses.fields(Options)} - {"disabled", "fast_disabled"})
 
 
 def resolve(arguments: typing.Mapping[str, typing.Any]) -> Options:
@@ -64,11 +72,13 @@ def resolve(arguments: typing.Mapping[str, typing.Any]) -> Options:
 
     Raises TypeError for a name or a type that is none of ours and ValueError for a value out of range.
     """
-    if not arguments or DEFAULTS.disabled:
-        _check(arguments)
-        return DEFAULTS
     _check(arguments)
-    return dataclasses.replace(DEFAULTS, **arguments)
+    if not arguments or DEFAULTS.disabled:
+        return DEFAULTS
+    given = dict(arguments)
+    if "fast" in given:
+        given["fast_disabled"] = not given.pop("fast")
+    return dataclasses.replace(DEFAULTS, **given)
 
 
 def _check(arguments: typing.Mapping[str, typing.Any]) -> None:

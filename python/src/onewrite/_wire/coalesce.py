@@ -1,14 +1,14 @@
 """Head and body to the kernel in one write.
 
-http.client and urllib3 hand the head and each piece of the body to ``send`` one by one. Between
-``begin`` and ``flush`` the pieces are held instead, and then leave together:
+http.client and urllib3 hand the head and each piece of the body to ``send`` one by one. A ``Hold`` keeps the
+pieces until they can leave together:
 
 - up to ``coalesce_max`` bytes they are joined, one write on any socket: one segment where it fits,
   one TLS record;
 - more than that on a plain socket is one ``sendmsg`` of the pieces, nothing is copied;
 - more than that on anything else fills the first TLS record and sends the rest from a view.
 
-Only bodies that cannot block are held (see ``_body.promptness``).
+Only bodies that cannot block are held (see ``body.kind``).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A call that goes plainly under install() is noted in one record; its record is that of a call that is followed."""
+"""The records of all kinds of calls under install(): with a listener and without, the same."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ import pytest
 import urllib3
 
 import onewrite
-from onewrite._timing import Plain
 from tap import Peer, Seen, reply
 from test_record import Silent, gist
 from test_timing import MS
@@ -43,7 +42,7 @@ def answer(peer: Peer, seen: Seen) -> None:
     elif path == "/100":
         peer.send(b"HTTP/1.1 100 Continue\r\n\r\n" + reply())
     elif path == "/103":
-        peer.send(b"HTTP/1.1 103 Early Hints\r\nContent-Length: 0\r\n\r\n")
+        peer.send(b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n" + reply())
     elif path == "/large":
         peer.send(reply(b"x" * 300_000))
     elif path == "/chunks":
@@ -139,7 +138,7 @@ SENDING: dict[str, Send] = {
 
 @pytest.mark.parametrize("block", [False, True])
 @pytest.mark.parametrize("what", SENDING)
-def test_the_record_is_that_of_a_call_that_is_followed(what: str, block: bool, tap: typing.Any) -> None:
+def test_the_record_is_that_of_a_call_that_is_listened_to(what: str, block: bool, tap: typing.Any) -> None:
     if what in ("a body that asks", "given up", "dropped"):
         block = False  # these would wait for themselves, or for a place that urllib3 has lost
     found = []
@@ -168,7 +167,7 @@ def test_the_record_is_that_of_a_call_that_is_followed(what: str, block: bool, t
 
 
 @pytest.mark.parametrize("through", ["manager", "pool"])
-def test_the_usual_call_is_plain(through: str, recorded: list[onewrite.Timing], tap: typing.Any) -> None:
+def test_the_usual_call(through: str, recorded: list[onewrite.Timing], tap: typing.Any) -> None:
     server = tap()
     http = urllib3.PoolManager()
     for number in range(3):
@@ -178,7 +177,7 @@ def test_the_usual_call_is_plain(through: str, recorded: list[onewrite.Timing], 
             http.connection_from_url(server.url("/")).urlopen("POST", "/a?b=c", body=b"x" * 200)
         (timing,) = recorded
         recorded.clear()
-        assert (type(timing) is Plain) == bool(number), "a new connection is followed step by step"
+        assert timing.reused == bool(number)
         assert (timing.method, timing.url, timing.status) == ("POST", server.url("/a?b=c"), 200)
         assert timing.cause in (None, "server")
         assert timing.total_ns >= timing.send_ns + timing.wait_ns

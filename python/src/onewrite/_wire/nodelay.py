@@ -13,6 +13,8 @@ import logging
 import socket
 import typing
 
+from .._sockets import tcp_socket
+
 log = logging.getLogger("onewrite")
 
 SocketOptions = typing.Sequence[typing.Any]
@@ -45,18 +47,6 @@ def merged(options: SocketOptions | None) -> SocketOptions:
     if named_by(options):
         return options
     return [*options, _OPTION]
-
-
-def tcp_socket(sock: typing.Any) -> typing.Any:
-    """The object below TLS layers that has getsockopt, or None.
-
-    pyOpenSSL's WrappedSocket and urllib3's SSLTransport have none of their own but keep what they wrap.
-    """
-    for _ in range(4):
-        if sock is None or hasattr(sock, "getsockopt"):
-            return sock
-        sock = getattr(sock, "socket", None)
-    return None
 
 
 @functools.cache

@@ -12,6 +12,9 @@ WHOLE = "whole"  # in memory: every piece is at hand
 PROMPT = "prompt"  # read piece by piece, but never waits for anyone: regular files, BytesIO, lists
 BLOCKING = "blocking"  # iterators, pipes, sockets: the next piece may be minutes away
 
+#: requests-toolbelt's encoder of forms: its length is known, its parts are bytes and files.
+_MULTIPART_ENCODER = ("requests_toolbelt.multipart.encoder", "MultipartEncoder")
+
 _MEMORY_READS = (io.BytesIO.read, io.StringIO.read)
 
 
@@ -33,6 +36,8 @@ def kind(body: typing.Any) -> str:
 def _reads_promptly(body: typing.Any) -> bool:
     if getattr(type(body), "read", None) in _MEMORY_READS:
         return True
+    if (type(body).__module__, type(body).__name__) == _MULTIPART_ENCODER:
+        return all(_part_reads_promptly(part.body) for part in body.parts)
     # A wrapper that only forwards fileno() may throttle its read(); the standard library's do not.
     if not isinstance(body, (io.IOBase, tempfile._TemporaryFileWrapper)):
         return False
@@ -40,6 +45,11 @@ def _reads_promptly(body: typing.Any) -> bool:
         return stat.S_ISREG(os.fstat(body.fileno()).st_mode)
     except (OSError, ValueError, TypeError, AttributeError):
         return False
+
+
+def _part_reads_promptly(part: typing.Any) -> bool:
+    """Whether a part of a MultipartEncoder does: bytes are in a BytesIO there, files in a wrapper with ``fd``."""
+    return isinstance(part, io.BytesIO) or _reads_promptly(getattr(part, "fd", None))
 
 
 def size(body: typing.Any) -> int | None:

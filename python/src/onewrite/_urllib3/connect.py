@@ -17,13 +17,23 @@ import urllib3.exceptions
 import urllib3.util.connection
 from urllib3.util.ssl_ import is_ipaddress
 
-from . import _base, _moments, _nodelay, _originals
-from ._timing import Attempt
+from .. import _base_version
+from .._timing import attempt as moments
+from .._timing.record import Attempt
+from .._wire import nodelay
+from . import originals
+from .state import acquire, attempt_of
+
+_Connection = originals.genuine(urllib3.connection, "HTTPConnection")
+_HTTPSConnection = originals.genuine(urllib3.connection, "HTTPSConnection")
 
 #: urllib3's own, for which name and TCP can be told apart; whoever replaces them (to pin an address, to guard
 #: against inner networks), before this import or after, makes the connection.
-_CREATE_CONNECTION = _originals.own_or_foreign(urllib3.util.connection, urllib3.util.connection.create_connection)
-_NEW_CONN = _originals.own_or_foreign(urllib3.connection, urllib3.connection.HTTPConnection._new_conn)
+_CREATE_CONNECTION = urllib3.util.connection.create_connection
+_NEW_CONN = _Connection._new_conn
+_KNOWN = originals.own(_CREATE_CONNECTION, "urllib3.util.connection") and originals.own(
+    _NEW_CONN, "urllib3.connection"
+)
 
 
 def connect(conn: typing.Any, original: typing.Callable[[], None]) -> None:
@@ -31,9 +41,7 @@ def connect(conn: typing.Any, original: typing.Callable[[], None]) -> None:
     if conn._onewrite_options.disabled:
         original()
         return
-    attempt = conn._onewrite_attempt
-    if attempt is not None:
-        attempt = _moments.followed_now(conn, attempt)
+    attempt = attempt_of(conn)
     shadowed = {name: conn.__dict__[name] for name in ("_new_conn", "_tunnel") if name in conn.__dict__}
     inner = conn._new_conn
     conn._new_conn = lambda: _open(conn, inner, attempt)
@@ -50,13 +58,13 @@ def connect(conn: typing.Any, original: typing.Callable[[], None]) -> None:
         original()
     except BaseException as error:
         if attempt is not None:
-            _moments.connect_failed(attempt, error)
+            moments.connect_failed(attempt, error)
         raise
     else:
         if attempt is not None:
-            _moments.connect_end(attempt, None)
-            _moments.tls_end(attempt, None)
-            _moments.acquired(conn, attempt, False)
+            moments.connect_end(attempt, None)
+            moments.tls_end(attempt, None)
+            acquire(conn, attempt, False)
     finally:
         if attempt is not None:
             attempt._connecting = False
@@ -68,24 +76,26 @@ def connect(conn: typing.Any, original: typing.Callable[[], None]) -> None:
 def _open(conn: typing.Any, inner: typing.Callable[[], typing.Any], attempt: Attempt | None) -> typing.Any:
     if attempt is None:
         sock = inner()
-    elif getattr(inner, "__func__", None) is _NEW_CONN and (
-        urllib3.util.connection.create_connection is _CREATE_CONNECTION
+    elif (
+        _KNOWN
+        and getattr(inner, "__func__", None) is _NEW_CONN
+        and urllib3.util.connection.create_connection is _CREATE_CONNECTION
     ):
         sock = _resolve_and_connect(conn, attempt)
     else:
-        _moments.connect_start(attempt)
+        moments.connect_start(attempt)
         sock = inner()
     if not conn._onewrite_obey:
-        _nodelay.ensure(sock)
+        nodelay.ensure(sock)
     if attempt is not None and not getattr(conn, "_tunnel_host", None):
         _connected(conn, attempt)
     return sock
 
 
 def _connected(conn: typing.Any, attempt: Attempt) -> None:
-    _moments.connect_end(attempt, None)
-    if isinstance(conn, urllib3.connection.HTTPSConnection):
-        _moments.tls_start(attempt)
+    moments.connect_end(attempt, None)
+    if isinstance(conn, _HTTPSConnection):
+        moments.tls_start(attempt)
 
 
 def _resolve_and_connect(conn: typing.Any, attempt: Attempt) -> socket.socket:
@@ -93,7 +103,7 @@ def _resolve_and_connect(conn: typing.Any, attempt: Attempt) -> socket.socket:
     try:
         sock = _resolved(conn, attempt)
     except socket.gaierror as error:
-        if _base.IS_V1:
+        if _base_version.IS_V1:
             raise urllib3.exceptions.NewConnectionError(
                 conn, f"Failed to establish a new connection: {error}"
             ) from error
@@ -104,7 +114,7 @@ def _resolve_and_connect(conn: typing.Any, attempt: Attempt) -> socket.socket:
         ) from error
     except OSError as error:
         raise urllib3.exceptions.NewConnectionError(conn, f"Failed to establish a new connection: {error}") from error
-    if not _base.IS_V1:
+    if not _base_version.IS_V1:
         sys.audit("http.client.connect", conn, conn.host, conn.port)
     return sock
 
@@ -113,23 +123,26 @@ def _resolved(conn: typing.Any, attempt: Attempt) -> socket.socket:
     host = conn._dns_host
     if host.startswith("["):
         host = host.strip("[]")
-    try:
-        host.encode("idna")
-    except UnicodeError:
-        raise urllib3.exceptions.LocationParseError(f"'{host}', label empty or too long") from None
-    family = urllib3.util.connection.allowed_gai_family()
     literal = is_ipaddress(host)
-    if not literal:
-        _moments.dns_start(attempt, host)
+    # The phase begins before the name is encoded: the first time in a process, that loads the codec.
+    if literal:
+        moments.connect_start(attempt)
+    else:
+        moments.dns_start(attempt, host)
     try:
+        try:
+            host.encode("idna")
+        except UnicodeError:
+            raise urllib3.exceptions.LocationParseError(f"'{host}', label empty or too long") from None
+        family = urllib3.util.connection.allowed_gai_family()
         addresses = socket.getaddrinfo(host, conn.port, family, socket.SOCK_STREAM)
     except BaseException as error:
         if not literal:
-            _moments.dns_end(attempt, error)
+            moments.dns_end(attempt, error)
         raise
     if not literal:
-        _moments.dns_end(attempt, None)
-    _moments.connect_start(attempt)
+        moments.dns_end(attempt, None)
+        moments.connect_start(attempt)
     failure: OSError | None = None
     try:
         for address_family, kind, protocol, _, address in addresses:

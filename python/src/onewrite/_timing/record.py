@@ -1,21 +1,15 @@
 """The records of a call and its attempts.
 
 An attempt is a handful of clock readings; phases are computed when someone asks. The same objects are
-filled while the call runs, so that taking them costs little enough to leave on. A call that goes plainly
-leaves even that for later: ``Plain``.
+filled while the call runs, so that taking them costs little enough to leave on.
 """
 
 from __future__ import annotations
 
-import threading
-import time
 import typing
 
-from . import _kernel
-from ._kernel import KernelEvidence
-
-_now = time.monotonic_ns
-_time_ns = time.time_ns
+from . import cause as causes
+from .kernel import KernelEvidence
 
 PHASES = ("queue", "dns", "connect", "tls", "send", "wait", "receive", "total")
 
@@ -113,7 +107,7 @@ class Attempt:
             wait = self.wait_ns
             if wait is not None:
                 held = self._info_after is not self._info_sent
-                self._evidence = _kernel.evidence(self._info_before, self._info_after, wait, held, self._may_nagle)
+                self._evidence = causes.judge(self._info_before, self._info_after, wait, held, self._may_nagle)
         return self._evidence
 
     @property
@@ -185,10 +179,11 @@ class Timing:
     outcome: str | None = None
     error_kind: str | None = None
     error_phase: str | None = None
-    _returned = _ended = _installed = False
+    _returned = _ended = False
+    #: Whether it was begun by what install() put in place, and uninstall() ends what watches it.
+    _installed = False
     _on_timing: typing.Any = None
     _listener: typing.Any = None
-    _started = 0
 
     def __init__(self, method: str, url: str, on_timing: typing.Any, listener: typing.Any) -> None:
         self.method = method
@@ -325,167 +320,3 @@ class Timing:
         """Phase ``receive`` of the last attempt."""
         last = self._last()
         return last.receive_ns if last else None
-
-
-#: Two threads may look at a record for the first time at once.
-_unfolding = threading.RLock()
-
-
-class Plain(Timing):
-    """A call that goes plainly: what is noted of it while it goes, and its record when that is looked at.
-
-    It has one attempt, on a connection that was open, sent in one piece, answered, read and released. Own classes
-    (``_straight``) and install() (``_install``) note the same moments in it, and hand it out as it is. When it turns
-    out otherwise (``_moments.unfold``), or somebody looks at more than has an answer here, it becomes a Timing like
-    any other, the same object, with an Attempt.
-    """
-
-    outcome = "ok"
-    _returned = _ended = True
-    # What a call has not come to stays as it is here.
-    #: Whether a pool has begun to work on it, and is still to give it a connection; the connection, while it has one.
-    _attempted = _unserved = False
-    _conn: typing.Any = None
-    #: First byte to the kernel, last write returned, and the wall clock then.
-    _begun = _sent = _unix = 0
-    _writes = _size = 0
-    #: The connection as the request found it: number, number of requests, idle, TCP_INFO.
-    _conn_id = _count = 0
-    _idle_ns: int | None = None
-    _before: bytes | None = None
-    #: TCP_INFO when all was sent; None where something was not.
-    _after_sent: bytes | None = None
-    #: Under install(): whether it is in ``getresponse``, and http.client's response until its body was read.
-    _answering = False
-    _http: typing.Any = None
-    #: First byte read, TCP_INFO then, whether Nagle may have held it.
-    _first = 0
-    _info: bytes | None = None
-    _may_nagle = False
-    #: The head was read: status, bytes that are to come; when they were read; when the connection was released then.
-    status: int | None = None
-    _received = _read = _end = 0
-
-    def __init__(self) -> None:
-        """Nothing: see ``_record.begin_plain``."""
-
-    def sent(self, sock: typing.Any, link: typing.Any, writes: int, size: int, kernel: bool = True) -> None:
-        """The last write has returned: while the answer is awaited there is time to write things down."""
-        self._sent = _now()
-        if kernel:
-            self._after_sent = self._info = _kernel.read(sock, sent=True)
-        self._unix = _time_ns()
-        self._writes = writes
-        self._size = size
-        self._conn_id = link.conn_id
-        self._count = link.requests = link.requests + 1
-        if link.idle_since:
-            self._idle_ns = self._begun - link.idle_since
-        self._before = link.info
-
-    def answered(self, sock: typing.Any, link: typing.Any, first: int, kernel: bool = True) -> None:
-        """The first byte of the final answer was read."""
-        self._first = first
-        if kernel and (self._info is None or first - self._sent >= _kernel.SOON_NS):
-            self._info = _kernel.read(sock)
-            self._may_nagle = _kernel.may_nagle(sock, self._writes, first - self._sent)
-        link.info = self._info
-
-    def complete(self) -> bool:
-        """Whether an answer whose body was still to come has been read to its end by now."""
-        http = self._http
-        if self.status is None or http is None or http.fp is not None:
-            return False
-        self._http = None
-        self._read = _now()
-        return True
-
-    # What most hooks ask for is had without the rest; of a call that has ended.
-
-    @property
-    def total_ns(self) -> typing.Any:  # type: ignore[override]
-        return max(self._end - self._started, 1)
-
-    @property
-    def send_ns(self) -> typing.Any:
-        return max(self._sent - self._begun, 1)
-
-    @property
-    def wait_ns(self) -> typing.Any:
-        return max(self._first - self._sent, 1)
-
-    @property
-    def cause(self) -> str | None:
-        return None if self._first - self._sent < _kernel.LONG_NS else self.attempts[-1].cause
-
-    def __getattr__(self, name: str) -> typing.Any:
-        if not self.__dict__.get("_end"):
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        with _unfolding:
-            if type(self) is Plain:
-                record = self._unfolded()
-                for attempt in record.attempts:
-                    attempt._call = None
-                    record.total_ns = attempt.total_ns
-                    record.outcome = attempt.outcome
-                record._returned = record._ended = True
-                # What was noted stays: another thread may be looking at it.
-                self.__dict__.update(record.__dict__)
-                self.__class__ = Timing  # type: ignore[assignment]
-        return getattr(self, name)
-
-    def unfold(self) -> Attempt | None:
-        """Become a Timing like any other, of a call under way; return its attempt, where one has begun."""
-        record = self._unfolded()
-        noted = self.__dict__.keys() - record.__dict__.keys()
-        # In this order somebody may give up between any two steps.
-        self.__dict__.update(record.__dict__)
-        self.__class__ = Timing  # type: ignore[assignment]
-        for name in noted:
-            del self.__dict__[name]
-        return self._last()
-
-    def _unfolded(self) -> Timing:
-        record = Timing(self.method, self.url, self._on_timing, None)
-        record.started_at_mono_ns = self._started
-        if self._sent:
-            record.started_at_unix_ns = self._unix - (self._sent - self._started)
-        else:
-            record.started_at_unix_ns = _time_ns() - (_now() - self._started)
-        if self._attempted:
-            attempt = Attempt(self, 0, self._started)
-            record.attempts.append(attempt)
-            self._fill(attempt)
-        return record
-
-    def _fill(self, attempt: Attempt) -> None:
-        attempt._request_start = self._begun
-        if self._sent:
-            attempt._acquired = attempt.reused = True
-            attempt.conn_id = self._conn_id
-            attempt.conn_requests = self._count
-            attempt.idle_ns = self._idle_ns
-            attempt._info_before = self._before
-            attempt._info_sent = self._after_sent
-            attempt._request_end = self._sent
-            attempt.writes = self._writes
-            attempt.bytes_sent = self._size
-            attempt._phase = "wait"
-        attempt._in_response = self._answering
-        if self._first:
-            attempt._response_start = self._first
-            attempt._info_after = self._info
-            attempt._may_nagle = self._may_nagle
-            attempt._phase = "receive"
-        if self.status is not None:
-            attempt._headers_end = self._first
-            attempt.status = self.status
-        if self._read:
-            attempt._response_end = self._read
-            attempt.bytes_received = self._received
-        elif self.status is not None:
-            attempt._http = self._http
-            attempt._expected = self._received
-        if self._end:
-            attempt._end = self._end
-            attempt.outcome = "ok"

@@ -1,0 +1,208 @@
+"""How calls and their attempts begin and end, and how a call is found again.
+
+The outermost request of a thread opens a call and leaves it in the context variable ``attempt.current``.
+Each try of the library below, a first one, a retry, a redirect, is an attempt of it. A call ends when the
+outermost request has returned and its last attempt has ended, whichever is later: a response may be read
+long after it was returned.
+
+Nothing here runs when no hook is set.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+import typing
+import weakref
+
+from .._errors import kind_of
+from . import attempt as moments
+from . import events
+from .attempt import current, now, tell
+from .events import Event
+from .hooks import Hooks
+from .record import Attempt, Timing
+
+#: Scheme and slashes, whatever number of them; then what stands before the last "@" of an authority.
+_USERINFO = re.compile(r"((?:[A-Za-z][A-Za-z0-9+.\-]*:(?=/))?/*)([^/?#]*@)?")
+_AUTHORITY = re.compile(r"(?:\[[^\]]*\]|[^:/?#]*)(?::[0-9]*)?(?=[/?#\\]|$)").match
+
+
+def without_userinfo(url: str) -> str:
+    """*url* without user and password, also where it is not a URL that anybody would send."""
+    if "@" not in url:
+        return url
+    found = _USERINFO.match(url)
+    assert found is not None, "each of its parts may be empty"
+    rest = url[found.end() :]
+    if "@" in rest and not _AUTHORITY(rest):
+        rest = rest.rpartition("@")[2]  # a password with "/", "?" or "#" in it: no host, so it is refused
+    return found[1] + rest
+
+
+# -- calls ------------------------------------------------------------------------------------------
+
+
+def begin(hooks: Hooks, method: str, url: str, installed: bool = False) -> Timing:
+    """A call has begun; with *installed*, under what install() put in place."""
+    call = Timing(method, without_userinfo(url), hooks.on_timing, hooks.listener)
+    if installed:
+        call._installed = True
+    call.started_at_unix_ns = time.time_ns()
+    call.started_at_mono_ns = now()
+    if call._listener is not None:
+        fields = {"method": call.method, "url": call.url, "started_at_unix_ns": call.started_at_unix_ns}
+        _tell(call, "call_start", call.started_at_mono_ns, **fields)
+    return call
+
+
+def under_way() -> Timing | None:
+    """The call of this thread that a request would be a further attempt of.
+
+    A request made while another one is being sent (by a generator that is its body) is a call of its own.
+    """
+    call = current.get()
+    # One that is over is met in a context that was copied while it ran.
+    if call is None or call._returned or call._ended:
+        return None
+    if not call.attempts:
+        return call
+    last = call.attempts[-1]
+    if last._end or last._error is not None or last._headers_end:
+        return call
+    return None
+
+
+def returned(call: Timing) -> None:
+    """The outermost request has returned a response."""
+    call._returned = True
+    last = call.attempts[-1] if call.attempts else None
+    if last is None or last._end:
+        _end(call, None)
+    elif last._link is None:
+        # A connection that is not ours to watch (a recorder's stand-in): the response is all we see.
+        end_attempt(last, "ok")
+    elif call._installed:
+        with _reading_lock:
+            _reading.add(call)
+        if unwatched:
+            end_unwatched()
+
+
+#: Calls under install() whose response is still being read.
+_reading: weakref.WeakSet[Timing] = weakref.WeakSet()
+_reading_lock = threading.Lock()
+#: Whether what watches responses was taken away; looked at once a call is in ``_reading``, so that none is forgotten.
+unwatched = False
+
+
+def end_unwatched() -> None:
+    """End the calls whose end nobody would see any more."""
+    with _reading_lock:
+        calls = list(_reading)
+        _reading.clear()
+    for call in calls:
+        if not call._ended:
+            end_attempt(call.attempts[-1], "ok")
+
+
+def failed(call: Timing, error: BaseException) -> None:
+    """The outermost request has raised *error*."""
+    if call._ended:
+        return
+    last = call._last()
+    if last is not None:
+        call.error_phase = last._phase
+        if not last._end:
+            if last._error is None:
+                last._error = error
+            end_attempt(last, "error" if isinstance(error, Exception) else "cancelled")
+    _end(call, error)
+
+
+def _end(call: Timing, error: BaseException | None) -> None:
+    """The call is over: make its record whole and hand it out."""
+    if call._ended:
+        return
+    call._ended = True
+    last = None
+    for last in call.attempts:
+        # A ring of references would live until the collector comes, and a record that is kept keeps no socket.
+        last._call = last._link = last._error = None
+    if error is not None:
+        call.error_kind = kind_of(error)
+        call.outcome = "cancelled" if call.error_kind == "cancelled" else "error"
+        if call.outcome == "cancelled":
+            call.error_kind = None
+        if call.error_phase is None:
+            call.error_phase = "queue"
+    else:
+        call.outcome = "ok"
+    end = last._end if last is not None and last._end else now()
+    call.total_ns = max(end - call.started_at_mono_ns, 1)
+    if call._listener is not None:
+        fields = {"outcome": call.outcome, "error_kind": call.error_kind, "error_phase": call.error_phase}
+        _tell(call, "call_end", end, **fields)
+    on_timing = call._on_timing
+    if on_timing is not None:
+        # What it asks over HTTP itself is no part of the call around this one, where there is one.
+        token = current.set(None) if current.get() is not None else None
+        try:
+            on_timing(call)
+        except Exception:
+            events.swallow(on_timing)
+        finally:
+            if token is not None:
+                current.reset(token)
+
+
+def _tell(call: Timing, name: str, t_ns: int, **fields: typing.Any) -> None:
+    methods = call._listener.get(name)
+    if methods is not None:
+        moments.deliver(methods, Event(name, t_ns, None, fields))
+
+
+# -- attempts ---------------------------------------------------------------------------------------
+
+
+def begin_attempt(call: Timing) -> Attempt:
+    """The library below has begun to work on the call, for the first time or again."""
+    attempts = call.attempts
+    if not attempts and call._listener is None:
+        attempt = Attempt(call, 0, call.started_at_mono_ns)
+        attempts.append(attempt)
+        return attempt
+    if attempts and not attempts[-1]._end:
+        end_attempt(attempts[-1], "error" if attempts[-1]._error is not None else "ok")
+    attempt = Attempt(call, len(attempts), now())
+    attempts.append(attempt)
+    if attempt._listener is not None:
+        tell(attempt, "attempt_start", attempt._start)
+    return attempt
+
+
+def end_attempt(attempt: Attempt, outcome: str, reusable: bool | None = None, t_ns: int = 0) -> None:
+    """The attempt is over, since *t_ns* or now.
+
+    *reusable* says of a connection that was given back whether it can carry another request.
+    """
+    if attempt._end:
+        return
+    end = attempt._end = t_ns or now()
+    attempt.outcome = outcome
+    error = attempt._error
+    if error is not None:
+        attempt._error = None  # its traceback leads to the library's frames, and so to a later attempt's response
+    attempt._http = attempt._response = None
+    if attempt._listener is not None:
+        if reusable is not None:
+            tell(attempt, "connection_released", end, reusable=reusable)
+        tell(attempt, "attempt_end", end, outcome=outcome)
+    call = attempt._call
+    if call is not None and call._returned and attempt is call.attempts[-1]:
+        if outcome == "ok":
+            _end(call, None)
+        else:
+            call.error_phase = attempt._phase
+            _end(call, error)

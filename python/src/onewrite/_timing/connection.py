@@ -1,0 +1,23 @@
+"""What is known of one connection between its requests."""
+
+from __future__ import annotations
+
+import itertools
+import typing
+
+_ids = itertools.count(1)
+
+
+class Link:
+    """One socket, as the records know it: its number, and what the last request left."""
+
+    __slots__ = ("conn_id", "idle_since", "info", "requests", "sock")
+
+    def __init__(self, sock: typing.Any) -> None:
+        self.sock = sock
+        self.conn_id = next(_ids)
+        self.requests = 0
+        #: Monotonic time of the last release, in nanoseconds; 0 before the first.
+        self.idle_since = 0
+        #: The kernel's reading at the last answer: nothing was sent since, so it is the next request's baseline.
+        self.info: bytes | None = None

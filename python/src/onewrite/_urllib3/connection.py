@@ -1,0 +1,283 @@
+"""urllib3's connections: what is put around their methods, and the own classes.
+
+Each function takes the connection and the bound method it stands in for: the own classes pass that of their
+parent, ``install()`` the one it replaced, so both are one behaviour.
+"""
+
+from __future__ import annotations
+
+import http.client
+import io
+import sys
+import typing
+
+import urllib3.connection
+
+from .. import _base_version
+from .._config import DEFAULTS, Options
+from .._errors import InvalidRequestError
+from .._timing import attempt as moments
+from .._timing import call as calls
+from .._wire import body as bodies
+from .._wire import coalesce, nodelay, validate
+from . import connect as connecting
+from . import originals, response
+from .state import State, attempt_of, request_start
+
+Original = typing.Callable[..., typing.Any]
+
+_Connection = originals.genuine(urllib3.connection, "HTTPConnection")
+_HTTPSConnection = originals.genuine(urllib3.connection, "HTTPSConnection")
+
+#: Connections that hold pieces just now; uninstall() waits for them.
+holding: set[coalesce.Hold] = set()
+#: Of urllib3's own connections: no more is to be held, install() is being undone.
+undoing = False
+
+
+def configure(conn: typing.Any, options: Options) -> None:
+    """Lay *options* on *conn*: TCP_NODELAY joins the socket options it will connect with."""
+    if conn._onewrite_options is not options:
+        conn._onewrite_options = options
+    if conn._onewrite_user_options is None:
+        conn._onewrite_user_options = (getattr(conn, "socket_options", None),)
+    given = conn._onewrite_user_options[0]
+    conn._onewrite_obey = options.nodelay_disabled or nodelay.refused_by(given)
+    conn.socket_options = given if conn._onewrite_obey else nodelay.merged(given)
+
+
+def own_socket(conn: typing.Any) -> None:
+    """Before the first write on a socket: see that TCP_NODELAY is on."""
+    conn._onewrite_sock = conn.sock
+    if conn._onewrite_user_options is None:
+        configure(conn, conn._onewrite_options)  # made before install(), or its __init__ skipped ours
+    if not conn._onewrite_obey:
+        nodelay.ensure(conn.sock)
+
+
+def init(conn: typing.Any, original: Original, *args: typing.Any, **kwargs: typing.Any) -> None:
+    """Make a connection. Every way to one ends here: pools, proxies, SOCKS, subclasses."""
+    original(*args, **kwargs)
+    configure(conn, conn._onewrite_options)
+
+
+def request(
+    conn: typing.Any,
+    original: Original,
+    method: str,
+    url: str,
+    body: typing.Any = None,
+    headers: typing.Any = None,
+    **extra: typing.Any,
+) -> None:
+    """Check the request, hold its pieces while they are at hand, send them in one write.
+
+    The only method that knows where a request begins and ends.
+    """
+    _request(conn, original, method, url, body, headers, bool(extra.get("chunked")), extra)
+
+
+def request_chunked(
+    conn: typing.Any, original: Original, method: str, url: str, body: typing.Any = None, headers: typing.Any = None
+) -> None:
+    """1.26 writes chunked bodies in a loop of its own; in 2.x this is request() once more."""
+    _request(conn, original, method, url, body, headers, True, {})
+
+
+def _request(
+    conn: typing.Any,
+    original: Original,
+    method: str,
+    url: str,
+    body: typing.Any,
+    headers: typing.Any,
+    chunked: bool,
+    extra: dict[str, typing.Any],
+) -> None:
+    options = conn._onewrite_options
+    # A request inside a request: 2.x's request_chunked() is request() once more.
+    if options.disabled or conn._onewrite_hold is not None:
+        original(method, url, body=body, headers=headers, **extra)
+        return
+    attempt = attempt_of(conn)
+    try:
+        validate.check_line(method, url)
+        kind = bodies.kind(body)
+        held = kind is not bodies.BLOCKING and not options.coalesce_disabled
+        if headers is not None:
+            framing = validate.check_headers(headers)
+            if framing.length is not None:
+                body = validate.checked_body(body, framing.length, chunked, _base_version.TEXT_BODY_ENCODING)
+            held = held and not framing.expects_continue
+        if held:
+            hold = coalesce.Hold(coalesce.HOLD_LIMIT if kind is bodies.PROMPT else None)
+            try:
+                conn._onewrite_hold = hold
+                holding.add(hold)
+                if undoing and not conn._onewrite_own:  # asked once it is in ``holding``, so that none slips through
+                    conn._onewrite_hold = None
+                original(method, url, body=body, headers=headers, **extra)
+                if conn._onewrite_hold is not None:
+                    _flush(conn)
+            finally:
+                conn._onewrite_hold = None
+                holding.discard(hold)
+        else:
+            original(method, url, body=body, headers=headers, **extra)
+    except BaseException as error:
+        if attempt is not None:
+            moments.request_failed(attempt, error, isinstance(error, InvalidRequestError))
+        raise
+    if attempt is not None:
+        moments.request_end(attempt)
+
+
+def _flush(conn: typing.Any) -> None:
+    """Send what is held, and hold no more."""
+    hold: coalesce.Hold = conn._onewrite_hold
+    conn._onewrite_hold = None
+    if not hold.pieces:
+        return
+    if conn.sock is not conn._onewrite_sock:
+        own_socket(conn)
+    write(conn, hold.pieces, hold.size)
+
+
+def write(conn: typing.Any, pieces: list[typing.Any], size: int) -> None:
+    """Send *pieces*, *size* bytes in sum, in one write; an attempt that uses *conn* notes it."""
+    attempt = conn._onewrite_attempt
+    if attempt is None:
+        coalesce.write(conn.sock, pieces, size, conn._onewrite_options.coalesce_max)
+        return
+    if not attempt._request_start:
+        request_start(conn, attempt)
+    attempt.writes += coalesce.write(conn.sock, pieces, size, conn._onewrite_options.coalesce_max)
+    attempt.bytes_sent += size
+
+
+def send(conn: typing.Any, original: Original, data: typing.Any) -> None:
+    """Hold *data* while a request is being put together; otherwise send it as ever.
+
+    All bytes of a request pass here, also those of subclasses that override ``_send_output`` (botocore).
+    """
+    hold: coalesce.Hold | None = conn._onewrite_hold
+    if conn.sock is None and not conn._onewrite_options.disabled:
+        # As http.client.send does it, but with holding off: a tunnel's CONNECT goes out at once.
+        if not conn.auto_open:
+            raise http.client.NotConnected()
+        conn._onewrite_hold = None
+        try:
+            conn.connect()
+        finally:
+            conn._onewrite_hold = hold
+    if hold is None:
+        _send_at_once(conn, original, data)
+    elif hasattr(data, "read"):
+        _send_read(conn, original, data)
+    else:
+        _hold(conn, hold, data)
+
+
+def _hold(conn: typing.Any, hold: coalesce.Hold, data: typing.Any) -> None:
+    if conn.debuglevel > 0:
+        print("send:", repr(data))
+    sys.audit("http.client.send", conn, data)
+    if hold.add(data):
+        _flush(conn)
+
+
+def _send_read(conn: typing.Any, original: Original, data: typing.Any) -> None:
+    """As http.client reads a body that has ``read`` (urllib3 1.26 leaves it to that), its first pieces held."""
+    text = isinstance(data, io.TextIOBase)
+    while piece := data.read(conn.blocksize):
+        if text:
+            piece = piece.encode("iso-8859-1")
+        if (hold := conn._onewrite_hold) is not None:
+            _hold(conn, hold, piece)
+        else:
+            _send_at_once(conn, original, piece)
+
+
+def _send_at_once(conn: typing.Any, original: Original, data: typing.Any) -> None:
+    if conn.sock is not conn._onewrite_sock and not conn._onewrite_options.disabled:
+        own_socket(conn)
+    attempt = attempt_of(conn)
+    if attempt is None or attempt._connecting:
+        original(data)
+        return
+    if not attempt._request_start:
+        request_start(conn, attempt)
+    original(data)
+    attempt.writes += 1
+    if not hasattr(data, "read"):
+        attempt.bytes_sent += len(data) if type(data) is bytes else memoryview(data).nbytes
+
+
+def close(conn: typing.Any, original: Original) -> None:
+    """Close; an attempt that held the connection ends.
+
+    A response that is closed unread closes its connection and never comes back to the pool.
+    """
+    attempt = conn._onewrite_attempt
+    original()
+    if attempt is None or attempt._in_response or attempt._connecting:
+        return  # part of the exchange itself: "Connection: close", a tunnel that was refused
+    if attempt._headers_end and attempt._error is None:
+        # After the head only two close it: a caller who gives the body up, and urllib3 when a read
+        # failed, which it does while that error is on its way.
+        error = sys.exc_info()[1]
+        if isinstance(error, (urllib3.exceptions.HTTPError, http.client.HTTPException, OSError)):
+            attempt._error = error
+    elif attempt._error is None:
+        return
+    conn._onewrite_attempt = None
+    calls.end_attempt(attempt, "ok" if attempt._error is None else "error")
+
+
+class OneWrite(State):
+    """The behaviour of both classes, in front of urllib3's."""
+
+    _onewrite_own = True
+
+    def __init__(self, *args: typing.Any, **kwargs: typing.Any) -> None:
+        super().__init__(*args, **kwargs)
+        configure(self, DEFAULTS)
+
+    def request(
+        self, method: str, url: str, body: typing.Any = None, headers: typing.Any = None, **extra: typing.Any
+    ) -> None:
+        """Send a request: see :meth:`urllib3.connection.HTTPConnection.request`.
+
+        Raises :class:`onewrite.InvalidRequestError` before the first byte where the request is not one.
+        """
+        request(self, super().request, method, url, body, headers, **extra)  # type: ignore[misc]
+
+    if _base_version.IS_V1:
+
+        def request_chunked(self, method: str, url: str, body: typing.Any = None, headers: typing.Any = None) -> None:
+            """Send a chunked request: see :meth:`urllib3.connection.HTTPConnection.request_chunked`."""
+            request_chunked(self, super().request_chunked, method, url, body, headers)  # type: ignore[misc]
+
+    def send(self, data: typing.Any) -> None:
+        """Send bytes: see :meth:`http.client.HTTPConnection.send`."""
+        send(self, super().send, data)  # type: ignore[misc]
+
+    def connect(self) -> None:
+        """Connect: see :meth:`urllib3.connection.HTTPConnection.connect`."""
+        connecting.connect(self, super().connect)  # type: ignore[misc]
+
+    def getresponse(self, **extra: typing.Any) -> typing.Any:
+        """Read a response: see :meth:`urllib3.connection.HTTPConnection.getresponse`."""
+        return response.getresponse(self, super().getresponse, **extra)  # type: ignore[misc]
+
+    def close(self) -> None:
+        """Close: see :meth:`http.client.HTTPConnection.close`."""
+        close(self, super().close)  # type: ignore[misc]
+
+
+class HTTPConnection(OneWrite, _Connection):  # type: ignore[misc,valid-type]
+    """urllib3's HTTPConnection that sends head and body in one write, with TCP_NODELAY on."""
+
+
+class HTTPSConnection(OneWrite, _HTTPSConnection):  # type: ignore[misc,valid-type]
+    """urllib3's HTTPSConnection that sends head and body in one write, with TCP_NODELAY on."""

@@ -1,0 +1,99 @@
+"""urllib3's managers: what timing needs of them, and the own classes."""
+
+from __future__ import annotations
+
+import typing
+
+import urllib3
+import urllib3.poolmanager
+
+from .. import _config
+from .._config import DEFAULTS, Options
+from .._timing import call as calls
+from .._timing.hooks import Hooks
+from .._timing.record import Timing
+from .pool import HTTPConnectionPool, HTTPSConnectionPool, Pool, call, split
+
+Original = typing.Callable[..., typing.Any]
+
+
+def urlopen(
+    manager: typing.Any,
+    original: Original,
+    hooks: Hooks,
+    installed: bool,
+    method: str,
+    url: str,
+    *args: typing.Any,
+    **kwargs: typing.Any,
+) -> typing.Any:
+    """A call, or a redirect of the one under way: urllib3 calls this again for it."""
+    if calls.under_way() is not None:
+        return original(method, url, *args, **kwargs)
+
+    def run(timing: Timing) -> typing.Any:
+        return original(method, url, *args, **kwargs)
+
+    return call(hooks, installed, url, run, method)
+
+
+class Manager:
+    """Behaviour of the managers, in front of urllib3's."""
+
+    _onewrite_own = True
+    _onewrite_options: Options = DEFAULTS
+    _onewrite_hooks: Hooks | None = None
+    _own_pool_classes: typing.ClassVar[dict[str, typing.Any]] = {
+        "http": HTTPConnectionPool,
+        "https": HTTPSConnectionPool,
+    }
+
+    def __init__(self, *args: typing.Any, **kwargs: typing.Any) -> None:
+        self._onewrite_options, self._onewrite_hooks = split(kwargs)
+        super().__init__(*args, **kwargs)
+        if type(self) in (PoolManager, ProxyManager):
+            _refuse_unknown(self.connection_pool_kw)  # type: ignore[attr-defined]
+        if not self._onewrite_options.disabled:
+            self.pool_classes_by_scheme = dict(self._own_pool_classes)
+
+    def _new_pool(self, scheme: str, host: str, port: int, request_context: typing.Any = None) -> typing.Any:
+        pool = super()._new_pool(scheme, host, port, request_context)  # type: ignore[misc]
+        if isinstance(pool, Pool):
+            pool._onewrite_options = self._onewrite_options
+            pool._onewrite_hooks = self._onewrite_hooks
+        return pool
+
+    def urlopen(self, method: str, url: str, *args: typing.Any, **kwargs: typing.Any) -> typing.Any:
+        """Send a request: see :meth:`urllib3.PoolManager.urlopen`."""
+        original, hooks = super().urlopen, self._onewrite_hooks  # type: ignore[misc]
+        if hooks is None:
+            return original(method, url, *args, **kwargs)
+        return urlopen(self, original, hooks, False, method, url, *args, **kwargs)
+
+
+def _refuse_unknown(keywords: typing.Iterable[str]) -> None:
+    """urllib3 would find out at the first request, in words of its own."""
+    for name in keywords:
+        if f"key_{name}" not in urllib3.poolmanager.PoolKey._fields and name != "strict":
+            ours = ", ".join(sorted(_config.NAMES))
+            raise TypeError(f"neither onewrite nor urllib3 has an option {name!r}; onewrite has {ours}")
+
+
+class PoolManager(Manager, urllib3.PoolManager):
+    """urllib3's PoolManager whose requests leave in one write, with TCP_NODELAY on.
+
+    Takes what urllib3's takes, and:
+
+    - ``on_timing``: called once per call with its finished :class:`onewrite.Timing`;
+    - ``listener``: a :class:`onewrite.TimingListener`, gets each event as it happens;
+    - the options of onewrite (``coalesce_max``, ``quickack``, …).
+
+    Raises TypeError or ValueError for an option that does not exist or is out of range.
+    """
+
+
+class ProxyManager(Manager, urllib3.ProxyManager):
+    """urllib3's ProxyManager whose requests leave in one write, with TCP_NODELAY on.
+
+    Takes what urllib3's takes, and what :class:`onewrite.PoolManager` takes beside it.
+    """
