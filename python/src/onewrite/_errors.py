@@ -34,7 +34,7 @@ _NAME_RESOLUTION: tuple[type[BaseException], ...] = tuple(
 
 #: Error kinds in the order of the question; the first class found anywhere in the chain decides.
 _KINDS: tuple[tuple[str, tuple[type[BaseException], ...]], ...] = (
-    ("invalid_request", (InvalidRequestError,)),
+    ("invalid_request", (InvalidRequestError, base.LocationValueError)),
     ("pool", (base.EmptyPoolError, base.ClosedPoolError)),
     ("dns", _NAME_RESOLUTION),
     # In urllib3 a refused connection is a ConnectTimeoutError by descent: ask for it first.
@@ -48,7 +48,7 @@ _KINDS: tuple[tuple[str, tuple[type[BaseException], ...]], ...] = (
     ),
     ("reset", (ConnectionResetError, ConnectionAbortedError)),
     ("connect", (base.ProxyError,)),
-    ("protocol", (http.client.HTTPException, base.ProtocolError, base.ResponseError)),
+    ("protocol", (http.client.HTTPException, base.ProtocolError, base.ResponseError, base.DecodeError)),
 )
 
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 import datetime
 import typing
 
+from urllib3.exceptions import LocationParseError
+from urllib3.util import Url, parse_url
+
 from ._timing.record import Attempt, Timing
 
 __all__ = ["har_timings", "otel_attributes", "otel_metrics", "resource_timing"]
@@ -22,10 +25,11 @@ def otel_attributes(timing: Timing) -> Fields:
     ``error.type`` is the error kind, or the status as text from 400 on; ``http.request.resend_count`` is
     there from the first retry or redirect on.
     """
-    from urllib3.util import parse_url
-
-    url = parse_url(timing.url)
     found: Fields = {"http.request.method": timing.method, "url.full": timing.url}
+    try:
+        url = parse_url(timing.url)
+    except LocationParseError:
+        url = Url()  # refused for that
     if url.host:
         found["server.address"] = url.host.strip("[]")
         found["server.port"] = url.port or {"http": 80, "https": 443}.get(url.scheme or "")
@@ -45,15 +49,15 @@ def otel_attributes(timing: Timing) -> Fields:
 def otel_metrics(timing: Timing) -> Fields:
     """Metrics by name, in seconds.
 
-    ``http.client.request.duration`` is that of the last attempt, from its start to the end of the
-    response head, or to its end where no head came. ``http.client.request.time_in_queue`` is .NET's name
+    ``http.client.request.duration`` is that of the last attempt, from its start to the first
+    byte of the response, or to its end where none came. ``http.client.request.time_in_queue`` is .NET's name
     and there only when the request waited for a connection.
     """
     last = _last(timing)
     found: Fields = {}
     if last is None:
         return found
-    end = last._headers_end or last._end
+    end = last._response_start or last._end
     if end:
         found["http.client.request.duration"] = max(end - last._start, 1) / 1e9
     if last.queue_ns is not None:
@@ -119,4 +123,8 @@ def har_timings(timing: Timing) -> Fields:
             wait=ms(last.wait_ns),
             receive=ms(last.receive_ns),
         )
-    return {"startedDateTime": started.isoformat(), "time": (timing.total_ns or 0) / 1e6, "timings": phases}
+    return {
+        "startedDateTime": started.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+        "time": (timing.total_ns or 0) / 1e6,
+        "timings": phases,
+    }

@@ -24,21 +24,31 @@ from .events import Event
 from .hooks import Hooks
 from .record import Attempt, Timing
 
-#: Scheme and slashes, whatever number of them; then what stands before the last "@" of an authority.
-_USERINFO = re.compile(r"((?:[A-Za-z][A-Za-z0-9+.\-]*:(?=/))?/*)([^/?#]*@)?")
-_AUTHORITY = re.compile(r"(?:\[[^\]]*\]|[^:/?#]*)(?::[0-9]*)?(?=[/?#\\]|$)").match
+#: Where the authority of a URL begins: behind the scheme and its slashes, or at once; a path has none.
+_BEFORE_AUTHORITY = re.compile(r"\s*(?:https?:[/\\]*|(?:[a-z][a-z0-9+.\-]*:)?//|(?![/\\?#\s]))", re.IGNORECASE).match
+_AUTHORITY = re.compile(r"[^/\\?#]*").match
+_WITHOUT_PORT = re.compile(r"(?:\[[^\]]*\]|[^:]*)(?::[0-9]*)?").fullmatch
+_SIGNATURE = re.compile(r"(?<=[?&])(AWSAccessKeyId|Signature|sig|X-Goog-Signature)=[^&#]*")
 
 
-def without_userinfo(url: str) -> str:
-    """*url* without user and password, also where it is not a URL that anybody would send."""
-    if "@" not in url:
+def redacted(url: str) -> str:
+    """*url* without user, password and signatures, also where it is not one that anybody would send (SEC-17)."""
+    if "@" in url:
+        before = _BEFORE_AUTHORITY(url)
+        if before is not None:
+            start = before.end()
+            authority = _AUTHORITY(url, start)
+            assert authority is not None, "it may be empty"
+            if "@" in authority[0]:
+                url = url[:start] + url[start + authority[0].rindex("@") + 1 :]
+            elif not _WITHOUT_PORT(authority[0]):  # a password with a "/", "?" or "#" that is not escaped
+                url = url[:start] + url.rpartition("@")[2]
+    mark = url.find("?")
+    fragment = url.find("#")
+    if mark < 0 or 0 <= fragment < mark:
         return url
-    found = _USERINFO.match(url)
-    assert found is not None, "each of its parts may be empty"
-    rest = url[found.end() :]
-    if "@" in rest and not _AUTHORITY(rest):
-        rest = rest.rpartition("@")[2]  # a password with "/", "?" or "#" in it: no host, so it is refused
-    return found[1] + rest
+    end = len(url) if fragment < 0 else fragment
+    return url[:mark] + _SIGNATURE.sub(r"\1=REDACTED", url[mark:end]) + url[end:]
 
 
 # -- calls ------------------------------------------------------------------------------------------
@@ -46,7 +56,7 @@ def without_userinfo(url: str) -> str:
 
 def begin(hooks: Hooks, method: str, url: str, installed: bool = False) -> Timing:
     """A call has begun; with *installed*, under what install() put in place."""
-    call = Timing(method, without_userinfo(url), hooks.on_timing, hooks.listener)
+    call = Timing(method, redacted(url), hooks.on_timing, hooks.listener)
     if installed:
         call._installed = True
     call.started_at_unix_ns = time.time_ns()

@@ -187,7 +187,7 @@ class Timing:
 
     def __init__(self, method: str, url: str, on_timing: typing.Any, listener: typing.Any) -> None:
         self.method = method
-        #: The URL as asked for, without user and password.
+        #: The URL as asked for, without user, password and signatures.
         self.url = url
         self.attempts: list[Attempt] = []
         #: Wall clock at the start, in nanoseconds of the Unix epoch.
@@ -225,12 +225,15 @@ class Timing:
     def __str__(self) -> str:
         """One line for people: ``POST http://… 200 in 41.9 ms: send 0.1, wait 41.7, receive 0.0; reused conn 3``."""
         total = "unfinished" if self.total_ns is None else f"in {self.total_ns / 1e6:.1f} ms"
-        what = self.outcome or ""
-        if self.outcome == "ok":
-            what = str(self.status or "ok")
-        elif self.error_kind:
-            what = f"{self.error_kind} error in {self.error_phase}"
-        parts = [" ".join(part for part in (self.method, self.url, what, total) if part)]
+        what = "" if self.status is None else str(self.status)
+        if self.outcome == "cancelled":
+            failure = ["cancelled", f"(in {self.error_phase})" if self.error_phase else ""]
+        elif self.outcome == "error":
+            words = " in ".join(word for word in (self.error_kind, self.error_phase) if word)
+            failure = ["error", f"({words})" if words else ""]
+        else:
+            failure = [] if what else [self.outcome or ""]
+        parts = [" ".join(part for part in (self.method, self.url, what, *failure, total) if part)]
         last = self._last()
         if last is not None:
             phases = last._phases_for_people()
