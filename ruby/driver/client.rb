@@ -34,7 +34,10 @@ class Client
       limits(http, timeout, expect_continue)
       yield http, path
     end
-    return use.call(build(*match[1..3])) unless @options.fetch("keepalive", true)
+    unless @options.fetch("keepalive", true)
+      Stage.at(nil)
+      return use.call(build(*match[1..3]))
+    end
 
     pool(match[1..3], timeout).with(&use)
   end

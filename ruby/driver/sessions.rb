@@ -17,17 +17,15 @@ class Sessions
 
   # Yields a started session and takes it back, whatever happened: Net::HTTP closes its socket after an error and
   # opens a new one for the next request.
-  def with
-    session = take
-    begin
-      unless session.started?
-        Stage.at(:connect)
-        session.start
+  def with(&use)
+    # A caller that gives up (Timeout.timeout) takes neither a session nor its place along.
+    Thread.handle_interrupt(Object => :never) do
+      session = take
+      begin
+        Thread.handle_interrupt(Object => :immediate) { started(session, &use) }
+      ensure
+        give_back(session)
       end
-      Stage.at(:wait)
-      yield session
-    ensure
-      give_back(session)
     end
   end
 
@@ -41,6 +39,15 @@ class Sessions
 
   private
 
+  def started(session)
+    unless session.started?
+      Stage.at(:connect)
+      session.start
+    end
+    Stage.at(:wait)
+    yield session
+  end
+
   def take
     @lock.synchronize do
       deadline = @timeout && (Process.clock_gettime(Process::CLOCK_MONOTONIC) + @timeout)
@@ -48,7 +55,7 @@ class Sessions
         rest = deadline && (deadline - Process.clock_gettime(Process::CLOCK_MONOTONIC))
         raise PoolTimeout, "no session was free in #{@timeout} s" if rest && rest <= 0
 
-        @returned.wait(@lock, rest)
+        Thread.handle_interrupt(Object => :on_blocking) { @returned.wait(@lock, rest) }
       end
       next @idle.pop unless @idle.empty?
 

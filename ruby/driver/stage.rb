@@ -8,7 +8,7 @@ module Stage
     Thread.current.thread_variable_set(:onewrite_stage, phase)
   end
 
-  # @return [Symbol, nil] :connect, :wait, :receive
+  # @return [Symbol, nil] :queue (the library was not asked yet), :connect, :wait, :receive
   def now
     Thread.current.thread_variable_get(:onewrite_stage)
   end

@@ -160,6 +160,71 @@ class HooksTest < OnewriteTest
     assert(records.all?(&:kernel))
   end
 
+  # What Timeout.timeout(1, Late) or Thread#raise make.
+  class Late < StandardError; end
+
+  # Raises Late in the thread of the caller, and gives it time to get there.
+  def late
+    caller = Thread.current
+    Thread.new { caller.raise(Late) }.join
+    sleep 0.01
+  end
+
+  def test_what_another_thread_raises_while_a_hook_runs_is_the_callers
+    errors = Onewrite.status[:hook_errors]
+    records = []
+    http = session(tap_server) { |one| one.onewrite_timing = records.method(:<<) }
+    hook = Onewrite.on_timing { late }
+    assert_raises(Late) { http.request(post("/", "x")) }
+    assert_equal [:ok], records.map(&:outcome)
+    Onewrite.remove(hook)
+    assert_equal "200", http.request(post("/", "x")).code
+    assert_equal [2, errors], [records.size, Onewrite.status[:hook_errors]]
+  ensure
+    Onewrite.remove(hook)
+  end
+
+  def test_what_another_thread_raises_while_a_listener_is_told_is_the_callers
+    %i[call_start request_end call_end].each do |moment|
+      errors = Onewrite.status[:hook_errors]
+      events = []
+      records = []
+      listener = Object.new
+      test = self
+      listener.define_singleton_method(:on_event) do |event|
+        events << event.name
+        test.late if event.name == moment
+      end
+      http = session(tap_server) { |one| one.onewrite_listener = listener }
+      http.onewrite_timing = records.method(:<<)
+      assert_raises(Late) { http.request(post("/", "x")) }
+      assert_equal [1, 1, :call_end], [events.count(:call_start), events.count(:call_end), events.last], moment.to_s
+      assert_equal [moment == :call_end ? :ok : :error], records.map(&:outcome)
+      assert_equal errors, Onewrite.status[:hook_errors]
+    end
+  end
+
+  def test_each_call_given_up_at_any_moment_has_one_record_and_one_end
+    events = []
+    records = []
+    listener = Object.new
+    listener.define_singleton_method(:on_event) { |event| events << event.name }
+    http = session(tap_server) { |one| one.onewrite_listener = listener }
+    http.onewrite_timing = records.method(:<<)
+    300.times do |index|
+      events.clear
+      records.clear
+      begin
+        Timeout.timeout(0.00001 * (index % 60)) { http.request(post("/", "x")) }
+      rescue Timeout::Error
+        nil
+      end
+      begun = events.count(:call_start)
+      assert_equal [begun, begun], [events.count(:call_end), records.size]
+      assert_includes [nil, :call_end], events.last
+    end
+  end
+
   # As a queue to another process does it.
   def test_a_record_can_be_marshalled_also_where_listeners_were_told
     record = nil

@@ -31,7 +31,7 @@ class SettingsTest < OnewriteTest
       these.each do |word|
         Onewrite::Settings.load(env.transform_values { word }) # as at load
         assert_equal [expected], Onewrite.status[:options].values_at(*names).uniq, word.inspect
-        assert_equal expected ? "ONEWRITE_DISABLED" : nil, Onewrite.status[:off_because], word.inspect
+        assert_equal [expected ? "ONEWRITE_DISABLED" : nil], [Onewrite.status[:off_because]], word.inspect
       end
     end
     assert_match(/\Afalse "ONEWRITE_DISABLED"/, status("ONEWRITE_DISABLED" => "on"))

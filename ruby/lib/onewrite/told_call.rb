@@ -8,7 +8,9 @@ module Onewrite
   # A call whose events are told to listeners as they happen, in order.
   class ToldCall < Call
     NO_FIELDS = {}.freeze
-    private_constant :NO_FIELDS
+    # What another thread raises while a listener is told is for the caller, not for the listener.
+    NEVER = { Object => :never }.freeze
+    private_constant :NO_FIELDS, :NEVER
 
     # @param listeners [Array<#on_event>]
     def initialize(listeners, method, origin, path, started)
@@ -122,7 +124,7 @@ module Onewrite
 
     def tell(name, now, fields = NO_FIELDS, attempt = index)
       event = Event.new(name, now, attempt, fields)
-      @listeners.each { |listener| Hooks.tell(listener, event) }
+      Thread.handle_interrupt(NEVER) { @listeners.each { |listener| Hooks.tell(listener, event) } }
     end
   end
 end

@@ -11,9 +11,12 @@ module Onewrite
   module Patch
     # Prepended to Net::HTTP when timing or QUICKACK is first asked for, before {Session}: where a call begins and ends.
     module TimedSession
+      # Timeout.timeout, Thread#raise and Thread#kill wait while a call's beginning or end is told: it is told whole, and
+      # what they raise reaches the caller and no hook.
+      NEVER = { Object => :never }.freeze
       SESSION = Stock.session
       STOCK = Stock.of(SESSION, :do_start, :ssl_socket_connect, :transport_request)
-      private_constant :SESSION, :STOCK
+      private_constant :NEVER, :SESSION, :STOCK
 
       private
 
@@ -37,7 +40,7 @@ module Onewrite
         rescue StandardError => e
           raise
         ensure
-          onewrite_not_started(set, own, connecting, e) unless started
+          Thread.handle_interrupt(NEVER) { onewrite_not_started(set, own, connecting, e) } unless started
         end
       end
 
@@ -78,14 +81,13 @@ module Onewrite
 
         told = onewrite_listener || (set && !set.listeners.empty?)
         started = onewrite_began if onewrite_connecting
-        @onewrite_call = call =
-          if told
-            onewrite_told(set, req.method, req.path, started)
-          else
-            Call.new(req.method, onewrite_origin, req.path, started)
-          end
-        result = inside = nil
+        result = inside = call = nil
         begin
+          if told
+            Thread.handle_interrupt(NEVER) { @onewrite_call = call = onewrite_told(set, req.method, req.path, started) }
+          else
+            @onewrite_call = call = Call.new(req.method, onewrite_origin, req.path, started)
+          end
           result =
             if told || block
               super(req) do |res|
@@ -102,8 +104,10 @@ module Onewrite
         rescue Exception => e # rubocop:disable Lint/RescueException -- raised again
           raise
         ensure
-          @onewrite_call = outer
-          onewrite_end_call(call, result, inside, e, set, own)
+          Thread.handle_interrupt(NEVER) do
+            @onewrite_call = outer
+            onewrite_end_call(call, result, inside, e, set, own) if call
+          end
         end
       end
 

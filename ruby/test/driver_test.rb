@@ -1,0 +1,51 @@
+# frozen_string_literal: true
+
+require_relative "support/helper"
+require "json"
+
+# The driver of judge and bench where it is more than a pass-through: its pool.
+class DriverTest < OnewriteTest
+  def setup
+    super
+    @driver = IO.popen([File.join(ROOT, "driver/run")], "r+")
+    @closing << -> { @driver.close }
+    @seq = 0
+    ask("hello", protocol: 1, client: "onewrite")
+  end
+
+  def ask(command, **fields)
+    @driver.puts JSON.generate({ cmd: command, seq: @seq += 1 }.merge(fields))
+    JSON.parse(@driver.gets)
+  end
+
+  def batch(client, requests)
+    ask("batch", client_id: client, requests: requests)["results"]
+  end
+
+  def one(tap, hurried)
+    { method: "POST", url: tap.url, headers: [["Content-Type", "text/plain"]], body: { kind: "bytes", size: 20 },
+      timeout_ms: 20_000, cancel_after_ms: hurried ? 3 : nil }.compact
+  end
+
+  def ends(reply)
+    names = reply["events"].map { |event| event["name"] }
+    [reply["timings"], names.count("call_end"), names.last]
+  end
+
+  # Of callers that give up, some wait for the driver's pool, and Net::HTTP was not asked; whoever got so far has one record.
+  def test_requests_given_up_in_a_pool_have_one_record_or_were_no_call
+    tap = tap_server do
+      sleep 0.002
+      Tap::OK
+    end
+    client = ask("open", options: { hooks: "both", pool_size: 8 })["client_id"]
+    replies = Array.new(12) { |round| batch(client, Array.new(32) { |index| one(tap, ((index + round) % 5).zero?) }) }.flatten
+    assert_equal [384, 0], [replies.size, replies.count { |reply| reply["crashed"] }]
+    waiting, called = replies.partition { |reply| reply["called"] == false }
+    assert_equal [["cancelled", nil]], waiting.map { |reply| reply.values_at("outcome", "timings") }.uniq
+    assert_equal [[1, 1, "call_end"]], called.map { |reply| ends(reply) }.uniq
+    assert_operator called.size, :>, 250
+    # Every place of the pool is still there.
+    assert_equal Array.new(8, "response"), batch(client, Array.new(8) { one(tap, false) }).map { |reply| reply["outcome"] }
+  end
+end
