@@ -11,6 +11,8 @@ ADAPTERS = ("python", "ruby", "node", "java")
 PARTS = ("spec", *ADAPTERS, "bench")
 #: What belongs to no part: shell scripts, workflows, the README's table.
 ROOT_LINT = "root"
+#: Parts whose tests are run over several base libraries, and the target for one of them.
+UNIT = {"python": "unit", "ruby": "unit"}
 
 #: What the set-up of a part installs, in the words of its progress line.
 INSTALLS = {
@@ -98,7 +100,7 @@ def check() -> list[Step]:
     touched = {ROOT_LINT if one.startswith(".") else one for one in changed()}
     return [
         *(
-            Step(part, f"unit tests: {part}", make(part, "unit"), again=True)
+            Step(part, f"unit tests: {part}", make(part, UNIT.get(part, "test")), again=True)
             for part in ("java", "python", "node", "ruby")
         ),
         *(lint(part) for part in (*PARTS, "docs", ROOT_LINT) if part in touched),
