@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pathlib
 import ssl
 import sys
@@ -11,6 +12,7 @@ import pytest
 import trustme
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
+os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", str(pathlib.Path(__file__).parents[1] / "build" / "hypothesis"))
 
 import onewrite
 from tap import Answer, Tap, ok

@@ -130,6 +130,60 @@ def test_botocore_s3_waits_for_the_100(aws: typing.Any, tap: typing.Any) -> None
     assert all(b"x" * 200 in one.body for one in server.seen)
 
 
+@pytest.mark.parametrize("kind", [bytes, io.BytesIO])
+def test_botocore_s3_that_expects_nothing(kind: typing.Any, aws: typing.Any, tap: typing.Any) -> None:
+    """As PutObject does it to servers that know no 100 (Continue): the body is handed over as a file."""
+    server = tap(lambda peer, seen: peer.send(reply(b"")))
+    config = pytest.importorskip("botocore.config").Config(s3={"addressing_style": "path"})
+    client = aws.create_client("s3", endpoint_url=server.url(), config=config)
+
+    def expects_nothing(request: typing.Any, **_: object) -> None:
+        del request.headers["Expect"]
+
+    client.meta.events.register("before-send.s3", expects_nothing)
+    for _ in range(ROUNDS + 1):
+        client.put_object(Bucket="b", Key="k", Body=kind(b"x" * 200))
+    one_segment(server)
+    assert server.seen[-1].body == b"x" * 200
+
+
+@pytest.mark.parametrize("how", ["own", "installed"])
+def test_a_multipart_encoder_of_requests_toolbelt(how: str, tap: typing.Any, tmp_path: typing.Any) -> None:
+    """A form whose length is known: its parts are bytes and a file."""
+    requests = pytest.importorskip("requests")
+    toolbelt = pytest.importorskip("requests_toolbelt")
+    server = tap()
+    (tmp_path / "file").write_bytes(b"y" * 300)
+    session = requests.Session()
+    if how == "own":
+        session.mount("http://", onewrite.requests.Adapter())
+    else:
+        onewrite.install()
+    try:
+        for _ in range(ROUNDS + 1):
+            with open(tmp_path / "file", "rb") as file:
+                encoder = toolbelt.MultipartEncoder({"a": "b" * 100, "file": ("name", file, "text/plain")})
+                session.post(server.url(), data=encoder, headers={"Content-Type": encoder.content_type})
+    finally:
+        onewrite.uninstall()
+    one_segment(server)
+    assert b"y" * 300 in server.seen[-1].body
+
+
+def test_a_multipart_encoder_of_something_slow_is_not_waited_for(tap: typing.Any) -> None:
+    toolbelt = pytest.importorskip("requests_toolbelt")
+    from onewrite._wire import body
+
+    class Slow:
+        len = 5
+
+        def read(self, size: int = -1) -> bytes:
+            return b""
+
+    assert body.kind(toolbelt.MultipartEncoder({"a": "b"})) is body.PROMPT
+    assert body.kind(toolbelt.MultipartEncoder({"a": ("name", Slow(), "text/plain")})) is body.BLOCKING
+
+
 def test_elastic_transport(installed: None, tap: typing.Any) -> None:
     elastic = pytest.importorskip("elastic_transport")
     server = tap(
@@ -209,16 +263,75 @@ def test_docker_over_a_unix_socket(installed: None, tmp_path: typing.Any) -> Non
     listener.close()
 
 
-def test_vcrpy_records_and_plays(installed: None, tap: typing.Any, tmp_path: typing.Any) -> None:
-    vcr = pytest.importorskip("vcr")
+VCR = """
+import sys, vcr
+url, cassette, when = sys.argv[1:4]
+if when == "before":
+    import onewrite
+if when == "installed":
+    import onewrite
+    onewrite.install(on_timing=lambda timing: records.append(timing))
+records = []
+
+def use():
+    import onewrite, onewrite.requests, requests, urllib3
+    for library in (urllib3, onewrite):
+        assert library.PoolManager().request("POST", url, body=b"x").data == b"ok"
+    http = onewrite.PoolManager(on_timing=records.append)
+    assert http.request("POST", url, body=b"x").data == b"ok"
+    session = requests.Session()
+    session.mount("http://", onewrite.requests.Adapter())
+    assert session.post(url, data=b"x").content == b"ok"
+
+for _ in range(2):
+    with vcr.use_cassette(cassette):
+        use()
+use()
+import onewrite
+assert "vcr" not in str(onewrite.HTTPConnection.__mro__), onewrite.HTTPConnection.__mro__
+assert {one.outcome for one in records} == {"ok"}
+print(len(records))
+"""
+
+
+@pytest.mark.parametrize("when", ["before", "inside", "installed"])
+def test_vcrpy_records_and_plays(when: str, tap: typing.Any, tmp_path: typing.Any) -> None:
+    """With own classes, too, imported before the cassette or inside it."""
+    pytest.importorskip("vcr")
     server = tap()
-    timings: list[onewrite.Timing] = []
-    onewrite.install(on_timing=timings.append)
-    for _ in range(2):
-        with vcr.use_cassette(str(tmp_path / "cassette.yaml")):
-            assert urllib3.PoolManager().request("POST", server.url(), body=b"x").data == b"ok"
-    assert len(server.seen) == 1
-    assert [one.outcome for one in timings] == ["ok", "ok"]
+    cassette = str(tmp_path / "cassette.yaml")
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", VCR, server.url(), cassette, when],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) == (12 if when == "installed" else 3)
+    assert len(server.seen) == 8, "four are recorded, then played, and four sent without a cassette"
+
+
+def test_what_is_refused_is_a_request_exception(tap: typing.Any) -> None:
+    requests = pytest.importorskip("requests")
+    import onewrite.requests
+
+    server = tap()
+    session = requests.Session()
+    session.mount("http://", onewrite.requests.Adapter())
+    stock = requests.Session()
+    with pytest.raises(requests.RequestException) as caught:
+        session.request("GET TED", server.url())
+    assert isinstance(caught.value, onewrite.InvalidRequestError)
+    assert caught.value.request.url == server.url()
+    onewrite.install()
+    try:
+        with pytest.raises(requests.RequestException) as caught:
+            stock.request("GET TED", server.url())
+        assert isinstance(caught.value.args[0], onewrite.InvalidRequestError)
+    finally:
+        onewrite.uninstall()
+    assert server.seen == []
 
 
 GREEN = """

@@ -17,7 +17,7 @@ TRACER = """
 import functools, json, sys
 import http.client, urllib3, urllib3.connection, urllib3.connectionpool, urllib3.util.connection
 
-url, when, groups = sys.argv[1], sys.argv[2], json.loads(sys.argv[3])
+url, when, groups, kind = sys.argv[1], sys.argv[2], json.loads(sys.argv[3]), sys.argv[4]
 counts = {}
 
 def watch(name):
@@ -25,6 +25,16 @@ def watch(name):
     owner = eval(owner)
     original = getattr(owner, method)
     undo.append((owner, method, owner.__dict__.get(method)))
+    if kind == "wrapt":
+        import wrapt
+
+        def proxied(wrapped, instance, args, kwargs):
+            assert isinstance(instance, owner), instance
+            counts[name] = counts.get(name, 0) + 1
+            return wrapped(*args, **kwargs)
+
+        setattr(owner, method, wrapt.FunctionWrapper(original, proxied))
+        return
 
     @functools.wraps(original)
     def watched(*args, **kwargs):
@@ -99,13 +109,21 @@ if not _base.IS_V1:  # 1.26 asks for an answer twice: first with an argument of 
     ]
 
 
+@pytest.fixture(params=["functools", "wrapt"])
+def kind(request: pytest.FixtureRequest) -> str:
+    """How a tracer wraps: a function, or a proxy that is equal to what it wraps and wants to be bound."""
+    if request.param == "wrapt":
+        pytest.importorskip("wrapt")
+    return str(request.param)
+
+
 @pytest.mark.parametrize("names", WATCHED, ids=lambda names: names[0].rpartition("urllib3.")[2])
-def test_a_tracer_that_came_first(names: list[str], tap: typing.Any) -> None:
-    assert run(TRACER, tap().url(), "before", json.dumps([names])) == ""
+def test_a_tracer_that_came_first(names: list[str], kind: str, tap: typing.Any) -> None:
+    assert run(TRACER, tap().url(), "before", json.dumps([names]), kind) == ""
 
 
-def test_tracers_that_come_later(tap: typing.Any) -> None:
-    assert run(TRACER, tap().url(), "after", json.dumps(WATCHED)) == ""
+def test_tracers_that_come_later(kind: str, tap: typing.Any) -> None:
+    assert run(TRACER, tap().url(), "after", json.dumps(WATCHED), kind) == ""
 
 
 GUARD = """

@@ -74,6 +74,12 @@ ANSWERS: dict[str, typing.Callable[[Peer], None]] = {
     "folded line": parts(OK + b"A: b\r\n c\r\nContent-Length: 2\r\n\r\nok"),
     "bytes above ASCII": parts(OK + b"A: \xe4\r\nContent-Length: 2\r\n\r\nok"),
     "two lengths": parts(OK + b"Content-Length: 2\r\nContent-Length: 2\r\n\r\nok"),
+    "a length of 5000 digits": parts(OK + b"Content-Length: " + b"1" * 5000 + b"\r\n\r\nok", close=True),
+    "a length of 30 digits": parts(OK + b"Content-Length: " + b"1" * 30 + b"\r\n\r\nok", close=True),
+    "a negative length": parts(OK + b"Content-Length: -2\r\n\r\nok", close=True),
+    "no body, with a length": parts(b"HTTP/1.1 204 No Content\r\nContent-Length: 5\r\n\r\nhello"),
+    "not modified, with a length": parts(b"HTTP/1.1 304 Not Modified\r\nContent-Length: 5\r\n\r\nhello"),
+    "switched": parts(b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n"),
     "no answer": parts(close=True),
     "half a head": parts(PLAIN[:25], close=True),
     "half a body": parts(PLAIN[:-2], close=True),
@@ -87,7 +93,7 @@ def outcome(send: typing.Callable[[], typing.Any]) -> typing.Any:
     """All that a caller sees."""
     try:
         response = send()
-    except urllib3.exceptions.HTTPError as error:
+    except (urllib3.exceptions.HTTPError, ValueError, OverflowError) as error:
         return type(error), type(getattr(error, "reason", None) or (error.args or (None,))[-1])
     return (
         response.status,
@@ -245,6 +251,38 @@ def test_what_is_not_plain_goes_urllib3s_way(exchanges: list[str], tap: typing.A
     assert exchanges == []
     http.clear()
     slow.clear()
+
+
+INTERIM = b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n"
+SWITCHED = b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n"
+
+
+@pytest.mark.parametrize("first", [INTERIM + PLAIN, b"HTTP/1.1 100 Continue\r\n\r\n" + INTERIM + PLAIN, SWITCHED])
+@pytest.mark.parametrize("how", ["own", "own without a timeout", "installed", "installed without a timeout"])
+def test_interim_answers_cut_at_every_byte(how: str, first: bytes, tap: typing.Any) -> None:
+    """Each request gets its own answer, the final one; 101 is one."""
+    answers = [parts(first[:cut], first[cut:], gap=0.003) for cut in range(1, first.index(b"\r\n\r\n") + 6)]
+    server = tap(lambda peer, seen: answers.pop(0)(peer) if " /odd" in seen.line else peer.send(reply()))
+    if "installed" in how:
+        onewrite.install()
+    make = onewrite.PoolManager if "own" in how else urllib3.PoolManager
+    http = make(retries=False, timeout=None if "without" in how else 20)
+    try:
+        while answers:
+            assert http.request("GET", server.url()).data == b"ok"
+            response = http.request("GET", server.url("/odd"))
+            assert (response.status, response.data) == ((101, b"") if first is SWITCHED else (200, b"hello"))
+    finally:
+        onewrite.uninstall()
+    http.clear()
+
+
+def test_a_server_that_has_only_interim_answers(tap: typing.Any) -> None:
+    server = tap(lambda peer, seen: peer.send(INTERIM * 200))
+    http = onewrite.PoolManager(retries=False)
+    with pytest.raises(urllib3.exceptions.ProtocolError, match="interim"):
+        http.request("GET", server.url())
+    http.clear()
 
 
 def test_lengths_that_differ(tap: typing.Any) -> None:
