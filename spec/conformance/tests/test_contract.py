@@ -124,6 +124,27 @@ cases:
     assert a.open == b.open == {"pool_size": 1}
 
 
+def test_a_step_for_each_path_is_as_many_steps(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text(
+        """
+version: 1
+family: WIRE
+cases:
+  - each:
+      - {id: a, title: long enough, answer: {then: close}}
+      - {id: b, title: long enough}
+    covers: [WIRE-1]
+    server: {by_path: {/x: {raw: "1"}, /y: {raw: "2"}}}
+    do: [{request: {method: GET}, each_path: true, repeat: 2}, {request: {path: /z}}]
+"""
+    )
+    a, b = load_cases(tmp_path)
+    paths = [{"request": {"method": "GET", "path": path}, "repeat": 2} for path in ("/x", "/y")]
+    assert a.do == b.do == [*paths, {"request": {"path": "/z"}}]
+    assert a.server["by_path"] == {"/x": {"raw": "1", "then": "close"}, "/y": {"raw": "2", "then": "close"}}
+    assert b.server["by_path"] == {"/x": {"raw": "1"}, "/y": {"raw": "2"}}
+
+
 def test_no_line_of_a_case_is_longer_than_300_characters() -> None:
     long = [
         f"{path.name}:{number}"

@@ -6,8 +6,9 @@ import re
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
+from urllib.parse import urlsplit
 
-from onewrite_conformance.checks.seen import Observation
+from onewrite_conformance.checks.seen import Observation, Sample
 from onewrite_conformance.checks.verdict import Verdict
 from onewrite_conformance.tap.exchange import Exchange
 
@@ -26,9 +27,10 @@ def judge_against_stock(seen: Observation, stock: Observation | None, verdict: V
         verdict.doubts.append("no stock run to compare with")
         return
     views: dict[str, Callable[[Observation], Any]] = {
-        "outcome": lambda one: [sample.reply["outcome"] for sample in one.counted],
-        "status": lambda one: [sample.reply.get("status") for sample in one.counted],
-        "body": lambda one: [sample.reply.get("body_sha256") for sample in one.counted],
+        "outcome": lambda one: [_of(sample, sample.reply["outcome"]) for sample in one.counted],
+        "status": lambda one: [_of(sample, sample.reply.get("status")) for sample in one.counted],
+        "body": lambda one: [_of(sample, sample.reply.get("body_sha256")) for sample in one.counted],
+        "answer_headers": lambda one: [_of(sample, _headers(sample)) for sample in one.counted],
         "error_type": lambda one: [(sample.reply.get("error") or {}).get("type") for sample in one.counted],
         "bytes": lambda one: [even(exchange) for exchange in one.exchanges if exchange.complete],
         "requests": lambda one: len(one.exchanges),
@@ -45,6 +47,16 @@ def judge_against_stock(seen: Observation, stock: Observation | None, verdict: V
         ours, theirs = views[name](seen), views[name](stock)
         if ours != theirs:
             verdict.problems.append(f"{name} differs from stock: {_difference(ours, theirs)}")
+
+
+def _of(sample: Sample, value: Any) -> str:
+    """A value with the request that it came of."""
+    return f"{sample.request['method']} {urlsplit(sample.request['url']).path}: {value}"
+
+
+def _headers(sample: Sample) -> list[tuple[str, str]]:
+    """Header fields as the caller got them, in no order and with names in small letters."""
+    return sorted((str(name).lower(), str(value)) for name, value in sample.reply.get("headers") or ())
 
 
 def even(exchange: Exchange) -> bytes:

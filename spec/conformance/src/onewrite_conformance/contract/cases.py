@@ -172,7 +172,7 @@ def load_cases(folder: Path = CASES) -> list[Case]:
         if found:
             continue
         defaults = data.get("defaults", {})
-        for raw in _ungrouped(data["cases"]):
+        for raw in _single(data["cases"]):
             cases.append(case_of(copy.deepcopy(defaults) | raw, path.name))
     seen: dict[str, str] = {}
     for case in cases:
@@ -199,7 +199,7 @@ def _file_faults(data: Any, name: str) -> list[str]:
             faults += _faults(raw, _definition("group"), f"{name}: a group")
     if faults:
         return faults
-    for raw in _ungrouped(data["cases"]):
+    for raw in _single(data["cases"]):
         label = raw.get("id", "?") if isinstance(raw, dict) else "?"
         faults += _faults(raw, _definition("case"), f"{name}: {label}")
     return faults
@@ -207,6 +207,26 @@ def _file_faults(data: Any, name: str) -> list[str]:
 
 def _definition(name: str) -> dict[str, Any]:
     return {"$ref": f"#/$defs/{name}", "$defs": _schema()["$defs"]}
+
+
+def _single(raws: list[Any]) -> Iterator[Any]:
+    """The cases with groups and steps of many paths taken apart."""
+    for raw in _ungrouped(raws):
+        if isinstance(raw, dict) and isinstance(raw.get("do"), list):
+            paths = (raw.get("server") or {}).get("by_path", {})
+            yield raw | {"do": [one for step in raw["do"] for one in _steps(step, paths)]}
+        else:
+            yield raw
+
+
+def _steps(step: Any, paths: dict[str, Any]) -> Iterator[Any]:
+    """The step; one with `each_path` is as many as the server has paths."""
+    if not isinstance(step, dict) or not step.get("each_path"):
+        yield step
+        return
+    rest = {key: value for key, value in step.items() if key != "each_path"}
+    for path in paths:
+        yield rest | {"request": rest["request"] | {"path": path}}
 
 
 def _ungrouped(raws: list[Any]) -> Iterator[Any]:
@@ -223,8 +243,12 @@ def _ungrouped(raws: list[Any]) -> Iterator[Any]:
                 for step in steps[:1]:
                     step["request"] = step["request"] | item["request"]
             if "answer" in item:
-                answers = case.setdefault("server", {}).setdefault("answers", [{}])
-                answers[0] = answers[0] | item["answer"]
+                server = case.setdefault("server", {})
+                if "by_path" in server:
+                    server["by_path"] = {path: answer | item["answer"] for path, answer in server["by_path"].items()}
+                else:
+                    answers = server.setdefault("answers", [{}])
+                    answers[0] = answers[0] | item["answer"]
             yield case
 
 

@@ -58,7 +58,7 @@ SEEN_BY = {
     "ignores_kill_switch": ["cfg-disabled-post/onewrite/http/direct", "cfg-disabled-hooks/onewrite/http/direct"],
     "unchecked_options": ["cfg-bad-code-value/onewrite/http/direct", "cfg-bad-code-unknown/onewrite/http/direct"],
     "credentials_told": ["sec-told-credentials/onewrite/http/direct", "sec-told-signature/onewrite/http/direct"],
-    "no_attempt": ["time-refused-request/onewrite/http/direct"],
+    "no_attempt": ["err-refused-input-record/onewrite/http/direct"],
     "one_is_false": ["cfg-one-disables/onewrite/http/direct", "cfg-true-mixed-case/onewrite/http/direct"],
     "copies_large": ["judge-large-not-copied/onewrite/http/direct"],
     "expect_ignored": ["wire-expect-continue/onewrite/http/direct"],
