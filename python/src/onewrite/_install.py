@@ -168,8 +168,9 @@ def install(
         connection.undoing = calls.unwatched = False
         _hooks = hooks
         setattr(_Connection, _INSTALLED, True)
-        # What uninstall() had to leave works again, unless it has gone with the wrapper that was around it.
-        _replaced[:] = [one for one in _replaced if one.owner.__dict__.get(one.name) is not one.own]
+        # What uninstall() had to leave works again, unless it has gone: with the wrapper that was around it, or
+        # because a mock that came before has put back what it had found.
+        _replaced[:] = [one for one in _replaced if not _gone(one)]
         present = {(one.owner, one.name) for one in _replaced}
         for patch in _PATCHES:
             if (patch.timing and hooks is None) or (patch.owner, patch.name) in present:
@@ -179,6 +180,12 @@ def install(
             ours = _around(patch, inherited)
             _replaced.append(_Replaced(patch.owner, patch.name, own, ours))
             _put(patch.owner, patch.name, own, ours)
+
+
+def _gone(one: _Replaced) -> bool:
+    """Whether what install() has put in place is in no chain of wrappers any more."""
+    there = one.owner.__dict__.get(one.name)
+    return there is one.own or originals.own(there, one.owner.__module__)
 
 
 def _put(owner: type, name: str, before: typing.Any, after: typing.Any) -> None:

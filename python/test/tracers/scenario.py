@@ -130,6 +130,8 @@ def main() -> None:
     spans = tool.spans()
     if tool.mocks:
         tool.stop()
+        if order == "tool-first":
+            begin_onewrite()  # the tool has put back what it had found, and some of install()'s patches went with that
         for name, call in clients.items():
             timings.clear()
             results[name]["afterwards"] = seen(call, wire())

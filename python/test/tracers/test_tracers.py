@@ -7,7 +7,6 @@ results, errors, spans, the headers that arrive at the server. What reaches the 
 from __future__ import annotations
 
 import concurrent.futures
-import itertools
 import json
 import os
 import pathlib
@@ -61,20 +60,6 @@ class Played(typing.NamedTuple):
     seen: list[Seen]
 
 
-#: Tool, order, way, hooks of what does not work yet; fails when it does.
-EXPECTED_TO_FAIL = {
-    *(
-        (tool, "tool-first", "installed", "hooks")
-        for tool in ("opentelemetry-urllib3", "ddtrace", "elastic-apm", "pook")
-    ),
-    *(
-        (tool, "onewrite-first", "own", hooks)
-        for tool in ("opentelemetry-urllib3", "ddtrace", "elastic-apm", "newrelic", "vcrpy")
-        for hooks in ("plain", "hooks")
-    ),
-    *(("vcrpy", "tool-first", *way) for way in WAYS),
-}
-
 #: What differs between two runs of anything: ports, ids, addresses and times.
 VARYING = [(re.compile(r"127\.0\.0\.1:\d+"), "HOST"), (re.compile(r"localhost:\d+"), "HOST")]
 
@@ -127,15 +112,9 @@ def propagated(played: Played) -> int:
     return carried
 
 
-def scenarios() -> typing.Iterator[typing.Any]:
-    """All of them, those that fail so far marked."""
-    for tool, order, way in itertools.product(TOOLS, ORDERS, WAYS):
-        fails = (tool, order, *way) in EXPECTED_TO_FAIL
-        marks = [pytest.mark.xfail(reason="onewrite stands in the tool's way")] if fails else []
-        yield pytest.param(tool, order, way, id="-".join((tool, order, *way)), marks=marks)
-
-
-@pytest.mark.parametrize(("tool", "order", "way"), list(scenarios()))
+@pytest.mark.parametrize("way", WAYS, ids="-".join)
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("tool", TOOLS)
 def test_as_with_stock(tool: str, order: str, way: tuple[str, str], played: typing.Callable[..., Played]) -> None:
     stock, ours = played(tool, "stock", order, "plain"), played(tool, way[0], order, way[1])
 
