@@ -58,7 +58,9 @@ class _Adapter(Kind):
         import onewrite
 
         self.version = onewrite.__version__
-        self.capabilities = ("timing", "events", "dns_split", "queue", "attempts", "checked_options")
+        self.capabilities = (
+            "timing", "events", "dns_split", "queue", "attempts", "checked_options", "informational"
+        )  # fmt: skip
         if sys.platform == "linux":
             self.capabilities += ("tcp_info", "rwnd_limited", "quickack")
 
@@ -68,11 +70,6 @@ class _Adapter(Kind):
 
 class Onewrite(_Adapter):
     name = "onewrite"
-
-    def __init__(self) -> None:
-        super().__init__()
-        # Under install() http.client takes an interim answer other than 100 for the final one.
-        self.capabilities += ("informational",)
 
     def manager(self, proxy: str | None, keywords: dict[str, typing.Any], own: dict[str, typing.Any]) -> typing.Any:
         import onewrite
