@@ -1,4 +1,4 @@
-"""The four quick starts of the root README run as they stand, send one segment per POST, and print a timing line."""
+"""The quick starts of docs/quick-start.md run as they stand, send one segment per POST, and print a timing line."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from snippets import LINE, ROOT, TIMES, run
 
-USE = (ROOT / "README.md").read_text().partition("## Use it")[2].partition("\n## ")[0]
+USE = (ROOT / "docs" / "quick-start.md").read_text()
 STARTS = dict(re.findall(r"^```(\w+)\n(.*?)```", USE, re.DOTALL | re.MULTILINE))
 JAVA = """import io.github.onewrite.netty.*;
 
