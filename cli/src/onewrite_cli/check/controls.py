@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from onewrite_cli.exit_status import CouldNotRun
 
-__all__ = ["ControlClient", "run_controls"]
+__all__ = ["ControlClient", "run_controls", "run_fresh_control"]
 
 PATH = "/onewrite-control"
 TIMEOUT_S = 10.0
@@ -57,7 +57,7 @@ class ControlClient:
             self._sock.close()
 
 
-def run_controls(url: str, *, body: int, times: int, ca_file: str | None, proxy: str | None) -> tuple[set[int], set[int]]:
+def run_controls(url: str, *, body: int, times: int, ca_file: str | None, proxy: str | None) -> tuple[int, int]:
     """`times` requests of either kind, in turn; returns their client ports: (split, single). Raises CouldNotRun."""
     try:
         split = ControlClient(url, split=True, body=body, ca_file=ca_file, proxy=proxy)
@@ -71,4 +71,17 @@ def run_controls(url: str, *, body: int, times: int, ca_file: str | None, proxy:
             single.close()
     except OSError as error:
         raise CouldNotRun(f"the tool's own client could not reach the tool's own server: {error}") from error
-    return {split.port}, {single.port}
+    return split.port, single.port
+
+
+def run_fresh_control(url: str, *, body: int, ca_file: str | None, proxy: str | None) -> int:
+    """One split request on a connection of its own; returns its client port. Raises CouldNotRun."""
+    try:
+        client = ControlClient(url, split=True, body=body, ca_file=ca_file, proxy=proxy)
+        try:
+            client.request()
+        finally:
+            client.close()
+    except OSError as error:
+        raise CouldNotRun(f"the tool's own client could not reach the tool's own server: {error}") from error
+    return client.port

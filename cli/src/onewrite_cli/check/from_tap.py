@@ -107,6 +107,8 @@ def _add_control(seen: Seen, target: Target, exchange: Exchange) -> None:
         seen.control.split_gaps_ns.append(_longest_gap(exchange))
     elif exchange.arrival.peer_port in target.single_ports:
         seen.control.single_gaps_ns.append(_longest_gap(exchange))
+    elif exchange.arrival.peer_port in target.fresh_ports:
+        seen.control.fresh_gaps_ns.append(_longest_gap(exchange))
 
 
 def _add_tunnels(seen: Seen, target: Target, runs: _Runs) -> None:

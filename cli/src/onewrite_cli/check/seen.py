@@ -52,6 +52,7 @@ class StallControl:
 
     split_gaps_ns: list[int] = field(default_factory=list)  # Nagle on, two writes
     single_gaps_ns: list[int] = field(default_factory=list)  # one write
+    fresh_gaps_ns: list[int] = field(default_factory=list)  # split, each on a new connection, after each run
 
 
 @dataclass

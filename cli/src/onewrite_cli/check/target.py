@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from onewrite_cli.check.client_sockets import ClientSockets
-from onewrite_cli.check.controls import run_controls
+from onewrite_cli.check.controls import run_controls, run_fresh_control
 from onewrite_cli.check.origin import Origin
 from onewrite_cli.check.proxy import OWN_NAME, Proxy
 from onewrite_cli.judge import certificates
@@ -19,6 +19,7 @@ class Target:
         self.sockets = ClientSockets()
         self.split_ports: set[int] = set()
         self.single_ports: set[int] = set()
+        self.fresh_ports: set[int] = set()
         needs_secure = tls or secure or proxy
         self.plain = Origin("http", self.sockets.look)
         self.secure = Origin("https", self.sockets.look) if needs_secure else None
@@ -48,7 +49,7 @@ class Target:
     @property
     def requests(self) -> int:
         """How many requests of the command have come so far."""
-        own = self.split_ports | self.single_ports
+        own = self.split_ports | self.single_ports | self.fresh_ports
         opened = sum(
             exchange.complete and exchange.arrival.peer_port not in own
             for origin in self.origins()
@@ -58,11 +59,20 @@ class Target:
 
     def control(self, *, body: int, times: int) -> None:
         """Let the tool's own clients make their requests. Raises CouldNotRun."""
-        direct = self.secure.url if self.tls and self.secure and not self.proxy else self.plain.url
-        url, proxy = (f"http://{OWN_NAME}/", self.proxy.url) if self.proxy else (direct, None)
+        url, proxy = self._control_url()
         split, single = run_controls(url, body=body, times=times, ca_file=self.ca_file, proxy=proxy)
-        self.split_ports |= split
-        self.single_ports |= single
+        self.split_ports.add(split)
+        self.single_ports.add(single)
+
+    def fresh_control(self, *, body: int) -> None:
+        """One split request on a new connection. Raises CouldNotRun."""
+        url, proxy = self._control_url()
+        self.fresh_ports.add(run_fresh_control(url, body=body, ca_file=self.ca_file, proxy=proxy))
+
+    def _control_url(self) -> tuple[str, str | None]:
+        if self.proxy is not None:
+            return f"http://{OWN_NAME}/", self.proxy.url
+        return (self.secure.url if self.tls and self.secure else self.plain.url), None
 
     def settle(self) -> None:
         for origin in self.origins():

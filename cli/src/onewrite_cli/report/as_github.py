@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from onewrite_cli.check.outcome import Outcome, Report, State
-from onewrite_cli.report.as_text import as_text
+from onewrite_cli.report.as_text import as_text, shortened
 
 __all__ = ["as_github", "write_summary"]
 
@@ -31,7 +31,7 @@ def write_summary(report: Report) -> None:
     where = os.environ.get("GITHUB_STEP_SUMMARY")
     if not where:
         return
-    lines = [f"### onewrite check: `{' '.join(report.command).replace('`', chr(39))[:200]}`", ""]
+    lines = [f"### onewrite check: `{shortened(report.command).replace('`', chr(39))}`", ""]
     lines.append(f"{report.requests} requests on {report.connections} connections; seen by {report.witness}")
     lines += ["", "| | rule | result | |", "|---|---|---|---|"]
     for outcome in report.outcomes:

@@ -6,14 +6,15 @@ import textwrap
 
 from onewrite_cli.check.outcome import Outcome, Report, State
 
-__all__ = ["as_text"]
+__all__ = ["as_text", "shortened"]
 
 SHOWN_NOTES = 20
+LONGEST = 160
 
 
 def as_text(report: Report) -> str:
     """Plain text: the same on a terminal, in a pipe and in a CI log."""
-    lines = [f"onewrite check: {' '.join(report.command)}"]
+    lines = [f"onewrite check: {shortened(report.command)}"]
     where = f"{counted(report.connections, 'connection')} in {counted(report.runs, 'run')}"
     lines.append(f"{counted(report.requests, 'request')} on {where}; seen by {report.witness}")
     lines.append("")
@@ -23,6 +24,12 @@ def as_text(report: Report) -> str:
         lines += ["", *(f"note: {note}" for note in report.notes[:SHOWN_NOTES])]
     lines += ["", _closing(report)]
     return "\n".join(lines)
+
+
+def shortened(command: list[str]) -> str:
+    """The command in one line."""
+    line = " ".join(" ".join(command).split())
+    return line if len(line) <= LONGEST else line[: LONGEST - 2] + " …"
 
 
 def counted(number: int, noun: str) -> str:

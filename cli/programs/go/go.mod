@@ -1,0 +1,3 @@
+module onewrite-cli-program
+
+go 1.21

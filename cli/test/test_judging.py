@@ -1,0 +1,86 @@
+"""The rules on what was seen, without a socket: the odd cases that a busy machine makes."""
+
+from __future__ import annotations
+
+from onewrite_cli.check.findings import judge
+from onewrite_cli.check.outcome import Outcome, State
+from onewrite_cli.check.seen import Seen, SeenConnection, SeenRequest, StallControl
+
+MS = 1_000_000
+
+
+def seen(pieces: list[int], *, gap_ms: float = 0.0, nodelay: bool | None = False, resent: int = 0) -> Seen:
+    connection = SeenConnection(0, 0, "server", nodelay=nodelay, requests=len(pieces))
+    control = StallControl([43 * MS] * 10, [0] * 10)
+    made = Seen("a test", "segments", runs=1, connections=[connection], control=control, resent_segments=resent)
+    for number, count in enumerate(pieces):
+        at = number * 100 * MS
+        made.requests.append(
+            SeenRequest(
+                connection, number, "POST", f"/{number}", 90, 200, count, None, int(gap_ms * MS), at, at, at + MS, str(number)
+            )
+        )
+    return made
+
+
+def of(rule: str, made: Seen) -> Outcome:
+    return next(outcome for outcome in judge(made) if outcome.rule.id == rule)
+
+
+def test_a_segment_sent_twice_by_the_kernel_is_no_finding() -> None:
+    assert of("OW101", seen([1] * 19 + [2])).state is State.OK
+    assert of("OW101", seen([1] * 16 + [2] * 4, resent=4)).state is State.OK
+    assert of("OW101", seen([1] * 16 + [2] * 4)).state is State.FOUND
+    assert of("OW101", seen([1] * 15 + [2] * 5, resent=1000)).state is State.FOUND  # others' losses
+    assert of("OW101", seen([2] * 18 + [1] * 2)).state is State.FOUND
+
+
+def test_a_stall_needs_the_control_of_the_same_run() -> None:
+    assert of("OW105", seen([2] * 20, gap_ms=43)).state is State.FOUND
+    assert of("OW105", seen([2] * 20, gap_ms=21)).state is State.OK
+    calm = seen([2] * 20, gap_ms=43)
+    calm.control = StallControl([0] * 10, [0] * 10)
+    assert of("OW105", calm).state is State.INCONCLUSIVE
+    noisy = seen([2] * 20, gap_ms=43)
+    noisy.control = StallControl([43 * MS] * 10, [0] * 5 + [40 * MS] * 5)
+    assert of("OW105", noisy).state is State.INCONCLUSIVE
+    alone = seen([2] * 20, gap_ms=43)
+    alone.control = None
+    assert of("OW105", alone).state is State.INCONCLUSIVE
+
+
+def test_losses_elsewhere_on_the_host_hide_no_stall() -> None:
+    assert of("OW105", seen([2] * 20, gap_ms=43, resent=1000)).state is State.FOUND
+
+
+def test_a_new_connection_each_time_has_a_control_of_its_own() -> None:
+    made = seen([2] * 20, gap_ms=0)
+    for request in made.requests:
+        request.nth = 0
+    assert made.control is not None
+    made.control.fresh_gaps_ns = [0] * 20
+    assert of("OW105", made).state is State.INCONCLUSIVE
+    made.control.fresh_gaps_ns = [43 * MS] * 20
+    assert of("OW105", made).state is State.OK
+
+
+def test_another_kernels_delay_is_as_good() -> None:
+    made = seen([2] * 20, gap_ms=190)
+    made.control = StallControl([200 * MS] * 10, [MS] * 10)
+    assert of("OW105", made).state is State.FOUND
+
+
+def test_with_nodelay_on_a_silence_is_the_clients_own() -> None:
+    outcome = of("OW105", seen([2] * 20, gap_ms=43, nodelay=True))
+    assert outcome.state is State.OK
+    assert "20 were slow to write their body" in outcome.detail
+
+
+def test_nothing_seen_is_skipped() -> None:
+    empty = Seen("a test", "segments", control=StallControl([43 * MS] * 10, [0] * 10))
+    assert {outcome.state for outcome in judge(empty)} == {State.SKIPPED}
+    assert of("OW102", seen([1] * 20, nodelay=None)).state is State.SKIPPED
+    blind = seen([1] * 20)
+    blind.unseen["OW101"] = "not Linux"
+    assert of("OW101", blind).state is State.SKIPPED
+    assert of("OW101", blind).detail == "not Linux"
