@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from onewrite_bench.children import Children
+from onewrite_bench.topology.children import Children
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from onewrite_bench.cpu import cpu_ns
+from onewrite_bench.engines.cpu import cpu_ns
 
 PROGRAM = """
 import sys, threading, time

@@ -16,9 +16,9 @@ import yaml
 from onewrite_bench import scenario
 from onewrite_bench.console import Console
 from onewrite_bench.failures import BenchError
-from onewrite_bench.results import Run
-from onewrite_bench.run import execute
+from onewrite_bench.run.execute import execute
 from onewrite_bench.scenario import Scenario
+from onewrite_bench.verdict.results import Run
 
 DEMO = [sys.executable, "-m", "onewrite_bench", "demo"]
 
@@ -86,13 +86,15 @@ def test_a_run_survives_json(tmp_path: Path) -> None:
 
 
 def test_a_driver_that_dies_loses_only_its_own_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from onewrite_bench import clients
+    from onewrite_bench.engines import clients
 
     dies = tmp_path / "dies"
     dies.write_text("#!/bin/sh\nexit 7\n")
     dies.chmod(0o755)
     real = clients.driver_command
-    monkeypatch.setattr(clients, "driver_command", lambda name, peer: [str(dies)] if name == "ruby" else real(name))
+    monkeypatch.setattr(
+        clients, "driver_command", lambda name, competitor: [str(dies)] if name == "ruby" else real(name)
+    )
     plan = small(tmp_path, "{nagle: false, split: false}")
     raw = yaml.safe_load((tmp_path / "small.yaml").read_text())
     raw["groups"].append({**raw["groups"][0], "name": "ruby", "language": "ruby"})

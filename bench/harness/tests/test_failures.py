@@ -15,11 +15,14 @@ from pathlib import Path
 import pytest
 from onewrite_conformance import witness
 
-from onewrite_bench import gate, haproxy, scenario, settle
-from onewrite_bench.children import Children
+from onewrite_bench import scenario
 from onewrite_bench.console import Console
+from onewrite_bench.engines import repeat
 from onewrite_bench.failures import BenchError
-from onewrite_bench.run import execute
+from onewrite_bench.run import gate
+from onewrite_bench.run.execute import execute
+from onewrite_bench.topology import haproxy
+from onewrite_bench.topology.children import Children
 
 BENCH = [sys.executable, "-m", "onewrite_bench"]
 CLIENTS = """
@@ -151,7 +154,7 @@ def test_a_driver_that_dies_in_the_middle_keeps_the_others_rows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It answers hello and open, then is gone with the first load."""
-    from onewrite_bench import clients
+    from onewrite_bench.engines import clients
 
     dying = tmp_path / "dying.py"
     dying.write_text(
@@ -168,9 +171,11 @@ def test_a_driver_that_dies_in_the_middle_keeps_the_others_rows(
     )
     real = clients.driver_command
     monkeypatch.setattr(
-        clients, "driver_command", lambda name, peer: [sys.executable, str(dying)] if name == "ruby" else real(name)
+        clients,
+        "driver_command",
+        lambda name, competitor: [sys.executable, str(dying)] if name == "ruby" else real(name),
     )
-    monkeypatch.setattr(settle, "MEASUREMENTS", 1)
+    monkeypatch.setattr(repeat, "MEASUREMENTS", 1)
     file = written(tmp_path, "dying")
     file.write_text(
         file.read_text() + f"  - name: ruby\n    language: ruby\n    targets: [buffered]\n    clients:{CLIENTS}"

@@ -12,12 +12,13 @@ import jsonschema
 import pytest
 from patience import tries
 
-from onewrite_bench import generators, oha, wrk2
-from onewrite_bench.children import Children
 from onewrite_bench.failures import BenchError
-from onewrite_bench.generators import JAR, BuiltIn, Oha, Plan, Wrk2, choose
-from onewrite_bench.measurement import Distribution, Measurement
-from onewrite_bench.places import Places
+from onewrite_bench.generators import choice as generators
+from onewrite_bench.generators import oha, wrk2
+from onewrite_bench.generators.choice import JAR, BuiltIn, Oha, Plan, Wrk2, choose
+from onewrite_bench.generators.measurement import Distribution, Measurement
+from onewrite_bench.topology.children import Children
+from onewrite_bench.topology.places import Places
 
 FIXTURES = Path(__file__).with_name("fixtures")
 SCHEMA = json.loads((Path(generators.__file__).with_name("measurement-v1.schema.json")).read_text())

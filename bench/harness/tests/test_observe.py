@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from patience import tries
 
-from onewrite_bench import stats
-from onewrite_bench.children import Children
-from onewrite_bench.observe import event_lags, read_stream
-from onewrite_bench.places import Places
+from onewrite_bench.engines.observe import event_lags, read_stream
+from onewrite_bench.topology.children import Children
+from onewrite_bench.topology.places import Places
+from onewrite_bench.verdict import stats
 
 STREAM = "/sse?n=20&gap_ms=20"
 

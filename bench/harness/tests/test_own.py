@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from onewrite_bench import own
-from onewrite_bench.adopt import adopt
-from onewrite_bench.children import Children
 from onewrite_bench.failures import BenchError
-from onewrite_bench.places import Places
+from onewrite_bench.run import own
+from onewrite_bench.topology.adopt import adopt
+from onewrite_bench.topology.children import Children
+from onewrite_bench.topology.places import Places
 
 THEIRS = """
 global

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from onewrite_bench.measurement import Distribution, Measurement
-from onewrite_bench.rates import judge
-from onewrite_bench.results import RateResult
+from onewrite_bench.engines.rates import judge
+from onewrite_bench.generators.measurement import Distribution, Measurement
+from onewrite_bench.verdict.results import RateResult
 
 
 def row(role: str, p50_us: int, slip_us: float = 100.0, reached: float = 300.0) -> RateResult:

@@ -11,10 +11,12 @@ from typing import Any
 
 import pytest
 
-from onewrite_bench import history, jmh, page, percentiles, report
-from onewrite_bench.measurement import Distribution, Measurement
+from onewrite_bench.engines import jmh
+from onewrite_bench.generators.measurement import Distribution, Measurement
 from onewrite_bench.paths import BENCH
-from onewrite_bench.results import Cell, RateResult, Run, Verdict
+from onewrite_bench.report import history, page, percentiles
+from onewrite_bench.report import write as report
+from onewrite_bench.verdict.results import Cell, RateResult, Run, Verdict
 
 MACHINE = {
     "system": "Linux", "kernel": "6.1", "architecture": "x86_64", "cpu": "A <CPU>", "cores": 2, "load_average": 0.5,
@@ -211,7 +213,7 @@ def test_the_price_of_hooks_is_the_difference() -> None:
 
 
 def test_a_jmh_client_that_failed_is_named() -> None:
-    names = ["onewrite", *jmh.PEERS]
+    names = ["onewrite", *jmh.COMPETITORS]
     assert jmh._missing([entry(name) for name in names]) == []
     assert jmh._missing([entry(name) for name in names[:-1]]) == [
         f"No result, JMH's own output says why: {names[-1]}.",

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from onewrite_bench import stats
+from onewrite_bench.verdict import stats
 
 
 @pytest.mark.parametrize(("percent", "expected"), [(0, 1), (1, 1), (50, 50), (99, 99), (99.1, 100), (100, 100)])

@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 from patience import tries
 
-from onewrite_bench import haproxy
-from onewrite_bench.children import Children, script
 from onewrite_bench.failures import BenchError
 from onewrite_bench.paths import TOPOLOGY
-from onewrite_bench.places import Places
+from onewrite_bench.topology import haproxy
+from onewrite_bench.topology.children import Children, script
+from onewrite_bench.topology.places import Places
 
 HEAD = b"POST %b HTTP/1.1\r\nHost: x\r\nContent-Length: 200\r\n\r\n"
 BODY = b"x" * 200

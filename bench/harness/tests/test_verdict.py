@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from onewrite_bench.results import Cell, Verdict
-from onewrite_bench.settle import settle
-from onewrite_bench.verdict import exit_status, judge
+from onewrite_bench.verdict.judge import exit_status, judge
+from onewrite_bench.verdict.results import Cell, Verdict
+from onewrite_bench.verdict.settle import settle
 
 
 def cell(role: str, latency_us: int = 300, **fields: Any) -> Cell:

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from patience import tries
 
-from onewrite_bench.children import Child, Children, script
-from onewrite_bench.network import Network
+from onewrite_bench.engines.wan import why_not
 from onewrite_bench.paths import TOPOLOGY
-from onewrite_bench.wan import why_not
+from onewrite_bench.topology.children import Child, Children, script
+from onewrite_bench.topology.network import Network
 
 pytestmark = pytest.mark.skipif(why_not() is not None, reason=why_not() or "")
 

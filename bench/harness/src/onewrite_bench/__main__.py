@@ -7,8 +7,9 @@ import signal
 import sys
 from types import FrameType
 
-from . import bench, demo, gate, jmh
-from .failures import BenchError
+from onewrite_bench.failures import BenchError
+from onewrite_bench.run import demo, gate, jmh
+from onewrite_bench.run import scenarios as bench
 
 __all__ = ["main"]
 
@@ -25,7 +26,7 @@ def main() -> int:
     bench.add_arguments(commands.add_parser("run", help="scenarios, and the report of all that were run"))
     gate.add_arguments(commands.add_parser("gate", help="the verdict for CI: 0 clean, 1 a stall, 2 inconclusive"))
     bench.add_report_arguments(commands.add_parser("report", help="the report again, from results that are there"))
-    jmh.add_arguments(commands.add_parser("jmh", help="what the Java adapter's call costs beside its peers"))
+    jmh.add_arguments(commands.add_parser("jmh", help="what the Java adapter's call costs beside its competitors"))
     options = parser.parse_args()
     # A terminated bench ends its helpers as an interrupted one does.
     signal.signal(signal.SIGTERM, _interrupt)

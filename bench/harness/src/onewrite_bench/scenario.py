@@ -14,8 +14,8 @@ from typing import Any
 import jsonschema
 import yaml
 
-from .failures import BenchError
-from .paths import SCENARIOS
+from onewrite_bench.failures import BenchError
+from onewrite_bench.paths import SCENARIOS
 
 __all__ = ["Client", "Group", "Scenario", "Target", "load", "names"]
 
@@ -68,7 +68,7 @@ class Client:
     proxy: str | None = None  # None, "option" or "environment"
     env: dict[str, str] = field(default_factory=dict)
     options: dict[str, Any] = field(default_factory=dict)
-    peer: bool = False  # another library, driven by bench/peers
+    competitor: bool = False  # another library, driven by bench/competitors
     body: dict[str, Any] | None = None  # as the driver protocol has it, instead of bytes in memory
     language: str | None = None  # another driver than the group's: `raw` for a good control that takes its turns
 

@@ -28,14 +28,14 @@ interface Poster extends AutoCloseable {
             case "raw-socket" -> new RawSocket(url, body);
             case "raw-netty" -> new RawNetty(url, body, group);
             case "onewrite" -> new Onewrite(url, body, group);
-            case "reactor-netty" -> new Peers.ReactorNetty(url, body, group);
-            case "async-http-client" -> new Peers.AsyncHttp(url, body, group);
-            case "java.net.http" -> new Peers.Jdk(url, body);
-            case "okhttp" -> new Peers.Ok(url, body);
-            case "apache-5" -> new Peers.Apache5(url, body);
-            case "apache-5-async" -> new Peers.Apache5Async(url, body);
-            case "jetty" -> new Peers.Jetty(url, body);
-            case "vertx" -> new Peers.Vertx(url, body);
+            case "reactor-netty" -> new Competitors.ReactorNetty(url, body, group);
+            case "async-http-client" -> new Competitors.AsyncHttp(url, body, group);
+            case "java.net.http" -> new Competitors.Jdk(url, body);
+            case "okhttp" -> new Competitors.Ok(url, body);
+            case "apache-5" -> new Competitors.Apache5(url, body);
+            case "apache-5-async" -> new Competitors.Apache5Async(url, body);
+            case "jetty" -> new Competitors.Jetty(url, body);
+            case "vertx" -> new Competitors.Vertx(url, body);
             default -> throw new IllegalArgumentException("no client " + name);
         };
     }

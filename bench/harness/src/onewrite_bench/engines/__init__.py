@@ -1,0 +1,1 @@
+"""What a scenario measures: POSTs in turns, constant rates, waits that are not the client's, JMH."""

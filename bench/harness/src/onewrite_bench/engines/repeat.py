@@ -1,0 +1,51 @@
+"""Measures all groups, and what came out unclear once more, at most twice."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from onewrite_bench.console import Console
+from onewrite_bench.engines.post import PostEngine
+from onewrite_bench.scenario import Group
+from onewrite_bench.verdict import judge as verdict
+from onewrite_bench.verdict.results import Cell, Verdict
+from onewrite_bench.verdict.settle import Earlier
+
+__all__ = ["MEASUREMENTS", "measure"]
+
+MEASUREMENTS = 3
+
+
+def measure(engine: PostEngine, groups: Sequence[Group], console: Console, cells: list[Cell]) -> Earlier:
+    """Run all groups, then the unclear ones again. `cells` fills up while it runs and ends with the last of each."""
+    earlier: Earlier = {}
+    first: list[Cell] = []
+
+    def publish(made: list[Cell]) -> None:
+        first.extend(made)
+        cells.extend(made)
+
+    engine.run(groups, publish)
+    order = [group.name for group in groups]
+    for _ in range(MEASUREMENTS - 1):
+        mine = [cell for cell in cells if cell.group in order]
+        unclear = [line for line in verdict.judge(mine) if _worth_another(line)]
+        names = {str(line.details["group"]) for line in unclear}
+        if not names or engine.stopped:
+            break
+        console.say(f"{', '.join(line.subject for line in unclear)}: not clean; measuring again")
+        second: list[Cell] = []
+        engine.run([group for group in groups if group.name in names], second.extend)
+        for line in unclear:
+            earlier.setdefault(line.subject, []).append(line.state)
+        mine = [cell for cell in mine if cell.group not in names] + second
+        mine.sort(key=lambda cell: order.index(cell.group))
+        cells[:] = [cell for cell in cells if cell.group not in order] + mine
+    return earlier
+
+
+def _worth_another(line: Verdict) -> bool:
+    """A driver that is not there will not be there next time; one that broke down may have met a full machine."""
+    if line.details.get("certain"):
+        return False
+    return line.state in ("stalls", "slow", "inconclusive") or bool(line.details.get("failed"))

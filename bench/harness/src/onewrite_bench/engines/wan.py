@@ -1,0 +1,138 @@
+"""The engine of the `wan` scenario: the POST engine with servers and clients in two namespaces, a distance apart."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from onewrite_bench.console import Console
+from onewrite_bench.engines import repeat
+from onewrite_bench.engines.clients import Clients
+from onewrite_bench.engines.post import PostEngine
+from onewrite_bench.engines.threads import wait_for
+from onewrite_bench.failures import BenchError
+from onewrite_bench.paths import TOPOLOGY
+from onewrite_bench.scenario import Scenario
+from onewrite_bench.topology.children import Children, script
+from onewrite_bench.topology.network import Network
+from onewrite_bench.topology.places import Places
+from onewrite_bench.verdict.results import Run
+
+__all__ = ["wan", "why_not"]
+
+
+def why_not() -> str | None:
+    """Why this machine cannot make a wide-area network, or None when it can."""
+    if sys.platform != "linux":
+        return "network namespaces exist on Linux only"
+    if os.geteuid() != 0:
+        return "network namespaces need root: sudo make bench SCENARIO=wan"
+    if not Path("/dev/net/tun").exists():
+        return "there is no /dev/net/tun here: modprobe tun, or give the container that device"
+    missing = [program for program in ("ip", "nsenter") if shutil.which(program) is None]
+    return f"{missing[0]} is not installed: apt-get install iproute2 util-linux" if missing else None
+
+
+def wan(scenario: Scenario, children: Children, directory: Path, console: Console, run: Run) -> None:
+    """Run every distance of the scenario. Sets `run.skipped` where it cannot."""
+    run.skipped = why_not()
+    if run.skipped:
+        return
+    distances: list[dict[str, Any]] = [dict(entry) for entry in scenario.parameters["distances"]]
+    if os.environ.get("RTT"):
+        distances[0]["rtt_ms"] = float(os.environ["RTT"])
+    runs = [_part_of(run) for _ in distances]
+    stops: list[Callable[[], None]] = []
+    ended = threading.Event()
+    failures: list[BenchError] = []
+
+    def one(number: int) -> None:
+        try:
+            with Children(directory / str(number)) as helpers:
+                where = directory / str(number)
+                _at_distance(scenario, helpers, where, console, runs[number], distances[number], stops, ended)
+        except (BenchError, OSError) as error:
+            failures.append(BenchError(str(error)))
+
+    # Side by side: nearly all of the time is waiting, and each distance has namespaces of its own.
+    threads = [threading.Thread(target=one, args=(number,)) for number in range(len(distances))]
+    for thread in threads:
+        thread.start()
+    try:
+        wait_for(threads)
+    finally:
+        ended.set()
+        for stop in stops:
+            stop()
+        for thread in threads:
+            thread.join()
+        for part in runs:
+            run.cells += part.cells
+            run.notes += [note for note in part.notes if note not in run.notes]
+            run.earlier.update(part.earlier)
+            run.skipped = run.skipped or part.skipped
+    if failures:
+        raise failures[0]
+
+
+def _part_of(run: Run) -> Run:
+    """A part of a run, to be added to it when it is done."""
+    return Run(run.scenario, run.title, run.command, run.started_at)
+
+
+def _at_distance(
+    scenario: Scenario,
+    children: Children,
+    directory: Path,
+    console: Console,
+    run: Run,
+    distance: dict[str, Any],
+    stops: list[Callable[[], None]],
+    ended: threading.Event,
+) -> None:
+    rtt_ms, hold_ms = float(distance["rtt_ms"]), float(distance["peer_delack_ms"])
+    command = script(TOPOLOGY / "wan.py", "--rtt-ms", str(rtt_ms), "--peer-delack-ms", str(hold_ms))
+    try:
+        ready = children.start("wan", command).ready
+    except BenchError as error:
+        run.skipped = f"the network could not be made: {error}"
+        return
+    network = Network(
+        address=str(ready["far_address"]),
+        servers=("nsenter", f"--net=/proc/{ready['far']}/ns/net"),
+        clients=("nsenter", f"--net=/proc/{ready['near']}/ns/net"),
+        server_namespace=f"/proc/{ready['far']}/ns/net",
+    )
+    # A call cannot take less than the round trip; a stall adds another one or the peer's timer: half counts.
+    stall_us = rtt_ms * 1000 + (hold_ms or min(rtt_ms, 40)) * 500
+    parameters = {
+        **scenario.parameters,
+        "stall_us": round(stall_us),
+        "p50_ratio": distance["p50_ratio"],
+    }
+    groups = tuple(
+        replace(group, name=f"{group.name}, {distance['name']}", targets=_renamed(group.targets, distance))
+        for group in scenario.groups
+    )
+    places = Places(children, scenario.topology, directory, network)
+    clients = Clients(places)
+    engine = PostEngine(replace(scenario, parameters=parameters), places, console, clients, parallel=True)
+    stops += [engine.stop, clients.stop]
+    try:
+        if ended.is_set():
+            return
+        run.earlier.update(repeat.measure(engine, groups, console, run.cells))
+    finally:
+        engine.stop()
+        clients.stop()
+        run.notes += [note for note in engine.notes if note not in run.notes]
+
+
+def _renamed(targets: Any, distance: dict[str, Any]) -> Any:
+    return tuple(replace(target, name=f"{target.name}, {distance['name']}") for target in targets)

@@ -1,0 +1,1 @@
+"""Constant-rate generators, and the one form of what they measure."""

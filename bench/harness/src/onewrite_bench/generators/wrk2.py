@@ -1,0 +1,116 @@
+"""Reads wrk2. Numbers come from one JSON line that our Lua script prints; its text gives the spectrum for plots only.
+
+Its text rounds, changes units and prints `-nan`; its exit status is 0 when every request failed. So neither is trusted.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+
+from onewrite_bench.failures import BenchError
+from onewrite_bench.generators.measurement import Distribution, Measurement
+
+__all__ = ["MARK", "has_rate_option", "lua_script", "microseconds", "parse", "spectra"]
+
+MARK = "onewrite-result "
+
+_SPECTRUM_ROW = re.compile(r"^\s*(\d+\.\d+)\s+([01]\.\d+)\s+(\d+)(?:\s+(\d+\.\d+|inf))?\s*$")
+_UNITS = {"us": 1.0, "ms": 1e3, "s": 1e6, "m": 60e6}
+
+
+def has_rate_option(usage: str) -> bool:
+    """Whether a usage text is wrk2's: plain wrk has no constant rate."""
+    return re.search(r"^\s*-R,\s+--rate\b", usage, re.MULTILINE) is not None
+
+
+def lua_script(method: str, body_bytes: int) -> str:
+    """A script that sends our requests and prints the result as one JSON line, with integers in microseconds."""
+    return f"""wrk.method = "{method}"
+wrk.body = string.rep("x", {body_bytes})
+wrk.headers["Content-Type"] = "application/octet-stream"
+
+function done(summary, latency, requests)
+  local e = summary.errors
+  local levels = {{50, 75, 90, 95, 99, 99.9, 99.99, 100}}
+  local shown = {{}}
+  for _, level in ipairs(levels) do
+    local value = level == 100 and latency.max or latency:percentile(level)
+    shown[#shown + 1] = string.format("[%s, %.0f]", level, value == value and value or 0)
+  end
+  local mean = latency.mean == latency.mean and latency.mean or 0
+  print(string.format(
+    '{MARK}{{"requests": %d, "duration_us": %d, "connect": %d, "read": %d, "write": %d, "timeout": %d, ' ..
+    '"status": %d, "mean_us": %.1f, "max_us": %.0f, "percentiles": [%s]}}',
+    summary.requests, summary.duration, e.connect, e.read, e.write, e.timeout, e.status,
+    mean, latency.max, table.concat(shown, ", ")))
+end
+"""
+
+
+def microseconds(text: str) -> float | None:
+    """A time as wrk2 prints it (`0.88ms`, `3.20s`, `0.85m`, `850.00us`), or None for `-nan` and its kin."""
+    match = re.fullmatch(r"(-?\d+(?:\.\d+)?)(us|ms|s|m)", text.strip())
+    if match is None or float(match.group(1)) < 0:
+        return None
+    return float(match.group(1)) * _UNITS[match.group(2)]
+
+
+def spectra(text: str) -> list[list[list[float]]]:
+    """The detailed percentile spectra in order: the corrected one, then with -U the uncorrected one."""
+    found: list[list[list[float]]] = []
+    current: list[list[float]] | None = None
+    for line in text.splitlines():
+        if "Detailed Percentile spectrum" in line:
+            current = []
+            found.append(current)
+        elif current is not None and (row := _SPECTRUM_ROW.match(line)):
+            current.append([float(row.group(1)) * 1000, float(row.group(2)), int(row.group(3))])
+        elif line.lstrip().startswith("#["):
+            current = None
+    return found
+
+
+def parse(text: str, offered_rate: float, connections: int) -> Measurement:
+    """The measurement in wrk2's output. Raises BenchError when our script's line is not there."""
+    if "We are about to crash and die" in text:
+        raise BenchError("wrk2 saw a negative latency and gave up: the wall clock was set back while it ran")
+    line = next((line for line in text.splitlines() if line.startswith(MARK)), None)
+    if line is None:
+        last = next((line for line in reversed(text.splitlines()) if line.strip()), "nothing")
+        raise BenchError(f"wrk2 ended without its result; its last line was: {last.strip()[:200]}")
+    raw = json.loads(line[len(MARK) :])
+    errors = {name: raw[name] for name in ("connect", "read", "write", "timeout", "status") if raw[name]}
+    blocks = spectra(text)
+    # The histogram forgets the first 10 s: without samples after them every percentile reads 0.
+    spectrum = blocks[0] if blocks and blocks[0] else [[us, level / 100, 0] for level, us in raw["percentiles"]]
+    seconds = raw["duration_us"] / 1e6
+    empty = all(us == 0 for _, us in raw["percentiles"])
+    measurement = Measurement(
+        generator="wrk2",
+        generator_version=_version(text),
+        offered_rate=offered_rate,
+        achieved_rate=round(raw["requests"] / seconds, 3) if seconds else 0.0,
+        connections=connections,
+        seconds=round(seconds, 3),
+        requests=raw["requests"],
+        errors=sum(errors.values()),
+        error_sample=", ".join(f"{name} {count}" for name, count in errors.items()) or None,
+        slip_p90_us=None,
+        latency=Distribution(_finite(raw["mean_us"]), _finite(raw["max_us"]), [] if empty else spectrum),
+    )
+    if len(blocks) > 1:
+        measurement.service = Distribution(None, None, blocks[1])
+    if empty:
+        measurement.requests = 0  # completed perhaps, but measured none
+    return measurement
+
+
+def _version(text: str) -> str:
+    match = re.search(r"^wrk (\S+)", text, re.MULTILINE)
+    return match.group(1) if match else "unknown"
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) and value >= 0 else None

@@ -1,0 +1,49 @@
+"""What the terminal, Markdown and HTML say in the same words."""
+
+from __future__ import annotations
+
+from onewrite_bench.report.table import Table, beside, has_costs, of_cells, of_costs, of_rates
+from onewrite_bench.verdict.results import Run, Verdict
+
+__all__ = ["intervals_line", "story", "tables", "verdict_line"]
+
+_WORDS = {"clean": "clean", "stalls": "STALLS", "inconclusive": "inconclusive", "not run": "not run", "shown": "shown"}
+
+
+def verdict_line(verdict: Verdict) -> str:
+    return f"{verdict.subject}: {_WORDS[verdict.state]}: {verdict.text}"
+
+
+def intervals_line(verdict: Verdict) -> str | None:
+    """What the adapter saves per target, as a 95 % bootstrap interval of the difference of medians."""
+    intervals = verdict.details.get("intervals_us") or {}
+    if not intervals:
+        return None
+    parts = [f"{target} {low / 1000:.1f} to {high / 1000:.1f} ms" for target, (low, high) in intervals.items()]
+    return f"saved at p50, 95 % bootstrap interval: {'; '.join(parts)}"
+
+
+def tables(run: Run) -> list[tuple[str, Table, list[str]]]:
+    """The run's tables: (title, table, notes)."""
+    found: list[tuple[str, Table, list[str]]] = []
+    if has_costs(run.cells):
+        for group in dict.fromkeys(cell.group for cell in run.cells):
+            found.append((group, of_costs([cell for cell in run.cells if cell.group == group]), []))
+    elif run.cells:
+        good = beside(run.cells)
+        found.append(("", of_cells(run.cells), [good] if good else []))
+    if run.rates:
+        note = (
+            "Constant rate through each language's bridge; latencies count from the moment a request was due. The "
+            "bridge floor is the same path without going upstream. In process: the driver's own schedule, no bridge; "
+            "send and wait are the adapter's own phases."
+        )
+        found.append(("Constant rate", of_rates(run.rates), [note]))
+    for section in run.sections:
+        table = Table(tuple(section["headings"]), section["rows"])
+        found.append((section["title"], table, section["notes"]))
+    return found
+
+
+def story(run: Run) -> str:
+    return " ".join(run.story.split())

@@ -1,0 +1,1 @@
+"""The commands, and what runs a scenario from topology to report."""

@@ -1,0 +1,92 @@
+"""Runs one scenario from topology to verdict and leaves no process behind, however it ends."""
+
+from __future__ import annotations
+
+import datetime
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from onewrite_bench.console import Console
+from onewrite_bench.engines import rates, repeat
+from onewrite_bench.engines.by_kind import ENGINES
+from onewrite_bench.engines.clients import Clients
+from onewrite_bench.engines.post import PostEngine
+from onewrite_bench.engines.rates import RateEngine
+from onewrite_bench.generators.choice import Generator
+from onewrite_bench.scenario import Scenario
+from onewrite_bench.topology.children import Children
+from onewrite_bench.topology.places import Places
+from onewrite_bench.verdict import judge as verdict
+from onewrite_bench.verdict import machine, settle
+from onewrite_bench.verdict.results import Run
+
+__all__ = ["execute"]
+
+
+def execute(
+    scenario: Scenario,
+    console: Console,
+    command: str,
+    languages: Sequence[str] | None = None,
+    parallel: bool = False,
+    generator: Generator | None = None,
+) -> Run:
+    """Run a scenario; return what was seen, also after Ctrl-C (then `interrupted` is true).
+
+    Raises BenchError when the topology cannot be brought up.
+    """
+    if languages is not None:
+        groups = tuple(group for group in scenario.groups if group.language in (*languages, "raw"))
+        scenario = replace(scenario, groups=groups)
+    now = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+    run = Run(scenario.name, scenario.title, command, now, story=scenario.story, machine=machine.describe())
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="onewrite-bench-") as directory:
+        _run_in(Path(directory), scenario, console, run, parallel, generator)
+    run.seconds = round(time.monotonic() - began, 1)
+    console.finish()
+    judged = verdict.judge(run.cells)
+    settle.settle(judged, run.earlier, machine.busy)
+    counts = bool((scenario.parameters.get("rates") or {}).get("counts"))
+    at_rates = rates.judge(run.rates, counts)
+    settle.settle(at_rates, {}, machine.busy)
+    run.verdicts += judged + at_rates
+    run.exit_status = _exit_status(run, scenario)
+    return run
+
+
+def _exit_status(run: Run, scenario: Scenario) -> int:
+    if run.interrupted:
+        return 130
+    if run.skipped or scenario.kind != "post":  # what only shows something cannot be inconclusive
+        return 1 if any(line.state == "stalls" for line in run.verdicts) else 0
+    return verdict.exit_status(run.verdicts)
+
+
+def _run_in(
+    directory: Path, scenario: Scenario, console: Console, run: Run, parallel: bool, generator: Generator | None
+) -> None:
+    with Children(directory) as children:
+        stops: list[Callable[[], None]] = []
+        try:
+            if scenario.kind != "post":
+                ENGINES[scenario.kind](scenario, children, directory, console, run)
+                return
+            places = Places(children, scenario.topology, directory)
+            clients = Clients(places)
+            engine = PostEngine(scenario, places, console, clients, parallel)
+            stops += [engine.stop, clients.stop]
+            run.earlier.update(repeat.measure(engine, scenario.groups, console, run.cells))
+            run.notes += engine.notes
+            if generator is not None and "rates" in scenario.parameters:
+                rated = RateEngine(scenario, places, console, clients, generator)
+                stops.insert(0, rated.stop)
+                rated.run(scenario.groups, run.rates)
+        except KeyboardInterrupt:
+            run.interrupted = True
+        finally:
+            for stop in stops:
+                stop()

@@ -1,0 +1,87 @@
+"""Brings a scenario's topology up: origin, HAProxy, forward proxy, relay, each a process of its own on 127.0.0.1."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+from onewrite_bench.failures import BenchError
+from onewrite_bench.paths import TOPOLOGY
+from onewrite_bench.scenario import Target
+from onewrite_bench.topology import certificate
+from onewrite_bench.topology.children import Child, Children, script
+from onewrite_bench.topology.haproxy import HAProxy
+from onewrite_bench.topology.network import LOOPBACK, Network
+
+__all__ = ["Places"]
+
+
+def _ports(child: Child) -> dict[str, int]:
+    ports = child.ready.get("ports")
+    if not isinstance(ports, dict):
+        raise BenchError(f"{child.name} did not say where it listens")
+    return {str(name): int(port) for name, port in ports.items()}
+
+
+class Places:
+    """The running topology. `port(place)` answers for names as `origin/plain`, `haproxy/mode-tcp`, `relay/relay`."""
+
+    def __init__(
+        self, children: Children, topology: dict[str, Any], directory: Path, network: Network = LOOPBACK
+    ) -> None:
+        self._ports: dict[str, int] = {}
+        self._network = network
+        host = network.address
+        servers = network.servers
+        self.certificate_authority: Path | None = None
+        arguments: list[str] = ["--host", host]
+        env: dict[str, str] = {}
+        if topology.get("tls"):
+            pair = certificate.make(directory)
+            self.certificate_authority = pair.authority
+            arguments += ["--certificate", str(pair.server)]
+            env["ONEWRITE_CERTIFICATE"] = str(pair.server)
+        self._add("origin", _ports(children.start("origin", [*servers, *script(TOPOLOGY / "origin.py", *arguments)])))
+        for name in ("plain", "nagle"):
+            env["ONEWRITE_ORIGIN" + ("" if name == "plain" else "_NAGLE")] = f"{host}:{self.port(f'origin/{name}')}"
+        if topology.get("relay"):
+            command = script(TOPOLOGY / "relay.py", "--upstream-port", str(self.port("origin/plain")))
+            self._add("relay", _ports(children.start("relay", command)))
+        if topology.get("forward_proxy"):
+            self._add("forward", _ports(children.start("forward_proxy", script(TOPOLOGY / "forward_proxy.py"))))
+        if topology.get("late_h2"):
+            node = shutil.which("node")
+            if node is None:
+                raise BenchError("node is not installed: sudo apt-get install nodejs")
+            self._add("late-h2", _ports(children.start("late_h2", [node, str(TOPOLOGY / "late_h2_origin.mjs")])))
+            env["ONEWRITE_ORIGIN_H2"] = f"127.0.0.1:{self.port('late-h2/h2')}"
+        if topology.get("haproxy"):
+            configuration = TOPOLOGY / "configurations" / str(topology["haproxy"])  # an absolute path stays itself
+            self._add("haproxy", HAProxy(children, configuration, env, network).ports)
+
+    def _add(self, owner: str, ports: dict[str, int]) -> None:
+        self._ports.update({f"{owner}/{name}": port for name, port in ports.items()})
+
+    def port(self, place: str) -> int:
+        if place.startswith("target/"):
+            return int(place.removeprefix("target/"))
+        try:
+            return self._ports[place]
+        except KeyError:
+            raise BenchError(f"the topology has no {place}; it has {', '.join(sorted(self._ports))}") from None
+
+    def url(self, target: Target) -> str:
+        if target.url is not None:
+            return target.url
+        host = "localhost" if target.scheme == "https" else self._network.address
+        return f"{target.scheme}://{host}:{self.port(target.at)}{target.path}"
+
+    @property
+    def client_command(self) -> tuple[str, ...]:
+        """What goes before a client's command line, so that it runs where clients are."""
+        return self._network.clients
+
+    @property
+    def proxy_url(self) -> str:
+        return f"http://127.0.0.1:{self.port('forward/proxy')}"

@@ -1,0 +1,56 @@
+"""The machine and the versions behind a number."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+from pathlib import Path
+from typing import Any
+
+from onewrite_bench.paths import REPOSITORY
+from onewrite_bench.topology import haproxy
+
+__all__ = ["busy", "describe", "line"]
+
+
+def describe() -> dict[str, Any]:
+    """What a reader needs to repeat a run: no host name, no user name."""
+    return {
+        "system": platform.system(),
+        "kernel": platform.release().split("-")[0],
+        "architecture": platform.machine(),
+        "cpu": _cpu_model(),
+        "cores": os.cpu_count(),
+        "load_average": round(os.getloadavg()[0], 1) if hasattr(os, "getloadavg") else None,
+        "haproxy": haproxy.version(),
+        "python": platform.python_version(),
+        "onewrite": (REPOSITORY / "VERSION").read_text().strip(),
+    }
+
+
+def busy() -> bool:
+    """Whether more programs want to run than there are cores."""
+    return hasattr(os, "getloadavg") and os.getloadavg()[0] > (os.cpu_count() or 1)
+
+
+def line(machine: dict[str, Any]) -> str:
+    """The same in one sentence."""
+    return (
+        f"{machine['system']} {machine['kernel']}, {machine['architecture']}, {machine['cores']} cores"
+        f"{' (' + machine['cpu'] + ')' if machine.get('cpu') else ''}, "
+        f"load average {machine['load_average']} at the start, "
+        f"HAProxy {machine['haproxy']}, onewrite {machine['onewrite']}"
+    )
+
+
+def _cpu_model() -> str | None:
+    if sys.platform != "linux":
+        return platform.processor() or None
+    try:
+        for text in Path("/proc/cpuinfo").read_text().splitlines():
+            if text.startswith("model name"):
+                return text.split(":", 1)[1].strip()
+    except OSError:
+        pass
+    return None
