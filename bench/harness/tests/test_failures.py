@@ -19,6 +19,7 @@ from onewrite_bench import scenario
 from onewrite_bench.console import Console
 from onewrite_bench.engines import repeat
 from onewrite_bench.failures import BenchError
+from onewrite_bench.generators.built_in import JAR
 from onewrite_bench.run import gate
 from onewrite_bench.run.execute import execute
 from onewrite_bench.topology import haproxy
@@ -237,6 +238,48 @@ def test_the_gate_has_an_exit_status_for_each_outcome(tmp_path: Path) -> None:
     refused = bench("gate", "sse", "--out", out)
     assert refused.returncode == 3
     assert refused.stderr == "onewrite bench: sse has no gate: it shows something, it judges nobody\n"
+
+
+RATED = """
+name: rated
+title: A constant rate
+story: For tests.
+kind: post
+topology: {haproxy: post-stall.cfg}
+parameters:
+  body_bytes: [200]
+  rounds: 1
+  requests: 4
+  warmup: 12
+  pool: 1
+  rates: {target: direct, pool: 2, warmup: 1, seconds: 1, stall_ms: 45, of_capacity: [0.6], roles: [shown]}
+targets: [{name: direct, at: origin/plain, stalls: false}]
+groups:
+  - name: python
+    language: python
+    targets: [direct]
+    clients: [{label: stock, kind: stock, role: shown}]
+"""
+
+
+def test_a_generator_that_measures_nothing_is_not_a_success(tmp_path: Path) -> None:
+    """This one shows wrk2's usage and refuses every command line."""
+    (tmp_path / "rated.yaml").write_text(RATED)
+    program = tmp_path / "wrk2"
+    usage = Path(__file__).with_name("fixtures") / "wrk2-usage.txt"
+    program.write_text(f"#!/bin/sh\ncat {usage}\nexit 1\n")
+    program.chmod(0o755)
+    arguments = ("run", str(tmp_path / "rated.yaml"), "--out", str(tmp_path / "out"))
+    named = bench(*arguments, "--generator", "wrk2", WRK2=str(program))
+    if "no python/driver" in named.stdout or "not run: driver" in named.stdout:
+        pytest.skip("the Python driver is not set up")
+    assert "constant rate: inconclusive: wrk2 measured nothing: wrk2 failed: exit status 1: -t 2 -c 2 " in named.stdout
+    assert named.returncode == 2
+    if not JAR.exists():
+        return
+    found = bench(*arguments, WRK2=str(program))
+    assert found.stderr.count("; going on with ") == 1
+    assert "constant rate: inconclusive" not in found.stdout
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,15 +14,19 @@ import pytest
 from patience import tries
 
 from onewrite_bench.failures import BenchError
-from onewrite_bench.generators import choice as generators
+from onewrite_bench.generators import measurement as measurements
 from onewrite_bench.generators import oha, wrk2
-from onewrite_bench.generators.choice import JAR, BuiltIn, Oha, Plan, Wrk2, choose
+from onewrite_bench.generators.built_in import JAR, BuiltIn
+from onewrite_bench.generators.choice import FirstThatWorks, choose
 from onewrite_bench.generators.measurement import Distribution, Measurement
+from onewrite_bench.generators.oha import Oha
+from onewrite_bench.generators.plan import Generator, Plan
+from onewrite_bench.generators.wrk2 import Wrk2
 from onewrite_bench.topology.children import Children
 from onewrite_bench.topology.places import Places
 
 FIXTURES = Path(__file__).with_name("fixtures")
-SCHEMA = json.loads((Path(generators.__file__).with_name("measurement-v1.schema.json")).read_text())
+SCHEMA = json.loads((Path(measurements.__file__).with_name("measurement-v1.schema.json")).read_text())
 
 
 def fixture(name: str) -> str:
@@ -38,7 +43,7 @@ def valid(measurement: Measurement) -> Measurement:
 built = pytest.mark.skipif(not JAR.exists(), reason="make -C bench generator has not been run")
 
 
-def there_is(found: generators.Generator | None, name: str) -> Any:
+def there_is(found: Generator | None, name: str) -> Any:
     return pytest.param(found, id=name, marks=pytest.mark.skipif(found is None, reason=f"there is no {name} here"))
 
 
@@ -50,9 +55,7 @@ def there_is(found: generators.Generator | None, name: str) -> Any:
         there_is(Wrk2.find(), "wrk2"),
     ],
 )
-def test_a_generator_is_honest_about_a_pausing_server(
-    generator: generators.Generator, children: Children, tmp_path: Path
-) -> None:
+def test_a_generator_is_honest_about_a_pausing_server(generator: Generator, children: Children, tmp_path: Path) -> None:
     """The server answers nothing for 200 ms of every second. One tenth of the requests wait 100 ms or longer."""
     places = Places(children, {}, tmp_path)
     url = f"http://127.0.0.1:{places.port('origin/plain')}/pause"
@@ -131,6 +134,8 @@ def test_wrk2_with_u_has_two_spectra() -> None:
     assert seen.latency.percentile_us(50) == 44_127
     assert seen.service is not None
     assert seen.service.percentile_us(50) == 43_551
+    assert (round(seen.seconds), seen.warmup_seconds) == (10, 10)
+    assert seen.generator_version == "unreported"
 
 
 def test_wrk2_errors_and_shortfall_void_a_run() -> None:
@@ -213,31 +218,49 @@ def test_wrk2_script_runs_in_a_real_lua(program: str, tmp_path: Path) -> None:
     assert (hung.requests, hung.void, hung.latency.spectrum) == (0, "no request was completed", [])
 
 
+OHA_PLAN = Plan("http://127.0.0.1:1/", rate=500, connections=10, seconds=4, warmup=1)
+
+
+def oha_rows(status: int = 200, late_us: int = 0, service_us: int = 300) -> str:
+    """oha's CSV of a steady run: 500 requests a second for five seconds, each sent `late_us` after it was due."""
+    lines = ["request-start,DNS,DNS+dialup,Response-delay,request-duration,bytes,status"]
+    for number in range(2500):
+        service = service_us / 1e6
+        lines.append(f"{number / 500},0,0,{service},{service + late_us / 1e6},2,{status}")
+    return "\n".join(lines) + "\n"
+
+
 def test_oha_calm_run() -> None:
-    seen = valid(oha.parse(fixture("oha-calm.json"), 500, 10).judge(may_collapse=False))
+    seen = valid(oha.parse(oha_rows(), OHA_PLAN).judge(may_collapse=False))
     assert seen.void is None
-    assert seen.requests == 5000
-    assert seen.latency.percentile_us(50) == pytest.approx(110)
-    assert seen.latency.percentile_us(99) == pytest.approx(191_000)
-    assert seen.latency.max_us == pytest.approx(201_000)
+    assert (seen.requests, seen.seconds, seen.warmup_seconds) == (
+        2000,
+        4,
+        1,
+    )  # what was sent in the warm-up is left out
+    assert seen.latency.percentile_us(50) == 300
+    assert seen.slip_p90_us == 0
 
 
-@pytest.mark.parametrize(
-    ("name", "errors", "void"),
-    [
-        ("oha-refused.json", 5, "no request was completed"),
-        ("oha-all-500.json", 4990, "no request was completed"),
-    ],
-)
-def test_oha_failures_void_a_run(name: str, errors: int, void: str) -> None:
-    seen = valid(oha.parse(fixture(name), 500, 10).judge(may_collapse=False))
-    assert (seen.errors, seen.void) == (errors, void)
+def test_oha_failures_void_a_run() -> None:
+    seen = valid(oha.parse(oha_rows(status=500), OHA_PLAN).judge(may_collapse=False))
+    assert (seen.errors, seen.error_sample, seen.void) == (2000, "status 500: 2000", "no request was completed")
+    refused = valid(oha.parse(oha_rows().splitlines()[0] + "\n", OHA_PLAN).judge(may_collapse=False))
+    assert refused.void == "no request was completed"
 
 
 @pytest.mark.parametrize("text", ["", "error: unexpected argument '-q'\n", "{}", "[]"])
-def test_oha_without_json_is_one_line(text: str) -> None:
-    with pytest.raises(BenchError, match="oha gave no JSON result"):
-        oha.parse(text, 500, 10)
+def test_oha_without_csv_is_one_line(text: str) -> None:
+    with pytest.raises(BenchError, match="oha gave no CSV result"):
+        oha.parse(text, OHA_PLAN)
+
+
+def test_a_late_oha_is_void_and_a_slow_client_is_not() -> None:
+    late = oha.parse(oha_rows(late_us=9000), OHA_PLAN).judge(may_collapse=False)
+    assert late.void == "the generator itself ran 9.0 ms late at its 90th percentile"
+    # Ten connections at 500/s have 20 ms between two requests: one that takes 45 ms delays the next by itself.
+    slow = oha.parse(oha_rows(late_us=9000, service_us=45_000), OHA_PLAN).judge(may_collapse=False)
+    assert (slow.slip_p90_us, slow.void) == (None, None)
 
 
 def measurement(**fields: Any) -> Measurement:
@@ -278,7 +301,7 @@ def test_a_generator_is_chosen_by_what_it_can(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("WRK2", raising=False)
     monkeypatch.delenv("OHA", raising=False)
-    assert choose().name == "built-in"
+    assert choose(None, print).name == "built-in"
     program = tmp_path / "wrk"
 
     def show(usage: Path) -> None:
@@ -286,13 +309,96 @@ def test_a_generator_is_chosen_by_what_it_can(tmp_path: Path, monkeypatch: pytes
         program.chmod(0o755)
 
     show(FIXTURES / "wrk-usage.txt")
-    assert choose().name == "built-in"
+    assert choose(None, print).name == "built-in"
     show(FIXTURES / "wrk2-usage.txt")
-    assert choose().name == "wrk2"
+    assert choose(None, print).name == "wrk2"
     with pytest.raises(BenchError, match="oha is not on PATH; set OHA="):
-        choose("oha")
+        choose("oha", print)
     with pytest.raises(BenchError, match="there is no generator 'ab'"):
-        choose("ab")
+        choose("ab", print)
+
+
+@pytest.fixture
+def stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A program that reads its arguments as wrk2 does, as the only wrk2 there is."""
+    program = tmp_path / "wrk"
+    script = Path(__file__).with_name("stand_in_wrk2.py")
+    program.write_text(f'#!/bin/sh\nexec {sys.executable} {script} "$@"\n')
+    program.chmod(0o755)
+    monkeypatch.setenv("WRK2", str(program))
+    monkeypatch.setenv("STAND_IN_LOG", str(tmp_path / "log"))
+    return program
+
+
+@pytest.mark.parametrize("rate", ["133.3", "1e3", "0", "-", "fast"])
+def test_the_stand_in_refuses_what_wrk2_refuses(stand_in: Path, rate: str) -> None:
+    done = subprocess.run(
+        [str(stand_in), "-R", rate, "http://127.0.0.1:1/"], capture_output=True, text=True, timeout=30, check=False
+    )
+    assert done.returncode == 1
+    assert done.stdout.startswith("Usage: wrk <options> <url>")
+
+
+def test_wrk2_gets_arguments_that_it_reads(stand_in: Path, children: Children, tmp_path: Path) -> None:
+    places = Places(children, {}, tmp_path)
+    found = Wrk2.find()
+    assert found is not None
+    plan = Plan(f"http://127.0.0.1:{places.port('origin/plain')}/", rate=133, connections=10, seconds=6, warmup=10)
+    seen = valid(found.run(plan).judge(may_collapse=False))
+    assert (seen.void, seen.requests, seen.seconds, seen.warmup_seconds) == (None, 133 * 16, 6, 10)
+    assert seen.generator_version.startswith("wrk, sha256 ")
+    given = json.loads((tmp_path / "log").read_text())
+    assert given[given.index("-R") + 1] == "133"
+    with pytest.raises(TypeError, match="a rate is a whole number"):
+        Plan(plan.url, rate=133.3, connections=10, seconds=6)  # type: ignore[arg-type]
+
+
+def test_a_late_wrk2_is_void(
+    stand_in: Path, children: Children, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("STAND_IN_US", "12000")
+    places = Places(children, {}, tmp_path)
+    plan = Plan(f"http://127.0.0.1:{places.port('origin/plain')}/", rate=133, connections=10, seconds=6)
+    seen = Wrk2(str(stand_in)).run(plan).judge(may_collapse=False)
+    assert seen.void == "the generator itself ran 11.8 ms late at its 90th percentile"
+
+
+def test_wrk2_that_refuses_its_arguments_says_which(stand_in: Path) -> None:
+    with pytest.raises(BenchError, match=r"wrk2 failed: number of connections must be >= threads: -t 2 -c 0 .* -R 5 "):
+        Wrk2(str(stand_in)).run(Plan("http://127.0.0.1:1/", rate=5, connections=0, seconds=1))
+    with pytest.raises(BenchError, match=r"wrk2 failed: unable to connect to 127\.0\.0\.1:1 Connection refused"):
+        Wrk2(str(stand_in)).run(Plan("http://127.0.0.1:1/", rate=5, connections=2, seconds=1))
+
+
+def test_a_collapse_that_the_client_does_not_explain_is_the_generators() -> None:
+    collapsed = measurement(offered_rate=300.0, achieved_rate=219.0, connections=10).judge(may_collapse=True)
+    assert collapsed.judge_reach(45_000).void is None
+    late = measurement(offered_rate=300.0, achieved_rate=80.0, connections=10).judge(may_collapse=True)
+    assert late.judge_reach(45_000).void == "the generator sent 80 of 300 requests per second; the client carries 222"
+
+
+class Broken:
+    name = "wrk2"
+
+    def run(self, plan: Plan) -> Measurement:
+        raise BenchError("wrk2 failed: it refused its arguments")
+
+
+class Working:
+    name = "built-in"
+
+    def run(self, plan: Plan) -> Measurement:
+        return measurement()
+
+
+def test_a_found_generator_that_fails_makes_room_for_the_next_in_one_line() -> None:
+    said: list[str] = []
+    first = FirstThatWorks([Broken(), Working()], said.append)
+    plan = Plan("http://127.0.0.1:1/", rate=1, connections=1, seconds=1)
+    assert [first.run(plan).generator for _ in range(2)] == ["built-in", "built-in"]
+    assert said == ["wrk2 failed: it refused its arguments; going on with built-in"]
+    with pytest.raises(BenchError, match="wrk2 failed"):
+        FirstThatWorks([Broken()], said.append).run(plan)
 
 
 def test_a_distribution_of_samples_follows_their_ranks() -> None:

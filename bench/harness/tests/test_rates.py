@@ -10,7 +10,7 @@ from onewrite_bench.verdict.results import RateResult
 
 
 def row(role: str, p50_us: int, slip_us: float = 100.0, reached: float = 300.0) -> RateResult:
-    made = RateResult("node", "node", role, role, "buffered", 300.0, 1.35)
+    made = RateResult("node", "node", role, role, "buffered", 300, 1.35)
     latency = Distribution.of([p50_us] * 100)
     seen = Measurement("built-in", "1", 300.0, reached, 10, 5.0, 1500, 0, None, slip_us, latency)
     made.measurement = seen.judge(may_collapse=role == "control").to_json()
@@ -33,5 +33,5 @@ def test_verdicts(control: RateResult, adapter: RateResult, state: str) -> None:
 
 
 def test_a_client_that_was_not_measured_says_why() -> None:
-    missing = RateResult("ruby", "ruby", "adapter", "adapter", "buffered", 300.0, 1.35, skipped="no driver")
+    missing = RateResult("ruby", "ruby", "adapter", "adapter", "buffered", 300, 1.35, skipped="no driver")
     assert judge([missing])[0].text == "no measurement of the adapter (no driver)"

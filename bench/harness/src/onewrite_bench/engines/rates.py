@@ -17,8 +17,8 @@ from onewrite_conformance.driver import Driver, DriverFault, DriverSkipped
 from onewrite_bench.console import Console
 from onewrite_bench.engines.clients import Clients, first_line
 from onewrite_bench.failures import BenchError
-from onewrite_bench.generators.choice import Generator, Plan
-from onewrite_bench.generators.measurement import LATE_US
+from onewrite_bench.generators.measurement import LATE_US, Measurement
+from onewrite_bench.generators.plan import Generator, Plan
 from onewrite_bench.scenario import Client, Group, Scenario
 from onewrite_bench.topology.places import Places
 from onewrite_bench.verdict import stats
@@ -27,6 +27,7 @@ from onewrite_bench.verdict.results import RateResult, Verdict
 __all__ = ["RateEngine", "judge"]
 
 P50_RATIO = 0.25
+IN_PROCESS_S = 2
 _WEIGHT = 10  # a row here takes as long as ten turns of the closed loop
 
 
@@ -48,7 +49,9 @@ class RateEngine:
         self._lanes = int(plan.get("lanes", 1))
         capacity = self._pool / (plan["stall_ms"] / 1000)
         self._roles: list[str] = plan.get("roles", ["control", "shown", "adapter"])
-        self._rates = [(float(share), round(share * capacity, 1)) for share in plan["of_capacity"]]
+        self._warmup = int(plan.get("warmup", 1))
+        self._rates = [(float(share), round(share * capacity)) for share in plan["of_capacity"]]
+        self._failure: str | None = None
 
     def run(self, groups: Sequence[Group], results: list[RateResult]) -> None:
         """Fill `results`, one row per client and rate; a client that cannot is one row that says why."""
@@ -89,6 +92,7 @@ class RateEngine:
             except DriverFault as fault:
                 _mark(mine, "failed", first_line(fault))
             except BenchError as error:
+                self._failure = str(error)
                 _mark(mine, "failed", str(error))
             except Exception as error:
                 if not self._stopping.is_set():
@@ -110,7 +114,9 @@ class RateEngine:
         for row in rows:
             row.floor = floor
             collapses = row.role == "control" and row.of_capacity > 1
-            row.measurement = self._measure(Plan(f"{bridge}/", row.rate, self._pool, self._seconds), collapses)
+            plan = Plan(f"{bridge}/", row.rate, self._pool, self._seconds, warmup=self._warmup)
+            seen = self._measure(plan, collapses)
+            row.measurement = seen.to_json()
             self._console.step(f"{row.group}: {row.client} at {row.rate:g} requests/s, {self._generator.name}", _WEIGHT)
             load: dict[str, Any] = {
                 "method": "POST",
@@ -121,9 +127,7 @@ class RateEngine:
             # The adapter's own hooks say which phase a call spent its time in; stock clients have none.
             hooks = {"hooks": "timing"} if "timing" in driver.capabilities else {}
             client = driver.open(pool_size=self._pool, **hooks)
-            reply = driver.load(
-                client, **load, rate=row.rate, connections=self._pool, seconds=max(2, self._seconds // 2)
-            )
+            reply = driver.load(client, **load, rate=row.rate, connections=self._pool, seconds=IN_PROCESS_S)
             driver.close(client)
             row.in_process = {
                 "latency_p50_us": round(stats.percentile(reply["latencies_us"] or [0], 50)),
@@ -136,18 +140,21 @@ class RateEngine:
                     if samples
                 },
             }
+            if collapses:
+                row.measurement = seen.judge_reach(row.in_process["service_p50_us"]).to_json()
 
     def _floor(self, row: RateResult, bridge: str) -> dict[str, Any]:
         """What the same path takes without going upstream; the bridge is one program per language, whoever sends."""
         with self._lock:
             known = self._floors.get(row.group)
         if known is None:
-            known = self._measure(Plan(f"{bridge}/null", row.rate, self._pool, 1, "GET", 0), may_collapse=False)
+            plan = Plan(f"{bridge}/null", row.rate, self._pool, 1, "GET", 0)
+            known = self._measure(plan, may_collapse=False).to_json()
             with self._lock:
                 self._floors[row.group] = known
         return known
 
-    def _measure(self, plan: Plan, may_collapse: bool) -> dict[str, Any]:
+    def _measure(self, plan: Plan, may_collapse: bool) -> Measurement:
         """Run the generator; again, at most twice, when it was late or the client slow: a pause of the machine under a
         constant rate leaves a queue behind, and a busy machine has quieter moments.
         """
@@ -157,7 +164,19 @@ class RateEngine:
             slow = not may_collapse and (seen.latency.percentile_us(50) or 0) > stats.STALL_US
             if not late and not slow:
                 break
-        return seen.to_json()
+        return seen
+
+    def nothing_measured(self, rows: Sequence[RateResult]) -> Verdict | None:
+        """That the generator itself failed and left no number at all, which must not pass for a result."""
+        tried = [row for row in rows if not row.skipped]
+        empty = [row for row in tried if row.measurement is None or row.measurement["requests"] <= 0]
+        if not tried or len(empty) < len(tried):
+            return None
+        voids = [str(row.measurement["void"]) for row in tried if row.measurement is not None]
+        why = self._failure or next(iter(voids), None)
+        if why is None:
+            return None
+        return Verdict("constant rate", "inconclusive", f"{self._generator.name} measured nothing: {why}", True)
 
 
 def _mark(rows: Sequence[RateResult], field: str, why: str) -> None:

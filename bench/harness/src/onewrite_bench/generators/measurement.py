@@ -5,12 +5,15 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-__all__ = ["LATE_US", "Distribution", "Measurement"]
+__all__ = ["LATE_US", "Distribution", "Measurement", "own_lateness_us"]
 
 LATE_US = 5_000
 """A generator whose own lateness is above this at its 90th percentile measured itself."""
 
 RATE_TOLERANCE = 0.02
+
+REACH_SHARE = 0.7
+"""A collapse may reach so much less than what the client's own service time allows."""
 
 
 @dataclass
@@ -55,7 +58,11 @@ class Distribution:
 
 @dataclass
 class Measurement:
-    """One run of a generator. `void` says why its numbers mean nothing; None when they do."""
+    """One run of a generator. `void` says why its numbers mean nothing; None when they do not.
+
+    It sent for `warmup_seconds` + `seconds`; latencies are those of the last `seconds`. `slip_p90_us` is the
+    generator's own lateness, None where it cannot be told from the client's.
+    """
 
     generator: str
     generator_version: str
@@ -70,6 +77,7 @@ class Measurement:
     latency: Distribution
     service: Distribution | None = None
     void: str | None = None
+    warmup_seconds: float = 0.0
 
     def judge(self, may_collapse: bool) -> Measurement:
         """Fill in `void`. A client that is meant to be overloaded (`may_collapse`) may fall behind the offered rate."""
@@ -84,6 +92,20 @@ class Measurement:
             self.void = f"{self.achieved_rate:g} of {self.offered_rate:g} requests per second were reached"
         return self
 
+    def judge_reach(self, service_p50_us: float) -> Measurement:
+        """Void a collapse that reached much less than the client can carry: then the generator held requests back.
+
+        `service_p50_us` is what one request of this client takes, measured without the generator.
+        """
+        carried = self.connections / service_p50_us * 1e6 if service_p50_us > 0 else self.offered_rate
+        possible = min(self.offered_rate, carried)
+        if self.void is None and self.achieved_rate < REACH_SHARE * possible:
+            self.void = (
+                f"the generator sent {self.achieved_rate:.0f} of {self.offered_rate:g} requests per second; the client "
+                f"carries {possible:.0f}"
+            )
+        return self
+
     def to_json(self) -> dict[str, Any]:
         return {"version": 1, **asdict(self)}
 
@@ -93,3 +115,19 @@ class Measurement:
         fields["latency"] = Distribution.from_json(raw["latency"])
         fields["service"] = Distribution.from_json(raw["service"]) if raw.get("service") else None
         return Measurement(**fields)
+
+
+def own_lateness_us(measurement: Measurement) -> float | None:
+    """How late the generator was at its 90th percentile, from corrected latencies and those without the delay.
+
+    None when a request took as long as the time between two of its connection: then the client may have made the next
+    one late.
+    """
+    service = measurement.service
+    if service is None or not service.spectrum or not measurement.latency.spectrum:
+        return None
+    between_us = measurement.connections / measurement.offered_rate * 1e6
+    if service.spectrum[-1][0] >= between_us:
+        return None
+    corrected, sent = measurement.latency.percentile_us(90), service.percentile_us(90)
+    return None if corrected is None or sent is None else max(0.0, corrected - sent)

@@ -1,23 +1,83 @@
-"""Reads wrk2. Numbers come from one JSON line that our Lua script prints; its text gives the spectrum for plots only.
+"""Runs and reads wrk2. Numbers come from one JSON line that our Lua script prints; its text gives the two spectra.
 
 Its text rounds, changes units and prints `-nan`; its exit status is 0 when every request failed. So neither is trusted.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
+import os
 import re
+import shutil
+import tempfile
+from functools import cached_property
+from pathlib import Path
 
 from onewrite_bench.failures import BenchError
-from onewrite_bench.generators.measurement import Distribution, Measurement
+from onewrite_bench.generators.measurement import Distribution, Measurement, own_lateness_us
+from onewrite_bench.generators.plan import GRACE_S, Plan, call
 
-__all__ = ["MARK", "has_rate_option", "lua_script", "microseconds", "parse", "spectra"]
+__all__ = ["CALIBRATION_S", "MARK", "Wrk2", "has_rate_option", "lua_script", "microseconds", "parse", "spectra"]
+
+CALIBRATION_S = 10
+"""wrk2 drops its first 10 s from the histogram."""
 
 MARK = "onewrite-result "
 
 _SPECTRUM_ROW = re.compile(r"^\s*(\d+\.\d+)\s+([01]\.\d+)\s+(\d+)(?:\s+(\d+\.\d+|inf))?\s*$")
 _UNITS = {"us": 1.0, "ms": 1e3, "s": 1e6, "m": 60e6}
+
+
+class Wrk2:
+    """giltene/wrk2 or a fork of it, found as WRK2= or on PATH. It is neither shipped nor built here."""
+
+    name = "wrk2"
+
+    def __init__(self, program: str) -> None:
+        self._program = program
+
+    @staticmethod
+    def find() -> Wrk2 | None:
+        """Detected by `-R` in its usage text: wrk2 calls itself wrk, and its version says nothing."""
+        for candidate in (os.environ.get("WRK2"), "wrk2", "wrk"):
+            program = shutil.which(candidate) if candidate else None
+            if program is None:
+                continue
+            try:
+                shown = call([program, "--help"], 10)
+            except BenchError:
+                continue
+            if has_rate_option(shown.stdout + shown.stderr):
+                return Wrk2(program)
+        return None
+
+    @cached_property
+    def version(self) -> str:
+        """Its file's name and checksum: a run prints no version, and `-v` prints that of the wrk it was made from."""
+        try:
+            digest = hashlib.sha256(Path(self._program).read_bytes()).hexdigest()
+        except OSError:
+            return "unreported"
+        return f"{Path(self._program).name}, sha256 {digest[:12]}"
+
+    def run(self, plan: Plan) -> Measurement:
+        warmup = max(CALIBRATION_S, plan.warmup)
+        seconds = warmup + plan.seconds
+        with tempfile.TemporaryDirectory(prefix="onewrite-wrk2-") as directory:
+            script = Path(directory) / "post.lua"
+            script.write_text(lua_script(plan.method, plan.body_bytes))
+            threads = 1 if plan.connections % 2 else 2  # connections that do not divide are rounded down
+            command = [self._program, "-t", str(threads), "-c", str(plan.connections), "-d", f"{seconds}s"]
+            command += ["-R", str(plan.rate), "-U", "-s", str(script), plan.url]
+            done = call(command, seconds + GRACE_S)
+        # Usage goes to standard output after the reason on standard error: the reason is what helps.
+        reason = next((line.strip() for line in done.stderr.splitlines() if line.strip()), None)
+        if done.returncode != 0:
+            shown = "it refused its arguments" if done.stdout.startswith("Usage:") else f"exit status {done.returncode}"
+            raise BenchError(f"wrk2 failed: {reason or shown}: {' '.join(command[1:])}")
+        return parse(done.stdout, plan.rate, plan.connections, self.version)
 
 
 def has_rate_option(usage: str) -> bool:
@@ -72,7 +132,7 @@ def spectra(text: str) -> list[list[list[float]]]:
     return found
 
 
-def parse(text: str, offered_rate: float, connections: int) -> Measurement:
+def parse(text: str, offered_rate: float, connections: int, version: str = "unreported") -> Measurement:
     """The measurement in wrk2's output. Raises BenchError when our script's line is not there."""
     if "We are about to crash and die" in text:
         raise BenchError("wrk2 saw a negative latency and gave up: the wall clock was set back while it ran")
@@ -89,11 +149,12 @@ def parse(text: str, offered_rate: float, connections: int) -> Measurement:
     empty = all(us == 0 for _, us in raw["percentiles"])
     measurement = Measurement(
         generator="wrk2",
-        generator_version=_version(text),
+        generator_version=version,
         offered_rate=offered_rate,
         achieved_rate=round(raw["requests"] / seconds, 3) if seconds else 0.0,
         connections=connections,
-        seconds=round(seconds, 3),
+        warmup_seconds=CALIBRATION_S,
+        seconds=round(max(0.0, seconds - CALIBRATION_S), 3),
         requests=raw["requests"],
         errors=sum(errors.values()),
         error_sample=", ".join(f"{name} {count}" for name, count in errors.items()) or None,
@@ -102,14 +163,10 @@ def parse(text: str, offered_rate: float, connections: int) -> Measurement:
     )
     if len(blocks) > 1:
         measurement.service = Distribution(None, None, blocks[1])
+        measurement.slip_p90_us = own_lateness_us(measurement)
     if empty:
         measurement.requests = 0  # completed perhaps, but measured none
     return measurement
-
-
-def _version(text: str) -> str:
-    match = re.search(r"^wrk (\S+)", text, re.MULTILINE)
-    return match.group(1) if match else "unknown"
 
 
 def _finite(value: float) -> float | None:

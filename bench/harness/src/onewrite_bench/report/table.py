@@ -180,13 +180,14 @@ def of_rates(rates: Sequence[RateResult]) -> Table:
         "bridge floor p50 ms",
         "in process p50 ms",
         "of it send + wait",
+        "counted s",
         "generator",
     )
     rows = []
     for row in rates:
         head = [row.language, row.client, f"{row.rate:g}"]
         if row.measurement is None:
-            rows.append([*head, *["-"] * 6, f"not run: {row.failed or row.skipped or 'interrupted'}"])
+            rows.append([*head, *["-"] * 7, f"not run: {row.failed or row.skipped or 'interrupted'}"])
             continue
         seen = row.measurement
         void = f", void: {seen['void']}" if seen["void"] else ""
@@ -202,6 +203,7 @@ def of_rates(rates: Sequence[RateResult]) -> Table:
                 milliseconds(row.floor_p50_us),
                 milliseconds(inside),
                 f"{milliseconds(phases['send'])} + {milliseconds(phases['wait'])}" if len(phases) > 1 else "-",
+                f"{seen['seconds']:.0f}",
                 seen["generator"] + void,
             ]
         )

@@ -36,8 +36,8 @@ def tables(run: Run) -> list[tuple[str, Table, list[str]]]:
         note = (
             "Constant rate through each language's bridge; latencies count from the moment a request was due. The "
             "bridge floor is the same path without going upstream. In process: the driver's own schedule, no bridge; "
-            "send and wait are the adapter's own phases."
-        )
+            "send and wait are the adapter's own phases. "
+        ) + _generators(run)
         found.append(("Constant rate", of_rates(run.rates), [note]))
     for section in run.sections:
         table = Table(tuple(section["headings"]), section["rows"])
@@ -47,3 +47,18 @@ def tables(run: Run) -> list[tuple[str, Table, list[str]]]:
 
 def story(run: Run) -> str:
     return " ".join(run.story.split())
+
+
+def _generators(run: Run) -> str:
+    """Which generators ran, and for how long: what a collapse has become by then depends on it."""
+    seen = [row.measurement for row in run.rates if row.measurement is not None]
+    spans = dict.fromkeys(
+        f"{one['generator']} ({one['generator_version']}) sent for {one['warmup_seconds']:.0f} s uncounted and "
+        f"{one['seconds']:.0f} s counted"
+        for one in seen
+    )
+    if not spans:
+        return ""
+    return (
+        f"{'; '.join(spans)}. Where more is asked than can be answered the queue grows all the time, and p50 with it."
+    )

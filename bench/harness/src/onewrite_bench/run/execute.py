@@ -15,7 +15,7 @@ from onewrite_bench.engines.by_kind import ENGINES
 from onewrite_bench.engines.clients import Clients
 from onewrite_bench.engines.post import PostEngine
 from onewrite_bench.engines.rates import RateEngine
-from onewrite_bench.generators.choice import Generator
+from onewrite_bench.generators.plan import Generator
 from onewrite_bench.scenario import Scenario
 from onewrite_bench.topology.children import Children
 from onewrite_bench.topology.places import Places
@@ -85,6 +85,8 @@ def _run_in(
                 rated = RateEngine(scenario, places, console, clients, generator)
                 stops.insert(0, rated.stop)
                 rated.run(scenario.groups, run.rates)
+                nothing = rated.nothing_measured(run.rates)
+                run.verdicts += [nothing] if nothing else []
         except KeyboardInterrupt:
             run.interrupted = True
         finally:

@@ -63,8 +63,8 @@ def _run(options: argparse.Namespace) -> int:
     names = options.scenario or [name for name in scenario.names() if "gate" in scenario.load(name).parameters]
     plans = [gated(scenario.load(name), options.rates) for name in names]
     languages = options.languages.split(",") if options.languages else None
-    generator = choose(options.generator) if options.rates else None
     console = Console()
+    generator = choose(options.generator, console.say) if options.rates else None
     statuses: dict[str, int] = {}
     for plan in plans:
         console.say(f"gate: {plan.name}: {plan.title}")

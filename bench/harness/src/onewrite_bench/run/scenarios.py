@@ -65,8 +65,8 @@ def _run(options: argparse.Namespace) -> int:
     began = time.monotonic()
     plans = _plans(options, options.out)
     languages = options.languages.split(",") if options.languages else None
-    generator = None if options.no_rates else choose(options.generator)
     console = Console()
+    generator = None if options.no_rates else choose(options.generator, console.say)
     works: list[tuple[str, str, Callable[[], Run]]] = [
         (plan.name, plan.title, partial(execute, plan, console, _command(plan), languages, options.parallel, generator))
         for plan in plans

@@ -74,7 +74,7 @@ class RateResult:
     client: str
     role: str
     target: str
-    rate: float
+    rate: int
     of_capacity: float
     base: str = ""
     measurement: dict[str, Any] | None = None
