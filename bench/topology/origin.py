@@ -6,6 +6,9 @@ One thread per connection, blocking sockets, TCP_NODELAY, one write per answer. 
 ``/``              200 with a two-byte body
 ``/split``         head and body of the answer in two writes
 ``/sse?n=&gap_ms=``  ``n`` server-sent events, one every ``gap_ms``, each carrying its send time
+``/status/503``      that status, with a Location for 3xx
+``/closing``         200, and `Connection: close`
+``/slow?ms=300``     after so many milliseconds
 ``/pause``         at once, but answers nothing in the first 200 ms of every second (for the honesty test)
 =================  ==================================================================================
 
@@ -100,6 +103,14 @@ def answer(sock: socket.socket, target: bytes) -> None:
         sock.sendall(SPLIT_BODY)
     elif path == b"/sse":
         stream(sock, query)
+    elif path.startswith(b"/status/"):
+        sock.sendall(b"HTTP/1.1 %b Said\r\nLocation: /\r\nContent-Length: 2\r\n\r\nok" % path[8:])
+    elif path == b"/closing":
+        sock.sendall(b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok")
+        sock.shutdown(socket.SHUT_WR)
+    elif path == b"/slow":
+        time.sleep(float(parse_qs(query.decode()).get("ms", ["50"])[0]) / 1000)
+        sock.sendall(OK)
     elif path == b"/pause":
         into_second = time.monotonic() % 1.0
         if into_second < PAUSE_S:

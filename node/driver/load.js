@@ -15,14 +15,21 @@ export async function runLoad (client, message) {
   const once = async (dueAt) => {
     const sentAt = now()
     try {
+      let status
       if (fixed && fixed.headers.length === 0) {
-        await client.api.post(client.transport, message.url, method, fixed.value)
+        status = await client.api.post(client.transport, message.url, method, fixed.value)
       } else {
         const body = fixed ?? await makeBody(message.body, client.api.name, client.api.types)
-        await client.api.request(client.transport, { method, url: message.url, headers: body.headers, body: body.value, read: 'all' })
+        const answer = await client.api.request(client.transport, { method, url: message.url, headers: body.headers, body: body.value, read: 'all' })
+        status = answer.status
         await body.dispose?.()
       }
       const end = now()
+      if (message.expect ? status !== message.expect : status < 200 || status > 299) {
+        state.errors++
+        state.sample ??= `status ${status}`
+        return
+      }
       state.latencies.push(toUs(end - (dueAt ?? sentAt)))
       state.service.push(toUs(end - sentAt))
     } catch (error) {

@@ -12,6 +12,10 @@ from clients import Client
 Message = dict[str, typing.Any]
 
 
+class UnexpectedStatusError(Exception):
+    """The request was answered, and not with the status that counts as success."""
+
+
 class _Tally:
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -29,7 +33,8 @@ class _Tally:
     def fail(self, error: Exception) -> None:
         with self.lock:
             self.errors += 1
-            self.error_sample = self.error_sample or f"{type(error).__name__}: {error}"
+            named = str(error) if isinstance(error, UnexpectedStatusError) else f"{type(error).__name__}: {error}"
+            self.error_sample = self.error_sample or named
 
 
 def run(client: Client, message: Message) -> Message:
@@ -40,11 +45,15 @@ def run(client: Client, message: Message) -> Message:
     url = message["url"]
     spec = message.get("body")
 
+    expected = message.get("expect")
+
     def send() -> None:
         body = bodies.make(spec)
-        client.send(method, url, [], body, None, True)
+        answer = client.send(method, url, [], body, None, True)
         if body.close:
             body.close()
+        if answer.status != expected if expected else not 200 <= answer.status < 300:
+            raise UnexpectedStatusError(f"status {answer.status}")
 
     _in_threads(connections, int(message.get("warmup") or 0), None, lambda due: send(), _Tally())
 

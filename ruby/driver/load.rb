@@ -27,6 +27,14 @@ module Load
       end
     end
 
+    # The request was answered, and not with the status that counts as success.
+    def refuse(status)
+      @lock.synchronize do
+        @errors += 1
+        @sample ||= "status #{status}"
+      end
+    end
+
     def fail(error)
       @lock.synchronize do
         @errors += 1
@@ -77,13 +85,19 @@ module Load
   def one(client, message, tally, due)
     collected = client.hooks.on? ? client.hooks.collect : nil
     before = Exchange.now_ns
-    Exchange.send(client, message)
+    response = Exchange.send(client, message)
     after = Exchange.now_ns
+    return tally.refuse(response.code) unless expected?(message["expect"], response.code.to_i)
+
     tally.add((after - (due || before)) / 1000.0, (after - before) / 1000.0, collected && collected.timings.first)
   rescue Skipped
     raise
   rescue StandardError => e
     tally.fail(e)
+  end
+
+  def expected?(expect, status)
+    expect ? status == expect : status.between?(200, 299)
   end
 
   # Shares *total* requests among *count* callers, or goes on until *ends*.

@@ -10,11 +10,16 @@ import sys
 from pathlib import Path
 
 import pytest
+import yaml
+from onewrite_conformance.driver import Driver, DriverFault
 
+from onewrite_bench.engines import clients, preflight
 from onewrite_bench.failures import BenchError
 from onewrite_bench.run import own
+from onewrite_bench.topology import haproxy
 from onewrite_bench.topology.adopt import adopt
 from onewrite_bench.topology.children import Children
+from onewrite_bench.topology.guard import guard
 from onewrite_bench.topology.places import Places
 
 THEIRS = """
@@ -67,6 +72,7 @@ def test_what_decides_a_stall_is_kept_and_what_needs_their_machine_is_not() -> N
     assert "use_backend app if all" in live
     assert "balance roundrobin" in live
     assert 'server app1 "${ONEWRITE_ORIGIN}"' in live
+    assert 'server app2 "${ONEWRITE_ORIGIN}"' in live  # by its name: a rule may use it
     assert 'bind "fd@${FD_WWW_443}" ssl alpn http/1.1 crt "${ONEWRITE_CERTIFICATE}"' in live
     for theirs in (
         "chroot",
@@ -75,7 +81,6 @@ def test_what_decides_a_stall_is_kept_and_what_needs_their_machine_is_not() -> N
         "log",
         "stats",
         "nameserver",
-        "server app2",
         "errorfile",
         "option httpchk",
     ):
@@ -90,10 +95,12 @@ def test_a_configuration_without_a_tcp_frontend_is_refused() -> None:
         adopt('acl "open\n')
 
 
-@pytest.mark.parametrize("address", ["10.0.0.1:80", "ftp://x/", "http://user:secret@host/", "http://"])
+@pytest.mark.parametrize(
+    "address", ["10.0.0.1:80", "ftp://x/", "http://u:secret@host/", "http://", "http://127.0.0.1:99999/", "http://[::1"]
+)
 def test_only_an_address_is_a_target(address: str) -> None:
     with pytest.raises(BenchError, match="is not an address like"):
-        own.of_target(address)
+        own.of_target(address, own.Request())
 
 
 def test_an_address_where_nobody_listens_is_said_in_one_line(tmp_path: Path) -> None:
@@ -106,6 +113,190 @@ def test_an_address_where_nobody_listens_is_said_in_one_line(tmp_path: Path) -> 
     assert done.returncode == 3
     assert "takes no connection: Connection refused" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+FIXTURES = Path(__file__).with_name("fixtures")
+DEFAULTS = "defaults\n  mode http\n  timeout connect 5s\n  timeout client 50s\n  timeout server 50s\n"
+
+
+def live(text: str) -> list[str]:
+    return [line.strip() for line in text.splitlines() if line.strip() and not line.startswith("#")]
+
+
+SENDING: dict[str, str] = yaml.safe_load((FIXTURES / "haproxy-sending.yaml").read_text())
+
+
+@pytest.mark.parametrize("what", SENDING)
+def test_nothing_of_theirs_can_send_anything_elsewhere(what: str, children: Children, tmp_path: Path) -> None:
+    """A listener stands where their configuration points. It sees nobody."""
+    with socket.create_server(("127.0.0.1", 0)) as victim, socket.socket(type=socket.SOCK_DGRAM) as datagrams:
+        port = victim.getsockname()[1]
+        datagrams.bind(("127.0.0.1", port))
+        theirs = tmp_path / "their.cfg"
+        theirs.write_text(DEFAULTS + SENDING[what].format(victim=f"127.0.0.1:{port}", port=port))
+        plan = own.of_configuration(theirs, tmp_path, own.Request())
+        places = Places(children, plan.topology, tmp_path)
+        kept, unfit = preflight.examine(plan, places)
+        assert (unfit, [target.name for target in kept.targets]) == ([], ["a-80"])
+        for seen in (victim, datagrams):
+            seen.settimeout(0.2)
+            with pytest.raises(TimeoutError):
+                seen.accept() if seen is victim else seen.recv(1)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "dispatch 10.0.0.1:80",
+        "server one 10.0.0.1:80",
+        'server one "${ONEWRITE_ORIGIN}" source 10.0.0.1',
+        "server-template s 1-2 app.example:80",
+        "log 10.0.0.1:514 local0",
+        "http-request set-dst src",
+        "http-request do-resolve(txn.a,dns) hdr(host)",
+        "http-request lua.anything",
+        "option transparent",
+        "filter spoe engine e",
+        "bind 0.0.0.0:80",
+        "redirect prefix http://www.example.com",
+        "unknown-word tcp@10.0.0.1:90",
+        "unknown-word [2001:db8::1]:80",
+        "unknown-word app.example.com:8080",
+    ],
+)
+def test_the_last_check_refuses_any_address_that_is_not_ours(line: str) -> None:
+    good = 'listen a\n  bind "fd@${FD_A}" ssl crt "${ONEWRITE_CERTIFICATE}"\n  server one "${ONEWRITE_ORIGIN}"\n'
+    guard(good + "  acl inside src 10.0.0.0/8 2001:db8::/32\n  http-request deny if !inside { src 10.0.0.1 }\n")
+    with pytest.raises(BenchError, match="could send something elsewhere, so nothing was started"):
+        guard(good + "  " + line + "\n")
+
+
+def test_what_a_last_word_cannot_hide() -> None:
+    with pytest.raises(BenchError, match="line 2 of the copy"):
+        guard('listen a\n  server one 10.0.0.1:80 # "${ONEWRITE_ORIGIN}"\n')
+
+
+PRODUCTION: dict[str, str] = yaml.safe_load((FIXTURES / "haproxy-production.yaml").read_text())
+
+
+@pytest.mark.parametrize("what", PRODUCTION)
+def test_production_configurations_are_adopted(what: str, children: Children, tmp_path: Path) -> None:
+    theirs = tmp_path / "their.cfg"
+    theirs.write_text(DEFAULTS + PRODUCTION[what])
+    plan = own.of_configuration(theirs, tmp_path, own.Request())
+    kept, unfit = preflight.examine(plan, Places(children, plan.topology, tmp_path))
+    assert unfit == []
+    assert len(kept.targets) == 1
+
+
+def test_a_mistyped_word_is_shown_with_haproxys_own_hint_and_a_line_to_run_again(tmp_path: Path) -> None:
+    theirs = tmp_path / "their.cfg"
+    theirs.write_text(DEFAULTS + "frontend a\n  bind :80\n  option http-bufer-request\n  default_backend nowhere\n")
+    with pytest.raises(BenchError) as caught:
+        own.of_configuration(theirs, tmp_path, own.Request(host="www.example.com"))
+    text = str(caught.value)
+    assert "their.cfg:8]" in text
+    assert "http-bufer-request" in text
+    assert "\n" not in text
+    again = text.partition("(again: ")[2].removesuffix(")")
+    done = subprocess.run(again, shell=True, capture_output=True, text=True, timeout=30, check=False)
+    assert done.returncode != 0
+    assert "http-bufer-request" in done.stderr
+
+
+def test_of_several_alerts_the_mistyped_word_is_shown() -> None:
+    hint = "did you mean 'option' maybe ?"
+    output = f"""[NOTICE]   (1) : haproxy version is 2.6.12
+[ALERT]    (1) : config : parsing [a.cfg:7] : 'bind' : invalid port '0'
+[ALERT]    (1) : config : parsing [a.cfg:8] : unknown keyword 'optoin' in 'frontend' section; {hint}
+[ALERT]    (1) : config : Error(s) found in configuration file : a.cfg
+[ALERT]    (1) : config : Fatal errors found in configuration.
+"""
+    assert (haproxy.complaint(output) or "").endswith(hint)
+    assert haproxy.complaint(output.replace("did you mean", "or")) == "parsing [a.cfg:7] : 'bind' : invalid port '0'"
+    assert haproxy.complaint("nothing") is None
+
+
+ROUTING = (
+    "frontend a\n  bind :80\n  use_backend app if { hdr(host) -i app.example.com } { path_beg /api }\n"
+    "  http-request redirect location http://www.example.com/ if { path /moved }\n  default_backend closed\n"
+    "backend app\n  server s 10.0.0.1:80\nbackend closed\n  http-request deny deny_status 404\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("request_", "expected"),
+    [
+        (own.Request("/api", "app.example.com"), None),
+        (own.Request("/api"), "it answers 404 to POST /api; set PATH_TO_POST=, HOST= or EXPECT=404"),
+        (own.Request("/moved"), "it answers 302 to POST /moved; set PATH_TO_POST=, HOST= or EXPECT=302"),
+        (own.Request(expect=404), None),
+    ],
+)
+def test_path_host_and_status_are_the_users(
+    request_: own.Request, expected: str | None, children: Children, tmp_path: Path
+) -> None:
+    theirs = tmp_path / "their.cfg"
+    theirs.write_text(DEFAULTS + ROUTING)
+    plan = own.of_configuration(theirs, tmp_path, request_)
+    _, unfit = preflight.examine(plan, Places(children, plan.topology, tmp_path))
+    assert [verdict.text for verdict in unfit] == ([f"the target fails: {expected}"] if expected else [])
+
+
+@pytest.mark.parametrize("env", [{"PATH_TO_POST": "api"}, {"EXPECT": "ok"}, {"EXPECT": "99"}, {"PATH_TO_POST": "/a b"}])
+def test_what_to_post_is_checked(env: dict[str, str]) -> None:
+    with pytest.raises(BenchError, match="is not a "):
+        own.Request.from_environment(env)
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "text"),
+    [
+        ("/status/301", 2, "inconclusive: the target fails: it answers 301 to POST "),
+        ("/status/503", 2, "inconclusive: the target fails: it answers 503 to POST "),
+        ("/closing", 2, "inconclusive: not kept alive: nothing to judge"),
+    ],
+)
+def test_a_target_that_fails_is_never_clean(
+    path: str, status: int, text: str, children: Children, tmp_path: Path
+) -> None:
+    places = Places(children, {}, tmp_path)
+    env = {**os.environ, "TARGET": f"http://127.0.0.1:{places.port('origin/plain')}{path}"}
+    done = subprocess.run(
+        [*RUN, "--out", str(tmp_path / "out")], env=env, capture_output=True, text=True, timeout=180, check=False
+    )
+    assert (done.returncode, "Traceback" in done.stderr) == (status, False)
+    assert text in done.stdout
+    assert "clean" not in done.stdout
+
+
+@pytest.mark.parametrize("language", ["raw", "python", "ruby", "node", "java"])
+def test_every_driver_counts_a_wrong_status_as_a_failure(language: str, children: Children, tmp_path: Path) -> None:
+    command = clients.driver_command(language)
+    if command is None:
+        pytest.skip(f"there is no {language} driver")
+    origin = f"http://127.0.0.1:{Places(children, {}, tmp_path).port('origin/plain')}"
+    try:
+        driver = Driver(command, "stock", {})
+    except DriverFault as fault:
+        pytest.skip(f"the {language} driver is not set up: {fault.detail.splitlines()[0]}")
+    try:
+        client = driver.open(pool_size=1)
+        load = {
+            "method": "POST",
+            "body": {"kind": "bytes", "size": 200},
+            "mode": "closed",
+            "connections": 1,
+            "count": 3,
+        }
+        for path, errors in (("/", 0), ("/status/503", 3), ("/status/301", 3)):
+            seen = driver.load(client, **load, url=origin + path)
+            assert (seen["errors"], len(seen["latencies_us"])) == (errors, 3 - errors), path
+            assert seen.get("error_sample") == (f"status {path[-3:]}" if errors else None)
+        seen = driver.load(client, **load, url=f"{origin}/status/404", expect=404)
+        assert (seen["errors"], len(seen["latencies_us"])) == (0, 3)
+    finally:
+        driver.bye()
 
 
 def test_their_configuration_is_run_and_judged(tmp_path: Path) -> None:

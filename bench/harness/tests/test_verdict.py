@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from onewrite_bench.report.wording import verdict_line
 from onewrite_bench.verdict.judge import exit_status, judge
 from onewrite_bench.verdict.results import Cell, Verdict
 from onewrite_bench.verdict.settle import settle
@@ -39,11 +40,54 @@ def test_a_stalling_adapter_fails() -> None:
 
 
 def test_two_segments_fail_however_fast() -> None:
-    assert state(cell("control", **CONTROL), cell("adapter", segments=[[40, 20]] * 5)) == ("stalls", 1)
+    assert state(cell("control", **CONTROL), cell("adapter", segments=[[40, 20]] * 5)) == ("splits", 1)
 
 
 def test_two_segments_fail_even_where_the_control_showed_nothing() -> None:
-    assert state(cell("control"), cell("adapter", segments=[[40, 20]] * 5)) == ("stalls", 1)
+    assert state(cell("control"), cell("adapter", segments=[[40, 20]] * 5)) == ("splits", 1)
+
+
+@pytest.mark.parametrize(
+    ("fields", "word"),
+    [
+        ({"latency_us": 44_000}, "STALLS"),
+        ({"connections_nodelay": 0}, "TCP_NODELAY is off"),
+        ({"segments": [[40, 20]] * 5}, "SPLITS"),
+        ({"errors": 1}, "FAILS"),
+        ({"latency_us": 44_000, "segments": [[40, 20]] * 5}, "STALLS, SPLITS"),
+    ],
+)
+def test_stalls_is_said_of_time_alone(fields: dict[str, Any], word: str) -> None:
+    verdicts = judge([cell("control", **CONTROL), cell("adapter", **fields)])
+    settle(verdicts, {}, lambda: False)
+    assert verdict_line(verdicts[0]).startswith(f"python: {word}: ")
+
+
+def test_a_target_that_fails_for_everybody_judges_nobody() -> None:
+    failing: dict[str, Any] = {"errors": 20, "error_sample": "status 503"}
+    good = cell("good", client="raw socket", language="raw", beside=True, **failing)
+    everybody = [cell("control", **{**CONTROL, **failing}), cell("adapter", **failing), good]
+    verdicts = judge(everybody)
+    assert (verdicts[0].state, exit_status(verdicts)) == ("inconclusive", 2)
+    assert verdicts[0].text == "buffered: the target fails, for a bare socket too (status 503)"
+    good.errors = 0
+    assert [verdict.state for verdict in judge(everybody)] == ["fails"]
+
+
+@pytest.mark.parametrize("service_us", [50_000, 300_000])
+def test_a_slow_target_is_judged_by_what_comes_on_top(service_us: int) -> None:
+    """It takes 50 or 300 ms by itself: everybody is over 30 ms, and only the control over that by another 40."""
+    unknown: dict[str, Any] = {"extra": {"unknown": True}}
+    good = cell("good", client="raw socket", language="raw", beside=True, latency_us=service_us, **unknown)
+    control = cell("control", **{**CONTROL, **unknown, "latency_us": service_us + 41_000})
+    assert [v.state for v in judge([control, cell("adapter", latency_us=service_us + 300, **unknown), good])] == [
+        "clean"
+    ]
+    stalling = cell("adapter", latency_us=service_us + 41_000, **unknown)
+    assert [v.state for v in judge([control, stalling, good])] == ["stalls"]
+    harmless = cell("control", **{**CONTROL, **unknown, "latency_us": service_us + 500})
+    quiet = judge([harmless, cell("adapter", latency_us=service_us + 300, **unknown), good])
+    assert (quiet[0].state, quiet[0].text) == ("clean", "nobody stalls at buffered, not even the control")
 
 
 def test_one_odd_round_does_not_decide() -> None:
@@ -52,11 +96,11 @@ def test_one_odd_round_does_not_decide() -> None:
 
 
 def test_a_connection_without_nodelay_fails() -> None:
-    assert state(cell("control", **CONTROL), cell("adapter", connections_nodelay=0)) == ("stalls", 1)
+    assert state(cell("control", **CONTROL), cell("adapter", connections_nodelay=0)) == ("nodelay off", 1)
 
 
 def test_failed_requests_fail() -> None:
-    assert state(cell("control", **CONTROL), cell("adapter", errors=1, error_sample="reset")) == ("stalls", 1)
+    assert state(cell("control", **CONTROL), cell("adapter", errors=1, error_sample="reset")) == ("fails", 1)
 
 
 @pytest.mark.parametrize(("busy", "expected"), [(False, ("stalls", 1)), (True, ("inconclusive", 2))])
@@ -139,7 +183,7 @@ def test_every_request_failed_is_a_failure_and_not_a_crash() -> None:
     broken = cell("adapter", errors=100, error_sample="ArgumentError")
     broken.latencies_us = []
     verdicts = judge([cell("control", **CONTROL), broken])
-    assert (verdicts[0].state, exit_status(verdicts)) == ("stalls", 1)
+    assert (verdicts[0].state, exit_status(verdicts)) == ("fails", 1)
     assert "100 requests failed (ArgumentError)" in verdicts[0].text
 
 
@@ -173,7 +217,7 @@ def test_a_target_that_does_not_stall_needs_no_control_but_one_segment() -> None
     plain = cell("adapter", target="default", stalls=False)
     assert state(cell("control", **CONTROL), cell("adapter"), plain) == ("clean", 0)
     plain.segments = [[40, 20]]
-    assert state(cell("control", **CONTROL), cell("adapter"), plain) == ("stalls", 1)
+    assert state(cell("control", **CONTROL), cell("adapter"), plain) == ("splits", 1)
 
 
 def test_nothing_measured_is_not_a_pass() -> None:

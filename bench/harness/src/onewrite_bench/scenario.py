@@ -25,6 +25,7 @@ _SCHEMA = Path(__file__).with_name("scenario-v1.schema.json")
 _ORDER = (
     "demo",
     "post-stall",
+    "writers",
     "proxy-env",
     "nagle-relay",
     "short-tls",
@@ -51,6 +52,9 @@ class Target:
     path: str = "/"
     note: str = ""
     url: str | None = None  # an address outside the topology, which the user named
+    body: dict[str, Any] | None = None  # as the driver protocol has it, instead of bytes in memory
+    proxy: str | None = None  # "option": by way of the forward proxy
+    segments: int = 1  # most that a small request may take there
 
 
 @dataclass(frozen=True)

@@ -104,6 +104,8 @@ class PostEngine:
         cell.beside = language != group.language and client.role == "good"
         cell.body_bytes = size
         cell.stalls = target.stalls and size <= parameters.get("stalls_up_to_bytes", size)
+        if target.segments > 1:
+            cell.extra["most_segments"] = target.segments
         cell.extra["one_segment"] = size <= parameters.get("one_segment_up_to_bytes", size)
         cell.stall_us = int(parameters.get("stall_us", cell.stall_us))
         cell.p50_ratio = float(parameters.get("p50_ratio", cell.p50_ratio))
@@ -154,31 +156,37 @@ class PostEngine:
         options: dict[str, Any] = {"pool_size": self._pool, **client.options}
         if client.api is not None:
             options["api"] = client.api
-        if client.proxy == "option":
-            options["proxy"] = self._places.proxy_url
         if self._places.certificate_authority is not None:
             options["tls_ca"] = str(self._places.certificate_authority)
         targets = {target.name: target for target in group.targets}
         turns = []
         for cell in cells:
             target = targets[cell.target]
+            own = dict(options)
+            if "option" in (client.proxy, target.proxy):
+                own["proxy"] = self._places.proxy_url
             try:
-                client_id = driver.open(**options)
+                client_id = driver.open(**own)
             except DriverSkipped as skip:
                 mark([cell], "skipped", str(skip))
                 continue
             except DriverFault as fault:
                 mark([cell], "failed", first_line(fault))
                 continue
-            peer = self._places.port("forward/proxy" if client.proxy else target.at)
+            peer = self._places.port("forward/proxy" if client.proxy or target.proxy else target.at)
+            body = client.body or target.body
+            if body is None or client.language == "raw":  # a bare socket sends bytes, whatever the libraries do
+                body = {"kind": "bytes", "size": cell.body_bytes}
             load = {
                 "method": "POST",
                 "url": self._places.url(target),
-                "body": client.body or {"kind": "bytes", "size": cell.body_bytes},
+                "body": body,
                 "mode": "closed",
                 "connections": 1,
             }
-            turns.append(_Turn(cell, target, driver, client_id, peer, load, options, witness.AVAILABLE))
+            if self._scenario.parameters.get("expect"):
+                load["expect"] = self._scenario.parameters["expect"]
+            turns.append(_Turn(cell, target, driver, client_id, peer, load, own, witness.AVAILABLE))
         return turns
 
     def _take(self, turn: _Turn, number: int) -> None:

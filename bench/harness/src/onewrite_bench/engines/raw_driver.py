@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
-__all__ = ["main"]
+__all__ = ["Connection", "How", "main"]
 
 
 @dataclass(frozen=True)
@@ -52,6 +52,7 @@ class Connection:
         self._how = how
         self._sock: socket.socket | None = None
         self._buffer = bytearray()
+        self.closes = False
 
     def connect(self) -> socket.socket:
         first = (self._host, self._port)
@@ -99,15 +100,42 @@ class Connection:
             raise ConnectionError(f"the proxy answered {answer[9:12].decode('latin-1')}")
 
     def _read_answer(self, sock: socket.socket) -> int:
-        while (end := self._buffer.find(b"\r\n\r\n")) < 0:
-            self._fill(sock)
-        head = bytes(self._buffer[:end]).lower()
+        """Read one final answer to its end; return the status. Then `closes` says whether the connection is kept."""
+        status = 100
+        while status < 200 and status != 101:
+            while (end := self._buffer.find(b"\r\n\r\n")) < 0:
+                self._fill(sock)
+            head = bytes(self._buffer[:end]).lower()
+            del self._buffer[: end + 4]
+            status = int(head[9:12])
+        self.closes = b"\r\nconnection: close" in head or (
+            head.startswith(b"http/1.0") and b"\r\nconnection: keep-alive" not in head
+        )
         at = head.find(b"\r\ncontent-length:")
-        length = int(head[at + 17 :].split(b"\r\n", 1)[0]) if at >= 0 else 0
-        while len(self._buffer) < end + 4 + length:
+        if b"\r\ntransfer-encoding: chunked" in head:
+            while (size := int(self._line(sock).split(b";", 1)[0], 16)) > 0:
+                self._drop(sock, size + 2)
+            while self._line(sock):
+                pass
+        elif at >= 0:
+            self._drop(sock, int(head[at + 17 :].split(b"\r\n", 1)[0]))
+        elif status not in (101, 204, 304):
+            self.closes = True
+        if self.closes:
+            self.close()
+        return status
+
+    def _line(self, sock: socket.socket) -> bytes:
+        while (end := self._buffer.find(b"\r\n")) < 0:
             self._fill(sock)
-        del self._buffer[: end + 4 + length]
-        return int(head[9:12])
+        line = bytes(self._buffer[:end])
+        del self._buffer[: end + 2]
+        return line
+
+    def _drop(self, sock: socket.socket, size: int) -> None:
+        while len(self._buffer) < size:
+            self._fill(sock)
+        del self._buffer[:size]
 
     def _fill(self, sock: socket.socket) -> None:
         if self._how.quickack:
@@ -171,6 +199,7 @@ class _Load:
         self._seconds = command.get("seconds")
         self._rate = float(command["rate"]) if command.get("mode") == "open" else None
         self._keepalive = keepalive
+        self._expect = command.get("expect")
         self._taken = 0
         self._lock = threading.Lock()
         self.started = 0
@@ -204,8 +233,9 @@ class _Load:
             sent = time.monotonic_ns()
             try:
                 status = connection.post(self._method, self._body)
-                problem = None if status < 400 else f"status {status}"
-            except OSError as error:
+                right = status == self._expect if self._expect else 200 <= status < 300
+                problem = None if right else f"status {status}"
+            except (OSError, ValueError) as error:
                 connection.close()
                 problem = str(error)
             done = time.monotonic_ns()

@@ -48,4 +48,4 @@ def _worth_another(line: Verdict) -> bool:
     """A driver that is not there will not be there next time; one that broke down may have met a full machine."""
     if line.details.get("certain"):
         return False
-    return line.state in ("stalls", "slow", "inconclusive") or bool(line.details.get("failed"))
+    return line.state in (*verdict.FAULTS, "slow", "inconclusive") or bool(line.details.get("failed"))

@@ -90,8 +90,9 @@ def of_cells(cells: Sequence[Cell]) -> Table:
     """One row per cell; what was not measured is `-`, or the reason. Good controls are in `beside`."""
     cells = [cell for cell in cells if not cell.beside]
     sizes = len({cell.body_bytes for cell in cells}) > 1
-    limit = max((cell.stall_us for cell in cells), default=0) // 1000
-    headings = ["language", "client", "frontend", "p50 ms", f"over {limit} ms", "segments per POST", "TCP_NODELAY"]
+    limits = {cell.stall_us // 1000 for cell in cells}
+    over = f"over {max(limits)} ms" if len(limits) == 1 else "stalled"
+    headings = ["language", "client", "frontend", "p50 ms", over, "segments per POST", "TCP_NODELAY"]
     connections = any(cell.extra.get("per_connection") for cell in cells)
     if connections:
         headings[5:] = ["connections", "all of them s"]

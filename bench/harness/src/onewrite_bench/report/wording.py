@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from onewrite_bench.report.table import Table, beside, has_costs, of_cells, of_costs, of_rates
+from onewrite_bench.verdict.judge import FAULTS
 from onewrite_bench.verdict.results import Run, Verdict
 
 __all__ = ["intervals_line", "story", "tables", "verdict_line"]
 
-_WORDS = {"clean": "clean", "stalls": "STALLS", "inconclusive": "inconclusive", "not run": "not run", "shown": "shown"}
-
 
 def verdict_line(verdict: Verdict) -> str:
-    return f"{verdict.subject}: {_WORDS[verdict.state]}: {verdict.text}"
+    kinds = verdict.details.get("faults") if verdict.state in FAULTS else None
+    word = ", ".join(FAULTS[kind] for kind in kinds or [verdict.state] if kind in FAULTS) or verdict.state
+    return f"{verdict.subject}: {word}: {verdict.text}"
 
 
 def intervals_line(verdict: Verdict) -> str | None:

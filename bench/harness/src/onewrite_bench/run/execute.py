@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from onewrite_bench.console import Console
-from onewrite_bench.engines import rates, repeat
+from onewrite_bench.engines import preflight, rates, repeat
 from onewrite_bench.engines.by_kind import ENGINES
 from onewrite_bench.engines.clients import Clients
 from onewrite_bench.engines.post import PostEngine
@@ -62,7 +62,7 @@ def _exit_status(run: Run, scenario: Scenario) -> int:
     if run.interrupted:
         return 130
     if run.skipped or scenario.kind != "post":  # what only shows something cannot be inconclusive
-        return 1 if any(line.state == "stalls" for line in run.verdicts) else 0
+        return 1 if any(line.state in verdict.FAULTS for line in run.verdicts) else 0
     return verdict.exit_status(run.verdicts)
 
 
@@ -76,6 +76,9 @@ def _run_in(
                 ENGINES[scenario.kind](scenario, children, directory, console, run)
                 return
             places = Places(children, scenario.topology, directory)
+            if scenario.parameters.get("unknown"):
+                scenario, unfit = preflight.examine(scenario, places)
+                run.verdicts += unfit
             clients = Clients(places)
             engine = PostEngine(scenario, places, console, clients, parallel)
             stops += [engine.stop, clients.stop]

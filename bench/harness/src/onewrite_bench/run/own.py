@@ -2,56 +2,125 @@
 
 from __future__ import annotations
 
+import os
+import re
+import shlex
 import socket
-from dataclasses import replace
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from onewrite_bench.failures import BenchError
 from onewrite_bench.scenario import Group, Scenario, Target, load
-from onewrite_bench.topology.adopt import adopt
+from onewrite_bench.topology import certificate, haproxy
+from onewrite_bench.topology.adopt import Adopted, adopt
+from onewrite_bench.topology.guard import guard
 
-__all__ = ["of_configuration", "of_target"]
+__all__ = ["Request", "of_configuration", "of_target"]
 
 CONNECT_S = 10.0
+_COPY, _CHECKED = "adopted.cfg", "adopted-check.cfg"
 
 
-def of_configuration(path: Path, directory: Path) -> Scenario:
+@dataclass(frozen=True)
+class Request:
+    """What to POST: PATH_TO_POST=, HOST= and EXPECT= (a status other than 2xx that is right)."""
+
+    path: str | None = None
+    host: str | None = None
+    expect: int | None = None
+
+    @staticmethod
+    def from_environment(env: Mapping[str, str] = os.environ) -> Request:
+        path, host, expect = (env.get(name) or None for name in ("PATH_TO_POST", "HOST", "EXPECT"))
+        if path is not None and not re.fullmatch(r"/[!-~]*", path):
+            raise BenchError(f"PATH_TO_POST={path} is not a path that begins with /")
+        if expect is not None and not re.fullmatch(r"[2-5]\d\d", expect):
+            raise BenchError(f"EXPECT={expect} is not a status from 200 to 599")
+        return Request(path, host, int(expect) if expect else None)
+
+
+def of_configuration(path: Path, directory: Path, request: Request) -> Scenario:
     """The POST scenario over the frontends of a HAProxy configuration. Nobody knows yet which of them stall."""
     try:
         text = path.read_text()
-    except OSError as error:
-        raise BenchError(f"HAPROXY_CFG={path} cannot be read: {error.strerror}") from error
-    adopted = adopt(text)
+    except (OSError, UnicodeDecodeError) as error:
+        raise BenchError(f"HAPROXY_CFG={path} cannot be read: {error}") from error
     directory.mkdir(parents=True, exist_ok=True)
-    rewritten = directory / "adopted.cfg"
-    rewritten.write_text(adopted.text)
+    empty = directory / "adopted-empty.lst"
+    empty.write_text("")
+    empty.with_suffix(".map").write_text("")
+    adopted = adopt(text, empty, request.host)
+    guard(adopted.text)
+    (directory / _COPY).write_text(adopted.text)
+    _check(path, adopted, directory)
     targets = tuple(
-        Target(name=name, at=f"haproxy/{name}", stalls=True, scheme=scheme) for name, scheme in adopted.frontends
+        Target(name=name, at=f"haproxy/{name}", stalls=True, scheme=scheme, path=request.path or "/")
+        for name, scheme in adopted.frontends
     )
     story = f"The frontends of {path.name}. Left out: {'; '.join(adopted.changed) or 'nothing'}."
-    topology = {"haproxy": str(rewritten), "tls": True}
-    return _scenario("own-haproxy", f"POST through {path.name}", story, topology, targets)
+    topology = {"haproxy": str((directory / _COPY).resolve()), "tls": True}
+    return _scenario("own-haproxy", f"POST through {path.name}", story, topology, targets, request)
 
 
-def of_target(url: str) -> Scenario:
+def _check(path: Path, adopted: Adopted, directory: Path) -> None:
+    """Have HAProxy read the copy before anything runs. Raises BenchError with its complaint and a line to run again.
+
+    In the copy that is checked, sockets and certificate have names that `haproxy -c` can read.
+    """
+    text = re.sub(r'"fd@\$\{FD_[A-Z0-9_]+\}"', "127.0.0.1:1", adopted.text)
+    text = re.sub(r'"\$\{ONEWRITE_ORIGIN\w*\}"', "127.0.0.1:1", text)
+    if "ONEWRITE_CERTIFICATE" in text:
+        text = text.replace("${ONEWRITE_CERTIFICATE}", str(certificate.make(directory / "adopted-tls").server))
+    checked = directory / _CHECKED
+    checked.write_text(text)
+    command = [haproxy.find(), "-c", "-f", str(checked)]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise BenchError(f"haproxy -c could not be run: {error}") from error
+    if done.returncode == 0:
+        return
+    said = haproxy.complaint(done.stderr + done.stdout) or f"haproxy -c ended with {done.returncode}"
+
+    def theirs(match: re.Match[str]) -> str:
+        return f"{path.name}:{adopted.original(int(match.group(1)))}"
+
+    said = re.sub(rf"{re.escape(str(checked))}:(\d+)", theirs, said)
+    raise BenchError(f"HAPROXY_CFG={path}: {said[:500]} (again: {shlex.join(command)})")
+
+
+def of_target(url: str, request: Request) -> Scenario:
     """The POST scenario over one address that the user named. It gets POSTs of 200 bytes, one after the other."""
-    parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.hostname or parts.username:
-        raise BenchError(f"TARGET={url} is not an address like http://host:port/path")
-    port = parts.port or (443 if parts.scheme == "https" else 80)
+    try:
+        parts = urlsplit(url)
+        port = parts.port or (443 if parts.scheme == "https" else 80)
+        right = parts.scheme in ("http", "https") and parts.hostname and not parts.username
+    except ValueError:
+        right = False
+    if not right:
+        raise BenchError(f"TARGET={url} is not an address like http://host:port/path") from None
+    if request.host is not None:
+        raise BenchError("HOST= goes with HAPROXY_CFG=; with TARGET= the host is in the address")
     try:
         # Else every client would be told to fail its requests.
-        socket.create_connection((parts.hostname, port), CONNECT_S).close()
+        socket.create_connection((parts.hostname or "", port), CONNECT_S).close()
     except OSError as error:
         raise BenchError(f"TARGET={url} takes no connection: {error.strerror or error}") from error
+    if request.path is not None:
+        url = f"{parts.scheme}://{parts.netloc}{request.path}"
     target = Target(name=parts.netloc, at=f"target/{port}", stalls=True, scheme=parts.scheme, url=url)
-    return _scenario("own-target", f"POST to {parts.netloc}", "An address that the user named.", {}, (target,))
+    story = "An address that the user named."
+    return _scenario("own-target", f"POST to {parts.netloc}", story, {}, (target,), request)
 
 
-def _scenario(name: str, title: str, story: str, topology: dict[str, object], targets: tuple[Target, ...]) -> Scenario:
+def _scenario(
+    name: str, title: str, story: str, topology: dict[str, object], targets: tuple[Target, ...], request: Request
+) -> Scenario:
     pattern = load("post-stall")
     parameters = {key: value for key, value in pattern.parameters.items() if key != "rates"}
     groups: tuple[Group, ...] = tuple(replace(group, targets=targets) for group in pattern.groups)
-    parameters["unknown"] = True
+    parameters |= {"unknown": True, "expect": request.expect}
     return Scenario(name, title, story, "post", topology, groups, parameters)

@@ -44,9 +44,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def _plans(options: argparse.Namespace, scratch: Path) -> list[Scenario]:
     """What to run: the user's own HAProxy configuration or address when they named one, else scenarios."""
     if os.environ.get("TARGET"):
-        plans = [own.of_target(os.environ["TARGET"])]
+        plans = [own.of_target(os.environ["TARGET"], own.Request.from_environment())]
     elif os.environ.get("HAPROXY_CFG"):
-        plans = [own.of_configuration(Path(os.environ["HAPROXY_CFG"]), scratch)]
+        request = own.Request.from_environment()
+        plans = [own.of_configuration(Path(os.environ["HAPROXY_CFG"]), scratch, request)]
     else:
         names = options.scenario or [name for name in scenario.names() if name != "demo"]
         plans = [scenario.load(name) for name in names]
@@ -57,7 +58,10 @@ def _plans(options: argparse.Namespace, scratch: Path) -> list[Scenario]:
 def _command(plan: Scenario) -> str:
     for variable in ("TARGET", "HAPROXY_CFG"):
         if os.environ.get(variable):
-            return f"make bench {variable}={os.environ[variable]}"
+            more = [
+                f" {name}={os.environ[name]}" for name in ("PATH_TO_POST", "HOST", "EXPECT") if os.environ.get(name)
+            ]
+            return f"make bench {variable}={os.environ[variable]}{''.join(more)}"
     return f"make bench SCENARIO={plan.name}"
 
 

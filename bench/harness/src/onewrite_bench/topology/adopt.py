@@ -1,34 +1,66 @@
 """Takes another team's HAProxy configuration as it is and leads it to the bench: same rules, our sockets, our origin.
 
-What decides whether a split POST stalls stays untouched: modes, options, ACLs, timeouts, frontends, backends. What is
-replaced in a copy: the address of each `bind` (the kernel chooses a port), certificates (a throw-away one), the address
-of each `server` (the bench's origin), and the lines that need the team's machine (chroot, user, sockets, log, checks).
+What decides whether a split POST stalls stays: modes, options, ACLs, timeouts, frontends, backends. Only words that are
+known to send nothing anywhere are copied; every other line is left out and listed. `bind` gets sockets of the bench,
+each `server` the bench's origin, TLS a throw-away certificate. `guard` reads the copy again, by rules of its own.
+
+`Adopted.original` says from which line of theirs a line of the copy came: HAProxy complains about the copy's.
 """
 
 from __future__ import annotations
 
 import re
 import shlex
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
 
 from onewrite_bench.failures import BenchError
+from onewrite_bench.topology.guard import FOREIGN_URL, NOWHERE, foreign_address, without_conditions
 
 __all__ = ["Adopted", "adopt"]
 
-_COMMENTED_OUT = ("resolvers", "peers", "program", "mailers", "ring")
-_SECTION = re.compile(rf"^(global|defaults|frontend|backend|listen|userlist|cache|{'|'.join(_COMMENTED_OUT)})\b")
-_CHECK = re.compile(r"(chk|check)$")
-_MACHINE_ONLY = {
-    "global": {"chroot", "user", "group", "uid", "gid", "daemon", "pidfile", "stats", "log", "ca-base", "crt-base",
-               "master-worker", "nbproc", "localpeer", "server-state-file", "server-state-base"},
-    "defaults": {"log", "errorfile", "errorfiles", "load-server-state-from-file"},
-    "frontend": {"log", "errorfile", "errorfiles", "stats"},
-    "backend": {"log", "errorfile", "errorfiles", "stats", "email-alert"},
-    "listen": {"log", "errorfile", "errorfiles", "stats", "email-alert"},
+_SECTIONS = {
+    "global", "defaults", "frontend", "backend", "listen", "userlist", "cache",
+    "http-errors", "fcgi-app", "resolvers", "peers", "program", "mailers", "ring", "log-forward", "log-profile",
+    "crt-store", "traces", "acme", "healthcheck",
 }  # fmt: skip
-_BIND_FILES = {"crt", "crt-list", "ca-file", "crl-file", "ca-verify-file", "verify"}
-_BIND_VALUES = {"interface", "namespace", "uid", "user", "gid", "group", "mode", "id", "process", "thread", "shards"}
-_BIND_BARE = {"transparent", "v4v6", "v6only", "accept-proxy", "expose-fd"}
+_KEPT_SECTIONS = {"global", "defaults", "frontend", "backend", "listen", "userlist", "cache"}
+_PROXY_WORDS = {
+    "acl", "backlog", "balance", "bind", "capture", "compression", "cookie", "declare", "default_backend",
+    "description", "dispatch", "filter", "force-persist", "fullconn", "hash-balance-factor",
+    "hash-preserve-affinity", "hash-type", "http-after-response", "http-request", "http-response", "http-reuse",
+    "id", "ignore-persist", "max-keep-alive-queue", "max-session-srv-conns", "maxconn", "mode", "monitor",
+    "monitor-uri", "option", "persist", "quic-initial", "rate-limit", "redirect", "retries", "retry-on", "server",
+    "server-template", "stick", "stick-table", "tcp-request", "tcp-response", "timeout", "unique-id-format",
+    "unique-id-header", "use-server", "use_backend",
+}  # fmt: skip
+_KEPT_WORDS = {
+    "defaults": _PROXY_WORDS - {"server", "server-template", "dispatch", "bind"},
+    "frontend": _PROXY_WORDS,
+    "backend": _PROXY_WORDS,
+    "listen": _PROXY_WORDS,
+    "userlist": {"user", "group"},
+    "cache": {"total-max-size", "max-object-size", "max-age", "max-secondary-entries", "process-vary"},
+    "global": {
+        "expose-experimental-directives", "nbthread", "no-memory-trimming", "presetenv", "set-var", "set-var-fmt",
+        "setenv", "ssl-default-bind-ciphers", "ssl-default-bind-ciphersuites", "ssl-default-bind-curves",
+        "ssl-default-bind-options", "ssl-default-bind-sigalgs",
+    },
+}  # fmt: skip
+_OPTIONS_LEFT_OUT = re.compile(r"(chk|check|checks)$|^(transparent|http_proxy|socket-stats|dispatch)$|log|logasap")
+_FILTERS = {"compression", "cache", "bwlim-in", "bwlim-out"}
+# Rules that name somebody to send to, a program to run, or a client that we are not.
+_RULES_LEFT_OUT = re.compile(
+    r"\b(do-resolve|set-dst|set-dst-port|set-src|set-src-port|send-spoe-group|expect-proxy|expect-netscaler-cip|"
+    r"attach-srv|use-service|set-log-level|errorfiles?)\b|\blua\."
+)
+_BIND_KEPT = {"ssl", "tfo", "allow-0rtt", "prefer-client-ciphers", "no-tls-tickets", "no-sslv3", "no-tlsv10",
+              "no-tlsv11", "no-tlsv12", "no-tlsv13", "force-tlsv12", "force-tlsv13", "defer-accept"}  # fmt: skip
+_BIND_KEPT_WITH_VALUE = {"alpn", "backlog", "ciphers", "ciphersuites", "curves", "ecdhe", "maxconn", "mss", "proto",
+                         "ssl-max-ver", "ssl-min-ver", "tcp-ut"}  # fmt: skip
+_BIND_VALUES = {"crt", "crt-list", "ca-file", "crl-file", "ca-verify-file", "verify", "interface", "namespace", "uid",
+                "user", "gid", "group", "mode", "id", "process", "thread", "shards", "name", "label"}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -38,53 +70,29 @@ class Adopted:
     text: str
     frontends: list[tuple[str, str]]
     changed: list[str]
+    numbers: list[int]
+
+    def original(self, line: int) -> int:
+        """The line of their configuration that became line `line` of the copy."""
+        return self.numbers[line - 1] if 0 < line <= len(self.numbers) else line
 
 
-def adopt(text: str) -> Adopted:
-    """Rewrite a configuration. Raises BenchError when it has no frontend that the bench can reach."""
-    lines: list[str] = []
-    frontends: list[tuple[str, str]] = []
-    changed: list[str] = []
-    section, name = "", ""
-    has_server = False
+def adopt(text: str, empty: Path = Path("/dev/null"), host: str | None = None) -> Adopted:
+    """Rewrite a configuration. Raises BenchError when it has no frontend that the bench can reach.
+
+    `empty`: a file to stand for lists that are not on this machine; one with the suffix .map, for maps.
+    `host`: the Host that requests get.
+    """
+    if host is not None and not re.fullmatch(r"[A-Za-z0-9._:\[\]-]+", host):
+        raise BenchError(f"HOST={host} is not a host name")
+    copy = _Copy(empty, host)
+    numbers: list[int] = []
     for number, line in enumerate(text.splitlines(), 1):
-        words = _words(line, number)
-        if not words:
-            lines.append(line)
-            continue
-        if _SECTION.match(words[0]):
-            section, name, has_server = words[0], words[1] if len(words) > 1 else "", False
-            lines.append("# " + line if section in _COMMENTED_OUT else line)
-        elif section in _COMMENTED_OUT:
-            lines.append("# " + line)
-        elif words[0] in _MACHINE_ONLY.get(section, ()) or (section == "global" and words[0].startswith("tune.lua")):
-            changed.append(f"line {number}: {words[0]} left out")
-            lines.append("# " + line)
-        elif words[0] == "bind" and section in ("frontend", "listen"):
-            made = _bind(words, name, len(frontends))
-            if made is None:
-                lines.append("# " + line)
-                changed.append(f"line {number}: a bind that is no TCP address left out")
-            else:
-                lines.append(made[0])
-                frontends.append((made[1], made[2]))
-        elif words[0] in ("server", "server-template", "default-server"):
-            if words[0] == "default-server" or has_server:
-                lines.append("# " + line)  # one origin is enough: all servers of a backend would be the same one
-            else:
-                has_server = True
-                h2 = " proto h2" if "h2" in words[3:] and "proto" in words[3:] else ""
-                origin = "${ONEWRITE_ORIGIN_H2}" if h2 else "${ONEWRITE_ORIGIN}"
-                lines.append(f'  server {words[1]} "{origin}"{h2}')
-        elif words[0] in ("http-check", "tcp-check") or (
-            words[0] == "option" and words[1:2] and _CHECK.search(words[1])
-        ):
-            lines.append("# " + line)
-        else:
-            lines.append(line)
-    if not frontends:
+        copy.add(line, _words(line, number), number)
+        numbers += [number] * (len(copy.lines) - len(numbers))
+    if not copy.frontends:
         raise BenchError("the HAProxy configuration has no frontend with a TCP bind line")
-    return Adopted("\n".join(lines) + "\n", frontends, changed)
+    return Adopted("\n".join(copy.lines) + "\n", copy.frontends, copy.changed, numbers)
 
 
 def _words(line: str, number: int) -> list[str]:
@@ -94,20 +102,153 @@ def _words(line: str, number: int) -> list[str]:
         raise BenchError(f"line {number} of the HAProxy configuration cannot be read: {error}") from error
 
 
-def _bind(words: list[str], section: str, number: int) -> tuple[str, str, str] | None:
-    """A bind line on a socket of ours: (line, name, scheme)."""
-    if words[1].startswith(("/", "unix@", "abns@", "quic4@", "quic6@", "fd@", "sockpair@")):
+@dataclass
+class _Copy:
+    empty: Path
+    host: str | None
+    lines: list[str] = field(default_factory=list)
+    frontends: list[tuple[str, str]] = field(default_factory=list)
+    changed: list[str] = field(default_factory=list)
+    section: str = ""
+    name: str = ""
+    binds: dict[str, tuple[str, int]] = field(default_factory=dict)
+
+    def add(self, line: str, words: list[str], number: int) -> None:
+        if not words or words[0].startswith("."):  # `.if` and its like
+            self.lines.append(line)
+        elif words[0] in _SECTIONS:
+            self._begin(line, words, number)
+        elif self.section not in _KEPT_SECTIONS:
+            self.lines.append("# " + line)
+        else:
+            self._directive(line, words, number)
+
+    def _out(self, line: str, number: int, what: str) -> None:
+        self.lines.append("# " + line)
+        self.changed.append(f"line {number}: {what} left out")
+
+    def _begin(self, line: str, words: list[str], number: int) -> None:
+        self.section, self.name = words[0], words[1] if len(words) > 1 else ""
+        self.binds = {}
+        if self.section not in _KEPT_SECTIONS:
+            self._out(line, number, f"section {self.section}")
+        elif len(words) > 2 and words[2] != "from":
+            self.lines.append(f"{words[0]} {words[1]}")
+            self.changed.append(f"line {number}: the address of {words[0]} {words[1]} left out")
+        else:
+            self.lines.append(line)
+        if self.section in ("frontend", "listen") and self.host is not None:
+            self.lines.append(f"  http-request set-header Host {self.host}")
+
+    def _directive(self, line: str, words: list[str], number: int) -> None:
+        word = words[0]
+        known = word in _KEPT_WORDS[self.section] or (
+            self.section == "global" and word.startswith("tune.") and not word.startswith(("tune.lua", "tune.quic"))
+        )
+        plain = words[1:] if word == "no" else words
+        if word in ("no", "default") and len(words) > 1 and words[1] == "option" and self.section != "global":
+            known = True
+        if not known:
+            self._out(line, number, word)
+        elif word == "bind":
+            self._bind(line, words, number)
+        elif word in ("server", "server-template"):
+            self.lines.append(self._server(words))
+        elif word == "dispatch":
+            self.lines.append('  server dispatch "${ONEWRITE_ORIGIN}"')
+            self.changed.append(f"line {number}: dispatch became a server")
+        elif plain[0] == "option" and (len(plain) < 2 or _OPTIONS_LEFT_OUT.search(plain[1])):
+            self._out(line, number, " ".join(plain[:2]))
+        elif word == "filter" and (len(words) < 2 or words[1] not in _FILTERS):
+            self._out(line, number, " ".join(words[:2]))
+        elif word in ("setenv", "presetenv") and words[1:2] and words[1].startswith(("ONEWRITE_", "FD_")):
+            self._out(line, number, word)
+        else:
+            self._rule(line, words, number)
+
+    def _rule(self, line: str, words: list[str], number: int) -> None:
+        if _RULES_LEFT_OUT.search(line):
+            if words[0] == "acl" and len(words) > 1:  # other lines name it
+                self.lines.append(f"  acl {words[1]} always_false")
+                self.changed.append(f"line {number}: acl {words[1]} is never true: it needs what is not here")
+            else:
+                self._out(line, number, " ".join(words[:2]))
+            return
+        if words[0] == "stick-table" and "peers" in words:
+            at = words.index("peers")
+            words = [*words[:at], *words[at + 2 :]]
+            line = "  " + " ".join(_quoted(word) for word in words)
+            self.changed.append(f"line {number}: peers left out of the stick-table")
+        if FOREIGN_URL.search(line) and (words[0] == "redirect" or "redirect" in words[1:2]):
+            line = FOREIGN_URL.sub(rf"\g<scheme>{NOWHERE}", line)
+            self.changed.append(f"line {number}: redirects to {NOWHERE}, which nobody can reach")
+        line = self._with_files(line, words, number)
+        address = foreign_address(without_conditions(line))
+        if address is not None and words[0] != "acl":
+            self._out(line, number, f"{words[0]} with {address}")
+            return
+        self.lines.append(line)
+
+    def _with_files(self, line: str, words: list[str], number: int) -> str:
+        """Lists and maps that are not on this machine are empty ones."""
+        for match in re.finditer(r"(?:\s-f\s+|\bmap[a-z_]*\()([^\s,)]+)", line):
+            path = match.group(1).strip("\"'")
+            if not Path(path).is_file():
+                # HAProxy reads a file either as a list or as a map, not as both.
+                other = self.empty.with_suffix(".map") if "map" in match.group().split("(")[0] else self.empty
+                line = line.replace(match.group(1), str(other))
+                self.changed.append(f"line {number}: {path} is not here: empty")
+        for word, after in pairwise(words):
+            if word in ("file", "lf-file", "dh-file") and after.startswith("/") and not Path(after).is_file():
+                self.changed.append(f"line {number}: {after} is not here: {words[0]} left out")
+                return "# " + line
+        return line
+
+    def _server(self, words: list[str]) -> str:
+        """Each server by its own name, for rules name it; all of them are our origin."""
+        many = words[0] == "server-template"
+        rest = words[4 if many else 3 :]
+        h2 = "proto" in rest and rest[rest.index("proto") + 1 : rest.index("proto") + 2] == ["h2"]
+        name = f"{words[1]} {words[2]}" if many and len(words) > 2 else words[1] if len(words) > 1 else "server"
+        origin = '"${ONEWRITE_ORIGIN_H2}" proto h2' if h2 else '"${ONEWRITE_ORIGIN}"'
+        return f"  {words[0]} {name} {origin}"
+
+    def _bind(self, line: str, words: list[str], number: int) -> None:
+        made = _bind(words, self.name)
+        if made is None:
+            self._out(line, number, "a bind that is no TCP address")
+            return
+        name, rest = made
+        if name in self.binds:
+            if self.binds[name][0] == rest:  # *:80 and :::80
+                self._out(line, number, f"a second address of line {self.binds[name][1]}")
+                return
+            name = f"{name}-{number}"
+        self.binds[name] = (rest, number)
+        variable = name.upper().replace("-", "_")
+        tls = "ssl" in rest.split()
+        certificate = ' crt "${ONEWRITE_CERTIFICATE}"' if tls else ""
+        self.lines.append(f'  bind "fd@${{FD_{variable}}}"{rest}{certificate}')
+        self.frontends.append((name, "https" if tls else "http"))
+
+
+def _bind(words: list[str], section: str) -> tuple[str, str] | None:
+    """A bind line's name and what is kept of its options, or None when it is no TCP address."""
+    if len(words) < 2 or re.match(r"(/|unix@|abns@|abnsz@|quic4@|quic6@|fd@|sockpair@|rev@|udp|uxst@)", words[1]):
         return None
-    rest: list[str] = []
+    rest = ""
     options = iter(words[2:])
-    tls = False
     for option in options:
-        if option in _BIND_FILES or option in _BIND_VALUES:
+        if option in _BIND_KEPT_WITH_VALUE:
+            value = next(options, "")
+            rest += f" {option} {_quoted(value)}"
+        elif option in _BIND_KEPT:
+            rest += f" {option}"
+        elif option in _BIND_VALUES:
             next(options, None)
-        elif option not in _BIND_BARE:
-            tls = tls or option == "ssl"
-            rest.append(option)
-    name = re.sub(r"[^a-z0-9]+", "-", f"{section}-{words[1]}".lower()).strip("-") or f"frontend-{number}"
-    certificate = ' crt "${ONEWRITE_CERTIFICATE}"' if tls else ""
-    variable = name.upper().replace("-", "_")
-    return f'  bind "fd@${{FD_{variable}}}" {" ".join(rest)}{certificate}', name, "https" if tls else "http"
+    name = re.sub(r"[^a-z0-9]+", "-", f"{section}-{words[1]}".lower()).strip("-")
+    return name, rest
+
+
+def _quoted(word: str) -> str:
+    return word if re.fullmatch(r"[\w.:,/+=!@%-]+", word) else shlex.quote(word)

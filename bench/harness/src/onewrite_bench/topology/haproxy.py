@@ -18,7 +18,7 @@ from onewrite_bench.paths import TOPOLOGY
 from onewrite_bench.topology.children import Child, Children, script
 from onewrite_bench.topology.network import LOOPBACK, Network
 
-__all__ = ["HAProxy", "frontend_names", "version"]
+__all__ = ["HAProxy", "complaint", "find", "frontend_names", "version"]
 
 _FD = re.compile(r"fd@\$\{FD_([A-Z0-9_]+)\}")
 
@@ -39,6 +39,17 @@ def version() -> str | None:
         return None
     match = re.search(r"version (\S+)", text)
     return match.group(1) if match else None
+
+
+def complaint(output: str) -> str | None:
+    """What HAProxy found wrong, in one line: an alert about a line of the configuration before others."""
+    alerts = [match.group(1).strip() for match in re.finditer(r"\[ALERT\][^:]*: (.*)", output)]
+    alerts = [re.sub(r"^config : ", "", alert) for alert in alerts]
+    telling = [alert for alert in alerts if "rror(s) found" not in alert and "Fatal errors found" not in alert]
+    # A keyword that was mistyped helps more than what follows from its absence.
+    named = [alert for alert in telling if "did you mean" in alert]
+    placed = [alert for alert in telling if "parsing [" in alert]
+    return next(iter([*named, *placed, *telling, *alerts]), None)
 
 
 def frontend_names(configuration: str) -> list[str]:
@@ -84,7 +95,7 @@ class HAProxy:
         for name, port in self.ports.items():
             while True:
                 if child.ended():
-                    raise BenchError(f"haproxy did not start{child.last_words()}")
+                    raise BenchError(f"haproxy did not start{_why(child)}")
                 try:
                     network.knock(port)
                     break
@@ -95,4 +106,9 @@ class HAProxy:
         # The kernel takes connections for the first sockets while HAProxy may still fail to bind a later one, and end.
         alive = any(network.answers(port, 1) for port in self.ports.values())
         if not alive and child.ends_within(1):
-            raise BenchError(f"haproxy did not start{child.last_words()}")
+            raise BenchError(f"haproxy did not start{_why(child)}")
+
+
+def _why(child: Child) -> str:
+    said = complaint(child.log.read_text(errors="replace"))
+    return f": {said}" if said else child.last_words()

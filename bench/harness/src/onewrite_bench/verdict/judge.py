@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from onewrite_bench.verdict import stats
 from onewrite_bench.verdict.results import Cell, Verdict
 
-__all__ = ["BAD_SHARE", "GOOD_SHARE", "exit_status", "judge"]
+__all__ = ["BAD_SHARE", "FAULTS", "GOOD_SHARE", "exit_status", "judge"]
 
 BAD_SHARE = 0.60
 """A control has stalled when at least this share of its requests took over 30 ms."""
@@ -21,9 +21,13 @@ GOOD_SHARE = 0.30
 
 SHARE_MARGIN = 0.10
 
+FAULTS = {"stalls": "STALLS", "fails": "FAILS", "splits": "SPLITS", "nodelay off": "TCP_NODELAY is off"}
+"""What an adapter can have done wrong, worst first, and how it is said. STALLS is said of time alone."""
+
 
 def judge(cells: Sequence[Cell]) -> list[Verdict]:
     """One verdict per group and adapter client, in the order of the cells."""
+    _allow_for_the_targets_own_time(cells)
     verdicts = []
     for group in dict.fromkeys(cell.group for cell in cells):
         members = [cell for cell in cells if cell.group == group]
@@ -32,6 +36,17 @@ def judge(cells: Sequence[Cell]) -> list[Verdict]:
             good = _good_controls(cells, group)
             verdicts.append(_judge_client(group, client, members, good, only=len(adapters) == 1))
     return verdicts
+
+
+def _allow_for_the_targets_own_time(cells: Sequence[Cell]) -> None:
+    """A target that nobody knew beforehand may be slow by itself: a stall is what comes on top of the good control."""
+    for group in dict.fromkeys(cell.group for cell in cells):
+        good = _good_controls(cells, group)
+        for cell in cells:
+            control = good.get((cell.target, cell.body_bytes))
+            if cell.group == group and cell.extra.get("unknown") and control is not None:
+                cell.base_us = round((control.p50_ms or 0.0) * 1000)
+                cell.stall_us = stats.STALL_US + cell.base_us
 
 
 Good = dict[tuple[str, int], Cell]
@@ -72,7 +87,7 @@ def _judge_client(group: str, client: str, members: Sequence[Cell], good: Good, 
     if missing is not None:
         why = missing.failed or missing.skipped or ""
         return Verdict(subject, "not run", why, counts, {"group": group, "failed": bool(missing.failed)})
-    faults: list[str] = []
+    faults: dict[str, list[str]] = {kind: [] for kind in FAULTS}
     slow: list[str] = []
     doubts: list[str] = []
     shown: list[tuple[Cell, Cell]] = []
@@ -83,11 +98,16 @@ def _judge_client(group: str, client: str, members: Sequence[Cell], good: Good, 
             (c for c in members if c.role == "control" and c.target == cell.target and c.body_bytes == cell.body_bytes),
             None,
         )
+        failing = _target_fails(cell, members, good)
+        if failing is not None:
+            doubts.append(failing)
+            continue
         wire = _wire_faults(cell)
         certain = certain or bool(wire)
-        faults += wire
+        for kind, text in wire:
+            faults[kind].append(text)
         if cell.errors:
-            faults.append(f"{cell.target}: {cell.errors} requests failed ({cell.error_sample})")
+            faults["fails"].append(f"{cell.target}: {cell.errors} requests failed ({cell.error_sample})")
         slow += _losses(cell, members)
         if not cell.measured:
             doubts += [] if cell.errors else [f"{cell.target}: nothing was measured"]
@@ -103,7 +123,7 @@ def _judge_client(group: str, client: str, members: Sequence[Cell], good: Good, 
             continue
         assert control is not None
         stalls, merely_slow = _stall_faults(cell, control, good)
-        faults += stalls
+        faults["stalls"] += stalls
         slow += merely_slow
         shown.append((cell, control))
     details = {
@@ -112,8 +132,10 @@ def _judge_client(group: str, client: str, members: Sequence[Cell], good: Good, 
         "calm": _calm(mine, good),
         "certain": certain,  # counted by the kernel: a busy machine changes nothing about it
     }
-    if faults:
-        return Verdict(subject, "stalls", "; ".join(faults), counts, details)
+    kinds = [kind for kind in FAULTS if faults[kind]]
+    if kinds:
+        details["faults"] = kinds
+        return Verdict(subject, kinds[0], "; ".join(text for kind in kinds for text in faults[kind]), counts, details)
     if slow:
         return Verdict(subject, "slow", "; ".join(slow), counts, details)
     if not doubts and not any(cell.stalls for cell in mine):
@@ -134,13 +156,29 @@ def _harmless(cell: Cell, control: Cell | None) -> bool:
     return bool(cell.extra.get("unknown") and measured and control and (control.share_over or 0.0) < BAD_SHARE)
 
 
-def _wire_faults(cell: Cell) -> list[str]:
+def _target_fails(cell: Cell, members: Sequence[Cell], good: Good) -> str | None:
+    """That requests fail for the control and the bare socket as well, which is no fault of the adapter."""
+    if not cell.errors:
+        return None
+    same = [c for c in members if (c.target, c.body_bytes, c.role) == (cell.target, cell.body_bytes, "control")]
+    beside = [c for c in (*same, good.get((cell.target, cell.body_bytes))) if c is not None]
+    failing = [c for c in members if c.role == "good" and (c.target, c.body_bytes) == (cell.target, cell.body_bytes)]
+    others = {id(c): c for c in (*beside, *failing)}.values()
+    if others and all(c.errors for c in others):
+        return f"{cell.target}: the target fails, for a bare socket too ({cell.error_sample})"
+    return None
+
+
+def _wire_faults(cell: Cell) -> list[tuple[str, str]]:
+    """What the kernel counted: (kind of fault, text)."""
     faults = []
     segments = cell.segments_mode
-    if segments is not None and segments > 1 and cell.extra.get("one_segment", True):
-        faults.append(f"{cell.target}: {segments:.2f} segments per request")
+    most = cell.extra.get("most_segments", 1)
+    if segments is not None and segments > most and cell.extra.get("one_segment", True):
+        faults.append(("splits", f"{cell.target}: {segments:.2f} segments per request"))
     if cell.connections_nodelay < cell.connections:
-        faults.append(f"{cell.target}: TCP_NODELAY on {cell.connections_nodelay} of {cell.connections} connections")
+        text = f"{cell.target}: TCP_NODELAY on {cell.connections_nodelay} of {cell.connections} connections"
+        faults.append(("nodelay off", text))
     return faults
 
 
@@ -183,7 +221,8 @@ def _stall_faults(cell: Cell, control: Cell, good: Good) -> tuple[list[str], lis
     if cell.extra.get("judge_share", True) and share > noise + SHARE_MARGIN:
         (stalls if share > noise + GOOD_SHARE else slow).append(f"{cell.target}: {share:.0%} of its requests {limit}")
     p50, control_p50 = cell.p50_ms or 0.0, control.p50_ms or 0.0
-    if p50 > control_p50 * cell.p50_ratio:
+    base = cell.base_us / 1000
+    if p50 - base > (control_p50 - base) * cell.p50_ratio:
         text = f"{cell.target}: p50 {p50:.2f} ms beside the control's {control_p50:.2f} ms"
         (stalls if p50 * 1000 > cell.stall_us else slow).append(text)
     return stalls, slow
@@ -213,8 +252,8 @@ def _range(values: Sequence[float]) -> str:
 
 
 def exit_status(verdicts: Sequence[Verdict]) -> int:
-    """0: the stall was shown and every adapter is clean. 1: an adapter stalls or splits. 2: nothing was shown."""
-    if any(verdict.state == "stalls" for verdict in verdicts):
+    """0: the stall was shown and every adapter is clean. 1: an adapter is at fault. 2: nothing was shown."""
+    if any(verdict.state in FAULTS for verdict in verdicts):
         return 1
     counting = [verdict for verdict in verdicts if verdict.counts]
     return 0 if counting and all(verdict.state == "clean" for verdict in counting) else 2

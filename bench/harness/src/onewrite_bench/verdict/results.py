@@ -26,6 +26,8 @@ class Cell:
     beside: bool = False
     """A good control that takes turns with a language's clients: judged with, summed up under the table."""
     stall_us: int = stats.STALL_US
+    base_us: int = 0
+    """What the target itself takes, from the good control: subtracted before a p50 is compared."""
     p50_ratio: float = 0.25
     """How far the adapter's p50 may come up to the control's."""
     base: str = ""

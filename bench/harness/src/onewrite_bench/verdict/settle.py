@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from onewrite_bench.verdict.judge import FAULTS
 from onewrite_bench.verdict.results import Verdict
 
 __all__ = ["Earlier", "settle"]
@@ -27,7 +28,7 @@ def settle(verdicts: Sequence[Verdict], earlier: Earlier, busy: Callable[[], boo
         states = [*before, line.state]
         if line.details.get("certain"):
             continue
-        if states == ["stalls"] * len(states):
+        if all(state in FAULTS for state in states):
             line.text += f" ({_times(states)})" if before else ""
         elif "inconclusive" in states:
             line.state = "inconclusive"

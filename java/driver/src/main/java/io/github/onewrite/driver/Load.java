@@ -23,6 +23,7 @@ final class Load {
     private final double seconds;
     private final int warmup;
     private final double rate;
+    private final int expected;
     private final boolean withPhases;
     private final ConcurrentLinkedQueue<Sample> samples = new ConcurrentLinkedQueue<>();
     private final AtomicInteger errors = new AtomicInteger();
@@ -40,6 +41,7 @@ final class Load {
         this.seconds = Json.number(message, "seconds", -1);
         this.warmup = Json.integer(message, "warmup", 0);
         this.rate = Json.number(message, "rate", 200);
+        this.expected = Json.integer(message, "expect", 0);
         this.withPhases = withPhases;
     }
 
@@ -101,12 +103,16 @@ final class Load {
 
     private void record(Reply reply, long due, long sent) {
         long now = System.nanoTime();
-        if (!reply.ok() || reply.status >= 400) {
+        if (!reply.ok() || !isExpected(reply.status)) {
             errors.incrementAndGet();
             errorSample = reply.ok() ? "status " + reply.status : reply.outcome + ": " + reply.error;
             return;
         }
         samples.add(new Sample(now - due, now - sent, phase(reply, "wait_ns"), phase(reply, "send_ns")));
+    }
+
+    private boolean isExpected(int status) {
+        return expected > 0 ? status == expected : status >= 200 && status < 300;
     }
 
     private Long phase(Reply reply, String name) {
