@@ -135,7 +135,7 @@ def test_a_port_in_use_is_one_clear_line(children: Children, tmp_path: Path) -> 
 def test_a_missing_haproxy_loses_one_scenario_and_says_how_to_get_it(tmp_path: Path) -> None:
     quick = written(tmp_path, "quick")
     code = (
-        "import sys, onewrite_bench.haproxy as haproxy, onewrite_bench.__main__ as bench\n"
+        "import sys, onewrite_bench.topology.haproxy as haproxy, onewrite_bench.__main__ as bench\n"
         "haproxy.shutil.which = lambda *_, **__: None\n"
         "sys.exit(bench.main())"
     )
@@ -160,7 +160,7 @@ def test_a_driver_that_dies_in_the_middle_keeps_the_others_rows(
     dying = tmp_path / "dying.py"
     dying.write_text(
         "import os, sys, json\n"
-        "from onewrite_bench import raw_driver\n"
+        "from onewrite_bench.engines import raw_driver\n"
         "class Lines:\n"
         "    def __iter__(self):\n"
         "        for line in sys.__stdin__:\n"

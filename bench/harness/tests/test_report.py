@@ -14,7 +14,7 @@ import pytest
 from onewrite_bench.engines import jmh
 from onewrite_bench.generators.measurement import Distribution, Measurement
 from onewrite_bench.paths import BENCH
-from onewrite_bench.report import history, page, percentiles
+from onewrite_bench.report import history, page, percentiles, previous
 from onewrite_bench.report import write as report
 from onewrite_bench.verdict.results import Cell, RateResult, Run, Verdict
 
@@ -107,14 +107,49 @@ def test_the_page_is_well_formed_and_self_contained() -> None:
     assert "Title &amp; more" in text
     assert "A &lt;CPU&gt;" in text
     plots = re.findall(r"<svg.*?</svg>", text, re.DOTALL)
-    assert len(plots) == 2
+    assert len(plots) == 3
     for plot in plots:
         ET.fromstring(plot)
+    assert plots[0] in text.partition("<details")[0]  # the picture comes before any table
+    assert "python, control: 44.0 ms; python, stock: 0.35 ms; python, onewrite: 0.25 ms" in plots[0]
+    assert text.index("<svg") < text.index("<table")
+    assert text.count("<table") <= text.count("<details")
+    plots = plots[1:]
     assert "control: p50 44.05 ms, p99 44.10 ms" in plots[0]
     numbers = [
         float(number) for number in re.findall(r"[ML,](-?\d+\.?\d*)", " ".join(re.findall(r' d="([^"]+)"', plots[0])))
     ]
     assert all(0 <= number <= 420 for number in numbers)
+
+
+def test_neighbouring_plots_have_the_same_axes() -> None:
+    text = page.render([made_up()])
+    plots = re.findall(r"<svg.*?</svg>", text, re.DOTALL)[1:]
+    labels = [re.findall(r">([\d.]+ (?:s|ms|µs))</text>", plot) for plot in plots]
+    assert labels[0] == labels[1] != []
+    assert all(">latency</text>" in plot and ">percentile of requests, %</text>" in plot for plot in plots)
+
+
+def test_which_generator_ran_and_for_how_long_is_shown() -> None:
+    for shown in (report.markdown(made_up()), page.render([made_up()])):
+        assert "built-in (1) sent for 0 s uncounted and 5 s counted" in shown
+
+
+def test_the_page_compares_with_the_run_before(tmp_path: Path) -> None:
+    first, second = made_up(), made_up()
+    second.cells[2].latencies_us = [40_000] * 100
+    report.save(first, tmp_path)
+    report.write(tmp_path, None)
+    assert "Beside the run" not in (tmp_path / "report.html").read_text()
+    report.save(second, tmp_path)
+    report.write(tmp_path, None)
+    text = (tmp_path / "report.html").read_text()
+    assert "Beside the run of 2026-01-02 03:04 UTC: 1 of 1 rows stall in 10 points more of its requests." in text
+    assert [run.scenario for run in report.collect(tmp_path)] == ["post-stall"]
+    compared = previous.compared(first, second)
+    assert compared is not None
+    assert compared[0].startswith("Beside the run of 2026-01-02 03:04 UTC: None of 1 rows stalls in 10 points more")
+    assert previous.compared(first, None) is None
 
 
 def test_percentile_files_have_the_layout_of_hdrhistogram(tmp_path: Path) -> None:

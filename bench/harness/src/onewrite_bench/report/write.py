@@ -15,6 +15,9 @@ from onewrite_bench.verdict.results import Run
 
 __all__ = ["collect", "markdown", "save", "step_summary", "text", "write"]
 
+PREVIOUS = "previous"
+"""The folder of the runs before."""
+
 
 def text(run: Run) -> str:
     parts = [""]
@@ -74,6 +77,18 @@ def collect(directory: Path) -> list[Run]:
     return runs
 
 
+def _before(directory: Path, runs: list[Run]) -> dict[str, Run]:
+    """The run before the one that is kept, by scenario."""
+    found = {}
+    for run in runs:
+        path = directory / PREVIOUS / f"{run.scenario}.json"
+        try:
+            found[run.scenario] = Run.from_json(json.loads(path.read_text()))
+        except (OSError, ValueError, TypeError, KeyError):
+            continue  # there was none, or another version made it
+    return found
+
+
 def _complete_or_partial(path: Path) -> Path:
     return path if path.exists() else path.with_suffix(".partial.json")
 
@@ -85,7 +100,7 @@ def write(directory: Path, results: Path | None, summary: bool = True) -> None:
         return
     whole = document(runs)
     (directory / "RESULTS.md").write_text(whole)
-    (directory / "report.html").write_text(page.render(runs))
+    (directory / "report.html").write_text(page.render(runs, _before(directory, runs)))
     (directory / "history.json").write_text(json.dumps(history.entries(runs), indent=1) + "\n")
     for run in runs:
         percentiles.write(run, directory / "hgrm")
@@ -117,9 +132,12 @@ def document(runs: list[Run]) -> str:
 
 
 def save(run: Run, directory: Path) -> Path:
-    """Keep one scenario's result. An interrupted run does not replace a complete one."""
+    """Keep one scenario's result, and the one before it. An interrupted run does not replace a complete one."""
     directory.mkdir(parents=True, exist_ok=True)
     path = directory / f"{run.scenario}{'.partial' if run.interrupted else ''}.json"
+    if path.exists() and not run.interrupted:
+        (directory / PREVIOUS).mkdir(exist_ok=True)
+        path.replace(directory / PREVIOUS / path.name)
     part = path.with_suffix(".part")
     part.write_text(json.dumps(run.to_json(), indent=1) + "\n")
     part.replace(path)
