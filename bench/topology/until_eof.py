@@ -6,6 +6,7 @@ The command gets /dev/null as its input. Exit status: the command's own when it 
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -15,19 +16,21 @@ import threading
 
 def main() -> int:
     # Inherited listening sockets go on to the command (close_fds=False): HAProxy binds to them as fd@N.
-    child = subprocess.Popen(sys.argv[1:], stdin=subprocess.DEVNULL, close_fds=False)
+    child = subprocess.Popen(sys.argv[1:], stdin=subprocess.DEVNULL, close_fds=False, start_new_session=True)
 
     def end(*_: object) -> None:
-        child.terminate()
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(child.pid, signal.SIGTERM)  # what the command has started goes with it
 
     def wait_for_eof() -> None:
         while os.read(0, 4096):
             pass
         end()
         try:
-            child.wait(3)
+            child.wait(1)
         except subprocess.TimeoutExpired:
-            child.kill()
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(child.pid, signal.SIGKILL)
 
     signal.signal(signal.SIGTERM, end)
     signal.signal(signal.SIGINT, signal.SIG_IGN)

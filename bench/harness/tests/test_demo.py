@@ -122,13 +122,17 @@ def left_behind(marker: str) -> list[int]:
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_nothing_is_left_behind(how: signal.Signals, tmp_path: Path) -> None:
     marker = f"BENCH_TEST_MARK={tmp_path.name}-{how.name}"
+    folders = tmp_path / "tmp"
+    folders.mkdir()
     name, _, value = marker.partition("=")
     bench = subprocess.Popen(
         [*DEMO, "--languages", "", "--json", str(tmp_path / "out.json")],
-        env={**os.environ, name: value},
+        env={**os.environ, name: value, "TMPDIR": str(folders)},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
+        # As a shell starts what runs in the background.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN),
     )
     deadline = time.monotonic() + 20
     while len(left_behind(marker)) < 5 and time.monotonic() < deadline:  # bench, origin, proxy, HAProxy, a driver
@@ -136,10 +140,11 @@ def test_nothing_is_left_behind(how: signal.Signals, tmp_path: Path) -> None:
     assert len(left_behind(marker)) >= 5
     bench.send_signal(how)
     _, errors = bench.communicate(timeout=20)
-    deadline = time.monotonic() + 8
-    while (left := left_behind(marker)) and time.monotonic() < deadline:
+    deadline = time.monotonic() + 2
+    while ((left := left_behind(marker)) or any(folders.iterdir())) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert left == []
+    assert list(folders.iterdir()) == []
     if how is not signal.SIGKILL:
         assert bench.returncode == 130
         assert "Traceback" not in errors

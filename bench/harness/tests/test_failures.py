@@ -282,6 +282,46 @@ def test_a_generator_that_measures_nothing_is_not_a_success(tmp_path: Path) -> N
     assert "constant rate: inconclusive" not in found.stdout
 
 
+@pytest.mark.skipif(not JAR.exists() or sys.platform != "linux", reason="the generator is not built, or no /proc")
+def test_a_killed_bench_leaves_no_generator_and_no_folder(tmp_path: Path) -> None:
+    (tmp_path / "rated.yaml").write_text(RATED.replace("seconds: 1", "seconds: 60"))
+    folders = tmp_path / "tmp"
+    folders.mkdir()
+    run = subprocess.Popen(
+        [*BENCH, "run", str(tmp_path / "rated.yaml"), "--generator", "built-in", "--out", str(tmp_path / "out")],
+        env={**os.environ, "TMPDIR": str(folders)},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        deadline = time.monotonic() + 60
+        started: list[int] = []
+        while time.monotonic() < deadline and run.poll() is None:
+            started = [pid for pid in witness.process_tree(run.pid) if pid != run.pid]
+            if any(b"--seconds\x0060" in command_line(pid) for pid in started):
+                break
+            time.sleep(0.05)
+        else:
+            pytest.skip("the Python driver is not set up, or this machine is too busy")
+    finally:
+        run.kill()
+        run.wait()
+    deadline = time.monotonic() + 2
+    while any(command_line(pid) for pid in started) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert [command_line(pid) for pid in started if command_line(pid)] == []
+    while list(folders.iterdir()) and time.monotonic() < deadline + 0.5:
+        time.sleep(0.05)
+    assert [path for path in folders.iterdir() if path.name.startswith("onewrite-")] == []
+
+
+def command_line(pid: int) -> bytes:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return b""
+
+
 @pytest.mark.parametrize(
     ("statuses", "expected"), [([], 2), ([0, 0], 0), ([0, 2], 2), ([2, 3], 3), ([3, 1, 0], 1), ([1, 130], 130)]
 )

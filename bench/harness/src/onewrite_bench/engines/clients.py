@@ -9,6 +9,7 @@ from pathlib import Path
 
 from onewrite_conformance.driver import Driver, DriverFault, DriverSkipped
 
+from onewrite_bench.ends import tied
 from onewrite_bench.paths import BENCH, REPOSITORY
 from onewrite_bench.scenario import Client, Group
 from onewrite_bench.topology.places import Places
@@ -65,7 +66,7 @@ class Clients:
                 "NO_PROXY": "",
             }
         try:
-            driver = Driver([*self._places.client_command, *command], client.kind, env)
+            driver = Driver([*tied(), *self._places.client_command, *command], client.kind, env)
         except DriverSkipped as skip:
             mark(cells, "skipped", str(skip))
             return None

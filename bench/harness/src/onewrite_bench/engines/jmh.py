@@ -7,25 +7,21 @@ warning and never put into the report.
 
 from __future__ import annotations
 
-import contextlib
 import datetime
 import json
 import math
-import os
 import shutil
-import signal
 import statistics
 import subprocess
-import tempfile
 import time
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from onewrite_bench.console import Console
+from onewrite_bench.ends import scratch, tied
 from onewrite_bench.failures import BenchError
-from onewrite_bench.paths import BENCH
-from onewrite_bench.topology.children import Children
+from onewrite_bench.paths import BENCH, TOPOLOGY
+from onewrite_bench.topology.children import Children, script
 from onewrite_bench.verdict import machine
 from onewrite_bench.verdict.results import Run
 
@@ -77,14 +73,14 @@ def measure(
     run = Run(NAME, TITLE, command, now, machine=machine.describe())
     began = time.monotonic()
     raw: list[dict[str, Any]] = []
-    with tempfile.TemporaryDirectory(prefix="onewrite-jmh-") as name, Children(Path(name)) as children:
+    with scratch("onewrite-jmh-") as folder, Children(folder) as children:
         origin = children.start("origin", [java, "-Xmx128m", "-XX:+UseSerialGC", "-cp", str(JAR), ORIGIN])
         ports = origin.ready["ports"]
         assert isinstance(ports, dict)
         url = f"http://127.0.0.1:{ports['plain']}/"
         own = [list(arguments)] if arguments else [["-p", f"client={names}", *rest] for names, *rest in PUBLISHED]
         for number, each in enumerate(own):
-            result = Path(name) / f"{number}.json"
+            result = folder / f"{number}.json"
             line = [java, "-jar", str(JAR), "PostBenchmark", "-p", f"url={url}", "-rf", "json", "-rff", str(result)]
             console.say(f"jmh: {' '.join(each[:2])}")
             status = _run_to_its_end([*line, *each], shown)
@@ -104,7 +100,7 @@ def measure(
 
 def _hooks(command: list[str]) -> list[dict[str, Any]]:
     """One line of JSON for each kind of hook."""
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    done = subprocess.run([*tied(), *command], capture_output=True, text=True, timeout=300)
     if done.returncode != 0:
         raise BenchError(f"the cost of hooks could not be measured: {done.stderr.strip()[-500:]}")
     return [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
@@ -118,17 +114,19 @@ def _missing(raw: list[dict[str, Any]]) -> list[str]:
 
 
 def _run_to_its_end(command: list[str], shown: bool) -> int:
-    """JMH starts Java machines of its own: an interrupted run takes all of them along."""
-    process = subprocess.Popen(
-        command, stdout=None if shown else subprocess.DEVNULL, stderr=subprocess.STDOUT, start_new_session=True
-    )
-    try:
-        return process.wait()
-    except BaseException:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-        raise
+    """JMH starts Java machines of its own: an interrupted or killed run takes all of them along."""
+    with subprocess.Popen(
+        script(TOPOLOGY / "until_eof.py", *command),
+        stdin=subprocess.PIPE,
+        stdout=None if shown else subprocess.DEVNULL,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+    ) as process:
+        try:
+            return process.wait()
+        finally:
+            assert process.stdin is not None
+            process.stdin.close()
 
 
 def shortcut(raw: list[dict[str, Any]]) -> str | None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from onewrite_bench.ends import tied
 from onewrite_bench.failures import BenchError
 from onewrite_bench.generators.measurement import Measurement
 
@@ -48,7 +49,7 @@ class Generator(Protocol):
 def call(command: list[str], timeout_s: float) -> subprocess.CompletedProcess[str]:
     """Run a generator's program to its end. Raises BenchError when it cannot be run or does not end."""
     try:
-        return subprocess.run(command, capture_output=True, text=True, timeout=timeout_s, check=False)
+        return subprocess.run([*tied(), *command], capture_output=True, text=True, timeout=timeout_s, check=False)
     except subprocess.TimeoutExpired as error:
         raise BenchError(f"{Path(command[0]).name} did not end within {timeout_s:g} s") from error
     except OSError as error:

@@ -11,10 +11,10 @@ import math
 import os
 import re
 import shutil
-import tempfile
 from functools import cached_property
 from pathlib import Path
 
+from onewrite_bench.ends import scratch
 from onewrite_bench.failures import BenchError
 from onewrite_bench.generators.measurement import Distribution, Measurement, own_lateness_us
 from onewrite_bench.generators.plan import GRACE_S, Plan, call
@@ -65,8 +65,8 @@ class Wrk2:
     def run(self, plan: Plan) -> Measurement:
         warmup = max(CALIBRATION_S, plan.warmup)
         seconds = warmup + plan.seconds
-        with tempfile.TemporaryDirectory(prefix="onewrite-wrk2-") as directory:
-            script = Path(directory) / "post.lua"
+        with scratch("onewrite-wrk2-") as directory:
+            script = directory / "post.lua"
             script.write_text(lua_script(plan.method, plan.body_bytes))
             threads = 1 if plan.connections % 2 else 2  # connections that do not divide are rounded down
             command = [self._program, "-t", str(threads), "-c", str(plan.connections), "-d", f"{seconds}s"]

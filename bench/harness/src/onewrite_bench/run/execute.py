@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import datetime
-import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from onewrite_bench.console import Console
+from onewrite_bench.ends import scratch
 from onewrite_bench.engines import preflight, rates, repeat
 from onewrite_bench.engines.by_kind import ENGINES
 from onewrite_bench.engines.clients import Clients
@@ -44,8 +44,8 @@ def execute(
     now = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
     run = Run(scenario.name, scenario.title, command, now, story=scenario.story, machine=machine.describe())
     began = time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="onewrite-bench-") as directory:
-        _run_in(Path(directory), scenario, console, run, parallel, generator)
+    with scratch("onewrite-bench-") as directory:
+        _run_in(directory, scenario, console, run, parallel, generator)
     run.seconds = round(time.monotonic() - began, 1)
     console.finish()
     judged = verdict.judge(run.cells)
