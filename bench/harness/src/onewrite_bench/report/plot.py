@@ -13,7 +13,7 @@ from onewrite_bench.report.axis import LOOK, Decades
 __all__ = ["Axes", "Curve", "svg"]
 
 _WIDTH, _HEIGHT = 400, 280
-_LEFT, _RIGHT, _BOTTOM = 52, 14, 40
+_LEFT, _RIGHT, _BOTTOM = 66, 14, 40
 _LEGEND_ROW = 16
 
 
@@ -63,7 +63,7 @@ def svg(curves: Sequence[Curve], title: str, axes: Axes | None = None) -> str:
     middle = (_LEFT + _WIDTH - _RIGHT) / 2
     parts.append(f'<text x="{middle:.0f}" y="{_HEIGHT - 6}" text-anchor="middle">percentile of requests, %</text>')
     down = (top + _HEIGHT - _BOTTOM) / 2
-    parts.append(f'<text transform="translate(11 {down:.0f}) rotate(-90)" text-anchor="middle">latency</text>')
+    parts.append(f'<text transform="translate(12 {down:.0f}) rotate(-90)" text-anchor="middle">latency</text>')
     for index, curve in enumerate(curves):
         colour, dash = LOOK[curve.role]
         points = [

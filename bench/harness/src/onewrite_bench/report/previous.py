@@ -27,7 +27,7 @@ def compared(run: Run, before: Run | None) -> tuple[str, Table] | None:
         rows.append([cell.group, cell.client, where, *times, *ratios, *(f"{share:.0%}" for share in shares), *segments])
     if not rows:
         return None
-    headings = ("group", "client", "where", "p50 ms then", "now", "of the control's then", "now", "stalled then", "now")
+    headings = ("group", "client", "where", "p50 ms then", "now", "of control then", "now", "stalled then", "now")
     told = f"{worse} of {len(rows)} rows stall" if worse else f"None of {len(rows)} rows stalls"
     sentence = (
         f"Beside the run of {before.started_at[:16].replace('T', ' ')} UTC: {told} in 10 points more of its requests. "
