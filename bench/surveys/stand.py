@@ -9,15 +9,15 @@ import contextlib
 import sys
 
 from frontends import HAPROXY
-from peers import Missing, Peers
+from servers import Missing, Servers
 
 
 def main() -> int:
     buffer = tuple(one for one in HAPROXY if one.key == "buffer")
-    with Peers() as peers:
+    with Servers() as servers:
         try:
-            origin = peers.origin()
-            port = peers.haproxy(origin, buffer)["buffer"]
+            origin = servers.origin()
+            port = servers.haproxy(origin, buffer)["buffer"]
         except Missing as missing:
             print(missing, file=sys.stderr)
             return 3

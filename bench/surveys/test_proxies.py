@@ -17,8 +17,8 @@ from frontends import HAPROXY
 from measure import Sample, measure
 from origin import Origin
 from page import fill
-from peers import HERE, Missing, Peers
 from post import MODES, Client, Reader
+from servers import HERE, Missing, Servers
 
 BY_KEY = {one.key: one for one in HAPROXY}
 REQUESTS = 24
@@ -26,10 +26,10 @@ REQUESTS = 24
 
 @pytest.fixture(scope="module")
 def ports() -> Iterator[dict[str, int]]:
-    with Peers() as peers:
+    with Servers() as servers:
         try:
-            origin = peers.origin()
-            yield {"direct": origin, **peers.haproxy(origin, (BY_KEY["buffer"], BY_KEY["default"]))}
+            origin = servers.origin()
+            yield {"direct": origin, **servers.haproxy(origin, (BY_KEY["buffer"], BY_KEY["default"]))}
         except Missing as missing:
             pytest.skip(str(missing))
 

@@ -15,11 +15,11 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from clients import python_command
 from frontends import HAPROXY
 from page import fill
 from page import run as run_main
-from peers import HERE, ROOT, Missing, Peers, find
-from victims import python_command
+from servers import HERE, ROOT, Missing, Servers, find
 
 PAGE = ROOT / "docs" / "finding-a-stall.md"
 PATIENT = HERE / "patient.py"
@@ -47,7 +47,7 @@ def symptom(port: int, origin: int) -> str:
         ("URL", port, ()), ("URL", port, ("--method", "GET")), ("URL", port, ("--size", "100000")),
         ("URL", port, ("--nodelay",)), ("ORIGIN", origin, ()), ("ORIGIN", origin, ("--fresh",)), ("URL", port, ("--fresh",)),
     ):
-        command = " ".join([f"python3 bench/proxies/patient.py ${name}", *arguments])
+        command = " ".join([f"python3 bench/surveys/patient.py ${name}", *arguments])
         lines.append(f"$ {command}\n{run(patient(at, *arguments)).rstrip()}")
     curl = [find("curl"), "-s", "-o", "/dev/null", "--data", "x" * 200, "-w", "%{time_total}\n", f"http://127.0.0.1:{port}/?[1-41]"]
     median = sorted(run(curl).split())[20]
@@ -104,7 +104,7 @@ def capture(port: int, folder: Path) -> str:
     excerpt = re.sub(rf"\b{port}\b", "$PORT", "\n".join(around[max(first - 1, 0) : first + 3]))
     selected = " ".join(f"-e {field}" for field in fields)
     return (
-        shown("dumpcap -q -i lo -f \"tcp port $PORT\" -w stall.pcap &  python3 bench/proxies/patient.py $URL", output) + "\n\n"
+        shown("dumpcap -q -i lo -f \"tcp port $PORT\" -w stall.pcap &  python3 bench/surveys/patient.py $URL", output) + "\n\n"
         + shown("tshark -r stall.pcap -Y 'tcp.len==0 && tcp.analysis.ack_rtt>0.03' | wc -l", str(len(late))) + "\n\n"
         + "One request in full, head, late ACK, body, answer:\n\n"
         + shown(f"tshark -r stall.pcap -Y 'tcp.len>0 || tcp.analysis.ack_rtt>0.03' -T fields {selected}", excerpt)
@@ -123,7 +123,7 @@ def calls(port: int, folder: Path) -> str:
     sends = [index for index, line in enumerate(lines) if "sendto(" in line and "POST" in line]
     last = lines[sends[-1] : sends[-1] + 3]
     return (
-        shown("strace -f -r -s 48 -e trace=setsockopt,connect,sendto,recvfrom python3 bench/proxies/patient.py $URL --requests 4",
+        shown("strace -f -r -s 48 -e trace=setsockopt,connect,sendto,recvfrom python3 bench/surveys/patient.py $URL --requests 4",
               "\n".join([lines[connect], "…", *last]))
         + f"\n\nTCP_NODELAY is named {nodelay} times in the whole trace."
     )
@@ -136,7 +136,7 @@ def hooks(port: int) -> str:
     env["PYTHONPATH"] = str(ROOT / "python" / "src")
     observe = [python, str(HERE / "observe.py"), f"http://127.0.0.1:{port}/"]
     return "\n\n".join(
-        shown(f"python3 bench/proxies/observe.py $URL{flag}", run([*observe, *flag.split()], env=env).replace(f":{port}/", ":$PORT/"))
+        shown(f"python3 bench/surveys/observe.py $URL{flag}", run([*observe, *flag.split()], env=env).replace(f":{port}/", ":$PORT/"))
         for flag in (" --sick", ""))
 
 
@@ -145,18 +145,18 @@ def main() -> int:
     parser.add_argument("--no-page", action="store_true", help="print instead of writing the page")
     options = parser.parse_args()
     blocks: dict[str, str] = {}
-    with Peers() as peers:
+    with Servers() as servers:
         try:
-            origin = peers.origin()
-            port = peers.haproxy(origin, tuple(one for one in HAPROXY if one.key == "buffer"))["buffer"]
+            origin = servers.origin()
+            port = servers.haproxy(origin, tuple(one for one in HAPROXY if one.key == "buffer"))["buffer"]
         except Missing as missing:
             print(missing, file=sys.stderr)
             return 3
         steps: dict[str, Callable[[], str]] = {
             "symptom": lambda: symptom(port, origin),
             "ss": lambda: sockets(port),
-            "tshark": lambda: capture(port, peers.folder),
-            "strace": lambda: calls(port, peers.folder),
+            "tshark": lambda: capture(port, servers.folder),
+            "strace": lambda: calls(port, servers.folder),
             "hooks": lambda: hooks(port),
         }
         for name, step in steps.items():

@@ -1,6 +1,6 @@
-"""Who stalls today: runs the programs of victims/ against a local server, and writes the table of docs/do-i-have-it.md.
+"""Who stalls today: runs the programs of stock/ against a local server, and writes the table of docs/do-i-have-it.md.
 
-usage: victims.py [--requests N] [--only LANGUAGE] [--no-page]
+usage: clients.py [--requests N] [--only LANGUAGE] [--no-page]
 exit: 0 measured, 2 inconclusive (the control did not stall), 3 nothing could run
 """
 
@@ -23,11 +23,11 @@ from measure import STALLED_MS, measure
 from origin import Origin
 from page import fill, machine, table
 from page import run as run_main
-from peers import HERE, ROOT, Missing, Peers, find
+from servers import HERE, ROOT, Missing, Servers, find
 
 PAGE = ROOT / "docs" / "do-i-have-it.md"
-RESULT = ROOT / "build" / "proxies" / "victims.json"
-PROGRAMS = HERE / "victims"
+RESULT = ROOT / "build" / "surveys" / "victims.json"
+PROGRAMS = HERE / "stock"
 SERVER, PROXY, TUNNEL, TLS = "server", "forward proxy", "CONNECT proxy", "TLS server"
 
 
@@ -105,7 +105,7 @@ def other_node(version: str) -> str:
     name = names.get((platform.system(), platform.machine()))
     if name is None:
         raise Missing(f"npm has no Node for {platform.system()} {platform.machine()}")
-    folder = ROOT / "build" / "proxies" / f"node-{version}"
+    folder = ROOT / "build" / "surveys" / f"node-{version}"
     program = folder / "node_modules" / f"node-{name}" / "bin" / "node"
     if not program.is_file():
         folder.mkdir(parents=True, exist_ok=True)
@@ -169,13 +169,13 @@ class Result:
 
 
 class Bench:
-    def __init__(self, peers: Peers, requests: int) -> None:
+    def __init__(self, servers: Servers, requests: int) -> None:
         import ssl
 
-        self._peers, self._requests = peers, requests
-        self._certificate = peers.certificate
+        self._servers, self._requests = servers, requests
+        self._authority = servers.certificate.authority
         self._tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        self._tls.load_cert_chain(self._certificate)
+        self._tls.load_cert_chain(servers.certificate.server)
 
     def one(self, victim: Victim, command: list[str], *, cured: bool) -> Result:
         """Runs one program against a server of its own. Raises Missing when it cannot run."""
@@ -183,7 +183,7 @@ class Bench:
         at = f"127.0.0.1:{origin.port}"
         url = {SERVER: f"http://{at}/", TLS: f"https://localhost:{origin.port}/",
                PROXY: "http://service.example/", TUNNEL: "https://localhost/"}[victim.to]
-        ca = str(self._peers.folder / "cert.pem")
+        ca = str(self._authority)
         env = {name: value for name, value in os.environ.items()
                if not name.startswith("ONEWRITE_") and not name.lower().endswith("_proxy")}
         env |= {"PYTHONPATH": str(ROOT / "python" / "src"), "PYTHONDONTWRITEBYTECODE": "1", "NODE_EXTRA_CA_CERTS": ca}
@@ -226,7 +226,7 @@ def main() -> int:
     skipped: list[str] = []
     record: list[dict[str, object]] = []
     commands: dict[str, list[str]] = {}
-    with Peers() as peers:
+    with Servers() as servers:
         control_origin = Origin()
         control = measure(control_origin.port, requests=options.requests)
         control_origin.close()
@@ -236,7 +236,7 @@ def main() -> int:
                     commands[language] = command()
                 except Missing as missing:
                     skipped.append(f"{language}: {missing}")
-        bench = Bench(peers, options.requests)
+        bench = Bench(servers, options.requests)
         for victim in VICTIMS:
             if victim.language not in commands:
                 continue

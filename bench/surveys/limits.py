@@ -14,13 +14,13 @@ import sys
 import time
 from typing import Any
 
+from clients import python_command
+from faults import lossy, serve, slow, splitting
 from frontends import HAPROXY
-from limits_peers import lossy, serve, slow, splitting
 from page import fill, machine, table
 from page import run as run_main
-from peers import HERE, ROOT, Missing, Peers
 from post import MODES, Client, Mode
-from victims import python_command
+from servers import HERE, ROOT, Missing, Servers
 
 PAGE = ROOT / "docs" / "what-it-cannot-fix.md"
 
@@ -49,18 +49,18 @@ def cells(label: str, records: list[dict[str, Any]]) -> list[str]:
     return row
 
 
-def faults(python: str, peers: Peers) -> list[list[str]]:
+def faults(python: str, servers: Servers) -> list[list[str]]:
     """Each fault as the hooks show it. The client is onewrite's, with both measures on unless the row says otherwise."""
     def at(port: int, path: str = "") -> str:
         return f"http://127.0.0.1:{port}/{path}"
 
-    origin = peers.origin()
+    origin = servers.origin()
     split = serve(splitting, nodelay=False)
-    ports = peers.haproxy(origin, tuple(one for one in HAPROXY if one.key == "default"))
-    behind = Peers()
+    ports = servers.haproxy(origin, tuple(one for one in HAPROXY if one.key == "default"))
+    behind = Servers()
     with behind:
         front = behind.haproxy(split, tuple(one for one in HAPROXY if one.key == "buffer"))["buffer"]
-        relay = peers.relay(origin)
+        relay = servers.relay(origin)
         lost = [one for one in watch(python, at(serve(lossy)), "--pause", "30", requests=80) if one["wait_ms"] > 20]
         return [
             cells("for comparison: a healthy origin", watch(python, at(origin))),
@@ -103,8 +103,8 @@ def main() -> int:
         return 3
     try:
         python = python_command()[0]
-        with Peers() as peers:
-            seen = faults(python, peers)
+        with Servers() as servers:
+            seen = faults(python, servers)
     except Missing as missing:
         print(f"limits: {missing}", file=sys.stderr)
         return 3

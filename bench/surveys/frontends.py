@@ -48,20 +48,20 @@ NGINX = (
 )
 
 
-def haproxy_configuration(frontends: tuple[Frontend, ...], fds: dict[str, int], origin: int, certificate: str) -> str:
-    """One HAProxy with all frontends. Listening sockets are handed over: the kernel chose their ports."""
+def haproxy_configuration(frontends: tuple[Frontend, ...]) -> str:
+    """One HAProxy with all frontends. Sockets, origin and certificate come from the topology."""
     parts = [
         "global\n  maxconn 200",
         "defaults\n  mode http\n  timeout connect 5s\n  timeout client 60s\n  timeout server 60s",
-        f"backend origin\n  server origin 127.0.0.1:{origin}",
-        f"backend origin_tcp\n  mode tcp\n  server origin 127.0.0.1:{origin}",
-        f"backend origin_checkpost\n  balance url_param id check_post\n  server origin 127.0.0.1:{origin}",
+        'backend origin\n  server origin "${ONEWRITE_ORIGIN}"',
+        'backend origin_tcp\n  mode tcp\n  server origin "${ONEWRITE_ORIGIN}"',
+        'backend origin_checkpost\n  balance url_param id check_post\n  server origin "${ONEWRITE_ORIGIN}"',
     ]
     for one in frontends:
-        ssl = f" ssl crt {certificate}" if one.tls else ""
+        ssl = ' ssl crt "${ONEWRITE_CERTIFICATE}"' if one.tls else ""
         backend = "origin_tcp" if one.tcp else "origin_checkpost" if one.key == "checkpost" else "origin"
         lines = [
-            f"frontend {one.key}", f"bind fd@{fds[one.key]}{ssl} {one.bind}".rstrip(),
+            f"frontend {one.key}", f'bind "fd@${{FD_{one.key.upper()}}}"{ssl} {one.bind}'.rstrip(),
             "mode tcp" if one.tcp else "mode http", *one.lines, f"default_backend {backend}",
         ]
         parts.append("\n  ".join(lines))

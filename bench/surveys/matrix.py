@@ -17,12 +17,12 @@ from frontends import HAPROXY, NGINX, Frontend
 from measure import Sample, measure
 from page import fill, machine, table
 from page import run as run_main
-from peers import ROOT, Missing, Peers, trust, version
 from post import MODES, Mode
+from servers import ROOT, Missing, Servers, haproxy_version, nginx_version, trust
 from streams import Lag, events, upload
 
 PAGE = ROOT / "docs" / "proxies.md"
-RESULT = ROOT / "build" / "proxies" / "matrix.json"
+RESULT = ROOT / "build" / "surveys" / "matrix.json"
 GAPPED = tuple(Mode(mode.name, mode.nodelay, mode.split, gap_s=0.001) for mode in MODES)
 
 
@@ -45,10 +45,10 @@ class Matrix:
         self.requests = requests
         self.record: dict[str, Any] = {}
 
-    def posts(self, peers: Peers, kind: str, ports: dict[str, int], frontends: tuple[Frontend, ...]) -> list[list[str]]:
+    def posts(self, servers: Servers, kind: str, ports: dict[str, int], frontends: tuple[Frontend, ...]) -> list[list[str]]:
         rows = []
         for one in frontends:
-            tls = trust(peers.certificate) if one.tls else None
+            tls = trust(servers.certificate.authority) if one.tls else None
             rows.append(row(one.label, self.one(f"{kind} {one.label}", ports[one.key], tls=tls)))
         return rows
 
@@ -76,13 +76,13 @@ def main() -> int:
     head = ["", "Nagle, two writes", "TCP_NODELAY, two writes", "Nagle, one write", "segments per POST"]
     matrix = Matrix(options.requests)
     try:
-        with Peers() as peers:
-            origin = peers.origin()
-            haproxy, nginx = peers.haproxy(origin), peers.nginx(origin)
-            haproxy_rows = matrix.posts(peers, "HAProxy", haproxy, HAPROXY)
-            other_rows = [[f"nginx, {cells[0]}", *cells[1:]] for cells in matrix.posts(peers, "nginx", nginx, NGINX)]
+        with Servers() as servers:
+            origin = servers.origin()
+            haproxy, nginx = servers.haproxy(origin), servers.nginx(origin)
+            haproxy_rows = matrix.posts(servers, "HAProxy", haproxy, HAPROXY)
+            other_rows = [[f"nginx, {cells[0]}", *cells[1:]] for cells in matrix.posts(servers, "nginx", nginx, NGINX)]
             other_rows.append(row("no proxy: an origin that keeps connections open", matrix.one("direct", origin)))
-            relay = matrix.one("relay", peers.relay(origin), modes=GAPPED)
+            relay = matrix.one("relay", servers.relay(origin), modes=GAPPED)
             other_rows.append(row("TCP relay with Nagle on, client's writes 1 ms apart", relay))
             stream_rows = [
                 matrix.streams("no proxy", origin),
@@ -92,7 +92,7 @@ def main() -> int:
                 matrix.streams("nginx, `proxy_pass`, nothing else", nginx["nginx"]),
                 matrix.streams("nginx, `proxy_request_buffering off`", nginx["nginxstream"]),
             ]
-            versions = f"HAProxy {version('haproxy')}, nginx {version('nginx')} (Debian's packages); {machine()}"
+            versions = f"HAProxy {haproxy_version()}, nginx {nginx_version()}; {machine()}"
     except Missing as missing:
         print(f"proxies: {missing}", file=sys.stderr)
         return 3

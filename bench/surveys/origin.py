@@ -1,6 +1,6 @@
 """The origin behind every proxy here: answers at once, in one write, with TCP_NODELAY, and counts data segments.
 
-As a program (`origin.py [--port N] [--tls-cert PEM]`) it prints `{"port": n}` and ends when its standard input ends.
+As a program (`origin.py [--port N] [--tls-cert PEM]`) it prints `{"ports": {"origin": n}}` and ends when its standard input ends.
 It also plays the first hop of a client's proxy: it answers absolute-form requests, and CONNECT by speaking TLS itself.
 """
 
@@ -124,7 +124,7 @@ def main() -> None:
     if options.tls_cert:
         tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         tls.load_cert_chain(options.tls_cert)
-    print(json.dumps({"port": Origin(tls, options.port).port}), flush=True)
+    print(json.dumps({"ports": {"origin": Origin(tls, options.port).port}}), flush=True)
     sys.stdin.buffer.read()
 
 

@@ -45,7 +45,7 @@ MODES = (Mode("nagle+split", False, True), Mode("nodelay+split", True, True), Mo
 
 
 class Reader:
-    """Reads HTTP/1.1 messages off a socket. Enough for our own peers and the proxies between: no trailers."""
+    """Reads HTTP/1.1 messages off a socket. Enough for our own servers and the proxies between: no trailers."""
 
     def __init__(self, sock: socket.socket) -> None:
         self._sock = sock

@@ -9,9 +9,9 @@ import time
 
 import pytest
 
-from limits_peers import lossy, serve, slow, splitting
-from peers import Missing, Peers
+from faults import lossy, serve, slow, splitting
 from post import MODES, Client, Mode
+from servers import Missing, Servers
 
 ONE_WRITE = Mode("one write", True, False)
 
@@ -52,15 +52,15 @@ def test_a_server_that_splits_its_answer_stalls_the_best_client_and_a_slow_one_i
 
 
 def test_everything_that_was_started_is_ended() -> None:
-    with Peers() as peers:
+    with Servers() as servers:
         try:
-            port = peers.relay(peers.origin())
+            port = servers.relay(servers.origin())
         except Missing as missing:
             pytest.skip(str(missing))
         client = Client(port, ONE_WRITE)
         client.post()
         client.close()
-        running = list(peers._running)
-        folder = peers.folder
-    assert [process.poll() is None for process in running] == [False, False]
+        running = list(servers.children._children)
+        folder = servers.folder
+    assert [child.ended() for child in running] == [True, True]
     assert not folder.exists()

@@ -1,0 +1,65 @@
+"""Starts a real nginx on sockets whose ports the kernel chose: it finds those that it inherits by their addresses."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import socket
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from onewrite_bench.failures import BenchError
+from onewrite_bench.paths import TOPOLOGY
+from onewrite_bench.topology.children import Children, script
+
+__all__ = ["Nginx", "find"]
+
+
+def find() -> str:
+    """The path of nginx. Raises BenchError with the way to get it."""
+    found = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin:/usr/local/sbin")
+    if found is None:
+        raise BenchError("nginx is not installed: sudo apt-get install nginx-light")
+    return found
+
+
+class Nginx:
+    """One running nginx. `ports` maps each server's name to its port on 127.0.0.1."""
+
+    def __init__(
+        self, children: Children, directory: Path, names: Iterable[str], written: Callable[[dict[str, int]], str]
+    ) -> None:
+        """`written` makes the configuration from the ports; `directory` takes nginx's own files."""
+        sockets = {name: socket.create_server(("127.0.0.1", 0), backlog=64) for name in names}
+        self.ports = {name: listener.getsockname()[1] for name, listener in sockets.items()}
+        configuration = directory / "nginx.conf"
+        configuration.write_text(written(self.ports))
+        descriptors = [listener.fileno() for listener in sockets.values()]
+        command = [find(), "-p", str(directory), "-e", str(directory / "early.log"), "-c", str(configuration)]
+        try:
+            child = children.start(
+                "nginx",
+                script(TOPOLOGY / "until_eof.py", *command),
+                {"NGINX": "".join(f"{descriptor};" for descriptor in descriptors)},
+                descriptors,
+                wait=False,
+            )
+        finally:
+            for listener in sockets.values():
+                listener.close()
+        # The sockets listen already: only an answer shows that nginx has them.
+        deadline = time.monotonic() + 15
+        for name, port in self.ports.items():
+            while not _answers(port):
+                if child.ended():
+                    raise BenchError(f"nginx did not start{child.last_words()}")
+                if time.monotonic() > deadline:
+                    raise BenchError(f"nginx does not answer at {name}{child.last_words()}")
+
+
+def _answers(port: int) -> bool:
+    with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=0.5) as sock:
+        sock.sendall(b"GET / HTTP/1.0\r\n\r\n")
+        return bool(sock.recv(1))
+    return False
