@@ -12,6 +12,7 @@ import pytest
 import urllib3
 import urllib3.connectionpool
 
+import exchanges as exchanges_at_random
 import onewrite
 from onewrite._urllib3 import pool as pools
 from tap import Peer, Seen, Tap, reply
@@ -283,6 +284,12 @@ def test_a_server_that_has_only_interim_answers(tap: typing.Any) -> None:
     with pytest.raises(urllib3.exceptions.ProtocolError, match="interim"):
         http.request("GET", server.url())
     http.clear()
+
+
+@pytest.mark.filterwarnings("ignore")  # urllib3's, of sockets that it leaves to the collector
+def test_whole_exchanges_at_random() -> None:
+    """``make fuzz`` compares many more."""
+    exchanges_at_random.run(200, seed=1)
 
 
 def test_lengths_that_differ(tap: typing.Any) -> None:

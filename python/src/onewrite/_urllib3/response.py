@@ -214,6 +214,9 @@ def read(
         conn.close()
     else:
         conn._HTTPConnection__response = http_response
+    headers = HTTPHeaderDict()
+    for name, value in head.items:
+        headers.add(name, value)
     more: dict[str, typing.Any] = {}
     if _HAS_VERSION_STRING:
         more["version_string"] = getattr(conn, "_http_vsn_str", "HTTP/?")
@@ -222,7 +225,7 @@ def read(
     try:
         response = urllib3.response.HTTPResponse(
             body=http_response,
-            headers=HTTPHeaderDict(head.items),
+            headers=headers,
             status=http_response.status,
             version=http_response.version,
             reason=http_response.reason,

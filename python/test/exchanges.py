@@ -1,0 +1,152 @@
+"""Answers for differential tests of whole exchanges: odd in their framing, cut anywhere."""
+
+from __future__ import annotations
+
+import itertools
+import random
+import threading
+import time
+import typing
+
+import urllib3
+
+import heads
+import onewrite
+from tap import Peer, Seen, Tap, reply
+
+HUGE = (b"1" * 5000, b"9" * 30, b"-1", b"0x2", b"1_0", b"+2", b" 2 ", b"2, 2", b"2, 3", str(2**63).encode(), b"00002")
+STATUS = (200, 200, 200, 204, 206, 304, 404, 500, 599, 999)
+INTERIM = (
+    b"HTTP/1.1 100 Continue\r\n\r\n",
+    b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n",
+    b"HTTP/1.1 102 Processing\r\n\r\n",
+    b"HTTP/1.1 199 \r\nA: b\r\n\r\n",
+)
+
+
+class Case(typing.NamedTuple):
+    """What the server sends after a request, and how ours and stock are to be asked."""
+
+    method: str
+    #: Read past by ours; stock takes the first other than 100 for the answer, so it is not sent any.
+    interim: bytes
+    answer: bytes
+    cuts: tuple[int, ...]
+    preload: bool
+    timeout: float | None
+
+    def pieces(self, ours: bool) -> list[bytes]:
+        """The bytes, cut."""
+        data = (self.interim if ours else b"") + self.answer
+        marks = [0, *sorted(cut for cut in self.cuts if 0 < cut < len(data)), len(data)]
+        return [data[start:end] for start, end in itertools.pairwise(marks)]
+
+
+def _framed(source: random.Random) -> bytes:
+    body = bytes(source.choices(b"ab\r\n0HTP/", k=source.choice((0, 1, 2, 5, 200))))
+    status = source.choice(STATUS)
+    fields = [b"Content-Type: text/plain"]
+    kind = source.randrange(6)
+    if kind == 0:
+        size = source.choice((b"%x" % len(body), b"f" * 17, b"-1", b"8" + b"0" * 15, b"zz", b"%x;a=b" % len(body)))
+        fields.append(b"Transfer-Encoding: " + source.choice((b"chunked", b"Chunked", b"gzip, chunked", b"x")))
+        body = size + b"\r\n" + body + b"\r\n0\r\n\r\n"
+    elif kind == 1:
+        fields.append(b"Content-Length: " + source.choice(HUGE))
+    elif kind > 2:
+        fields.append(b"Content-Length: %d" % (len(body) + source.choice((0, 0, 0, 0, 1, -1 if body else 0))))
+    if source.random() < 0.2:
+        fields.append(b"Connection: " + source.choice((b"close", b"keep-alive", b"Close, x")))
+    source.shuffle(fields)
+    version = source.choice((b"1.1", b"1.1", b"1.1", b"1.0"))
+    return b"HTTP/%b %d Some Reason\r\n%b\r\n\r\n%b" % (version, status, b"\r\n".join(fields), body)
+
+
+def case(source: random.Random) -> Case:
+    """One at random."""
+    answer = _framed(source) if source.random() < 0.8 else heads.one(source)
+    interim = b"".join(source.choices(INTERIM, k=source.choice((0, 0, 0, 1, 2))))
+    if answer[:8] == b"HTTP/1.1" and answer[9:10] == b"1":
+        interim = b""
+    cuts = tuple(source.randrange(len(interim) + len(answer) + 1) for _ in range(source.choice((0, 0, 1, 2))))
+    return Case(
+        source.choice(("GET", "POST", "HEAD", "PUT")),
+        interim,
+        answer,
+        cuts,
+        source.random() < 0.7,
+        source.choice((None, 20)),
+    )
+
+
+def _outcome(http: typing.Any, url: str, one: Case) -> typing.Any:
+    try:
+        response = http.request(
+            one.method,
+            url,
+            body=b"x" * 20 if one.method != "GET" else None,
+            preload_content=one.preload,
+            timeout=one.timeout,
+        )
+        data = response.data if one.preload else b"".join(response.stream(7))
+        response.release_conn()
+    except Exception as error:
+        inner = getattr(error, "reason", None) or (error.args or (None,))[-1]
+        return type(error).__name__, type(inner).__name__
+    return (
+        response.status,
+        response.version,
+        response.reason,
+        list(response.headers.items()),
+        data,
+        response.length_remaining,
+        response.tell(),
+        response._original_response.isclosed(),
+        response._original_response.will_close,
+    )
+
+
+def seen_of(how: str, one: Case, server: Tap, current: dict[str, typing.Any]) -> list[typing.Any]:
+    """What a caller sees of the exchange, and of one on the same pool after it."""
+    current["pieces"] = one.pieces(ours=how != "stock")
+    sent = current["sent"] = threading.Event()
+    if how == "installed":
+        onewrite.install()
+    http = (onewrite if how == "own" else urllib3).PoolManager(retries=False, maxsize=1)
+    try:
+        warm = http.request("GET", server.url("/"), timeout=20).data
+        found = _outcome(http, server.url("/odd"), one)
+        assert sent.wait(20)
+        time.sleep(0.002)  # the server has closed by now
+        return [warm, found, http.request("GET", server.url("/"), timeout=20).data]
+    finally:
+        onewrite.uninstall()
+        http.clear()
+
+
+def run(count: int, seed: int) -> None:
+    """Compare *count* exchanges of own classes and of install() with stock urllib3."""
+    source = random.Random(seed)
+    current: dict[str, typing.Any] = {}
+
+    def answer(peer: Peer, seen: Seen) -> None:
+        if " /odd" not in seen.line:
+            peer.send(reply())
+            return
+        try:
+            for number, piece in enumerate(current["pieces"]):
+                if number:
+                    time.sleep(0.002)
+                peer.send(piece)
+        finally:
+            peer.sock.close()
+            current["sent"].set()
+        raise EOFError
+
+    with Tap(answer) as server:
+        for number in range(count):
+            one = case(source)
+            wanted = seen_of("stock", one, server, current)
+            for how in ("own", "installed"):
+                found = seen_of(how, one, server, current)
+                assert found == wanted, f"seed {seed}, case {number}, {how}: {one}\n{found}\nand not\n{wanted}"
