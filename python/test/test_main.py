@@ -1,0 +1,143 @@
+"""``python -m onewrite``, and workers that call install() themselves."""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import typing
+
+import pytest
+
+import onewrite
+from tap import mode
+
+
+def run(*arguments: str, cwd: pathlib.Path | None = None, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, *arguments],
+        cwd=cwd,
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def test_status_says_what_is_patched() -> None:
+    done = run("-m", "onewrite", "status")
+    assert done.returncode == 0, done.stderr
+    assert "urllib3.connection.HTTPConnection.request: patched" in done.stdout
+    found = json.loads(run("-m", "onewrite", "status", "--json").stdout)
+    assert found["onewrite"] == onewrite.__version__
+    assert found["installed"]
+    assert found["methods"]["urllib3.connection.HTTPConnection.send"] == {"state": "patched", "wrapped_by": []}
+    assert found["methods"]["urllib3.poolmanager.PoolManager.urlopen"]["state"] == "stock: no hook is set"
+
+
+def test_status_says_what_is_off() -> None:
+    off = json.loads(run("-m", "onewrite", "status", "--json", ONEWRITE_DISABLED="yes").stdout)
+    assert not off["installed"]
+    assert (off["fast"], off["fast_off"]) == (False, "disabled is set")
+    assert off["options"]["nodelay_disabled"]
+    assert {one["state"] for one in off["methods"].values()} == {"stock"}
+    slow = json.loads(run("-m", "onewrite", "status", "--json", ONEWRITE_FAST_DISABLED="1").stdout)
+    assert (slow["installed"], slow["fast"], slow["fast_off"]) == (True, False, "fast_disabled is set")
+
+
+WRAPPED = """
+import functools, http.client, urllib3.connectionpool, onewrite
+
+def wrap(owner, name):
+    original = getattr(owner, name)
+
+    @functools.wraps(original)
+    def wrapper(*args, **kwargs):
+        return original(*args, **kwargs)
+
+    setattr(owner, name, wrapper)
+
+before = onewrite.status()
+onewrite.install(on_timing=print)
+wrap(urllib3.connectionpool.HTTPConnectionPool, "urlopen")
+wrap(http.client.HTTPConnection, "putrequest")
+print("--")
+print(onewrite.status())
+onewrite.uninstall()
+print("--")
+print(onewrite.status())
+"""
+
+
+def test_status_says_who_has_wrapped_what(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "tracer.py").write_text(WRAPPED)
+    done = run("-c", "import tracer", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    _, during, after = done.stdout.split("--\n")
+    assert "urllib3.connectionpool.HTTPConnectionPool.urlopen: patched, wrapped by tracer" in during
+    assert "http.client.HTTPConnection.putrequest: replaced, wrapped by tracer" in during
+    if not onewrite.status().fast_off:  # urllib3 1.26 has another reason
+        assert "left to urllib3: http.client.HTTPConnection.putrequest was replaced by tracer" in during
+    assert "install(): not in force" in after
+    assert "urllib3.connection.HTTPConnection.send: stock" in after
+
+
+PROGRAM = """
+import sys, urllib3
+assert __name__ == "__main__"
+import beside
+http = urllib3.PoolManager()
+for _ in range(20):
+    http.request("POST", sys.argv[1], body=b"x" * 200)
+print(sys.argv)
+"""
+
+
+@pytest.mark.parametrize("how", ["script", "module"])
+def test_run_starts_a_program(how: str, tap: typing.Any, tmp_path: pathlib.Path) -> None:
+    (tmp_path / "program.py").write_text(PROGRAM)
+    (tmp_path / "beside.py").touch()
+    server = tap()
+    what = ["program.py"] if how == "script" else ["-m", "program"]
+    done = run("-m", "onewrite", "run", "--timing", *what, server.url(), "--flag", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert mode(one.segments for one in server.seen) == 1
+    assert done.stdout.strip().endswith(f"'{server.url()}', '--flag']")
+    assert done.stderr.count("POST http://127.0.0.1") == 20
+    stock = run("-m", "onewrite", "run", *what, server.url(), cwd=tmp_path, ONEWRITE_DISABLED="1")
+    assert stock.stderr == ""
+    assert mode(one.segments for one in server.seen[20:]) == 2
+
+
+WORKERS = """
+import concurrent.futures, multiprocessing, sys
+import onewrite
+
+def post(url):
+    import urllib3
+    http = urllib3.PoolManager()
+    for _ in range(20):
+        http.request("POST", url, body=b"x" * 200)
+    return onewrite.status().installed
+
+if __name__ == "__main__":
+    if sys.argv[2] == "fork":
+        onewrite.install()
+    context = multiprocessing.get_context(sys.argv[2])
+    more = {} if sys.argv[2] == "fork" else {"initializer": onewrite.install}
+    with concurrent.futures.ProcessPoolExecutor(1, mp_context=context, **more) as workers:
+        print(workers.submit(post, sys.argv[1]).result())
+"""
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
+def test_workers(method: str, tap: typing.Any, tmp_path: pathlib.Path) -> None:
+    """As docs/recipes.md has it."""
+    (tmp_path / "workers.py").write_text(WORKERS)
+    server = tap()
+    done = run("workers.py", server.url(), method, cwd=tmp_path)
+    assert done.stdout == "True\n", done.stderr
+    assert mode(one.segments for one in server.seen) == 1
