@@ -17,7 +17,7 @@ export class Agent extends undici.Agent {
   constructor (options = {}) {
     const settings = resolveSettings(options)
     const rest = withoutOurs(options)
-    super(settings.config.disabled || rest.factory ? rest : { ...rest, factory: agentFactoryFor(settings, wantsNoDelay(rest.connect)) })
+    super(settings.config.disabled || rest.factory !== undefined ? rest : { ...rest, factory: agentFactoryFor(settings, wantsNoDelay(rest.connect)) })
     this[kSettings] = settings
   }
 

@@ -42,18 +42,24 @@ export function baseIsKnown () {
   return (major === 7 && minor <= 30) || (major === 8 && minor <= 12)
 }
 
-/** @type {boolean | undefined} */
-let supported
+/** @returns {{version: string, supported: boolean}} version '' where it cannot be read */
+export function baseStatus () {
+  const version = undiciVersion()
+  return { version, supported: version === '' || isSupported(version) }
+}
+
+let warned = false
 
 /** @returns {boolean} */
 export function baseIsSupported () {
-  if (supported === undefined) {
-    const version = undiciVersion()
-    supported = version === '' || isSupported(version)
-    if (!supported) {
-      process.emitWarning(
-        `onewrite stays off: it supports undici >=7.29.1 <8 and >=8.10.1 <9, and this is ${version}`, { code: 'ONEWRITE_UNSUPPORTED_BASE' })
-    }
+  supported ??= baseStatus().supported
+  if (!supported && !warned) {
+    warned = true
+    process.emitWarning(
+      `onewrite stays off: it supports undici >=7.29.1 <8 and >=8.10.1 <9, and this is ${undiciVersion()}`, { code: 'ONEWRITE_UNSUPPORTED_BASE' })
   }
   return supported
 }
+
+/** @type {boolean | undefined} */
+let supported

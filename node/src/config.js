@@ -27,6 +27,8 @@ const BOOLEANS = /** @type {const} */ ([
   ['hooksDisabled', 'ONEWRITE_HOOKS_DISABLED']
 ])
 const COALESCE_MAX = 16384
+const TRUE = ['1', 'true', 'yes', 'on']
+const FALSE = ['0', 'false', 'no', 'off', '']
 
 /**
  * @param {string} name
@@ -45,8 +47,8 @@ export function readEnvironment (env) {
   const config = { disabled: false, nodelayDisabled: false, coalesceDisabled: false, hooksDisabled: false, coalesceMax: COALESCE_MAX }
   for (const [option, name] of BOOLEANS) {
     const value = (env[name] ?? '').toLowerCase()
-    if (value === 'true') config[option] = true
-    else if (value !== '' && value !== 'false') warnBadValue(name, env[name] ?? '', '"true" or "false"')
+    if (TRUE.includes(value)) config[option] = true
+    else if (!FALSE.includes(value)) warnBadValue(name, env[name] ?? '', `one of ${TRUE.join(' ')}, or of ${FALSE.join(' ').trim()}`)
   }
   const max = env.ONEWRITE_COALESCE_MAX ?? ''
   if (max !== '') {

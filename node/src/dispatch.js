@@ -4,12 +4,14 @@ import * as undici from 'undici'
 import { tellsControllersOfSent } from './base.js'
 import { refusal, refuse } from './floor.js'
 import { encodeForm, isFormData } from './multipart.js'
-import { Call, kCall } from './timing/call.js'
-import { AttemptNotes, CallNotes, timedHandler } from './timing/handlers.js'
+import { Call, kAttempt, kCall } from './timing/call.js'
+import { AttemptNotes, CallNotes, ControllerHandler, isTaken, timedHandler } from './timing/handlers.js'
 import { currentTimingId } from './timing/id.js'
 
 /** Where a dispatcher of ours keeps its settings; no #field, because a composed dispatcher is a Proxy. */
 export const kSettings = Symbol('onewrite settings')
+/** Where a Pool or Client keeps its origin, which is not in the options of its dispatches. */
+export const kOrigin = Symbol('onewrite origin')
 /** undici's own dispatch, of each class. */
 export const kBase = Symbol('onewrite base dispatch')
 
@@ -23,18 +25,18 @@ const legacy = /** @type {any} */ (undici).Dispatcher1Wrapper
  * @param {any} self the dispatcher
  * @param {any} opts
  * @param {any} handler
- * @param {string} [origin] of a Pool
  * @returns {boolean}
  */
-export function dispatchThrough (self, opts, handler, origin) {
+export function dispatchThrough (self, opts, handler) {
   const { config, hooks } = self[kSettings]
-  if (config.disabled) return self[kBase](opts, handler)
+  // A dispatcher of ours above has done all of it.
+  if (config.disabled || callOf(opts, handler) !== undefined) return self[kBase](opts, handler)
   if (legacy !== undefined && typeof handler?.onRequestStart !== 'function' && typeof handler?.onConnect === 'function') {
     handler = legacy.wrapHandler(handler)
     opts = { ...opts, allowH2: false }
   }
   if (!config.coalesceDisabled && isFormData(opts?.body)) opts = encodeForm(opts, config.coalesceMax)
-  if (hooks !== null) return timedDispatch(self, hooks, opts, handler, origin ?? String(opts?.origin ?? ''))
+  if (hooks !== null) return timedDispatch(self, hooks, opts, handler)
   const refused = refusal(opts)
   return refused === null ? self[kBase](opts, handler) : refuse(handler, refused)
 }
@@ -44,21 +46,20 @@ export function dispatchThrough (self, opts, handler, origin) {
  * @param {Hooks} hooks
  * @param {any} opts
  * @param {any} handler
- * @param {string} origin
  * @returns {boolean}
  */
-function timedDispatch (self, hooks, opts, handler, origin) {
+function timedDispatch (self, hooks, opts, handler) {
+  if (!isTaken(handler, opts)) return self[kBase](opts, handler)
   /** @type {Call | undefined} a call that was begun above, with retries or redirects between there and here */
   const above = opts?.[kCall]
   if (above !== undefined) above.nextAttempt()
-  const call = above ?? startCall(hooks, opts, origin, false)
+  const call = above ?? startCall(self, hooks, opts, false)
   const timed = timedHandler(handler, new AttemptNotes(call, opts))
-  if (timed === null) return self[kBase](opts, handler)
   const refused = refusal(opts)
   if (refused !== null) return refuse(timed, refused)
   try {
     // undici 7 puts a handler of its own around one with a controller, so there the options carry the call.
-    return self[kBase](above === undefined && tellsControllersOfSent() === false && timed.onRequestStart ? { ...opts, [kCall]: call } : opts, timed)
+    return self[kBase](timed instanceof ControllerHandler && !tellsControllersOfSent() ? { ...opts, [kAttempt]: call } : opts, timed)
   } catch (error) {
     call.fail(error)
     throw error
@@ -69,27 +70,25 @@ function timedDispatch (self, hooks, opts, handler, origin) {
  * The interceptors of a composed dispatcher, and around them one that makes what comes below, however often, one call.
  * @param {any} self
  * @param {any[]} interceptors
- * @param {string} [origin] of a Pool
  * @returns {any[]}
  */
-export function composed (self, interceptors, origin) {
+export function composed (self, interceptors) {
   const { hooks } = self[kSettings]
   const all = interceptors.flat()
-  return hooks === null ? all : [...all, oneCall(hooks, origin)]
+  return hooks === null ? all : [...all, oneCall(self, hooks)]
 }
 
 /**
  * Makes what is dispatched below, however often, one call.
+ * @param {any} self the dispatcher below
  * @param {Hooks} hooks
- * @param {string} [origin] of a Pool
  * @returns {(dispatch: Dispatch) => Dispatch}
  */
-export function oneCall (hooks, origin) {
+export function oneCall (self, hooks) {
   return (dispatch) => (opts, handler) => {
-    if (opts?.[kCall] !== undefined) return dispatch(opts, handler)
-    const call = startCall(hooks, opts, origin ?? String(opts?.origin ?? ''), true)
+    if (opts?.[kCall] !== undefined || !isTaken(handler, opts)) return dispatch(opts, handler)
+    const call = startCall(self, hooks, opts, true)
     const timed = timedHandler(handler, new CallNotes(call, opts))
-    if (timed === null) return dispatch(opts, handler)
     try {
       return dispatch({ ...opts, [kCall]: call }, timed)
     } catch (error) {
@@ -100,11 +99,40 @@ export function oneCall (hooks, origin) {
 }
 
 /**
+ * @param {any} self
  * @param {Hooks} hooks
  * @param {any} opts
- * @param {string} origin
  * @param {boolean} composed
  */
-function startCall (hooks, opts, origin, composed) {
-  return new Call(hooks, currentTimingId(), opts?.method, `${origin}${opts?.path}`, composed)
+function startCall (self, hooks, opts, composed) {
+  return new Call(hooks, currentTimingId(), opts?.method, urlOf(self[kOrigin] ?? opts?.origin, opts?.path), composed)
+}
+
+/**
+ * @param {any} origin a string or an URL
+ * @param {any} path of a request; whole for a proxy that forwards, `host:port` for one that tunnels
+ */
+function urlOf (origin, path) {
+  const text = origin instanceof URL ? origin.origin : String(origin ?? '')
+  if (typeof path !== 'string' || path.startsWith('/')) return `${text}${path ?? ''}`
+  return /^https?:\/\//.test(path) ? path : `${text}/${path}`
+}
+
+/**
+ * @param {any} opts
+ * @param {any} handler
+ * @returns {Call | undefined} the call whose attempt this dispatch is
+ */
+export function callOf (opts, handler) {
+  return handler?.[kAttempt] ?? opts?.[kAttempt]
+}
+
+/**
+ * The origin of a Pool or Client, in any of the forms that undici takes (undici lib/core/util.js, parseURL).
+ * @param {any} url that undici has taken
+ * @returns {string}
+ */
+export function originOf (url) {
+  if (typeof url === 'string' || url instanceof URL) return new URL(url).origin
+  return new URL(url.origin ?? `${url.protocol}//${url.hostname}:${url.port ?? ''}`).origin
 }

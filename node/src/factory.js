@@ -8,9 +8,8 @@ import { buildConnector, Client, Pool } from 'undici'
 import { baseIsSupported } from './base.js'
 import { resolveConfig } from './config.js'
 import { wrapConnector } from './connector.js'
-import { dispatchThrough, kBase, kSettings } from './dispatch.js'
+import { callOf, dispatchThrough, kBase, kOrigin, kSettings, originOf } from './dispatch.js'
 import { refuseUnknown } from './options.js'
-import { kCall } from './timing/call.js'
 import { resolveHooks } from './timing/hooks.js'
 
 /** @typedef {import('./config.js').Switches & import('./timing/hooks.js').HookOptions} Options */
@@ -35,7 +34,6 @@ export function resolveSettings (options, besideUndicis = true) {
  */
 class TimedClient extends Client {
   #slot
-  #origin
 
   /**
    * @param {string | URL} origin
@@ -46,8 +44,8 @@ class TimedClient extends Client {
   constructor (origin, options, slot, settings) {
     super(origin, options)
     this.#slot = slot
-    this.#origin = new URL(origin).origin
     this[kSettings] = settings
+    this[kOrigin] = originOf(origin)
   }
 
   /**
@@ -55,7 +53,7 @@ class TimedClient extends Client {
    * @param {any} handler
    */
   dispatch (opts, handler) {
-    return callOf(opts, handler) === undefined ? dispatchThrough(this, opts, handler, this.#origin) : this[kBase](opts, handler)
+    return dispatchThrough(this, opts, handler)
   }
 
   /** @param {any} opts @param {any} handler */
@@ -64,15 +62,6 @@ class TimedClient extends Client {
     if (call !== undefined) call.slot = this.#slot
     return super.dispatch(opts, handler)
   }
-}
-
-/**
- * @param {any} opts
- * @param {any} handler
- * @returns {import('./timing/call.js').Call | undefined}
- */
-export function callOf (opts, handler) {
-  return handler?.[kCall] ?? opts?.[kCall]
 }
 
 /**

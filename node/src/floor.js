@@ -1,9 +1,12 @@
 /**
  * The send-side floor where undici is below it. undici itself refuses controls, both framings, lengths that differ from
- * the body of a POST, PUT or PATCH, and lengths that are no digits. It corrects these silently: here they are refused.
+ * the body where a method has one, and lengths that are no digits. It corrects these silently: here they are refused.
  */
 
 import { InvalidRequestError } from './errors.js'
+
+/** The methods whose body undici sends with whatever length it is given. */
+const UNCHECKED = ['GET', 'HEAD', 'OPTIONS', 'TRACE', 'CONNECT']
 
 /**
  * A Content-Length beside a body in memory of another length, or beside no body (RFC 9110 section 8.6).
@@ -13,10 +16,10 @@ import { InvalidRequestError } from './errors.js'
  */
 export function refusal (opts) {
   const body = opts?.body
-  const carriesBody = opts?.method === 'POST' || opts?.method === 'PUT' || opts?.method === 'PATCH'
+  const method = opts?.method
   if (body === undefined || body === null) {
-    if (!carriesBody) return null
-  } else if (carriesBody && body.length !== 0) return null
+    if (method !== 'POST' && method !== 'PUT' && method !== 'PATCH' && method !== 'QUERY') return null
+  } else if (body.length !== 0 && (method === 'POST' || !UNCHECKED.includes(method))) return null
   const size = sizeInMemory(body)
   if (size === null || !opts.headers) return null
   const declared = contentLength(opts.headers)

@@ -1,10 +1,15 @@
 /** Makes the runtime's own fetch, and every undici call without a dispatcher, use our Agent. */
 
+import { createRequire } from 'node:module'
 import * as undici from 'undici'
 import { Agent } from './agent.js'
+import { baseStatus } from './base.js'
+import { resolveConfig } from './config.js'
 import { kSettings } from './dispatch.js'
 import { resolveSettings } from './factory.js'
+import { guardStatus } from './http/guard.js'
 import { inOnePiece } from './multipart.js'
+import { hookFailures } from './timing/hooks.js'
 
 const LEGACY = Symbol.for('undici.globalDispatcher.1')
 const CURRENT = Symbol.for('undici.globalDispatcher.2')
@@ -51,6 +56,48 @@ export function uninstall () {
   }
   agent.close().catch(() => {})
   return ours
+}
+
+/**
+ * What is patched or wrapped, with which options, and what is off for which reason.
+ * @typedef {object} Status
+ * @property {string} version of this package
+ * @property {boolean} enabled false: everything is as without this package
+ * @property {string} [offBecause] why it is not
+ * @property {{name: 'undici', version: string | undefined, supported: boolean}} base the library that is wrapped;
+ *   no version where it cannot be read, as in a bundle
+ * @property {string} runtime
+ * @property {Record<string, string>} patches each thing that is changed: `on`, or why it is not
+ * @property {import('./config.js').Config} options as the environment has them; what a class is given in code goes before
+ * @property {number} hookErrors how many hooks have thrown
+ */
+
+/** @returns {Status} */
+export function status () {
+  const options = resolveConfig()
+  const { version, supported } = baseStatus()
+  const offBecause = options.disabled ? 'ONEWRITE_DISABLED is set' : supported ? undefined : 'this version of undici is not supported'
+  const unless = (/** @type {boolean} */ off, /** @type {string} */ name) => offBecause ?? (off ? `${name} is set` : 'on')
+  // What of ours does not go through undici.
+  const http = options.disabled ? offBecause ?? 'on' : 'on'
+  const current = installed === null ? 'not installed' : undici.getGlobalDispatcher() === installed.agent ? 'on' : 'another dispatcher was set since'
+  return {
+    version: createRequire(import.meta.url)('../package.json').version,
+    enabled: offBecause === undefined,
+    offBecause,
+    base: { name: 'undici', version: version || undefined, supported },
+    runtime: `Node ${process.versions.node}`,
+    patches: {
+      'fetch and undici without a dispatcher': offBecause ?? current,
+      'http.client.request.created (guardNodeHttp)': guardStatus(),
+      'socket.setNoDelay of each connection': unless(options.nodelayDisabled, 'ONEWRITE_NODELAY_DISABLED'),
+      'socket.write, socket.uncork of each connection': unless(options.coalesceDisabled, 'ONEWRITE_COALESCE_DISABLED'),
+      'socket._write, socket._writev (timing)': offBecause ?? (options.hooksDisabled ? 'ONEWRITE_HOOKS_DISABLED is set' : 'waits for a hook'),
+      'ClientRequest#write, #end, #flushHeaders of HttpAgent': http
+    },
+    options,
+    hookErrors: hookFailures()
+  }
 }
 
 /** What only the runtime's fetch does. */

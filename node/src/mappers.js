@@ -1,6 +1,7 @@
 /** Timing records in the words of others: OpenTelemetry, W3C Resource Timing, HAR. No dependency on any. */
 
 import { timesOf } from './timing/attempt.js'
+import { redactUrl } from './timing/redact.js'
 
 /** @typedef {import('./timing/record.js').Timing} Timing */
 
@@ -12,9 +13,10 @@ import { timesOf } from './timing/attempt.js'
  * @returns {Record<string, string | number>}
  */
 export function otelAttributes (timing) {
+  const full = redactUrl(timing.url)
   /** @type {Record<string, string | number>} */
-  const found = { 'http.request.method': timing.method, 'url.full': timing.url }
-  const url = URL.canParse(timing.url) ? new URL(timing.url) : null
+  const found = { 'http.request.method': timing.method, 'url.full': full }
+  const url = URL.canParse(full) ? new URL(full) : null
   if (url !== null) {
     found['server.address'] = url.hostname.replace(/^\[|\]$/g, '')
     found['server.port'] = Number(url.port) || (url.protocol === 'https:' ? 443 : 80)
@@ -26,6 +28,26 @@ export function otelAttributes (timing) {
   return found
 }
 
+/** @param {import('./timing/record.js').Attempt} attempt @returns {number} ns */
+function untilAnswer (attempt) {
+  const { startNs, responseStartNs } = timesOf(attempt)
+  return responseStartNs === 0 ? attempt.totalNs : responseStartNs - startNs
+}
+
+/** Of a call without an attempt. */
+const NO_TIMES = {
+  startNs: 0,
+  dnsStartNs: 0,
+  dnsEndNs: 0,
+  connectStartNs: 0,
+  connectEndNs: 0,
+  tlsStartNs: 0,
+  tlsEndNs: 0,
+  requestStartNs: 0,
+  responseStartNs: 0,
+  responseEndNs: 0
+}
+
 /**
  * Metrics by name, in seconds. `http.client.request.duration` is that of the last attempt, from its start to the first
  * byte of the final response, or to its end where none came. `http.client.request.time_in_queue` is .NET's name.
@@ -33,10 +55,9 @@ export function otelAttributes (timing) {
  * @returns {Record<string, number>}
  */
 export function otelMetrics (timing) {
-  const times = timesOf(timing.last)
-  const end = times.responseStartNs || times.startNs + timing.last.totalNs
+  const { last } = timing
   /** @type {Record<string, number>} */
-  const found = { 'http.client.request.duration': Math.max(end - times.startNs, 1) / 1e9 }
+  const found = { 'http.client.request.duration': Math.max(last === undefined ? timing.totalNs : untilAnswer(last), 1) / 1e9 }
   if (timing.queueNs !== undefined) found['http.client.request.time_in_queue'] = timing.queueNs / 1e9
   return found
 }
@@ -48,11 +69,12 @@ export function otelMetrics (timing) {
  * @param {Timing} timing
  */
 export function resourceTiming (timing) {
-  const times = timesOf(timing.last)
+  const { last } = timing
+  const times = last === undefined ? NO_TIMES : timesOf(last)
   const at = (/** @type {number} */ ns, otherwise = 0) => ns === 0 ? otherwise : (ns - timing.startedAtMonoNs) / 1e6
-  const fetchStart = at(times.startNs)
+  const fetchStart = at(times.startNs || timing.startedAtMonoNs)
   return {
-    name: timing.url,
+    name: redactUrl(timing.url),
     entryType: 'resource',
     startTime: 0,
     fetchStart,
@@ -66,7 +88,7 @@ export function resourceTiming (timing) {
     responseEnd: at(times.responseEndNs),
     duration: timing.totalNs / 1e6,
     responseStatus: timing.status ?? 0,
-    encodedBodySize: timing.last.bytesReceived ?? 0,
+    encodedBodySize: last?.bytesReceived ?? 0,
     nextHopProtocol: 'http/1.1'
   }
 }

@@ -1,8 +1,8 @@
 /** The helpers for users with a dispatcher of their own: factories for the documented option of undici's classes. */
 
 import * as undici from 'undici'
-import { dispatchThrough, kBase, kSettings } from './dispatch.js'
-import { agentFactoryFor, callOf, clientFactoryFor, resolveSettings, wantsNoDelay } from './factory.js'
+import { dispatchThrough, kBase, kOrigin, kSettings, originOf } from './dispatch.js'
+import { agentFactoryFor, clientFactoryFor, resolveSettings, wantsNoDelay } from './factory.js'
 
 /** @typedef {import('./factory.js').Options} Options */
 
@@ -36,8 +36,6 @@ export function agentFactory (options = {}) {
 
 /** A pool that begins the record before it queues. */
 class TimedPool extends undici.Pool {
-  #origin
-
   /**
    * @param {string | URL} origin
    * @param {any} options
@@ -46,7 +44,7 @@ class TimedPool extends undici.Pool {
   constructor (origin, options, settings) {
     super(origin, options)
     this[kSettings] = settings
-    this.#origin = new URL(origin).origin
+    this[kOrigin] = originOf(origin)
   }
 
   /**
@@ -55,7 +53,7 @@ class TimedPool extends undici.Pool {
    * @returns {boolean}
    */
   dispatch (opts, handler) {
-    return callOf(opts, handler) === undefined ? dispatchThrough(this, opts, handler, this.#origin) : super.dispatch(opts, handler)
+    return dispatchThrough(this, opts, handler)
   }
 
   /** @param {any} opts @param {any} handler */

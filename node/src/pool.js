@@ -1,12 +1,9 @@
 import * as undici from 'undici'
 import { withoutOurs } from './config.js'
-import { composed, dispatchThrough, kBase, kSettings } from './dispatch.js'
+import { composed, dispatchThrough, kBase, kOrigin, kSettings, originOf } from './dispatch.js'
 import { clientFactoryFor, resolveSettings, wantsNoDelay } from './factory.js'
 
 /** @typedef {undici.Pool.Options & import('./factory.js').Options} PoolOptions */
-
-/** Where a Pool keeps its origin, which is not in the options of its dispatches. */
-export const kOrigin = Symbol('onewrite origin')
 
 /** undici's Pool (connections to one origin) whose requests leave in one write, at once. */
 export class Pool extends undici.Pool {
@@ -18,9 +15,9 @@ export class Pool extends undici.Pool {
   constructor (origin, options = {}) {
     const settings = resolveSettings(options)
     const rest = withoutOurs(options)
-    super(origin, settings.config.disabled || rest.factory ? rest : { ...rest, factory: clientFactoryFor(settings, wantsNoDelay(rest.connect)) })
+    super(origin, settings.config.disabled || rest.factory !== undefined ? rest : { ...rest, factory: clientFactoryFor(settings, wantsNoDelay(rest.connect)) })
     this[kSettings] = settings
-    this[kOrigin] = new URL(origin).origin
+    this[kOrigin] = originOf(origin)
   }
 
   /**
@@ -29,7 +26,7 @@ export class Pool extends undici.Pool {
    * @returns {boolean}
    */
   dispatch (opts, handler) {
-    return dispatchThrough(this, opts, handler, this[kOrigin])
+    return dispatchThrough(this, opts, handler)
   }
 
   /** @param {any} opts @param {any} handler */
@@ -41,6 +38,6 @@ export class Pool extends undici.Pool {
    * @returns {any}
    */
   compose (...interceptors) {
-    return super.compose(composed(this, interceptors, this[kOrigin]))
+    return super.compose(composed(this, interceptors))
   }
 }

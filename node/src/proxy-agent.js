@@ -19,7 +19,7 @@ export class ProxyAgent extends undici.ProxyAgent {
     const own = typeof options === 'string' || options instanceof URL ? { uri: String(options) } : options
     const settings = resolveSettings(own ?? {})
     const rest = own && withoutOurs(own)
-    super(!rest || settings.config.disabled ? rest : { ...factories(rest, settings), ...rest })
+    super(!rest || settings.config.disabled ? rest : withFactories(rest, settings))
     this[kSettings] = settings
   }
 
@@ -49,7 +49,7 @@ export class ProxyAgent extends undici.ProxyAgent {
  * @param {any} options
  * @param {import('./factory.js').Settings} settings
  */
-function factories (options, settings) {
+function withFactories (options, settings) {
   const noDelay = wantsNoDelay(options.proxyTls)
   const toOrigin = agentFactoryFor(settings, noDelay)
   const toForwarder = clientFactoryFor(settings, noDelay)
@@ -57,12 +57,16 @@ function factories (options, settings) {
   const { connections, pipelining } = options
   const limits = { ...(connections === undefined ? null : { connections }), ...(pipelining === undefined ? null : { pipelining }) }
   const toProxy = clientFactoryFor({ ...settings, hooks: null }, noDelay)
+  const { factory, clientFactory } = options
   return {
-    factory: (/** @type {any} */ origin, /** @type {any} */ poolOptions) => 'connections' in poolOptions
+    ...options,
+    factory: factory || ((/** @type {any} */ origin, /** @type {any} */ poolOptions) => 'connections' in poolOptions
       ? toOrigin(origin, poolOptions)
-      : new undici.Pool(origin, { ...limits, ...poolOptions, factory: toForwarder }),
+      : new undici.Pool(origin, { ...limits, ...poolOptions, factory: toForwarder })),
     // undici makes a Pool of connections to the proxy for its CONNECT requests.
-    clientFactory: (/** @type {any} */ origin, /** @type {any} */ poolOptions) => new TunnelPool(origin, { ...poolOptions, factory: toProxy })
+    clientFactory: clientFactory !== undefined
+      ? clientFactory
+      : (/** @type {any} */ origin, /** @type {any} */ poolOptions) => new TunnelPool(origin, { ...poolOptions, factory: toProxy })
   }
 }
 

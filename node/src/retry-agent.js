@@ -1,6 +1,5 @@
 import * as undici from 'undici'
 import { kSettings, oneCall } from './dispatch.js'
-import { kOrigin } from './pool.js'
 
 /**
  * undici's RetryAgent whose retries are attempts of one timing record. undici's own class, around an Agent of ours,
@@ -18,7 +17,7 @@ export class RetryAgent extends undici.RetryAgent {
     const own = /** @type {any} */ (agent)
     const hooks = own[kSettings]?.hooks ?? null
     const plain = (/** @type {any} */ opts, /** @type {any} */ handler) => super.dispatch(opts, handler)
-    this.#dispatch = hooks === null ? plain : oneCall(hooks, own[kOrigin])(plain)
+    this.#dispatch = hooks === null ? plain : oneCall(own, hooks)(plain)
   }
 
   /**

@@ -65,12 +65,19 @@ describe('the environment', () => {
       process.emitWarning = original
     }
   }
-  test('only "true" is true, in any case; empty is unset', () => {
-    assert.equal(warningsOf({ ONEWRITE_DISABLED: 'TRUE' }).config.disabled, true)
+  test('1 true yes on are true, 0 false no off are not, in any case; empty is unset', () => {
+    for (const name of ['DISABLED', 'NODELAY_DISABLED', 'COALESCE_DISABLED', 'HOOKS_DISABLED']) {
+      for (const [words, wanted] of /** @type {[string, number][]} */ ([['1 true yes on TRUE Yes oN', 1], ['0 false no off FALSE No oFF', 0]])) {
+        for (const word of words.split(' ')) {
+          const { config, seen } = warningsOf({ [`ONEWRITE_${name}`]: word })
+          assert.deepEqual([Object.values(config).filter((value) => value === true).length, seen], [wanted, []], `${name}=${word}`)
+        }
+      }
+    }
     assert.deepEqual(warningsOf({ ONEWRITE_DISABLED: '', ONEWRITE_COALESCE_MAX: '' }), warningsOf({}))
   })
   test('a bad value warns once and is ignored', () => {
-    for (const env of [{ ONEWRITE_HOOKS_DISABLED: '1' }, { ONEWRITE_COALESCE_MAX: '20000' }, { ONEWRITE_COALESCE_MAX: '-1' }, { ONEWRITE_COALESCE_MAX: '1k' }]) {
+    for (const env of [{ ONEWRITE_HOOKS_DISABLED: '2' }, { ONEWRITE_DISABLED: ' true' }, { ONEWRITE_DISABLED: 'yes please' }, { ONEWRITE_COALESCE_MAX: '20000' }, { ONEWRITE_COALESCE_MAX: '-1' }, { ONEWRITE_COALESCE_MAX: '1k' }]) {
       const { config, seen } = warningsOf(env)
       assert.deepEqual(config, warningsOf({}).config)
       assert.equal(seen.length, 1)

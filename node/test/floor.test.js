@@ -22,7 +22,8 @@ describe('a Content-Length that is not the body\'s', () => {
     'POST without a body, flat headers': { headers: ['content-length', '10'] },
     'POST without a body, a Map': { headers: new Map([['content-length', '10']]) },
     'GET with a body': { method: 'GET', body: 'hello', headers: { 'content-length': '4' } },
-    'DELETE with a body': { method: 'DELETE', body: Buffer.alloc(5), headers: { 'content-length': '4' } },
+    'OPTIONS with a body': { method: 'OPTIONS', body: Buffer.alloc(5), headers: { 'content-length': '4' } },
+    'QUERY without a body': { method: 'QUERY', headers: { 'content-length': '4' } },
     'empty body': { body: '', headers: { 'content-length': '4' } }
   }
   for (const [name, opts] of Object.entries(cases)) {
@@ -37,13 +38,16 @@ describe('a Content-Length that is not the body\'s', () => {
       assert.equal(tap.requests.length, before)
     })
   }
-  test('POST with a body is refused by undici itself', () => assert.rejects(post({ body: 'hello', headers: { 'content-length': '4' } }), { code: 'UND_ERR_REQ_CONTENT_LENGTH_MISMATCH' }))
+  for (const method of ['POST', 'DELETE', 'QUERY', 'PROPFIND']) {
+    test(`${method} with a body is refused by undici itself, with its own code`, () =>
+      assert.rejects(post({ method, body: 'hello', headers: { 'content-length': '4' } }), { code: 'UND_ERR_REQ_CONTENT_LENGTH_MISMATCH' }))
+  }
   test('a Pool refuses too, with a hook, which is told', async () => {
     const timings = []
     const pool = new Pool(tap.origin, { onTiming: (timing) => timings.push(timing) })
     await assert.rejects(pool.request({ path: '/', method: 'POST', headers: { 'content-length': '3' } }), InvalidRequestError)
     await pool.destroy()
-    assert.deepEqual(timings.map(({ outcome, errorKind, errorPhase }) => [outcome, errorKind, errorPhase]), [['error', 'invalid_request', undefined]])
+    assert.deepEqual(timings.map(({ outcome, errorKind, errorPhase, attempts }) => [outcome, errorKind, errorPhase, attempts.length]), [['error', 'invalid_request', undefined, 1]])
   })
 })
 

@@ -58,6 +58,13 @@ export function guardNodeHttp () {
   return true
 }
 
+/** @returns {string} `on`, or why it is not */
+export function guardStatus () {
+  if (guarding) return 'on'
+  const { disabled, nodelayDisabled } = resolveConfig()
+  return disabled ? 'ONEWRITE_DISABLED is set' : nodelayDisabled ? 'ONEWRITE_NODELAY_DISABLED is set' : 'not asked for'
+}
+
 /** Undoes `guardNodeHttp()`. Connections that have the option keep it. */
 export function unguardNodeHttp () {
   if (guarding) {

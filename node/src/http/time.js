@@ -19,7 +19,10 @@ const kNotes = Symbol('onewrite notes')
  */
 export function timeRequest (request, options, hooks) {
   const host = request.getHeader?.('host') ?? options.host
-  const call = new Call(hooks, currentTimingId(), request.method, `${request.protocol}//${host}${request.path}`)
+  // For a proxy that forwards, the path is a whole URL; for one that tunnels, `host:port`.
+  const { path } = request
+  const url = /^https?:\/\//.test(path) ? path : `${request.protocol}//${host}${path.startsWith('/') ? '' : '/'}${path}`
+  const call = new Call(hooks, currentTimingId(), request.method, url)
   request[kNotes] = new Notes(call, request)
   request.emit = emit
   request.destroy = destroy

@@ -6,6 +6,7 @@
 import { nowNs, unixNs } from '../clock.js'
 import { errorKind } from '../errors.js'
 import { AttemptState } from './attempt.js'
+import { redactUrl } from './redact.js'
 import { Timing } from './record.js'
 
 /** @typedef {import('./connection.js').Connection} Connection */
@@ -13,8 +14,10 @@ import { Timing } from './record.js'
 /** @typedef {import('./record.js').Phase} Phase */
 /** @typedef {{connection: Connection | null}} Slot the newest connection of the client that will send the call */
 
-/** Under this key a handler of ours, or else the options of a dispatch, carry the call down to the client that sends it. */
+/** Under this key the options of a dispatch carry a call whose attempts are made below: retries, redirects. */
 export const kCall = Symbol('onewrite call')
+/** Under this key a handler of ours, or else the options of a dispatch, carry a call whose attempt has begun. */
+export const kAttempt = Symbol('onewrite attempt')
 
 const STEP_METHODS = /** @type {const} */ ({
   dns: ['onDnsStart', 'onDnsEnd'], connect: ['onConnectStart', 'onConnectEnd'], tls: ['onTlsStart', 'onTlsEnd']
@@ -40,17 +43,19 @@ export class Call {
     this.wants = wants
     this.id = id
     this.method = method
-    this.url = url
+    this.url = redactUrl(url)
     this.startNs = nowNs()
     /** @type {Slot | null} */
     this.slot = null
     /** Asked where it was not told that the request was sent. @type {{wasSent: () => boolean} | null} */
     this.sender = null
     this.attempt = new AttemptState(0, this.startNs)
+    /** An attempt was made. What an interceptor answers by itself, as from a cache, is a call without one. */
+    this.attempted = !composed
     if (wants.callStart) {
-      this.#tell('onCallStart', { name: 'callStart', tNs: this.startNs, method, url, startedAtUnixNs: unixNs(this.startNs) })
+      this.#tell('onCallStart', { name: 'callStart', tNs: this.startNs, method, url: this.url, startedAtUnixNs: unixNs(this.startNs) })
     }
-    this.#announceAttempt()
+    if (this.attempted) this.#announceAttempt()
   }
 
   #announceAttempt () {
@@ -59,8 +64,14 @@ export class Call {
     if (wants.queueStart) this.#tell('onQueueStart', { name: 'queueStart', tNs: startNs, attempt: index })
   }
 
-  /** A retry or a redirect hop begins: what was, is over. @returns {AttemptState} */
+  /** The first attempt of a composed call begins, or a retry or a redirect hop: what was, is over. @returns {AttemptState} */
   nextAttempt () {
+    if (!this.attempted) {
+      this.attempted = true
+      this.attempt = new AttemptState(0, nowNs())
+      this.#announceAttempt()
+      return this.attempt
+    }
     const { attempt } = this
     if (!attempt.acquired && !attempt.ended) return attempt
     if (!attempt.ended) {
@@ -250,10 +261,10 @@ export class Call {
    */
   end (error, cancelled = false) {
     if (error === undefined) {
-      if (!this.attempt.ended) this.finish(true)
+      if (this.attempted && !this.attempt.ended) this.finish(true)
       return this.#endCall('ok', nowNs())
     }
-    if (!this.attempt.ended) this.fail(error, cancelled)
+    if (this.attempted && !this.attempt.ended) this.fail(error, cancelled)
     const kind = cancelled ? 'cancelled' : errorKind(error)
     // An interceptor has words of its own for a failure that it passes on.
     this.#endCall(outcomeOf(kind), nowNs(), kind === 'other' ? this.#failure?.kind ?? kind : kind, this.#failure?.phase)
@@ -323,8 +334,14 @@ export class Call {
   #endCall (outcome, now, errorKind, errorPhase) {
     const { hooks, wants, id, method, url, startNs } = this
     if (wants.callEnd) {
-      const event = { name: 'callEnd', tNs: now, attempt: this.attempt.index, outcome }
-      this.#tell('onCallEnd', errorKind === undefined ? event : { ...event, errorKind, ...(errorPhase === undefined ? null : { errorPhase }) })
+      this.#tell('onCallEnd', {
+        name: 'callEnd',
+        tNs: now,
+        ...(this.attempted ? { attempt: this.attempt.index } : null),
+        outcome,
+        ...(errorKind === undefined ? null : { errorKind }),
+        ...(errorPhase === undefined ? null : { errorPhase })
+      })
     }
     if (hooks.onTiming === null) return
     hooks.timing(new Timing(id, method, url, startNs, now - startNs, this.#finished ?? [], outcome, errorKind, errorPhase))

@@ -5,7 +5,7 @@
  */
 
 import { tellsControllersOfSent } from '../base.js'
-import { kCall } from './call.js'
+import { kAttempt } from './call.js'
 
 /** @typedef {import('./call.js').Call} Call */
 /** @typedef {AttemptNotes | CallNotes} Notes */
@@ -14,18 +14,37 @@ import { kCall } from './call.js'
 const settled = Promise.resolve()
 
 /**
+ * Whether undici takes the handler (undici lib/core/util.js, assertRequestHandler). One that it refuses must reach it as it
+ * is, or the request is sent before anyone sees what the handler lacks.
  * @param {any} handler
+ * @param {any} opts
+ */
+export function isTaken (handler, opts) {
+  const has = (/** @type {string} */ name) => typeof handler?.[name] === 'function'
+  const mayHave = (/** @type {string} */ name) => handler[name] === undefined || has(name)
+  const upgrade = opts?.upgrade || opts?.method === 'CONNECT'
+  if (has('onRequestStart')) {
+    // undici 7 looks no further.
+    if (!tellsControllersOfSent()) return true
+    return has('onResponseError') && mayHave('onBodySent') && mayHave('onRequestSent') &&
+      (upgrade ? has('onRequestUpgrade') : has('onResponseStart') && has('onResponseData') && has('onResponseEnd'))
+  }
+  return has('onConnect') && has('onError') && mayHave('onBodySent') &&
+    (upgrade ? has('onUpgrade') : has('onHeaders') && has('onData') && has('onComplete'))
+}
+
+/**
+ * @param {any} handler that undici takes
  * @param {Notes} notes
- * @returns {any} null where the handler is one that undici will refuse: then it must be undici that does so
  */
 export function timedHandler (handler, notes) {
-  if (typeof handler?.onRequestStart === 'function') return new ControllerHandler(handler, notes)
-  if (typeof handler?.onConnect === 'function' && typeof handler.onError === 'function') return new LegacyHandler(handler, notes)
-  return null
+  return typeof handler.onRequestStart === 'function' ? new ControllerHandler(handler, notes) : new LegacyHandler(handler, notes)
 }
 
 /** What the handler of one dispatch notes: an attempt. */
 export class AttemptNotes {
+  isAttempt = true
+
   /** @param {Call} call @param {any} opts */
   constructor (call, opts) {
     this.call = call
@@ -87,6 +106,8 @@ export class AttemptNotes {
 
 /** What the outermost handler of a composed dispatcher notes: the end of the call. */
 export class CallNotes {
+  isAttempt = false
+
   /** @param {Call} call @param {any} opts */
   constructor (call, opts) {
     this.call = call
@@ -142,7 +163,7 @@ class LegacyHandler {
 
   /** @param {any} inner @param {Notes} notes */
   constructor (inner, notes) {
-    this[kCall] = notes.call
+    if (notes.isAttempt) this[kAttempt] = notes.call
     this.#inner = inner
     this.#notes = notes
     // undici asks which of these exist to see what a handler can do.
@@ -202,13 +223,13 @@ class LegacyHandler {
   }
 }
 
-class ControllerHandler {
+export class ControllerHandler {
   #inner
   #notes
 
   /** @param {any} inner @param {Notes} notes */
   constructor (inner, notes) {
-    this[kCall] = notes.call
+    if (notes.isAttempt) this[kAttempt] = notes.call
     this.#inner = inner
     this.#notes = notes
     this.#notes.tells = tellsControllersOfSent()

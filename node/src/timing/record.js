@@ -5,6 +5,8 @@ import { unixNs } from '../clock.js'
 /** @typedef {'queue' | 'dns' | 'connect' | 'tls' | 'send' | 'wait' | 'receive' | 'total'} Phase */
 /** @typedef {'ok' | 'error' | 'cancelled'} Outcome */
 
+const PHASES = /** @type {const} */ (['queue', 'dns', 'connect', 'tls', 'send', 'wait', 'receive'])
+
 /**
  * @typedef {object} Attempt
  * @property {number} index 0, 1, …
@@ -54,35 +56,41 @@ export class Timing {
     this.startedAtMonoNs = startedAtMonoNs
     /** The whole call, ns. */
     this.totalNs = totalNs
-    /** One per try, in order; never empty. */
+    /** One per try, in order. Empty where none was made: an interceptor such as undici's cache answered by itself. */
     this.attempts = attempts
   }
 
-  /** The last attempt; the shortcuts below are its values. */
-  get last () { return /** @type {Attempt} */ (this.attempts[this.attempts.length - 1]) }
-  get status () { return this.last.status }
-  get connId () { return this.last.connId }
-  get reused () { return this.last.reused }
-  get queueNs () { return this.last.queueNs }
-  get dnsNs () { return this.last.dnsNs }
-  get connectNs () { return this.last.connectNs }
-  get tlsNs () { return this.last.tlsNs }
-  get sendNs () { return this.last.sendNs }
-  get waitNs () { return this.last.waitNs }
-  get receiveNs () { return this.last.receiveNs }
+  /** The last attempt; the shortcuts below are its values. @returns {Attempt | undefined} */
+  get last () { return this.attempts[this.attempts.length - 1] }
+  get status () { return this.last?.status }
+  get connId () { return this.last?.connId }
+  get reused () { return this.last?.reused }
+  get queueNs () { return this.last?.queueNs }
+  get dnsNs () { return this.last?.dnsNs }
+  get connectNs () { return this.last?.connectNs }
+  get tlsNs () { return this.last?.tlsNs }
+  get sendNs () { return this.last?.sendNs }
+  get waitNs () { return this.last?.waitNs }
+  get receiveNs () { return this.last?.receiveNs }
 
-  /** One line for people: `POST http://… 200 in 1.9 ms: connect 0.4, send 0.1, wait 1.2, receive 0.1; new conn 3`. */
+  /**
+   * One line for people: `POST http://… 200 in 1.9 ms: connect 0.4, send 0.1, wait 1.2, receive 0.1; new conn 3`.
+   * Its form: spec/testdata/README.md.
+   */
   toString () {
-    const last = this.last
-    const phases = []
-    for (const phase of /** @type {const} */ (['queue', 'dns', 'connect', 'tls', 'send', 'wait', 'receive'])) {
-      const ns = last[`${phase}Ns`]
-      if (ns !== undefined) phases.push(`${phase} ${inMs(ns)}`)
-    }
-    const end = this.outcome === 'ok' ? `${last.status}` : `${this.status ?? ''} ${this.outcome} (${this.errorKind}${this.errorPhase === undefined ? '' : ` in ${this.errorPhase}`})`.trim()
-    const connection = last.connId === undefined ? '' : `; ${last.reused ? 'reused' : 'new'} conn ${last.connId}`
+    const { last } = this
+    const phases = PHASES.map((phase) => [phase, last?.[`${phase}Ns`]]).filter(([, ns]) => ns !== undefined)
+      .map(([phase, ns]) => `${phase} ${inMs(/** @type {number} */ (ns))}`).join(', ')
+    const connection = last?.connId === undefined ? '' : `; ${last.reused ? 'reused' : 'new'} conn ${last.connId}`
     const tries = this.attempts.length > 1 ? `; attempt ${this.attempts.length}` : ''
-    return `${this.method} ${this.url} ${end} in ${inMs(this.totalNs)} ms: ${phases.join(', ')}${connection}${tries}`
+    return `${this.method} ${this.url} ${this.#end()} in ${inMs(this.totalNs)} ms${phases === '' ? '' : `: ${phases}`}${connection}${tries}`
+  }
+
+  #end () {
+    const { status, outcome, errorKind, errorPhase } = this
+    if (outcome === 'ok') return String(status ?? 'ok')
+    const why = [outcome === 'cancelled' ? '' : errorKind, errorPhase === undefined ? '' : `in ${errorPhase}`].filter(Boolean).join(' ')
+    return [status, outcome, why === '' ? '' : `(${why})`].filter(Boolean).join(' ')
   }
 
   /** What `console.log()` shows. */
@@ -91,5 +99,5 @@ export class Timing {
 
 /** @param {number} ns */
 function inMs (ns) {
-  return (ns / 1e6).toFixed(ns < 1e5 ? 2 : 1)
+  return (ns / 1e6).toFixed(1)
 }

@@ -1,7 +1,7 @@
 // What the published types accept and refuse. Checked by tsc; never run.
 
 import * as undici from 'undici'
-import { Agent, agentFactory, clientFactory, HttpAgent, HttpsAgent, install, InvalidRequestError, Pool, ProxyAgent, RetryAgent, Timing, uninstall, withTimingId } from 'onewrite'
+import { Agent, agentFactory, clientFactory, HttpAgent, HttpsAgent, install, InvalidRequestError, Pool, ProxyAgent, RetryAgent, status, Timing, uninstall, withTimingId } from 'onewrite'
 import { guardNodeHttp, InvalidRequestError as HttpInvalidRequestError } from 'onewrite/http'
 import { harTimings, otelAttributes, otelMetrics, resourceTiming } from 'onewrite/mappers'
 import { type Cause, explainWait, type Kernel, readKernel } from 'onewrite/probe'
@@ -63,6 +63,8 @@ export function probed (socket: Socket) {
 const installed: Agent | null = install({ connections: 5 })
 const undone: boolean = uninstall()
 const on: boolean = guardNodeHttp()
+const states: Record<string, string> = status().patches
+console.log(states)
 const answer: Promise<Response> = withTimingId('a', () => fetch('http://localhost'))
 const error: TypeError = new InvalidRequestError('why')
 const same: InvalidRequestError = new HttpInvalidRequestError('why')

@@ -1,0 +1,38 @@
+/** URLs as they are told: without credentials, and without the signatures of signed URLs (spec/testdata/redaction.json). */
+
+/** The keys that OpenTelemetry's conventions for `url.full` list. */
+const SIGNATURES = /([?&](?:AWSAccessKeyId|Signature|sig|X-Goog-Signature)=)[^&#]*/g
+/** Scheme and slashes. Browsers' parsers take backslashes for slashes, and for http any number of them. */
+const BEFORE_AUTHORITY = /^\s*(?:https?:[/\\]*|(?:[a-z][a-z\d+.-]*:)?[/\\]{2})/i
+
+/**
+ * @param {string} url
+ * @returns {string}
+ */
+export function redactUrl (url) {
+  if (url.includes('@')) url = withoutUser(url)
+  return url.includes('?') ? withoutSignatures(url) : url
+}
+
+/** @param {string} url */
+function withoutUser (url) {
+  const start = BEFORE_AUTHORITY.exec(url)?.[0].length ?? 0
+  // A path.
+  if (start === 0 && /^\s*[/\\]/.test(url)) return url
+  const length = url.slice(start).search(/[/\\?#]/)
+  const end = length < 0 ? url.length : start + length
+  const at = url.lastIndexOf('@', end - 1)
+  if (at >= start) return url.slice(0, start) + url.slice(at + 1)
+  // What stands where a port would is none, so it is a password with a separator in it.
+  if (!/:(?!\d*$)/.test(url.slice(start, end).replace(/^\[[^\]]*\]/, ''))) return url
+  return url.slice(0, start) + url.slice(url.lastIndexOf('@') + 1)
+}
+
+/** @param {string} url */
+function withoutSignatures (url) {
+  const fragment = url.indexOf('#')
+  const end = fragment < 0 ? url.length : fragment
+  const query = url.indexOf('?')
+  if (query > end) return url
+  return url.slice(0, query) + url.slice(query, end).replace(SIGNATURES, '$1REDACTED') + url.slice(end)
+}

@@ -1,0 +1,53 @@
+// Preloaded into each test file of undici: puts this package's classes where the file looks for undici's.
+// ONEWRITE_SUITE_ROOT is undici's folder; ONEWRITE_SUITE_MODE is stock, plain (no hook) or hooks (every hook).
+
+const Module = require('node:module')
+const { join } = require('node:path')
+
+const { ONEWRITE_SUITE_ROOT: root = '', ONEWRITE_SUITE_MODE: mode } = process.env
+
+if (mode !== 'stock') {
+  const undici = require(root)
+  const ours = Module.createRequire(join(root, 'index.js'))('onewrite')
+  const hooks = mode === 'hooks' ? { onTiming () {}, listener: { onEvent () {} } } : {}
+
+  /** The class with our options beside the user's. What undici's own class made is an instance still. */
+  const withHooks = (Class, Base, at = 0) => new Proxy(Class, {
+    get: (target, name) => name === Symbol.hasInstance ? (object) => object instanceof Base : target[name],
+    construct (target, args, newTarget) {
+      const options = args[at]
+      const plain = options === undefined || (typeof options === 'object' && options !== null && !(options instanceof URL))
+      if (plain) args = Object.assign([], args, { [at]: { ...options, ...hooks } })
+      return Reflect.construct(target, args, newTarget)
+    }
+  })
+  /** A class that makes its own clients or pools, given our factory as its README says. */
+  const withFactory = (Class, factory) => new Proxy(Class, {
+    construct: (target, [urls, options, ...rest], newTarget) => Reflect.construct(target, [urls, { factory, ...options }, ...rest], newTarget)
+  })
+  const toClients = ours.clientFactory(hooks)
+
+  undici.Agent = withHooks(ours.Agent, undici.Agent)
+  undici.Pool = withHooks(ours.Pool, undici.Pool, 1)
+  undici.ProxyAgent = withHooks(ours.ProxyAgent, undici.ProxyAgent)
+  undici.RetryAgent = ours.RetryAgent
+  undici.Client = new Proxy(undici.Client, { construct: (_, [origin, options]) => toClients(origin, options ?? {}) })
+  const toPools = (origin, options) => new undici.Pool(origin, options)
+  undici.BalancedPool = withFactory(undici.BalancedPool, toPools)
+  if (undici.RoundRobinPool) undici.RoundRobinPool = withFactory(undici.RoundRobinPool, toClients)
+  undici.setGlobalDispatcher(new undici.Agent())
+
+  // Some files require a class by its own path.
+  const own = {
+    agent: 'Agent', pool: 'Pool', 'proxy-agent': 'ProxyAgent', 'retry-agent': 'RetryAgent', client: 'Client', 'balanced-pool': 'BalancedPool', 'round-robin-pool': 'RoundRobinPool'
+  }
+  const byPath = new Map(Object.entries(own).map(([file, name]) => [join(root, 'lib', 'dispatcher', `${file}.js`), name]))
+  const loader = /** @type {any} */ (Module)
+  const load = loader._load
+  loader._load = function (request, parent, ...rest) {
+    const loaded = load.call(this, request, parent, ...rest)
+    if (!request.includes('dispatcher') || !parent?.filename?.startsWith(join(root, 'test'))) return loaded
+    const name = byPath.get(loader._resolveFilename(request, parent))
+    return name === undefined ? loaded : undici[name]
+  }
+}

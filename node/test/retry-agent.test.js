@@ -1,0 +1,110 @@
+// One call is one record, and each try that was made is one attempt of it, whoever stands between caller and client.
+
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import * as undici from 'undici'
+import { Agent, clientFactory, Pool, RetryAgent } from '../src/index.js'
+import { otelMetrics, resourceTiming } from '../src/mappers.js'
+import { recorder, until } from './support/record.js'
+import { startServer } from './support/server.js'
+
+const BUSY = 'HTTP/1.1 503 Busy\r\ncontent-length: 0\r\n\r\n'
+const OK = 'HTTP/1.1 200 OK\r\ncache-control: max-age=100\r\ndate: ' + new Date().toUTCString() + '\r\ncontent-length: 2\r\n\r\nok'
+
+/** @type {Record<string, (origin: string, hooks: any) => undici.Dispatcher>} */
+const makers = {
+  'a client of clientFactory()': (origin, hooks) => clientFactory(hooks)(origin, {}),
+  'a Pool': (origin, hooks) => new Pool(origin, hooks),
+  'an Agent': (origin, hooks) => new Agent(hooks)
+}
+
+describe('RetryAgent', () => {
+  for (const [name, make] of Object.entries(makers)) {
+    test(`around ${name}: one record with an attempt for each try`, async () => {
+      let asked = 0
+      const server = await startServer((socket) => socket.write(++asked < 3 ? BUSY : OK))
+      const seen = recorder()
+      const agent = new RetryAgent(make(server.origin, seen.hooks), { minTimeout: 1, maxTimeout: 5 })
+      try {
+        const { statusCode, body } = await agent.request({ origin: server.origin, path: '/a', method: 'GET' })
+        assert.deepEqual([statusCode, await body.text()], [200, 'ok'])
+        await until(() => seen.timings.length > 0)
+        assert.equal(seen.timings.length, 1)
+        const [timing] = seen.timings
+        assert.equal(timing.url, `${server.origin}/a`)
+        assert.deepEqual(timing.attempts.map(({ status }) => status), [503, 503, 200])
+        assert.equal(seen.names().filter((each) => each === 'attemptStart').length, 3)
+        assert.equal(seen.names().filter((each) => each === 'attemptEnd').length, 3)
+      } finally {
+        await agent.destroy()
+        await server.close()
+      }
+    })
+  }
+})
+
+test('hooks on an Agent and on the Pool of its factory: one record, the Agent\'s', async () => {
+  const server = await startServer((socket) => socket.write(OK))
+  const [above, below] = [recorder(), recorder()]
+  const agent = new Agent({ ...above.hooks, factory: (origin, options) => new Pool(origin, { ...(options), ...below.hooks }) })
+  try {
+    await (await undici.request(`${server.origin}/a`, { dispatcher: agent })).body.text()
+    await until(() => above.timings.length > 0)
+    assert.deepEqual([above.timings.length, below.timings.length], [1, 0])
+    assert.equal(above.timings[0].connId > 0, true)
+  } finally {
+    await agent.destroy()
+    await server.close()
+  }
+})
+
+test('what undici\'s cache answers is a call without an attempt', async () => {
+  let asked = 0
+  const server = await startServer((socket) => { asked++; socket.write(OK) })
+  const seen = recorder()
+  const agent = new Agent(seen.hooks)
+  const dispatcher = agent.compose(undici.interceptors.cache())
+  try {
+    for (let round = 0; round < 2; round++) {
+      const { statusCode, body } = await undici.request(`${server.origin}/a`, { dispatcher })
+      assert.deepEqual([statusCode, await body.text()], [200, 'ok'])
+      await until(() => seen.timings.length > round)
+    }
+    assert.equal(asked, 1)
+    const [asIs, cached] = seen.timings
+    assert.deepEqual(asIs.attempts.map(({ status }) => status), [200])
+    assert.deepEqual(cached.attempts, [])
+    assert.deepEqual([cached.outcome, cached.status, cached.connId, cached.waitNs], ['ok', undefined, undefined, undefined])
+    assert.match(String(cached), /^GET http:\S+ ok in [\d.]+ ms$/)
+    assert.ok(Math.abs((otelMetrics(cached)['http.client.request.duration'] ?? 0) - cached.totalNs / 1e9) < 1e-9)
+    assert.deepEqual([resourceTiming(cached).fetchStart, resourceTiming(cached).responseStart], [0, 0])
+    assert.deepEqual(seen.names().slice(seen.names().indexOf('callEnd') + 1), ['callStart', 'callEnd'])
+  } finally {
+    await dispatcher.destroy()
+    await server.close()
+  }
+})
+
+describe('the url of a record', () => {
+  for (const [name, opts, told] of /** @type {[string, (origin: string) => any, (origin: string) => string][]} */ ([
+    ['credentials in the origin', (origin) => ({ origin: origin.replace('//', '//user:pass@'), path: '/a' }), (origin) => `${origin}/a`],
+    ['an origin that is a URL', (origin) => ({ origin: new URL(origin), path: '/a' }), (origin) => `${origin}/a`],
+    ['a signature', (origin) => ({ origin, path: '/a?b=1&X-Goog-Signature=c&sig=d' }), (origin) => `${origin}/a?b=1&X-Goog-Signature=REDACTED&sig=REDACTED`],
+    ['a whole URL, for a proxy that forwards', (origin) => ({ origin, path: 'http://user:pass@example.test/a' }), () => 'http://example.test/a']
+  ])) {
+    test(name, async () => {
+      const server = await startServer((socket) => socket.write(OK))
+      const seen = recorder()
+      const agent = new Agent(seen.hooks)
+      try {
+        await (await agent.request({ method: 'GET', ...opts(server.origin) })).body.text()
+        await until(() => seen.timings.length > 0)
+        assert.equal(seen.timings[0].url, told(server.origin))
+        assert.equal(seen.events[0].url, told(server.origin))
+      } finally {
+        await agent.destroy()
+        await server.close()
+      }
+    })
+  }
+})

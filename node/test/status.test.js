@@ -1,0 +1,49 @@
+// status() says what is patched, and what is off for which reason; each in a process of its own.
+
+import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+
+const index = fileURLToPath(new URL('../src/index.js', import.meta.url))
+const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'))
+
+const statusAfter = (script, env = {}) => JSON.parse(execFileSync(process.execPath, ['--no-warnings', '--input-type=module', '-e', `
+  import * as onewrite from ${JSON.stringify(index)}
+  import * as undici from 'undici'
+  ${script}
+  console.log(JSON.stringify(onewrite.status()))
+  process.exit()`], { encoding: 'utf8', cwd: fileURLToPath(new URL('..', import.meta.url)), env: { ...process.env, ...env } }))
+
+const FETCH = 'fetch and undici without a dispatcher'
+const GUARD = 'http.client.request.created (guardNodeHttp)'
+
+test('before anything is installed', () => {
+  const status = statusAfter('')
+  assert.deepEqual([status.version, status.enabled, status.offBecause, status.hookErrors], [version, true, undefined, 0])
+  assert.equal(status.base.name, 'undici')
+  assert.match(status.base.version, /^[78]\.\d+\.\d+$/)
+  assert.equal(status.base.supported, true)
+  assert.equal(status.patches[FETCH], 'not installed')
+  assert.equal(status.patches[GUARD], 'not asked for')
+  assert.equal(status.options.coalesceMax, 16384)
+})
+
+test('what install() and guardNodeHttp() switch on, and what another takes away', () => {
+  const { patches } = statusAfter('onewrite.install(); onewrite.guardNodeHttp()')
+  assert.deepEqual([patches[FETCH], patches[GUARD]], ['on', 'on'])
+  assert.equal(statusAfter('onewrite.install(); undici.setGlobalDispatcher(new undici.Agent())').patches[FETCH], 'another dispatcher was set since')
+  assert.equal(statusAfter('onewrite.install(); onewrite.uninstall()').patches[FETCH], 'not installed')
+})
+
+test('each switch is named where it is the reason', () => {
+  const off = statusAfter('onewrite.install()', { ONEWRITE_DISABLED: 'yes' })
+  assert.deepEqual([off.enabled, off.offBecause], [false, 'ONEWRITE_DISABLED is set'])
+  for (const state of Object.values(off.patches)) assert.equal(state, 'ONEWRITE_DISABLED is set')
+  const { enabled, patches } = statusAfter('onewrite.guardNodeHttp()', { ONEWRITE_NODELAY_DISABLED: '1', ONEWRITE_COALESCE_DISABLED: 'on', ONEWRITE_HOOKS_DISABLED: 'TRUE' })
+  assert.equal(enabled, true)
+  assert.deepEqual(Object.values(patches).filter((state) => state.endsWith(' is set')), [
+    'ONEWRITE_NODELAY_DISABLED is set', 'ONEWRITE_NODELAY_DISABLED is set', 'ONEWRITE_COALESCE_DISABLED is set', 'ONEWRITE_HOOKS_DISABLED is set'
+  ])
+})

@@ -1,0 +1,118 @@
+// The tables of spec/testdata, which all languages run.
+
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { describe, test } from 'node:test'
+import { errorKind } from '../src/errors.js'
+import { harTimings, otelAttributes, otelMetrics, resourceTiming } from '../src/mappers.js'
+import { explainWait } from '../src/probe.js'
+import { AttemptState } from '../src/timing/attempt.js'
+import { redactUrl } from '../src/timing/redact.js'
+import { Timing } from '../src/timing/record.js'
+
+const table = (name) => JSON.parse(readFileSync(new URL(`../../spec/testdata/${name}.json`, import.meta.url), 'utf8'))
+
+describe('redaction', () => {
+  for (const { url, redacted, about } of table('redaction').rows) test(`${about}: ${url}`, () => assert.equal(redactUrl(url), redacted))
+})
+
+describe('error kinds', () => {
+  const errorOf = ({ message = '', cause, errors, ...own }) => Object.assign(new Error(message), own,
+    cause && { cause: errorOf(cause) }, errors && { errors: errors.map(errorOf) })
+  for (const { about, kind, node = [] } of table('error_kinds').rows) {
+    for (const error of node) test(`${about}: ${JSON.stringify(error)}`, () => assert.equal(errorKind(errorOf(error)), kind))
+  }
+})
+
+describe('causes', () => {
+  const responseStartNs = 9e9
+  const kernel = (row) => ({
+    segmentsOut: row.segments_out,
+    retransmits: row.retransmits,
+    rttUs: 0,
+    rwndLimitedMs: Math.floor(row.rwnd_limited_us / 1000),
+    lastSentNs: responseStartNs - (row.last_data_sent_ms ?? 0) * 1e6
+  })
+  for (const row of table('causes').rows) {
+    test(row.about, () => {
+      const found = explainWait(kernel(row.before), kernel(row.after), {
+        requestEndNs: responseStartNs - row.wait_ns, responseStartNs, writes: row.writes, nodelay: row.nodelay
+      })
+      assert.deepEqual(found, {
+        cause: row.cause ?? undefined, sendHoldNs: row.send_hold_ns, segmentsOut: row.segments_out, retransmits: row.retransmits
+      })
+    })
+  }
+})
+
+/** A record made of its times by the code that makes them in a call. */
+function recordOf ({ record }) {
+  const attempts = record.attempts.map((attempt) => {
+    const { at } = attempt
+    const ns = (name) => at[name] === undefined ? 0 : record.started_at_mono_ns + at[name]
+    const state = new AttemptState(attempt.index, ns('attempt_start'))
+    state.connection = /** @type {any} */ ({
+      id: attempt.conn_id,
+      dnsStartNs: ns('dns_start'),
+      dnsEndNs: ns('dns_end'),
+      connectStartNs: ns('connect_start'),
+      connectEndNs: ns('connect_end'),
+      tlsStartNs: ns('tls_start'),
+      tlsEndNs: ns('tls_end')
+    })
+    state.acquired = attempt.conn_id !== undefined
+    state.ownConnection = at.connect_start !== undefined
+    Object.assign(state, {
+      queueEndNs: ns('queue_end'),
+      reused: attempt.reused,
+      idleNs: attempt.idle_ns,
+      connRequests: attempt.conn_requests,
+      requestStartNs: ns('request_start'),
+      requestEndNs: ns('request_end'),
+      bytesSent: attempt.bytes_sent,
+      writes: attempt.writes,
+      responseStartNs: ns('response_start'),
+      responseEndNs: ns('response_end'),
+      bytesReceived: attempt.bytes_received,
+      status: attempt.status
+    })
+    return state.record(attempt.outcome, ns('attempt_end'))
+  })
+  const timing = new Timing(undefined, record.method, record.url, record.started_at_mono_ns, record.total_ns, attempts, record.outcome, record.error_kind, record.error_phase)
+  // The wall clock of the table is not this machine's.
+  timing.startedAtUnixNs = record.started_at_unix_ns
+  return timing
+}
+
+const { records } = table('records')
+/** Node has no call for TCP_INFO, so no record has its evidence. */
+const HAS = ['queue', 'dns_split', 'attempts']
+const skipped = ({ record }) => {
+  const lacking = (records[record].needs ?? []).filter((need) => !HAS.includes(need))
+  return lacking.length > 0 && `no ${lacking.join(', ')}`
+}
+
+test('most records are for this language', () => {
+  assert.ok(table('text_form').rows.filter((row) => !skipped(row)).length >= 10)
+})
+
+describe('the text form', () => {
+  for (const row of table('text_form').rows) test(row.record, { skip: skipped(row) }, () => assert.equal(String(recordOf(records[row.record])), row.text))
+})
+
+describe('mappers', () => {
+  /** Numbers within 0.000001, names and words exactly. */
+  const near = (found, wanted, path) => {
+    if (typeof wanted === 'number') return assert.ok(Math.abs(found - wanted) < 1e-6, `${path} is ${found}, wanted ${wanted}`)
+    if (typeof wanted !== 'object') return assert.equal(found, wanted, path)
+    assert.deepEqual(Object.keys(found).sort(), Object.keys(wanted).sort(), path)
+    for (const [name, value] of Object.entries(wanted)) near(found[name], value, `${path}.${name}`)
+  }
+  for (const row of table('mappers').rows) {
+    test(row.record, { skip: skipped(row) }, () => {
+      const timing = recordOf(records[row.record])
+      const found = { otel_attributes: otelAttributes(timing), otel_metrics: otelMetrics(timing), resource_timing: resourceTiming(timing), har_timings: harTimings(timing) }
+      for (const [name, mapped] of Object.entries(found)) near(mapped, row[name], name)
+    })
+  }
+})
