@@ -39,13 +39,13 @@ on_other_version() { # modules, properties…
 # Which JDK compiles is not the question: its own warnings of newer code do not fail the build.
 on_jdk() { JAVA_HOME=$1 mvn -B -q -Dwerror= verify; }
 
-in_copy netty-4.1 on_other_version testing,core,netty -Dnetty.version=4.1.128.Final -Donewrite.netty-4.1=true
+in_copy netty-4.1 on_other_version testing,core,netty-handlers,netty -Dnetty.version=4.1.128.Final -Donewrite.netty-4.1=true
 in_copy okhttp-4.12 on_other_version core,okhttp -Dokhttp.artifact=okhttp -Dokhttp.version=4.12.0
-in_copy spring-6 on_other_version testing,core,reactor-netty -Donewrite.netty-4.1=true \
+in_copy spring-6 on_other_version testing,core,netty-handlers,reactor-netty -Donewrite.netty-4.1=true \
   -Dnetty.version=4.1.128.Final -Dreactor-netty.version=1.2.11 -Dspring.version=6.2.12
-in_copy reactor-netty-1.1 on_other_version testing,core,reactor-netty -Donewrite.netty-4.1=true \
+in_copy reactor-netty-1.1 on_other_version testing,core,netty-handlers,reactor-netty -Donewrite.netty-4.1=true \
   -Dnetty.version=4.1.128.Final -Dreactor-netty.version=1.1.31 -Dspring.version=6.1.21
-in_copy ahc-3.0.1 on_other_version testing,core,ahc -Donewrite.netty-4.1=true \
+in_copy ahc-3.0.1 on_other_version testing,core,netty-handlers,ahc -Donewrite.netty-4.1=true \
   -Dnetty.version=4.1.128.Final -Dahc.version=3.0.1
 for java in /usr/lib/jvm/*/bin/javac; do
   [ -x "$java" ] || continue

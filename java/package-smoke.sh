@@ -13,6 +13,7 @@ trap 'rm -rf "$work"' EXIT
 awk '/^## Use$/ {use = 1} use && /^```java$/ {code = 1; next} code && /^```$/ {exit} code' "$here/README.md" \
   >"$work/Example.java"
 core=$packages/onewrite-core-$version.jar
+handlers=$core:$packages/onewrite-netty-handlers-$version.jar
 
 posts() { # class, source, classpath
   mkdir "$work/$1"
@@ -33,7 +34,7 @@ of_module() { # the jars that the module uses, without those made here
   tr ':' '\n' <"$here/$1/target/classpath" | grep -v "^$here/" | grep "${2:-}" | paste -sd:
 }
 
-netty=$core:$packages/onewrite-netty-$version.jar:$(of_module driver /io/netty/)
+netty=$handlers:$packages/onewrite-netty-$version.jar:$(of_module driver /io/netty/)
 posts Example "$work/Example.java" "$netty"
 posts_as_module Example "$work/Example.java" io.github.onewrite.netty "$netty"
 okhttp=$core:$packages/onewrite-okhttp-$version.jar:$(of_module driver '/okhttp3/\|/okio/\|/org/jetbrains/')
@@ -41,5 +42,5 @@ posts OkHttpPost "$here/examples/OkHttpPost.java" "$okhttp"
 posts_as_module OkHttpPost "$here/examples/OkHttpPost.java" io.github.onewrite.okhttp "$okhttp"
 for pair in reactor-netty/WebClientPost ahc/AhcPost; do
   module=${pair%/*}
-  posts "${pair#*/}" "$here/examples/${pair#*/}.java" "$core:$packages/onewrite-$module-$version.jar:$(of_module "$module")"
+  posts "${pair#*/}" "$here/examples/${pair#*/}.java" "$handlers:$packages/onewrite-$module-$version.jar:$(of_module "$module")"
 done

@@ -1,6 +1,7 @@
 /** A lean HTTP/1.1 client over Netty. */
 module io.github.onewrite.netty {
     requires transitive io.github.onewrite.core;
+    requires io.github.onewrite.netty.handlers;
     requires transitive io.netty.buffer;
     requires transitive io.netty.codec.http;
     requires transitive io.netty.common;

@@ -3,7 +3,7 @@ package io.github.onewrite.ahc;
 import io.github.onewrite.OnewriteConfig;
 import io.github.onewrite.internal.TimedCall;
 import io.github.onewrite.internal.netty.Handlers;
-import io.github.onewrite.internal.netty.Wire;
+import io.github.onewrite.internal.netty.TimedConnection;
 import io.netty.channel.Channel;
 import io.netty.util.AttributeKey;
 import org.jspecify.annotations.Nullable;
@@ -25,8 +25,8 @@ record ChannelSetup(OnewriteConfig config, boolean nodelay) {
         guarded(channel);
     }
 
-    private Wire guarded(Channel channel) {
-        Wire wire = Wire.attach(channel, null, ChannelSetup::maker);
+    private TimedConnection guarded(Channel channel) {
+        TimedConnection wire = TimedConnection.attach(channel, null, ChannelSetup::maker);
         // NettyRequestSender.abort closes the channel first, and then tells the handler of the time limit.
         wire.endsAreTold();
         Handlers.guardConnect(channel, wire, nodelay);
@@ -44,7 +44,7 @@ record ChannelSetup(OnewriteConfig config, boolean nodelay) {
 
     /** The call sends a CONNECT first. */
     void tunnel(Channel channel) {
-        Wire wire = Wire.of(channel);
+        TimedConnection wire = TimedConnection.of(channel);
         if (wire != null) {
             onLoop(channel, wire::tunnel);
         }
@@ -55,7 +55,7 @@ record ChannelSetup(OnewriteConfig config, boolean nodelay) {
      * before the request does.
      */
     void serve(Channel channel, TimedCall call) {
-        Wire wire = Wire.of(channel);
+        TimedConnection wire = TimedConnection.of(channel);
         if (wire != null) {
             onLoop(channel, () -> {
                 channel.attr(MAKER).set(null);
@@ -69,7 +69,7 @@ record ChannelSetup(OnewriteConfig config, boolean nodelay) {
 
     /** The channel is done with the call. */
     void release(Channel channel, boolean reusable) {
-        Wire wire = Wire.of(channel);
+        TimedConnection wire = TimedConnection.of(channel);
         if (wire != null) {
             onLoop(channel, () -> wire.release(reusable));
         }

@@ -1,15 +1,9 @@
 package io.github.onewrite.ahc;
 
 import io.github.onewrite.OnewriteConfig;
-import io.github.onewrite.Timing;
-import io.github.onewrite.TimingListener;
-import io.github.onewrite.internal.Hooks;
+import io.github.onewrite.TimingOptions;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelOption;
-import java.util.ArrayList;
-import java.util.List;
-import java.util.Objects;
-import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Consumer;
 import org.asynchttpclient.AsyncHttpClientConfig;
 import org.asynchttpclient.DefaultAsyncHttpClientConfig;
@@ -33,12 +27,10 @@ import org.jspecify.annotations.Nullable;
  * <p>HTTP/1.1 only: of calls over HTTP/2 the record has the connection's phases, the total and the outcome. Calls whose
  * handler is a WebSocketUpgradeHandler, a ResumableAsyncHandler or a TransferCompletionHandler are not timed: the client
  * looks for these classes, so they cannot be wrapped.
+ *
+ * <p>AsyncHttpClient's requests carry no tag: a listener factory is given null.
  */
-public final class OnewriteAhc {
-    private OnewriteConfig config = OnewriteConfig.defaults();
-    private final List<Consumer<? super Timing>> consumers = new ArrayList<>();
-    private final List<TimingListener.Factory> listeners = new ArrayList<>();
-    private final AtomicLong hookFailures = new AtomicLong();
+public final class OnewriteAhc extends TimingOptions<OnewriteAhc> {
     private boolean singleDelivery;
 
     private OnewriteAhc() {}
@@ -48,33 +40,9 @@ public final class OnewriteAhc {
         return new OnewriteAhc();
     }
 
-    /** Replaces the switches. */
-    public OnewriteAhc config(OnewriteConfig switches) {
-        config = Objects.requireNonNull(switches, "switches");
+    @Override
+    protected OnewriteAhc self() {
         return this;
-    }
-
-    /** Called once per call with its finished timing, on the thread that ends the call. May be given several times. */
-    public OnewriteAhc onTiming(Consumer<? super Timing> consumer) {
-        consumers.add(Objects.requireNonNull(consumer, "consumer"));
-        return this;
-    }
-
-    /** Hears the events of all calls. */
-    public OnewriteAhc listener(TimingListener listener) {
-        Objects.requireNonNull(listener, "listener");
-        return listenerFactory((method, url, tag) -> listener);
-    }
-
-    /** Makes a listener for each call. AsyncHttpClient's requests carry no tag: it is null. */
-    public OnewriteAhc listenerFactory(TimingListener.Factory factory) {
-        listeners.add(Objects.requireNonNull(factory, "factory"));
-        return this;
-    }
-
-    /** How many times a timing hook has thrown, in all clients this was applied to. */
-    public long hookFailures() {
-        return hookFailures.get();
     }
 
     /**
@@ -95,6 +63,7 @@ public final class OnewriteAhc {
      * @return the same builder
      */
     public DefaultAsyncHttpClientConfig.Builder apply(DefaultAsyncHttpClientConfig.Builder builder) {
+        OnewriteConfig config = switches();
         if (config.disabled()) {
             return builder;
         }
@@ -105,7 +74,7 @@ public final class OnewriteAhc {
         ChannelSetup setup = new ChannelSetup(config, nodelay);
         builder.setHttpAdditionalChannelInitializer(after(before.getHttpAdditionalChannelInitializer(), setup::http));
         builder.setWsAdditionalChannelInitializer(after(before.getWsAdditionalChannelInitializer(), setup::websocket));
-        builder.addRequestFilter(new TimingFilter(new Hooks(config, consumers, listeners, hookFailures), setup));
+        builder.addRequestFilter(new TimingFilter(hooks(), setup));
         if (singleDelivery) {
             builder.setMaxRequestRetry(0);
         }

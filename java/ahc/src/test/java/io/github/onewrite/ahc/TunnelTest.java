@@ -54,7 +54,7 @@ class TunnelTest {
                 int wire = names.indexOf("onewrite.wire");
                 int codec =
                         names.indexOf(pipeline.context(HttpClientCodec.class).name());
-                int oneWrite = names.indexOf("onewrite.onewrite");
+                int oneWrite = names.indexOf("onewrite.coalesce");
                 assertTrue(tls < wire && wire < codec && codec < oneWrite, names.toString());
             }
         }

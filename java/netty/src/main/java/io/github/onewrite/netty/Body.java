@@ -1,5 +1,6 @@
 package io.github.onewrite.netty;
 
+import io.github.onewrite.netty.internal.body.BodySource;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
@@ -7,10 +8,14 @@ import java.util.Objects;
 import java.util.concurrent.Flow;
 
 /** A request body. Bytes are not copied: leave them alone until the call is over. */
-public abstract sealed class Body {
-    private static final Body NONE = new Fixed(ByteBuffer.allocate(0));
+public final class Body {
+    private static final Body NONE = new Body(new BodySource.Bytes(ByteBuffer.allocate(0)));
 
-    private Body() {}
+    private final BodySource source;
+
+    private Body(BodySource source) {
+        this.source = source;
+    }
 
     /** No body. Methods that usually have one are sent with {@code Content-Length: 0}. */
     public static Body none() {
@@ -18,7 +23,7 @@ public abstract sealed class Body {
     }
 
     public static Body of(byte[] bytes) {
-        return bytes.length == 0 ? NONE : new Fixed(ByteBuffer.wrap(bytes));
+        return bytes.length == 0 ? NONE : new Body(new BodySource.Bytes(ByteBuffer.wrap(bytes)));
     }
 
     /** The text in UTF-8. */
@@ -28,17 +33,17 @@ public abstract sealed class Body {
 
     /** The bytes between the buffer's position and limit, which stay as they are. */
     public static Body of(ByteBuffer buffer) {
-        return new Fixed(buffer.asReadOnlyBuffer());
+        return new Body(new BodySource.Bytes(buffer.asReadOnlyBuffer()));
     }
 
     /** A regular file. Opened when the request is sent; its size then is the Content-Length. */
     public static Body ofFile(Path path) {
-        return new OfFile(Objects.requireNonNull(path, "path"));
+        return new Body(new BodySource.OfFile(Objects.requireNonNull(path, "path")));
     }
 
     /** A stream of unknown length, sent chunked. Buffers belong to the client once published. */
     public static Body ofPublisher(Flow.Publisher<ByteBuffer> publisher) {
-        return new Published(Objects.requireNonNull(publisher, "publisher"), -1);
+        return new Body(new BodySource.Published(Objects.requireNonNull(publisher, "publisher"), -1));
     }
 
     /**
@@ -50,71 +55,10 @@ public abstract sealed class Body {
         if (length < 0) {
             throw new IllegalArgumentException("length is to be 0 or more, not " + length);
         }
-        return new Published(Objects.requireNonNull(publisher, "publisher"), length);
+        return new Body(new BodySource.Published(Objects.requireNonNull(publisher, "publisher"), length));
     }
 
-    /** Whether the body can be sent once more, should that be needed and safe. */
-    abstract boolean replayable();
-
-    static final class Fixed extends Body {
-        private final ByteBuffer bytes;
-
-        private Fixed(ByteBuffer bytes) {
-            this.bytes = bytes;
-        }
-
-        ByteBuffer bytes() {
-            return bytes;
-        }
-
-        int size() {
-            return bytes.remaining();
-        }
-
-        @Override
-        boolean replayable() {
-            return true;
-        }
-    }
-
-    static final class OfFile extends Body {
-        private final Path path;
-
-        private OfFile(Path path) {
-            this.path = path;
-        }
-
-        Path path() {
-            return path;
-        }
-
-        @Override
-        boolean replayable() {
-            return true;
-        }
-    }
-
-    static final class Published extends Body {
-        private final Flow.Publisher<ByteBuffer> publisher;
-        private final long length;
-
-        private Published(Flow.Publisher<ByteBuffer> publisher, long length) {
-            this.publisher = publisher;
-            this.length = length;
-        }
-
-        Flow.Publisher<ByteBuffer> publisher() {
-            return publisher;
-        }
-
-        /** -1 when unknown. */
-        long length() {
-            return length;
-        }
-
-        @Override
-        boolean replayable() {
-            return false;
-        }
+    BodySource source() {
+        return source;
     }
 }

@@ -6,6 +6,18 @@ import io.github.onewrite.Outcome;
 import io.github.onewrite.internal.CallTimer;
 import io.github.onewrite.internal.Hooks;
 import io.github.onewrite.internal.Redaction;
+import io.github.onewrite.netty.internal.ClientSettings;
+import io.github.onewrite.netty.internal.Durations;
+import io.github.onewrite.netty.internal.OnLoop;
+import io.github.onewrite.netty.internal.Origin;
+import io.github.onewrite.netty.internal.body.PreparedRequest;
+import io.github.onewrite.netty.internal.connect.Transport;
+import io.github.onewrite.netty.internal.exchange.BufferedSink;
+import io.github.onewrite.netty.internal.exchange.Call;
+import io.github.onewrite.netty.internal.exchange.CallFuture;
+import io.github.onewrite.netty.internal.exchange.ResponseSink;
+import io.github.onewrite.netty.internal.exchange.StreamedSink;
+import io.github.onewrite.netty.internal.pool.OriginPool;
 import io.netty.channel.EventLoop;
 import io.netty.util.concurrent.EventExecutor;
 import java.io.IOException;
@@ -71,7 +83,7 @@ public final class OnewriteClient implements AutoCloseable {
      */
     public CompletableFuture<Response> send(Request request) {
         CallFuture<Response> future = new CallFuture<>(settings.callbackExecutor());
-        start(request, future, loop -> new BufferedSink(future, settings.maxBody()));
+        start(request, future, loop -> new BufferedSink<>(future, settings.maxBody(), Response::new));
         return future;
     }
 
@@ -86,7 +98,7 @@ public final class OnewriteClient implements AutoCloseable {
      */
     public CompletableFuture<StreamedResponse> stream(Request request) {
         CallFuture<StreamedResponse> future = new CallFuture<>(settings.callbackExecutor());
-        start(request, future, loop -> new StreamedSink(future, loop));
+        start(request, future, loop -> new StreamedSink<>(future, loop, StreamedResponse::new));
         return future;
     }
 
@@ -219,7 +231,7 @@ public final class OnewriteClient implements AutoCloseable {
         Objects.requireNonNull(request, "request");
         CallTimer timer = CallTimer.start(hooks, request.method(), request.url(), request.tag());
         try {
-            Request.Prepared prepared = request.prepare();
+            PreparedRequest prepared = request.prepare();
             mustBeOpen();
             Origin origin = prepared.target().origin();
             if (origin.tls()) {
@@ -228,8 +240,8 @@ public final class OnewriteClient implements AutoCloseable {
             OriginPool pool = pools(origin).next();
             // Again, now that the pool is among the others: either this sees the close, or the close sees the pool.
             mustBeOpen();
-            Call call = new Call(pool, request, prepared, timer, sinks.on(pool.loop()));
-            future.belongsTo(call);
+            Call call = new Call(pool, prepared, timer, sinks.on(pool.loop()));
+            future.givesUpBy(call::cancel);
             if (pool.loop().inEventLoop()) {
                 call.run();
             } else {

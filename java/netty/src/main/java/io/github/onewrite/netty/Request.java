@@ -1,6 +1,11 @@
 package io.github.onewrite.netty;
 
 import io.github.onewrite.OnewriteException;
+import io.github.onewrite.netty.internal.Durations;
+import io.github.onewrite.netty.internal.RequestValidator;
+import io.github.onewrite.netty.internal.Target;
+import io.github.onewrite.netty.internal.body.BodySource;
+import io.github.onewrite.netty.internal.body.PreparedRequest;
 import io.netty.handler.codec.http.EmptyHttpHeaders;
 import io.netty.handler.codec.http.HttpHeaderNames;
 import io.netty.handler.codec.http.HttpHeaderValues;
@@ -28,7 +33,7 @@ public final class Request {
     private final Body body;
     private final @Nullable Duration timeout;
     private final @Nullable Object tag;
-    private @Nullable Prepared prepared;
+    private @Nullable PreparedRequest prepared;
 
     private Request(Builder from) {
         method = from.method;
@@ -77,30 +82,28 @@ public final class Request {
     }
 
     @Nullable
-    Duration timeout() {
-        return timeout;
-    }
-
-    @Nullable
     Object tag() {
         return tag;
     }
 
     /** Checks the request and settles its headers. Done once where the body allows; the race is benign. */
-    Prepared prepare() throws OnewriteException {
-        Prepared ready = prepared;
+    PreparedRequest prepare() throws OnewriteException {
+        PreparedRequest ready = prepared;
         if (ready == null) {
-            RequestFloor.checkMethod(method);
+            RequestValidator.checkMethod(method);
             Target target = Target.parse(url);
-            HttpHeaders framed = RequestFloor.frame(headers, target.hostHeader(), length(), WITH_BODY.contains(method));
-            ready = new Prepared(
+            HttpHeaders framed =
+                    RequestValidator.frame(headers, target.hostHeader(), length(), WITH_BODY.contains(method));
+            ready = new PreparedRequest(
                     HttpMethod.valueOf(method),
                     target,
                     framed,
+                    body.source(),
                     framed.containsValue(HttpHeaderNames.EXPECT, HttpHeaderValues.CONTINUE, true),
                     framed.containsValue(HttpHeaderNames.CONNECTION, HttpHeaderValues.CLOSE, true),
-                    IDEMPOTENT.contains(method) && body.replayable());
-            if (!(body instanceof Body.OfFile)) {
+                    IDEMPOTENT.contains(method) && body.source().replayable(),
+                    timeout);
+            if (!(body.source() instanceof BodySource.OfFile)) {
                 prepared = ready;
             }
         }
@@ -108,43 +111,29 @@ public final class Request {
     }
 
     private long length() throws OnewriteException {
-        if (body instanceof Body.Fixed fixed) {
-            return fixed.size();
+        BodySource source = body.source();
+        if (source instanceof BodySource.Bytes bytes) {
+            return bytes.size();
         }
-        if (body instanceof Body.OfFile file) {
+        if (source instanceof BodySource.OfFile file) {
             return sizeOf(file.path());
         }
-        return ((Body.Published) body).length();
+        return ((BodySource.Published) source).length();
     }
 
     private static long sizeOf(Path path) throws OnewriteException {
         try {
             if (!Files.isRegularFile(path)) {
-                throw RequestFloor.refused(path + " is not a regular file: use Body.ofPublisher for what may block");
+                throw RequestValidator.refused(
+                        path + " is not a regular file: use Body.ofPublisher for what may block");
             }
             return Files.size(path);
         } catch (OnewriteException e) {
             throw e;
         } catch (IOException e) {
-            throw RequestFloor.refused("the size of " + path + " cannot be read: " + e);
+            throw RequestValidator.refused("the size of " + path + " cannot be read: " + e);
         }
     }
-
-    /**
-     * A checked request.
-     *
-     * @param headers complete, Host and framing included; shared by all sends, so never changed
-     * @param expectContinue the body waits for the server's 100
-     * @param closes the caller asked for the connection to be closed afterwards
-     * @param repeatable idempotent, and the body can be sent again
-     */
-    record Prepared(
-            HttpMethod method,
-            Target target,
-            HttpHeaders headers,
-            boolean expectContinue,
-            boolean closes,
-            boolean repeatable) {}
 
     /** Builds a {@link Request}. What is wrong with it is said when it is sent, by the call's future. */
     public static final class Builder {
@@ -167,7 +156,7 @@ public final class Request {
         public Builder header(String name, String value) {
             HttpHeaders own = headers;
             if (own == null) {
-                own = RequestFloor.unchecked();
+                own = RequestValidator.unchecked();
             } else if (built) {
                 own = own.copy();
             }

@@ -11,12 +11,14 @@ import java.util.concurrent.Flow;
 public final class StreamedResponse implements AutoCloseable {
     private final int status;
     private final HttpHeaders headers;
-    private final StreamedSink sink;
+    private final Flow.Publisher<ByteBuffer> body;
+    private final Runnable abandon;
 
-    StreamedResponse(int status, HttpHeaders headers, StreamedSink sink) {
+    StreamedResponse(int status, HttpHeaders headers, Flow.Publisher<ByteBuffer> body, Runnable abandon) {
         this.status = status;
         this.headers = headers;
-        this.sink = sink;
+        this.body = body;
+        this.abandon = abandon;
     }
 
     public int status() {
@@ -33,12 +35,12 @@ public final class StreamedResponse implements AutoCloseable {
      * loop: they must not block. The buffers are the subscriber's own.
      */
     public Flow.Publisher<ByteBuffer> body() {
-        return sink;
+        return body;
     }
 
     /** Gives the rest of the body up and closes the connection. No effect once the body is read. */
     @Override
     public void close() {
-        sink.abandon();
+        abandon.run();
     }
 }

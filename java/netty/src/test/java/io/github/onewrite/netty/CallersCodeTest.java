@@ -9,6 +9,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.github.onewrite.ErrorKind;
 import io.github.onewrite.OnewriteException;
+import io.github.onewrite.netty.internal.connect.Transport;
 import io.github.onewrite.testing.TestServer;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;

@@ -1,5 +1,6 @@
 package io.github.onewrite.netty;
 
+import io.github.onewrite.netty.internal.Timekeeper;
 import io.netty.channel.EventLoop;
 import java.time.Duration;
 import java.util.Comparator;

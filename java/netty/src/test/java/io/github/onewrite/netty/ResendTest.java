@@ -8,6 +8,7 @@ import io.github.onewrite.OnewriteException;
 import io.github.onewrite.Timing;
 import io.github.onewrite.TimingEvent;
 import io.github.onewrite.TimingListener;
+import io.github.onewrite.netty.internal.connect.Transport;
 import io.github.onewrite.testing.TestServer;
 import io.netty.channel.Channel;
 import io.netty.channel.socket.SocketChannel;

@@ -2,6 +2,7 @@ package io.github.onewrite.netty;
 
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import io.github.onewrite.netty.internal.connect.Transport;
 import io.netty.channel.ChannelFactory;
 import io.netty.channel.EventLoopGroup;
 import io.netty.channel.epoll.Epoll;

@@ -1,14 +1,7 @@
 package io.github.onewrite.okhttp;
 
 import io.github.onewrite.OnewriteConfig;
-import io.github.onewrite.Timing;
-import io.github.onewrite.TimingListener;
-import io.github.onewrite.internal.Hooks;
-import java.util.ArrayList;
-import java.util.List;
-import java.util.Objects;
-import java.util.concurrent.atomic.AtomicLong;
-import java.util.function.Consumer;
+import io.github.onewrite.TimingOptions;
 import javax.net.ssl.X509TrustManager;
 import okhttp3.ConnectionSpec;
 import okhttp3.OkHttpClient;
@@ -28,12 +21,10 @@ import okhttp3.OkHttpClient;
  * are a write and a TLS record of their own: here the first 16 KiB of a message, head included, leave together, on
  * sockets of the JDK's own factories. Pools, retries, redirects and TLS stay OkHttp's. Methods and header names that are
  * no tokens are refused.
+ *
+ * <p>The tag that a listener factory is given is what the request carries as {@code tag(Object.class)}.
  */
-public final class OnewriteOkHttp {
-    private OnewriteConfig config = OnewriteConfig.defaults();
-    private final List<Consumer<? super Timing>> consumers = new ArrayList<>();
-    private final List<TimingListener.Factory> listeners = new ArrayList<>();
-    private final AtomicLong hookFailures = new AtomicLong();
+public final class OnewriteOkHttp extends TimingOptions<OnewriteOkHttp> {
     private boolean singleDelivery;
 
     private OnewriteOkHttp() {}
@@ -43,33 +34,9 @@ public final class OnewriteOkHttp {
         return new OnewriteOkHttp();
     }
 
-    /** Replaces the switches. */
-    public OnewriteOkHttp config(OnewriteConfig switches) {
-        config = Objects.requireNonNull(switches, "switches");
+    @Override
+    protected OnewriteOkHttp self() {
         return this;
-    }
-
-    /** Called once per call with its finished timing, on the thread that ends the call. May be given several times. */
-    public OnewriteOkHttp onTiming(Consumer<? super Timing> consumer) {
-        consumers.add(Objects.requireNonNull(consumer, "consumer"));
-        return this;
-    }
-
-    /** Hears the events of all calls. */
-    public OnewriteOkHttp listener(TimingListener listener) {
-        Objects.requireNonNull(listener, "listener");
-        return listenerFactory((method, url, tag) -> listener);
-    }
-
-    /** Makes a listener for each call. The tag is what the request carries as {@code tag(Object.class)}. */
-    public OnewriteOkHttp listenerFactory(TimingListener.Factory factory) {
-        listeners.add(Objects.requireNonNull(factory, "factory"));
-        return this;
-    }
-
-    /** How many times a timing hook has thrown, in all clients this was applied to. */
-    public long hookFailures() {
-        return hookFailures.get();
     }
 
     /**
@@ -90,18 +57,18 @@ public final class OnewriteOkHttp {
      * @return the same builder
      */
     public OkHttpClient.Builder apply(OkHttpClient.Builder builder) {
+        OnewriteConfig config = switches();
         if (config.disabled()) {
             return builder;
         }
         OkHttpClient before = builder.build();
         if (config.guardsNodelay() || config.coalesces()) {
-            builder.socketFactory(new GuardedSocketFactory(before.socketFactory(), config));
+            builder.socketFactory(new NodelaySocketFactory(before.socketFactory(), config));
         }
-        joinRecords(builder, before);
-        Hooks hooks = new Hooks(config, consumers, listeners, hookFailures);
+        joinRecords(builder, before, config);
         builder.eventListenerFactory(
-                new TimingEventListener.Factory(hooks, before.eventListenerFactory(), config.guardsNodelay()));
-        builder.addInterceptor(RequestFloor.interceptor());
+                new TimingEventListener.Factory(hooks(), before.eventListenerFactory(), config.guardsNodelay()));
+        builder.addInterceptor(RequestValidator.interceptor());
         if (singleDelivery) {
             builder.addInterceptor(SingleDelivery.guard());
             builder.addNetworkInterceptor(SingleDelivery.release());
@@ -109,12 +76,12 @@ public final class OnewriteOkHttp {
         return builder;
     }
 
-    private void joinRecords(OkHttpClient.Builder builder, OkHttpClient before) {
+    private static void joinRecords(OkHttpClient.Builder builder, OkHttpClient before, OnewriteConfig config) {
         boolean cleartextOnly = before.connectionSpecs().stream().noneMatch(ConnectionSpec::isTls);
         X509TrustManager trust = cleartextOnly ? null : before.x509TrustManager();
         if (trust != null && config.coalesces() && config.coalesceMax() > 0) {
             builder.sslSocketFactory(
-                    new JoiningSslSocketFactory(before.sslSocketFactory(), config.coalesceMax()), trust);
+                    new CoalescingSslSocketFactory(before.sslSocketFactory(), config.coalesceMax()), trust);
         }
     }
 }

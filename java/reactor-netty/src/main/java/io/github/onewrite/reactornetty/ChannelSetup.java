@@ -1,7 +1,7 @@
 package io.github.onewrite.reactornetty;
 
 import io.github.onewrite.internal.netty.Handlers;
-import io.github.onewrite.internal.netty.Wire;
+import io.github.onewrite.internal.netty.TimedConnection;
 import io.netty.channel.Channel;
 import java.net.SocketAddress;
 import org.jspecify.annotations.Nullable;
@@ -18,7 +18,7 @@ record ChannelSetup(boolean nodelay) implements ChannelPipelineConfigurer {
 
     @Override
     public void onChannelInit(ConnectionObserver observer, Channel channel, @Nullable SocketAddress remote) {
-        Wire wire = Wire.attach(channel, remote, TimedConnect::connectingCall);
+        TimedConnection wire = TimedConnection.attach(channel, remote, TimedConnect::connectingCall);
         if (channel.pipeline().get(NettyPipeline.ProxyHandler) != null) {
             wire.tunnel();
         }

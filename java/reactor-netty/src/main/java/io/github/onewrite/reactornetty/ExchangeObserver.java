@@ -2,7 +2,7 @@ package io.github.onewrite.reactornetty;
 
 import io.github.onewrite.OnewriteConfig;
 import io.github.onewrite.internal.netty.Handlers;
-import io.github.onewrite.internal.netty.Wire;
+import io.github.onewrite.internal.netty.TimedConnection;
 import io.netty.channel.Channel;
 import java.nio.channels.ClosedChannelException;
 import org.jspecify.annotations.Nullable;
@@ -23,7 +23,7 @@ final class ExchangeObserver implements ConnectionObserver {
     @Override
     public void onStateChange(Connection connection, State state) {
         Channel channel = connection.channel();
-        Wire wire = Wire.of(channel);
+        TimedConnection wire = TimedConnection.of(channel);
         if (state == State.CONFIGURED) {
             if (wire != null && Handlers.surroundCodec(channel, wire, config, true)) {
                 begin(connection, wire);
@@ -36,7 +36,7 @@ final class ExchangeObserver implements ConnectionObserver {
         }
     }
 
-    private static void begin(Connection connection, Wire wire) {
+    private static void begin(Connection connection, TimedConnection wire) {
         PendingCall call = pending(connection);
         if (call == null) {
             wire.serve(null);
@@ -45,7 +45,7 @@ final class ExchangeObserver implements ConnectionObserver {
         }
     }
 
-    private static void complete(Connection connection, @Nullable Wire wire) {
+    private static void complete(Connection connection, @Nullable TimedConnection wire) {
         if (wire != null) {
             wire.release(isReusable(connection));
         }
@@ -58,7 +58,7 @@ final class ExchangeObserver implements ConnectionObserver {
     /** An attempt ends here: with a redirect or a challenge after a complete response, or with an error. */
     @Override
     public void onUncaughtException(Connection connection, Throwable error) {
-        Wire wire = Wire.of(connection.channel());
+        TimedConnection wire = TimedConnection.of(connection.channel());
         if (wire == null) {
             return;
         }

@@ -1,15 +1,9 @@
 package io.github.onewrite.reactornetty;
 
 import io.github.onewrite.OnewriteConfig;
-import io.github.onewrite.Timing;
-import io.github.onewrite.TimingListener;
+import io.github.onewrite.TimingOptions;
 import io.github.onewrite.internal.Hooks;
 import io.netty.channel.ChannelOption;
-import java.util.ArrayList;
-import java.util.List;
-import java.util.Objects;
-import java.util.concurrent.atomic.AtomicLong;
-import java.util.function.Consumer;
 import reactor.netty.http.client.HttpClient;
 
 /**
@@ -33,15 +27,12 @@ import reactor.netty.http.client.HttpClient;
  * head, too. Pools, retries, redirects, TLS and errors stay Reactor Netty's.
  *
  * <p>HTTP/1.1 only: of calls over HTTP/2 the record has the connection's phases, the total and the outcome.
+ *
+ * <p>The tag that a listener factory is given is what the subscriber's context has under {@link #TAG}.
  */
-public final class OnewriteReactorNetty {
+public final class OnewriteReactorNetty extends TimingOptions<OnewriteReactorNetty> {
     /** Key of the Reactor context under which a subscriber gives the tag that is handed to timing hooks. */
     public static final String TAG = "io.github.onewrite.tag";
-
-    private OnewriteConfig config = OnewriteConfig.defaults();
-    private final List<Consumer<? super Timing>> consumers = new ArrayList<>();
-    private final List<TimingListener.Factory> listeners = new ArrayList<>();
-    private final AtomicLong hookFailures = new AtomicLong();
 
     private OnewriteReactorNetty() {}
 
@@ -50,33 +41,9 @@ public final class OnewriteReactorNetty {
         return new OnewriteReactorNetty();
     }
 
-    /** Replaces the switches. */
-    public OnewriteReactorNetty config(OnewriteConfig switches) {
-        config = Objects.requireNonNull(switches, "switches");
+    @Override
+    protected OnewriteReactorNetty self() {
         return this;
-    }
-
-    /** Called once per call with its finished timing, on the thread that ends the call. May be given several times. */
-    public OnewriteReactorNetty onTiming(Consumer<? super Timing> consumer) {
-        consumers.add(Objects.requireNonNull(consumer, "consumer"));
-        return this;
-    }
-
-    /** Hears the events of all calls. */
-    public OnewriteReactorNetty listener(TimingListener listener) {
-        Objects.requireNonNull(listener, "listener");
-        return listenerFactory((method, url, tag) -> listener);
-    }
-
-    /** Makes a listener for each call. The tag is what the subscriber's context has under {@link #TAG}. */
-    public OnewriteReactorNetty listenerFactory(TimingListener.Factory factory) {
-        listeners.add(Objects.requireNonNull(factory, "factory"));
-        return this;
-    }
-
-    /** How many times a timing hook has thrown, in all clients this was applied to. */
-    public long hookFailures() {
-        return hookFailures.get();
     }
 
     /**
@@ -87,12 +54,13 @@ public final class OnewriteReactorNetty {
      * @return the client given, when all is switched off
      */
     public HttpClient apply(HttpClient client) {
+        OnewriteConfig config = switches();
         if (config.disabled()) {
             return client;
         }
         boolean nodelay =
                 config.guardsNodelay() && !client.configuration().options().containsKey(ChannelOption.TCP_NODELAY);
-        Hooks hooks = new Hooks(config, consumers, listeners, hookFailures);
+        Hooks hooks = hooks();
         return client.doOnChannelInit(new ChannelSetup(nodelay))
                 .doOnResolve(TimedConnect::dnsStart)
                 .doAfterResolve((connection, address) -> TimedConnect.dnsEnd(connection))

@@ -2,7 +2,7 @@ package io.github.onewrite.reactornetty;
 
 import io.github.onewrite.internal.Hooks;
 import io.github.onewrite.internal.TimedCall;
-import io.github.onewrite.internal.netty.Wire;
+import io.github.onewrite.internal.netty.TimedConnection;
 import io.netty.channel.EventLoop;
 import java.util.concurrent.RejectedExecutionException;
 import org.jspecify.annotations.Nullable;
@@ -55,7 +55,7 @@ final class PendingCall {
     }
 
     /** The connection is the call's. */
-    synchronized void serveBy(Wire wire) {
+    synchronized void serveBy(TimedConnection wire) {
         wire.serve(connecting());
         served = true;
     }

@@ -2,7 +2,7 @@ package io.github.onewrite.reactornetty;
 
 import io.github.onewrite.internal.Hooks;
 import io.github.onewrite.internal.TimedCall;
-import io.github.onewrite.internal.netty.Wire;
+import io.github.onewrite.internal.netty.TimedConnection;
 import io.netty.channel.Channel;
 import org.jspecify.annotations.Nullable;
 import reactor.core.CoreSubscriber;
@@ -78,7 +78,7 @@ final class TimedConnect extends Mono<Connection> {
         TimedCall call = connectingCall(connection.channel());
         if (call != null) {
             call.attempt();
-            Wire wire = Wire.of(connection.channel());
+            TimedConnection wire = TimedConnection.of(connection.channel());
             String host = wire == null ? "" : wire.host();
             call.step(timer -> timer.dnsStart(host));
         }

@@ -1,0 +1,65 @@
+package io.github.onewrite;
+
+import io.github.onewrite.internal.Hooks;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Objects;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.Consumer;
+
+/**
+ * What all customizers have in common: the switches, and who is told of the calls. Subclasses are the adapters'.
+ *
+ * @param <S> the customizer, which each method returns
+ */
+public abstract class TimingOptions<S extends TimingOptions<S>> {
+    private OnewriteConfig config = OnewriteConfig.defaults();
+    private final List<Consumer<? super Timing>> consumers = new ArrayList<>();
+    private final List<TimingListener.Factory> listeners = new ArrayList<>();
+    private final AtomicLong hookFailures = new AtomicLong();
+
+    /** Starts with the switches of system properties and environment. For adapters. */
+    protected TimingOptions() {}
+
+    /** Replaces the switches. Default: system properties and environment. */
+    public S config(OnewriteConfig switches) {
+        config = Objects.requireNonNull(switches, "switches");
+        return self();
+    }
+
+    /** Called once per call with its finished timing, on the thread that ends the call. May be given several times. */
+    public S onTiming(Consumer<? super Timing> consumer) {
+        consumers.add(Objects.requireNonNull(consumer, "consumer"));
+        return self();
+    }
+
+    /** Hears the events of all calls. */
+    public S listener(TimingListener listener) {
+        Objects.requireNonNull(listener, "listener");
+        return listenerFactory((method, url, tag) -> listener);
+    }
+
+    /** Makes a listener for each call. What its tag is the customizer says. */
+    public S listenerFactory(TimingListener.Factory factory) {
+        listeners.add(Objects.requireNonNull(factory, "factory"));
+        return self();
+    }
+
+    /** How many times a timing hook has thrown, in all clients this was applied to. */
+    public long hookFailures() {
+        return hookFailures.get();
+    }
+
+    /** This. */
+    protected abstract S self();
+
+    /** The switches as they are now. For adapters. */
+    protected final OnewriteConfig switches() {
+        return config;
+    }
+
+    /** The hooks as they are now. For adapters. */
+    protected final Hooks hooks() {
+        return new Hooks(config, consumers, listeners, hookFailures);
+    }
+}

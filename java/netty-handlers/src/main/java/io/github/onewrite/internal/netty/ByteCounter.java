@@ -1,0 +1,70 @@
+package io.github.onewrite.internal.netty;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.channel.FileRegion;
+
+/** Counts the bytes of HTTP that one request hands over, and notes when the first byte of its response was read. */
+public final class ByteCounter {
+    private boolean pending;
+    private long bytes;
+    private int writes;
+    private long firstRead;
+    private long lastRead;
+
+    /** A request begins. */
+    public void begin() {
+        pending = false;
+        bytes = 0;
+        writes = 0;
+        firstRead = 0;
+    }
+
+    /** A message goes to the transport or to TLS. */
+    public void wrote(Object message) {
+        long size = 0;
+        if (message instanceof ByteBuf buffer) {
+            size = buffer.readableBytes();
+        } else if (message instanceof FileRegion region) {
+            size = region.count();
+        }
+        bytes += size;
+        pending |= size > 0;
+    }
+
+    /** What was written is flushed. @return whether these are the first bytes of the request */
+    public boolean flushed() {
+        if (!pending) {
+            return false;
+        }
+        pending = false;
+        return writes++ == 0;
+    }
+
+    /** Bytes came; called for timed requests alone, as it reads the clock. */
+    public void read() {
+        lastRead = System.nanoTime();
+        if (firstRead == 0) {
+            firstRead = lastRead;
+        }
+    }
+
+    /** What was read so far was an interim response: the final one starts with what follows. */
+    public void interimRead() {
+        firstRead = 0;
+    }
+
+    /** Bytes handed over since {@link #begin}. */
+    public long bytes() {
+        return bytes;
+    }
+
+    /** Times such bytes were flushed. The transport may need several system calls for a large one. */
+    public int writes() {
+        return writes;
+    }
+
+    /** When the first byte of the response was read. */
+    public long firstRead() {
+        return firstRead == 0 ? lastRead : firstRead;
+    }
+}

@@ -1,0 +1,249 @@
+package io.github.onewrite.internal.netty;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.ByteBufOutputStream;
+import io.netty.channel.ChannelDuplexHandler;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelPromise;
+import io.netty.channel.FileRegion;
+import io.netty.handler.codec.http.HttpContent;
+import io.netty.handler.codec.http.HttpObject;
+import io.netty.handler.codec.http.HttpRequest;
+import io.netty.handler.codec.http.HttpResponse;
+import io.netty.handler.codec.http.HttpResponseStatus;
+import io.netty.handler.codec.http.HttpStatusClass;
+import io.netty.handler.codec.http.HttpUtil;
+import io.netty.handler.codec.http.LastHttpContent;
+import java.io.EOFException;
+import java.io.IOException;
+import java.nio.channels.Channels;
+import java.nio.channels.ClosedChannelException;
+import java.nio.channels.WritableByteChannel;
+import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Sits above the HTTP codec. The flushes of a streamed request wait for its end, so that head, chunks and terminator
+ * leave in one. They wait no longer than {@link #LINGER_NANOS} from the head, and no more than {@code joinMax} bytes or
+ * a full transport allow; what comes later is flushed at the end of each turn of the event loop. A head that expects
+ * 100-continue leaves alone. A request that is one message already is passed as it is.
+ *
+ * <p>One turn is not enough for bodies that are at hand, but are published by another thread: Spring's RestClient
+ * writes them on a scheduler, and its multipart writer reads resources there.
+ *
+ * <p>Some clients pull the first chunk only when the head is written, and write the terminator only when the last chunk
+ * is. For these a held write is answered at once, within the same limit; should it fail later, the channel says so.
+ *
+ * <p>A file of up to {@code joinMax} bytes is read and joined like any chunk.
+ */
+public final class CoalesceHandler extends ChannelDuplexHandler {
+    /** Longer than a hand-over between threads takes, and too short to be felt where a source is slow. */
+    private static final long LINGER_NANOS = TimeUnit.MILLISECONDS.toNanos(2);
+
+    private final TimedConnection connection;
+    private final int joinMax;
+    private final boolean answersHeldWrites;
+
+    private boolean joining;
+    private boolean alone;
+    private boolean planned;
+    private long flushedBytes;
+    private long headWritten;
+    private @Nullable Future<?> linger;
+
+    private boolean interim;
+    private long received;
+
+    /**
+     * @param joinMax bytes that may wait for the end of the turn; -1 to join nothing
+     * @param answersHeldWrites whether writes are answered before they are flushed
+     */
+    public CoalesceHandler(TimedConnection connection, int joinMax, boolean answersHeldWrites) {
+        this.connection = connection;
+        this.joinMax = joinMax;
+        this.answersHeldWrites = answersHeldWrites;
+    }
+
+    /** The same, to be put elsewhere: a handler cannot be added twice. */
+    CoalesceHandler again() {
+        return new CoalesceHandler(connection, joinMax, answersHeldWrites);
+    }
+
+    @Override
+    public void write(ChannelHandlerContext ctx, Object message, ChannelPromise promise) {
+        boolean last = message instanceof LastHttpContent;
+        if (connection.lostCodec()) {
+            Handlers.followCodec(ctx.channel(), connection, this);
+        }
+        if (message instanceof HttpRequest request) {
+            flushedBytes = connection.bytes();
+            joining = joinMax >= 0 && !last;
+            alone = joining && HttpUtil.is100ContinueExpected(request);
+            headWritten = joining ? System.nanoTime() : 0;
+        }
+        if (last) {
+            joining = false;
+            stopLingering();
+            ctx.write(message, whenSent(promise));
+        } else if (message instanceof FileRegion region && joining && !alone && region.count() <= joinMax) {
+            writeJoined(ctx, region, promise);
+        } else if (joining && answersHeldWrites && !(message instanceof FileRegion)) {
+            hold(ctx, message, promise);
+        } else {
+            ctx.write(message, promise);
+        }
+    }
+
+    /** A small file is read, so that it can leave with its head: sendfile is a write of its own. */
+    private void writeJoined(ChannelHandlerContext ctx, FileRegion region, ChannelPromise promise) {
+        ByteBuf content = ctx.alloc().buffer((int) region.count());
+        try (WritableByteChannel target = Channels.newChannel(new ByteBufOutputStream(content))) {
+            while (region.transferred() < region.count()) {
+                if (region.transferTo(target, region.transferred()) <= 0) {
+                    throw new EOFException("the file is shorter than the request says");
+                }
+            }
+        } catch (IOException e) {
+            content.release();
+            promise.tryFailure(e);
+            return;
+        } finally {
+            region.release();
+        }
+        write(ctx, content, promise);
+    }
+
+    private ChannelPromise whenSent(ChannelPromise promise) {
+        return connection.call() == null
+                ? promise
+                : promise.unvoid().addListener(done -> {
+                    if (done.isSuccess()) {
+                        connection.requestSent();
+                    }
+                });
+    }
+
+    private void hold(ChannelHandlerContext ctx, Object message, ChannelPromise promise) {
+        ChannelPromise sent = ctx.newPromise();
+        ctx.write(message, sent);
+        if (alone
+                || connection.bytes() - flushedBytes > joinMax
+                || !ctx.channel().isWritable()) {
+            sent.addListener(done -> {
+                if (done.isSuccess()) {
+                    promise.trySuccess();
+                } else {
+                    promise.tryFailure(done.cause());
+                }
+            });
+            return;
+        }
+        sent.addListener(done -> {
+            if (!done.isSuccess() && !(done.cause() instanceof ClosedChannelException)) {
+                ctx.fireExceptionCaught(done.cause());
+            }
+        });
+        plan(ctx);
+        // The last thing done here: it may bring the next write.
+        promise.trySuccess();
+    }
+
+    @Override
+    public void flush(ChannelHandlerContext ctx) {
+        if (!joining
+                || alone
+                || connection.bytes() - flushedBytes > joinMax
+                || !ctx.channel().isWritable()) {
+            alone = false;
+            flushNow(ctx);
+        } else {
+            plan(ctx);
+        }
+    }
+
+    /** Plans a flush: for the end of the turn, or for the time when this request has waited long enough. */
+    private void plan(ChannelHandlerContext ctx) {
+        if (!planned) {
+            planned = true;
+            ctx.channel().eventLoop().execute(() -> {
+                planned = false;
+                endOfTurn(ctx);
+            });
+        }
+    }
+
+    private void endOfTurn(ChannelHandlerContext ctx) {
+        if (!joining || linger != null) {
+            return;
+        }
+        long left = LINGER_NANOS - (System.nanoTime() - headWritten);
+        if (left <= 0) {
+            flushNow(ctx);
+            return;
+        }
+        linger = ctx.channel()
+                .eventLoop()
+                .schedule(
+                        () -> {
+                            linger = null;
+                            flushNow(ctx);
+                        },
+                        left,
+                        TimeUnit.NANOSECONDS);
+    }
+
+    private void stopLingering() {
+        if (linger != null) {
+            linger.cancel(false);
+            linger = null;
+        }
+    }
+
+    @Override
+    public void handlerRemoved(ChannelHandlerContext ctx) {
+        stopLingering();
+    }
+
+    private void flushNow(ChannelHandlerContext ctx) {
+        stopLingering();
+        flushedBytes = connection.bytes();
+        ctx.flush();
+    }
+
+    @Override
+    public void exceptionCaught(ChannelHandlerContext ctx, Throwable cause) {
+        connection.error(cause);
+        ctx.fireExceptionCaught(cause);
+    }
+
+    @Override
+    public void channelRead(ChannelHandlerContext ctx, Object message) {
+        if (message instanceof HttpObject part && part.decoderResult().isFailure()) {
+            connection.error(part.decoderResult().cause());
+        }
+        if (message instanceof HttpResponse && connection.tunnels()) {
+            // The proxy's answer to a CONNECT that the client sends by itself. It brings TLS before it returns.
+            ctx.fireChannelRead(message);
+            connection.connected();
+            return;
+        }
+        if (message instanceof HttpResponse response) {
+            interim = response.status().codeClass() == HttpStatusClass.INFORMATIONAL
+                    && !response.status().equals(HttpResponseStatus.SWITCHING_PROTOCOLS);
+            received = 0;
+            if (interim) {
+                connection.interim(response.status().code());
+            } else {
+                connection.head(response.status().code());
+            }
+        }
+        if (message instanceof HttpContent content && !interim) {
+            received += content.content().readableBytes();
+            if (content instanceof LastHttpContent) {
+                connection.responseRead(received);
+            }
+        }
+        ctx.fireChannelRead(message);
+    }
+}

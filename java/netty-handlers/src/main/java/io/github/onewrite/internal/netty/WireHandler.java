@@ -1,0 +1,66 @@
+package io.github.onewrite.internal.netty;
+
+import io.netty.channel.ChannelDuplexHandler;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelPromise;
+
+/**
+ * Sits where HTTP's bytes meet TLS or the socket. Counts what is handed over, and stamps the first byte that comes
+ * back: the codec above answers only when a whole head is there, which may be later.
+ */
+public final class WireHandler extends ChannelDuplexHandler {
+    private final TimedConnection connection;
+    private final boolean quickack;
+
+    /** @param quickack whether reads are acknowledged at once, where the transport can */
+    public WireHandler(TimedConnection connection, boolean quickack) {
+        this.connection = connection;
+        this.quickack = quickack;
+    }
+
+    /** The same, to be put elsewhere: a handler cannot be added twice. */
+    WireHandler again() {
+        return new WireHandler(connection, quickack);
+    }
+
+    @Override
+    public void write(ChannelHandlerContext ctx, Object message, ChannelPromise promise) {
+        connection.wrote(message);
+        ctx.write(message, promise);
+    }
+
+    @Override
+    public void flush(ChannelHandlerContext ctx) {
+        connection.flushed();
+        ctx.flush();
+    }
+
+    @Override
+    public void channelRead(ChannelHandlerContext ctx, Object message) {
+        connection.read();
+        ctx.fireChannelRead(message);
+    }
+
+    @Override
+    public void channelReadComplete(ChannelHandlerContext ctx) {
+        if (quickack) {
+            connection.quickack();
+        }
+        ctx.fireChannelReadComplete();
+    }
+
+    @Override
+    public void channelInactive(ChannelHandlerContext ctx) {
+        ctx.fireChannelInactive();
+        connection.closed();
+    }
+
+    @Override
+    public void userEventTriggered(ChannelHandlerContext ctx, Object event) {
+        // By name: the proxy handlers are an optional part of Netty.
+        if (connection.tunnels() && event.getClass().getSimpleName().equals("ProxyConnectionEvent")) {
+            connection.connected();
+        }
+        ctx.fireUserEventTriggered(event);
+    }
+}

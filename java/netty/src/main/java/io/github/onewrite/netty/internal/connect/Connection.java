@@ -1,0 +1,318 @@
+package io.github.onewrite.netty.internal.connect;
+
+import io.github.onewrite.internal.CallTimer;
+import io.github.onewrite.internal.netty.ByteCounter;
+import io.github.onewrite.internal.netty.KernelProbe;
+import io.github.onewrite.internal.netty.KernelProbes;
+import io.github.onewrite.netty.internal.ClientSettings;
+import io.github.onewrite.netty.internal.Timekeeper;
+import io.netty.channel.Channel;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelInboundHandlerAdapter;
+import io.netty.channel.ChannelOutboundBuffer;
+import io.netty.handler.codec.http.HttpContentDecompressor;
+import io.netty.handler.codec.http.HttpObject;
+import io.netty.handler.codec.http.HttpRequestEncoder;
+import io.netty.handler.ssl.SslCloseCompletionEvent;
+import io.netty.util.ReferenceCountUtil;
+import java.util.concurrent.Future;
+import java.util.concurrent.ThreadLocalRandom;
+import java.util.concurrent.atomic.AtomicLong;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A connection of a pool, and the last handler of its channel. While a call has it, what is read goes to the call's
+ * exchange; while idle, whatever is read, a FIN or a stray byte alike, ends it: an answer to nothing must never
+ * become the answer to the next request.
+ */
+public final class Connection extends ChannelInboundHandlerAdapter implements WireHandler.Reader {
+    /** The pool. */
+    public interface Owner {
+        /** Closes an idle connection at once. */
+        void evict(Connection connection);
+
+        /** Takes a connection back. */
+        void release(Connection connection, boolean reusable);
+    }
+
+    /** The exchange that has the connection. */
+    public interface User {
+        void read(HttpObject part);
+
+        /** All that was read is decoded. */
+        void readComplete();
+
+        /** The channel takes more again. */
+        void writable();
+
+        /** The channel is closed. */
+        void closed();
+
+        /** The limit set last has run out. */
+        void overdue();
+
+        /** Something threw in the channel. */
+        void broken(Throwable cause);
+
+        /** The response breaks a rule that the decoder does not know. */
+        void refuse(String what);
+    }
+
+    private static final AtomicLong IDS = new AtomicLong();
+
+    private final long id = IDS.incrementAndGet();
+    private final Owner owner;
+    private final Channel channel;
+    private final WireHandler wire;
+    private final ResponseDecoder decoder;
+    private final @Nullable KernelProbe probe;
+    private final Timekeeper time;
+
+    /** When the connection is too old to be used again, or 0. */
+    private final long expiresAt;
+
+    private @Nullable ChannelHandlerContext ctx;
+    private @Nullable User user;
+    private int requests;
+    private long idleSince;
+    private long idleLimit;
+    private long deadline;
+    private long checkAt;
+    private @Nullable Future<?> check;
+
+    private Connection(Owner owner, Channel channel, ClientSettings settings) {
+        this.owner = owner;
+        this.channel = channel;
+        this.wire = new WireHandler(this);
+        this.decoder = new ResponseDecoder(settings);
+        this.probe = KernelProbes.of(channel);
+        this.time = settings.time();
+        this.expiresAt = expiry(settings);
+        this.idleLimit = settings.idleLimit();
+    }
+
+    /** Makes a channel that is connected, and encrypted where it is to be, a connection for HTTP. */
+    public static Connection on(Channel channel, Owner owner, ClientSettings settings) {
+        Connection connection = new Connection(owner, channel, settings);
+        channel.pipeline().addLast(connection.wire, connection.decoder, new HttpRequestEncoder());
+        if (settings.decompress()) {
+            channel.pipeline().addLast(new HttpContentDecompressor(false, 0));
+        }
+        channel.pipeline().addLast(connection);
+        return connection;
+    }
+
+    /** The lifetime, shortened by up to a tenth at random: connections made together do not all end together. */
+    private static long expiry(ClientSettings settings) {
+        long lifetime = settings.maxLifetime();
+        return lifetime == 0
+                ? 0
+                : settings.time().nanoTime()
+                        + lifetime
+                        - ThreadLocalRandom.current().nextLong(lifetime / 10 + 1);
+    }
+
+    public long id() {
+        return id;
+    }
+
+    public Channel channel() {
+        return channel;
+    }
+
+    /** For writing; the handler is in place before the connection is handed to anyone. */
+    public ChannelHandlerContext context() {
+        return java.util.Objects.requireNonNull(ctx, "not in the pipeline");
+    }
+
+    /** The bytes of the request under way. */
+    public ByteCounter counter() {
+        return wire.counter();
+    }
+
+    public @Nullable KernelProbe probe() {
+        return probe;
+    }
+
+    /** Gives the connection back. */
+    public void release(boolean reusable) {
+        owner.release(this, reusable);
+    }
+
+    /** Requests carried so far. */
+    public int requests() {
+        return requests;
+    }
+
+    public long idleSince() {
+        return idleSince;
+    }
+
+    /**
+     * A request begins.
+     *
+     * @param head whether its method is HEAD
+     */
+    public void begin(User next, @Nullable CallTimer timer, boolean head) {
+        user = next;
+        requests++;
+        wire.begin(timer, head);
+        decoder.expect(head);
+    }
+
+    @Override
+    public boolean expectsResponse() {
+        return user != null;
+    }
+
+    /** The exchange is over. The pool is told by the exchange. */
+    public void end() {
+        user = null;
+        deadline = 0;
+    }
+
+    public void idleFrom(long now) {
+        idleSince = now;
+    }
+
+    /** A server that announces its keep-alive time is left before it leaves us. */
+    public void limitIdle(long nanos) {
+        idleLimit = Math.min(idleLimit, nanos);
+    }
+
+    /** When an idle connection is to be closed, or Long.MAX_VALUE. */
+    public long evictAt() {
+        long byIdle = idleLimit == 0 ? Long.MAX_VALUE : idleSince + idleLimit;
+        return expiresAt == 0 ? byIdle : Math.min(byIdle, expiresAt);
+    }
+
+    public boolean usable(long now) {
+        return channel.isActive() && now < evictAt();
+    }
+
+    public boolean outlived(long now) {
+        return expiresAt != 0 && now >= expiresAt;
+    }
+
+    @Override
+    public void strayBytes() {
+        owner.evict(this);
+    }
+
+    @Override
+    public void refuse(String what) {
+        User current = user;
+        if (current != null) {
+            current.refuse("sent " + what);
+        }
+    }
+
+    /** Whether bytes beyond the last response wait in the decoder. */
+    public boolean hasLeftover() {
+        return decoder.hasLeftover();
+    }
+
+    public void close() {
+        channel.close();
+    }
+
+    /**
+     * Bytes written that the socket has not taken yet, file regions as less than none: it falls whenever the socket
+     * takes some. Netty's IdleStateHandler looks at the same two (observeOutput).
+     */
+    public long backlog() {
+        ChannelOutboundBuffer out = channel.unsafe().outboundBuffer();
+        return out == null ? 0 : out.totalPendingWriteBytes() - out.currentProgress();
+    }
+
+    /** Sets the moment at which the exchange is told {@link User#overdue}; 0 takes it back. */
+    public void deadline(long at) {
+        deadline = at;
+        // One planned check serves many requests: it looks when it fires, and plans itself anew.
+        if (at != 0 && (check == null || at < checkAt)) {
+            plan(at);
+        }
+    }
+
+    private void plan(long at) {
+        if (check != null) {
+            check.cancel(false);
+        }
+        checkAt = at;
+        check = time.after(at - time.nanoTime(), channel.eventLoop(), this::checkDeadline);
+    }
+
+    private void checkDeadline() {
+        check = null;
+        User current = user;
+        if (deadline == 0 || current == null || !channel.isActive()) {
+            return;
+        }
+        if (time.nanoTime() >= deadline) {
+            deadline = 0;
+            current.overdue();
+        } else {
+            plan(deadline);
+        }
+    }
+
+    @Override
+    public void handlerAdded(ChannelHandlerContext context) {
+        ctx = context;
+    }
+
+    @Override
+    public void channelRead(ChannelHandlerContext context, Object message) {
+        User current = user;
+        if (current == null || !(message instanceof HttpObject part)) {
+            ReferenceCountUtil.release(message);
+            owner.evict(this);
+            return;
+        }
+        current.read(part);
+    }
+
+    @Override
+    public void channelReadComplete(ChannelHandlerContext context) {
+        User current = user;
+        if (current != null) {
+            current.readComplete();
+        }
+    }
+
+    @Override
+    public void channelWritabilityChanged(ChannelHandlerContext context) {
+        User current = user;
+        if (current != null && channel.isWritable()) {
+            current.writable();
+        }
+    }
+
+    @Override
+    public void channelInactive(ChannelHandlerContext context) {
+        if (check != null) {
+            check.cancel(false);
+        }
+        User current = user;
+        if (current != null) {
+            current.closed();
+        }
+    }
+
+    @Override
+    public void userEventTriggered(ChannelHandlerContext context, Object event) {
+        if (event instanceof SslCloseCompletionEvent && user == null) {
+            owner.evict(this);
+        }
+    }
+
+    @Override
+    public void exceptionCaught(ChannelHandlerContext context, Throwable cause) {
+        User current = user;
+        if (current != null) {
+            current.broken(cause);
+        } else {
+            owner.evict(this);
+        }
+    }
+}

@@ -1,0 +1,485 @@
+package io.github.onewrite.netty.internal.exchange;
+
+import io.github.onewrite.ErrorKind;
+import io.github.onewrite.OnewriteException;
+import io.github.onewrite.Phase;
+import io.github.onewrite.internal.CallTimer;
+import io.github.onewrite.internal.netty.KernelProbe;
+import io.github.onewrite.netty.internal.ClientSettings;
+import io.github.onewrite.netty.internal.Failures;
+import io.github.onewrite.netty.internal.Origin;
+import io.github.onewrite.netty.internal.body.BodySender;
+import io.github.onewrite.netty.internal.body.BodySenders;
+import io.github.onewrite.netty.internal.body.PreparedRequest;
+import io.github.onewrite.netty.internal.connect.Connection;
+import io.netty.handler.codec.http.HttpContent;
+import io.netty.handler.codec.http.HttpHeaderNames;
+import io.netty.handler.codec.http.HttpHeaderValues;
+import io.netty.handler.codec.http.HttpHeaders;
+import io.netty.handler.codec.http.HttpMethod;
+import io.netty.handler.codec.http.HttpObject;
+import io.netty.handler.codec.http.HttpResponse;
+import io.netty.handler.codec.http.HttpUtil;
+import io.netty.handler.codec.http.HttpVersion;
+import io.netty.handler.codec.http.LastHttpContent;
+import io.netty.util.ReferenceCountUtil;
+import java.util.Locale;
+import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
+
+/** One attempt on one connection: sends the request, reads the response, gives the connection back. */
+final class Exchange implements Connection.User, BodySender.Progress, ResponseSink.Source {
+    /** The call whose attempt this is. */
+    interface Caller {
+        /**
+         * The exchange failed and gave its connection back.
+         *
+         * @param handed whether a byte may have been handed to the socket
+         */
+        void exchangeFailed(OnewriteException why, boolean handed, boolean reused, boolean responseBegun);
+
+        /** The response is read to its end, and the connection given back. */
+        void completed();
+
+        /** The caller has the response's headers and wants no more of it. */
+        void abandoned();
+    }
+
+    /** How long the answer that may explain a failed write is waited for. */
+    private static final long GRACE_NANOS = TimeUnit.MILLISECONDS.toNanos(500);
+
+    /** How often within idleReadTimeout it is looked whether the socket has taken anything. */
+    private static final int LOOKS = 4;
+
+    private final Caller caller;
+    private final PreparedRequest request;
+    private final ResponseSink sink;
+    private final Connection connection;
+    private final ClientSettings settings;
+    private final boolean reused;
+    private final @Nullable CallTimer timer;
+    private final BodySender sender;
+    private boolean handed;
+    private boolean awaitingContinue;
+    private boolean sent;
+    private @Nullable Throwable writeFailure;
+    private boolean interim;
+    private boolean headersRead;
+    private boolean keepAlive;
+    private boolean complete;
+    private boolean over;
+    private long received;
+
+    /** Bytes that the socket had not taken when it was looked last, and how many looks have found the same. */
+    private long backlog = Long.MIN_VALUE;
+
+    private int looks;
+
+    Exchange(
+            Caller caller,
+            PreparedRequest request,
+            ResponseSink sink,
+            @Nullable CallTimer timer,
+            Connection connection,
+            ClientSettings settings,
+            boolean reused) {
+        this.caller = caller;
+        this.request = request;
+        this.sink = sink;
+        this.timer = timer;
+        this.connection = connection;
+        this.settings = settings;
+        this.reused = reused;
+        this.sender = BodySenders.of(
+                new BodySender.Parts(this, connection.context(), connection.counter(), request, settings));
+    }
+
+    void start() {
+        connection.begin(this, timer, request.method().equals(HttpMethod.HEAD));
+        if (!connection.channel().isActive()) {
+            fail(new OnewriteException(ErrorKind.CLOSED, request.target().origin() + " closed the connection"));
+            return;
+        }
+        KernelProbe probe = connection.probe();
+        if (probe != null) {
+            if (timer != null) {
+                probe.begin();
+            } else {
+                probe.forget();
+            }
+            if (settings.config().quickack()) {
+                probe.quickack();
+            }
+        }
+        limitSending();
+        try {
+            if (request.expectContinue() && sender.hasBody()) {
+                awaitingContinue = true;
+                handed = true;
+                limit(settings.continueTimeout());
+                sender.sendHeadAlone();
+            } else {
+                handed = sender.start();
+            }
+        } catch (OnewriteException e) {
+            fail(e);
+        } catch (Throwable e) {
+            // A publisher of the caller's threw. What is above on the stack may be the end of another's call.
+            fail(Failures.ofBody(e));
+        }
+    }
+
+    /** The last write returned. */
+    @Override
+    public void sent() {
+        if (over || sent) {
+            return;
+        }
+        sent = true;
+        if (timer != null) {
+            timer.requestEnd(connection.counter().bytes(), connection.counter().writes());
+        }
+        if (!headersRead) {
+            limit(settings.responseTimeout());
+        }
+    }
+
+    /** The body moved on; the limit of silence starts anew. */
+    @Override
+    public void sending() {
+        if (!over && !headersRead) {
+            limitSending();
+        }
+    }
+
+    /**
+     * A large write moves on without a word from us, be it a file region, a chunk of a publisher's or what TLS made of
+     * either. So the limit is divided, and each part ends with a look at what is left.
+     */
+    private void limitSending() {
+        backlog = Long.MIN_VALUE;
+        looks = 0;
+        limit(lookNanos());
+    }
+
+    private long lookNanos() {
+        long whole = settings.idleReadTimeout();
+        return whole == 0 ? 0 : Math.max(whole / LOOKS, 1);
+    }
+
+    /** Whether the socket has taken nothing for as long as it may. */
+    private boolean sendsNothing() {
+        long left = connection.backlog();
+        if (left != backlog) {
+            backlog = left;
+            looks = 0;
+        }
+        return looks++ >= LOOKS;
+    }
+
+    /** A write failed. The server may have said why before it closed: that is waited for, shortly. */
+    @Override
+    public void sendFailed(Throwable cause) {
+        if (over || sent || headersRead) {
+            return;
+        }
+        if (cause instanceof OnewriteException) {
+            fail(Failures.onConnection(cause, origin()));
+        } else if (writeFailure == null) {
+            writeFailure = cause;
+            limit(GRACE_NANOS);
+        }
+    }
+
+    @Override
+    public void writable() {
+        if (!over) {
+            sender.writable();
+        }
+    }
+
+    @Override
+    public void read(HttpObject part) {
+        if (over || complete) {
+            // Bytes after the end of the response: whatever they are, nobody asked for them.
+            keepAlive = false;
+            ReferenceCountUtil.release(part);
+            return;
+        }
+        try {
+            if (part.decoderResult().isFailure()) {
+                fail(Failures.badResponse(part.decoderResult().cause(), origin()));
+                return;
+            }
+            if (part instanceof HttpResponse response) {
+                head(response);
+            }
+            if (part instanceof HttpContent content && !over) {
+                content(content);
+            }
+        } finally {
+            ReferenceCountUtil.release(part);
+        }
+    }
+
+    private void head(HttpResponse response) {
+        int status = response.status().code();
+        if (status < 200) {
+            interim(status);
+            return;
+        }
+        interim = false;
+        headersRead = true;
+        if (timer != null) {
+            timer.responseStart(connection.counter().firstRead());
+            KernelProbe probe = connection.probe();
+            if (probe != null) {
+                probe.explain(timer);
+            }
+            timer.headersEnd(status);
+        }
+        HttpHeaders headers = response.headers();
+        if (headers.size() > settings.maxHeaders()) {
+            refuse("sent " + headers.size() + " header fields; the limit is maxHeaders, " + settings.maxHeaders());
+            return;
+        }
+        if (!codingIsKnown(response)) {
+            refuse("sent a transfer coding that was not asked for: "
+                    + headers.getAll(HttpHeaderNames.TRANSFER_ENCODING));
+            return;
+        }
+        keepAlive = HttpUtil.isKeepAlive(response) && !request.closes();
+        limitIdle(headers);
+        if (!sent && status >= 300) {
+            // A server that refuses early will not read the rest of the body.
+            sender.cancel();
+        }
+        limit(settings.idleReadTimeout());
+        sink.head(this, status, headers);
+    }
+
+    /**
+     * Chunked, once, is the only coding a client without TE is sent, and none before HTTP/1.1 (RFC 9112, 6.1). The
+     * decoder takes any list with a "chunked" in it, and any other to last until the connection is closed.
+     */
+    private static boolean codingIsKnown(HttpResponse response) {
+        String coding = response.headers().get(HttpHeaderNames.TRANSFER_ENCODING);
+        return coding == null
+                || (HttpHeaderValues.CHUNKED.contentEqualsIgnoreCase(coding)
+                        && response.headers()
+                                        .getAll(HttpHeaderNames.TRANSFER_ENCODING)
+                                        .size()
+                                == 1
+                        && response.protocolVersion().equals(HttpVersion.HTTP_1_1));
+    }
+
+    private void interim(int status) {
+        interim = true;
+        if (timer != null) {
+            timer.informational(status);
+        }
+        connection.counter().interimRead();
+        if (status == 101) {
+            fail(new OnewriteException(ErrorKind.PROTOCOL, origin() + " switched protocols, which was not asked for"));
+        } else if (status == 100 && awaitingContinue) {
+            sendAwaitedBody();
+        }
+    }
+
+    private void sendAwaitedBody() {
+        awaitingContinue = false;
+        limitSending();
+        try {
+            sender.sendBody();
+        } catch (OnewriteException e) {
+            fail(e);
+        } catch (Throwable e) {
+            fail(Failures.ofBody(e));
+        }
+    }
+
+    private void content(HttpContent content) {
+        if (!interim) {
+            received += content.content().readableBytes();
+            OnewriteException refused = sink.content(content.content());
+            if (refused != null) {
+                fail(refused);
+                return;
+            }
+            if (content instanceof LastHttpContent) {
+                complete = true;
+                if (timer != null) {
+                    timer.responseEnd(received);
+                }
+            } else {
+                limit(sink.wantsMore() ? settings.idleReadTimeout() : 0);
+            }
+        }
+    }
+
+    /**
+     * All that was read is decoded. Only now is a complete response handed on: had more come with it, the connection
+     * would not be fit for the next request.
+     */
+    @Override
+    public void readComplete() {
+        if (settings.config().quickack() && connection.probe() != null) {
+            connection.probe().quickack();
+        }
+        if (complete && !over) {
+            finish();
+        }
+    }
+
+    private void finish() {
+        over = true;
+        if (!sent) {
+            sender.cancel();
+        }
+        boolean reusable = keepAlive
+                && sent
+                && !connection.hasLeftover()
+                && connection.channel().isActive();
+        giveBack(reusable);
+        caller.completed();
+    }
+
+    private void giveBack(boolean reusable) {
+        connection.end();
+        sink.detach();
+        if (timer != null) {
+            timer.connectionReleased(reusable);
+        }
+        connection.release(reusable);
+    }
+
+    /** The channel is closed. */
+    @Override
+    public void closed() {
+        if (over) {
+            return;
+        }
+        if (complete) {
+            finish();
+            return;
+        }
+        if (writeFailure != null) {
+            fail(Failures.onConnection(writeFailure, origin()));
+            return;
+        }
+        String when = headersRead
+                ? "in the middle of the response, after " + received + " bytes of its body"
+                : sent ? "without a response" : "while the request was being sent";
+        fail(new OnewriteException(ErrorKind.CLOSED, origin() + " closed the connection " + when));
+    }
+
+    /** The response breaks a rule that the decoder does not know. */
+    @Override
+    public void refuse(String what) {
+        if (!over) {
+            fail(new OnewriteException(ErrorKind.PROTOCOL, origin() + " " + what));
+        }
+    }
+
+    /** Something threw in the channel. */
+    @Override
+    public void broken(Throwable cause) {
+        if (!over) {
+            fail(Failures.onConnection(cause, origin()));
+        }
+    }
+
+    /** The limit set last has run out. */
+    @Override
+    public void overdue() {
+        if (over) {
+            return;
+        }
+        if (awaitingContinue) {
+            // A server need not answer the expectation (RFC 9110, 10.1.1).
+            sendAwaitedBody();
+        } else if (writeFailure != null) {
+            fail(Failures.onConnection(writeFailure, origin()));
+        } else if (!sent && !sendsNothing()) {
+            limit(lookNanos());
+        } else {
+            String what = !sent
+                    ? "took none of the request's body for " + TimeUnit.NANOSECONDS.toMillis(settings.idleReadTimeout())
+                            + " ms (idleReadTimeout)"
+                    : headersRead
+                            ? "sent nothing more of its response for "
+                                    + TimeUnit.NANOSECONDS.toMillis(settings.idleReadTimeout())
+                                    + " ms (idleReadTimeout)"
+                            : "sent no complete response head in "
+                                    + TimeUnit.NANOSECONDS.toMillis(settings.responseTimeout())
+                                    + " ms (responseTimeout)";
+            fail(new OnewriteException(ErrorKind.TIMEOUT, origin() + " " + what));
+        }
+    }
+
+    /** The phase under way, for an error's sake. */
+    Phase phase() {
+        return headersRead ? Phase.RECEIVE : sent ? Phase.WAIT : Phase.SEND;
+    }
+
+    /** Ends the exchange and its connection without telling the call. */
+    void giveUp() {
+        if (!over) {
+            over = true;
+            sender.cancel();
+            giveBack(false);
+        }
+    }
+
+    private void fail(OnewriteException why) {
+        why.in(phase());
+        giveUp();
+        caller.exchangeFailed(why, handed, reused, headersRead);
+    }
+
+    private void limit(long nanos) {
+        connection.deadline(nanos == 0 ? 0 : settings.time().nanoTime() + nanos);
+    }
+
+    /** Keep-Alive: timeout=5 (RFC 2068, 19.7.1.1): leave a second before the server does. */
+    private void limitIdle(HttpHeaders headers) {
+        String parameters = headers.get("keep-alive");
+        if (parameters == null) {
+            return;
+        }
+        for (String each : parameters.toLowerCase(Locale.ROOT).split(",", -1)) {
+            String parameter = each.strip();
+            if (parameter.startsWith("timeout=")) {
+                try {
+                    long seconds = Long.parseLong(parameter.substring("timeout=".length()));
+                    connection.limitIdle(Math.max(TimeUnit.SECONDS.toNanos(seconds - 1), 1));
+                } catch (NumberFormatException e) {
+                    // No number, no limit.
+                }
+            }
+        }
+    }
+
+    private Origin origin() {
+        return request.target().origin();
+    }
+
+    /** The exchange wants to read on; used while the caller's demand, not the socket, sets the pace. */
+    @Override
+    public void readMore() {
+        if (!over) {
+            limit(settings.idleReadTimeout());
+            connection.channel().read();
+        }
+    }
+
+    @Override
+    public void setAutoRead(boolean on) {
+        connection.channel().config().setAutoRead(on);
+    }
+
+    @Override
+    public void abandon() {
+        caller.abandoned();
+    }
+}

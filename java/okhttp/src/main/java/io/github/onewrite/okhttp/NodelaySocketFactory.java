@@ -1,0 +1,59 @@
+package io.github.onewrite.okhttp;
+
+import io.github.onewrite.OnewriteConfig;
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.Socket;
+import javax.net.SocketFactory;
+
+/**
+ * Sets TCP_NODELAY on what another factory makes, and joins writes on the sockets of the JDK's own factory. OkHttp calls
+ * the method without arguments, for direct connections and HTTP proxies; TLS is layered on that socket and inherits the
+ * option before the handshake. For SOCKS proxies OkHttp makes the socket itself, out of reach of any factory.
+ */
+final class NodelaySocketFactory extends SocketFactory {
+    private final SocketFactory factory;
+    private final boolean nodelay;
+
+    /** Bytes to join, or 0. */
+    private final int joined;
+
+    NodelaySocketFactory(SocketFactory factory, OnewriteConfig config) {
+        this.factory = factory;
+        this.nodelay = config.guardsNodelay();
+        // The sockets of a factory of the user's may be of any class: they are theirs.
+        this.joined = config.coalesces() && factory == SocketFactory.getDefault() ? config.coalesceMax() : 0;
+    }
+
+    @Override
+    public Socket createSocket() throws IOException {
+        return guarded(joined > 0 ? new CoalescingSocket(joined) : factory.createSocket());
+    }
+
+    @Override
+    public Socket createSocket(String host, int port) throws IOException {
+        return guarded(factory.createSocket(host, port));
+    }
+
+    @Override
+    public Socket createSocket(String host, int port, InetAddress localAddress, int localPort) throws IOException {
+        return guarded(factory.createSocket(host, port, localAddress, localPort));
+    }
+
+    @Override
+    public Socket createSocket(InetAddress host, int port) throws IOException {
+        return guarded(factory.createSocket(host, port));
+    }
+
+    @Override
+    public Socket createSocket(InetAddress host, int port, InetAddress localAddress, int localPort) throws IOException {
+        return guarded(factory.createSocket(host, port, localAddress, localPort));
+    }
+
+    private Socket guarded(Socket socket) throws IOException {
+        if (nodelay) {
+            socket.setTcpNoDelay(true);
+        }
+        return socket;
+    }
+}

@@ -1,0 +1,39 @@
+package io.github.onewrite.okhttp;
+
+import io.github.onewrite.ErrorKind;
+import io.github.onewrite.OnewriteException;
+import okhttp3.Headers;
+import okhttp3.Interceptor;
+import okhttp3.Request;
+
+/**
+ * Refuses methods and header names that are no tokens (RFC 9110, 5.6.2). OkHttp checks header values, but sends a line
+ * break in a method as it is: a second request.
+ */
+final class RequestValidator {
+    private RequestValidator() {}
+
+    static Interceptor interceptor() {
+        return chain -> {
+            Request request = chain.request();
+            check("method", request.method());
+            Headers headers = request.headers();
+            for (int i = 0; i < headers.size(); i++) {
+                check("header name", headers.name(i));
+            }
+            return chain.proceed(request);
+        };
+    }
+
+    private static void check(String what, String text) throws OnewriteException {
+        for (int i = 0; i < text.length(); i++) {
+            char c = text.charAt(i);
+            boolean alphanumeric = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+            if (!alphanumeric && "!#$%&'*+-.^_`|~".indexOf(c) < 0) {
+                throw new OnewriteException(
+                        ErrorKind.INVALID_REQUEST,
+                        what + " has a character that is not allowed at index " + i + ": letters, digits and hyphens");
+            }
+        }
+    }
+}
