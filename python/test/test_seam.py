@@ -80,6 +80,9 @@ ANSWERS: dict[str, typing.Callable[[Peer], None]] = {
     "a negative length": parts(OK + b"Content-Length: -2\r\n\r\nok", close=True),
     "no body, with a length": parts(b"HTTP/1.1 204 No Content\r\nContent-Length: 5\r\n\r\nhello"),
     "not modified, with a length": parts(b"HTTP/1.1 304 Not Modified\r\nContent-Length: 5\r\n\r\nhello"),
+    "no body, in chunks": parts(
+        b"HTTP/1.1 204 No Content\r\nTransfer-Encoding: chunked\r\n\r\n3\r\na", b"bc\r\n0\r\n\r\n"
+    ),
     "switched": parts(b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n"),
     "no answer": parts(close=True),
     "half a head": parts(PLAIN[:25], close=True),

@@ -200,7 +200,7 @@ def read(
     heads.fill(http_response, method, head)
     body = data[head.end :]
     length = http_response.length
-    if length is not None and len(body) >= length:
+    if length is not None and len(body) >= length and not http_response.chunked:
         http_response.fp = io.BytesIO(body)  # type: ignore[assignment]
     else:
         raw = quickack.Raw(sock.makefile("rb", 0), sock, conn._onewrite_options.quickack, body or None, 1)
