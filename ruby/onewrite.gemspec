@@ -23,16 +23,17 @@ Gem::Specification.new do |spec|
   spec.required_ruby_version = ">= 2.5"
   spec.require_paths = ["lib"]
   spec.files = %w[
-    LICENSE README.md sig/onewrite.rbs
-    lib/onewrite.rb lib/onewrite/api.rb lib/onewrite/attempt.rb lib/onewrite/call.rb lib/onewrite/clock.rb
-    lib/onewrite/connection.rb lib/onewrite/counter.rb lib/onewrite/errors.rb lib/onewrite/event.rb
-    lib/onewrite/failure.rb lib/onewrite/floor.rb lib/onewrite/held_socket.rb lib/onewrite/hooks.rb
-    lib/onewrite/kernel_evidence.rb lib/onewrite/nodelay.rb lib/onewrite/origin.rb lib/onewrite/patch.rb
-    lib/onewrite/patch/header.rb lib/onewrite/patch/request.rb lib/onewrite/patch/response.rb
-    lib/onewrite/patch/session.rb lib/onewrite/patch/stock.rb lib/onewrite/patch/target.rb
-    lib/onewrite/patch/timed_session.rb lib/onewrite/phases.rb lib/onewrite/prompt.rb lib/onewrite/settings.rb
-    lib/onewrite/status.rb lib/onewrite/tcp_info.rb lib/onewrite/timing.rb lib/onewrite/timing/mappers.rb
-    lib/onewrite/timing/redaction.rb lib/onewrite/told_call.rb lib/onewrite/version.rb
+    LICENSE README.md sig/onewrite.rbs lib/onewrite.rb lib/onewrite/api.rb lib/onewrite/base_version.rb
+    lib/onewrite/config.rb lib/onewrite/counter.rb lib/onewrite/errors.rb lib/onewrite/install.rb
+    lib/onewrite/net_http/connection.rb lib/onewrite/net_http/header.rb lib/onewrite/net_http/request.rb
+    lib/onewrite/net_http/response.rb lib/onewrite/net_http/session.rb lib/onewrite/net_http/stock.rb
+    lib/onewrite/net_http/timed_session.rb lib/onewrite/timing/attempt.rb lib/onewrite/timing/call.rb
+    lib/onewrite/timing/cause.rb lib/onewrite/timing/clock.rb lib/onewrite/timing/events.rb
+    lib/onewrite/timing/hooks.rb lib/onewrite/timing/kernel.rb lib/onewrite/timing/mappers.rb
+    lib/onewrite/timing/origin.rb lib/onewrite/timing/phases.rb lib/onewrite/timing/record.rb
+    lib/onewrite/timing/redaction.rb lib/onewrite/timing/told_call.rb lib/onewrite/version.rb
+    lib/onewrite/wire/body.rb lib/onewrite/wire/coalesce.rb lib/onewrite/wire/nodelay.rb
+    lib/onewrite/wire/quickack.rb lib/onewrite/wire/validate.rb
   ]
   spec.extra_rdoc_files = ["README.md"]
 end

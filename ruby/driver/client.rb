@@ -18,7 +18,7 @@ class Client
     @hooks = Hooks.new(options["hooks"] || "none")
     refuse_what_cannot_be_done
     # The adapter's options hold for the process: what an earlier client was given is taken back.
-    Onewrite.configure(**Onewrite::Settings::OPTIONS.map { |name, _| [name, nil] }.to_h.merge(adapter_options)) if kind.adapter?
+    Onewrite.configure(**Onewrite::Config::OPTIONS.map { |name, _| [name, nil] }.to_h.merge(adapter_options)) if kind.adapter?
     @size = (options["pool_size"] || 1).to_i
     @pool_timeout = options["pool_timeout_ms"] && (options["pool_timeout_ms"] / 1000.0)
     @pools = {}

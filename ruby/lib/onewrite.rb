@@ -4,4 +4,4 @@
 # its time went. `require "onewrite/api"` loads the same without patching; {Onewrite.enable!} then patches.
 require "onewrite/api"
 
-Onewrite::Patch.install
+Onewrite::Install.install

@@ -67,7 +67,7 @@ class DocsTest < OnewriteTest
 
   def test_every_option_is_in_the_readme
     readme = File.read(File.join(ROOT, "README.md"))
-    Onewrite::Settings::OPTIONS.each_key do |name|
+    Onewrite::Config::OPTIONS.each_key do |name|
       assert_includes readme, name.to_s
       assert_includes readme, "ONEWRITE_#{name.to_s.upcase}"
     end

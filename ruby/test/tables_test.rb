@@ -37,7 +37,7 @@ class TablesTest < OnewriteTest
         type = Object.const_get(one["class"])
         error = type < SystemCallError ? type.new : type.allocate # some want a response
         error = error.exception(one["message"]) if one["message"]
-        assert_equal row["kind"].to_sym, Onewrite::Failure.kind(error, one["phase"]&.to_sym), one.to_s
+        assert_equal row["kind"].to_sym, Onewrite::ErrorKind.kind(error, one["phase"]&.to_sym), one.to_s
       end
     end
   end

@@ -148,7 +148,7 @@ class TracersTest < OnewriteTest
           end
         end
       end
-      methods = Onewrite::Patch::Target::POINTS.group_by(&:where).transform_values { |points| points.map(&:name).uniq }
+      methods = Onewrite::Install::POINTS.group_by(&:where).transform_values { |points| points.map(&:name).uniq }
       Session = chained.call(Net::HTTP, *methods[Net::HTTP])
       Request = chained.call(Net::HTTP::Post, *methods[Net::HTTPGenericRequest])
       Head = chained.call(Net::HTTP::Get, *methods[Net::HTTPGenericRequest])
@@ -292,7 +292,7 @@ class TracersTest < OnewriteTest
       Net::HTTPGenericRequest.class_eval { def exec(sock, ver, path, more); end }
       require "onewrite"
       Onewrite.enable!
-      p Onewrite.enabled?, Net::HTTP.ancestors.include?(Onewrite::Patch::Session)
+      p Onewrite.enabled?, Net::HTTP.ancestors.include?(Onewrite::NetHTTP::Session)
       p Onewrite.status[:off_because]
     RUBY
     assert_match(/^onewrite: stays off: .*exec/, out)
@@ -307,25 +307,25 @@ class TracersTest < OnewriteTest
 
   # Derived from the modules themselves, so that no method can be patched and not be told of.
   def test_status_tells_of_every_method_that_is_patched
-    patches = Onewrite::Patch.constants.map { |name| Onewrite::Patch.const_get(name) }
-    patches -= [Onewrite::Patch::SessionOptions, Onewrite::Patch::Target]
+    patches = Onewrite::NetHTTP.constants.map { |name| Onewrite::NetHTTP.const_get(name) }.grep_v(Class)
+    patches -= [Onewrite::NetHTTP::SessionOptions]
     patched = patches.flat_map do |patch|
       names = patch.instance_methods(false) + patch.private_instance_methods(false)
       names.reject { |name| name.to_s.start_with?("onewrite_") }.map { |name| [patch, name] }
     end
-    told = Onewrite::Patch::Target::POINTS.map { |point| [point.patch, point.name] }
+    told = Onewrite::Install::POINTS.map { |point| [point.patch, point.name] }
     assert_equal patched.sort_by(&:to_s), told.sort_by(&:to_s)
     assert_equal told.size, Onewrite.status[:patches].size
-    ours = Onewrite::Patch::Target::POINTS.map(&:where).uniq.flat_map { |where| where.ancestors.grep(Module) }
-    assert_empty ours.select { |one| one.to_s.start_with?("Onewrite::") } - patches - [Onewrite::Patch::SessionOptions]
+    ours = Onewrite::Install::POINTS.map(&:where).uniq.flat_map { |where| where.ancestors.grep(Module) }
+    assert_empty ours.select { |one| one.to_s.start_with?("Onewrite::") } - patches - [Onewrite::NetHTTP::SessionOptions]
   end
 
   def test_the_readme_counts_what_is_patched
     words = %w[no one two three four five six seven eight nine ten eleven twelve]
     always, included, observing = [%i[Session Request], %i[Header],
                                    %i[TimedSession RequestHead ResponseHead ResponseBody]].map do |names|
-      patches = names.map { |name| Onewrite::Patch.const_get(name) }
-      words[Onewrite::Patch::Target::POINTS.count { |point| patches.include?(point.patch) }]
+      patches = names.map { |name| Onewrite::NetHTTP.const_get(name) }
+      words[Onewrite::Install::POINTS.count { |point| patches.include?(point.patch) }]
     end
     readme = File.read(File.join(ROOT, "README.md"))
     assert_includes readme, "It prepends #{always} private or undocumented methods"

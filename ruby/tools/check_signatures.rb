@@ -8,7 +8,7 @@ require "onewrite"
 
 PUBLIC = [
   Onewrite, Onewrite::Event, Onewrite::TimingListener, Onewrite::Timing, Onewrite::Attempt, Onewrite::Phases,
-  Onewrite::KernelEvidence, Onewrite::Patch::SessionOptions, Onewrite::InvalidRequest, Onewrite::BodyLengthError,
+  Onewrite::KernelEvidence, Onewrite::NetHTTP::SessionOptions, Onewrite::InvalidRequest, Onewrite::BodyLengthError,
   Onewrite::ConfigurationError, Onewrite::Mappers
 ].freeze
 

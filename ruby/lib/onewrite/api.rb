@@ -1,14 +1,14 @@
 # frozen_string_literal: true
 
-require "onewrite/version"
+require "onewrite/config"
 require "onewrite/errors"
-require "onewrite/settings"
-require "onewrite/hooks"
-require "onewrite/event"
-require "onewrite/timing"
+require "onewrite/install"
+require "onewrite/timing/events"
+require "onewrite/timing/hooks"
+require "onewrite/timing/kernel"
 require "onewrite/timing/mappers"
-require "onewrite/status"
-require "onewrite/patch"
+require "onewrite/timing/record"
+require "onewrite/version"
 
 # One HTTP request, one write, and where its time went, for Net::HTTP.
 #
@@ -24,7 +24,6 @@ module Onewrite
     def on_timing(&block)
       raise ArgumentError, "Onewrite.on_timing needs a block" unless block
 
-      Patch.observe
       Hooks.add_timing(block)
       block
     end
@@ -35,7 +34,6 @@ module Onewrite
     def add_listener(listener)
       raise ArgumentError, "a listener answers on_event: see Onewrite::TimingListener" unless listener.respond_to?(:on_event)
 
-      Patch.observe
       Hooks.add_listener(listener)
       listener
     end
@@ -47,39 +45,39 @@ module Onewrite
     end
 
     # Sets options in code; they win over the environment. nil takes the word back. They hold for the whole process, from
-    # the next request on. See {Settings::OPTIONS} for names.
+    # the next request on. See {Config::OPTIONS} for names.
     # @raise [ConfigurationError] for an option that does not exist or a value of the wrong type
     # @return [nil]
     def configure(**options)
-      Settings.update(options)
-      Patch.observe if Settings.current.quickack
+      Config.update(options)
+      Install.observe if Config.current.quickack
       nil
     end
 
     # Takes the adapter out: from the next request on every call is the standard library's own. Hooks are not called.
     # @return [nil]
     def disable!
-      Settings.disable!
+      Config.disable!
       nil
     end
 
     # Puts the adapter in: undoes {disable!} and ONEWRITE_DISABLED, and patches where only "onewrite/api" was loaded.
     # @return [nil]
     def enable!
-      Settings.enable!
-      Patch.install
+      Config.enable!
+      Install.install
       nil
     end
 
     # @return [Boolean] whether calls made now go through the adapter
     def enabled?
-      Settings.current.enabled && Patch.installed?
+      Install.enabled?
     end
 
     # What is patched, with which options, and what is off for which reason.
     # @return [Hash{Symbol => Object}]
     def status
-      Status.report
+      Install.status
     end
 
     # @return [Boolean] whether the kernel is asked for evidence (TCP_INFO: Linux, and a Ruby that reads the option)
@@ -87,4 +85,8 @@ module Onewrite
       TcpInfo::AVAILABLE
     end
   end
+
+  # Former names.
+  Patch = NetHTTP
+  Settings = Config
 end

@@ -39,7 +39,7 @@ class OnewriteTest < Minitest::Test
   def teardown
     @closing.reverse_each(&:call)
     Onewrite.enable!
-    Onewrite.configure(**Onewrite::Settings::OPTIONS.map { |name, _| [name, nil] }.to_h)
+    Onewrite.configure(**Onewrite::Config::OPTIONS.map { |name, _| [name, nil] }.to_h)
   end
 
   def tap_server(**options, &answer)

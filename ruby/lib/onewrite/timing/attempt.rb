@@ -1,0 +1,35 @@
+# frozen_string_literal: true
+
+require "onewrite/timing/phases"
+
+module Onewrite
+  # One attempt of a call. Frozen.
+  class Attempt
+    include Phases
+
+    # @return [Integer] 0, 1, …
+    attr_reader :index
+
+    # @param call [Call] whose attempt it is; what it holds of it is copied
+    # @api private
+    def initialize(call)
+      (call.instance_variables & MOMENTS).each { |name| instance_variable_set(name, call.instance_variable_get(name)) }
+      freeze
+    end
+
+    # @return [Integer]
+    def total_ns
+      distance(attempt_started, ended)
+    end
+
+    # @return [Hash{Symbol => Object}] without what is nil
+    def to_h
+      {
+        index: index, outcome: outcome, status: status, conn_id: conn_id, reused: reused, idle_ns: idle_ns,
+        conn_requests: conn_requests, bytes_sent: bytes_sent, writes: writes, bytes_received: bytes_received,
+        connect_ns: connect_ns, tls_ns: tls_ns, send_ns: send_ns, wait_ns: wait_ns, receive_ns: receive_ns,
+        total_ns: total_ns, kernel: kernel&.to_h, cause: cause
+      }.compact
+    end
+  end
+end

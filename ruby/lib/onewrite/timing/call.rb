@@ -1,0 +1,194 @@
+# frozen_string_literal: true
+
+require "onewrite/errors"
+require "onewrite/timing/attempt"
+require "onewrite/timing/clock"
+require "onewrite/timing/record"
+
+module Onewrite
+  # A call under way: the record in the making. Takes the moments as they come, and is frozen and handed out in the end.
+  # Exists only for calls that someone listens to. {ToldCall} tells listeners, too.
+  #
+  # A method more costs some 0.1 µs of a request, in code that is cold by the time it comes by. So a moment is a variable
+  # that is set, and nothing is worked out here that a reader of the record can work out.
+  class Call < Timing
+    # Moments of connecting. It may come before the call, in `start`; so it is noted down and told by the call.
+    Connecting = Struct.new(:start, :tls_start, :tls_end, :end)
+
+    # How long after `start` has connected the first request may begin for the connecting to be counted as its part.
+    SAME_BREATH_NS = 100_000_000
+
+    # {Clock} without its frame, which costs more than the reading.
+    MONOTONIC = Process::CLOCK_MONOTONIC
+    REALTIME = Process::CLOCK_REALTIME
+    private_constant :MONOTONIC, :REALTIME
+
+    # @param origin [String] such as http://127.0.0.1:80
+    # @param path [String]
+    # @param started [Integer, nil] the moment its connecting began, if it has begun
+    def initialize(method, origin, path, started = nil) # rubocop:disable Lint/MissingSuper -- there is none
+      @method = method
+      @origin = origin
+      @path = path
+      @started_at_mono_ns = now = Process.clock_gettime(MONOTONIC, :nanosecond)
+      @started_at_unix_ns = Process.clock_gettime(REALTIME, :nanosecond)
+      return unless started
+
+      @started_at_mono_ns = started
+      @started_at_unix_ns -= now - started
+    end
+
+    # A first or a further attempt begins; one that was under way has failed and is being repeated.
+    def attempt_start
+      return repeat if index
+
+      @index = 0
+      @attempt_started = @started_at_mono_ns
+    end
+
+    # When the attempt under way began.
+    public :attempt_started
+
+    # A connection was made for this attempt, or could not be made.
+    # @param failed_at [Integer, nil] when it failed
+    # @param _error [Exception, nil]
+    def connect(connecting, failed_at = nil, _error = nil)
+      @connect_start = connecting.start
+      @connect_end = connecting.tls_start || connecting.end || failed_at
+      @tls_start = connecting.tls_start
+      @tls_end = connecting.tls_end || failed_at if @tls_start
+    end
+
+    # A connection carries the attempt.
+    # @param requests [Integer] on it, this one included
+    # @param idle_since [Integer, nil]
+    # @param baseline [String, nil] the kernel's counters
+    def acquire(conn_id, requests, idle_since, baseline)
+      @conn_id = conn_id
+      @conn_requests = requests
+      @idle_since = idle_since
+      @baseline = baseline
+    end
+
+    # Bytes are about to be handed to the kernel.
+    def writing(size)
+      if bytes
+        @bytes += size
+        @count += 1
+      else
+        @request_start = Process.clock_gettime(MONOTONIC, :nanosecond)
+        @bytes = size
+        @count = 1
+      end
+    end
+
+    # The last write has returned. The kernel is asked now, while the answer is awaited: then it costs no time.
+    def sent(connection)
+      return unless bytes
+
+      @request_end = Process.clock_gettime(MONOTONIC, :nanosecond)
+      @info_sent = connection.look_sent(@request_end)
+    end
+
+    # The answer has come, and took its time.
+    # @param now [Integer] when its first byte was there
+    # @param info [String, nil] the kernel's counters then
+    # @return [Boolean, nil] whether the wait was so long that its cause is asked for
+    def look(now, info)
+      @info_sent = nil
+      @info = info
+      info && request_end && now - @request_end >= LONG_NS
+    end
+
+    # @return [Boolean, nil] whether TCP_NODELAY was on; asked after a long wait only
+    attr_writer :nodelay
+
+    # The first line of a response was read.
+    # @param code [String]
+    # @param now [Integer] when its first byte was
+    def status_line(code, now)
+      status = code.to_i
+      return interim(status, now) if status < 200 && status >= 100
+
+      # The server may answer before it was asked in full, as with a 417 to Expect: 100-continue.
+      @request_end = now if bytes && !request_end
+      @status = status
+      @response_start = now
+    end
+
+    # The library gives a response to the caller.
+    # @param code [String]
+    def headers_end(code)
+      final(code) unless response_start
+    end
+
+    # The last byte of the body was read.
+    # @param bytes [Integer, String, nil]
+    def received(bytes)
+      @response_end = Process.clock_gettime(MONOTONIC, :nanosecond)
+      @received_bytes = bytes
+    end
+
+    # The exchange came to its end, and the call with it.
+    # @param code [String]
+    # @param _socket [Net::BufferedIO]
+    # @return [Integer] the moment
+    def complete(code, _socket)
+      final(code) unless response_start
+      now = Process.clock_gettime(MONOTONIC, :nanosecond)
+      @response_end = now unless response_end
+      @outcome = :ok
+      @ended = now
+    end
+
+    # The call is over before the exchange came to its end. Then, too, nothing is noted any more.
+    # @param outcome [Symbol] :ok, :error, :cancelled
+    # @param error [Exception, nil]
+    # @return [Integer] the moment
+    def finish(outcome, error = nil)
+      unless outcome == :ok
+        @error_phase = phase
+        @error_kind = outcome == :cancelled ? :cancelled : ErrorKind.kind(error, @error_phase)
+      end
+      # Refused, or given up before the library looked for a connection.
+      attempt_start unless index || outcome == :ok
+      end_attempt(outcome)
+      @ended
+    end
+
+    private
+
+    # What the kernel said then says nothing of a body that is sent after it, as after 100 (Continue).
+    def interim(_status, _now)
+      @info = nil
+    end
+
+    # Before Ruby 2.3 the library may give the caller an interim response other than 100.
+    def final(code)
+      @status = code.to_i
+      @response_start = Process.clock_gettime(MONOTONIC, :nanosecond)
+    end
+
+    def end_attempt(outcome)
+      @outcome = outcome
+      @ended = Process.clock_gettime(MONOTONIC, :nanosecond)
+    end
+
+    def repeat
+      end_attempt(:error)
+      @earlier = [*earlier, Attempt.new(self)]
+      MOMENTS.each { |name| instance_variable_set(name, nil) }
+      @index = @earlier.size
+      @attempt_started = Process.clock_gettime(MONOTONIC, :nanosecond)
+    end
+
+    # The phase the attempt is in.
+    def phase
+      return nil unless index
+      return tls_start ? :tls : :connect unless conn_id
+      return :send unless request_end
+
+      response_start ? :receive : :wait
+    end
+  end
+end

@@ -1,0 +1,101 @@
+# frozen_string_literal: true
+
+require "onewrite/counter"
+
+module Onewrite
+  # The hooks of all sessions: one frozen list, swapped as a whole, so that a call takes the list it began with.
+  module Hooks
+    # Blocks that get records, and listeners that get events.
+    Set = Struct.new(:timings, :listeners)
+
+    NONE = Set.new([].freeze, [].freeze).freeze
+
+    @current = @when_wanted = nil
+    @lock = Mutex.new
+    @errors = Counter.new
+
+    class << self
+      # @return [Set, nil] nil without a hook
+      attr_reader :current
+
+      # What is to be done before the first hook is set. Who sets hooks, here or for one session, need not know it.
+      def when_wanted(&block)
+        @when_wanted = block
+      end
+
+      # A hook is about to be set, for all sessions or for one.
+      def wanted
+        @when_wanted.call if @when_wanted
+      end
+
+      # @return [Integer] how often a hook raised
+      def errors
+        @errors.value
+      end
+
+      def add_timing(hook)
+        wanted
+        change { |set| [set.timings + [hook], set.listeners] }
+      end
+
+      def add_listener(hook)
+        wanted
+        change { |set| [set.timings, set.listeners + [hook]] }
+      end
+
+      def remove(hook)
+        found = false
+        change do |set|
+          found = (set.timings + set.listeners).any? { |one| one.equal?(hook) }
+          [set.timings.reject { |one| one.equal?(hook) }, set.listeners.reject { |one| one.equal?(hook) }]
+        end
+        found
+      end
+
+      # Gives a record to everybody's blocks, then to the session's own.
+      # @param set [Set, nil] as it was when the call began
+      def report(set, own, record)
+        if set
+          timings = set.timings
+          index = 0
+          while (hook = timings[index])
+            give(hook, record)
+            index += 1
+          end
+        end
+        give(own, record) if own
+      end
+
+      # Gives a record to a hook. A tracer with a bug is no reason to lose an order: what it raises goes no further.
+      def give(hook, record)
+        hook.call(record)
+      rescue StandardError, ScriptError => e
+        failed(e)
+      end
+
+      # Gives an event to a listener, with the same care.
+      def tell(listener, event)
+        listener.on_event(event)
+      rescue StandardError, ScriptError => e
+        failed(e)
+      end
+
+      private
+
+      def change
+        @lock.synchronize do
+          timings, listeners = yield(@current || NONE)
+          none = timings.empty? && listeners.empty?
+          @current = none ? nil : Set.new(timings.freeze, listeners.freeze).freeze
+        end
+      end
+
+      def failed(error)
+        return unless @errors.next == 1
+
+        warn "onewrite: a hook raised #{error.class} (#{error.backtrace&.first}); requests go on, and further errors of " \
+             "hooks are only counted"
+      end
+    end
+  end
+end

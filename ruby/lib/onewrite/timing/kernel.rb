@@ -1,0 +1,129 @@
+# frozen_string_literal: true
+
+require "socket"
+
+module Onewrite
+  # What Linux knows about a connection (tcp(7) TCP_INFO; struct tcp_info of include/uapi/linux/tcp.h).
+  # The bytes are kept as the kernel gave them and read when someone asks.
+  class TcpInfo
+    AVAILABLE = RUBY_ENGINE == "ruby" && RUBY_PLATFORM.include?("linux") && Socket.const_defined?(:TCP_INFO)
+
+    # Fields up to here (total_retrans) are in every kernel; data_segs_out came with 4.6, rwnd_limited with 4.10.
+    SMALLEST = 104
+
+    # @return [String, nil] the counters of *io* as the kernel gives them, for {#initialize}; nil where the socket has none
+    def self.read(io)
+      return nil unless AVAILABLE && io.is_a?(BasicSocket)
+
+      data = io.getsockopt(Socket::IPPROTO_TCP, Socket::TCP_INFO).data
+      data.bytesize >= SMALLEST ? data : nil
+    rescue SystemCallError, IOError
+      nil
+    end
+
+    NOTHING = "\0\0\0\0".b.freeze
+    private_constant :NOTHING
+
+    # @return [String, nil] as {read}; nil also where the kernel has not sent all it was given (notsent_bytes, which older
+    #   kernels do not tell: from 4.6 on)
+    def self.read_sent(io)
+      data = io.getsockopt(Socket::IPPROTO_TCP, Socket::TCP_INFO).data
+      data.byteslice(144, 4) == NOTHING ? data : nil
+    rescue SystemCallError, IOError
+      nil
+    end
+
+    # @param data [String] what {read} gave
+    def initialize(data)
+      @data = data
+    end
+
+    # @return [Integer] how long ago the kernel last sent data, in nanoseconds; a jiffy's resolution (4 ms at HZ=250)
+    def last_data_sent_ns
+      u32(44) * 1_000_000
+    end
+
+    # @return [Integer] smoothed round trip, in microseconds
+    def rtt_us
+      u32(68)
+    end
+
+    # @return [Integer, nil] smallest round trip seen, in microseconds
+    def min_rtt_us
+      u32(148)
+    end
+
+    # @return [Integer] segments sent again since the connection began
+    def retransmits
+      u32(100)
+    end
+
+    # @return [Integer, nil] segments with data sent since the connection began
+    def segments_out
+      u32(156)
+    end
+
+    # @return [Integer, nil] time in which the peer's window held sending up, in microseconds
+    def rwnd_limited_us
+      @data.bytesize >= 184 ? @data.unpack1("@176Q") : nil
+    end
+
+    private
+
+    def u32(offset)
+      @data.bytesize >= offset + 4 ? @data.unpack1("@#{offset}L") : nil
+    end
+  end
+
+  # What the kernel did with one request: two looks at TCP_INFO, before the request and at the first line of the answer.
+  class KernelEvidence
+    # @api private
+    def initialize(before, after, wait_ns)
+      @before = TcpInfo.new(before)
+      @after = TcpInfo.new(after)
+      @wait_ns = wait_ns
+    end
+
+    # @return [Integer, nil] data segments sent for this request
+    def segments_out
+      @after.segments_out && (@after.segments_out - @before.segments_out)
+    end
+
+    # @return [Integer] smoothed round trip
+    def rtt_us
+      @after.rtt_us
+    end
+
+    # @return [Integer, nil] smallest round trip
+    def min_rtt_us
+      @after.min_rtt_us
+    end
+
+    # @return [Integer] segments sent again since this request began
+    def retransmits
+      @after.retransmits - @before.retransmits
+    end
+
+    # @return [Integer] how long the kernel held bytes back after the last write had returned: the wait less the time
+    #   since it last sent data. Resolution of a jiffy; never below 0.
+    def send_hold_ns
+      hold = @wait_ns - @after.last_data_sent_ns
+      hold.positive? ? hold : 0
+    end
+
+    # @return [Integer] how long the peer's receive window held sending up
+    def window_closed_ns
+      return 0 unless @after.rwnd_limited_us
+
+      (@after.rwnd_limited_us - @before.rwnd_limited_us) * 1000
+    end
+
+    # @return [Hash{Symbol => Integer}]
+    def to_h
+      {
+        segments_out: segments_out, rtt_us: rtt_us, min_rtt_us: min_rtt_us, retransmits: retransmits,
+        send_hold_ns: send_hold_ns
+      }.compact
+    end
+  end
+end

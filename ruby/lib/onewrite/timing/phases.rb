@@ -1,0 +1,130 @@
+# frozen_string_literal: true
+
+require "onewrite/timing/cause"
+require "onewrite/timing/kernel"
+
+module Onewrite
+  # What the moments of one attempt say: whose connection, the phases between the moments, and the kernel's evidence.
+  # A {Timing} answers for its last attempt, an {Attempt} for itself. All of it is worked out when someone asks.
+  module Phases
+    # Waits from here on have a cause.
+    LONG_NS = Cause::LONG_NS
+
+    # What has not happened has no variable at all: to set twenty to nil would cost more than the rest of this.
+    MOMENTS = %i[
+      @index @outcome @status @conn_id @conn_requests @idle_since @baseline @attempt_started @acquired @connect_start
+      @connect_end @tls_start @tls_end @request_start @request_end @response_start @response_end @ended @bytes @count
+      @received_bytes @info_sent @info @nodelay
+    ].freeze
+    private_constant :MOMENTS
+
+    # @return [Symbol] :ok, :error or :cancelled
+    attr_reader :outcome
+    # @return [Integer, nil] status code of the final response
+    attr_reader :status
+    # @return [Integer, nil] the connection's number in this process
+    attr_reader :conn_id
+    # @return [Integer, nil] requests on the connection, this one included
+    attr_reader :conn_requests
+
+    # @return [Boolean, nil] whether the connection carried a request before
+    def reused
+      conn_requests && conn_requests > 1
+    end
+
+    # @return [Integer, nil] how long a reused connection lay idle
+    def idle_ns
+      (acquired || attempt_started) - idle_since if reused && idle_since
+    end
+
+    # @return [Integer, nil] bytes of the request handed over
+    def bytes_sent
+      request_end && bytes
+    end
+
+    # @return [Integer, nil] writes they were handed over in
+    def writes
+      request_end && count
+    end
+
+    # @return [Integer, nil] bytes of the response body: as announced, else as the caller got them
+    def bytes_received
+      received_bytes.is_a?(String) ? received_bytes.to_i : received_bytes
+    end
+
+    # @return [nil] Net::HTTP has no pool that could be waited for
+    def queue_ns
+      nil
+    end
+
+    # @return [nil] the look-up of the name is part of {connect_ns}
+    def dns_ns
+      nil
+    end
+
+    # @return [Integer, nil] look-up of the name, TCP handshake, and the CONNECT exchange with a proxy
+    def connect_ns
+      distance(connect_start, connect_end)
+    end
+
+    # @return [Integer, nil]
+    def tls_ns
+      distance(tls_start, tls_end)
+    end
+
+    # @return [Integer, nil] from the first byte handed to the kernel to the return of the last write
+    def send_ns
+      distance(request_start, request_end)
+    end
+
+    # @return [Integer, nil] from the last write to the first byte of the final response
+    def wait_ns
+      distance(request_end, response_start)
+    end
+
+    # @return [Integer, nil] from the first byte of the response to the last byte of its body
+    def receive_ns
+      distance(response_start, response_end)
+    end
+
+    # @return [KernelEvidence, nil] nil without TCP_INFO or without a response
+    def kernel
+      after = info || info_sent
+      return nil unless after && baseline && request_end && response_start
+
+      # Read when all was sent and the answer not there yet: nothing was held.
+      KernelEvidence.new(baseline, after, info ? response_start - request_end : 0)
+    end
+
+    # Why the wait was long, from the kernel's evidence; nil for waits under 20 ms.
+    # @return [Symbol, nil] :nagle_delayed_ack, :retransmit, :peer_window or :server
+    def cause
+      wait = wait_ns
+      return nil if wait.nil? || wait < LONG_NS
+
+      evidence = kernel
+      evidence && Cause.of(evidence, writes, nodelay)
+    end
+
+    # @param name [Symbol] such as :request_start
+    # @return [Integer, nil] when it was, by the monotonic clock
+    # @api private
+    def moment(name)
+      __send__(name)
+    end
+
+    private
+
+    # Readers, since a variable that was never set is warned of before Ruby 3.0.
+    attr_reader :index, :attempt_started, :acquired, :idle_since, :baseline, :info_sent, :info, :nodelay, :bytes, :count,
+                :received_bytes, :connect_start, :connect_end, :tls_start, :tls_end, :request_start, :request_end,
+                :response_start, :response_end, :ended
+
+    # What happened took time: a distance the clock cannot resolve is 1.
+    def distance(from, to)
+      return nil unless from && to
+
+      to > from ? to - from : 1
+    end
+  end
+end

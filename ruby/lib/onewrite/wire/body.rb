@@ -1,0 +1,137 @@
+# frozen_string_literal: true
+
+require "delegate"
+require "stringio"
+
+module Onewrite
+  # Tells bodies that are at rest, which may be held and joined, from sources that may make one wait.
+  module Body
+    # What well-known gems make of other sources, and where they keep those: it makes one wait where they do.
+    COMPOSITES = {
+      "CompositeReadIO" => :@ios, "Multipart::Post::CompositeReadIO" => :@ios,
+      "Faraday::CompositeReadIO" => :@ios, "Faraday::Multipart::CompositeReadIO" => :@ios,
+      "UploadIO" => :@io, "Multipart::Post::UploadIO" => :@io,
+      "RestClient::Payload::Base" => :@stream, "RestClient::Payload::Streamed" => :@stream,
+      "RestClient::Payload::UrlEncoded" => :@stream, "RestClient::Payload::Multipart" => :@stream,
+      "Aws::Plugins::ChecksumAlgorithm::AwsChunkedTrailerDigestIO" => :@io
+    }.freeze
+    # Who defines the reading of a StringIO.
+    READING = %i[read readpartial].map { |name| [name, StringIO.instance_method(name).owner] }.freeze
+    private_constant :COMPOSITES, :READING
+
+    # Whether reading *source* is known to return promptly: a StringIO, a regular file, what a gem has put together from
+    # such. To know its size is no sign of that: a download that is passed on knows it, too.
+    def self.source?(source)
+      case source
+      when StringIO then stock_reading?(source)
+      when IO, String then File.file?(source)
+      else path?(source) ? File.file?(source) : composite?(source)
+      end
+    rescue SystemCallError, IOError
+      false
+    end
+
+    # Whether IO.copy_stream opens *source* by its name, or takes the file in it, and never asks it to read.
+    def self.path?(source)
+      source.is_a?(String) || (!source.is_a?(IO) && source.respond_to?(:to_path))
+    end
+
+    # Whether the parts of multipart/form-data are all strings or prompt sources.
+    def self.form?(params)
+      params.all? { |_, value,| !value.respond_to?(:read) || source?(value) }
+    end
+
+    # @return [Integer, nil] bytes from where *source* stands to its end, for a StringIO or a regular file; for nothing
+    #   that reads in its own way, which may give less or more
+    def self.rest(source)
+      if source.is_a?(StringIO)
+        return stock_reading?(source) ? source.string.bytesize - source.pos : nil
+      end
+
+      io = source.is_a?(IO) || path?(source) ? IO.try_convert(source) : nil
+      io.size - io.pos if io.is_a?(File) && io.stat.file?
+    rescue SystemCallError, IOError
+      nil
+    end
+
+    def self.stock_reading?(source)
+      READING.all? { |name, owner| source.method(name).owner.equal?(owner) }
+    end
+
+    # Not of a subclass, which may read in its own way.
+    def self.composite?(source)
+      name = COMPOSITES[source.class.name]
+      parts = name && source.instance_variable_get(name)
+      parts.is_a?(Array) ? parts.all? { |part| source?(part) } : !parts.nil? && source?(parts)
+    end
+    private_class_method :stock_reading?, :composite?
+  end
+
+  # A source that may make one wait, seen by IO.copy_stream: before it is asked for more, what is held is written.
+  class WaitingSource
+    # @return [WaitingSource] with the reading method *source* has, as IO.copy_stream prefers them. A name of what may
+    #   make one wait, as a named pipe, stays what it is, and nothing is kept back for it.
+    def self.over(source, held)
+      if Body.path?(source)
+        return source.tap { held.pass } unless (io = IO.try_convert(source))
+
+        source = io
+      end
+      source.respond_to?(:readpartial) ? WaitingPartial.new(source, held) : new(source, held)
+    end
+
+    def initialize(source, held)
+      @source = source
+      @held = held
+    end
+
+    def read(*args)
+      piece { @source.read(*args) }
+    end
+
+    private
+
+    # An empty piece is none: as a chunk it would end the body.
+    def piece
+      @held.flush
+      found = yield
+      found = yield while found && found.empty?
+      found
+    end
+  end
+
+  # The same for sources that hand out what is there.
+  class WaitingPartial < WaitingSource
+    def readpartial(*args)
+      piece { @source.readpartial(*args) }
+    end
+  end
+
+  # A part of a multipart form that may make one wait: all of it as it was, but for its reading.
+  class WaitingPart < SimpleDelegator
+    # @return [Object] *value* itself where it is at rest
+    def self.over(value, held)
+      return value if !value.respond_to?(:read) || Body.source?(value)
+
+      value.respond_to?(:readpartial) ? WaitingPartialPart.new(value, held) : new(value, held)
+    end
+
+    def initialize(value, held)
+      super(value)
+      @held = held
+    end
+
+    def read(*args)
+      @held.flush
+      __getobj__.read(*args)
+    end
+  end
+
+  # The same for a part that hands out what is there.
+  class WaitingPartialPart < WaitingPart
+    def readpartial(*args)
+      @held.flush
+      __getobj__.readpartial(*args)
+    end
+  end
+end

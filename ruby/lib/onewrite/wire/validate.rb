@@ -1,0 +1,125 @@
+# frozen_string_literal: true
+
+require "onewrite/errors"
+
+module Onewrite
+  # The send-side floor: what is refused before a byte is sent. Net::HTTP 3.1 sends a header name with CR LF as two
+  # lines (CWE-113) and both framings at once (CWE-444).
+  module Validate
+    # RFC 9110 §5.6.2
+    TOKEN = /\A[!#$%&'*+\-.^_`|~0-9A-Za-z]+\z/.freeze
+    # RFC 9112 §3.2: no controls and no space in a target.
+    BAD_TARGET = /[\x00-\x20\x7f]/.freeze
+    # RFC 9110 §5.5: no controls but the horizontal tab in a value.
+    BAD_VALUE = /[\x00-\x08\x0a-\x1f\x7f]/.freeze
+    # What would end a line in the head of a part.
+    PART_BREAK = /[\r\n\0]/.freeze
+    DIGITS = /\A[0-9]+\z/.freeze
+
+    KNOWN_METHODS = %w[GET POST PUT DELETE HEAD PATCH OPTIONS TRACE].map { |name| [name, true] }.to_h.freeze
+
+    # Names that need no look, each with the value it has most often: to compare is cheaper than to search.
+    KNOWN_FIELDS = {
+      "accept" => "*/*", "accept-encoding" => "gzip;q=1.0,deflate;q=0.6,identity;q=0.3", "user-agent" => "Ruby",
+      "content-type" => "application/json", "connection" => "close", "host" => "", "content-length" => "0",
+      "authorization" => "", "transfer-encoding" => "chunked"
+    }.freeze
+
+    module_function
+
+    # @param header [Hash{String => Array<String>}] as Net::HTTPHeader keeps it
+    # @raise [InvalidRequest]
+    def check(method, path, header)
+      look_closely(method, path, header) unless plain?(method, path, header)
+    end
+
+    # Whether the request is of the usual kind and needs no second look. Every request pays for this: it is one pass
+    # without a new object.
+    def plain?(method, path, header)
+      return false if !KNOWN_METHODS[method] || BAD_TARGET.match?(path)
+
+      header.each do |name, values|
+        usual = KNOWN_FIELDS[name]
+        return false unless usual && values.size == 1
+
+        value = values[0]
+        return false if value != usual && BAD_VALUE.match?(value)
+      end
+      true
+    rescue StandardError
+      false # bytes of no encoding, or no strings at all
+    end
+
+    def look_closely(method, path, header)
+      refuse_as_stock("A Request-Line must not contain CR or LF: percent-encode it") if line_break?(method) || line_break?(path)
+      refuse("the method #{method.inspect} is not a token") unless token?(method)
+      refuse("the path has a space or a control character: percent-encode it") if BAD_TARGET.match?(path.b)
+      header.each do |name, values|
+        refuse("the header name #{name.inspect} is not a token") unless token?(name)
+        values.each do |value|
+          next unless value.is_a?(String) && BAD_VALUE.match?(value.b)
+
+          refuse("the value of the header #{name} has a control character: take it out")
+        end
+      end
+    end
+
+    # The framing of a body that is read from a source, or of no body at all. A body that is a String needs none of
+    # this: Net::HTTP gives it its true length and deletes a Transfer-Encoding.
+    # @param rest [Integer, nil] bytes the body has, where that is known
+    def check_framing(header, rest)
+      lengths = header["content-length"]
+      return unless lengths
+
+      refuse("Content-Length and Transfer-Encoding exclude each other: set one of them") if header["transfer-encoding"]
+      unless lengths.size == 1 && DIGITS.match?(lengths.first.to_s)
+        refuse("Content-Length must be one number, not #{lengths.join(", ").inspect}")
+      end
+      return unless rest && lengths.first.to_i != rest
+
+      refuse("Content-Length says #{lengths.first}, but the body has #{rest} bytes")
+    end
+
+    # Name, file name and type of each part of multipart/form-data, and the boundary: Net::HTTP writes them into the head
+    # of the part as they are.
+    # @param parts [Array, Hash] as given to set_form
+    # @param options [Hash] its third argument
+    def check_form(parts, options)
+      refuse("the boundary of the form has a line break or NUL") if part_break?(options[:boundary])
+      parts.each do |name, value, part|
+        part = {} unless part.is_a?(Hash)
+        file = part.fetch(:filename) { File.basename(value.to_path) if value.respond_to?(:to_path) }
+        { "name" => name, "file name" => file, "content type" => (part[:content_type] if file) }.each do |what, text|
+          refuse("the #{what} of a part of the form has a line break or NUL: take it out") if part_break?(text)
+        end
+      end
+    end
+
+    # The text may be of any encoding: Net::HTTP converts names where a charset was asked for.
+    def part_break?(text)
+      return false unless text.is_a?(String)
+
+      text = text.encode(Encoding::UTF_8) unless text.encoding.ascii_compatible?
+      PART_BREAK.match?(text.b)
+    rescue EncodingError
+      true # it cannot be looked at
+    end
+
+    def token?(text)
+      text.is_a?(String) && TOKEN.match?(text.b)
+    end
+
+    def line_break?(text)
+      text.is_a?(String) && /[\r\n]/.match?(text.b)
+    end
+
+    def refuse(message)
+      raise InvalidRequest, message
+    end
+
+    # For what Net::HTTP refuses by itself: the class is then its own, and no subclass of it.
+    def refuse_as_stock(message)
+      raise ArgumentError.new(message).extend(Error)
+    end
+  end
+end

@@ -1,0 +1,94 @@
+# frozen_string_literal: true
+
+require_relative "support/helper"
+
+# Options: where a value comes from, what is refused, and what "off" means.
+class ConfigTest < OnewriteTest
+  def status(env, script = "")
+    ruby("require 'onewrite'; #{script}; s = Onewrite.status; print s[:enabled], ' ', s[:off_because].inspect, ' ', s[:options]",
+         env: env)
+  end
+
+  def test_the_environment_is_read
+    out = status("ONEWRITE_COALESCE_MAX" => "100", "ONEWRITE_QUICKACK" => "TRUE", "ONEWRITE_NODELAY_DISABLED" => "")
+    assert_match(/\Atrue nil/, out)
+    assert_match(/:coalesce_max=>100/, out)
+    assert_match(/:quickack=>true/, out)
+    assert_match(/:nodelay_disabled=>false/, out)
+  end
+
+  def test_bad_values_are_warned_of_and_ignored
+    out = status("ONEWRITE_COALESCE_MAX" => "16385", "ONEWRITE_QUICKACK" => "2", "ONEWRITE_DISABLED" => "disable")
+    assert_equal 3, out.scan(/^onewrite: .* is ignored$/).size
+    assert_match(/true nil .*:coalesce_max=>16384.*:quickack=>false/, out)
+  end
+
+  def test_a_switch_takes_the_words_of_its_kind_in_any_case
+    words = { true => %w[1 true True YES on], false => ["0", "false", "No", "oFF", "", " "] }
+    names = Onewrite::Config::OPTIONS.keys.grep(/disabled|quickack/)
+    env = (names + ["disabled"]).map { |name| ["ONEWRITE_#{name.to_s.upcase}", nil] }.to_h
+    words.each do |expected, these|
+      these.each do |word|
+        Onewrite::Config.load(env.transform_values { word }) # as at load
+        assert_equal [expected], Onewrite.status[:options].values_at(*names).uniq, word.inspect
+        assert_equal [expected ? "ONEWRITE_DISABLED" : nil], [Onewrite.status[:off_because]], word.inspect
+      end
+    end
+    assert_match(/\Afalse "ONEWRITE_DISABLED"/, status("ONEWRITE_DISABLED" => "on"))
+  ensure
+    Onewrite::Config.load({})
+  end
+
+  def test_code_wins_and_can_take_its_word_back
+    env = { "ONEWRITE_COALESCE_MAX" => "100" }
+    assert_match(/:coalesce_max=>7\b/, status(env, "Onewrite.configure(coalesce_max: 7)"))
+    back = "Onewrite.configure(coalesce_max: 7); Onewrite.configure(coalesce_max: nil)"
+    assert_match(/:coalesce_max=>100/, status(env, back))
+  end
+
+  def test_what_does_not_exist_is_refused
+    all = [{ colour: true }, { quickack: "true" }, { coalesce_max: -1 }, { coalesce_max: 16_385 }, { coalesce_max: 1.5 }]
+    all.each do |bad|
+      error = assert_raises(Onewrite::ConfigurationError) { Onewrite.configure(**bad) }
+      assert_match(/#{bad.keys.first}/, error.message)
+    end
+    assert_equal 16_384, Onewrite.status[:options][:coalesce_max]
+  end
+
+  def test_the_kill_switch_patches_nothing_and_breaks_no_program
+    out = ruby(<<~RUBY, env: { "ONEWRITE_DISABLED" => "true" })
+      require "onewrite"
+      Onewrite.on_timing { abort "called" }
+      http = Net::HTTP.new("localhost")
+      http.onewrite_timing = -> {}
+      http.onewrite_nodelay = true
+      p Net::HTTP.ancestors.include?(Onewrite::NetHTTP::Session), Onewrite.enabled?, Onewrite.status[:off_because]
+      Onewrite.enable!
+      p Net::HTTP.ancestors.include?(Onewrite::NetHTTP::Session), Onewrite.enabled?
+    RUBY
+    assert_equal "false\nfalse\n\"ONEWRITE_DISABLED\"\ntrue\ntrue\n", out
+  end
+
+  def test_the_api_alone_patches_nothing
+    script = "p Onewrite.enabled?, Onewrite.status[:off_because]; Onewrite.enable!; p Onewrite.enabled?"
+    out = ruby("require %q(onewrite/api); #{script}")
+    assert_match(/\Afalse\n"not loaded.*\ntrue\n\z/, out)
+  end
+
+  def test_disabled_writes_as_the_library_does
+    tap = tap_server
+    http = session(tap)
+    21.times { http.request(post("/", "x")) }
+    Onewrite.disable!
+    refute Onewrite.enabled?
+    21.times { http.request(post("/", "x")) }
+    Onewrite.enable!
+    21.times { http.request(post("/", "x")) }
+    assert_equal [1, 2, 1], tap.seen.map(&:segments).each_slice(21).map { |some| mode(some) }
+  end
+
+  def test_the_version_is_that_of_the_house
+    house = File.join(ROOT, "..", "VERSION")
+    assert_equal File.read(house).strip, Onewrite::VERSION if File.exist?(house)
+  end
+end

@@ -1,0 +1,252 @@
+# frozen_string_literal: true
+
+require_relative "support/helper"
+require "io/wait"
+
+# Sockets that are not the library's own: ios of any kind under Net::BufferedIO, and other gems' methods over it.
+class ConnectionTest < OnewriteTest
+  # What Net::HTTP asks of an io that never says "wait": no to_io, no socket option.
+  class Duck
+    attr_reader :written
+
+    def initialize(socket)
+      @socket = socket
+      @written = []
+    end
+
+    def read_nonblock(size, *buffer, exception: true)
+      @socket.wait_readable
+      @socket.read_nonblock(size, *buffer, exception: exception)
+    end
+
+    def write_nonblock(text, exception: true)
+      @socket.write_nonblock(text, exception: exception).tap { |size| @written << size }
+    end
+
+    def write(*texts)
+      @socket.write(*texts).tap { |size| @written << size }
+    end
+
+    def closed?
+      @socket.closed?
+    end
+
+    def close
+      @socket.close
+    end
+  end
+
+  # As stand-ins for a network in tests, or tunnels, do it.
+  class OverDuck < Net::HTTP
+    attr_reader :duck
+
+    private
+
+    def connect
+      @duck = Duck.new(TCPSocket.new(address, port))
+      @socket = Net::BufferedIO.new(@duck)
+      on_connect
+    end
+  end
+
+  def over_duck(tap)
+    http = session(tap, OverDuck)
+    [http.request(post("/", "x" * 200)).code, http.duck.written]
+  end
+
+  def test_an_io_without_to_io_works_as_it_does_without_the_gem
+    tap = tap_server
+    Onewrite.disable!
+    code, written = over_duck(tap)
+    Onewrite.enable!
+    assert_equal ["200", [written.sum]], [code, over_duck(tap)[1]]
+    assert_equal 0, Onewrite.status[:nodelay_failures]
+  end
+
+  def test_an_io_without_to_io_is_timed
+    records = []
+    http = session(tap_server, OverDuck) { |one| one.onewrite_timing = records.method(:<<) }
+    http.request(post("/", "x" * 200))
+    assert_equal [:ok, 1, nil, nil], [records[0].outcome, records[0].writes, records[0].kernel, records[0].cause]
+    assert_operator records[0].wait_ns, :>, 0
+  end
+
+  # Stands in for Net::BufferedIO, as tests of others have it: no io, and nothing that Net::HTTP does not ask for.
+  class Double
+    attr_reader :asked
+
+    def initialize(succeeds_at)
+      @succeeds_at = succeeds_at
+      @asked = 0
+    end
+
+    def close; end
+
+    def closed?; end
+
+    def write(*) end
+
+    def readline
+      @asked += 1
+      raise Errno::ECONNRESET if @asked < @succeeds_at
+
+      "HTTP/1.1 200 OK"
+    end
+
+    def readuntil(*)
+      ""
+    end
+
+    def read_all(*) end
+  end
+
+  # @yieldparam http [Net::HTTP] whose socket is a double
+  def over_double(succeeds_at)
+    records = []
+    http = session(tap_server) { |one| one.onewrite_timing = records.method(:<<) }
+    socket_of(http).close
+    http.instance_variable_set(:@socket, double = Double.new(succeeds_at))
+    http.max_retries = 3 if http.respond_to?(:max_retries=)
+    yield http
+    [double, records]
+  end
+
+  def test_a_double_without_io_is_retried_as_without_the_gem
+    skip "this net/http repeats once" unless Net::HTTP.method_defined?(:max_retries=)
+    double, records = over_double(3) { |http| assert_equal "200", http.get("/").code }
+    assert_equal 3, double.asked
+    assert_equal [:ok, 3, nil], [records[0].outcome, records[0].attempts.size, records[0].kernel]
+  end
+
+  def test_the_error_of_a_double_without_io_is_the_callers
+    skip "this net/http repeats once" unless Net::HTTP.method_defined?(:max_retries=)
+    double, records = over_double(100) { |http| assert_raises(Errno::ECONNRESET) { http.delete("/") } }
+    assert_equal 4, double.asked
+    assert_equal [[:error] * 4], records.map { |one| one.attempts.map(&:outcome) }
+  end
+
+  # A wrapper that can be asked for its socket: a second answer that nobody asked for is found there.
+  class Wrapper < Duck
+    def to_io
+      @socket
+    end
+  end
+
+  def test_a_wrapped_connection_is_kept_and_a_second_answer_reaches_nobody
+    wrapped = Class.new(Net::HTTP) do
+      private
+
+      def connect
+        @socket = Net::BufferedIO.new(Wrapper.new(TCPSocket.new(address, port)))
+      end
+    end
+    late = Queue.new
+    tap = tap_server do |seen, socket|
+      socket.write(Tap::OK)
+      next unless seen.connection == 1 && seen.line.include?("last")
+
+      late.pop
+      socket.write("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil")
+    end
+    http = session(tap, wrapped)
+    2.times { assert_equal "ok", http.request(post("/", "x")).body }
+    assert_equal 1, tap.connections
+    http.request(post("/last", "x"))
+    late << true
+    assert socket_of(http).io.to_io.wait_readable(30)
+    assert_equal "ok", http.request(post("/", "x")).body
+    assert_equal 2, tap.connections
+  end
+
+  # Somebody who counts what leaves.
+  COUNTERS = {
+    "a chain of aliases over write" => <<~'RUBY',
+      require "net/http"
+      class Net::BufferedIO
+        alias write_without_count write
+
+        def write(*texts)
+          $count += texts.sum(&:bytesize)
+          write_without_count(*texts)
+        end
+      end
+    RUBY
+    "a chain of aliases over write0" => <<~'RUBY',
+      require "net/http"
+      class Net::BufferedIO
+        alias write0_without_count write0
+
+        def write0(*texts)
+          $count += texts.sum(&:bytesize)
+          write0_without_count(*texts)
+        end
+      end
+    RUBY
+    "a module before write" => <<~'RUBY',
+      require "net/http"
+      Net::BufferedIO.prepend(Module.new do
+        def write(*texts)
+          $count += texts.sum(&:bytesize)
+          super
+        end
+      end)
+    RUBY
+    "a subclass of its own" => <<~'RUBY'
+      require "net/http"
+      class Counting < Net::BufferedIO
+        def write(*texts)
+          $count += texts.sum(&:bytesize)
+          super
+        end
+      end
+
+      class Net::HTTP
+        def on_connect
+          @socket = Counting.new(@socket.io)
+        end
+      end
+    RUBY
+  }.freeze
+
+  COUNTERS.each do |name, code|
+    { "before" => "#{code}require 'onewrite'\n", "after" => "require 'onewrite'\n#{code}" }.each do |order, setup|
+      define_method("test_#{name}, #{order} the gem, sees every byte") do
+        tap = tap_server
+        out = ruby(<<~RUBY, env: { "PORT" => tap.port.to_s }, options: ["-W0"])
+          $count = 0
+          #{setup}
+          writes = []
+          Onewrite.on_timing { |t| writes << t.writes }
+          Net::HTTP.start("127.0.0.1", ENV["PORT"].to_i, nil) do |http|
+            3.times { http.post("/", "x" * 200, "Content-Type" => "text/plain") }
+          end
+          puts $count, writes.join(" ")
+        RUBY
+        assert_equal [tap.seen.sum { |one| one.bytes.bytesize }, "1 1 1"], [out.lines[0].to_i, out.lines[1].chomp]
+      end
+    end
+  end
+
+  def test_the_url_of_an_ipv6_address_is_one
+    begin
+      listen = TCPServer.new("::1", 0)
+    rescue SystemCallError
+      skip "this machine has no IPv6"
+    end
+    tap_server(listen: listen)
+    records = []
+    http = Net::HTTP.new("::1", listen.addr[1], nil)
+    http.onewrite_timing = records.method(:<<)
+    http.start { http.request(post("/a?b", "x")) }
+    assert_equal "http://[::1]:#{listen.addr[1]}/a?b", records[0].url
+    assert_equal "::1", URI(records[0].url).hostname
+  end
+
+  def test_the_url_has_no_zone
+    records = []
+    http = Net::HTTP.new("fe80::1%nowhere", 9, nil)
+    http.onewrite_timing = records.method(:<<)
+    assert_raises(StandardError) { http.get("/") }
+    assert_equal "http://[fe80::1]:9/", records[0].url
+  end
+end

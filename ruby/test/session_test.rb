@@ -1,0 +1,103 @@
+# frozen_string_literal: true
+
+require_relative "support/helper"
+require "io/wait"
+
+# Which connection may carry the next request.
+class SessionTest < OnewriteTest
+  def assert_next_is_clean(http, tap)
+    response = http.request(Net::HTTP::Get.new("/next"))
+    assert_equal "ok", response.body
+    assert_equal 2, tap.connections
+  end
+
+  def on_first(answer)
+    proc { |seen, socket| socket.write(seen.connection == 1 ? answer : Tap::OK) }
+  end
+
+  [false, true].each do |tls|
+    over = tls ? "TLS" : "TCP"
+
+    define_method("test_a_second_answer_is_not_given_to_the_next_caller_over_#{over}") do
+      late = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil"
+      answered = Queue.new
+      tap = tap_server(tls: tls) do |seen, socket|
+        socket.write(Tap::OK)
+        if seen.connection == 1
+          answered.pop
+          socket.write(late)
+        end
+      end
+      http = session(tap)
+      assert_equal "ok", http.request(post("/", "x")).body
+      answered << true
+      assert socket_of(http).io.to_io.wait_readable(30)
+      assert_next_is_clean(http, tap)
+    end
+
+    define_method("test_bytes_read_along_with_an_answer_are_not_given_to_the_next_caller_over_#{over}") do
+      tap = tap_server(tls: tls, &on_first("#{Tap::OK}HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil"))
+      http = session(tap)
+      http.request(post("/", "x"))
+      assert_next_is_clean(http, tap)
+    end
+
+    define_method("test_a_connection_is_kept_over_#{over}") do
+      tap = tap_server(tls: tls)
+      http = session(tap)
+      10.times { http.request(post("/", "x")) }
+      assert_equal 1, tap.connections
+    end
+  end
+
+  def test_leaving_a_response_unread_does_not_leave_its_rest_to_the_next
+    tap = tap_server(&on_first("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n#{"x" * 100}"))
+    http = session(tap)
+    catch(:enough) { http.request(post("/", "x")) { throw :enough } }
+    assert_next_is_clean(http, tap)
+  end
+
+  def test_leaving_after_reading_keeps_the_connection
+    tap = tap_server
+    http = session(tap)
+    reader = -> { http.request(post("/", "x")) { |response| return response.body } }
+    3.times { assert_equal "ok", reader.call }
+    assert_equal 1, tap.connections
+  end
+
+  def test_a_late_answer_after_an_outer_timeout_reaches_nobody
+    late = Queue.new
+    tap = tap_server do |seen, socket|
+      late.pop if seen.connection == 1
+      socket.write(seen.connection == 1 ? Tap::OK.sub("ok", "NO") : Tap::OK)
+    end
+    http = session(tap)
+    assert_raises(Timeout::Error) { Timeout.timeout(0.5) { http.request(post("/", "x")) } }
+    wait_until { tap.connections == 1 } # the request has arrived
+    late << true
+    assert_next_is_clean(http, tap)
+  end
+
+  def test_a_connection_the_server_closed_while_idle_is_replaced
+    tap = tap_server { |seen, socket| socket.write(Tap::OK) && (seen.connection == 1 ? :close : nil) }
+    http = session(tap)
+    http.request(post("/", "x"))
+    assert socket_of(http).io.wait_readable(30)
+    assert_next_is_clean(http, tap)
+  end
+
+  def test_a_post_is_not_repeated
+    tap = tap_server { :close }
+    http = session(tap)
+    assert_raises(EOFError) { http.request(post("/", "x")) }
+    assert_equal 1, tap.seen.size
+  end
+
+  def test_disabled_all_is_as_it_was
+    Onewrite.disable!
+    tap = tap_server(&on_first("#{Tap::OK}HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil"))
+    http = session(tap)
+    http.request(post("/", "x"))
+    assert_equal "evil", http.request(Net::HTTP::Get.new("/next")).body
+  end
+end

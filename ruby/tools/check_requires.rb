@@ -1,0 +1,40 @@
+# frozen_string_literal: true
+
+# Holds the files of lib/ against each other: whoever uses a constant requires the file that defines it, requires go one
+# way (the classes of Net::HTTP, then timing and wire, then what both rest on), and no file requires itself in a circle.
+
+LIB = File.expand_path("../lib", __dir__)
+FILES = Dir.chdir(LIB) { Dir["**/*.rb"] }.map { |file| [file.delete_suffix(".rb"), File.read(File.join(LIB, file))] }.to_h.freeze
+# A room may require rooms further down, and its own.
+ROOMS = [%w[onewrite], %w[onewrite/api], %w[onewrite/install], %r{\Aonewrite/net_http/}, %r{\Aonewrite/(timing|wire)/}, //].freeze
+
+def room(file)
+  ROOMS.index { |room| room.is_a?(Regexp) ? room.match?(file) : room.include?(file) }
+end
+
+def folder(file)
+  file.split("/")[1...-1]
+end
+
+requires = FILES.transform_values { |text| text.scan(%r{^require "(onewrite[/\w]*)"}).flatten }
+homes = FILES.flat_map { |file, text| text.scan(/^ +(?:class|module) (\w+)/).flatten.map { |name| [name, file] } }
+             .reject { |name, _| %w[Onewrite NetHTTP Error].include?(name) }.to_h
+
+faults = requires.flat_map do |file, required|
+  code = FILES[file].gsub(/(^|\s)#\s.*$/, "").gsub(/"[^"]*"/, '""')
+  used = homes.select { |name, home| home != file && code.match?(/(?<![\w:.])(?:NetHTTP::)?#{name}(?!\w)(?! *=[^=])/) }
+  missing = used.values.uniq - required
+  wrong = required.select { |one| room(one) < room(file) || (room(one) == room(file) && folder(one) != folder(file)) }
+  missing.map { |one| "#{file} uses #{used.key(one)} and does not require #{one}" } +
+    wrong.map { |one| "#{file} must not know #{one}" } + (required - FILES.keys).map { |one| "#{file}: no #{one}" }
+end
+
+visit = lambda do |file, path|
+  next faults << "a circle: #{[*path, file].drop_while { |one| one != file }.join(" > ")}" if path.include?(file)
+
+  requires.fetch(file, []).each { |one| visit.call(one, [*path, file]) }
+end
+FILES.each_key { |file| visit.call(file, []) }
+
+abort faults.uniq.sort.join("\n") unless faults.empty?
+puts "requires: #{FILES.size} files, one way, no circle"
