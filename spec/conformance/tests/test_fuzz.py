@@ -1,4 +1,4 @@
-"""The fuzzer tells the same stories for the same seed, sees a difference, and shrinks it."""
+"""The fuzzer makes the same scenarios of the same seed, sees a difference, and shrinks it."""
 
 from __future__ import annotations
 
@@ -9,26 +9,27 @@ import yaml
 
 from onewrite_conformance.contract.cases import _file_faults
 from onewrite_conformance.fuzz.fuzzer import Finding, Fuzzer, as_yaml
-from onewrite_conformance.fuzz.stories import smaller, story
+from onewrite_conformance.fuzz.scenarios import scenario, smaller
 from onewrite_conformance.run.adapters import reference
 
 KINDS = ["bytes", "file", "form", "memory_file", "multipart", "stream", "text"]
 
 
 def test_a_seed_is_a_story() -> None:
-    one, other = (story(random.Random("1/7"), KINDS, 7) for _ in range(2))
+    one, other = (scenario(random.Random("1/7"), KINDS, 7) for _ in range(2))
     assert one == other
-    assert one != story(random.Random("2/7"), KINDS, 7)
+    assert one != scenario(random.Random("2/7"), KINDS, 7)
 
 
 def test_stories_are_cases() -> None:
     for number in range(200):
-        case = story(random.Random(f"t/{number}"), KINDS, number)
-        assert _file_faults(yaml.safe_load(as_yaml(Finding("t", "text", case))), "story") == []
+        case = scenario(random.Random(f"t/{number}"), KINDS, number)
+        assert _file_faults(yaml.safe_load(as_yaml(Finding("t", "text", case))), "scenario") == []
 
 
-def test_shrinking_ends() -> None:
-    case = story(random.Random("1/3"), KINDS, 3)
+@pytest.mark.parametrize("number", range(20))
+def test_shrinking_ends(number: int) -> None:
+    case = scenario(random.Random(f"1/{number}"), KINDS, number)
     steps = 0
     while (cut := next(smaller(case), None)) is not None:
         case = cut
@@ -54,4 +55,4 @@ def test_the_reference_is_equal_to_its_stock() -> None:
 def test_a_mutant_is_not(mutant: str, said: str) -> None:
     (found,) = findings(mutant, 120)
     assert said in found.text
-    assert sum("request" in step for step in found.case.do) <= 2  # a large story was shrunk
+    assert sum("request" in step for step in found.case.do) <= 2  # a large scenario was shrunk

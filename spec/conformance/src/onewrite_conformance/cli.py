@@ -47,7 +47,7 @@ def _arguments(arguments: list[str] | None) -> argparse.Namespace:
         "--sample", type=int, metavar="N", help="a fixed choice of N cases, spread over the families, for a quick look"
     )
     what.add_argument("--no-stock", action="store_true", help="leave the stock clients out (no matrix)")
-    what.add_argument("--fuzz", type=int, default=0, metavar="N", help="tell N chance stories to each adapter as well")
+    what.add_argument("--fuzz", type=int, default=0, metavar="N", help="also run N random scenarios with each adapter")
     what.add_argument(
         "--env", action="append", metavar="NAME=VALUE", help="environment of every driver process; may be repeated"
     )

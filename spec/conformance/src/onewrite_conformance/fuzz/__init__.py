@@ -1,1 +1,1 @@
-"""The differential fuzzer: chance stories must come out the same with an adapter and with its stock library."""
+"""The differential fuzzer: random scenarios must have the same results with an adapter and with its stock library."""

@@ -15,14 +15,14 @@ def main(arguments: list[str] | None = None) -> int:
     """Fuzz the adapters. 0: everything came out the same; 1: something did not."""
     parser = argparse.ArgumentParser(
         prog="python -m onewrite_conformance.fuzz",
-        description="Tells chance stories to adapters and to their stock libraries: they must come out the same.",
+        description="Runs random scenarios with adapters and with their stock libraries, and compares the results.",
     )
     parser.add_argument("--adapter", action="append", choices=[*LANGUAGES, "reference"], help="default: all four")
     parser.add_argument("--client", action="append", choices=KINDS, help="default: both")
-    parser.add_argument("--count", type=int, default=300, help="stories per adapter, shared among its kinds (300)")
-    parser.add_argument("--first", type=int, default=0, metavar="N", help="the number of the first story (0)")
-    parser.add_argument("--seed", type=int, default=1, help="the same seed tells the same stories (1)")
-    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="shares told at the same time (default 1)")
+    parser.add_argument("--count", type=int, default=300, help="scenarios per adapter, shared among its kinds (300)")
+    parser.add_argument("--first", type=int, default=0, metavar="N", help="the number of the first scenario (0)")
+    parser.add_argument("--seed", type=int, default=1, help="the same seed makes the same scenarios (1)")
+    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="shares run at the same time (default 1)")
     options = parser.parse_args(arguments)
     numbers = range(options.first, options.first + options.count)
     names = options.adapter or list(LANGUAGES)

@@ -1,11 +1,11 @@
-"""The differential fuzzer: seeded stories, told to an adapter and to its stock library, must come out the same.
+"""The differential fuzzer: random scenarios must have the same results with an adapter and with its stock library.
 
 `python -m onewrite_conformance.fuzz --adapter node --count 300 --seed 1`
 
-A story is a case made by chance: up to four requests of all body kinds, with sizes around the limits, and a server
+A scenario is a randomly made case: up to four requests of all body kinds, with sizes around the limits, and a server
 that answers in many ways. Compared are outcome, status, body and error class; the requests that arrived, parsed; and
-the segments, of which an adapter may not need more than stock. A difference is told again when nothing else runs; one
-that comes in most tries is shrunk to the least story that still shows it, and written as a case.
+the segments, of which an adapter may not need more than stock. A scenario with a difference is run again when nothing
+else runs; one that differs in most tries is shrunk to the smallest that still differs, and written as a case file.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from onewrite_conformance.checks.stock import even
 from onewrite_conformance.contract.bodies import content
 from onewrite_conformance.contract.cases import Case, Run
 from onewrite_conformance.driver import Driver, DriverFault, DriverSkipped
-from onewrite_conformance.fuzz.stories import smaller, story
+from onewrite_conformance.fuzz.scenarios import scenario, smaller
 from onewrite_conformance.report.files import write_junit
 from onewrite_conformance.run.adapters import Adapter, adapters_of_checkout, reference
 from onewrite_conformance.run.play import play
@@ -38,9 +38,9 @@ from onewrite_conformance.tap.exchange import Exchange
 __all__ = ["KINDS", "Fuzzer", "difference", "fuzz"]
 
 KINDS = ("onewrite", "patched")
-DECIDES_CUT = 2  # a cut story must differ in most of three tries
-MOST = 5  # findings of one client kind that are shrunk and told
-SHARES = 8  # of the stories of one client kind
+DECIDES_CUT = 2  # a cut scenario must differ in most of three tries
+MOST = 5  # findings of one client kind that are shrunk and reported
+SHARES = 8  # of the scenarios of one client kind
 ONE_WRITE = 16384
 
 
@@ -50,9 +50,9 @@ ONE_WRITE = 16384
 def difference(ours: Observation, stock: Observation) -> str | None:
     """What differs between the two, in one line, or None."""
     for index, (one, other) in enumerate(zip(ours.samples, stock.samples, strict=True)):
-        told, told_stock = _told(one, ours), _told(other, ours, like=stock)
-        if told != told_stock:
-            return f"request {index}: {told} against {told_stock}"
+        ours_said, stock_said = _outcome(one, ours), _outcome(other, ours, like=stock)
+        if ours_said != stock_said:
+            return f"request {index}: {ours_said} against {stock_said}"
     if "own_client" in ours.capabilities:
         return _faults(ours)
     if len(ours.exchanges) != len(stock.exchanges):
@@ -67,20 +67,20 @@ def difference(ours: Observation, stock: Observation) -> str | None:
                 said, said_stock = str(parsed[name])[:150], str(parsed_stock[name])[:150]
                 return f"request {mine.number}: {name} is {said}, stock's {said_stock}"
         more = (mine.segments or 0) - (theirs.segments or 0)
-        # How the kernel cuts what is larger is chance. And Nagle's algorithm, where stock leaves it on, joins tails
-        # that come in several writes: fewer segments, later. That is the disease, not a measure.
+        # Larger requests are cut by the kernel in varying ways. And where stock leaves Nagle's algorithm on, tails of
+        # several writes are joined: fewer segments, but later. Such a count is no limit.
         small = not nagle and len(mine.request.wire) <= ONE_WRITE
         if small and mine.complete and mine.segments and theirs.segments and more > ours.loss.total:
             return f"request {mine.number}: {mine.segments} segments, stock needs {theirs.segments}"
     return _faults(ours)
 
 
-def _told(sample: Sample, ours: Observation, like: Observation | None = None) -> dict[str, Any]:
+def _outcome(sample: Sample, ours: Observation, like: Observation | None = None) -> dict[str, Any]:
     reply = sample.reply
-    told = {name: reply.get(name) for name in ("outcome", "status", "body_sha256")}
+    said = {name: reply.get(name) for name in ("outcome", "status", "body_sha256")}
     if reply["outcome"] == "error" and "own_client" not in ours.capabilities:
-        told["error"] = reply["error"].get("type")
-    return told
+        said["error"] = reply["error"].get("type")
+    return said
 
 
 def _parsed(exchange: Exchange) -> dict[str, Any]:
@@ -91,7 +91,7 @@ def _parsed(exchange: Exchange) -> dict[str, Any]:
     for value in request.values("content-type"):
         if "boundary=" in value:
             body = body.replace(value.partition("boundary=")[2].strip('"').encode(), b"BOUNDARY")
-            # The length of a boundary may be chance as well.
+            # The length of a boundary may vary, too.
             head = [line for line in head if not line.lower().startswith("content-length:")]
     headers = sorted(line.partition(":")[0].lower() + ":" + line.partition(":")[2] for line in head[1:])
     return {"request line": head[0], "headers": headers, "framing": request.framing, "body": body}
@@ -122,19 +122,19 @@ class Finding:
 
 
 @dataclass
-class Told:
-    """What came of one share of stories."""
+class ShareResult:
+    """The result of one share of scenarios."""
 
     client: str
-    told: int = 0
+    ran: int = 0
     seconds: float = 0.0
-    different: list[str] = field(default_factory=list)  # seeds of stories that differed when they were told once
+    different: list[str] = field(default_factory=list)  # seeds of scenarios that differed when they were run once
     skipped: str | None = None
     fault: str | None = None
 
 
 class Fuzzer:
-    """Tells stories to one client kind of an adapter and to its stock client."""
+    """Runs scenarios with one client kind of an adapter and with its stock client."""
 
     def __init__(self, adapter: Adapter, client: str, *, stock: Adapter | None = None, timeout_s: float = 15.0) -> None:
         self.client, self.timeout_s = client, timeout_s
@@ -171,12 +171,12 @@ class Fuzzer:
         stock = self.driver("stock").hello.get("apis") or [None]
         return apis[0] if apis[0] in stock and apis[0] != stock[0] else None
 
-    def story(self, seed: str, kinds: list[str]) -> Case:
-        """The story of a seed `7/42`: each has a seed of its own, so that one can be told without those before it."""
-        return story(random.Random(seed), kinds, int(seed.rpartition("/")[2]))
+    def scenario(self, seed: str, kinds: list[str]) -> Case:
+        """The scenario of a seed `7/42`: each has a seed of its own, so that one can be run without those before it."""
+        return scenario(random.Random(seed), kinds, int(seed.rpartition("/")[2]))
 
-    def told(self, case: Case) -> str | None:
-        """The difference in this story, told once."""
+    def difference(self, case: Case) -> str | None:
+        """The difference in this scenario, run once."""
         try:
             run = Run(case, self.client, case.schemes[0], "direct")
             stock = play(Run(case, "stock", case.schemes[0], "direct"), self.driver("stock"), None, self.api())
@@ -187,26 +187,26 @@ class Fuzzer:
             return f"driver fault: {fault.kind}: {fault.detail[:200]}"
 
     def different(self, numbers: Iterable[int], seed: int) -> Iterator[str | None]:
-        """Tell each story once: its seed where it differed, else None."""
+        """Run each scenario once: its seed where it differed, else None."""
         kinds = self.kinds()
         for number in numbers:
             name = f"{seed}/{number}"
-            yield name if self.told(self.story(name, kinds)) is not None else None
+            yield name if self.difference(self.scenario(name, kinds)) is not None else None
 
     def finding(self, seed: str, budget_s: float = 20.0) -> Finding | None:
-        """The difference of this story where the majority of five tries shows it, shrunk within the budget.
+        """The difference of this scenario where the majority of five tries shows it, shrunk within the budget.
 
-        What comes now and then is the machine, not the client. Call it when nothing else is being told.
+        A difference that comes now and then is the machine's. Call it when nothing else runs.
         """
-        case = self.story(seed, self.kinds())
-        text, _, _ = majority(lambda: self.told(case))
+        case = self.scenario(seed, self.kinds())
+        text, _, _ = majority(lambda: self.difference(case))
         if text is None:
             return None
         case, text = self.shrunk(case, text, budget_s)
         return Finding(seed, text, case)
 
     def shrunk(self, case: Case, text: str, budget_s: float) -> tuple[Case, str]:
-        """The least story that still differs, in most of its tries, found greedily within the budget."""
+        """The smallest scenario that still differs in most of its tries, found greedily within the budget."""
         deadline = time.monotonic() + budget_s
         progress = True
         while progress and time.monotonic() < deadline:
@@ -214,7 +214,7 @@ class Fuzzer:
             for cut in smaller(case):
                 if time.monotonic() >= deadline:
                     break
-                found, _, _ = majority(lambda cut=cut: self.told(cut), DECIDES_CUT)  # type: ignore[misc]
+                found, _, _ = majority(lambda cut=cut: self.difference(cut), DECIDES_CUT)  # type: ignore[misc]
                 if found is not None:
                     case, text, progress = cut, found, True
                     break
@@ -238,15 +238,15 @@ def as_yaml(finding: Finding) -> str:
     return f"# Found by the fuzzer, seed {finding.seed}: {finding.text}\n{text}"
 
 
-def tell(name: str, client: str, first: int, count: int, seed: int) -> Told:
-    """Tell one share of the stories to one client kind, each once."""
+def run_share(name: str, client: str, first: int, count: int, seed: int) -> ShareResult:
+    """Run one share of the scenarios with one client kind, each once."""
     sys.setswitchinterval(0.0005)
     started = time.monotonic()
-    result = Told(client)
+    result = ShareResult(client)
     with Fuzzer(_adapter(name), client) as fuzzer:
         try:
             for found in fuzzer.different(range(first, first + count), seed):
-                result.told += 1
+                result.ran += 1
                 if found is not None:
                     result.different.append(found)
         except DriverSkipped as skipped:
@@ -258,7 +258,7 @@ def tell(name: str, client: str, first: int, count: int, seed: int) -> Told:
 
 
 def fuzz(names: list[str], clients: list[str], numbers: range, seed: int, jobs: int, folder: Path) -> list[Result]:
-    """Tell the stories `numbers` to each adapter, shared among those of `clients` that it has, `jobs` at a time.
+    """Run the scenarios `numbers` with each adapter, shared among those of `clients` that it has, `jobs` at a time.
 
     A difference is looked at again at the end, alone. Findings are printed, and written to `folder` as cases.
     """
@@ -271,23 +271,24 @@ def fuzz(names: list[str], clients: list[str], numbers: range, seed: int, jobs: 
                 mine = numbers[index * each : (index + 1) * each]
                 size = max(100, -(-len(mine) // SHARES))
                 for part in (mine[at : at + size] for at in range(0, len(mine), size)):
-                    waiting.append((name, pool.submit(tell, name, client, part.start, len(part), seed)))
+                    waiting.append((name, pool.submit(run_share, name, client, part.start, len(part), seed)))
         _wait([future for _, future in waiting])
-        shares: dict[tuple[str, str], list[Told]] = {}
+        shares: dict[tuple[str, str], list[ShareResult]] = {}
         for name, future in waiting:
-            told = future.result()
-            shares.setdefault((name, told.client), []).append(told)
+            ran = future.result()
+            shares.setdefault((name, ran.client), []).append(ran)
     results = []
     for name in names:
         mine_ = [
-            _result(name, client, shares.get((name, client)) or [Told(client)], seed, folder) for client in clients
+            _result(name, client, shares.get((name, client)) or [ShareResult(client)], seed, folder)
+            for client in clients
         ]
         write_junit(mine_, folder / f"judge-fuzz-{name}.xml", f"judge-fuzz-{name}")
         results += mine_
     return results
 
 
-def _wait(shares: list[Future[Told]]) -> None:
+def _wait(shares: list[Future[ShareResult]]) -> None:
     """Wait for all shares, and say every 15 seconds how far they are."""
     left = set(shares)
     started = time.monotonic()
@@ -295,8 +296,8 @@ def _wait(shares: list[Future[Told]]) -> None:
         left = wait(left, timeout=15.0).not_done
         if left:
             finished = [future.result() for future in shares if future not in left]
-            told, again = sum(one.told for one in finished), sum(len(one.different) for one in finished)
-            line = f"fuzz: {len(finished)}/{len(shares)} shares, {told} stories told, {again} to be told again"
+            ran, again = sum(one.ran for one in finished), sum(len(one.different) for one in finished)
+            line = f"fuzz: {len(finished)}/{len(shares)} shares, {ran} scenarios run, {again} to be run again"
             print(f"{line}, {time.monotonic() - started:.0f} s", file=sys.stderr, flush=True)
 
 
@@ -319,17 +320,17 @@ def _kinds_there(name: str, clients: list[str]) -> list[str]:
     return there
 
 
-def _result(name: str, client: str, shares: list[Told], seed: int, folder: Path) -> Result:
-    """The result of one client kind, after what differed was told again."""
+def _result(name: str, client: str, shares: list[ShareResult], seed: int, folder: Path) -> Result:
+    """The result of one client kind, after what differed was run again."""
     result = Result(name, f"fuzz/{client}/seed-{seed}", "fuzz", client, "", "", ["WIRE-13"], "MUST", Status.OK)
-    result.title = "Chance stories come out as they do with stock"
-    told = sum(share.told for share in shares)
+    result.title = "Random scenarios have the same results as with stock"
+    ran = sum(share.ran for share in shares)
     started = time.monotonic()
     settled = 0
     with Fuzzer(_adapter(name), client) as fuzzer:
         try:
-            for name_of_story in [one for share in shares for one in share.different]:
-                finding = fuzzer.finding(name_of_story)
+            for seed_of_scenario in [one for share in shares for one in share.different]:
+                finding = fuzzer.finding(seed_of_scenario)
                 if finding is None:
                     settled += 1
                     continue
@@ -346,11 +347,11 @@ def _result(name: str, client: str, shares: list[Told], seed: int, folder: Path)
         if share.fault is not None:
             result.status, result.problems = Status.FAULT, [*result.problems, share.fault]
     if settled:
-        result.notes.append(f"{settled} stories differed once and not in most of up to five more tries, settled")
-    if not told and result.status == Status.OK:
+        result.notes.append(f"{settled} scenarios differed once and not in most of up to five more tries, settled")
+    if not ran and result.status == Status.OK:
         result.status = Status.NOT_APPLICABLE
     result.seconds = round(sum(share.seconds for share in shares) + time.monotonic() - started, 2)
-    said = f"{told} stories of seed {seed}" if told else "not applicable"
+    said = f"{ran} scenarios of seed {seed}" if ran else "not applicable"
     text = f"{name:<10} {client:<9} {said}, {len(result.problems)} differences, {result.seconds:.0f} s"
     print("\n    ".join([text, *result.problems, *result.notes]), flush=True)
     return result

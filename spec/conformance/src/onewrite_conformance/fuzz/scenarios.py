@@ -1,4 +1,4 @@
-"""Stories made by chance, and simpler ones made of them."""
+"""Random scenarios, and simpler ones derived from them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from onewrite_conformance.contract.cases import Case
 
-__all__ = ["smaller", "story"]
+__all__ = ["scenario", "smaller"]
 
 # Around a segment, the coalescing limit, a TLS record and a window.
 SIZES = (0, 1, 2, 99, 200, 1300, 1436, 4096, 15900, 16200, 16383, 16384, 16385, 20000, 32768, 65536, 200000)
@@ -20,21 +20,21 @@ VALUE = NAME + "  \t!#$%&'*+.^`|~()<>@,;:\\/[]?={}"
 PATH = "abcdefghijklmnopqrstuvwxyz0123456789-._~!$&'()*+,;=:@/%20"
 
 
-def story(rng: random.Random, kinds: list[str], number: int) -> Case:
-    """One story by chance, of the body kinds that the driver can send."""
+def scenario(rng: random.Random, kinds: list[str], number: int) -> Case:
+    """One random scenario, of the body kinds that the driver can send."""
     steps: list[dict[str, Any]] = []
     answers: list[dict[str, Any]] = []
     for _ in range(rng.choice((1, 1, 2, 3, 4))):
         answers.append(_answer(rng))
         steps.append({"request": _request(rng, kinds)})
         if answers[-1].get("then") == "close":
-            steps.append({"pause_ms": 30})  # whether a closed connection was noticed in time is chance, not behaviour
+            steps.append({"pause_ms": 30})  # whether a closed connection is noticed in time varies from run to run
     server: dict[str, Any] = {"answers": answers}
     if rng.random() < 0.2:
         server["mss"] = 1448
     return Case(
         f"fuzz-{number}",
-        "A story made by chance",
+        "A random scenario",
         ["WIRE-13"],
         steps,
         schemes=[rng.choice(("http", "http", "https"))],
@@ -104,7 +104,7 @@ def _answer(rng: random.Random) -> dict[str, Any]:
 
 
 def smaller(case: Case) -> Iterator[Case]:
-    """Stories a little simpler than this one, the boldest cuts first."""
+    """Scenarios a little simpler than this one, the boldest cuts first."""
     requests = [index for index, step in enumerate(case.do) if "request" in step]
     for index in requests if len(requests) > 1 else ():
         cut = copy.deepcopy(case)
@@ -128,13 +128,18 @@ def smaller(case: Case) -> Iterator[Case]:
     for index in requests:
         request = case.do[index]["request"]
         for key, plain in (("headers", []), ("path", "/"), ("body", {"kind": "bytes", "size": 200})):
-            if request[key] not in (plain, {"kind": "none"}):
+            small = key == "body" and request["body"]["kind"] == "bytes" and request["body"].get("size", 0) <= 200
+            if request[key] not in (plain, {"kind": "none"}) and not small:
                 cut = copy.deepcopy(case)
                 cut.do[index]["request"][key] = plain
                 yield cut
         for at in range(len(request["headers"])):
             cut = copy.deepcopy(case)
             del cut.do[index]["request"]["headers"][at]
+            yield cut
+        if "timeout_ms" in request:
+            cut = copy.deepcopy(case)
+            del cut.do[index]["request"]["timeout_ms"]
             yield cut
         yield from _smaller_bodies(case, index)
 

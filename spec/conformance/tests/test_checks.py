@@ -1,0 +1,97 @@
+"""Checks: sequences and invariants of events, counts and their mode, the examples of the text."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from onewrite_conformance.checks.counts import judge_mode
+from onewrite_conformance.checks.timing import _event_invariants, sequence_problem
+from onewrite_conformance.checks.verdict import Verdict, matches
+from onewrite_conformance.checks.wire import example_problems
+from onewrite_conformance.tap.exchange import Arrival, Exchange
+from onewrite_conformance.tap.http1 import RequestParser
+
+
+def events(*names: str) -> list[dict[str, Any]]:
+    return [{"name": name, "t_ns": at + 1, "attempt": 0} for at, name in enumerate(names)]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "fits"),
+    [
+        (["call_start", "*", "call_end"], True),
+        (["call_start", "attempt_start", "attempt_end", "call_end"], True),
+        (["call_start", "dns_start?", "attempt_start", "attempt_end", "call_end"], True),
+        (["call_start", "attempt_start", "call_end"], False),
+        (["*", {"name": "call_end", "attempt": 0}], True),
+        (["*", {"name": "call_end", "attempt": 1}], False),
+        (["*", {"name": "call_end", "t_ns": "$any"}], True),
+        (["call_start"], False),
+    ],
+)
+def test_sequences(pattern: list[Any], fits: bool) -> None:
+    happened = events("call_start", "attempt_start", "attempt_end", "call_end")
+    assert (sequence_problem(happened, pattern) is None) == fits
+
+
+@pytest.mark.parametrize(
+    ("names", "said"),
+    [
+        (["attempt_start", "call_start", "attempt_end", "call_end"], "first event"),
+        (["call_start", "attempt_start", "attempt_end"], "0 times"),
+        (["call_start", "attempt_start", "call_end", "attempt_end"], "last event"),
+        (["call_start", "attempt_start", "tls_start", "attempt_end", "call_end"], "1 tls_start but 0 tls_end"),
+        (["call_start", "attempt_start", "request_end", "request_start", "attempt_end", "call_end"], "came after"),
+        (["call_start", "attempt_start", "request_start", "request_start", "attempt_end", "call_end"], "2 times"),
+    ],
+)
+def test_event_invariants(names: list[str], said: str) -> None:
+    assert any(said in problem for problem in _event_invariants(events(*names), early=False))
+
+
+def test_time_goes_forward() -> None:
+    happened = events("call_start", "attempt_start", "attempt_end", "call_end")
+    assert list(_event_invariants(happened, early=False)) == []
+    happened[2]["t_ns"] = 1
+    assert any("time goes back" in problem for problem in _event_invariants(happened, early=False))
+
+
+def test_counts() -> None:
+    assert matches(1, 1)
+    assert matches(2, [1, 2])
+    assert matches(2, {"max": 2})
+    assert not matches(3, {"max": 2})
+    assert not matches(None, {"min": 0})
+
+
+def test_the_mode_decides_and_odd_counts_need_an_excuse() -> None:
+    for values, excuse, problems, unsteady in (
+        ([1] * 20, 0, 0, 0),
+        ([2] * 20, 0, 1, 0),
+        ([1] * 19 + [2], 0, 0, 1),
+        ([1] * 19 + [2], 1, 0, 0),
+        ([1] * 19 + [None], 0, 0, 0),
+    ):
+        verdict = Verdict()
+        judge_mode("segments", values, 1, verdict, excuse=excuse)
+        assert (len(verdict.problems), len(verdict.unsteady)) == (problems, unsteady), values
+    verdict = Verdict()
+    judge_mode("segments", [None, None], 1, verdict)
+    assert verdict.doubts
+
+
+EXAMPLE = "POST /a HTTP/1.1\nHost: {authority}\nContent-Type: m; boundary={boundary}\n\n--{boundary}\n{x*3}{any}\n--{boundary}--"
+SENT = b"POST /a HTTP/1.1\r\nX: y\r\nContent-Type: m; boundary=b1\r\nHost: h:1\r\nContent-Length: 24\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    ("body", "faults"), [(b"--b1\r\nxxx anything\r\n--b1--", 0), (b"--b2\r\nxxx anything\r\n--b2--", 1), (b"", 1)]
+)
+def test_examples(body: bytes, faults: int) -> None:
+    exchange = Exchange(0, Arrival(0, 1, 2, "direct"), 0, "direct")
+    parser = RequestParser()
+    parser.feed(SENT.replace(b"24", str(len(body)).encode()) + body)
+    exchange.request = parser.request
+    assert len(list(example_problems(exchange, EXAMPLE, {"authority": "h:1"}))) == faults

@@ -1,0 +1,76 @@
+"""Reports: the words of the matrix, JUnit XML, JSON lines, the last lines on the console."""
+
+from __future__ import annotations
+
+import json
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from onewrite_conformance.contract.places import SCHEMAS
+from onewrite_conformance.contract.requirements import Requirement
+from onewrite_conformance.report.compliance import word, write_compliance
+from onewrite_conformance.report.console import close
+from onewrite_conformance.report.files import read_jsonl, summary, write_jsonl, write_junit
+from onewrite_conformance.run.result import Result, Status
+from onewrite_conformance.run.settle import settle
+
+
+def result(
+    status: str, adapter: str = "python", client: str = "onewrite", path: str = "a/onewrite/http/direct"
+) -> Result:
+    return Result(adapter, path, "a", client, "http", "direct", ["TCP-1"], "MUST", status, ["why \x00"])
+
+
+def test_words() -> None:
+    assert word([result(Status.OK), result(Status.NOT_APPLICABLE)]) == "ok"
+    assert word([result(Status.OK), result(Status.DEVIATES)]) == "deviates"
+    assert word([result(Status.OK), result(Status.KNOWN)]) == "deviates"
+    assert word([result(Status.OK), result(Status.FAULT)]) == "cannot tell"
+    assert word([result(Status.NOT_APPLICABLE)]) == "not applicable"
+    assert word([]) == "cannot tell"
+
+
+def test_reports(tmp_path: Path) -> None:
+    results = [
+        result(Status.OK),
+        result(Status.DEVIATES),
+        result(Status.FAULT),
+        result(Status.KNOWN),
+        result(Status.WARNS),
+    ]
+    results.append(result(Status.DEVIATES, client="stock"))
+    assert summary(results) == "2 passed, 2 failed, 1 skipped"
+    write_junit(results, tmp_path / "x.xml", "x")
+    suite = ElementTree.parse(tmp_path / "x.xml").getroot()
+    assert [suite.get(name) for name in ("tests", "failures", "errors", "skipped")] == ["5", "1", "1", "1"]
+    write_jsonl(results, tmp_path / "x.jsonl")
+    assert read_jsonl(tmp_path / "x.jsonl") == results
+    schema = json.loads((SCHEMAS / "result-v1.schema.json").read_text())
+    for line in (tmp_path / "x.jsonl").read_text().splitlines():
+        jsonschema.validate(json.loads(line), schema)
+    requirements = {"TCP-1": Requirement("TCP-1", "Title", "x:1", "MUST", "It MUST.")}
+    write_compliance(results, requirements, [], tmp_path / "C.md")
+    row = next(line for line in (tmp_path / "C.md").read_text().splitlines() if line.startswith("| TCP-1"))
+    cells = [cell.strip() for cell in row.split("|")[4:-1]]
+    assert cells == ["cannot tell", "**deviates**", "cannot tell", "cannot tell"] + [
+        "cannot tell", "**deviates**", "cannot tell", "cannot tell"
+    ]  # fmt: skip
+    lucky = result(Status.OK, path="lucky")
+    lucky.tries, lucky.failed_tries, lucky.notes = 4, 1, ["failed 1 of 4, settled; at first: why"]
+    write_compliance([lucky], requirements, [], tmp_path / "C.md")
+    assert "- python `lucky`: failed 1 of 4, settled" in (tmp_path / "C.md").read_text()
+
+
+def test_the_last_lines_name_each_failure(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lucky, failed = result(Status.DEVIATES, path="lucky"), result(Status.DEVIATES, path="failed")
+    settle(lucky, lambda: result(Status.OK, path="lucky"))
+    close([failed, lucky, result(Status.OK, path="good")])
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[-1] == "FAILED python: failed: why \x00"
+    assert any(line.startswith("UNSTEADY python: lucky: failed 1 of 4, settled") for line in lines)
+    assert summary([failed, lucky]) == "1 passed, 1 failed, 0 skipped"
+    write_junit([lucky], tmp_path / "x.xml", "x")
+    assert "failed 1 of 4, settled" in (tmp_path / "x.xml").read_text()
