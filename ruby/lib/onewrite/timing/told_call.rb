@@ -7,7 +7,8 @@ require "onewrite/timing/hooks"
 require "onewrite/timing/redaction"
 
 module Onewrite
-  # A call whose events are told to listeners as they happen, in order.
+  # A call whose events are told to listeners as they happen, in order. Whoever begins or ends one keeps interrupts of other
+  # threads away meanwhile; in between it does so itself, event by event.
   class ToldCall < Call
     NO_FIELDS = {}.freeze
     # What another thread raises while a listener is told is for the caller, not for the listener.
@@ -19,7 +20,9 @@ module Onewrite
       super(method, origin, path, started)
       @listeners = listeners
       @released = false
+      @undisturbed = true
       tell(:call_start, started_at_mono_ns, { method: method, url: url, started_at_unix_ns: started_at_unix_ns })
+      @undisturbed = false
     end
 
     def attempt_start
@@ -80,6 +83,7 @@ module Onewrite
     end
 
     def complete(code, socket)
+      @undisturbed = true
       final(code) unless response_start
       received(nil)
       released(!socket.closed?) if conn_id
@@ -87,6 +91,7 @@ module Onewrite
     end
 
     def finish(outcome, error = nil)
+      @undisturbed = true
       now = super
       fields = { outcome: outcome }
       fields[:error_kind] = error_kind if error_kind
@@ -126,7 +131,13 @@ module Onewrite
 
     def tell(name, now, fields = NO_FIELDS, attempt = index)
       event = Event.new(name, now, attempt, fields)
-      Thread.handle_interrupt(NEVER) { @listeners.each { |listener| Hooks.tell(listener, event) } }
+      return give(event) if @undisturbed
+
+      Thread.handle_interrupt(NEVER) { give(event) }
+    end
+
+    def give(event)
+      @listeners.each { |listener| Hooks.tell(listener, event) }
     end
   end
 end
