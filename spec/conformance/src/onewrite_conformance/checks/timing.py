@@ -22,7 +22,7 @@ from onewrite_conformance.contract.places import SCHEMAS, SPEC
 __all__ = ["bound_problems", "sequence_problem", "timing_problems"]
 
 PHASES = ("queue", "dns", "connect", "tls", "send", "wait", "receive", "total")
-CLOCK_TOLERANCE_NS = 100_000  # a runtime may derive its clock from another reading of the same one
+CLOCK_TOLERANCE_NS = 100_000  # a runtime may compute its times from an earlier reading of the same clock
 TOLERANCE_NS = 1_000  # a record and its events are made of the same clock readings; JSON may round
 
 

@@ -62,8 +62,8 @@ def tell(results: list[Result]) -> None:
 
 
 def close(results: list[Result]) -> None:
-    """The last lines: what was unsteady, the counts, and once more the name of each failure, which a log that is cut
-    short must not lose."""
+    """The last lines: what was unsteady, the counts, and the name of each failure again, so that the end of a log has
+    it."""
     unsteady = [result for result in results if result.judged and result.unsteady]
     if unsteady:
         print(f"\n{len(unsteady)} unsteady runs: failed, and passed when they were judged again alone")

@@ -12,8 +12,8 @@ from onewrite_conformance.run.known import KnownFailures
 
 __all__ = ["Adapter", "adapters_of_checkout", "reference"]
 
-# Own clients over a second base library, for which the protocol has no kind: judged as `onewrite` is, in a driver that
-# its environment tells which of its clients is meant.
+# Own clients over a second base library. The protocol has no kind for them: they are judged as `onewrite` is, and the
+# driver's environment says which client is meant.
 SECOND = {"node": {"node:http": {"ONEWRITE_DRIVER_API": "http"}}}
 
 
@@ -25,7 +25,7 @@ class Adapter:
     command: list[str]
     known: KnownFailures = field(default_factory=lambda: KnownFailures(None))
     witness: bool = True  # whether the syscall witness looks at it as well
-    settle: bool = True  # whether what fails is judged again; a mutant's failure is what one is after
+    settle: bool = True  # whether what fails is judged again; a mutant's failure is expected
     env: dict[str, str] = field(default_factory=dict)  # for every driver process, beside a case's own
     second: dict[str, dict[str, str]] = field(default_factory=dict)  # clients over a second base library: environment
 

@@ -142,7 +142,7 @@ class Judge:
                     break
 
     def stale(self) -> list[Result]:
-        """Faults of the known-failures file, as failing results. A part of the runs tells nothing of its lines."""
+        """Faults of the known-failures file, as failing results. Without all runs nothing can be said of its lines."""
         whole = not self.only and not self.clients
         faults = self.adapter.known.faults + (self.adapter.known.stale(set(self.by_path)) if whole else [])
         return [
@@ -205,7 +205,7 @@ class Judge:
         result.problems, result.notes = problems, verdict.doubts + verdict.apart + verdict.notes
 
     def _played(self, run: Run, driver: Driver) -> Verdict:
-        if run.case.id != self._stock_case:  # the case at hand is the only one that may ask
+        if run.case.id != self._stock_case:  # stock's runs are kept for the current case alone
             self._stock_case, self._stock_seen = run.case.id, {}
         seen = play(run, driver, self._trace)
         stock = None
@@ -217,13 +217,13 @@ class Judge:
         for _ in range(STOCK_TRIES):
             if stock is None or not any(problem.startswith("error_type differs") for problem in verdict.problems):
                 break
-            # Which class tells of a broken connection is chance in some base libraries: any that stock shows is right.
+            # Some base libraries raise one class or another, depending on timing: any that stock shows is right.
             stock = self._stock_observation(run, again=True)
             verdict = judge(seen, stock)
         return verdict
 
     def _stock_verdict(self, run: Run) -> list[str]:
-        """What the stock client does in a case that failed: it tells whose behaviour it is."""
+        """What the stock client does in a case that failed: whether the fault is the base library's."""
         if run.case.env or run.case.open.get("adapter"):
             return []
         seen = self._stock_observation(run)
@@ -281,7 +281,7 @@ class Judge:
         if isinstance(held, str):
             raise DriverSkipped(held)
         if isinstance(held, DriverFault):
-            raise held  # it did not start the first time; waiting for it hundreds of times tells no more
+            raise held  # it did not start the first time, and would not now
         if held is None or not held.alive:
             try:
                 kind, its_env = self.adapter.driver_of(client)

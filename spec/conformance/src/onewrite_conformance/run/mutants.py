@@ -70,7 +70,7 @@ def killers(
     mutant: str | None, paths: list[str], cases: list[Case], requirements: dict[str, Requirement]
 ) -> list[Result]:
     """The results of these runs for the reference with `mutant` (None: whole)."""
-    # A mutant may well hang: that is a fault found, and not to be waited for long.
+    # A mutant may hang, which counts as seen: a short time limit is enough.
     judge = Judge(reference(mutant), cases, requirements, only=paths, stock=False, timeout_s=8.0)
     results = [result for result in judge.results() if result.path in paths]
     judge.finish(results)

@@ -1,5 +1,5 @@
-"""A run that failed is judged again, when nothing else is being judged: a busy machine makes a run late once, a
-fault of the client shows again."""
+"""A run that failed is judged again when nothing else runs: a fault of the client comes back, one caused by a busy
+machine does not."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from onewrite_conformance.run.result import Result, Status
 __all__ = ["DECIDES", "MOST", "UNSETTLED", "majority", "settle"]
 
 DECIDES = 3  # failures, or passes, that decide: the majority of five tries
-MOST = 60  # an adapter with more failures than this has no bad luck
+MOST = 60  # more failures than this are not caused by a busy machine
 UNSETTLED = frozenset({Status.DEVIATES, Status.FAULT, Status.WARNS})
 
 Found = TypeVar("Found")

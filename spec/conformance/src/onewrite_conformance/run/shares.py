@@ -20,7 +20,7 @@ from onewrite_conformance.run.syscalls import syscall_result
 __all__ = ["Order", "Share", "judge_all", "shares_of"]
 
 CASES_PER_SHARE = 12
-# Which adapters' runs take longest, the longest first: a long share that comes last is waited for by all.
+# Adapters by the time that their runs take, longest first, so that no long share is left for the end.
 SLOWEST = ("java", "node", "python", "ruby")
 
 Order = dict[str, Any]  # the keyword arguments of Judge
@@ -94,7 +94,7 @@ def judge_all(
                 yield result
     finally:
         for worker in workers:
-            # One that is still at work was interrupted: its drivers end with their stdin.
+            # A worker that is still busy was interrupted; its drivers end when their stdin does.
             worker.join(timeout=10.0 if ended == jobs else 0.0)
             worker.terminate()
 
