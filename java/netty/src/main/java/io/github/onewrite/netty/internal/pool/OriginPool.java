@@ -44,7 +44,11 @@ public final class OriginPool implements Connection.Owner {
         /** A connection is being made for the call. */
         void waitsFor(Connecting connection);
 
-        /** @param idleNanos how long the connection was idle, -1 when it is new */
+        /**
+         * The call has a connection.
+         *
+         * @param idleNanos how long it was idle, -1 when it is new
+         */
         void acquired(Connection connection, long idleNanos);
 
         /** No connection was to be had. */
