@@ -48,13 +48,13 @@ def nginx_version() -> str:
 
 
 def _source(program: str) -> str:
-    """`Debian's package` for a program that dpkg knows, else that it came from PATH."""
+    """The package that a program is from, where dpkg knows it."""
     dpkg = shutil.which("dpkg")
     if dpkg is not None:
         known = subprocess.run([dpkg, "-S", program], capture_output=True, text=True, timeout=30, check=False)
         if known.returncode == 0:
-            return f"the package {known.stdout.split(':')[0]} of this system"
-    return "the first on PATH, from no package of this system"
+            return f"package {known.stdout.split(':')[0]}"
+    return "of no package"
 
 
 def trust(authority: Path) -> ssl.SSLContext:

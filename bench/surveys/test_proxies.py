@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import socket
@@ -18,7 +19,7 @@ from measure import Sample, measure
 from origin import Origin
 from page import fill
 from post import MODES, Client, Reader
-from servers import HERE, Missing, Servers
+from servers import HERE, Missing, Servers, haproxy_version
 
 BY_KEY = {one.key: one for one in HAPROXY}
 REQUESTS = 24
@@ -103,6 +104,14 @@ def test_a_page_is_filled_between_its_markers_only(tmp_path: Path) -> None:
     assert page.read_text() == "a\n<!-- measured:x -->\nnew\n<!-- /measured:x -->\nb\n"
     with pytest.raises(ValueError, match="must hold"):
         fill(page, {"y": "new"})
+
+
+def test_the_haproxy_that_is_named_is_the_one_on_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = tmp_path / "haproxy"
+    program.write_text("#!/bin/sh\necho 'HAProxy version 9.9.9-dev 2026/01/01'\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    assert haproxy_version() == "9.9.9-dev (of no package)"
 
 
 def test_the_guide_can_be_followed_by_hand() -> None:

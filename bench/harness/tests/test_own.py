@@ -270,6 +270,23 @@ def test_a_target_that_fails_is_never_clean(
     assert "clean" not in done.stdout
 
 
+def test_a_slow_service_is_judged_by_what_comes_on_top(children: Children, tmp_path: Path) -> None:
+    """It takes 50 ms for everybody: an absolute limit of 30 ms would call everybody stalled."""
+    places = Places(children, {}, tmp_path)
+    env = {**os.environ, "TARGET": f"http://127.0.0.1:{places.port('origin/plain')}/slow?ms=50"}
+    command = [*RUN[:-6], "--languages", "python", "--requests", "10", "--rounds", "2"]
+    done = subprocess.run(
+        [*command, "--out", str(tmp_path / "out")], env=env, capture_output=True, text=True, timeout=180, check=False
+    )
+    if "python: not run" in done.stdout:
+        pytest.skip("the Python driver is not set up")
+    raw = json.loads((tmp_path / "out" / "own-target.json").read_text())
+    good = next(cell for cell in raw["cells"] if cell["role"] == "good")
+    assert min(good["latencies_us"]) >= 50_000
+    assert "python: STALLS" not in done.stdout
+    assert "python: clean: " in done.stdout or "inconclusive" in done.stdout
+
+
 @pytest.mark.parametrize("language", ["raw", "python", "ruby", "node", "java"])
 def test_every_driver_counts_a_wrong_status_as_a_failure(language: str, children: Children, tmp_path: Path) -> None:
     command = clients.driver_command(language)

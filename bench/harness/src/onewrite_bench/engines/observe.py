@@ -19,10 +19,10 @@ from onewrite_conformance.driver import DriverFault, DriverSkipped
 from onewrite_bench.console import Console
 from onewrite_bench.engines.clients import Clients, first_line
 from onewrite_bench.engines.threads import wait_for
-from onewrite_bench.report.table import milliseconds
 from onewrite_bench.scenario import Client, Group, Scenario, Target
 from onewrite_bench.topology.children import Children
 from onewrite_bench.topology.places import Places
+from onewrite_bench.units import milliseconds
 from onewrite_bench.verdict import stats
 from onewrite_bench.verdict.results import Cell, Run, Verdict
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from html import escape
 
 from onewrite_bench.report.axis import LOOK, Decades
-from onewrite_bench.report.table import milliseconds
+from onewrite_bench.units import milliseconds
 from onewrite_bench.verdict import stats
 from onewrite_bench.verdict.results import Run
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from onewrite_bench.report.table import Table, milliseconds, size
+from onewrite_bench.report.table import Table
+from onewrite_bench.units import milliseconds, size
 from onewrite_bench.verdict.results import Cell, Run
 
 __all__ = ["compared"]

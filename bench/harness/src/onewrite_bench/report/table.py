@@ -6,10 +6,11 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from onewrite_bench.units import milliseconds, size
 from onewrite_bench.verdict import stats
 from onewrite_bench.verdict.results import Cell, RateResult
 
-__all__ = ["Table", "beside", "has_costs", "milliseconds", "of_cells", "of_costs", "of_rates"]
+__all__ = ["Table", "beside", "has_costs", "of_cells", "of_costs", "of_rates"]
 
 _NUMBER = re.compile(r"^-?[\d.,]+( %|%| of \d+| to [\d.]+| [kM]?B)?$|^± \d+$|^-$")
 
@@ -55,21 +56,6 @@ class Table:
         rule = ["---:" if right else "---" for right in self.numeric()]
         lines = [list(self.headings), rule, *([value.replace("|", "\\|") for value in row] for row in self.rows)]
         return "\n".join("| " + " | ".join(line) + " |" for line in lines)
-
-
-def milliseconds(us: float | None) -> str:
-    """Microseconds shown as milliseconds with three digits or so."""
-    if us is None:
-        return "-"
-    ms = us / 1000
-    return f"{ms:.2f}" if ms < 10 else f"{ms:.1f}" if ms < 1000 else f"{ms:.0f}"
-
-
-def size(count: int) -> str:
-    for unit, factor in (("MB", 1_000_000), ("kB", 1000)):
-        if count >= factor and count % factor == 0:
-            return f"{count // factor} {unit}"
-    return f"{count} B"
 
 
 def beside(cells: Sequence[Cell]) -> str | None:

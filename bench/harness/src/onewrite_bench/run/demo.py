@@ -103,6 +103,7 @@ def _text(run: Run) -> str:
             *notes,
             "",
             *_lines(run),
+            f"({machine.line(run.machine)})",
             "",
             f"{_conclusion(run)} ({run.seconds:.0f} s)",
         ]
