@@ -134,9 +134,9 @@ def hooks(port: int) -> str:
     python = python_command()[0]
     env = {name: value for name, value in os.environ.items() if not name.startswith("ONEWRITE_") and not name.lower().endswith("_proxy")}
     env["PYTHONPATH"] = str(ROOT / "python" / "src")
-    observe = [python, str(HERE / "observe.py"), f"http://127.0.0.1:{port}/"]
+    observe = [python, str(ROOT / "python" / "examples" / "observe.py"), f"http://127.0.0.1:{port}/"]
     return "\n\n".join(
-        shown(f"python3 bench/surveys/observe.py $URL{flag}", run([*observe, *flag.split()], env=env).replace(f":{port}/", ":$PORT/"))
+        shown(f"python3 python/examples/observe.py $URL{flag}", run([*observe, *flag.split()], env=env).replace(f":{port}/", ":$PORT/"))
         for flag in (" --sick", ""))
 
 

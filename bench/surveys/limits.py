@@ -6,35 +6,62 @@ usage: limits.py [--no-page]      exit: 0 measured, 3 a program or the Python ad
 from __future__ import annotations
 
 import argparse
-import json
-import os
 import statistics
-import subprocess
 import sys
 import time
 from typing import Any
 
-from clients import python_command
+from onewrite_bench.ends import tied
+from onewrite_conformance.driver import Driver, DriverFault, DriverSkipped
+
 from faults import lossy, serve, slow, splitting
 from frontends import HAPROXY
+from measure import WARM_UP
 from page import fill, machine, table
 from page import run as run_main
 from post import MODES, Client, Mode
-from servers import HERE, ROOT, Missing, Servers
+from servers import ROOT, Missing, Servers
 
 PAGE = ROOT / "docs" / "what-it-cannot-fix.md"
 
 
-def watch(python: str, url: str, *arguments: str, requests: int = 24) -> list[dict[str, Any]]:
-    """The timing records of so many POSTs, made by the Python adapter in a process of its own."""
-    env = {name: value for name, value in os.environ.items() if not name.startswith("ONEWRITE_") and not name.lower().endswith("_proxy")}
-    env["PYTHONPATH"] = str(ROOT / "python" / "src")
-    done = subprocess.run([python, str(HERE / "observe.py"), url, "--json", "--requests", str(requests), *arguments],
-                          capture_output=True, text=True, timeout=120, env=env, check=False)
-    if done.returncode:
-        raise Missing(f"observe.py failed: {done.stderr.strip().splitlines()[-1:]}")
-    records: list[dict[str, Any]] = json.loads(done.stdout)
-    return records
+def watch(
+    url: str, requests: int = 24, *, sick: bool = False, quickack: bool = False, gap_ms: float = 0, pause_ms: float = 0
+) -> list[dict[str, Any]]:
+    """The timing records of so many POSTs by the Python adapter, whose driver makes them.
+
+    `sick` leaves the disease in: two writes, and TCP_NODELAY named off. `gap_ms` passes between two pieces of the body.
+    """
+    adapter: dict[str, Any] = {"quickack": quickack}
+    options: dict[str, Any] = {"pool_size": 1, "hooks": "timing", "adapter": adapter}
+    if sick:
+        adapter |= {"coalesce_disabled": True, "nodelay_disabled": True}
+        options["socket_options"] = [{"name": "TCP_NODELAY", "value": 0}]
+    body: dict[str, Any] = {"kind": "bytes", "size": 200}
+    if gap_ms:
+        body = {"kind": "stream", "chunks": [100, 100], "length": True, "gap_ms": gap_ms}
+    try:
+        driver = Driver([*tied(), str(ROOT / "python" / "driver" / "run")], "onewrite", {})
+    except (DriverFault, DriverSkipped) as error:
+        raise Missing(f"the Python driver cannot run (make -C python setup): {str(error).splitlines()[0]}") from error
+    records = []
+    try:
+        client = driver.open(**options)
+        for _ in range(WARM_UP + requests):
+            reply = driver.request(client, "POST", url, body=body)
+            if reply["outcome"] != "response":
+                raise Missing(f"a request failed: {reply.get('error')}")
+            records.append(_record(reply["timing"]))
+            time.sleep(pause_ms / 1000)
+    finally:
+        driver.bye()
+    return records[WARM_UP:]
+
+
+def _record(timing: dict[str, Any]) -> dict[str, Any]:
+    kernel = timing.get("kernel") or {}
+    times = {"wait_ms": timing.get("wait_ns"), "receive_ms": timing.get("receive_ns"), "send_hold_ms": kernel.get("send_hold_ns")}
+    return {"cause": timing.get("cause"), **{name: None if ns is None else ns / 1e6 for name, ns in times.items()}}
 
 
 def cells(label: str, records: list[dict[str, Any]]) -> list[str]:
@@ -49,7 +76,7 @@ def cells(label: str, records: list[dict[str, Any]]) -> list[str]:
     return row
 
 
-def faults(python: str, servers: Servers) -> list[list[str]]:
+def faults(servers: Servers) -> list[list[str]]:
     """Each fault as the hooks show it. The client is onewrite's, with both measures on unless the row says otherwise."""
     def at(port: int, path: str = "") -> str:
         return f"http://127.0.0.1:{port}/{path}"
@@ -61,18 +88,18 @@ def faults(python: str, servers: Servers) -> list[list[str]]:
     with behind:
         front = behind.haproxy(split, tuple(one for one in HAPROXY if one.key == "buffer"))["buffer"]
         relay = servers.relay(origin)
-        lost = [one for one in watch(python, at(serve(lossy)), "--pause", "30", requests=80) if one["wait_ms"] > 20]
+        lost = [one for one in watch(at(serve(lossy)), 80, pause_ms=30) if one["wait_ms"] > 20]
         return [
-            cells("for comparison: a healthy origin", watch(python, at(origin))),
-            cells("for comparison: the stall itself, both measures off", watch(python, at(origin), "--sick")),
-            cells("the service takes 45 ms", watch(python, at(serve(slow)))),
-            cells("the server writes its answer in two, Nagle on", watch(python, at(split))),
-            cells("the same, `quickack` on", watch(python, at(split), "--quickack")),
-            cells("such a server behind HAProxy", watch(python, at(front))),
-            cells("a relay with Nagle on, two writes 1 ms apart, TCP_NODELAY", watch(python, at(relay), "--gap", "1")),
-            cells("a relay with Nagle on, one write", watch(python, at(relay))),
+            cells("for comparison: a healthy origin", watch(at(origin))),
+            cells("for comparison: the stall itself, both measures off", watch(at(origin), sick=True)),
+            cells("the service takes 45 ms", watch(at(serve(slow)))),
+            cells("the server writes its answer in two, Nagle on", watch(at(split))),
+            cells("the same, `quickack` on", watch(at(split), quickack=True)),
+            cells("such a server behind HAProxy", watch(at(front))),
+            cells("a relay with Nagle on, two writes 1 ms apart, TCP_NODELAY", watch(at(relay), gap_ms=1)),
+            cells("a relay with Nagle on, one write", watch(at(relay))),
             cells("a request's only segment is lost (these requests only)", lost),
-            cells("HAProxy corks a stream of events (`MSG_MORE`)", watch(python, at(ports["default"], "events"), requests=4)),
+            cells("HAProxy corks a stream of events (`MSG_MORE`)", watch(at(ports["default"], "events"), requests=4)),
         ]
 
 
@@ -102,9 +129,8 @@ def main() -> int:
         print("limits: kernel evidence and the dropping filter exist on Linux only", file=sys.stderr)
         return 3
     try:
-        python = python_command()[0]
         with Servers() as servers:
-            seen = faults(python, servers)
+            seen = faults(servers)
     except Missing as missing:
         print(f"limits: {missing}", file=sys.stderr)
         return 3

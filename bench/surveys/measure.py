@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from post import MODES, Client, Mode
 
-__all__ = ["STALLED_MS", "Sample", "measure"]
+__all__ = ["STALLED_MS", "WARM_UP", "Sample", "measure"]
 
 STALLED_MS = 30.0  # Linux holds an ACK for 40 ms at least (TCP_DELACK_MIN); loopback answers in less than one
 WARM_UP = 16  # a new connection acknowledges at once for a while: it must leave quick-ACK mode first

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "bench" / "proxies"))
+sys.path.insert(0, str(ROOT / "bench" / "surveys"))
 
 from origin import Origin  # noqa: E402
 

@@ -20,10 +20,10 @@ from urllib.parse import urlsplit
 import pytest
 from snippets import LINE, ROOT, classes
 
-sys.path.insert(0, str(ROOT / "bench" / "proxies"))
+sys.path.insert(0, str(ROOT / "bench" / "surveys"))
 
 from frontends import HAPROXY  # noqa: E402
-from peers import Missing, Peers  # noqa: E402
+from servers import Missing, Servers  # noqa: E402
 
 TIMES = 20
 DEADLINE_S = 60
@@ -33,9 +33,9 @@ BUFFER = tuple(one for one in HAPROXY if one.key == "buffer")
 @pytest.fixture(scope="module")
 def haproxy() -> Iterator[int]:
     """The port of a HAProxy whose frontend waits for the body: the one behind which a split POST stalls."""
-    with Peers() as peers:
+    with Servers() as servers:
         try:
-            yield peers.haproxy(peers.origin(), BUFFER)["buffer"]
+            yield servers.haproxy(servers.origin(), BUFFER)["buffer"]
         except Missing as missing:
             pytest.skip(str(missing))
 
