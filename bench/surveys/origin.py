@@ -1,6 +1,7 @@
 """The origin behind every proxy here: answers at once, in one write, with TCP_NODELAY, and counts data segments.
 
-As a program (`origin.py [--port N] [--tls-cert PEM]`) it prints `{"ports": {"origin": n}}` and ends when its standard input ends.
+As a program (`origin.py [--port N] [--tls-cert PEM]`) it prints `{"ports": {"origin": n}}` and serves until a signal, or
+until the bench that started it has gone.
 It also plays the first hop of a client's proxy: it answers absolute-form requests, and CONNECT by speaking TLS itself.
 """
 
@@ -16,9 +17,11 @@ import threading
 import time
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parent / "topology")]
 
 from post import Reader, data_segments_in
+from until_told import serve_until_told
 
 __all__ = ["Origin"]
 
@@ -125,7 +128,7 @@ def main() -> None:
         tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         tls.load_cert_chain(options.tls_cert)
     print(json.dumps({"ports": {"origin": Origin(tls, options.port).port}}), flush=True)
-    sys.stdin.buffer.read()
+    serve_until_told()
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ One thread per connection, blocking sockets, TCP_NODELAY, one write per answer. 
 =================  ==================================================================================
 
 The ``nagle`` port is the same server with Nagle left on, as most application servers are.
-Prints one JSON line with its ports when it is ready, and ends when its standard input ends.
+Prints one JSON line with its ports when it is ready. Serves until a signal, or until the bench that started it has gone.
 """
 
 from __future__ import annotations
@@ -28,6 +28,8 @@ import sys
 import threading
 import time
 from urllib.parse import parse_qs
+
+from until_told import serve_until_told
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 2\r\n\r\nok"
 SPLIT_HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 200\r\n\r\n"
@@ -185,7 +187,7 @@ def main() -> None:
         ports[name] = listener.getsockname()[1]
         threading.Thread(target=accept, args=(listener, nagle, context), daemon=True).start()
     print(json.dumps({"ready": True, "pid": os.getpid(), "ports": ports}), flush=True)
-    sys.stdin.buffer.read()
+    serve_until_told()
 
 
 if __name__ == "__main__":

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import signal
 import socket
 import ssl
+import subprocess
 import time
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -128,6 +131,21 @@ def test_a_helper_ends_with_its_input(children: Children) -> None:
     child = children.start("origin", script(TOPOLOGY / "origin.py"))
     child.stop()
     assert child.ended()
+
+
+def test_an_origin_started_by_hand_serves_until_a_signal() -> None:
+    command = script(TOPOLOGY / "origin.py")
+    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True) as origin:
+        try:
+            assert origin.stdout is not None
+            ports = json.loads(origin.stdout.readline())["ports"]
+            for _ in range(2):
+                with connect(ports["plain"]) as sock:
+                    ask(sock, HEAD % b"/" + BODY)
+                assert origin.poll() is None
+        finally:
+            origin.terminate()
+        assert origin.wait(5) == -signal.SIGTERM
 
 
 def test_a_helper_that_fails_says_why(children: Children) -> None:
