@@ -13,7 +13,7 @@ One thread per connection, blocking sockets, TCP_NODELAY, one write per answer. 
 =================  ==================================================================================
 
 The ``nagle`` port is the same server with Nagle left on, as most application servers are.
-Prints one JSON line with its ports when it is ready. Serves until a signal, or until the bench that started it has gone.
+Prints one JSON line with its ports when it is ready. Serves until a signal, or until the bench that started it is gone.
 """
 
 from __future__ import annotations
