@@ -102,6 +102,9 @@ def _body_problems(sample: Sample) -> Iterable[str]:
     reply = sample.reply
     if sample.request.get("read") == "none" or not sample.exchanges or reply.get("body_sha256") is None:
         return
+    if sample.request["method"] == "HEAD" and reply.get("body_bytes"):
+        yield f"the answer to HEAD was delivered with a body of {reply['body_bytes']} bytes"
+        return
     possible = sample.exchanges if sample.batch else sample.exchanges[-1:]
     bodies = []
     for exchange in possible:

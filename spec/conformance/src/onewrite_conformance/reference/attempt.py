@@ -285,7 +285,7 @@ class Attempt:
         if len(set(lengths)) > 1 or any(not re.fullmatch("[0-9]{1,18}", value) for value in lengths):
             raise CallError("protocol", f"Content-Length {lengths}")
         self.reusable = True
-        if method == "HEAD" or answered.status in (204, 304):
+        if (method == "HEAD" and not broken("head_body")) or answered.status in (204, 304):
             return b""
         if codings:
             if codings != ["chunked"]:

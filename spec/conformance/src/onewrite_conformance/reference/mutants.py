@@ -38,6 +38,7 @@ MUTANTS = {
     "both_framings": "Content-Length and Transfer-Encoding are sent together",
     "wrong_length": "a body that is not as long as its Content-Length is sent",
     "truncation": "a body that ends early is delivered as whole",
+    "head_body": "bytes behind an answer to HEAD are delivered as its body",
     "trust_all": "certificates and names are not verified",
     "lost_options": "the user's socket options are not set",
     "overrides_user": "TCP_NODELAY is set although the user said 0",

@@ -52,6 +52,7 @@ SEEN_BY = {
     "both_framings": ["sec-length-and-coding/onewrite/http/direct"],
     "wrong_length": ["sec-length-too-small/onewrite/http/direct"],
     "truncation": ["sec-floor-truncated-length/onewrite/http/direct"],
+    "head_body": ["sec-outside-head/onewrite/http/direct"],
     "trust_all": ["sec-certificate-name/onewrite/https/direct", "sec-certificate-authority/onewrite/https/direct"],
     "lost_options": ["tcp-options-keepalive-only/onewrite/http/direct"],
     "overrides_user": ["tcp-options-nodelay-off-obeyed/onewrite/http/direct"],
