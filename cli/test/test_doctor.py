@@ -255,7 +255,7 @@ def far_away(kind: str) -> None:
             port = int(server.stdout.readline())
             command = [*near, sys.executable, "-m", "onewrite_cli", "doctor", f"http://{address}:{port}/", "--yes"]
             done = subprocess.run(
-                [*command, "--samples", "5", "--post-bytes", "200", "-f", "json"],
+                [*command, "--samples", SAMPLES, "--post-bytes", "200", "-f", "json"],
                 capture_output=True, text=True, timeout=100, env=clean_environment(), check=False,
             )  # fmt: skip
         finally:

@@ -24,7 +24,6 @@ from onewrite_cli.progress import Progress
 __all__ = ["CheckOptions", "check"]
 
 CONTROLS = 8  # requests of each control, before the command and again after it
-ENOUGH = 0.9  # of the requests that were asked for
 NO_REQUEST = "no request came"
 
 
@@ -106,10 +105,10 @@ class _Check:
         if not runs:
             return True
         count, wanted = self._count(), self._options.requests
-        # The first request of an unopened tunnel is not counted: a command is not run again for that one.
-        if self._ran[-1].status is None or count >= ENOUGH * wanted or runs >= wanted:
+        if self._ran[-1].status is None or count >= wanted or runs >= wanted or count * 2 < runs:
             return False
-        return count > 0 and count * 2 >= runs
+        # Not for a few: the first request of an unopened tunnel, for one, is not counted.
+        return (wanted - count) * 2 >= count / runs
 
     def _count(self) -> int:
         came = self.target.requests

@@ -12,6 +12,8 @@ from onewrite_cli.doctor.request import DoctorRequest
 
 __all__ = ["Sample", "take"]
 
+#: Between two writes: a relay that is slow to wake would join them, and hide what it does to two pieces.
+APART_S = 0.002
 LOOK_S = 0.0005  # between two looks at the queue, while it holds something
 
 
@@ -51,6 +53,7 @@ def take(connection: Connection, request: DoctorRequest, timeout_s: float, *, re
     started = time.monotonic_ns()
     if connection.arm.split:
         connection.write(request.first)
+        time.sleep(APART_S)
         connection.write(request.second)
     else:
         connection.write(request.first + request.second)

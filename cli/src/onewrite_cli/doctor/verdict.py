@@ -180,25 +180,27 @@ def _server(result: Diagnosis, samples: Samples, line_ns: float) -> None:
 
 def _behind(result: Diagnosis, samples: Samples, line_ns: float) -> None:
     """Signs of a stall behind the first hop. They prove nothing: a server may be slow for as long."""
-    single = samples.of(ONE)
     stall_ns = 2 * line_ns
-    waits = [sample.wait for sample in single]
-    typical = median(waits)
-    spread = median(abs(wait - typical) for wait in waits)
     rtt_ns = (result.min_rtt_ms or 0.0) * 1e6
-    relayed = max(_beyond_us(samples.of(arm), single) for arm in (SPLIT, SPLIT_NODELAY))
-    if relayed >= line_ns:
+    single = [*samples.of(ONE), *samples.of(QUICK)]
+    typical = median(sample.total for sample in single)
+    # What a request took beyond a typical one, without what this machine held of it.
+    noisy = _share(single, lambda sample: sample.total - typical >= line_ns) > FEW_OF
+    relayed = [arm for arm in (SPLIT, SPLIT_NODELAY) if _share(samples.of(arm), _slower_than(typical + line_ns)) >= MOST_OF]
+    like_an_ack = _share(single, lambda sample: 0.7 * stall_ns <= sample.wait - rtt_ns <= 1.5 * stall_ns)
+    if relayed and not noisy:
+        more = max(median(sample.total - (sample.held or 0) for sample in samples.of(arm)) for arm in relayed) - typical
         result.signs.append(
-            f"a request in two writes takes {relayed / 1e6:.1f} ms more than in one, and this machine held nothing: a relay "
+            f"a request in two writes takes {more / 1e6:.1f} ms more than in one, and this machine held nothing: a relay "
             "behind the first hop has Nagle on. One write cures it, TCP_NODELAY at the client may not"
         )
-    elif 0.75 * stall_ns <= typical - rtt_ns <= 1.4 * stall_ns and spread < stall_ns / 8:
+    elif like_an_ack >= MOST_OF:
+        waited = median(sample.wait for sample in single)
         result.signs.append(
-            f"even one write waits {typical / 1e6:.1f} ms, steadily, about as long as a delayed ACK takes: perhaps a stall "
+            f"even one write waits {waited / 1e6:.1f} ms, steadily, about as long as a delayed ACK takes: perhaps a stall "
             "behind the first hop, perhaps a server that needs as long. Run the doctor on the first hop's machine"
         )
 
 
-def _beyond_us(split: list[Sample], single: list[Sample]) -> float:
-    """What a split request took longer than a single one, beyond what this machine held of it; ns."""
-    return median(sample.total - (sample.held or 0) for sample in split) - median(sample.total for sample in single)
+def _slower_than(line_ns: float) -> Callable[[Sample], bool]:
+    return lambda sample: sample.total - (sample.held or 0) >= line_ns

@@ -1,0 +1,71 @@
+"""The doctor's verdict on samples made by hand: what a busy machine does to a few of them changes nothing."""
+
+from __future__ import annotations
+
+from onewrite_cli.doctor.arms import ARMS
+from onewrite_cli.doctor.measure import Samples
+from onewrite_cli.doctor.sample import Sample
+from onewrite_cli.doctor.verdict import Control, diagnose
+
+MS = 1_000_000
+CONTROL = Control(split_ms=43.0, single_ms=0.2)
+
+
+def sample(arm: str, total_ms: float, held_ms: float = 0.0, *, retransmits: int = 0, rwnd_ms: float = 0.0) -> Sample:
+    total = int(total_ms * MS)
+    held = int(held_ms * MS)
+    return Sample(arm, 200, total, total, 0, held, 200 if held else 0, retransmits, int(rwnd_ms * MS), 100, True, True)
+
+
+def samples(split: list[Sample], others_ms: float = 0.2) -> Samples:
+    made = Samples(taken=list(split))
+    for arm in ARMS[1:]:
+        made.taken += [sample(arm.key, others_ms) for _ in range(10)]
+    return made
+
+
+def test_held_bytes_expose() -> None:
+    found = diagnose(samples([sample("split_nagle", 44, 43.5)] * 10), CONTROL)
+    assert (found.first_hop, found.exit_status) == ("EXPOSED", 1)
+    assert found.ack_delay_ms == 43.4
+    assert found.signs == []
+
+
+def test_a_few_late_ones_do_not() -> None:
+    split = [sample("split_nagle", 44, 43.5)] * 2 + [sample("split_nagle", 0.4, 0.1)] * 8
+    found = diagnose(samples(split), CONTROL)
+    assert (found.first_hop, found.exit_status) == ("safe", 0)
+
+
+def test_neither_most_nor_few_is_unknown() -> None:
+    split = [sample("split_nagle", 44, 43.5)] * 4 + [sample("split_nagle", 0.4, 0.1)] * 6
+    found = diagnose(samples(split), CONTROL)
+    assert (found.first_hop, found.exit_status) == ("unknown", 2)
+
+
+def test_a_control_that_does_not_stall_makes_it_unknown() -> None:
+    found = diagnose(samples([sample("split_nagle", 44, 43.5)] * 10), Control(0.3, 0.2))
+    assert (found.first_hop, found.exit_status) == ("unknown", 2)
+
+
+def test_other_causes_are_named() -> None:
+    lost = diagnose(samples([sample("split_nagle", 210, 205, retransmits=1)] * 10), CONTROL)
+    assert (lost.first_hop, lost.arms[0].cause) == ("unknown", "retransmit")
+    full = diagnose(samples([sample("split_nagle", 210, 205, retransmits=1, rwnd_ms=200)] * 10), CONTROL)
+    assert (full.first_hop, full.arms[0].cause) == ("unknown", "peer_window")
+
+
+def test_a_slow_server_is_no_stall() -> None:
+    slow = diagnose(samples([sample("split_nagle", 300)] * 10, others_ms=300), CONTROL)
+    assert (slow.first_hop, slow.signs) == ("safe", [])
+    assert slow.arms[2].cause == "server"
+
+
+def test_a_steady_wait_as_long_as_a_delayed_ack_is_a_sign() -> None:
+    found = diagnose(samples([sample("split_nagle", 44)] * 10, others_ms=44), CONTROL)
+    assert found.exit_status == 0
+    assert "perhaps a stall" in found.signs[0]
+
+
+def test_too_few_answers_are_unknown() -> None:
+    assert diagnose(Samples(), CONTROL).exit_status == 2
