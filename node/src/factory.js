@@ -72,7 +72,7 @@ class TimedClient extends Client {
  */
 function makeClient (origin, options, settings, noDelay) {
   const slot = { connection: null }
-  const wrapped = { ...options, connect: wrapConnector(options.connect, settings, noDelay, slot) }
+  const wrapped = typeof options.connect === 'function' ? { ...options, connect: wrapConnector(options.connect, settings, noDelay, slot) } : options
   return settings.hooks === null ? new Client(origin, wrapped) : new TimedClient(origin, wrapped, slot, settings)
 }
 
@@ -105,7 +105,9 @@ export function agentFactoryFor (settings, noDelay = true) {
  * @param {any} options
  */
 function withConnector (options) {
-  if (typeof options.connect === 'function') return options
+  const given = options.connect
+  // What is neither, undici refuses when it makes the client.
+  if (typeof given === 'function' || (given !== undefined && given !== null && typeof given !== 'object')) return options
   const { connect, tls, connectTimeout, maxCachedSessions, socketPath, allowH2, useH2c, autoSelectFamily, autoSelectFamilyAttemptTimeout } = options
   return {
     ...options,

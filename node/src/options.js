@@ -19,6 +19,8 @@ const UNDICIS = [
   'localAddress', 'maxCachedSessions', 'maxConcurrentStreams', 'maxHeaderSize', 'maxKeepAliveTimeout', 'maxOrigins',
   'maxRedirections', 'maxRequestsPerClient', 'maxResponseSize', 'pingInterval', 'pipelining', 'requestTimeout', 'socketPath',
   'socketTimeout', 'strictContentLength', 'throwOnError', 'tls', 'useH2c', 'useMilo', 'webSocket',
+  // of BalancedPool, which hands them on to its factory
+  'errorPenalty', 'maxWeightPerServer',
   // of ProxyAgent
   'auth', 'clientFactory', 'headers', 'proxyTls', 'proxyTunnel', 'requestTls', 'token', 'uri'
 ]

@@ -53,6 +53,13 @@ describe('an origin in each form that undici takes', () => {
   }
 })
 
+test('the options that BalancedPool hands to its factory are taken', async () => {
+  const pool = new undici.BalancedPool(['http://localhost:1'], {
+    maxWeightPerServer: 50, errorPenalty: 7, factory: (origin, options) => new Pool(origin, /** @type {any} */ (options))
+  })
+  await pool.close()
+})
+
 describe('a factory that is none', () => {
   for (const factory of /** @type {any[]} */ ([undefined, null, '', 0, false, 'a', {}])) {
     test(`${JSON.stringify(factory)} is taken or refused as by undici`, async () => {
