@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import http.client
 import threading
 import time
 import typing
@@ -175,30 +174,21 @@ def install(
         for patch in _PATCHES:
             if (patch.timing and hooks is None) or (patch.owner, patch.name) in present:
                 continue
-            own = patch.owner.__dict__.get(patch.name)
-            inherited = next(c.__dict__[patch.name] for c in patch.owner.__mro__ if patch.name in c.__dict__)
-            ours = _around(patch, inherited)
-            _replaced.append(_Replaced(patch.owner, patch.name, own, ours))
-            _put(patch.owner, patch.name, own, ours)
+            defining = next(cls for cls in patch.owner.__mro__ if patch.name in cls.__dict__)
+            original = defining.__dict__[patch.name]
+            ours = _around(patch, original)
+            if originals.own(original, defining.__module__):  # the seam may find ours there
+                originals.installed(ours)
+                if patch.function is pool.make_request:
+                    pool.installed_make_request = ours
+            _replaced.append(_Replaced(patch.owner, patch.name, patch.owner.__dict__.get(patch.name), ours))
+            setattr(patch.owner, patch.name, ours)
 
 
 def _gone(one: _Replaced) -> bool:
     """Whether what install() has put in place is in no chain of wrappers any more."""
     there = one.owner.__dict__.get(one.name)
     return there is one.own or originals.own(there, one.owner.__module__)
-
-
-def _put(owner: type, name: str, before: typing.Any, after: typing.Any) -> None:
-    """Put *after* in the place of *before*; the seam is told what it may find there."""
-    library = owner.__module__ if before is not None else "http.client"
-    if after is not None and originals.own(before if before is not None else getattr(owner, name), library):
-        originals.installed(after)
-        if name == "_make_request":
-            pool.installed_make_request = after
-    if after is None:
-        delattr(owner, name)
-    else:
-        setattr(owner, name, after)
 
 
 def installed() -> bool:
@@ -228,10 +218,14 @@ def uninstall() -> None:
         delattr(_Connection, _INSTALLED)
         left = []
         for one in reversed(_replaced):
-            if one.owner.__dict__.get(one.name) is one.ours:
-                _put(one.owner, one.name, one.ours, one.own)
-            else:
+            if one.owner.__dict__.get(one.name) is not one.ours:
                 left.append(one)
+                continue
+            originals.uninstalled(one.ours)
+            if one.own is None:
+                delattr(one.owner, one.name)
+            else:
+                setattr(one.owner, one.name, one.own)
         _replaced[:] = reversed(left)
     if left:
         names = ", ".join(f"{one.owner.__name__}.{one.name}" for one in left)
@@ -326,8 +320,6 @@ def _fast_off(options: _config.Options) -> str | None:
 def _replaced_by_others() -> list[tuple[type, str, typing.Any]]:
     """What of the methods that the seam does the work of is not the libraries' own."""
     return [
-        *pool.connection_methods.replaced(_HTTPSConnection),
-        *pool.pool_methods.replaced(_HTTPSPool),
-        *pool.response_methods.replaced(http.client.HTTPResponse),
+        *pool.methods(_HTTPSConnection, _HTTPSPool).replaced(),
         *((_Pool, "_make_request", own) for own in [_Pool.__dict__["_make_request"]] if originals.wrappers(own)),
     ]

@@ -131,7 +131,7 @@ def main() -> None:
     if tool.mocks:
         tool.stop()
         if order == "tool-first":
-            begin_onewrite()  # the tool has put back what it had found, and some of install()'s patches went with that
+            begin_onewrite()  # the tool put back what it had found, and some of install() went with it
         for name, call in clients.items():
             timings.clear()
             results[name]["afterwards"] = seen(call, wire())

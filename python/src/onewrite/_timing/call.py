@@ -43,6 +43,8 @@ def redacted(url: str) -> str:
                 url = url[:start] + url[start + authority[0].rindex("@") + 1 :]
             elif not _WITHOUT_PORT(authority[0]):  # a password with a "/", "?" or "#" that is not escaped
                 url = url[:start] + url.rpartition("@")[2]
+    if "sig=" not in url and "Signature=" not in url and "AWSAccessKeyId=" not in url:
+        return url
     mark = url.find("?")
     fragment = url.find("#")
     if mark < 0 or 0 <= fragment < mark:

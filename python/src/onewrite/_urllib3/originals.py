@@ -29,75 +29,61 @@ def genuine(module: types.ModuleType, name: str) -> typing.Any:
     return found
 
 
-_NEVER: tuple[tuple[typing.Any, ...], bool] = ((), False)
-
-
 class Methods:
-    """Methods by name, looked up on a class, and what each has to be for the seam to stand in.
+    """Methods of classes by name, and whether they are what those classes were written with.
 
     *ours* are the modules whose classes may define them: the libraries' own, and onewrite's. A method is looked up
     on every class that it may be called on by ``super()``, too: ours hide those below.
     """
 
-    def __init__(self, names: tuple[str, ...], ours: tuple[str, ...]) -> None:
-        self.names = names
-        self._names = frozenset(names)
+    def __init__(self, ours: frozenset[str], *groups: tuple[type, tuple[str, ...]]) -> None:
         self._ours = ours
-        self._get = operator.attrgetter(*names)
-        self._levels: dict[type, list[type]] = {}
-        #: What a class had when it was last looked at, and whether that is what it was written with.
-        self._seen: dict[type, tuple[tuple[typing.Any, ...], bool]] = {}
+        self._pairs = [(level, name) for cls, names in groups for level in self._levels(cls, names) for name in names]
+        # One call that looks all of them up: this is asked for each request.
+        self._classes = types.SimpleNamespace()
+        paths = []
+        for number, (level, name) in enumerate(self._pairs):
+            setattr(self._classes, f"c{number}", level)
+            paths.append(f"c{number}.{name}")
+        self._get = operator.attrgetter(*paths)
+        #: What they were when last looked at, and whether that is what they were written as.
+        self._seen: tuple[typing.Any, ...] = ()
+        self._verdict = False
 
-    def untouched(self, cls: type) -> bool:
-        """Whether *cls* and its parents have the methods that they were written with, just now."""
-        levels = self._levels.get(cls)
-        if levels is None:
-            levels = self._levels[cls] = [
-                one
-                for one in cls.__mro__
-                if one is cls
-                or (one.__module__ in self._ours and not self._names.isdisjoint(vars(one)) and self._has_all(one))
-            ]
-        now: tuple[typing.Any, ...] = ()
-        for level in levels:
-            now += self._get(level)
-        seen, verdict = self._seen.get(cls, _NEVER)
-        if len(seen) == len(now) and all(map(operator.is_, now, seen)):
-            return verdict
-        if any(type(one) is not types.FunctionType for one in now):
-            return False  # a proxy is another one each time
-        verdict = all(self._written(level, name) for level in levels for name in self.names)
-        self._seen[cls] = now, verdict
-        return verdict
-
-    def replaced(self, cls: type) -> list[tuple[type, str, typing.Any]]:
-        """The class, the name and the function of each method that is not what *cls* was written with."""
-        self.untouched(cls)
+    def _levels(self, cls: type, names: tuple[str, ...]) -> list[type]:
         return [
-            (defining, name, defining.__dict__[name])
-            for level in self._levels[cls]
-            for name in self.names
-            if not self._written(level, name)
-            for defining in (_defining(level, name),)
+            one
+            for one in cls.__mro__
+            if one is cls
+            or (
+                one.__module__ in self._ours
+                and not vars(one).keys().isdisjoint(names)
+                and all(hasattr(one, name) for name in names)
+            )
         ]
 
-    def _has_all(self, cls: type) -> bool:
-        return all(hasattr(cls, name) for name in self.names)
+    def untouched(self) -> bool:
+        """Whether all are what they were written as, just now."""
+        now = self._get(self._classes)
+        if self._seen and all(map(operator.is_, now, self._seen)):
+            return self._verdict
+        if any(type(one) is not types.FunctionType for one in now):
+            return False  # a proxy is another one each time
+        self._verdict = not self.replaced()
+        self._seen = now
+        return self._verdict
 
-    def _written(self, cls: type, name: str) -> bool:
-        defining = _defining(cls, name)
-        function = defining.__dict__[name]
-        return defining.__module__ in self._ours and (
-            own(function, defining.__module__) or any(function is one for one in _installed)
-        )
-
-    def forget(self) -> None:
-        """install() or uninstall() has put others in place."""
-        self._seen.clear()
-
-
-def _defining(cls: type, name: str) -> type:
-    return next(parent for parent in cls.__mro__ if name in parent.__dict__)
+    def replaced(self) -> list[tuple[type, str, typing.Any]]:
+        """The class, the name and the function of each that is not."""
+        found = []
+        for level, name in self._pairs:
+            defining = next(parent for parent in level.__mro__ if name in parent.__dict__)
+            function = defining.__dict__[name]
+            if defining.__module__ not in self._ours or not (
+                own(function, defining.__module__) or any(function is one for one in _installed)
+            ):
+                found.append((defining, name, function))
+        return found
 
 
 def wrappers(function: typing.Any) -> list[str]:
@@ -125,3 +111,8 @@ _installed: list[typing.Any] = []
 def installed(function: typing.Any) -> None:
     """*function* is install()'s, around a method that was the library's own."""
     _installed.append(function)
+
+
+def uninstalled(function: typing.Any) -> None:
+    """It was put away."""
+    _installed[:] = [one for one in _installed if one is not function]

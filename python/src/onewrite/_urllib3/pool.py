@@ -47,18 +47,16 @@ _HTTP = originals.genuine(http.client, "HTTPConnection")
 
 # -- the seam -----------------------------------------------------------------------------------------
 
-_OURS = (
+_OURS = frozenset((
     "http.client", "urllib3.connection", "urllib3.connectionpool", "urllib3.contrib.socks",
     *(f"{__package__}.{name}" for name in ("connection", "pool", "socks")),
-)  # fmt: skip
+))  # fmt: skip
 
 #: What the seam does the work of.
-connection_methods = originals.Methods(
-    ("request", "putrequest", "putheader", "endheaders", "_send_output", "_output", "send", "getresponse"), _OURS
-)
-pool_methods = originals.Methods(("_get_timeout", "_raise_timeout", "_validate_conn"), _OURS)
-response_methods = originals.Methods(("__init__", "begin", "_read_status", "_check_close"), _OURS)
-_connection_names = frozenset((*connection_methods.names, "response_class"))
+_CONNECTION = ("request", "putrequest", "putheader", "endheaders", "_send_output", "_output", "send", "getresponse")
+_POOL = ("_get_timeout", "_raise_timeout", "_validate_conn")
+_RESPONSE = ("__init__", "begin", "_read_status", "_check_close")
+_connection_names = frozenset((*_CONNECTION, "response_class"))
 _HTTP_RESPONSE = http.client.HTTPResponse
 
 #: Sockets whose ``recv`` reads what a file made of them would.
@@ -183,9 +181,7 @@ def _ready(pool: typing.Any, original: Original, conn: typing.Any) -> bool:
         or not conn.__dict__.keys().isdisjoint(_connection_names)
         or type(conn).response_class is not _HTTP_RESPONSE
         or not _is_urllib3s(original)
-        or not connection_methods.untouched(type(conn))
-        or not pool_methods.untouched(type(pool))
-        or not response_methods.untouched(_HTTP_RESPONSE)
+        or not methods(type(conn), type(pool)).untouched()
     ):
         return False
     if sock is not conn._onewrite_sock:
@@ -193,6 +189,23 @@ def _ready(pool: typing.Any, original: Original, conn: typing.Any) -> bool:
     if conn._onewrite_attempt is not None:
         attempt_of(conn)
     return True
+
+
+#: Somebody may make classes as he goes.
+_MOST_CLASSES = 256
+_methods: dict[tuple[type, type], originals.Methods] = {}
+
+
+def methods(connection_class: type, pool_class: type) -> originals.Methods:
+    """The methods that the seam does the work of, for a pool and a connection of these classes."""
+    found = _methods.get((connection_class, pool_class))
+    if found is None:
+        if len(_methods) >= _MOST_CLASSES:
+            _methods.clear()
+        found = _methods[connection_class, pool_class] = originals.Methods(
+            _OURS, (connection_class, _CONNECTION), (pool_class, _POOL), (_HTTP_RESPONSE, _RESPONSE)
+        )
+    return found
 
 
 #: What install() has put in the place of urllib3's own ``_make_request``.
