@@ -142,6 +142,15 @@ def requests(url: str) -> Send:
     return _session(requests.Session(), url)
 
 
+def requests_installed(url: str) -> Send:
+    import requests
+
+    import onewrite
+
+    onewrite.install()
+    return _session(requests.Session(), url)
+
+
 def requests_adapter(url: str) -> Send:
     import requests
 
@@ -310,6 +319,7 @@ CLIENTS = [
     Client("onewrite, readings alone", own_readings, ("urllib3",)),
     Client("onewrite, one event", own_one_event, ("urllib3",)),
     Client("requests", requests, ("requests",)),
+    Client("requests, install()", requests_installed, ("requests",)),
     Client("requests, onewrite adapter", requests_adapter, ("requests",)),
     Client("httpx", httpx, ("httpx", "httpcore")),
     Client("httpcore", httpcore, ("httpcore",)),

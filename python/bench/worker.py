@@ -30,11 +30,12 @@ def sync(send: typing.Callable[[], object]) -> None:
         taken = []
         clock = time.perf_counter_ns
         gc.collect()
+        worked = time.process_time_ns()
         for _ in range(int(line)):
             began = clock()
             send()
             taken.append(clock() - began)
-        say(ns=taken)
+        say(ns=taken, cpu=time.process_time_ns() - worked)
 
 
 async def asynchronous(send: typing.Callable[[], typing.Awaitable[object]]) -> None:
@@ -42,11 +43,12 @@ async def asynchronous(send: typing.Callable[[], typing.Awaitable[object]]) -> N
         taken = []
         clock = time.perf_counter_ns
         gc.collect()
+        worked = time.process_time_ns()
         for _ in range(int(line)):
             began = clock()
             await send()
             taken.append(clock() - began)
-        say(ns=taken)
+        say(ns=taken, cpu=time.process_time_ns() - worked)
 
 
 def main() -> None:
