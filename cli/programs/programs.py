@@ -121,7 +121,7 @@ PROGRAMS = (
     node("got", "Node got", "https", NAGLE, options=TLS),
     okhttp("direct", "200", NAGLE),
     okhttp("direct", "200", onewrite=True),
-    okhttp("12,000 bytes", "12000", SPLIT, NAGLE),
+    okhttp("12,000 bytes", "12000", SPLIT, NAGLE, STALL),
     okhttp("12,000 bytes", "12000", onewrite=True),
     okhttp("https", "200", NAGLE, options=TLS),
     Program("Java HttpClient (JDK)", "direct", JDK, (SPLIT,), needs=on_path("java")),

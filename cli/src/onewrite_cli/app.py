@@ -124,6 +124,7 @@ def _tap_options(parser: argparse.ArgumentParser) -> None:
     add("--mss", type=int, help="segment size to offer (1448 is an Ethernet's)")
     add("--delay-ms", type=int, default=0, help="answer so late")
     add("--trace", action="store_true", help="print every read and write")
+    add("-f", "--format", choices=("text", "json"), default="text", help="json: a line with the URL, then one per request")
 
 
 def _run(arguments: list[str]) -> ExitStatus:
@@ -135,7 +136,14 @@ def _run(arguments: list[str]) -> ExitStatus:
     if options.what == "explain":
         return explain(options.rule)
     if options.what == "tap":
-        return tap(options.port, tls=options.tls, mss=options.mss, delay_ms=options.delay_ms, trace=options.trace)
+        return tap(
+            options.port,
+            tls=options.tls,
+            mss=options.mss,
+            delay_ms=options.delay_ms,
+            trace=options.trace,
+            form=options.format,
+        )
     if options.what == "doctor":
         return doctor(_doctor(options))
     if not command:
