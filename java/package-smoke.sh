@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Compiles and runs programs against the packages in a folder and the jars of their base libraries, with no class of
+# Compiles and runs programs against the packages in a folder, a Maven repository, and the jars of their base libraries, with no class of
 # this tree: the README's quick start with onewrite-netty, and an example with each customizer; on the class path, and
 # those of onewrite-netty and onewrite-okhttp once more as modules.
 # usage: package-smoke.sh PACKAGES
@@ -12,8 +12,12 @@ trap 'rm -rf "$work"' EXIT
 
 awk '/^## Use$/ {use = 1} use && /^```java$/ {code = 1; next} code && /^```$/ {exit} code' "$here/README.md" \
   >"$work/Example.java"
-core=$packages/onewrite-core-$version.jar
-handlers=$core:$packages/onewrite-netty-handlers-$version.jar
+ours() { # module
+  echo "$packages/io/github/onewrite/onewrite-$1/$version/onewrite-$1-$version.jar"
+}
+
+core=$(ours core)
+handlers=$core:$(ours netty-handlers)
 
 posts() { # class, source, classpath
   mkdir "$work/$1"
@@ -34,13 +38,13 @@ of_module() { # the jars that the module uses, without those made here
   tr ':' '\n' <"$here/$1/target/classpath" | grep -v "^$here/" | grep "${2:-}" | paste -sd:
 }
 
-netty=$handlers:$packages/onewrite-netty-$version.jar:$(of_module driver /io/netty/)
+netty=$handlers:$(ours netty):$(of_module driver /io/netty/)
 posts Example "$work/Example.java" "$netty"
 posts_as_module Example "$work/Example.java" io.github.onewrite.netty "$netty"
-okhttp=$core:$packages/onewrite-okhttp-$version.jar:$(of_module driver '/okhttp3/\|/okio/\|/org/jetbrains/')
+okhttp=$core:$(ours okhttp):$(of_module driver '/okhttp3/\|/okio/\|/org/jetbrains/')
 posts OkHttpPost "$here/examples/OkHttpPost.java" "$okhttp"
 posts_as_module OkHttpPost "$here/examples/OkHttpPost.java" io.github.onewrite.okhttp "$okhttp"
 for pair in reactor-netty/WebClientPost ahc/AhcPost; do
   module=${pair%/*}
-  posts "${pair#*/}" "$here/examples/${pair#*/}.java" "$handlers:$packages/onewrite-$module-$version.jar:$(of_module "$module")"
+  posts "${pair#*/}" "$here/examples/${pair#*/}.java" "$handlers:$(ours "$module"):$(of_module "$module")"
 done

@@ -18,6 +18,15 @@ def text(pom: ElementTree.Element, parent: ElementTree.Element, path: str) -> st
     return (pom.findtext(path, "", NAMESPACE) or parent.findtext(path, "", NAMESPACE)).strip()
 
 
+def pom_problems(repository: pathlib.Path, version: str, name: str) -> list[str]:
+    """What a pom without a jar lacks."""
+    file = repository / "io" / "github" / "onewrite" / name / version / f"{name}-{version}.pom"
+    if not file.is_file():
+        return [f"{name}: {file.name} was not deployed"]
+    pom = ElementTree.parse(file).getroot()
+    return [f"{name}: no {path.replace('m:', '')}" for path in DEMANDED if not text(pom, pom, path)]
+
+
 def problems(repository: pathlib.Path, version: str, module: str) -> list[str]:
     group = repository / "io" / "github" / "onewrite"
     name = f"onewrite-{module}"
@@ -44,6 +53,8 @@ def problems(repository: pathlib.Path, version: str, module: str) -> list[str]:
 def main() -> int:
     repository, version, *modules = sys.argv[1:]
     found = [each for module in modules for each in problems(pathlib.Path(repository), version, module)]
+    for name in ("onewrite-parent", "onewrite-bom"):
+        found += pom_problems(pathlib.Path(repository), version, name)
     print("\n".join(found) or f"fit to be published: {', '.join(f'onewrite-{module}' for module in modules)} {version}")
     return 1 if found else 0
 
