@@ -221,11 +221,14 @@ def test_wrk2_script_runs_in_a_real_lua(program: str, tmp_path: Path) -> None:
 OHA_PLAN = Plan("http://127.0.0.1:1/", rate=500, connections=10, seconds=4, warmup=1)
 
 
-def oha_rows(status: int = 200, late_us: int = 0, service_us: int = 300) -> str:
-    """oha's CSV of a steady run: 500 requests a second for five seconds, each sent `late_us` after it was due."""
+def oha_rows(status: int = 200, late_us: int = 0, service_us: int = 300, slow_each: int = 0) -> str:
+    """oha's CSV of a steady run: 500 requests a second for five seconds, each sent `late_us` after it was due.
+
+    One in `slow_each` takes 50 ms.
+    """
     lines = ["request-start,DNS,DNS+dialup,Response-delay,request-duration,bytes,status"]
     for number in range(2500):
-        service = service_us / 1e6
+        service = 0.05 if slow_each and number % slow_each == 0 else service_us / 1e6
         lines.append(f"{number / 500},0,0,{service},{service + late_us / 1e6},2,{status}")
     return "\n".join(lines) + "\n"
 
@@ -258,6 +261,9 @@ def test_oha_without_csv_is_one_line(text: str) -> None:
 def test_a_late_oha_is_void_and_a_slow_client_is_not() -> None:
     late = oha.parse(oha_rows(late_us=9000), OHA_PLAN).judge(may_collapse=False)
     assert late.void == "the generator itself ran 9.0 ms late at its 90th percentile"
+    rarely = oha.parse(oha_rows(late_us=9000, slow_each=200), OHA_PLAN).judge(may_collapse=False)
+    assert rarely.void is not None  # a few slow requests delay a few others, not one in ten
+    assert oha.parse(oha_rows(late_us=9000, slow_each=20), OHA_PLAN).slip_p90_us is None
     # Ten connections at 500/s have 20 ms between two requests: one that takes 45 ms delays the next by itself.
     slow = oha.parse(oha_rows(late_us=9000, service_us=45_000), OHA_PLAN).judge(may_collapse=False)
     assert (slow.slip_p90_us, slow.void) == (None, None)

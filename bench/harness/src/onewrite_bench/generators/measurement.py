@@ -120,14 +120,19 @@ class Measurement:
 def own_lateness_us(measurement: Measurement) -> float | None:
     """How late the generator was at its 90th percentile, from corrected latencies and those without the delay.
 
-    None when a request took as long as the time between two of its connection: then the client may have made the next
-    one late.
+    A request that takes longer than the time between two of its connection makes the next ones late, and as many again
+    while the connection catches up. None when that may explain one request in ten: then it is not the generator's.
     """
     service = measurement.service
     if service is None or not service.spectrum or not measurement.latency.spectrum:
         return None
     between_us = measurement.connections / measurement.offered_rate * 1e6
-    if service.spectrum[-1][0] >= between_us:
+    delayed, before = 0.0, 0.0
+    for value, _, count in service.spectrum:
+        if value >= between_us:
+            delayed += 2 * (count - before) * value / between_us
+        before = count
+    if delayed >= 0.1 * before:
         return None
     corrected, sent = measurement.latency.percentile_us(90), service.percentile_us(90)
     return None if corrected is None or sent is None else max(0.0, corrected - sent)
