@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 
 from origin import ANSWER
-from post import Reader
+from wire import Reader
 
 __all__ = ["drop_all", "lossy", "serve", "slow", "splitting", "stop_dropping"]
 

@@ -18,7 +18,7 @@ from measure import Sample, measure
 from page import fill, machine, table
 from page import run as run_main
 from post import MODES, Mode
-from servers import ROOT, Missing, Servers, haproxy_version, nginx_version, trust
+from servers import ROOT, Missing, Servers, haproxy_version, nginx_version
 from streams import Lag, events, upload
 
 PAGE = ROOT / "docs" / "proxies.md"
@@ -48,8 +48,8 @@ class Matrix:
     def posts(self, servers: Servers, kind: str, ports: dict[str, int], frontends: tuple[Frontend, ...]) -> list[list[str]]:
         rows = []
         for one in frontends:
-            tls = trust(servers.certificate.authority) if one.tls else None
-            rows.append(row(one.label, self.one(f"{kind} {one.label}", ports[one.key], tls=tls)))
+            authority = servers.certificate.authority if one.tls else None
+            rows.append(row(one.label, self.one(f"{kind} {one.label}", ports[one.key], authority=authority)))
         return rows
 
     def one(self, name: str, port: int, **options: Any) -> dict[str, Sample]:

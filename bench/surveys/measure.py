@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import ssl
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from post import MODES, Client, Mode
 
@@ -32,10 +32,10 @@ class Sample:
 
 
 def measure(
-    port: int, *, tls: ssl.SSLContext | None = None, requests: int = 40, size: int = 200, modes: Sequence[Mode] = MODES
+    port: int, *, authority: Path | None = None, requests: int = 40, size: int = 200, modes: Sequence[Mode] = MODES
 ) -> dict[str, Sample]:
     """One connection per mode, a request on each in turn, so that all modes meet the same moments of the machine."""
-    clients = [Client(port, mode, size=size, tls=tls) for mode in modes]
+    clients = [Client(port, mode, size=size, authority=authority) for mode in modes]
     times: list[list[float]] = [[] for _ in clients]
     segments: list[list[int]] = [[] for _ in clients]
     try:

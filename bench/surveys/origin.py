@@ -20,8 +20,8 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "topology")]
 
-from post import Reader, data_segments_in
 from until_told import serve_until_told
+from wire import Reader, data_segments_in
 
 __all__ = ["Origin"]
 

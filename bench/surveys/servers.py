@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import ssl
 import subprocess
 from contextlib import ExitStack
 from functools import cached_property
@@ -20,7 +19,7 @@ from onewrite_bench.topology.nginx import Nginx
 
 from frontends import HAPROXY, NGINX, Frontend, haproxy_configuration, nginx_configuration
 
-__all__ = ["HERE", "ROOT", "Missing", "Servers", "find", "haproxy_version", "nginx_version", "trust"]
+__all__ = ["HERE", "ROOT", "Missing", "Servers", "find", "haproxy_version", "nginx_version"]
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
@@ -55,10 +54,6 @@ def _source(program: str) -> str:
         if known.returncode == 0:
             return f"package {known.stdout.split(':')[0]}"
     return "of no package"
-
-
-def trust(authority: Path) -> ssl.SSLContext:
-    return ssl.create_default_context(cafile=str(authority))
 
 
 class Servers:

@@ -9,7 +9,7 @@ import time
 from dataclasses import dataclass
 
 from origin import EVENTS, GAP_S
-from post import Reader
+from wire import Reader
 
 __all__ = ["Lag", "events", "upload"]
 

@@ -18,8 +18,9 @@ from frontends import HAPROXY
 from measure import Sample, measure
 from origin import Origin
 from page import fill
-from post import MODES, Client, Reader
+from post import MODES, Client
 from servers import HERE, Missing, Servers, haproxy_version
+from wire import Reader
 
 BY_KEY = {one.key: one for one in HAPROXY}
 REQUESTS = 24
