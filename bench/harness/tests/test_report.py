@@ -130,6 +130,19 @@ def test_neighbouring_plots_have_the_same_axes() -> None:
     assert all(">latency</text>" in plot and ">percentile of requests, %</text>" in plot for plot in plots)
 
 
+def test_what_was_offered_reached_and_sent_late_is_shown() -> None:
+    lines = report.markdown(made_up()).splitlines()
+    heading = next(line for line in lines if "| offered /s |" in line)
+    row = next(line for line in lines if line.startswith("| python | onewrite | 133 |"))
+    shown = dict(zip(heading.split(" | "), row.split(" | "), strict=True))
+    assert (shown["offered /s"], shown["reached /s"], shown["sent late p90 ms"], shown["counted s"]) == (
+        "133",
+        "133",
+        "0.09",
+        "5",
+    )
+
+
 def test_which_generator_ran_and_for_how_long_is_shown() -> None:
     for shown in (report.markdown(made_up()), page.render([made_up()])):
         assert "built-in (1) sent for 0 s uncounted and 5 s counted" in shown

@@ -167,6 +167,7 @@ def of_rates(rates: Sequence[RateResult]) -> Table:
         "bridge floor p50 ms",
         "in process p50 ms",
         "of it send + wait",
+        "sent late p90 ms",
         "counted s",
         "generator",
     )
@@ -174,7 +175,7 @@ def of_rates(rates: Sequence[RateResult]) -> Table:
     for row in rates:
         head = [row.language, row.client, f"{row.rate:g}"]
         if row.measurement is None:
-            rows.append([*head, *["-"] * 7, f"not run: {row.failed or row.skipped or 'interrupted'}"])
+            rows.append([*head, *["-"] * 8, f"not run: {row.failed or row.skipped or 'interrupted'}"])
             continue
         seen = row.measurement
         void = f", void: {seen['void']}" if seen["void"] else ""
@@ -190,6 +191,7 @@ def of_rates(rates: Sequence[RateResult]) -> Table:
                 milliseconds(row.floor_p50_us),
                 milliseconds(inside),
                 f"{milliseconds(phases['send'])} + {milliseconds(phases['wait'])}" if len(phases) > 1 else "-",
+                milliseconds(seen["slip_p90_us"]),
                 f"{seen['seconds']:.0f}",
                 seen["generator"] + void,
             ]
