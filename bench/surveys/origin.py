@@ -17,10 +17,11 @@ import threading
 import time
 from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE.parent / "topology")]
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "topology"))
+sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from until_told import serve_until_told
+
 from wire import Reader, data_segments_in
 
 __all__ = ["Origin"]
