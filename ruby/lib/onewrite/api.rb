@@ -38,14 +38,14 @@ module Onewrite
       listener
     end
 
-    # Takes a block of {on_timing} or a listener away. Calls that have begun still report to it.
+    # Removes a block of {on_timing} or a listener. Calls that have begun still report to it.
     # @return [Boolean] whether it was there
     def remove(hook)
       Hooks.remove(hook)
     end
 
-    # Sets options in code; they win over the environment. nil takes the word back. They hold for the whole process, from
-    # the next request on. See {Config::OPTIONS} for names.
+    # Sets options; they win over the environment, and nil unsets one. They hold for the whole process, from the next request
+    # on. See {Config::OPTIONS} for names.
     # @raise [ConfigurationError] for an option that does not exist or a value of the wrong type
     # @return [nil]
     def configure(**options)
@@ -54,14 +54,14 @@ module Onewrite
       nil
     end
 
-    # Takes the adapter out: from the next request on every call is the standard library's own. Hooks are not called.
+    # Switches the adapter off: from the next request on everything is as in the standard library, and no hook is called.
     # @return [nil]
     def disable!
       Config.disable!
       nil
     end
 
-    # Puts the adapter in: undoes {disable!} and ONEWRITE_DISABLED, and patches where only "onewrite/api" was loaded.
+    # Switches the adapter on: undoes {disable!} and ONEWRITE_DISABLED, and patches if only "onewrite/api" was loaded.
     # @return [nil]
     def enable!
       Config.enable!
@@ -69,7 +69,7 @@ module Onewrite
       nil
     end
 
-    # @return [Boolean] whether calls made now go through the adapter
+    # @return [Boolean] whether requests made now go through the adapter
     def enabled?
       Install.enabled?
     end

@@ -3,7 +3,7 @@
 require "onewrite/errors"
 
 module Onewrite
-  # The options, frozen: a change makes a new object and swaps it in, so a request sees either the old or the new.
+  # The options. The object is frozen and replaced as a whole, so a request sees either the old or the new options.
   # Code wins over the environment, the environment over the default. The environment is read once, at load.
   class Config
     # Name, kind and default of each option. The environment name is ONEWRITE_ and the name in capitals.
@@ -98,7 +98,7 @@ module Onewrite
         raise ConfigurationError, "#{name} is an Integer from #{kind.min} to #{kind.max}, not #{value.inspect}"
       end
 
-      # Empty is unset; a bad value is warned of and counts as unset.
+      # An empty value counts as unset, and so does a bad one, after a warning.
       def from_env(env, variable, kind)
         text = env[variable].to_s.strip
         return nil if text.empty?

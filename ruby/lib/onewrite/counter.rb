@@ -1,8 +1,7 @@
 # frozen_string_literal: true
 
 module Onewrite
-  # A number that threads count up together. A signal handler, where Net::HTTP works, may take no lock: there it goes
-  # without.
+  # A counter for several threads. A signal handler may not take a lock, but may use Net::HTTP: there it counts without.
   class Counter
     # @return [Integer]
     attr_reader :value

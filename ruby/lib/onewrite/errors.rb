@@ -11,8 +11,8 @@ module Onewrite
     include Error
   end
 
-  # A body that turned out shorter or longer than its Content-Length while it was being sent. The connection is closed:
-  # its other end could not tell where the next request begins. (RFC 9112 §6.3)
+  # A body that turned out shorter or longer than its Content-Length while it was being sent. The connection is closed,
+  # because the server could not tell where the next request begins. (RFC 9112 §6.3)
   class BodyLengthError < StandardError
     include Error
   end
@@ -41,7 +41,7 @@ module Onewrite
     PROTOCOL = %w[Net::ProtocolError Net::HTTPBadResponse Net::HTTPHeaderSyntaxError Zlib::Error].freeze
     private_constant :PROTOCOL
 
-    # Classes that may not be loaded are told by name.
+    # Compared by name, because these classes may not be loaded.
     def self.by_name(error, phase)
       names = error.class.ancestors.map(&:to_s)
       if names.include?("OpenSSL::SSL::SSLError")

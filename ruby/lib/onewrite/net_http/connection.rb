@@ -9,12 +9,12 @@ require "onewrite/wire/nodelay"
 
 module Onewrite
   module NetHTTP
-    # What the adapter knows about one connection. It hangs on the Net::BufferedIO of that connection, so it goes when the
-    # connection goes, and is found wherever Net::HTTP hands the socket to.
+    # What the adapter knows about one connection. It is a variable of the connection's Net::BufferedIO: it ends with the
+    # connection, and is at hand in every method that gets the socket.
     class Connection
       IVAR = :@onewrite_connection
 
-      # An answer that comes sooner after the last write leaves the kernel no time to send anything again.
+      # When the answer comes sooner than this after the last write, nothing can have been retransmitted or held.
       SOON_NS = 1_000_000
       private_constant :SOON_NS
 
@@ -22,7 +22,7 @@ module Onewrite
 
       # @return [Connection, nil] that of *socket*
       if RUBY_VERSION < "3.0"
-        # There, with -w, asking for a variable that was never set is warned of.
+        # Before Ruby 3.0, -w warns about a variable that was never set.
         def self.of(socket)
           socket.instance_variable_get(IVAR) if socket.instance_variable_defined?(IVAR)
         end
@@ -40,9 +40,9 @@ module Onewrite
       attr_reader :requests
       # @return [HeldSocket] what requests are written to
       attr_reader :held
-      # @return [IO, Object] the socket itself, under TLS and buffers; whatever the library was given where that has no to_io
+      # @return [IO, Object, nil] the TCP socket under TLS and buffer, or the library's io where that has no to_io
       attr_reader :io
-      # @return [Net::BufferedIO] the socket it hangs on
+      # @return [Net::BufferedIO] the socket that holds this object
       attr_reader :socket
       # @return [Call, nil] the timed call under way
       attr_accessor :call
@@ -74,7 +74,7 @@ module Onewrite
         return unless call
 
         @look_again = 0
-        # The counters of the last look are those of now if the request before this one was looked at.
+        # Counters that were read for the previous request are still those of now.
         @info = TcpInfo.read(@io) unless @info && @info_of == @requests - 1
         call.acquire(@id, @requests, @idle_since, @info)
       end
@@ -89,8 +89,9 @@ module Onewrite
         @info = info
       end
 
-      # Waits for a byte to be read, unless one is there already. What goes wrong is what would go wrong a moment later.
-      # @param sock [Net::BufferedIO, HeldSocket] who asks
+      # Waits for the first byte of the answer, unless it is buffered already. Errors are those that the library's own read
+      # would raise next.
+      # @param sock [Net::BufferedIO, HeldSocket] that the library reads from
       # @return [Integer] the moment
       def first_byte(sock)
         socket = @socket
@@ -102,10 +103,10 @@ module Onewrite
         now
       end
 
-      # Whether a body was sent in part (and its sender is gone, as a Fiber may be), or bytes came in that nobody asked
-      # for: the rest of an answer, or a second one (RFC 9112 §9.2). Net::HTTP would give them to the next caller as its
-      # answer. Reading is right here: such a connection is closed at once, and a TLS session ticket, which is no answer,
-      # gets taken out of the way.
+      # Whether the connection must not be reused: a body was sent in part (by a Fiber that was given up, say), or unasked
+      # bytes came in, as the rest of an answer or a second one (RFC 9112 §9.2). Net::HTTP would take them for the answer to
+      # the next request. The check may read, because a connection with data on it is closed; over TLS the read also
+      # processes session tickets, which are no answer.
       def spoiled?
         return @unsent if @unsent || @requests.zero?
 
@@ -134,12 +135,12 @@ module Onewrite
         @call.nodelay = Nodelay.on?(@io) if @call.look(now, @info)
       end
 
-      # What is no socket of Ruby's may wait when it is read: the one under it is asked whether something came in.
+      # Reading an io that is not a real socket might block, so the file descriptor under it is polled.
       def foreign_spoiled?
         @io.is_a?(IO) && !@io.wait_readable(0).nil?
       end
 
-      # net-protocol from 0.2.1 leaves what was read in the buffer and counts an offset.
+      # From net-protocol 0.2.1 on, bytes that were read stay in the buffer, before an offset.
       def unread?(socket, buffer)
         return false if buffer.empty?
 

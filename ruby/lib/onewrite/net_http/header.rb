@@ -6,16 +6,16 @@ module Onewrite
   module NetHTTP
     # Included in Net::HTTPGenericRequest: the names of header fields as they are written.
     #
-    # Net::HTTP keeps names in small letters and capitalises each anew for each request, with eight objects a name; for a
-    # POST of a few bytes that is a tenth of all the client does, between the caller and the first byte. Here a name is
-    # capitalised once, by the library's own method.
+    # Net::HTTP stores names in lower case and capitalises each one anew for every request, with eight objects per name. For
+    # a small POST that is a tenth of the client's work before the first byte. Here each name is capitalised once, by the
+    # library's own method, and kept.
     #
-    # Why this method: it is what `write_header` asks for names and values, in every version; what is made of them stays
-    # the library's. Why included and not prepended: whatever a request, its class or Net::HTTPGenericRequest itself
-    # defines, now or later, comes before it. What it would cover up is a change of Net::HTTPHeader; so it looks there each
-    # time, since to redefine `capitalize` is how programs keep the case of names.
+    # Why this method: `write_header` gets names and values from it, in every version.
+    # Why included and not prepended: any definition in a request object, its class or Net::HTTPGenericRequest then wins over
+    # this one. Only a change of Net::HTTPHeader would be hidden, so that is checked each time: redefining `capitalize` is
+    # how programs keep the case of names.
     module Header
-      # @return [UnboundMethod, nil] the library's own, nil where somebody was here before
+      # @return [UnboundMethod, nil] the library's own method; nil if it was already replaced
       def self.stock(name)
         found = Net::HTTPHeader.instance_method(name)
         found if found.source_location.to_a.first.to_s.end_with?("net/http/header.rb")
@@ -23,19 +23,19 @@ module Onewrite
 
       EACH = stock(:each_capitalized)
       CAPITALIZE = stock(:capitalize)
-      # Names of whatever a program makes of foreign data are not kept for ever.
+      # Bounds the table, because a program may make header names from data it received.
       LIMIT = 256
       private_constant :EACH, :CAPITALIZE, :LIMIT
 
-      # By identity: keys of a Hash are interned strings, so a name is found at once, and a String of another class, made
-      # to answer `capitalize` in its own way, never is.
+      # Compared by identity: keys of a Hash are interned strings, so a name is found without comparing bytes. A String
+      # subclass with a `capitalize` of its own is never found.
       @names = {}.compare_by_identity.freeze
 
       class << self
         # @return [Hash{String => String}] names by what they are in small letters
         attr_reader :names
 
-        # Notes a name. Of two threads at once, one may be forgotten, and comes again.
+        # Adds a name. If two threads do so at once, one of the names may be lost and is added again later.
         # @return [String] *capitalized*
         def keep(name, capitalized)
           names = @names
@@ -44,7 +44,7 @@ module Onewrite
         end
       end
 
-      # The library's, but for the names. What is given away is the caller's own, as there.
+      # As in the library, but with kept names. The caller gets a String of its own, as in the library.
       def each_capitalized # :nodoc:
         return super unless block_given? && Config.current.enabled && onewrite_stock_names?
 

@@ -10,15 +10,14 @@ require "onewrite/wire/validate"
 
 module Onewrite
   module NetHTTP
-    # Prepended to Net::HTTPGenericRequest: how a request with a body is written. One without is one write already.
+    # Prepended to Net::HTTPGenericRequest: writes requests with a body. A request without one is a single write already.
     #
-    # Why these methods and not `exec`, which calls one of them: they are where the second write comes from, and a GET
-    # passes by without a frame of ours. They are private, of the same arity from 1.9.3 to 0.9, and patched by no gem we
-    # know. Each gets the socket as an argument, so a stand-in for the socket is enough and no writing code is repeated
-    # here. What they cannot reach: code that calls `exec` with a socket of its own, as ssrf_filter does with a StringIO;
-    # that is passed on untouched.
+    # Why these methods and not `exec`, which calls one of them: the second write is made here, and a GET does not pass here.
+    # They are private, have the same parameters from Ruby 1.9.3 to net-http 0.9, and no known gem patches them. Each gets
+    # the socket as an argument, so it is enough to pass {HeldSocket} instead; no code of the library is repeated.
+    # Not reached: code that calls `exec` with its own socket, as ssrf_filter does with a StringIO; it is left as it is.
     #
-    # Not here: Net::BufferedIO. It carries SMTP and POP as well.
+    # Net::BufferedIO is not patched: SMTP and POP use it, too.
     module Request
       STOCK = Stock.new(Net::HTTPGenericRequest, :send_request_with_body, :send_request_with_body_stream,
                         :send_request_with_body_data)
@@ -46,17 +45,17 @@ module Onewrite
       #   keeps it
       attr_reader :onewrite_length
 
-      # A form of the other kind becomes a String, whose head Net::HTTP makes true.
+      # A url-encoded form needs no check: it becomes a String body.
       def onewrite_check_form
         return unless %r{\Amultipart/form-data\z}i.match?(content_type.to_s)
 
-        @body_data = @body_data.to_enum(:each).to_a unless @body_data.is_a?(Array) || @body_data.is_a?(Hash) # may give once
+        @body_data = @body_data.to_enum(:each).to_a unless @body_data.is_a?(Array) || @body_data.is_a?(Hash) # each may work once
         Validate.check_form(@body_data, @form_option || {})
         Validate.check_framing(@header, nil) if chunked? && !onewrite_drop_length
       end
 
-      # A request that is sent again with another body: the length that Net::HTTP set for the one before is nobody's wish.
-      # @return [Boolean] whether the Content-Length was such a one, and is gone
+      # Deletes a Content-Length that Net::HTTP set when the same request object was sent before with another body.
+      # @return [Boolean] whether there was one
       def onewrite_drop_length
         found = @header["content-length"]
         return false unless found && found.equal?(onewrite_length)
@@ -65,11 +64,11 @@ module Onewrite
         true
       end
 
-      # A String: the head is taken and leaves with it.
+      # A body that is a String leaves with the head.
       def send_request_with_body(sock, ver, path, body)
         connection = Connection.of(sock)
         ours = connection && (settings = Config.current).enabled
-        # Only where its writing is under way, or it is none of ours, can a chain be coming back.
+        # Re-entry through an alias chain happens only while this body is being written, or on a socket without the adapter.
         if (!ours || connection.unsent) && __callee__ != :send_request_with_body &&
            (stock = STOCK.behind(:send_request_with_body, __callee__))
           return stock.bind(self).call(sock, ver, path, body)
@@ -94,8 +93,8 @@ module Onewrite
         Quickack.ask(connection.io) if settings.quickack
       end
 
-      # A source that may make one wait is shown through a glass that writes what is held before each read (RFC 9112
-      # says nothing of it; a server may want the head, or the first chunk, long before the next).
+      # A source that may block gets a wrapper that flushes held bytes before each read: the server may need the head, or
+      # the first chunk, long before the next one.
       def send_request_with_body_stream(sock, ver, path, source)
         if __callee__ != :send_request_with_body_stream && (stock = STOCK.behind(:send_request_with_body_stream, __callee__))
           return stock.bind(self).call(sock, ver, path, source)
@@ -123,7 +122,7 @@ module Onewrite
         end
       end
 
-      # Runs the block with the stand-in for *sock*; with *sock* itself where it is a foreign one or the adapter is off.
+      # Runs the block with the {HeldSocket} of *sock*, or with *sock* itself if it has none or the adapter is disabled.
       def onewrite_hold(sock)
         connection = Connection.of(sock)
         return yield sock unless connection && (settings = Config.current).enabled
@@ -145,15 +144,16 @@ module Onewrite
         Quickack.ask(connection.io) if settings.quickack
       end
 
-      # Content-Length of a body that is read from a source; the others' are true by construction.
+      # Content-Length of a body that is read from a source. For other bodies Net::HTTP computes it.
       def onewrite_announced
         content_length if @body_stream && !@body && !chunked?
       end
     end
 
-    # Prepended to Net::HTTPGenericRequest when timing or QUICKACK is first asked for: a head alone, which passes by the
-    # other patches. Why this method: in every version such a request is written when this one returns. (`write_header`,
-    # which writes it, writes the heads of all the others, too.) What it cannot reach: as above, sockets of somebody else.
+    # Prepended to Net::HTTPGenericRequest when timing or QUICKACK is first asked for: requests without a body.
+    # Why this method: in every version such a request has been written when it returns. (`write_header` writes the heads of
+    # all other requests, too.)
+    # Not reached: as above, other sockets.
     module RequestHead
       STOCK = Stock.new(Net::HTTPGenericRequest, :exec)
       private_constant :STOCK
@@ -174,7 +174,7 @@ module Onewrite
 
       private
 
-      # The stand-in counts the writes.
+      # Passes {HeldSocket}, which counts the writes and joins nothing here.
       def onewrite_count(connection, call)
         held = connection.held
         held.start(0, nil, call)

@@ -5,10 +5,10 @@ require "onewrite/net_http/stock"
 
 module Onewrite
   module NetHTTP
-    # Prepended to the singleton class of Net::HTTPResponse, for timing alone. Why this method: it begins the reading of
-    # each response, interim ones included, and gets the socket. The first read of a timed response is made here, by the
-    # method that Net::BufferedIO would make it with, so that the moment of its first byte is known; the line that is
-    # then read from the buffer may come in pieces.
+    # Prepended to the singleton class of Net::HTTPResponse, for timing alone.
+    # Why this method: it reads the first line of each response, interim ones included, and gets the socket. The first read of
+    # a timed response is made here, with Net::BufferedIO's own method, to know when its first byte came; the rest of the
+    # line may come later.
     module ResponseHead
       STOCK = Stock.new(Net::HTTPResponse.singleton_class, :read_status_line)
       private_constant :STOCK
@@ -31,8 +31,9 @@ module Onewrite
       end
     end
 
-    # Prepended to Net::HTTPResponse, for timing alone. Why this method: `read_body` may be called long before the
-    # exchange ends, and what the caller does after it is not the server's time. Nothing in the parsing is changed.
+    # Prepended to Net::HTTPResponse, for timing alone.
+    # Why this method: the body is complete when it returns. The caller may do other things before the request ends, and
+    # that time is not the server's. Parsing is not changed.
     module ResponseBody
       STOCK = Stock.new(Net::HTTPResponse, :read_body_0)
       private_constant :STOCK

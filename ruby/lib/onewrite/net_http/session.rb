@@ -10,15 +10,14 @@ require "onewrite/wire/nodelay"
 
 module Onewrite
   module NetHTTP
-    # Options of one session. Included even where ONEWRITE_DISABLED keeps the patches out, so that a program that sets
-    # them runs on with the switch thrown.
+    # Options of one session. Included also when ONEWRITE_DISABLED is set, so that a program that sets them still runs.
     module SessionOptions
       # @return [#call, nil] gets the {Timing} of each call of this session, beside the blocks of {Onewrite.on_timing}
       attr_reader :onewrite_timing
       # @return [TimingListener, #on_event, nil] gets each {Event} of this session
       attr_reader :onewrite_listener
-      # @return [Boolean, nil] TCP_NODELAY for the connections this session opens: true, false, or nil for on. An
-      #   explicit word wins over the option nodelay_disabled.
+      # @return [Boolean, nil] TCP_NODELAY for the connections this session opens: true, false, or nil for on. true and
+      #   false win over the option nodelay_disabled.
       attr_accessor :onewrite_nodelay
 
       # @raise [ArgumentError] for what cannot be called
@@ -40,8 +39,9 @@ module Onewrite
 
     # Prepended to Net::HTTP: connections and exchanges.
     #
-    # Not here: `request` and `connect`. Tracers chain and prepend those; see {Stock} for what comes of both. What is here
-    # is private and, but for `transport_request` (which Semian prepends, too: prepending mixes), patched by no gem we know.
+    # `request` and `connect` are not patched: tracers patch them, some by alias chains and some by prepending (see {Stock}).
+    # The methods here are private, and no known gem patches them, except Semian, which prepends `transport_request`;
+    # that works together.
     module Session
       SESSION = Stock.session
       STOCK = Stock.new(SESSION, :on_connect, :begin_transport, :transport_request)
@@ -51,9 +51,9 @@ module Onewrite
 
       attr_reader :onewrite_call, :onewrite_connecting, :onewrite_connection, :onewrite_request, :onewrite_beginning
 
-      # The last step of `connect` since 1.8, empty in the standard library. Why this method: whoever overrides it and
-      # calls super comes after us, so their word on TCP_NODELAY is the last. What it cannot reach: a subclass that
-      # overrides `connect` without it; those connections are met in begin_transport.
+      # The last step of `connect` since Ruby 1.8, empty in the standard library.
+      # Why this method: a subclass that overrides it and calls super runs after this one, so its own TCP_NODELAY wins.
+      # Not reached: a subclass whose `connect` does not call it; begin_transport finds those connections.
       def on_connect
         if __callee__ != :on_connect && (stock = STOCK.behind(:on_connect, __callee__))
           return stock.bind(self).call
@@ -63,11 +63,11 @@ module Onewrite
         onewrite_adopt if Config.current.enabled
       end
 
-      # Before each attempt; may reconnect. Why this method: it is the one place that decides which connection carries
-      # the request. It is called again for each repetition.
+      # Runs before each attempt, and may reconnect.
+      # Why this method: only here is decided which connection carries the request. It runs again for each repetition.
       def begin_transport(req)
         call = onewrite_call
-        enabled = call || Config.current.enabled # a call that has begun is told of to its end
+        enabled = call || Config.current.enabled # a call that has begun is recorded to its end
         if (onewrite_beginning || !enabled) && __callee__ != :begin_transport &&
            (stock = STOCK.behind(:begin_transport, __callee__))
           return stock.bind(self).call(req)
@@ -84,20 +84,20 @@ module Onewrite
           raise
         ensure
           @onewrite_beginning = false
-          # Also after Timeout.timeout, which unwinds without an exception.
+          # Timeout.timeout may unwind without an exception.
           onewrite_not_connected(call, e) unless connection || call.nil?
         end
         onewrite_connected(call) if call && onewrite_connecting
         connection.begin_request(call)
       end
 
-      # One exchange with its repetitions. Why this method: what must not be sent is refused here before the connection
-      # is touched. And an error skips end_transport, and so does leaving the block of `request`: Net::HTTP closes the
-      # socket after a StandardError only; after Timeout.timeout, Thread#kill or a `break` the rest of the answer would be
-      # left for the next caller.
+      # One request with its repetitions.
+      # Why this method: an invalid request is refused here before the connection is used. And whatever ends a request early
+      # passes here. Net::HTTP closes the socket only after a StandardError; after Timeout.timeout, Thread#kill or a `break`
+      # the rest of the answer would be read by the next caller.
       def transport_request(req, &block)
         enabled = Config.current.enabled
-        # Only where a request is under way, or none is ours, can a chain be coming back.
+        # Re-entry through an alias chain happens only during a request, or while the adapter is disabled.
         if (onewrite_request || !enabled) && __callee__ != :transport_request &&
            (stock = STOCK.behind(:transport_request, __callee__))
           return stock.bind(self).call(req, &block)
@@ -118,7 +118,7 @@ module Onewrite
         result
       end
 
-      # Notes the connection and sets TCP_NODELAY, once.
+      # Finds or makes the {Connection} of the socket. A new one gets TCP_NODELAY.
       # @return [Connection]
       def onewrite_adopt
         connection = onewrite_connection
@@ -137,20 +137,20 @@ module Onewrite
         connection
       end
 
-      # A timed call is about to connect, or has just done so.
+      # The times of connecting, for a call that connects by itself.
       # @return [Call::Connecting, nil]
       def onewrite_connecting_now
         call = onewrite_call
         @onewrite_connecting = Call::Connecting.new(call.attempt_started) if call
       end
 
-      # Closes a connection that must not carry another request. Net::HTTP would then poll the socket for what was just
-      # read from it; where it keeps the time as a number, it is spared that: nil means "nothing to look at".
+      # Closes a connection that must not be reused. Otherwise Net::HTTP would now poll the socket for EOF, which was just
+      # done here; it does not when the time of its last use is nil.
       def onewrite_look(req)
         connection = onewrite_connection
         socket = @socket
         return if connection.nil? || !connection.socket.equal?(socket) || socket.closed?
-        return unless onewrite_request.equal?(req) # a gem that pipelines begins while answers are coming in
+        return unless onewrite_request.equal?(req) # a gem that pipelines calls this while answers are coming in
 
         if connection.spoiled?
           D "Conn close because of bytes nobody asked for, or a body sent in part" if @debug_output
@@ -174,7 +174,7 @@ module Onewrite
         @onewrite_connecting = nil
       end
 
-      # An answer that came before the body was sent to its end, as a 417: the server would read the next head as body.
+      # Closes a connection whose answer came before the body was sent, as 417: the server would read the next head as body.
       def onewrite_close_unsent
         connection = onewrite_connection
         @socket.close if connection && connection.unsent && !@socket.closed?

@@ -12,8 +12,8 @@ module Onewrite
   module NetHTTP
     # Prepended to Net::HTTP when timing or QUICKACK is first asked for, before {Session}: where a call begins and ends.
     module TimedSession
-      # Timeout.timeout, Thread#raise and Thread#kill wait while a call's beginning or end is told: it is told whole, and
-      # what they raise reaches the caller and no hook.
+      # Timeout.timeout, Thread#raise and Thread#kill are deferred while the hooks run at the beginning and end of a call. So
+      # each call has one record and one end, and what they raise reaches the caller, not a hook.
       NEVER = { Object => :never }.freeze
       SESSION = Stock.session
       STOCK = Stock.new(SESSION, :do_start, :ssl_socket_connect, :transport_request)
@@ -21,9 +21,9 @@ module Onewrite
 
       private
 
-      # `start` connects outside of any request. Why this method: it is the only one around `connect` that is called
-      # for `start` alone. What it cannot reach: which request the connection is for; a `start` that fails gives a
-      # record whose method is empty.
+      # `start` connects outside of any request.
+      # Why this method: it wraps `connect` and is called for `start` alone.
+      # Not known here: the request that will use the connection. The record of a `start` that fails has an empty method.
       def do_start
         if __callee__ != :do_start && (stock = STOCK.behind(:do_start, __callee__))
           return stock.bind(self).call
@@ -47,8 +47,7 @@ module Onewrite
         end
       end
 
-      # The TLS handshake, apart from the TCP handshake. In Net::Protocol since Ruby 2.3; before, the handshake is
-      # counted as part of connect.
+      # The TLS handshake. In Net::Protocol since Ruby 2.3; before that the handshake is part of `connect`.
       def ssl_socket_connect(*args)
         if __callee__ != :ssl_socket_connect && (stock = STOCK.behind(:ssl_socket_connect, __callee__))
           return stock.bind(self).call(*args)
@@ -61,22 +60,23 @@ module Onewrite
         super.tap { connecting.tls_end = Clock.now }
       end
 
-      # One exchange with its repetitions. Why this method: it is the only one around all attempts, and whatever ends the
-      # exchange, an error, a `break`, Timeout.timeout or Thread#kill, comes by. What it cannot reach: what tracers and the
-      # program do around `request`; that is not the exchange's time.
+      # One request with its repetitions.
+      # Why this method: it wraps all attempts, and whatever ends the request early passes here (an error, `break`,
+      # Timeout.timeout, Thread#kill).
+      # Not measured: what tracers and the program do around `request`.
       #
-      # In one piece, for the sake of what each method more costs.
+      # One long method, because each method call costs.
       def transport_request(req, &block) # rubocop:disable Metrics
         set = Hooks.current
         own = onewrite_timing
         settings = Config.current
-        # Only where a request is under way, or none is ours, can a chain be coming back.
+        # Re-entry through an alias chain happens only during a request, or while the adapter is disabled.
         if (onewrite_request || !settings.enabled) && __callee__ != :transport_request &&
            (stock = STOCK.behind(:transport_request, __callee__))
           return stock.bind(self).call(req, &block)
         end
 
-        outer = onewrite_call # of a request in whose block this one is made
+        outer = onewrite_call # when this request is made in the block of another one
         unless settings.enabled && settings.hooks && (set || own || onewrite_listener)
           return super unless outer
 
@@ -103,7 +103,7 @@ module Onewrite
             else
               super
             end
-          inside = true # from here on nothing was given up
+          inside = true # the request is complete
           result
         rescue Exception => e # rubocop:disable Lint/RescueException -- raised again
           raise
@@ -115,25 +115,25 @@ module Onewrite
         end
       end
 
-      # A request that nobody listens to, within the block of one that somebody does: that one's record is not touched.
+      # A request without a hook in the block of one that has a hook. The record of the outer one must not change.
       def onewrite_apart(outer)
         @onewrite_call = nil
         connection = onewrite_connection
-        connection.call = nil if connection # also where the adapter is off by now, and does not begin a request there
+        connection.call = nil if connection # the adapter may be disabled by now, and then begins no request on it
         yield
       ensure
         @onewrite_call = outer
       end
 
-      # Where the session speaks to.
+      # Scheme, host and port of the session.
       def onewrite_origin
         @onewrite_origin ||= Origin.url(use_ssl?, address, port)
       end
 
-      # @return [Integer, nil] when `start` began to connect, where the first request follows in the same breath
+      # @return [Integer, nil] when `start` began to connect, if the first request follows within {Call::SAME_BREATH_NS}
       def onewrite_began
         connecting = onewrite_connecting
-        ended = connecting.end || Clock.now # none yet where `connect` itself sends a request
+        ended = connecting.end || Clock.now # not set yet if `connect` itself sends a request
         return connecting.start if Clock.now - ended <= Call::SAME_BREATH_NS
 
         @onewrite_connecting = nil
@@ -143,11 +143,11 @@ module Onewrite
       def onewrite_told(set, method, path, started)
         listeners = (set || Hooks::NONE).listeners
         own = onewrite_listener
-        listeners += [own] if own # it may be a Struct: a splat would take it apart
+        listeners += [own] if own # no splat: a Struct would be expanded
         ToldCall.new(listeners, method, onewrite_origin, path, started)
       end
 
-      # `start` failed or was cancelled: a call of its own tells of it.
+      # `start` failed or was cancelled: it gets a record of its own.
       def onewrite_not_started(set, own, connecting, error)
         @onewrite_connecting = nil
         call = onewrite_told(set, "", "/", connecting.start)
@@ -157,9 +157,9 @@ module Onewrite
         Hooks.report(set, own, call.freeze)
       end
 
-      # @param result [Net::HTTPResponse, nil] of an exchange that came to its end; whatever it likes where another gem's
-      #   module answers in the library's place
-      # @param inside [Boolean, nil] whether the caller's block was under way: to leave it is the caller's right
+      # @param result [Net::HTTPResponse, Object, nil] of a request that was completed; any object if another gem's module
+      #   answered instead of the library
+      # @param inside [Boolean, nil] whether the caller's block was running: leaving it is no error
       def onewrite_end_call(call, result, inside, error, set, own)
         ended =
           if error

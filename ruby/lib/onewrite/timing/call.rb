@@ -6,19 +6,19 @@ require "onewrite/timing/clock"
 require "onewrite/timing/record"
 
 module Onewrite
-  # A call under way: the record in the making. Takes the moments as they come, and is frozen and handed out in the end.
-  # Exists only for calls that someone listens to. {ToldCall} tells listeners, too.
+  # A call that is running. It notes the time of each step and becomes the record: at the end it is frozen and given to the
+  # hooks. It exists only for calls with a hook. {ToldCall} also tells listeners.
   #
-  # A method more costs some 0.1 µs of a request, in code that is cold by the time it comes by. So a moment is a variable
-  # that is set, and nothing is worked out here that a reader of the record can work out.
+  # Each method call costs a request about 0.1 µs, because this code is not in the CPU's caches. So a step only sets a
+  # variable, and whatever can be computed is computed by the reader of the record.
   class Call < Timing
-    # Moments of connecting. It may come before the call, in `start`; so it is noted down and told by the call.
+    # When a connection was made. `start` connects before there is a call; the first call takes these times over.
     Connecting = Struct.new(:start, :tls_start, :tls_end, :end)
 
     # How long after `start` has connected the first request may begin for the connecting to be counted as its part.
     SAME_BREATH_NS = 100_000_000
 
-    # {Clock} without its frame, which costs more than the reading.
+    # The clock is read without {Clock}: that method call would cost more than the reading.
     MONOTONIC = Process::CLOCK_MONOTONIC
     REALTIME = Process::CLOCK_REALTIME
     private_constant :MONOTONIC, :REALTIME
@@ -38,7 +38,7 @@ module Onewrite
       @started_at_unix_ns -= now - started
     end
 
-    # A first or a further attempt begins; one that was under way has failed and is being repeated.
+    # An attempt begins. If there was one before, it has failed and is repeated.
     def attempt_start
       return repeat if index
 
@@ -82,7 +82,7 @@ module Onewrite
       end
     end
 
-    # The last write has returned. The kernel is asked now, while the answer is awaited: then it costs no time.
+    # The last write has returned. The kernel's counters are read now, since the client waits for the answer anyway.
     def sent(connection)
       return unless bytes
 
@@ -90,7 +90,7 @@ module Onewrite
       @info_sent = connection.look_sent(@request_end)
     end
 
-    # The answer has come, and took its time.
+    # The first byte of the answer is there, not at once.
     # @param now [Integer] when its first byte was there
     # @param info [String, nil] the kernel's counters then
     # @return [Boolean, nil] whether the wait was so long that its cause is asked for
@@ -110,7 +110,7 @@ module Onewrite
       status = code.to_i
       return interim(status, now) if status < 200 && status >= 100
 
-      # The server may answer before it was asked in full, as with a 417 to Expect: 100-continue.
+      # The server may answer before the request was written to its end, as with 417 to Expect: 100-continue.
       @request_end = now if bytes && !request_end
       @status = status
       @response_start = now
@@ -129,7 +129,7 @@ module Onewrite
       @received_bytes = bytes
     end
 
-    # The exchange came to its end, and the call with it.
+    # The response was read to its end, and the call is over.
     # @param code [String]
     # @param _socket [Net::BufferedIO]
     # @return [Integer] the moment
@@ -141,7 +141,7 @@ module Onewrite
       @ended = now
     end
 
-    # The call is over before the exchange came to its end. Then, too, nothing is noted any more.
+    # The call is over in any other way.
     # @param outcome [Symbol] :ok, :error, :cancelled
     # @param error [Exception, nil]
     # @return [Integer] the moment
@@ -158,12 +158,12 @@ module Onewrite
 
     private
 
-    # What the kernel said then says nothing of a body that is sent after it, as after 100 (Continue).
+    # Counters read before 100 (Continue) do not cover the body that is sent after it.
     def interim(_status, _now)
       @info = nil
     end
 
-    # Before Ruby 2.3 the library may give the caller an interim response other than 100.
+    # Before Ruby 2.3 Net::HTTP returns a 1xx response other than 100 as the final one.
     def final(code)
       @status = code.to_i
       @response_start = Process.clock_gettime(MONOTONIC, :nanosecond)
@@ -182,7 +182,7 @@ module Onewrite
       @attempt_started = Process.clock_gettime(MONOTONIC, :nanosecond)
     end
 
-    # The phase the attempt is in.
+    # The phase that the attempt is in, for the record of an error.
     def phase
       return nil unless index
       return tls_start ? :tls : :connect unless conn_id

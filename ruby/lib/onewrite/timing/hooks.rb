@@ -3,9 +3,10 @@
 require "onewrite/counter"
 
 module Onewrite
-  # The hooks of all sessions: one frozen list, swapped as a whole, so that a call takes the list it began with.
+  # The hooks that hold for all sessions. The list is frozen and replaced as a whole, so a call keeps the hooks that were set
+  # when it began.
   module Hooks
-    # Blocks that get records, and listeners that get events.
+    # Blocks get records, listeners get events.
     Set = Struct.new(:timings, :listeners)
 
     NONE = Set.new([].freeze, [].freeze).freeze
@@ -18,12 +19,12 @@ module Onewrite
       # @return [Set, nil] nil without a hook
       attr_reader :current
 
-      # What is to be done before the first hook is set. Who sets hooks, here or for one session, need not know it.
+      # Registers what must be done before the first hook is set: to install the patches that only timing needs.
       def when_wanted(&block)
         @when_wanted = block
       end
 
-      # A hook is about to be set, for all sessions or for one.
+      # Called before a hook is set, for all sessions or for one.
       def wanted
         @when_wanted.call if @when_wanted
       end
@@ -66,14 +67,14 @@ module Onewrite
         give(own, record) if own
       end
 
-      # Gives a record to a hook. A tracer with a bug is no reason to lose an order: what it raises goes no further.
+      # Gives a record to a hook. What the hook raises is counted and never reaches the caller.
       def give(hook, record)
         hook.call(record)
       rescue StandardError, ScriptError => e
         failed(e)
       end
 
-      # Gives an event to a listener, with the same care.
+      # Gives an event to a listener; errors as above.
       def tell(listener, event)
         listener.on_event(event)
       rescue StandardError, ScriptError => e

@@ -3,8 +3,8 @@
 require "socket"
 
 module Onewrite
-  # What Linux knows about a connection (tcp(7) TCP_INFO; struct tcp_info of include/uapi/linux/tcp.h).
-  # The bytes are kept as the kernel gave them and read when someone asks.
+  # Linux's counters of a connection (tcp(7) TCP_INFO; struct tcp_info of include/uapi/linux/tcp.h). The bytes are kept as
+  # the kernel returned them and decoded when they are asked for.
   class TcpInfo
     AVAILABLE = RUBY_ENGINE == "ruby" && RUBY_PLATFORM.include?("linux") && Socket.const_defined?(:TCP_INFO)
 
@@ -75,7 +75,7 @@ module Onewrite
     end
   end
 
-  # What the kernel did with one request: two looks at TCP_INFO, before the request and at the first line of the answer.
+  # What the kernel did with one request: the difference of TCP_INFO before the request and at the first byte of the answer.
   class KernelEvidence
     # @api private
     def initialize(before, after, wait_ns)

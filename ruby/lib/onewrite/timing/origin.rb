@@ -3,8 +3,8 @@
 module Onewrite
   # The beginning of a URL: scheme, host and port; and the whole of it.
   module Origin
-    # An IPv6 address, which a URL has in brackets (RFC 3986 §3.2.2), and without its zone, which is a matter of this
-    # machine and breaks parsers. Whether it is a good one is the resolver's word.
+    # An IPv6 address. A URL has it in brackets (RFC 3986 §3.2.2) and without a zone, which only this machine understands.
+    # It is not validated; the resolver does that.
     IPV6 = /\A(\h*:[\h:.]*)(?:%.*)?\z/.freeze
     WHOLE = %r{\A[a-z][a-z0-9+.\-]*://}in.freeze
     private_constant :IPV6, :WHOLE

@@ -4,13 +4,13 @@ require "onewrite/timing/cause"
 require "onewrite/timing/kernel"
 
 module Onewrite
-  # What the moments of one attempt say: whose connection, the phases between the moments, and the kernel's evidence.
-  # A {Timing} answers for its last attempt, an {Attempt} for itself. All of it is worked out when someone asks.
+  # Connection, phases and kernel evidence of one attempt, computed from its times when they are asked for. A {Timing}
+  # answers for its last attempt, an {Attempt} for itself.
   module Phases
     # Waits from here on have a cause.
     LONG_NS = Cause::LONG_NS
 
-    # What has not happened has no variable at all: to set twenty to nil would cost more than the rest of this.
+    # A step that did not happen has no variable: to set twenty of them to nil would cost more than all the rest.
     MOMENTS = %i[
       @index @outcome @status @conn_id @conn_requests @idle_since @baseline @attempt_started @acquired @connect_start
       @connect_end @tls_start @tls_end @request_start @request_end @response_start @response_end @ended @bytes @count
@@ -92,7 +92,7 @@ module Onewrite
       after = info || info_sent
       return nil unless after && baseline && request_end && response_start
 
-      # Read when all was sent and the answer not there yet: nothing was held.
+      # Counters read after the last write, with everything sent: nothing was held then.
       KernelEvidence.new(baseline, after, info ? response_start - request_end : 0)
     end
 
@@ -120,7 +120,7 @@ module Onewrite
                 :received_bytes, :connect_start, :connect_end, :tls_start, :tls_end, :request_start, :request_end,
                 :response_start, :response_end, :ended
 
-    # What happened took time: a distance the clock cannot resolve is 1.
+    # A phase that happened is at least 1 ns, even where the clock did not advance.
     def distance(from, to)
       return nil unless from && to
 

@@ -9,10 +9,10 @@ module Onewrite
   # The finished record of one call, handed to {Onewrite.on_timing}. Frozen. All `_ns` values are integer nanoseconds;
   # what did not happen is nil, never 0.
   #
-  # A call is one exchange that Net::HTTP makes for `request` (or `get`, `post`, …). Its attempts are the first and one
-  # per repetition (`max_retries`). Phases, `status`, `kernel` and the like of the call are those of its last attempt.
+  # A call is one request made by `request` (or `get`, `post`, …). It has one attempt, and one more per repetition
+  # (`max_retries`). Phases, `status`, `kernel` and the like of the call are those of its last attempt.
   #
-  # What is handed out is the {Call} itself, which has noted the moments: one object for each request.
+  # The object that hooks get is the {Call} that noted the times: one object for each request.
   class Timing
     include Phases
 

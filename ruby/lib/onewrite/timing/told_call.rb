@@ -7,11 +7,11 @@ require "onewrite/timing/hooks"
 require "onewrite/timing/redaction"
 
 module Onewrite
-  # A call whose events are told to listeners as they happen, in order. Whoever begins or ends one keeps interrupts of other
-  # threads away meanwhile; in between it does so itself, event by event.
+  # A call that tells listeners its events in order, as they happen. Interrupts from other threads (Timeout, Thread#raise) are
+  # deferred while a listener runs: by the caller at the beginning and end of the call, here at each event in between.
   class ToldCall < Call
     NO_FIELDS = {}.freeze
-    # What another thread raises while a listener is told is for the caller, not for the listener.
+    # What another thread raises while a listener runs is raised in the caller, not in the listener.
     NEVER = { Object => :never }.freeze
     private_constant :NO_FIELDS, :NEVER
 
@@ -97,7 +97,7 @@ module Onewrite
       fields[:error_kind] = error_kind if error_kind
       fields[:error_phase] = error_phase if error_phase
       tell(:call_end, now, fields, nil)
-      @listeners = nil # the record is not to hold them
+      @listeners = nil # the record does not keep them
       now
     end
 

@@ -4,9 +4,11 @@ require "delegate"
 require "stringio"
 
 module Onewrite
-  # Tells bodies that are at rest, which may be held and joined, from sources that may make one wait.
+  # Says which request bodies can be read without waiting. Those may be held back and joined with the head; any other
+  # source may block, so what is held is sent before it is read.
   module Body
-    # What well-known gems make of other sources, and where they keep those: it makes one wait where they do.
+    # Bodies that well-known gems make of other sources, and the variable that holds those. Such a body can block where
+    # one of its sources can.
     COMPOSITES = {
       "CompositeReadIO" => :@ios, "Multipart::Post::CompositeReadIO" => :@ios,
       "Faraday::CompositeReadIO" => :@ios, "Faraday::Multipart::CompositeReadIO" => :@ios,
@@ -19,8 +21,8 @@ module Onewrite
     READING = %i[read readpartial].map { |name| [name, StringIO.instance_method(name).owner] }.freeze
     private_constant :COMPOSITES, :READING
 
-    # Whether reading *source* is known to return promptly: a StringIO, a regular file, what a gem has put together from
-    # such. To know its size is no sign of that: a download that is passed on knows it, too.
+    # Whether reading *source* is known to return at once: a StringIO, a regular file, or what a gem has built from these.
+    # A known size does not count: a download that is passed on has one, and blocks all the same.
     def self.source?(source)
       case source
       when StringIO then stock_reading?(source)
@@ -67,10 +69,10 @@ module Onewrite
     private_class_method :stock_reading?, :composite?
   end
 
-  # A source that may make one wait, seen by IO.copy_stream: before it is asked for more, what is held is written.
+  # Wrapper, read by IO.copy_stream, that flushes held bytes before each read, because the source may block.
   class WaitingSource
-    # @return [WaitingSource] with the reading method *source* has, as IO.copy_stream prefers them. A name of what may
-    #   make one wait, as a named pipe, stays what it is, and nothing is kept back for it.
+    # @return [WaitingSource, Object] a wrapper with the reading method that *source* has and IO.copy_stream prefers. A path
+    #   (of a named pipe, say) is returned as it is, and nothing is held back while it is read.
     def self.over(source, held)
       if Body.path?(source)
         return source.tap { held.pass } unless (io = IO.try_convert(source))
@@ -91,7 +93,7 @@ module Onewrite
 
     private
 
-    # An empty piece is none: as a chunk it would end the body.
+    # An empty read is skipped: sent as a chunk it would end the body.
     def piece
       @held.flush
       found = yield
@@ -100,16 +102,16 @@ module Onewrite
     end
   end
 
-  # The same for sources that hand out what is there.
+  # The same for sources that have readpartial.
   class WaitingPartial < WaitingSource
     def readpartial(*args)
       piece { @source.readpartial(*args) }
     end
   end
 
-  # A part of a multipart form that may make one wait: all of it as it was, but for its reading.
+  # The same for a part of a multipart form. All other methods are those of the part.
   class WaitingPart < SimpleDelegator
-    # @return [Object] *value* itself where it is at rest
+    # @return [Object] *value* itself where it cannot block
     def self.over(value, held)
       return value if !value.respond_to?(:read) || Body.source?(value)
 
@@ -127,7 +129,7 @@ module Onewrite
     end
   end
 
-  # The same for a part that hands out what is there.
+  # The same for a part that has readpartial.
   class WaitingPartialPart < WaitingPart
     def readpartial(*args)
       @held.flush

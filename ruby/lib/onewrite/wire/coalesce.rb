@@ -5,15 +5,15 @@ require "socket"
 require "onewrite/errors"
 
 module Onewrite
-  # Stands in for the Net::BufferedIO while Net::HTTP writes a request. It keeps the head back until body bytes come and
-  # hands both over in one write; whatever else the socket is asked for is asked of the socket itself, after what was
-  # kept back has been written. One per connection, used again for each request: a request costs no object.
+  # Replaces the Net::BufferedIO while Net::HTTP writes a request. It holds the head until the first bytes of the body are
+  # written and passes both on in one write. Any other method call is passed on to the socket after held bytes have been
+  # written. There is one per connection, so a request allocates none.
   #
-  # A write is tried once on the socket; what is left of it goes through Net::BufferedIO#write, so write_timeout and
-  # debug_output work as they do without.
+  # A write is tried once, without blocking. What the kernel did not take goes through Net::BufferedIO#write, so
+  # write_timeout and debug_output work as without the gem.
   class HeldSocket
-    # Bytes of body that go with the head of a large request on a plain socket: less than a segment of an Ethernet with
-    # most heads, and round, for the kernel copies the rest faster from an address as even as the body's own.
+    # Bytes of body that leave with the head of a large request on a plain socket. With most heads that is less than an
+    # Ethernet segment. It is a power of two, because the kernel copies the rest of the body faster from an aligned address.
     FIRST_OF_BODY = 1024
     private_constant :FIRST_OF_BODY
 
@@ -28,31 +28,31 @@ module Onewrite
       @limit = @body_bytes = 0
     end
 
-    # @return [Object, nil] the io under *socket*; nil under a stand-in for Net::BufferedIO that has none, as in tests
+    # @return [Object, nil] the io under *socket*; nil where a test double for Net::BufferedIO has none
     def self.io_of(socket)
       socket.io if socket.respond_to?(:io)
     end
 
-    # Where Net::BufferedIO comes from, told by a class that nobody patches.
+    # The file that defines Net::BufferedIO, found by a class of that file that nobody patches.
     LIBRARY = Net::WriteAdapter.instance_method(:initialize).source_location.first
     private_constant :LIBRARY
 
-    # Whether a write may be tried on the io itself before Net::BufferedIO is asked: not where the io is no socket, nor
-    # where somebody has put a method of their own in the place of one that `write` is made of, to count bytes or to log
-    # them. An owner does not tell: a chain of aliases keeps it.
+    # Whether a write may bypass Net::BufferedIO: only to a socket, and only while no other gem has replaced a method that
+    # its `write` uses, to count or log bytes. The place of the definition decides, not its owner: an alias chain keeps the
+    # owner.
     def self.direct?(socket)
       socket?(io_of(socket)) && %i[write writing write0].all? do |name|
         socket.method(name).source_location.to_a.first == LIBRARY
       end
     end
 
-    # Whether *io* is a socket of Ruby's, plain or with TLS, and no object that acts as one.
+    # Whether *io* is a real socket, plain or TLS, and not an object that imitates one.
     def self.socket?(io)
       io.is_a?(BasicSocket) || (defined?(OpenSSL::SSL::SSLSocket) && io.is_a?(OpenSSL::SSL::SSLSocket))
     end
 
     # A request begins.
-    # @param limit [Integer] most bytes to join; 0 passes every write on as it comes
+    # @param limit [Integer] largest number of bytes to join; 0 joins nothing
     # @param announced [Integer, nil] Content-Length of a body that is read from a source
     # @param call [Call, nil]
     def start(limit, announced, call)
@@ -75,7 +75,7 @@ module Onewrite
       raise BodyLengthError, "the body ended after #{@body_bytes} bytes; Content-Length says #{@announced}"
     end
 
-    # Whatever happened: nothing is left over for the next request.
+    # Called however the request ended, so that no byte is left for the next one.
     def stop
       @held = @call = nil
     end
@@ -96,7 +96,7 @@ module Onewrite
 
     alias << write
 
-    # From here on each write of this request goes as it comes.
+    # No more joining in this request.
     def pass
       flush
       @limit = 0
@@ -111,12 +111,12 @@ module Onewrite
       hand_over(held)
     end
 
-    # Asked before a body is written, and by nobody else.
+    # Net::HTTP asks for this before it writes a body, so it does not flush.
     def continue_timeout
       @socket.continue_timeout
     end
 
-    # Standard libraries from 2.0 to 3.0 copy streams to `sock.io`, past Net::BufferedIO; this io brings them back here.
+    # Ruby 2.0 to 3.0 copy streams to `sock.io`, which bypasses Net::BufferedIO; this object brings those writes back here.
     def io
       HeldIO.new(self, @socket)
     end
@@ -140,20 +140,20 @@ module Onewrite
 
       held = @held
       if held.nil?
-        # Nothing to join with. A small piece waits for its fellows, as the parts of a chunk do; a large one goes.
+        # A small piece is held: more may follow, as the size line, data and CRLF of a chunk. A large one is written.
         size * 2 < @limit ? @held = str.b : hand_over(str)
       elsif held.bytesize + size <= @limit
-        # Only binary strings may be joined whatever their encodings were; `+` copies once, where `<<` grows by doubling.
+        # Only binary strings can be joined whatever their encodings were. `+` copies once; `<<` would grow by doubling.
         @held = held.b + str.b
       else
         overflow(held, str, size)
       end
     end
 
-    # More than may be joined: the head goes with the first bytes of the body, the rest from a view of the string. Over
-    # TLS the first write fills a record. Elsewhere it is short: what is joined is copied, and the sooner the first bytes
-    # leave, the sooner the server wakes up to read the rest. (Linux could join without a copy, by MSG_MORE on the head;
-    # that wakes the server later, and 100 KB took 1.4 times as long.)
+    # More than may be joined: the head leaves with the first bytes of the body, the rest from a slice that copies nothing.
+    # Over TLS the first write fills a record. On a plain socket it is short, because joined bytes are copied, and because
+    # the server can begin to read earlier. (MSG_MORE on the head needs no copy, but then the server is woken later: 100 KB
+    # took 1.4 times as long.)
     def overflow(held, str, size)
       @held = nil
       room = @limit - held.bytesize
@@ -164,7 +164,7 @@ module Onewrite
       hand_over(str.byteslice(room, size - room))
     end
 
-    # A body longer than announced would be read as the next request (CWE-444): not a byte of the excess is sent.
+    # The bytes after Content-Length would be read as the next request (CWE-444), so none of them is sent.
     def count(size)
       @body_bytes += size
       return if @body_bytes <= @announced
@@ -172,8 +172,8 @@ module Onewrite
       raise BodyLengthError, "the body is longer than its Content-Length of #{@announced}"
     end
 
-    # Most writes are taken whole at once. What the kernel does not take goes the library's way, which waits for it and
-    # keeps write_timeout; so does all of it where debug_output wants to see it.
+    # The kernel takes most writes whole. The rest of a write goes through the library, which waits with write_timeout; so
+    # does the whole write when debug_output is set.
     def hand_over(str)
       call = @call
       size = str.bytesize
@@ -188,8 +188,8 @@ module Onewrite
     end
   end
 
-  # What {HeldSocket#io} answers with: writes come back to the held socket; everything else is for the io itself, after
-  # what was kept back has been written. IO.select and wait_readable ask for to_io.
+  # What {HeldSocket#io} returns. Writes go to the held socket; every other method goes to the io after held bytes have been
+  # written. IO.select and wait_readable call to_io.
   class HeldIO < BasicObject
     def initialize(held, socket)
       @held = held
@@ -206,7 +206,7 @@ module Onewrite
     end
 
     def respond_to?(name, include_all = false)
-      # IO.copy_stream must not open us by path nor take the raw descriptor.
+      # IO.copy_stream must neither open the path nor use the file descriptor.
       name == :write || (name != :to_path && @socket.io.respond_to?(name, include_all))
     end
 

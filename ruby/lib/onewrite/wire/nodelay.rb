@@ -14,8 +14,7 @@ module Onewrite
         @failures.value
       end
 
-      # Sets the option and reads it back, where it can be read (JRuby does not). Sockets that have none, as Unix sockets,
-      # are left alone.
+      # Sets the option and reads it back (JRuby cannot read it). Unix sockets, which have no such option, are skipped.
       # @param io [IO]
       # @param on [Boolean]
       def set(io, on)

@@ -3,8 +3,8 @@
 require "socket"
 
 module Onewrite
-  # TCP_QUICKACK (Linux). Not permanent (tcp(7)): asked for after each request is written, so that an answer that comes
-  # in two writes from a server with Nagle on is not kept waiting for our acknowledgement.
+  # TCP_QUICKACK (Linux): acknowledge at once. A server with Nagle on that writes its answer in two pieces holds the second
+  # until the first is acknowledged. The kernel resets the option by itself (tcp(7)), so it is set after each request.
   module Quickack
     AVAILABLE = Socket.const_defined?(:TCP_QUICKACK)
 
@@ -14,7 +14,7 @@ module Onewrite
 
       io.setsockopt(Socket::IPPROTO_TCP, Socket::TCP_QUICKACK, 1)
     rescue SystemCallError
-      nil # an optimisation that this socket does not have
+      nil # this socket has no such option, and works without
     end
   end
 end

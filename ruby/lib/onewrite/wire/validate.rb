@@ -3,8 +3,8 @@
 require "onewrite/errors"
 
 module Onewrite
-  # The send-side floor: what is refused before a byte is sent. Net::HTTP 3.1 sends a header name with CR LF as two
-  # lines (CWE-113) and both framings at once (CWE-444).
+  # What is refused before the first byte is sent. Net::HTTP of Ruby 3.1 sends a header name with CR LF as two lines
+  # (CWE-113), and Content-Length and Transfer-Encoding together (CWE-444).
   module Validate
     # RFC 9110 §5.6.2
     TOKEN = /\A[!#$%&'*+\-.^_`|~0-9A-Za-z]+\z/.freeze
@@ -12,13 +12,13 @@ module Onewrite
     BAD_TARGET = /[\x00-\x20\x7f]/.freeze
     # RFC 9110 §5.5: no controls but the horizontal tab in a value.
     BAD_VALUE = /[\x00-\x08\x0a-\x1f\x7f]/.freeze
-    # What would end a line in the head of a part.
+    # What must not be in a header field of a part.
     PART_BREAK = /[\r\n\0]/.freeze
     DIGITS = /\A[0-9]+\z/.freeze
 
     KNOWN_METHODS = %w[GET POST PUT DELETE HEAD PATCH OPTIONS TRACE].map { |name| [name, true] }.to_h.freeze
 
-    # Names that need no look, each with the value it has most often: to compare is cheaper than to search.
+    # Header names known to be valid, each with its most frequent value: comparing with it is cheaper than a search.
     KNOWN_FIELDS = {
       "accept" => "*/*", "accept-encoding" => "gzip;q=1.0,deflate;q=0.6,identity;q=0.3", "user-agent" => "Ruby",
       "content-type" => "application/json", "connection" => "close", "host" => "", "content-length" => "0",
@@ -33,8 +33,8 @@ module Onewrite
       look_closely(method, path, header) unless plain?(method, path, header)
     end
 
-    # Whether the request is of the usual kind and needs no second look. Every request pays for this: it is one pass
-    # without a new object.
+    # Whether method, path and header are the usual ones and need no further check. Every request pays for this: it is one
+    # pass that allocates nothing.
     def plain?(method, path, header)
       return false if !KNOWN_METHODS[method] || BAD_TARGET.match?(path)
 
@@ -64,9 +64,9 @@ module Onewrite
       end
     end
 
-    # The framing of a body that is read from a source, or of no body at all. A body that is a String needs none of
-    # this: Net::HTTP gives it its true length and deletes a Transfer-Encoding.
-    # @param rest [Integer, nil] bytes the body has, where that is known
+    # Content-Length and Transfer-Encoding of a body that is read from a source, or of a request without a body. A String
+    # needs no check: Net::HTTP sets its length and deletes Transfer-Encoding.
+    # @param rest [Integer, nil] size of the body in bytes, where it is known
     def check_framing(header, rest)
       lengths = header["content-length"]
       return unless lengths
@@ -117,7 +117,7 @@ module Onewrite
       raise InvalidRequest, message
     end
 
-    # For what Net::HTTP refuses by itself: the class is then its own, and no subclass of it.
+    # For what Net::HTTP refuses by itself: the class is exactly the one that it raises.
     def refuse_as_stock(message)
       raise ArgumentError.new(message).extend(Error)
     end
