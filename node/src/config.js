@@ -20,12 +20,20 @@
 
 /** @typedef {Readonly<Required<Switches>>} Config */
 
-const BOOLEANS = /** @type {const} */ ([
-  ['disabled', 'ONEWRITE_DISABLED'],
-  ['nodelayDisabled', 'ONEWRITE_NODELAY_DISABLED'],
-  ['coalesceDisabled', 'ONEWRITE_COALESCE_DISABLED'],
-  ['hooksDisabled', 'ONEWRITE_HOOKS_DISABLED']
-])
+/** Each option's name in code, and in the environment where it has one there. */
+const OPTIONS = /** @type {const} */ ({
+  disabled: 'ONEWRITE_DISABLED',
+  nodelayDisabled: 'ONEWRITE_NODELAY_DISABLED',
+  coalesceDisabled: 'ONEWRITE_COALESCE_DISABLED',
+  hooksDisabled: 'ONEWRITE_HOOKS_DISABLED',
+  coalesceMax: 'ONEWRITE_COALESCE_MAX',
+  onTiming: null,
+  listener: null
+})
+
+/** @type {ReadonlySet<string>} */
+export const OPTION_NAMES = new Set(Object.keys(OPTIONS))
+const SWITCHES = /** @type {const} */ (['disabled', 'nodelayDisabled', 'coalesceDisabled', 'hooksDisabled'])
 const COALESCE_MAX = 16384
 const TRUE = ['1', 'true', 'yes', 'on']
 const FALSE = ['0', 'false', 'no', 'off', '']
@@ -45,15 +53,16 @@ function warnBadValue (name, value, wanted) {
  */
 export function readEnvironment (env) {
   const config = { disabled: false, nodelayDisabled: false, coalesceDisabled: false, hooksDisabled: false, coalesceMax: COALESCE_MAX }
-  for (const [option, name] of BOOLEANS) {
+  for (const option of SWITCHES) {
+    const name = OPTIONS[option]
     const value = (env[name] ?? '').toLowerCase()
     if (TRUE.includes(value)) config[option] = true
     else if (!FALSE.includes(value)) warnBadValue(name, env[name] ?? '', `one of ${TRUE.join(' ')}, or of ${FALSE.join(' ').trim()}`)
   }
-  const max = env.ONEWRITE_COALESCE_MAX ?? ''
+  const max = env[OPTIONS.coalesceMax] ?? ''
   if (max !== '') {
     if (/^\d{1,5}$/.test(max) && Number(max) <= COALESCE_MAX) config.coalesceMax = Number(max)
-    else warnBadValue('ONEWRITE_COALESCE_MAX', max, `a whole number of bytes from 0 to ${COALESCE_MAX}`)
+    else warnBadValue(OPTIONS.coalesceMax, max, `a whole number of bytes from 0 to ${COALESCE_MAX}`)
   }
   return Object.freeze(config)
 }
@@ -68,7 +77,7 @@ const environment = readEnvironment(process.env)
 export function resolveConfig (options = {}) {
   /** @type {any} */
   const config = { ...environment }
-  for (const [option] of BOOLEANS) {
+  for (const option of SWITCHES) {
     const value = options[option]
     if (value === undefined) continue
     if (typeof value !== 'boolean') throw invalidOption(`${option} must be true or false, not ${typeof value}`)
@@ -85,9 +94,8 @@ export function resolveConfig (options = {}) {
   return config
 }
 
-const NAMES = ['onTiming', 'listener', 'disabled', 'nodelayDisabled', 'coalesceDisabled', 'hooksDisabled', 'coalesceMax']
 const plain = (/** @type {string} */ name) => name.toLowerCase().replaceAll('_', '')
-const PLAIN_NAMES = new Map(NAMES.map((name) => [plain(name), name]))
+const PLAIN_NAMES = new Map([...OPTION_NAMES].map((name) => [plain(name), name]))
 
 /**
  * undici's options stand beside ours and are not ours to check; but a name of ours in another spelling is refused.
@@ -113,8 +121,7 @@ export function invalidOption (message) {
  * @returns {any}
  */
 export function withoutOurs (options) {
-  const {
-    onTiming, listener, disabled, nodelayDisabled, coalesceDisabled, hooksDisabled, coalesceMax, ...rest
-  } = /** @type {any} */ (options)
+  const rest = /** @type {any} */ ({ ...options })
+  for (const name of OPTION_NAMES) delete rest[name]
   return rest
 }

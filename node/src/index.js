@@ -1,10 +1,10 @@
 /** onewrite: HTTP requests that leave in one write, at once, and say where their time went. */
 
-export { Agent } from './agent.js'
-export { Pool } from './pool.js'
-export { ProxyAgent } from './proxy-agent.js'
-export { RetryAgent } from './retry-agent.js'
-export { agentFactory, clientFactory } from './own-dispatcher.js'
+export { Agent } from './undici/agent.js'
+export { Pool } from './undici/pool.js'
+export { ProxyAgent } from './undici/proxy-agent.js'
+export { RetryAgent } from './undici/retry-agent.js'
+export { agentFactory, clientFactory } from './undici/own-dispatcher.js'
 export { install, status, uninstall } from './install.js'
 export { InvalidRequestError } from './errors.js'
 export { HttpAgent, HttpsAgent } from './http/agent.js'

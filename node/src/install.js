@@ -2,13 +2,13 @@
 
 import { createRequire } from 'node:module'
 import * as undici from 'undici'
-import { Agent } from './agent.js'
-import { baseStatus } from './base.js'
+import { Agent } from './undici/agent.js'
+import { baseStatus } from './base-version.js'
 import { resolveConfig } from './config.js'
-import { kSettings } from './dispatch.js'
-import { resolveSettings } from './factory.js'
+import { kSettings } from './undici/dispatch.js'
+import { resolveSettings } from './undici/factory.js'
 import { guardStatus } from './http/guard.js'
-import { inOnePiece } from './multipart.js'
+import { inOnePiece } from './wire/multipart.js'
 import { hookFailures } from './timing/hooks.js'
 
 const LEGACY = Symbol.for('undici.globalDispatcher.1')
@@ -20,7 +20,7 @@ let installed = null
 /**
  * Installs an Agent as undici's global dispatcher, which the runtime's fetch uses too. A second call replaces the
  * Agent of the first; with `disabled: true`, or `ONEWRITE_DISABLED=true`, by the dispatcher that was there before.
- * @param {import('./agent.js').AgentOptions} [options]
+ * @param {import('./undici/agent.js').AgentOptions} [options]
  * @returns {Agent | null} the Agent that is installed; null when disabled
  * @throws {TypeError} code `ONEWRITE_INVALID_OPTION`
  */

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import http from 'node:http'
 import https from 'node:https'
 import { describe, test } from 'node:test'
-import { HttpAgent, HttpsAgent } from '../src/http.js'
+import { HttpAgent, HttpsAgent } from '../src/http/index.js'
 import { startOtherThread } from './support/busy.js'
 import { recorder, until } from './support/record.js'
 

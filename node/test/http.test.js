@@ -9,7 +9,7 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { after, before, describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { guardNodeHttp, HttpAgent, HttpsAgent, unguardNodeHttp } from '../src/http.js'
+import { guardNodeHttp, HttpAgent, HttpsAgent, unguardNodeHttp } from '../src/http/index.js'
 import { withTimingId } from '../src/index.js'
 import { recorder } from './support/record.js'
 import { answerOk, startServer } from './support/server.js'
@@ -134,7 +134,7 @@ describe('failures through HttpAgent', () => {
   test('an error that nobody listens for is not swallowed', () => {
     const script = `
       import http from 'node:http'
-      import { HttpAgent } from ${JSON.stringify(fileURLToPath(new URL('../src/http.js', import.meta.url)))}
+      import { HttpAgent } from ${JSON.stringify(fileURLToPath(new URL('../src/http/index.js', import.meta.url)))}
       http.request('http://localhost:1', { agent: new HttpAgent({ onTiming () {} }) }).end()`
     const { status, stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', script], { encoding: 'utf8' })
     assert.equal(status, 1)

@@ -4,9 +4,9 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import net from 'node:net'
 import { test } from 'node:test'
-import { nowNs } from '../src/clock.js'
+import { nowNs } from '../src/timing/clock.js'
 import { explainWait, readBySs, readKernel } from '../src/probe.js'
-import { tcpInfoReader } from '../src/tcp-info.js'
+import { tcpInfoReader } from '../src/timing/tcp-info.js'
 
 /** One exchange on a kept connection: head and body in one write or in two. */
 async function exchange (socket, split) {

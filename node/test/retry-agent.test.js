@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import * as undici from 'undici'
 import { Agent, clientFactory, Pool, RetryAgent } from '../src/index.js'
-import { otelMetrics, resourceTiming } from '../src/mappers.js'
+import { otelMetrics, resourceTiming } from '../src/timing/mappers.js'
 import { recorder, until } from './support/record.js'
 import { startServer } from './support/server.js'
 

@@ -11,7 +11,7 @@ import { NodeHttpHandler } from '@smithy/node-http-handler'
 import axios from 'axios'
 import got from 'got'
 import needle from 'needle'
-import { guardNodeHttp, HttpsAgent, unguardNodeHttp } from '../src/http.js'
+import { guardNodeHttp, HttpsAgent, unguardNodeHttp } from '../src/http/index.js'
 import { localhostIdentity, startTap } from './support/tap.js'
 
 const TURNS = 6

@@ -2,14 +2,15 @@
 
 import http from 'node:http'
 import https from 'node:https'
-import { holdUnfinished } from '../coalesce.js'
 import { resolveConfig, withoutOurs } from '../config.js'
 import { Connection, unsent } from '../timing/connection.js'
 import { resolveHooks } from '../timing/hooks.js'
-import { holdToFloor } from './floor.js'
+import { holdUnfinished } from '../wire/coalesce.js'
+import { setNoDelay } from '../wire/nodelay.js'
+import { validateRequest } from './client-request.js'
 import { nodeHttpFraming } from './framing.js'
 import { guardIdle, whenRead } from './idle.js'
-import { refusedByNode, timeRequest } from './time.js'
+import { refusedByNode, timeRequest } from './timed-request.js'
 
 /** @typedef {import('../config.js').Switches & import('../timing/hooks.js').HookOptions} Options */
 /** @typedef {(error: Error | null, socket?: any) => void} OnSocket */
@@ -54,8 +55,9 @@ class Helper {
     if (socket[kPrepared] === this) return
     socket[kPrepared] = this
     socket[kServerName] = options.servername
-    const { nodelayDisabled, coalesceDisabled, coalesceMax } = this.config
-    if (!nodelayDisabled && options.noDelay !== false) socket.setNoDelay?.(true)
+    const { coalesceDisabled, coalesceMax } = this.config
+    // Left out, it is on; false was set by Node's own agent already.
+    if (options.noDelay !== false) setNoDelay(socket, this.config, true)
     holdUnfinished(socket, coalesceDisabled ? 0 : coalesceMax, nodeHttpFraming)
     if (connection === null) return
     if (socket.connecting) connection.follow(socket)
@@ -72,7 +74,7 @@ class Helper {
   takes (request, options) {
     if (this.config.disabled) return true
     if (this.hooks !== null) timeRequest(request, options, this.hooks)
-    const refused = holdToFloor(request)
+    const refused = validateRequest(request)
     if (refused === null) return true
     request.destroy(refused)
     // As Node's agent tells of a connection that could not be made.

@@ -1,6 +1,6 @@
 /** Finds where a message of node:http ends, from what it writes to its socket. */
 
-import { CHUNKED } from '../coalesce.js'
+import { CHUNKED } from '../wire/coalesce.js'
 
 const [LOWER, C, E, T] = [0x20, 0x63, 0x65, 0x74]
 const CONTENT_LENGTH = 'content-length:'
@@ -36,7 +36,7 @@ function bytesAfterHead (text, socket) {
   return bytes
 }
 
-/** @type {import('../coalesce.js').Framing} */
+/** @type {import('../wire/coalesce.js').Framing} */
 export const nodeHttpFraming = {
   bytesAfterHead,
   // The last chunk and the trailers behind it are one text.

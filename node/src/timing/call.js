@@ -3,7 +3,7 @@
  * An event is told once it is known to be in order; it carries the time at which it happened.
  */
 
-import { nowNs, unixNs } from '../clock.js'
+import { nowNs, unixNs } from './clock.js'
 import { errorKind } from '../errors.js'
 import { AttemptState } from './attempt.js'
 import { redactUrl } from './redact.js'

@@ -3,7 +3,7 @@
  */
 
 import net from 'node:net'
-import { nowNs } from '../clock.js'
+import { nowNs } from './clock.js'
 
 let lastId = 0
 

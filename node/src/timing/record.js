@@ -1,6 +1,6 @@
 /** The finished record of a call (spec/events.yaml, `record`). A phase that did not happen is absent, never 0. */
 
-import { unixNs } from '../clock.js'
+import { unixNs } from './clock.js'
 
 /** @typedef {'queue' | 'dns' | 'connect' | 'tls' | 'send' | 'wait' | 'receive' | 'total'} Phase */
 /** @typedef {'ok' | 'error' | 'cancelled'} Outcome */

@@ -1,7 +1,7 @@
 import { syncBuiltinESMExports } from 'node:module'
 
 /**
- * Counts how often the package reads the clock: through `hrtime` alone (src/clock.js).
+ * Counts how often the package reads the clock: through `hrtime` alone (src/timing/clock.js).
  * @param {(reads: () => number) => Promise<void>} run gets the count so far
  */
 export async function countingClockReads (run) {

@@ -4,7 +4,7 @@ import { errorKind } from '../errors.js'
 import { Call } from '../timing/call.js'
 import { connectionOf } from '../timing/connection.js'
 import { currentTimingId } from '../timing/id.js'
-import { isWhole } from './floor.js'
+import { isWhole } from './client-request.js'
 
 const kNotes = Symbol('onewrite notes')
 

@@ -4,10 +4,11 @@
  * Each method does its note and hands on all arguments; `this` of the user's handler stays the user's handler.
  */
 
-import { tellsControllersOfSent } from '../base.js'
-import { kAttempt } from './call.js'
+import { tellsControllersOfSent } from '../base-version.js'
+import { kAttempt } from '../timing/call.js'
+import { isAtHand } from '../wire/body.js'
 
-/** @typedef {import('./call.js').Call} Call */
+/** @typedef {import('../timing/call.js').Call} Call */
 /** @typedef {AttemptNotes | CallNotes} Notes */
 
 /** For what comes after this turn's work: `queueMicrotask()` would make an AsyncResource of each. */
@@ -50,9 +51,7 @@ export class AttemptNotes {
     this.call = call
     this.attempt = call.attempt
     this.signal = opts?.signal
-    const body = opts?.body
-    /** undici writes what is in memory as soon as it has a connection; for anything else it may have to wait. */
-    this.atOnce = body === undefined || body === null || typeof body === 'string' || body instanceof Uint8Array
+    this.atOnce = isAtHand(opts?.body)
   }
 
   start () { this.call.acquired(this.call.slot?.connection ?? null, this.atOnce) }

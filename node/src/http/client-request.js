@@ -1,18 +1,18 @@
 /**
- * The send-side floor of node:http (spec/06-security.md). Node refuses line breaks, controls and names that are no
+ * What node:http sends and must not (spec/06-security.md). Node refuses line breaks, controls and names that are no
  * tokens. It sends a Content-Length as it is told: beside a Transfer-Encoding, twice, `+5`, or of another body; and
  * the body of a DELETE with no length at all. Its own `strictContentLength` looks only at the length of the body, throws
  * in the middle of `end()`, and by then has queued the body (lib/_http_outgoing.js).
  */
 
 import { InvalidRequestError } from '../errors.js'
+import { framingRefusal } from '../wire/validate.js'
 
-const kFloor = Symbol('onewrite floor')
+const kBody = Symbol('onewrite body')
 const UNDECLARED = -1
-const DIGITS = /^\d+$/
 
 /** What is known of one request. */
-class Floor {
+class Announced {
   /** The head will not change any more. */
   checked = false
   /** Something was handed to Node. */
@@ -68,12 +68,12 @@ class Floor {
  * @param {any} request that an agent has just been given
  * @returns {InvalidRequestError | null} what is wrong already
  */
-export function holdToFloor (request) {
+export function validateRequest (request) {
   // Node refuses the other controls.
   if (request.path?.includes('\x7f')) return new InvalidRequestError('the path has a control character (DEL): encode it as %7F')
   const refused = refusalOf(request, lengthsOf(request))
   if (refused !== null) return refused
-  request[kFloor] = new Floor(request)
+  request[kBody] = new Announced(request)
   request.write = write
   request.end = end
   request.flushHeaders = flushHeaders
@@ -82,55 +82,55 @@ export function holdToFloor (request) {
 
 /** @param {any} request @returns {boolean} its body was handed over to the last byte */
 export function isWhole (request) {
-  /** @type {Floor | undefined} */
-  const floor = request[kFloor]
-  return request.writableEnded || (floor !== undefined && floor.written === floor.declared)
+  /** @type {Announced | undefined} */
+  const body = request[kBody]
+  return request.writableEnded || (body !== undefined && body.written === body.declared)
 }
 
 /** @this {any} @param {any} chunk @param {any} encoding @param {any} callback */
 function write (chunk, encoding, callback) {
-  /** @type {Floor} */
-  const floor = this[kFloor]
+  /** @type {Announced} */
+  const body = this[kBody]
   const size = sizeOf(chunk, encoding)
-  if (!this.destroyed && floor.begin(this, size)) {
-    if (floor.declared !== UNDECLARED) {
-      if (floor.written + size > floor.declared) floor.mismatch(this, floor.written + size)
-      else floor.written += size
+  if (!this.destroyed && body.begin(this, size)) {
+    if (body.declared !== UNDECLARED) {
+      if (body.written + size > body.declared) body.mismatch(this, body.written + size)
+      else body.written += size
     }
-    floor.begun = true
+    body.begun = true
     // The body is whole, so its source has nothing to wait for. Node lets it wait for good when the answer is there before
     // the socket has drained: with the answer it takes its listener for 'drain' away (lib/_http_client.js, socketOnData).
-    if (floor.written === floor.declared) {
-      floor.write.call(this, chunk, encoding, callback)
+    if (body.written === body.declared) {
+      body.write.call(this, chunk, encoding, callback)
       return !this.destroyed
     }
   }
   // Of a destroyed request Node writes nothing, and tells the callback.
-  return floor.write.call(this, chunk, encoding, callback)
+  return body.write.call(this, chunk, encoding, callback)
 }
 
 /** @this {any} @param {any} chunk @param {any} encoding @param {any} callback */
 function end (chunk, encoding, callback) {
-  /** @type {Floor} */
-  const floor = this[kFloor]
+  /** @type {Announced} */
+  const body = this[kBody]
   if (!this.destroyed && !this.finished) {
     const size = chunk && typeof chunk !== 'function' ? sizeOf(chunk, encoding) : 0
-    if (!floor.begin(this, size)) return this
-    if (floor.declared !== UNDECLARED && floor.written + size !== floor.declared) {
-      floor.mismatch(this, floor.written + size)
+    if (!body.begin(this, size)) return this
+    if (body.declared !== UNDECLARED && body.written + size !== body.declared) {
+      body.mismatch(this, body.written + size)
       return this
     }
   }
-  return floor.end.call(this, chunk, encoding, callback)
+  return body.end.call(this, chunk, encoding, callback)
 }
 
 /** @this {any} */
 function flushHeaders () {
-  /** @type {Floor} */
-  const floor = this[kFloor]
-  if (!floor.begin(this)) return
-  floor.begun = true
-  floor.flushHeaders.call(this)
+  /** @type {Announced} */
+  const body = this[kBody]
+  if (!body.begin(this)) return
+  body.begun = true
+  body.flushHeaders.call(this)
 }
 
 /**
@@ -151,16 +151,8 @@ function lengthsOf (request) {
  * @returns {InvalidRequestError | null}
  */
 function refusalOf (request, lengths) {
-  const [first] = lengths
-  if (first === undefined) return null
-  if (request.hasHeader('transfer-encoding') || /\r\ntransfer-encoding:/i.test(request._header ?? '')) {
-    return new InvalidRequestError('both Content-Length and Transfer-Encoding: leave one of them out (RFC 9112 section 6.2)')
-  }
-  for (const one of lengths) {
-    if (!DIGITS.test(one)) return new InvalidRequestError(`Content-Length is ${JSON.stringify(one)}: it must be a row of digits (RFC 9110 section 8.6)`)
-    if (Number(one) !== Number(first)) return new InvalidRequestError(`Content-Length is ${first} and ${one}: it must be one (RFC 9112 section 6.3)`)
-  }
-  return null
+  if (lengths.length === 0) return null
+  return framingRefusal(lengths, request.hasHeader('transfer-encoding') || /\r\ntransfer-encoding:/i.test(request._header ?? ''))
 }
 
 /**

@@ -1,12 +1,13 @@
 /** What Agent, Pool and ProxyAgent do with a request before undici gets it. */
 
 import * as undici from 'undici'
-import { tellsControllersOfSent } from './base.js'
-import { refusal, refuse } from './floor.js'
-import { encodeForm, isFormData } from './multipart.js'
-import { Call, kAttempt, kCall } from './timing/call.js'
-import { AttemptNotes, CallNotes, ControllerHandler, isTaken, timedHandler } from './timing/handlers.js'
-import { currentTimingId } from './timing/id.js'
+import { tellsControllersOfSent } from '../base-version.js'
+import { Call, kAttempt, kCall } from '../timing/call.js'
+import { isFormData } from '../wire/body.js'
+import { encodeForm } from '../wire/multipart.js'
+import { refusal } from './content-length.js'
+import { AttemptNotes, CallNotes, ControllerHandler, isTaken, timedHandler } from './handlers.js'
+import { currentTimingId } from '../timing/id.js'
 
 /** Where a dispatcher of ours keeps its settings; no #field, because a composed dispatcher is a Proxy. */
 export const kSettings = Symbol('onewrite settings')
@@ -15,7 +16,7 @@ export const kOrigin = Symbol('onewrite origin')
 /** undici's own dispatch, of each class. */
 export const kBase = Symbol('onewrite base dispatch')
 
-/** @typedef {import('./timing/hooks.js').Hooks} Hooks */
+/** @typedef {import('../timing/hooks.js').Hooks} Hooks */
 /** @typedef {(opts: any, handler: any) => boolean} Dispatch */
 
 /** undici 8 has it for handlers of the older style, as the fetch of Node 22 and 24 passes them. @type {any} */
@@ -135,4 +136,17 @@ export function callOf (opts, handler) {
 export function originOf (url) {
   if (typeof url === 'string' || url instanceof URL) return new URL(url).origin
   return new URL(url.origin ?? `${url.protocol}//${url.hostname}:${url.port ?? ''}`).origin
+}
+
+/**
+ * Tells the handler as undici tells it of an invalid argument.
+ * @param {any} handler
+ * @param {Error} error
+ * @returns {false}
+ */
+function refuse (handler, error) {
+  if (typeof handler?.onResponseError === 'function') handler.onResponseError(null, error)
+  else if (typeof handler?.onError === 'function') handler.onError(error)
+  else throw error
+  return false
 }

@@ -1,5 +1,5 @@
 import * as undici from 'undici'
-import { withoutOurs } from './config.js'
+import { withoutOurs } from '../config.js'
 import { connecting } from './connector.js'
 import { composed, dispatchThrough, kBase, kSettings } from './dispatch.js'
 import { agentFactoryFor, clientFactoryFor, resolveSettings, wantsNoDelay } from './factory.js'

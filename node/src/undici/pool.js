@@ -1,5 +1,5 @@
 import * as undici from 'undici'
-import { withoutOurs } from './config.js'
+import { withoutOurs } from '../config.js'
 import { composed, dispatchThrough, kBase, kOrigin, kSettings, originOf } from './dispatch.js'
 import { clientFactoryFor, resolveSettings, wantsNoDelay } from './factory.js'
 

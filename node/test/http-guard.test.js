@@ -6,7 +6,7 @@ import { once } from 'node:events'
 import http from 'node:http'
 import https from 'node:https'
 import { describe, test } from 'node:test'
-import { guardNodeHttp, unguardNodeHttp } from '../src/http.js'
+import { guardNodeHttp, unguardNodeHttp } from '../src/http/index.js'
 import { localhostIdentity, startTap } from './support/tap.js'
 
 const TURNS = 6

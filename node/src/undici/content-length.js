@@ -1,9 +1,10 @@
 /**
- * The send-side floor where undici is below it. undici itself refuses controls, both framings, lengths that differ from
+ * What undici does not refuse and should (spec/06-security.md). undici itself refuses controls, both framings, lengths that differ from
  * the body where a method has one, and lengths that are no digits. It corrects these silently: here they are refused.
  */
 
-import { InvalidRequestError } from './errors.js'
+import { InvalidRequestError } from '../errors.js'
+import { sizeInMemory } from '../wire/body.js'
 
 /** The methods whose body undici sends with whatever length it is given. */
 const UNCHECKED = ['GET', 'HEAD', 'OPTIONS', 'TRACE', 'CONNECT']
@@ -28,16 +29,6 @@ export function refusal (opts) {
 }
 
 /**
- * @param {any} body
- * @returns {number | null} null for what is not in memory
- */
-function sizeInMemory (body) {
-  if (body === undefined || body === null) return 0
-  if (typeof body === 'string') return Buffer.byteLength(body)
-  return body instanceof Uint8Array ? body.byteLength : null
-}
-
-/**
  * @param {any} headers in any of undici's forms
  * @returns {string | null}
  */
@@ -57,17 +48,4 @@ function contentLength (headers) {
 /** @param {any} name */
 function isContentLength (name) {
   return typeof name === 'string' && name.length === 14 && name.toLowerCase() === 'content-length'
-}
-
-/**
- * Tells the handler as undici tells it of an invalid argument.
- * @param {any} handler
- * @param {Error} error
- * @returns {false}
- */
-export function refuse (handler, error) {
-  if (typeof handler?.onResponseError === 'function') handler.onResponseError(null, error)
-  else if (typeof handler?.onError === 'function') handler.onError(error)
-  else throw error
-  return false
 }

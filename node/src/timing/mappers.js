@@ -1,9 +1,9 @@
 /** Timing records in the words of others: OpenTelemetry, W3C Resource Timing, HAR. No dependency on any. */
 
-import { timesOf } from './timing/attempt.js'
-import { redactUrl } from './timing/redact.js'
+import { timesOf } from './attempt.js'
+import { redactUrl } from './redact.js'
 
-/** @typedef {import('./timing/record.js').Timing} Timing */
+/** @typedef {import('./record.js').Timing} Timing */
 
 /**
  * Attributes of an HTTP client span (OpenTelemetry semantic conventions for HTTP, stable names).
@@ -28,7 +28,7 @@ export function otelAttributes (timing) {
   return found
 }
 
-/** @param {import('./timing/record.js').Attempt} attempt @returns {number} ns */
+/** @param {import('./record.js').Attempt} attempt @returns {number} ns */
 function untilAnswer (attempt) {
   const { startNs, responseStartNs } = timesOf(attempt)
   return responseStartNs === 0 ? attempt.totalNs : responseStartNs - startNs

@@ -3,10 +3,8 @@
  * without a word: here it is refused by its name.
  */
 
-import { invalidOption } from './config.js'
-import { baseIsKnown } from './base.js'
-
-const OURS = ['onTiming', 'listener', 'disabled', 'nodelayDisabled', 'coalesceDisabled', 'hooksDisabled', 'coalesceMax']
+import { baseIsKnown } from '../base-version.js'
+import { invalidOption, OPTION_NAMES } from '../config.js'
 
 /**
  * What the constructors of undici 7.30 and 8.12 read (lib/dispatcher/{agent,pool,client,proxy-agent}.js), with those that
@@ -25,8 +23,7 @@ const UNDICIS = [
   'auth', 'clientFactory', 'headers', 'proxyTls', 'proxyTunnel', 'requestTls', 'token', 'uri'
 ]
 
-const ours = new Set(OURS)
-const all = new Set([...OURS, ...UNDICIS])
+const all = new Set([...OPTION_NAMES, ...UNDICIS])
 
 /**
  * @param {object} options
@@ -36,7 +33,7 @@ const all = new Set([...OURS, ...UNDICIS])
  */
 export function refuseUnknown (options, besideUndicis) {
   if (besideUndicis && !baseIsKnown()) return
-  const known = besideUndicis ? all : ours
+  const known = besideUndicis ? all : OPTION_NAMES
   for (const name of Object.keys(options)) {
     if (!known.has(name)) throw invalidOption(`there is no option ${name}`)
   }

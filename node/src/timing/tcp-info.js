@@ -41,7 +41,7 @@ function makeReader () {
 /**
  * @param {Buffer} info
  * @param {number} readNs when it was read, ns of the monotonic clock
- * @returns {import('./probe.js').Kernel}
+ * @returns {import('./kernel.js').Kernel}
  */
 export function kernelOf (info, readNs) {
   const fields = new DataView(info.buffer, info.byteOffset, info.byteLength)

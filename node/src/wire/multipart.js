@@ -9,15 +9,6 @@
 
 import { randomInt } from 'node:crypto'
 
-/**
- * @param {any} body
- * @returns {boolean} a FormData of this or another realm
- */
-export function isFormData (body) {
-  // What most bodies are, before a look at a tag, which is dear on a Buffer.
-  return typeof body === 'object' && body !== null && !(body instanceof Uint8Array) && body[Symbol.toStringTag] === 'FormData' && typeof body.entries === 'function'
-}
-
 const encode = (/** @type {string} */ text) => Buffer.from(text)
 const lineEnds = (/** @type {string} */ text) => text.replace(/\r?\n|\r/g, '\r\n')
 const quoted = (/** @type {string} */ text) => text.replace(/\n/g, '%0A').replace(/\r/g, '%0D').replace(/"/g, '%22')

@@ -1,13 +1,15 @@
 /** Wraps a connector: undici's own finished one, or a user's function. Nothing of connecting is done here. */
 
-import { holdUnfinished, undiciFraming } from './coalesce.js'
-import { Connection } from './timing/connection.js'
+import { Connection } from '../timing/connection.js'
+import { holdUnfinished } from '../wire/coalesce.js'
+import { setNoDelay } from '../wire/nodelay.js'
+import { undiciFraming } from './framing.js'
 
 /**
  * What is done to each socket of a client.
  * @typedef {object} Settings
- * @property {import('./config.js').Config} config
- * @property {import('./timing/hooks.js').Hooks | null} hooks
+ * @property {import('../config.js').Config} config
+ * @property {import('../timing/hooks.js').Hooks | null} hooks
  */
 
 /** @typedef {(options: any, callback: (error: Error | null, socket: any) => void) => any} Connector */
@@ -61,17 +63,7 @@ export function wrapConnector (connect, { config, hooks }, noDelay, slot) {
 
 /**
  * @param {any} socket
- * @param {import('./config.js').Config} config
- * @param {boolean} noDelay
- */
-function setNoDelay (socket, config, noDelay) {
-  if (config.nodelayDisabled) return
-  socket.setNoDelay?.(noDelay)
-}
-
-/**
- * @param {any} socket
- * @param {import('./config.js').Config} config
+ * @param {import('../config.js').Config} config
  * @param {boolean} noDelay
  */
 function prepare (socket, config, noDelay) {

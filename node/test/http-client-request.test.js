@@ -1,4 +1,4 @@
-// What HttpAgent and HttpsAgent refuse before a byte is sent, and node:http sends: the floor of spec/06-security.md.
+// What HttpAgent and HttpsAgent refuse before a byte is sent, and node:http sends (spec/06-security.md).
 
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
@@ -10,7 +10,7 @@ import { pipeline } from 'node:stream/promises'
 import { describe, test } from 'node:test'
 import axios from 'axios'
 import got from 'got'
-import { HttpAgent, HttpsAgent } from '../src/http.js'
+import { HttpAgent, HttpsAgent } from '../src/http/index.js'
 import { InvalidRequestError } from '../src/index.js'
 import { recorder } from './support/record.js'
 import { localhostIdentity, startTap } from './support/tap.js'

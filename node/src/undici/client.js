@@ -1,0 +1,81 @@
+/** Clients whose connector is wrapped: one connection each, to one origin. */
+
+import { buildConnector, Client } from 'undici'
+import { wrapConnector } from './connector.js'
+import { callOf, dispatchThrough, kBase, kOrigin, kSettings, originOf } from './dispatch.js'
+
+/** @typedef {import('./connector.js').Settings} Settings */
+
+/**
+ * A client that tells a call which connection it will get. Only made where a hook exists. A request that comes from a
+ * dispatcher of the user's own brings no call: it begins here.
+ */
+class TimedClient extends Client {
+  #slot
+
+  /**
+   * @param {string | URL} origin
+   * @param {any} options
+   * @param {{connection: import('../timing/connection.js').Connection | null}} slot
+   * @param {Settings} settings
+   */
+  constructor (origin, options, slot, settings) {
+    super(origin, options)
+    this.#slot = slot
+    this[kSettings] = settings
+    this[kOrigin] = originOf(origin)
+  }
+
+  /**
+   * @param {any} opts
+   * @param {any} handler
+   */
+  dispatch (opts, handler) {
+    return dispatchThrough(this, opts, handler)
+  }
+
+  /** @param {any} opts @param {any} handler */
+  [kBase] (opts, handler) {
+    const call = callOf(opts, handler)
+    if (call !== undefined) call.slot = this.#slot
+    return super.dispatch(opts, handler)
+  }
+}
+
+/**
+ * @param {string | URL} origin
+ * @param {any} options of a Client
+ * @param {Settings} settings
+ * @param {boolean} noDelay
+ */
+export function makeClient (origin, options, settings, noDelay) {
+  const slot = { connection: null }
+  const complete = withConnector(options)
+  const wrapped = typeof complete.connect === 'function' ? { ...complete, connect: wrapConnector(complete.connect, settings, noDelay, slot) } : complete
+  return settings.hooks === null ? new Client(origin, wrapped) : new TimedClient(origin, wrapped, slot, settings)
+}
+
+/**
+ * A Pool hands finished connectors to its factory, an Agent does not: then undici's public builder makes it from the
+ * same options as undici's Client does (undici lib/dispatcher/client.js, constructor).
+ * @param {any} options
+ */
+function withConnector (options) {
+  const given = options.connect
+  // What is neither, undici refuses when it makes the client.
+  if (typeof given === 'function' || (given !== undefined && given !== null && typeof given !== 'object')) return options
+  const { connect, tls, connectTimeout, maxCachedSessions, socketPath, allowH2, useH2c, autoSelectFamily, autoSelectFamilyAttemptTimeout } = options
+  return {
+    ...options,
+    connect: buildConnector(/** @type {any} */ ({
+      ...tls,
+      maxCachedSessions,
+      allowH2,
+      useH2c,
+      socketPath,
+      timeout: connectTimeout,
+      ...(typeof autoSelectFamily === 'boolean' ? { autoSelectFamily, autoSelectFamilyAttemptTimeout } : null),
+      ...connect
+    }))
+  }
+}

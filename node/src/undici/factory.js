@@ -1,0 +1,56 @@
+/**
+ * The hook into undici: the documented `factory` option of Agent, Pool and their kin. When a factory is called the
+ * options are complete, so undici's own connector (timeouts, TLS sessions, address families, socketPath, HTTP/2)
+ * or the user's function is there to be wrapped and nothing has to be done again.
+ */
+
+import { Pool } from 'undici'
+import { baseIsSupported } from '../base-version.js'
+import { resolveConfig } from '../config.js'
+import { makeClient } from './client.js'
+import { refuseUnknown } from './options.js'
+import { resolveHooks } from '../timing/hooks.js'
+
+/** @typedef {import('../config.js').Switches & import('../timing/hooks.js').HookOptions} Options */
+/** @typedef {import('./connector.js').Settings} Settings */
+
+/**
+ * @param {Options} options
+ * @param {boolean} [besideUndicis] undici's options stand in the same object
+ * @returns {Settings}
+ * @throws {TypeError} code `ONEWRITE_INVALID_OPTION`
+ */
+export function resolveSettings (options, besideUndicis = true) {
+  const asked = resolveConfig(options)
+  refuseUnknown(options, besideUndicis)
+  const config = asked.disabled || baseIsSupported() ? asked : { ...asked, disabled: true }
+  return { config, hooks: resolveHooks(options, config) }
+}
+
+/**
+ * A factory of clients for `new undici.Pool(origin, { factory })`, BalancedPool and RoundRobinPool.
+ * @param {Settings} settings
+ * @param {boolean} [noDelay]
+ * @returns {(origin: string | URL, options: object) => import('undici').Dispatcher}
+ */
+export function clientFactoryFor (settings, noDelay = true) {
+  return (origin, options) => makeClient(origin, options, settings, noDelay)
+}
+
+/**
+ * A factory of pools for `new undici.Agent({ factory })` and ProxyAgent; a single client for `connections: 1`, as undici.
+ * @param {Settings} settings
+ * @param {boolean} [noDelay]
+ * @returns {(origin: string | URL, options: any) => import('undici').Dispatcher}
+ */
+export function agentFactoryFor (settings, noDelay = true) {
+  const factory = clientFactoryFor(settings, noDelay)
+  return (origin, options) => options?.connections === 1
+    ? factory(origin, options)
+    : new Pool(origin, { ...options, factory })
+}
+
+/** @param {any} connect the user's `connect` option */
+export function wantsNoDelay (connect) {
+  return connect?.noDelay !== false
+}
