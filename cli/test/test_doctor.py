@@ -56,9 +56,9 @@ CASES = (
 )  # fmt: skip
 
 
-def examine(case: Case) -> dict[str, Any]:
+def examine(case: Case, samples: str = SAMPLES) -> dict[str, Any]:
     with case.peer() as url:
-        done = doctor(url, *case.method)
+        done = doctor(url, *case.method, "--samples", samples)
     data = done.data
     told = json.dumps(data, indent=1)
     assert data["verdict"] == ("EXPOSED" if case.exposed else "safe"), told
@@ -88,7 +88,7 @@ def test_the_verdict(case: Case) -> None:
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_twenty_of_twenty(case: Case) -> None:
     for _ in range(20):
-        examine(case)
+        examine(case, "30")
 
 
 def test_a_dead_port() -> None:
@@ -170,8 +170,8 @@ def test_what_is_sent_is_what_was_chosen(tmp_path: Path) -> None:
     assert "application/octet-stream" not in head
     assert "X-A: b" in head
     assert "User-Agent: onewrite-doctor/" in head
-    assert done.data["requests"] == len(server.heads) == (9 + 10 + 2) * 4
-    assert f"will send {(9 + 10 + 2) * 4} POST requests with a body of 12 bytes to" in done.err
+    assert done.data["requests"] == len(server.heads) == (9 + 10 + 4) * 4
+    assert f"will send {(9 + 10 + 4) * 4} POST requests with a body of 12 bytes to" in done.err
 
 
 def test_a_proxy_is_the_first_hop() -> None:

@@ -18,7 +18,7 @@ __all__ = ["Line", "Samples", "measure", "requests_per_line"]
 
 #: A young connection is acknowledged at once; Linux counts up to 16 segments, two of which make a split request.
 WARM_UP = 9
-BLOCK = 5
+BLOCK = 3  # small, so that a moment in which the machine is busy meets every line
 FAILURES = 5  # in all: then the path is not one that can be measured
 
 

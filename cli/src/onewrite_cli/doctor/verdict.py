@@ -21,6 +21,7 @@ __all__ = ["ArmFigures", "Control", "Diagnosis", "diagnose"]
 MOST_OF = 0.6
 FEW_OF = 0.25
 FEWEST = 5
+LIKE = (0.7, 1.5)  # between these times the control's stall is about as long as that
 
 
 @dataclass
@@ -50,7 +51,7 @@ class Control:
 
     @property
     def stalled(self) -> bool:
-        return self.split_ms > 10 * max(self.single_ms, 0.2)
+        return self.split_ms > 4 * max(self.single_ms, 1.0)
 
 
 @dataclass
@@ -184,12 +185,12 @@ def _behind(result: Diagnosis, samples: Samples, line_ns: float) -> None:
     rtt_ns = (result.min_rtt_ms or 0.0) * 1e6
     single = [*samples.of(ONE), *samples.of(QUICK)]
     typical = median(sample.total for sample in single)
-    # What a request took beyond a typical one, without what this machine held of it.
-    noisy = _share(single, lambda sample: sample.total - typical >= line_ns) > FEW_OF
-    relayed = [arm for arm in (SPLIT, SPLIT_NODELAY) if _share(samples.of(arm), _slower_than(typical + line_ns)) >= MOST_OF]
-    like_an_ack = _share(single, lambda sample: 0.7 * stall_ns <= sample.wait - rtt_ns <= 1.5 * stall_ns)
-    if relayed and not noisy:
-        more = max(median(sample.total - (sample.held or 0) for sample in samples.of(arm)) for arm in relayed) - typical
+    # What a request in two writes took beyond a typical one, without what this machine held of it. Both arms must show
+    # it, by about the length of a stall: a busy machine is late in one of them, and by any length.
+    relayed = all(_share(samples.of(arm), _later_by_a_stall(typical, stall_ns)) >= MOST_OF for arm in (SPLIT, SPLIT_NODELAY))
+    like_an_ack = _share(single, lambda sample: LIKE[0] * stall_ns <= sample.wait - rtt_ns <= LIKE[1] * stall_ns)
+    if relayed:
+        more = median(sample.total - (sample.held or 0) for sample in samples.of(SPLIT_NODELAY)) - typical
         result.signs.append(
             f"a request in two writes takes {more / 1e6:.1f} ms more than in one, and this machine held nothing: a relay "
             "behind the first hop has Nagle on. One write cures it, TCP_NODELAY at the client may not"
@@ -202,5 +203,5 @@ def _behind(result: Diagnosis, samples: Samples, line_ns: float) -> None:
         )
 
 
-def _slower_than(line_ns: float) -> Callable[[Sample], bool]:
-    return lambda sample: sample.total - (sample.held or 0) >= line_ns
+def _later_by_a_stall(typical_ns: float, stall_ns: float) -> Callable[[Sample], bool]:
+    return lambda sample: LIKE[0] * stall_ns <= sample.total - (sample.held or 0) - typical_ns <= LIKE[1] * stall_ns
