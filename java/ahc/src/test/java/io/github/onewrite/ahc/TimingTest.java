@@ -106,6 +106,39 @@ class TimingTest {
     }
 
     @Test
+    void aRecordShowsNoCredentials() throws Exception {
+        try (TestServer server = TestServer.answering();
+                AsyncHttpClient client = client()) {
+            assertEquals(
+                    200,
+                    post(client, server.url().replace("://", "://user:secret@") + "?sig=secret")
+                            .getStatusCode());
+            assertEquals(server.url() + "?sig=REDACTED", calls.next().url());
+        }
+    }
+
+    /** A hook that takes its time delays no connection's return to the pool, so a sequential caller keeps one. */
+    @Test
+    void aSlowHookCostsNoConnection() throws Exception {
+        try (TestServer server = TestServer.answering();
+                AsyncHttpClient client = Dsl.asyncHttpClient(OnewriteAhc.create()
+                        .onTiming(timing -> {
+                            try {
+                                Thread.sleep(60);
+                            } catch (InterruptedException e) {
+                                throw new IllegalStateException(e);
+                            }
+                        })
+                        .apply(Dsl.config().setShutdownQuietPeriod(Duration.ZERO)))) {
+            for (int i = 0; i < 10; i++) {
+                assertEquals(200, post(client, server.url()).getStatusCode());
+                Thread.sleep(20);
+            }
+            assertEquals(1, server.connections());
+        }
+    }
+
+    @Test
     void aNameIsLookedUp() throws Exception {
         try (TestServer server = TestServer.answering();
                 AsyncHttpClient client = client()) {

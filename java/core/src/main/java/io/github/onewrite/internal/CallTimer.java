@@ -33,6 +33,7 @@ public final class CallTimer {
     private final Hooks hooks;
     private final String method;
     private final String url;
+    private final @Nullable String userInfo;
     private final @Nullable Object tag;
     private final List<TimingListener> listeners;
     private final long startedAtUnixNanos;
@@ -63,6 +64,7 @@ public final class CallTimer {
         this.hooks = hooks;
         this.method = method;
         this.url = Redaction.of(url);
+        this.userInfo = Redaction.userInfo(url);
         this.tag = tag;
         this.listeners = hooks.listeners(method, this.url, tag);
         Instant now = Instant.now();
@@ -142,7 +144,7 @@ public final class CallTimer {
         if (absent(Phase.DNS)) {
             long now = begin(Phase.DNS);
             if (listening()) {
-                emit(new TimingEvent.DnsStart(now, index, host));
+                emit(new TimingEvent.DnsStart(now, index, shown(host)));
             }
         }
     }
@@ -472,8 +474,13 @@ public final class CallTimer {
         return at;
     }
 
-    private static @Nullable String text(@Nullable Throwable error) {
-        return error == null ? null : String.valueOf(error.getMessage());
+    private @Nullable String text(@Nullable Throwable error) {
+        return error == null ? null : shown(String.valueOf(error.getMessage()));
+    }
+
+    /** A client may take user information for a part of the host's name, and say so in its errors (Reactor Netty). */
+    private String shown(String text) {
+        return userInfo == null ? text : text.replace(userInfo, "");
     }
 
     /** Names the end of a step that the caller, not the step, ended. Never thrown. */

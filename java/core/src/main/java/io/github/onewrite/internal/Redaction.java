@@ -1,6 +1,7 @@
 package io.github.onewrite.internal;
 
 import java.util.Set;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Takes credentials out of a URL before it is shown: in records, events, flight recordings and error messages. The rule,
@@ -16,6 +17,13 @@ public final class Redaction {
     /** The URL without user information and without the values of those keys; the same object if it has none. */
     public static String of(String url) {
         return withoutSignatures(withoutUserInfo(url));
+    }
+
+    /** The user information of a URL with the {@code @} behind it, or null: for texts of others that repeat it. */
+    public static @Nullable String userInfo(String url) {
+        int removed = url.length() - withoutUserInfo(url).length();
+        int from = removed == 0 ? 0 : authorityStart(url);
+        return removed == 0 ? null : url.substring(from, from + removed);
     }
 
     private static String withoutUserInfo(String url) {

@@ -13,6 +13,7 @@ import io.github.onewrite.OnewriteConfig;
 import io.github.onewrite.Timing;
 import io.github.onewrite.TimingEvent;
 import io.github.onewrite.TimingListener;
+import io.github.onewrite.TimingMappers;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.net.InetAddress;
@@ -83,6 +84,32 @@ class OnewriteOkHttpTest {
     }
 
     /** Whoever brings a factory of their own gets NODELAY on its sockets, and keeps their class. */
+    /** OkHttp keeps user information in its URLs. */
+    @Test
+    void recordsAndEventsShowNoCredentials() throws Exception {
+        List<String> shown = new CopyOnWriteArrayList<>();
+        try (PostServer server = new PostServer(0)) {
+            OkHttpClient client = OnewriteOkHttp.create()
+                    .onTiming(timing -> shown.add(timing + " " + TimingMappers.otelAttributes(timing)))
+                    .listenerFactory((method, url, tag) -> {
+                        shown.add(url);
+                        return new TimingListener() {
+                            @Override
+                            public void onEvent(TimingEvent event) {
+                                shown.add(event.toString());
+                            }
+                        };
+                    })
+                    .apply(new OkHttpClient.Builder())
+                    .build();
+            String url = server.url().replace("://", "://user:secret@") + "?sig=secret&x=1";
+            assertEquals(200, send(client, "POST", url, 200));
+        }
+        assertTrue(shown.size() > 10, shown.toString());
+        assertFalse(shown.toString().contains("secret"), shown.toString());
+        assertTrue(shown.toString().contains("?sig=REDACTED&x=1"), shown.toString());
+    }
+
     @Test
     void aFactoryOfTheUsersIsKept() throws Exception {
         Sockets sockets = new Sockets();

@@ -11,6 +11,8 @@ import io.github.onewrite.OnewriteConfig;
 import io.github.onewrite.Outcome;
 import io.github.onewrite.Phase;
 import io.github.onewrite.Timing;
+import io.github.onewrite.TimingEvent;
+import io.github.onewrite.TimingListener;
 import io.github.onewrite.testing.Calls;
 import io.github.onewrite.testing.Identity;
 import io.github.onewrite.testing.TestServer;
@@ -30,6 +32,7 @@ import java.util.Base64;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -106,6 +109,26 @@ class TimingTest {
         } finally {
             many.disposeLater().block();
         }
+    }
+
+    /** Reactor Netty takes user information in a text for a part of the host's name, and fails to look it up. */
+    @Test
+    void recordsAndEventsShowNoCredentials() throws Exception {
+        List<String> shown = new CopyOnWriteArrayList<>();
+        HttpClient client = customizer()
+                .listener(new TimingListener() {
+                    @Override
+                    public void onEvent(TimingEvent event) {
+                        shown.add(event.toString());
+                    }
+                })
+                .apply(HttpClient.create(connections).resolver(DefaultAddressResolverGroup.INSTANCE));
+        assertThrows(RuntimeException.class, () -> post(client, "http://user:secret@unknown.invalid/?sig=secret"));
+        Timing timing = calls.next();
+        assertEquals("http://unknown.invalid/?sig=REDACTED", timing.url());
+        assertEquals(ErrorKind.DNS, timing.errorKind().orElseThrow());
+        assertTrue(shown.toString().contains("unknown.invalid"), shown.toString());
+        assertFalse(shown.toString().contains("secret"), shown.toString());
     }
 
     private static void sleep(long millis) {
