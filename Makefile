@@ -4,7 +4,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 
 ADAPTERS := python ruby node java
-PARTS := spec $(ADAPTERS) bench
+PARTS := spec $(ADAPTERS) bench cli
 # Of the demo: LANGUAGES=python,node for some.
 LANGUAGES ?= python,ruby,node,java
 export ONEWRITE_REPORTS ?= $(CURDIR)/build/reports
@@ -55,7 +55,7 @@ bench-gate: setup ## the bench's verdict for CI (bench/bench-gate has its exit s
 docs-site: ## build the documentation site into build/site, with the API reference of each language
 	@$(MAKE) --no-print-directory -C docs site
 
-package: ## build the four packages, install each from the built file, send one POST in one segment
+package: ## build the packages and the command line tool, install each from the built file, send one POST in one segment
 	@.ci/package
 
 version: ## write VERSION into the four packages

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from lanes import ROOT, Step
 
 ADAPTERS = ("python", "ruby", "node", "java")
-PARTS = ("spec", *ADAPTERS, "bench")
+PARTS = ("spec", *ADAPTERS, "bench", "cli")
 #: What belongs to no part: shell scripts, workflows, the README's table.
 ROOT_LINT = "root"
 #: Parts whose tests are run over several base libraries, and the target for one of them.
@@ -22,6 +22,7 @@ INSTALLS = {
     "node": "Node: undici and development packages",
     "java": "Java: dependencies, and the driver built",
     "bench": "bench: HAProxy, the harness, the load generator",
+    "cli": "command line tool: a virtual environment",
 }
 
 
@@ -35,7 +36,7 @@ def setup() -> list[Step]:
     """Everything that tests, linters and benches of all parts need."""
     after = {"bench": ("spec",)}  # the harness lives in the judge's virtual environment
     # The longest first, so that nothing long is left over at the end.
-    order = ("java", "python", "ruby", "spec", "node", "bench")
+    order = ("java", "python", "ruby", "spec", "node", "bench", "cli")
     return [Step(part, INSTALLS[part], make(part, "setup"), after=after.get(part, ())) for part in order]
 
 
@@ -76,8 +77,9 @@ def test() -> list[Step]:
         tests("ruby"),
         tests("docs"),
         tests("node"),
-        *(lint(part) for part in ("java", "python", "ruby", "node", "spec", "bench", "docs", ROOT_LINT)),
+        *(lint(part) for part in ("java", "python", "ruby", "node", "spec", "bench", "cli", "docs", ROOT_LINT)),
         tests("bench", alone=True),
+        tests("cli", alone=True),
         Step("judge", "the judge: all cases against all adapters", make("spec", "judge"), alone=True, again=True),
         Step("gate", "the demo's verdict", make("bench", "gate"), alone=True, again=True),
     ]
