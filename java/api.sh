@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Compares the public API of what is published with the jars of a release (japicmp): what breaks a caller fails.
-# usage: api.sh BASELINE MODULE…   BASELINE holds onewrite-MODULE-VERSION.jar, as Maven Central or make package give them
+# usage: api.sh BASELINE MODULE…   BASELINE holds onewrite-MODULE-VERSION.jar, at any depth: Maven Central's or make package's
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 [ -n "${1:-}" ] || {
@@ -13,7 +13,7 @@ old=$PWD/target/api-baseline
 rm -rf "$old"
 mkdir -p "$old"
 for module in "$@"; do
-  for jar in "$baseline/onewrite-$module"-[0-9]*.jar; do
+  for jar in $(find "$baseline" -name "onewrite-$module-[0-9]*.jar"); do
     case $jar in
       *-sources.jar | *-javadoc.jar) ;;
       *) [ -f "$jar" ] && cp "$jar" "$old/onewrite-$module.jar" ;;
