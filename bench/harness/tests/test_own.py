@@ -159,6 +159,8 @@ def test_nothing_of_theirs_can_send_anything_elsewhere(what: str, children: Chil
         "filter spoe engine e",
         "bind 0.0.0.0:80",
         "redirect prefix http://www.example.com",
+        'http-request "${ACTION}"',
+        'option "${OPTION}"',
         "unknown-word tcp@10.0.0.1:90",
         "unknown-word [2001:db8::1]:80",
         "unknown-word app.example.com:8080",
@@ -335,6 +337,8 @@ def test_their_configuration_is_run_and_judged(tmp_path: Path) -> None:
     assert shares["plain-10-0-0-1-8080"] < 0.5
     report = (tmp_path / "out" / "RESULTS.md").read_text()
     assert "make bench HAPROXY_CFG=" in report
+    for told in (done.stderr, report):
+        assert "Left out: line 3: log left out; line 4: chroot left out; " in told
 
 
 def test_a_result_that_cannot_be_kept_is_shown_and_said_in_one_line(tmp_path: Path, children: Children) -> None:

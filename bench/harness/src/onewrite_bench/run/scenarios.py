@@ -77,12 +77,16 @@ def _run(options: argparse.Namespace) -> int:
     ]
     if options.jmh and not options.scenario:
         works.append((jmh.NAME, jmh.TITLE, partial(_jmh, console)))
+    # What was left out of a user's own configuration is theirs to know before they read the table.
+    stories = {plan.name: plan.story for plan in plans if plan.parameters.get("unknown")}
     statuses: list[int] = []
     for name, title, work in works:
         if options.resume and _complete(options.out / f"{name}.json"):
             console.say(f"{name}: there is a complete result; kept")
             continue
         console.say(f"{name}: {title}")
+        if stories.get(name):
+            console.say(stories[name])
         status = _one(name, work, options, console)
         statuses.append(status)
         if status == 130:

@@ -150,6 +150,9 @@ class _Copy:
             known = True
         if not known:
             self._out(line, number, word)
+        elif word not in ("bind", "server", "server-template", "dispatch") and any("$" in one for one in words[:4]):
+            # What the environment makes of a line is not known here.
+            self._out(line, number, f"{word} that is named by the environment")
         elif word == "bind":
             self._bind(line, words, number)
         elif word in ("server", "server-template"):

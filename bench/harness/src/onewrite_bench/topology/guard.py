@@ -77,6 +77,9 @@ def guard(text: str) -> None:
             continue
         if not re.fullmatch(r"[.\w-]+", word) or word in _SENDERS or _SENDING.search(live):
             _refuse(number, live)
+        elsewhere = word in ("bind", "server", "server-template")
+        if not elsewhere and any("$" in one for one in live.split()[:4]):
+            _refuse(number, live)
         if word in ("setenv", "presetenv") and re.search(r"\b(ONEWRITE_|FD_)", live):
             _refuse(number, live)
         if word in ("server", "server-template"):
