@@ -19,6 +19,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from onewrite_bench.ends import tied
+
 from measure import STALLED_MS, measure
 from origin import Origin
 from page import fill, machine, table
@@ -199,7 +201,7 @@ class Bench:
         else:
             command = [other_node(victim.node) if victim.node else command[0], *command[1:], first]
         try:
-            done = subprocess.run([*command, url, str(self._requests), *(["--cured"] if cured else [])],
+            done = subprocess.run([*tied(), *command, url, str(self._requests), *(["--cured"] if cured else [])],
                                   capture_output=True, text=True, timeout=120, env=env, check=False)
         except subprocess.TimeoutExpired as error:
             raise Missing("it did not end within 120 s") from error

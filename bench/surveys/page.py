@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import signal
 import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -38,6 +39,7 @@ def machine() -> str:
 
 def run(main: Callable[[], int]) -> None:
     """Ends the program with what `main` returns; Ctrl-C ends it quietly, and nothing is left running or half written."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell starts what runs in the background without it
     try:
         sys.exit(main())
     except KeyboardInterrupt:

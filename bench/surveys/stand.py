@@ -6,6 +6,7 @@ usage: stand.py      prints where they listen; ends with Ctrl-C or when its stan
 from __future__ import annotations
 
 import contextlib
+import signal
 import sys
 
 from frontends import HAPROXY
@@ -28,4 +29,5 @@ def main() -> int:
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell starts what runs in the background without it
     sys.exit(main())
