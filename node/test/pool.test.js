@@ -97,7 +97,7 @@ describe('a handler that undici refuses', () => {
   // undici 7 looks at handlers of the older style, 8 at those with a controller.
   const whole = 'Dispatcher1Wrapper' in undici ? controller : legacy
   const styles = Object.keys(whole).map((name) => ({ ...whole, [name]: undefined }))
-  for (const handler of /** @type {any[]} */ ([...styles, undefined, null, 'a', { ...legacy, onBodySent: 1 }])) {
+  for (const handler of /** @type {any[]} */ ([...styles, undefined, null, 'a', { ...whole, onBodySent: 1 }])) {
     const lacks = Object.entries(handler ?? {}).filter(([, value]) => value === undefined).map(([name]) => name)
     for (const method of ['GET', 'CONNECT']) {
       test(`${method}, ${lacks.length > 0 ? `without ${lacks}` : JSON.stringify(handler)}: with hooks as by undici`, async () => {

@@ -76,6 +76,8 @@ for (const secure of [false, true]) {
         }
       }
 
+      // undici 8 forwards what is not TLS, unless it is told to tunnel.
+      if (!secure && 'Dispatcher1Wrapper' in undici) delete makers['ProxyAgent, proxyTunnel left out']
       for (const [name, make] of Object.entries(makers)) {
         test(`${name}: each request arrives, a stream in one piece`, async () => {
           const [proxy, tap] = [await startProxy(), await startTap({ secure, count: false })]
@@ -89,8 +91,7 @@ for (const secure of [false, true]) {
             const requests = tap.requests.filter(({ head }) => head.startsWith('POST'))
             assert.deepEqual(requests.map(({ body }) => body.toString()), ['onewrite', 'onewrite', 'onewrite'])
             if (secure) assert.deepEqual(requests.slice(1).map(({ records }) => records), [1, 1])
-            // undici 8 forwards what is not TLS, unless it is told to tunnel.
-            if (name !== 'ProxyAgent, proxyTunnel left out') assert.equal(proxy.tunnels(), 1)
+            assert.equal(proxy.tunnels(), 1)
             if (!hooked) return
             const timings = seen.timings.filter(({ method }) => method === 'POST')
             assert.deepEqual(timings.map(({ outcome, status, url }) => [outcome, status, url]), Array(3).fill(['ok', 200, `${tap.origin}/`]))

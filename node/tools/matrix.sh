@@ -37,6 +37,8 @@ checkout() { # UNDICI: a copy of this package beside that undici
   local folder="$work/undici-$1"
   mkdir -p "$folder/node"
   cp "$here/../VERSION" "$folder/"
+  mkdir -p "$folder/spec"
+  cp -r "$here/../spec/testdata" "$folder/spec/"
   for part in src test driver examples tools package.json package-lock.json README.md .npmrc; do
     rm -rf "${folder:?}/node/$part"
     cp -r "$here/$part" "$folder/node/"
