@@ -179,6 +179,20 @@ def httpx(url: str) -> Send:
     return send
 
 
+def httpx_transport(url: str) -> Send:
+    import httpx
+
+    import onewrite.httpx
+
+    client = httpx.Client(transport=onewrite.httpx.Transport())
+
+    def send() -> None:
+        answer = client.post(url, content=BODY, headers=HEADERS)
+        _check(answer.status_code == 200 and answer.content == b"{}")
+
+    return send
+
+
 def httpcore(url: str) -> Send:
     import httpcore
 
@@ -322,6 +336,7 @@ CLIENTS = [
     Client("requests, install()", requests_installed, ("requests",)),
     Client("requests, onewrite adapter", requests_adapter, ("requests",)),
     Client("httpx", httpx, ("httpx", "httpcore")),
+    Client("httpx, onewrite transport", httpx_transport, ("httpx", "httpcore")),
     Client("httpcore", httpcore, ("httpcore",)),
     Client("niquests", niquests, ("niquests", "urllib3-future"), venv=".venv-bench-future"),
     Client("urllib3-future", stock, ("urllib3-future",), venv=".venv-bench-future"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import socket
+import ssl
 import time
 import typing
 
@@ -286,7 +287,77 @@ class RequestsClient(Client):
         self.session.close()
 
 
-APIS: dict[str, type[Client]] = {"urllib3": Urllib3Client, "requests": RequestsClient}
+class HttpxClient(Client):
+    """httpx as a second base library; imported when it is asked for."""
+
+    def __init__(self, kind: Kind, options: Options) -> None:
+        super().__init__(kind, options)
+        if self.retries or options.get("custom_connector"):
+            raise Skipped("httpx repeats no request, and takes no connector of one's own")
+        self.http = self._make()
+
+    def _make(self) -> typing.Any:
+        import httpx
+
+        keywords: dict[str, typing.Any] = {
+            "verify": ssl.create_default_context(cafile=self.options["tls_ca"])
+            if self.options.get("tls_ca")
+            else True,
+            "limits": httpx.Limits(max_connections=self.size, max_keepalive_connections=self.size),
+            "socket_options": self.socket_options,
+            "proxy": self.options.get("proxy"),
+            "trust_env": False,
+        }
+        transport = self.kind.transport(keywords, self.own)
+        return httpx.Client(transport=transport, trust_env=False, follow_redirects=self.redirects, timeout=None)
+
+    def send(
+        self,
+        method: str,
+        url: str,
+        headers: list[tuple[str, str]],
+        body: Body,
+        timeout: float | None,
+        read: bool,
+        pieces: Pieces | None = None,
+    ) -> Answer:
+        import httpx
+
+        extra: dict[str, typing.Any] = {}
+        if body.fields is not None:
+            extra["data"] = dict(body.fields)
+        elif body.multipart is not None:
+            extra["files"] = [(name, one if isinstance(one, tuple) else (None, one)) for name, one in body.multipart]
+        elif body.data is not None:
+            extra["content"] = body.data
+        if body.length is not None and not hasattr(body.data, "read"):
+            headers = [*headers, ("Content-Length", str(body.length))]
+        limits = httpx.Timeout(timeout, connect=self.connect_timeout or timeout, pool=self.pool_timeout)
+        http = self.http if self.keepalive else self._make()
+        try:
+            request = http.build_request(method, url, headers=headers, timeout=limits, **extra)
+            response = http.send(request, stream=True)
+            answer_body = None
+            try:
+                if read:
+                    answer_body = response.read() if pieces is None else taken(response.iter_raw(), pieces)
+            finally:
+                response.close()
+            fields = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in response.headers.raw]
+            return Answer(response.status_code, fields, answer_body)
+        finally:
+            if not self.keepalive:
+                http.close()
+
+    def close(self) -> None:
+        self.http.close()
+
+
+#: Of the driver's capabilities, what httpx has not, and what its adapter is not told: the look-up of a name, and the
+#: wait for a free connection.
+HTTPX_MISSING = frozenset(("retries", "custom_connector", "dns_split", "queue", "quickack", "prompt_memory"))
+
+APIS: dict[str, type[Client]] = {"urllib3": Urllib3Client, "requests": RequestsClient, "httpx": HttpxClient}
 
 
 def open_client(kind: Kind, options: Options) -> Client:

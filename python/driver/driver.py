@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import json
 import os
 import platform
@@ -19,6 +20,9 @@ import load
 import serve
 
 Message = dict[str, typing.Any]
+
+#: "httpx" where that is driven instead of urllib3.
+SECOND = os.environ.get("ONEWRITE_DRIVER_API")
 
 OUT = os.fdopen(os.dup(1), "w", encoding="utf-8", newline="\n")
 os.dup2(2, 1)  # a stray print goes to stderr: stdout is protocol only
@@ -60,16 +64,22 @@ class Driver:
         if message.get("protocol", 1) != 1:
             raise kinds.Skipped("this driver speaks protocol 1")
         self.kind = kinds.load(message["client"])
+        capabilities = [*COMMON, *self.kind.capabilities]
+        base = {"name": "urllib3", "version": self.kind.base_version}
+        apis = list(clients.APIS)
+        if SECOND == "httpx":
+            capabilities = [one for one in capabilities if one not in clients.HTTPX_MISSING]
+            base, apis = {"name": "httpx", "version": importlib.metadata.version("httpx")}, ["httpx"]
         return {
             "protocol": 1,
             "client": self.kind.name,
             "adapter": "python",
             "version": self.kind.version,
-            "base": {"name": "urllib3", "version": self.kind.base_version},
+            "base": base,
             "runtime": f"{platform.python_implementation()} {platform.python_version()}",
             "pid": os.getpid(),
-            "apis": ["urllib3", "requests"],
-            "capabilities": [*COMMON, *self.kind.capabilities],
+            "apis": apis,
+            "capabilities": capabilities,
             "clock": {"mono_ns": time.monotonic_ns(), "unix_ns": time.time_ns()},
         }
 
@@ -77,7 +87,8 @@ class Driver:
         if self.kind is None:
             raise kinds.Skipped("say hello first")
         try:
-            client = clients.open_client(self.kind, message.get("options") or {})
+            options = message.get("options") or {}
+            client = clients.open_client(self.kind, {"api": SECOND, **options} if SECOND else options)
         except (TypeError, ValueError) as error:
             if not (message.get("options") or {}).get("adapter"):
                 raise

@@ -62,6 +62,14 @@ def classify(error: BaseException) -> tuple[str, str | None]:
     def any_of(*classes: type[BaseException]) -> bool:
         return any(isinstance(one, classes) for one in chain)
 
+    for one in chain:
+        if type(one).__module__.partition(".")[0] in ("httpx", "httpcore", "h11"):
+            if type(one).__name__ in ("LocalProtocolError", "UnsupportedProtocol", "InvalidURL"):
+                return "invalid_request", None
+            if type(one).__name__ == "ProxyError":
+                return "connect", "connect"
+            if str(one).startswith(("Server disconnected", "peer closed connection")):
+                return "closed", None
     if any(type(one).__name__ == "InvalidRequestError" for one in chain):
         return "invalid_request", None
     if any_of(u.EmptyPoolError, u.ClosedPoolError):
@@ -86,4 +94,5 @@ def classify(error: BaseException) -> tuple[str, str | None]:
         return "protocol", phase_of(error)
     if any_of(ValueError) and not any_of(OSError):
         return "invalid_request", None
-    return "other", phase_of(error)
+    names = {"ReadError": "reset", "WriteError": "reset", "RemoteProtocolError": "protocol", "PoolTimeout": "pool"}
+    return next((names[type(one).__name__] for one in chain if type(one).__name__ in names), "other"), phase_of(error)

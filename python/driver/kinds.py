@@ -35,6 +35,11 @@ class Kind:
     def adapter_keywords(self, own: dict[str, typing.Any]) -> dict[str, typing.Any]:
         return {}
 
+    def transport(self, keywords: dict[str, typing.Any], own: dict[str, typing.Any]) -> typing.Any:
+        import httpx
+
+        return httpx.HTTPTransport(**keywords)
+
     def prepare(self, own: dict[str, typing.Any]) -> None:
         """Apply process-wide settings before a client is made."""
         unknown = {key for key in own if key not in ("on_timing", "listener")}
@@ -85,6 +90,11 @@ class Onewrite(_Adapter):
 
     def adapter_keywords(self, own: dict[str, typing.Any]) -> dict[str, typing.Any]:
         return own
+
+    def transport(self, keywords: dict[str, typing.Any], own: dict[str, typing.Any]) -> typing.Any:
+        import onewrite.httpx
+
+        return onewrite.httpx.Transport(**keywords, **own)
 
 
 class Patched(_Adapter):

@@ -24,12 +24,17 @@ def _report(timing: onewrite.Timing) -> None:
     print(timing, file=sys.stderr)
 
 
-def _run(target: str, arguments: list[str], module: bool, timing: bool) -> None:
+def _run(target: str, arguments: list[str], module: bool, timing: bool, httpx: bool) -> None:
     """Run a script or a module as Python itself would, with install() in force."""
+    hook = _report if timing else None
     try:
-        onewrite.install(on_timing=_report if timing else None)
+        onewrite.install(on_timing=hook)
     except onewrite.UnsupportedBaseError as error:
         print(f"onewrite: {error}", file=sys.stderr)
+    if httpx:
+        from ._httpcore.install import install  # imports httpcore, which not every program has
+
+        install(on_timing=hook)
     sys.argv = [target, *arguments]
     if module:
         sys.path[0] = os.getcwd()
@@ -47,6 +52,7 @@ def main() -> None:
     status.add_argument("--json", action="store_true", help="as JSON")
     run = commands.add_parser("run", help="run a program with install() in force")
     run.add_argument("--timing", action="store_true", help="print a line about each request to standard error")
+    run.add_argument("--httpx", action="store_true", help="reach the clients of httpx and httpx2, too")
     run.add_argument("-m", dest="module", action="store_true", help="the program is a module")
     run.add_argument("program", help="a script, or a module with -m")
     run.add_argument("arguments", nargs=argparse.REMAINDER, help="what the program is given")
@@ -54,7 +60,7 @@ def main() -> None:
     if given.command == "status":
         _status(given.json)
     else:
-        _run(given.program, given.arguments, given.module, given.timing)
+        _run(given.program, given.arguments, given.module, given.timing, given.httpx)
 
 
 if __name__ == "__main__":

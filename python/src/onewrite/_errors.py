@@ -52,6 +52,24 @@ _KINDS: tuple[tuple[str, tuple[type[BaseException], ...]], ...] = (
 )
 
 
+#: Of httpcore and h11, which may not be installed: by name, where the causes of an error do not say more.
+_NAMED = {
+    "ConnectTimeout": "timeout",
+    "ReadTimeout": "timeout",
+    "WriteTimeout": "timeout",
+    "ConnectError": "connect",
+    "ProxyError": "connect",
+    "ReadError": "reset",
+    "WriteError": "reset",
+    "RemoteProtocolError": "protocol",
+    "LocalProtocolError": "invalid_request",
+    "UnsupportedProtocol": "invalid_request",
+}
+_NAMED_BY = ("httpcore", "httpcore2", "h11")
+#: How httpcore and h11 say that the peer has gone.
+_GONE = ("Server disconnected", "peer closed connection")
+
+
 def chain(error: BaseException) -> list[BaseException]:
     """*error* and what it wraps: reasons, arguments, causes."""
     found: list[BaseException] = []
@@ -77,7 +95,12 @@ def kind_of(error: BaseException) -> str:
         isinstance(one, base.ProtocolError) for one in wrapped
     ):
         return "closed"
+    named = [one for one in wrapped if type(one).__module__.partition(".")[0] in _NAMED_BY]
+    if any(type(one).__name__ == "PoolTimeout" for one in named):
+        return "pool"
     for kind, classes in _KINDS:
         if any(isinstance(one, classes) for one in wrapped):
             return kind
-    return "other"
+    if any(str(one).startswith(_GONE) for one in named):
+        return "closed"
+    return next((_NAMED[type(one).__name__] for one in named if type(one).__name__ in _NAMED), "other")

@@ -85,6 +85,9 @@ class _Replaced(typing.NamedTuple):
 
 _replaced: list[_Replaced] = []
 
+#: What other seams have patched, for status(): the methods by full name. One is added when its module is imported.
+further: list[typing.Callable[[], dict[str, dict[str, typing.Any]]]] = []
+
 
 def _around(patch: _Patch, original: typing.Any) -> typing.Any:
     function = patch.function
@@ -287,6 +290,8 @@ def status() -> Status:
             elif patch.timing and active:
                 state = "stock: no hook is set"
             methods[_name(patch.owner, patch.name)] = {"state": state, "wrapped_by": originals.wrappers(function)}
+        for told in further:
+            methods.update(told())
         why = _fast_off(options)
         for owner, name, function in _replaced_by_others():
             full = _name(owner, name)

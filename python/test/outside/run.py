@@ -1,4 +1,4 @@
-"""Runs someone's test suite over stock, then in each way of onewrite_under_test; new failures fail.
+"""Runs someone's test suite over stock, then in each way of a plugin here; new failures fail.
 
 usage: run.py DIRECTORY PYTEST-ARGUMENT…   (with the interpreter of the environment that has the suite's needs)
 
@@ -16,6 +16,15 @@ import sys
 
 HERE = pathlib.Path(__file__).parent
 
+#: Plugin and its ways; by default for urllib3 and what stands on it.
+URLLIB3 = ("onewrite_under_test", ("installed", "timed", "told", "own", "own-timed"))
+HTTPX = ("onewrite_httpx_under_test", ("installed", "timed", "told"))
+
+
+def plugin_for(folder: str) -> tuple[str, tuple[str, ...]]:
+    """What a suite is run over, by the name of its directory."""
+    return HTTPX if pathlib.Path(folder).name.startswith(("httpcore-", "httpx-")) else URLLIB3
+
 
 def run(how: str, folder: str, arguments: list[str]) -> tuple[set[str], str]:
     """Return what failed, and pytest's last line."""
@@ -25,7 +34,7 @@ def run(how: str, folder: str, arguments: list[str]) -> tuple[set[str], str]:
     environment.update(PYTHONPATH=str(HERE), ONEWRITE_UNDER_TEST=how)
     plugins = ["-p", "no:cacheprovider", "-p", "asgi_extensions"]
     if how != "stock":
-        plugins += ["-p", "onewrite_under_test"]
+        plugins += ["-p", plugin_for(folder)[0]]
     command = [sys.executable, "-m", "pytest", "-q", "-rfE", "--timeout", "120", *plugins]
     done = subprocess.run(
         [*command, *arguments], cwd=folder, env=environment, capture_output=True, text=True, check=False
@@ -40,7 +49,7 @@ def main(folder: str, arguments: list[str]) -> int:
     stock, said = run("stock", folder, arguments)
     print(f"stock      {said}", flush=True)
     found = 0
-    for how in ("installed", "timed", "told", "own", "own-timed"):
+    for how in plugin_for(folder)[1]:
         failed, said = run(how, folder, arguments)
         new = failed - stock
         if new and len(new) < 20:

@@ -14,7 +14,10 @@ __all__ = ["Adapter", "adapters_of_checkout", "reference"]
 
 # Own clients over a second base library. The protocol has no kind for them: they are judged as `onewrite` is, and the
 # driver's environment says which client is meant.
-SECOND = {"node": {"node:http": {"ONEWRITE_DRIVER_API": "http"}}}
+SECOND = {
+    "node": {"node:http": {"ONEWRITE_DRIVER_API": "http"}},
+    "python": {"httpx": {"ONEWRITE_DRIVER_API": "httpx"}},
+}
 
 
 @dataclass

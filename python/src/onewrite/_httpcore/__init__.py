@@ -1,0 +1,1 @@
+"""What is extended of httpcore, and of httpcore2, which has the same public interface."""

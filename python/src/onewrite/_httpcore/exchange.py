@@ -1,0 +1,149 @@
+"""One request, from the pool's ``handle_request`` to the end of its response, and the moments noted of it.
+
+httpcore's trace extension says when a connection is made and TLS begins; the stream says when bytes leave and come.
+What a pool waits for a free connection it does not tell, nor what of connecting was the look-up of the name.
+"""
+
+from __future__ import annotations
+
+import contextvars
+import sys
+import typing
+
+from .._errors import kind_of
+from .._timing import attempt as moments
+from .._timing import call as calls
+from .._timing.hooks import Hooks
+
+
+class Exchange:
+    """A request that is on its way."""
+
+    __slots__ = ("attempt", "call", "host", "interim", "may_wait", "opening", "stream", "wrong")
+
+    def __init__(self, request: typing.Any, may_wait: bool, hooks: Hooks | None, wrong: str = "") -> None:
+        #: Why it must not be sent, which h11 would let pass.
+        self.wrong = wrong
+        #: How its head begins; a tunnel's CONNECT and the frames of HTTP/2 begin otherwise.
+        self.opening: bytes = request.method + b" "
+        #: Whether its body is at hand.
+        self.may_wait = may_wait
+        #: The stream its head was written to.
+        self.stream: typing.Any = None
+        self.attempt: typing.Any = None
+        if hooks is not None:
+            secure = request.url.scheme in (b"https", b"wss")
+            #: Whom TLS is made with; None without.
+            self.host = (
+                (request.extensions.get("sni_hostname") or request.url.host.decode("ascii")) if secure else None
+            )
+            self.interim = b""
+            self.call = calls.begin(hooks, request.method.decode("ascii"), _url(request.url))
+            self.attempt = calls.begin_attempt(self.call)
+
+    def check(self, request: typing.Any) -> None:
+        """Refuse what could be read in two ways, with httpcore's own error: before a byte is sent."""
+        if self.wrong:
+            raise sys.modules[type(request).__module__].LocalProtocolError(self.wrong)
+
+    def trace(self, name: str, info: dict[str, typing.Any]) -> None:
+        """Hear an event of httpcore's trace extension."""
+        attempt = self.attempt
+        what, _, stage = name.partition(".")[2].partition(".")
+        if what in ("connect_tcp", "connect_unix_socket"):
+            if stage == "started" and not attempt._connect_start:
+                moments.connect_start(attempt)
+            elif stage == "complete" and self.host is None:
+                moments.connect_end(attempt, None)
+        elif what == "start_tls" and stage == "started" and info["server_hostname"] == self.host:
+            if not attempt._tls_start:
+                moments.connect_end(attempt, None)  # with the tunnel, and the TLS of a proxy before it
+                moments.tls_start(attempt)
+        elif what == "start_tls" and stage == "complete":
+            moments.tls_end(attempt, None)
+
+    def acquired(self, stream: typing.Any) -> None:
+        """The head is about to be written to *stream*."""
+        self.stream = stream
+        if self.attempt is not None:
+            link = stream.link
+            if link.sock is None:
+                link.sock = stream.get_extra_info("socket")
+            moments.acquired(self.attempt, link, link.requests > 0)
+
+    def sending(self) -> None:
+        """Some bytes are about to be written."""
+        if not self.attempt._request_start:
+            moments.request_start(self.attempt)
+
+    def sent(self, size: int, last: bool) -> None:
+        """They were; *last*: no others follow."""
+        self.attempt.writes += 1
+        self.attempt.bytes_sent += size
+        if last:
+            moments.request_end(self.attempt)
+
+    def awaiting(self) -> None:
+        """Nothing more is written: the answer is read."""
+        moments.request_end(self.attempt)
+
+    def received(self, data: bytes) -> None:
+        """Some bytes came."""
+        attempt = self.attempt
+        if attempt._response_start or not data:
+            return
+        t_ns = moments.now()
+        # Interim answers come before the final one (RFC 9110, 15.2); after 101 another protocol begins.
+        head = self.interim + data
+        while head[9:10] == b"1" and head[9:12] != b"101":
+            end = head.find(b"\r\n\r\n")
+            if end < 0:
+                break
+            moments.informational(attempt, int(head[9:12]))
+            head, t_ns = head[end + 4 :], moments.now()
+        else:
+            if len(head) >= 12:
+                moments.response_start(attempt, t_ns, self.stream.link.sock)
+                return
+        self.interim = head
+
+    def answered(self, response: typing.Any) -> None:
+        """The head of the final answer is complete."""
+        moments.headers_end(self.attempt, response.status)
+        calls.returned(self.call)
+
+    def read(self, size: int) -> None:
+        """The body was read to its end."""
+        moments.response_end(self.attempt, moments.now(), size)
+
+    def released(self) -> None:
+        """The response was closed."""
+        attempt = self.attempt
+        link = attempt._link
+        if link is not None:
+            link.idle_since = moments.now()
+            whole = bool(attempt._response_end) and getattr(link.sock, "fileno", int)() >= 0
+            calls.end_attempt(attempt, "ok", whole, link.idle_since)
+
+    def failed(self, error: BaseException) -> None:
+        """Nothing came of it, or the body broke off."""
+        attempt = self.attempt
+        if kind_of(error) == "invalid_request":
+            attempt._phase = "send"  # refused before it could be written
+        moments.connect_failed(attempt, error)
+        if self.call._returned:
+            calls.end_attempt(attempt, "error" if isinstance(error, Exception) else "cancelled")
+        else:
+            calls.failed(self.call, error)
+
+
+def _url(url: typing.Any) -> str:
+    host = url.host.decode("latin-1")
+    port = f":{url.port}" if url.port else ""
+    return (
+        f"{url.scheme.decode('latin-1')}://{f'[{host}]' if ':' in host else host}{port}{url.target.decode('latin-1')}"
+    )
+
+
+#: Set while a pool handles a request: httpcore writes in the thread or task that called it.
+current: contextvars.ContextVar[Exchange | None] = contextvars.ContextVar("onewrite_exchange", default=None)

@@ -1,0 +1,236 @@
+"""What stands around ``handle_request`` of a pool: for own classes and for install() alike."""
+
+from __future__ import annotations
+
+import functools
+import re
+import typing
+import weakref
+
+from .. import _config
+from .._errors import UnsupportedBaseError
+from .._timing.hooks import Hooks, make_hooks
+from .._wire import body as bodies
+from .backend import Around, AsyncBackend, Backend
+from .exchange import Exchange, current
+
+_BASES = frozenset(("httpcore", "httpcore2", "httpx", "httpx2"))
+
+
+class Settings(typing.NamedTuple):
+    """What one pool or transport was given."""
+
+    options: _config.Options
+    hooks: Hooks | None
+
+
+def settings(on_timing: typing.Any, listener: typing.Any, arguments: dict[str, typing.Any]) -> Settings:
+    """Take onewrite's options out of *arguments*.
+
+    Raises TypeError or ValueError for an option that is out of range, and for a hook that cannot be called.
+    """
+    given = {name: arguments.pop(name) for name in _config.NAMES & arguments.keys()}
+    options = _config.resolve({name: value for name, value in given.items() if value is not None})
+    return Settings(options, make_hooks(on_timing, listener, options.hooks_disabled))
+
+
+def adopt(pool: typing.Any, kind: type[Around], options: _config.Options, installed: bool = False) -> None:
+    """Put a backend of *kind* around that of *pool*.
+
+    It keeps it under a name that is not public; an asynchronous pool picks one itself, where it is given none.
+    """
+    below = getattr(pool, "_network_backend", None)
+    if below is None:
+        raise UnsupportedBaseError(
+            f"{type(pool).__qualname__} keeps its network backend where onewrite does not know"
+        )
+    if not options.disabled:
+        pool._network_backend = kind(below.below if isinstance(below, Around) else below, options, installed)
+
+
+def _at_hand(stream: typing.Any) -> bool:
+    """Whether every piece of a body can be had without waiting for anyone."""
+    kind = type(stream)
+    if kind.__module__.partition(".")[0] not in _BASES:
+        return False
+    if kind.__name__ == "ByteStream":
+        return True
+    if kind.__name__ == "MultipartStream":
+        return all(bodies.kind(getattr(field, "file", b"")) != bodies.BLOCKING for field in stream.fields)
+    # Around a file, a list or a generator; where it does not say which, it may block.
+    source = getattr(stream, "_stream", iter(()))
+    return kind.__name__ == "IteratorByteStream" and bodies.kind(source) != bodies.BLOCKING
+
+
+#: What h11 lets pass (RFC 9110, 5.5).
+_control = re.compile(rb"[\x01-\x08\x0b\x0c\x0e-\x1f\x7f]").search
+
+
+def _begun(request: typing.Any, given: Settings) -> Exchange:
+    sized = coded = expects = empty = False
+    wrong = ""
+    for name, value in request.headers:
+        lower = name.lower()
+        sized = sized or lower == b"content-length"
+        coded = coded or lower == b"transfer-encoding"
+        expects = expects or lower == b"expect"
+        if _control(value):
+            wrong = f"the value of header {name!r} has a control character: remove it"
+    if sized and coded:
+        wrong = "both Content-Length and Transfer-Encoding are given: give at most one"
+    at_hand = (sized or coded) and not expects and _at_hand(request.stream)
+    if at_hand and type(request.stream).__name__ == "ByteStream":
+        empty = not any(request.stream)
+    return Exchange(request, at_hand and not empty, given.hooks, wrong)
+
+
+def handle(
+    send: typing.Callable[[typing.Any], typing.Any], request: typing.Any, given: Settings | None
+) -> typing.Any:
+    """Send *request* with *send*; what is written meanwhile is known to be its."""
+    if given is None or given.options.disabled:
+        return send(request)
+    exchange, around, extensions = _begun(request, given), current.get(), request.extensions
+    current.set(exchange)
+    try:
+        exchange.check(request)
+        if exchange.attempt is None:
+            return send(request)
+        request.extensions = {**extensions, "trace": functools.partial(_trace, exchange, extensions.get("trace"))}
+        response = send(request)
+        response.stream = _Body(response.stream, exchange)
+        exchange.answered(response)
+        return response
+    except BaseException as error:
+        if exchange.attempt is not None:
+            exchange.failed(error)
+        raise
+    finally:
+        request.extensions = extensions
+        current.set(around)  # no reset(token): a coroutine may be closed in another context
+
+
+async def handle_async(
+    send: typing.Callable[[typing.Any], typing.Awaitable[typing.Any]], request: typing.Any, given: Settings | None
+) -> typing.Any:
+    """The same, awaited."""
+    if given is None or given.options.disabled:
+        return await send(request)
+    exchange, around, extensions = _begun(request, given), current.get(), request.extensions
+    current.set(exchange)
+    try:
+        exchange.check(request)
+        if exchange.attempt is None:
+            return await send(request)
+        request.extensions = {
+            **extensions,
+            "trace": functools.partial(_trace_async, exchange, extensions.get("trace")),
+        }
+        response = await send(request)
+        response.stream = _AsyncBody(response.stream, exchange)
+        exchange.answered(response)
+        return response
+    except BaseException as error:
+        if exchange.attempt is not None:
+            exchange.failed(error)
+        raise
+    finally:
+        request.extensions = extensions
+        current.set(around)
+
+
+def _trace(exchange: Exchange, users: typing.Any, name: str, info: dict[str, typing.Any]) -> typing.Any:
+    exchange.trace(name, info)
+    return users(name, info) if users is not None else None
+
+
+async def _trace_async(exchange: Exchange, users: typing.Any, name: str, info: dict[str, typing.Any]) -> None:
+    exchange.trace(name, info)
+    if users is not None:
+        await users(name, info)
+
+
+class _Body:
+    """The body of a response, which tells its exchange when it ends."""
+
+    def __init__(self, stream: typing.Any, exchange: Exchange) -> None:
+        self._stream = stream
+        self._exchange = exchange
+
+    def __iter__(self) -> typing.Iterator[bytes]:
+        size = 0
+        try:
+            for part in self._stream:
+                size += len(part)
+                yield part
+        except GeneratorExit:
+            raise  # the reader has enough
+        except BaseException as error:
+            self._exchange.failed(error)
+            raise
+        self._exchange.read(size)
+
+    def close(self) -> None:
+        self._stream.close()
+        self._exchange.released()
+
+
+class _AsyncBody:
+    """The same for asyncio and trio."""
+
+    def __init__(self, stream: typing.Any, exchange: Exchange) -> None:
+        self._stream = stream
+        self._exchange = exchange
+
+    async def __aiter__(self) -> typing.AsyncIterator[bytes]:
+        size = 0
+        try:
+            async for part in self._stream:
+                size += len(part)
+                yield part
+        except GeneratorExit:
+            raise
+        except BaseException as error:
+            self._exchange.failed(error)
+            raise
+        self._exchange.read(size)
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+        self._exchange.released()
+
+
+class Blocking:
+    """Laid over a blocking transport or pool."""
+
+    def __init__(
+        self, *args: typing.Any, on_timing: typing.Any = None, listener: typing.Any = None, **kwargs: typing.Any
+    ) -> None:
+        given = settings(on_timing, listener, kwargs)
+        super().__init__(*args, **kwargs)
+        # httpx makes the pool of a transport itself, and takes none.
+        pool: typing.Any = getattr(self, "_pool", self)
+        adopt(pool, Backend, given.options)
+        pool.handle_request = functools.partial(_handled, weakref.ref(pool), given)
+
+
+class Asynchronous:
+    """Laid over a transport or pool of asyncio and trio."""
+
+    def __init__(
+        self, *args: typing.Any, on_timing: typing.Any = None, listener: typing.Any = None, **kwargs: typing.Any
+    ) -> None:
+        given = settings(on_timing, listener, kwargs)
+        super().__init__(*args, **kwargs)
+        pool: typing.Any = getattr(self, "_pool", self)
+        adopt(pool, AsyncBackend, given.options)
+        pool.handle_async_request = functools.partial(_handled_async, weakref.ref(pool), given)
+
+
+def _handled(pool: typing.Any, given: Settings, request: typing.Any) -> typing.Any:
+    # Asked of the class each time: a mock may have patched it since. Weakly: pool and partial would be a ring.
+    return handle(functools.partial(type(pool()).handle_request, pool()), request, given)
+
+
+async def _handled_async(pool: typing.Any, given: Settings, request: typing.Any) -> typing.Any:
+    return await handle_async(functools.partial(type(pool()).handle_async_request, pool()), request, given)

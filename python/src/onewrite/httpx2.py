@@ -1,0 +1,35 @@
+"""One write per request for httpx2, and for the SDKs that build their clients on it.
+
+- :class:`Transport`, :class:`AsyncTransport`: for one client: ``httpx2.Client(transport=Transport())``;
+- :class:`ConnectionPool`, :class:`AsyncConnectionPool`: for httpcore2 without httpx2;
+- :func:`install`: for every client of either httpx made after it.
+
+Each takes what its base class takes, ``on_timing`` and ``listener`` as :class:`onewrite.PoolManager` does, and
+onewrite's options. Redirects are followed above: each hop is a call of its own. HTTP/2 is left as it is.
+"""
+
+from __future__ import annotations
+
+import httpcore2
+import httpx2
+
+from ._httpcore.install import install, uninstall
+from ._httpcore.seam import Asynchronous, Blocking
+
+__all__ = ["AsyncConnectionPool", "AsyncTransport", "ConnectionPool", "Transport", "install", "uninstall"]
+
+
+class Transport(Blocking, httpx2.HTTPTransport):
+    """httpx2's HTTPTransport, directly or through its ``proxy``, whose requests leave in one write."""
+
+
+class AsyncTransport(Asynchronous, httpx2.AsyncHTTPTransport):
+    """The same for asyncio and trio."""
+
+
+class ConnectionPool(Blocking, httpcore2.ConnectionPool):
+    """httpcore2's ConnectionPool, directly or through its ``proxy``, whose requests leave in one write."""
+
+
+class AsyncConnectionPool(Asynchronous, httpcore2.AsyncConnectionPool):
+    """The same for asyncio and trio."""

@@ -1,0 +1,564 @@
+"""What a caller of httpx meets over onewrite is what he meets without it, and what the records say of it."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import gc
+import socket
+import ssl
+import subprocess
+import sys
+import threading
+import time
+import typing
+
+import anyio
+import pytest
+
+import onewrite
+import onewrite.httpx
+from httpx_clients import LIBRARIES, RUNTIMES, WAYS, Clients
+from tap import Peer, Seen, mode, reply
+
+#: Where sending or reading breaks off, httpx and httpcore leave generators unread, of which trio warns.
+pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+
+
+@pytest.fixture(params=RUNTIMES)
+def runtime(request: pytest.FixtureRequest) -> str:
+    return typing.cast(str, request.param)
+
+
+@pytest.fixture(params=WAYS)
+def way(request: pytest.FixtureRequest) -> str:
+    return typing.cast(str, request.param)
+
+
+def trouble(clients: Clients, *arguments: typing.Any, **keywords: typing.Any) -> str:
+    """The class and the words of what a call raises, without what differs from run to run."""
+    try:
+        clients.run(*arguments, **keywords)
+    except Exception as error:
+        return f"{type(error).__module__}.{type(error).__name__}: {error}"
+    return "nothing"
+
+
+def silent(peer: Peer, seen: Seen) -> None:
+    peer.recv()
+
+
+def gone(peer: Peer, seen: Seen) -> None:
+    raise EOFError
+
+
+def short(peer: Peer, seen: Seen) -> None:
+    peer.send(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nshort")
+    raise EOFError
+
+
+def nonsense(peer: Peer, seen: Seen) -> None:
+    peer.send(b"SSH-2.0-OpenSSH_9.9\r\n\r\n")
+    raise EOFError
+
+
+def partly(peer: Peer, seen: Seen) -> None:
+    peer.send(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nshort")
+    peer.recv()
+
+
+#: Name → what the server does, what the client says, its time limits, kind and phase in the record.
+TROUBLES: dict[str, tuple[typing.Any, dict[str, typing.Any], float, str, str]] = {
+    "no answer in time": (silent, {}, 0.2, "timeout", "wait"),
+    "closed without an answer": (gone, {}, 5, "closed", "wait"),
+    "closed in mid-body": (short, {}, 5, "closed", "receive"),
+    "no body in time": (partly, {}, 0.2, "timeout", "receive"),
+    "not HTTP": (nonsense, {}, 5, "protocol", "receive"),
+    "a header that cannot be": (silent, {"headers": {"X-A": "a\r\nb"}}, 5, "invalid_request", "send"),
+    "a body shorter than announced": (silent, {"headers": {"Content-Length": "300"}}, 5, "invalid_request", "send"),
+    "a body where none was announced": (silent, {"headers": {"Content-Length": "0"}}, 5, "invalid_request", "send"),
+    "a body longer than announced": (silent, {"headers": {"Content-Length": "100"}}, 5, "invalid_request", "send"),
+}
+
+
+@pytest.mark.parametrize("name", TROUBLES)
+def test_errors(name: str, runtime: str, way: str, tap: typing.Any) -> None:
+    answer, keywords, timeout, kind, phase = TROUBLES[name]
+    timings: list[onewrite.Timing] = []
+
+    def asked(server: typing.Any, how: str, **more: typing.Any) -> str:
+        calls = [("POST", server.url(), {"content": b"x" * 200, **keywords})]
+        return trouble(Clients("httpx", runtime, how), calls, timeout=timeout, **more)
+
+    stock = asked(tap(answer), "stock")
+    server = tap(answer)
+    ours = asked(server, way, hooks={"on_timing": timings.append})
+    assert stock != "nothing"
+    assert ours == stock
+    assert [(timing.outcome, timing.error_kind, timing.error_phase) for timing in timings] == [("error", kind, phase)]
+    if kind == "invalid_request":
+        assert server.seen == []
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [{"X-A": b"a\x7fb"}, {"X-A": b"a\x1b[31mb"}, {"Transfer-Encoding": "chunked", "Content-Length": "200"}],
+    ids=["DEL", "escape", "length and coding"],
+)
+def test_what_could_be_read_in_two_ways_is_refused(
+    headers: dict[str, typing.Any], runtime: str, way: str, tap: typing.Any
+) -> None:
+    server = tap()
+    timings: list[onewrite.Timing] = []
+    clients = Clients("httpx", runtime, way)
+    calls = [("POST", server.url(), {"content": b"x" * 200, "headers": headers})]
+    with pytest.raises(clients.httpx.LocalProtocolError):
+        clients.run(calls, hooks={"on_timing": timings.append})
+    assert server.connections == 0
+    assert [(timing.error_kind, timing.error_phase) for timing in timings] == [("invalid_request", "send")]
+
+
+def test_nobody_listens(runtime: str, way: str) -> None:
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        calls = [("POST", f"http://127.0.0.1:{closed.getsockname()[1]}/", {"content": b"x"})]
+        timings: list[onewrite.Timing] = []
+        stock = trouble(Clients("httpx", runtime, "stock"), calls)
+        ours = trouble(Clients("httpx", runtime, way), calls, hooks={"on_timing": timings.append})
+    assert ours == stock
+    assert [(timing.outcome, timing.error_kind, timing.error_phase) for timing in timings] == [
+        ("error", "connect", "connect")
+    ]
+
+
+def test_no_such_name(runtime: str, way: str) -> None:
+    timings: list[onewrite.Timing] = []
+    calls = [("GET", "http://no-such-name.invalid/", {})]
+    stock = trouble(Clients("httpx", runtime, "stock"), calls)
+    ours = trouble(Clients("httpx", runtime, way), calls, hooks={"on_timing": timings.append})
+    assert ours == stock
+    assert [timing.error_kind for timing in timings] == ["dns"]
+
+
+def test_a_certificate_nobody_knows(runtime: str, way: str, tap: typing.Any) -> None:
+    server = tap(tls=True)
+    timings: list[onewrite.Timing] = []
+    calls = [("GET", server.url(), {})]
+    context = ssl.create_default_context()
+    stock = trouble(Clients("httpx", runtime, "stock"), calls, context)
+    ours = trouble(Clients("httpx", runtime, way), calls, context, hooks={"on_timing": timings.append})
+    assert ours == stock
+    assert [(timing.error_kind, timing.error_phase) for timing in timings] == [("tls", "tls")]
+
+
+def test_no_connection_free_in_time(runtime: str, way: str, tap: typing.Any) -> None:
+    release = threading.Event()
+
+    def slow(peer: Peer, seen: Seen) -> None:
+        release.wait(5)
+        peer.send(reply())
+
+    server = tap(slow)
+    timings: list[onewrite.Timing] = []
+
+    def run(clients: Clients, hooks: dict[str, typing.Any]) -> str:
+        limits = clients.httpx.Limits(max_connections=1)
+        timeout = clients.httpx.Timeout(5, pool=0.1)
+
+        def blocking(http: typing.Any) -> str:
+            first = threading.Thread(target=http.get, args=(server.url(),))
+            first.start()
+            _until(lambda: len(server.seen) == seen + 1)
+            try:
+                http.get(server.url(), timeout=timeout)
+            except clients.httpx.PoolTimeout as error:
+                return f"PoolTimeout {error}"
+            finally:
+                release.set()
+                first.join()
+            return "nothing"
+
+        async def asynchronous(http: typing.Any) -> str:
+            async with anyio.create_task_group() as group:
+                group.start_soon(http.get, server.url())
+                while len(server.seen) == seen:
+                    await anyio.sleep(0.005)
+                try:
+                    await http.get(server.url(), timeout=timeout)
+                except clients.httpx.PoolTimeout as error:
+                    return f"PoolTimeout {error}"
+                finally:
+                    release.set()
+            return "nothing"
+
+        seen = len(server.seen)
+        release.clear()
+        function = blocking if clients.blocking else asynchronous
+        return str(clients.run(function, hooks=hooks, transport={"limits": limits}))
+
+    stock = run(Clients("httpx", runtime, "stock"), {})
+    assert stock.startswith("PoolTimeout")
+    assert run(Clients("httpx", runtime, way), {"on_timing": timings.append}) == stock
+    assert [(timing.outcome, timing.error_kind, timing.error_phase) for timing in timings] == [
+        ("error", "pool", "queue"),
+        ("ok", None, None),
+    ]
+
+
+def _until(condition: typing.Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 5
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+
+
+@pytest.mark.parametrize("when", ["before the answer", "in the body"])
+@pytest.mark.parametrize("asynchronous", ["asyncio", "trio"])
+def test_cancelling_closes_the_connection(when: str, asynchronous: str, way: str, tap: typing.Any) -> None:
+    closed = threading.Event()
+
+    def wait(peer: Peer, seen: Seen) -> None:
+        if seen.line.startswith("GET /next"):
+            peer.send(reply())
+            return
+        if when == "in the body":
+            peer.send(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nshort")
+        if not peer.recv():
+            closed.set()
+        raise EOFError
+
+    server = tap(wait)
+    timings: list[onewrite.Timing] = []
+
+    async def cancel(http: typing.Any) -> str:
+        with anyio.move_on_after(0.2) as scope:
+            await http.post(server.url(), content=b"x" * 200)
+        assert scope.cancelled_caught
+        return str((await http.get(server.url("/next"))).text)
+
+    assert Clients("httpx", asynchronous, way).run(cancel, hooks={"on_timing": timings.append}) == "ok"
+    assert closed.wait(5)
+    phase = "receive" if when == "in the body" else "wait"
+    assert [(timing.outcome, timing.error_phase) for timing in timings] == [("cancelled", phase), ("ok", None)]
+
+
+def test_a_server_that_does_not_read(runtime: str, way: str) -> None:
+    listener = socket.create_server(("127.0.0.1", 0))
+    calls = [("POST", f"http://127.0.0.1:{listener.getsockname()[1]}/", {"content": b"x" * 50_000_000})]
+    keywords: dict[str, typing.Any] = {"timeout": 0.3}
+    stock = trouble(Clients("httpx", runtime, "stock"), calls, **keywords)
+    ours = trouble(Clients("httpx", runtime, way), calls, **keywords)
+    listener.close()
+    assert "Timeout" in stock
+    assert ours == stock
+
+
+# -- install() --------------------------------------------------------------------------------------
+
+
+def test_install_is_undone(tap: typing.Any) -> None:
+    import httpcore
+    import httpcore2
+
+    owners = [(core, name) for core in (httpcore, httpcore2) for name in ("ConnectionPool", "AsyncConnectionPool")]
+    before = [dict(vars(getattr(core, name))) for core, name in owners]
+    onewrite.httpx.install()
+    onewrite.httpx.install(coalesce_max=100)
+    assert [dict(vars(getattr(core, name))) for core, name in owners] != before
+    onewrite.httpx.uninstall()
+    onewrite.httpx.uninstall()
+    assert [dict(vars(getattr(core, name))) for core, name in owners] == before
+
+
+def test_status_says_what_is_patched_and_who_has_wrapped_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    import httpcore
+
+    name = "httpcore.ConnectionPool.handle_request"
+    onewrite.httpx.install()
+    assert onewrite.status().methods[name] == {"state": "patched", "wrapped_by": []}
+    ours = httpcore.ConnectionPool.handle_request
+
+    @functools.wraps(ours)
+    def tracer(self: typing.Any, request: typing.Any) -> typing.Any:
+        return ours(self, request)
+
+    monkeypatch.setattr(httpcore.ConnectionPool, "handle_request", tracer)
+    assert onewrite.status().methods[name] == {"state": "patched", "wrapped_by": [__name__]}
+    monkeypatch.undo()
+    onewrite.httpx.uninstall()
+    assert name not in onewrite.status().methods
+
+
+def test_a_program_that_is_not_changed(tap: typing.Any, tmp_path: typing.Any) -> None:
+    server = tap()
+    program = tmp_path / "app.py"
+    program.write_text(
+        "import sys, httpx\nwith httpx.Client(trust_env=False) as http:\n"
+        "    for _ in range(20):\n        http.post(sys.argv[1], content=b'x' * 200)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "onewrite", "run", "--httpx", "--timing", str(program), server.url()],
+        capture_output=True, text=True, timeout=60, check=True,
+    )  # fmt: skip
+    assert done.stderr.count(f"POST {server.url()} 200 in ") == 20
+    assert mode(seen.segments for seen in server.seen) == 1
+
+
+def test_clients_that_outlive_install_write_as_stock(tap: typing.Any) -> None:
+    server = tap()
+    import httpx
+
+    older = httpx.Client()
+    onewrite.httpx.install()
+    between = httpx.Client()
+    found = []
+    for _ in range(2):
+        for http in (older, between):
+            for _ in range(20):
+                http.post(server.url(), content=b"x" * 200)
+            found.append(mode(seen.segments for seen in server.seen[-20:]))
+        onewrite.httpx.uninstall()
+    older.close()
+    between.close()
+    assert found == [2, 1, 2, 2]
+
+
+def test_a_transport_of_ours_under_install_reports_to_its_own_hook_alone(tap: typing.Any) -> None:
+    server = tap()
+    import httpx
+
+    installed: list[onewrite.Timing] = []
+    own: list[onewrite.Timing] = []
+    onewrite.httpx.install(on_timing=installed.append)
+    for transport in (onewrite.httpx.Transport(on_timing=own.append), None):
+        with httpx.Client(transport=transport) as http:
+            for _ in range(20):
+                http.post(server.url(), content=b"x" * 200)
+        assert mode(seen.segments for seen in server.seen[-20:]) == 1
+    onewrite.httpx.uninstall()
+    assert (len(own), len(installed)) == (20, 20)
+
+
+def test_wrappers_around_ours_stay(tap: typing.Any, caplog: pytest.LogCaptureFixture) -> None:
+    import httpcore
+
+    onewrite.httpx.install()
+    ours = httpcore.ConnectionPool.handle_request
+    seen = []
+
+    def tracer(self: typing.Any, request: typing.Any) -> typing.Any:
+        seen.append(request.method)
+        return ours(self, request)
+
+    httpcore.ConnectionPool.handle_request = tracer  # type: ignore[method-assign]
+    onewrite.httpx.uninstall()
+    assert "ConnectionPool.handle_request" in caplog.text
+    with httpcore.ConnectionPool() as pool:
+        assert pool.request("GET", tap().url()).status == 200
+    assert seen == [b"GET"]
+    httpcore.ConnectionPool.handle_request = ours  # type: ignore[method-assign]
+    onewrite.httpx.install()
+    onewrite.httpx.uninstall()
+    assert httpcore.ConnectionPool.handle_request is not ours
+
+
+def test_a_mock_that_patches_the_pool_class_later_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    import httpcore
+    import httpx
+
+    transport = onewrite.httpx.Transport()
+    answer = httpcore.Response(201, content=b"mocked")
+    monkeypatch.setattr(httpcore.ConnectionPool, "handle_request", lambda self, request: answer)
+    with httpx.Client(transport=transport) as http:
+        assert http.post("http://mocked.invalid/", content=b"x").text == "mocked"
+
+
+def test_options_and_hooks_are_checked() -> None:
+    for make in (onewrite.httpx.Transport, onewrite.httpx.AsyncConnectionPool, onewrite.httpx.install):
+        with pytest.raises(ValueError, match="coalesce_max"):
+            make(coalesce_max=99999)
+        with pytest.raises(TypeError, match="on_timing"):
+            make(on_timing=3)
+    with pytest.raises(TypeError, match="colour"):
+        onewrite.httpx.install(colour="red")
+
+
+def test_a_pool_that_nobody_keeps_is_freed_at_once(tap: typing.Any) -> None:
+    import weakref
+
+    gc.collect()
+    gc.disable()
+    try:
+        transport = onewrite.httpx.Transport()
+        seen = weakref.ref(transport._pool)
+        del transport
+        assert seen() is None
+    finally:
+        gc.enable()
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_nothing_is_imported_that_was_not_asked_for(library: str) -> None:
+    program = "import sys, onewrite; print([name for name in sys.modules if name.startswith('http')])"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert library not in done.stdout
+
+
+# -- timing -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("route", ["http", "https", "forward", "connect"])
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_phases(library: str, route: str, runtime: str, way: str, tap: typing.Any, authority: typing.Any) -> None:
+    server = tap(tls=route in ("https", "connect"), proxy=route in ("forward", "connect"))
+    url = f"{'https' if server.context else 'http'}://localhost:{server.port}/items?q=1"
+    timings: list[onewrite.Timing] = []
+    Clients(library, runtime, way).run(
+        [("POST", url, {"content": b"x" * 200})] * 2,
+        ssl.create_default_context(cafile=authority.pem),
+        hooks={"on_timing": timings.append},
+        transport={"proxy": server.url()} if server.proxy else {},
+    )
+    first, second = timings
+    assert (first.method, first.url, first.outcome, first.status) == ("POST", url, "ok", 200)
+    assert (first.reused, second.reused) == (False, True)
+    assert first.conn_id == second.conn_id
+    assert first.connect_ns
+    assert bool(first.tls_ns) == bool(server.context)
+    assert second.connect_ns is None
+    assert second.tls_ns is None
+    for timing in timings:
+        (attempt,) = timing.attempts
+        assert attempt.send_ns
+        assert attempt.wait_ns
+        assert attempt.receive_ns
+        assert attempt.writes == 1
+        assert attempt.bytes_sent > 200
+        assert attempt.bytes_received == 2
+        assert timing.kernel is not None
+        assert timing.total_ns
+        assert timing.total_ns >= (attempt.send_ns + attempt.wait_ns + attempt.receive_ns)
+    assert second.kernel is not None
+    assert second.kernel.segments_out == 1
+
+
+ORDER = [
+    "call_start", "attempt_start", "connect_start", "connect_end", "connection_acquired", "request_start",
+    "request_end", "informational", "response_start", "headers_end", "response_end", "connection_released",
+    "attempt_end", "call_end",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("cut", [0, 5, 9, 10, 12, 20])
+def test_events_come_in_order_and_an_interim_answer_ends_no_wait(
+    cut: int, runtime: str, way: str, tap: typing.Any
+) -> None:
+    interim = b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n"
+
+    def hint(peer: Peer, seen: Seen) -> None:
+        for part in (interim[:cut], interim[cut:]):
+            if part:
+                peer.send(part)
+                time.sleep(0.02)
+        peer.send(reply(b"ok"))
+
+    events: list[onewrite.Event] = []
+
+    class Listener(onewrite.TimingListener):
+        def on_event(self, event: onewrite.Event) -> None:
+            events.append(event)
+
+    timings: list[onewrite.Timing] = []
+    (answer,) = Clients("httpx", runtime, way).run(
+        [("POST", tap(hint).url(), {"content": b"x" * 200})],
+        hooks={"on_timing": timings.append, "listener": Listener()},
+    )
+    assert answer.text == "ok"
+    assert [event.name for event in events] == ORDER
+    assert [event.t_ns for event in events] == sorted(event.t_ns for event in events)
+    assert events[7].fields == {"status": 103}
+    assert timings[0].wait_ns
+
+
+def test_a_stream_that_is_left_early_gives_its_record(runtime: str, way: str, tap: typing.Any) -> None:
+    def endless(peer: Peer, seen: Seen) -> None:
+        peer.send(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+        with contextlib.suppress(OSError):
+            while True:
+                peer.send(b"5\r\nhello\r\n")
+                time.sleep(0.01)
+
+    server = tap(endless)
+    timings: list[onewrite.Timing] = []
+
+    def blocking(http: typing.Any) -> None:
+        with http.stream("GET", server.url()) as answer:
+            assert next(answer.iter_raw())
+        assert len(timings) == 1
+
+    async def asynchronous(http: typing.Any) -> None:
+        async with http.stream("GET", server.url()) as answer:
+            async for _ in answer.aiter_raw():
+                break
+        assert len(timings) == 1
+
+    clients = Clients("httpx", runtime, way)
+    clients.run(blocking if clients.blocking else asynchronous, hooks={"on_timing": timings.append})
+    assert timings[0].outcome == "ok"
+    assert timings[0].wait_ns
+    assert timings[0].receive_ns is None
+
+
+def test_a_users_own_trace_is_still_heard(runtime: str, way: str, tap: typing.Any) -> None:
+    clients = Clients("httpx", runtime, way)
+    heard: dict[str, list[str]] = {"stock": [], way: []}
+
+    def extension(into: list[str]) -> typing.Any:
+        def trace(name: str, info: typing.Any) -> None:
+            into.append(name)
+
+        async def atrace(name: str, info: typing.Any) -> None:
+            into.append(name)
+
+        return {"trace": trace if clients.blocking else atrace}
+
+    for one in (Clients("httpx", runtime, "stock"), clients):
+        calls = [("POST", tap().url(), {"content": b"x", "extensions": extension(heard[one.way])})]
+        one.run(calls, hooks={"on_timing": lambda timing: None} if one.way != "stock" else None)
+    assert heard["stock"]
+    assert heard[way] == heard["stock"]
+
+
+def test_http2_is_left_alone(runtime: str, way: str, authority: typing.Any) -> None:
+    pytest.importorskip("h2")
+    import h2.config
+    import h2.connection
+    import h2.events
+
+    context = authority.server_context()
+    context.set_alpn_protocols(["h2"])
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def serve() -> None:
+        with contextlib.suppress(OSError), context.wrap_socket(listener.accept()[0], server_side=True) as sock:
+            connection = h2.connection.H2Connection(h2.config.H2Configuration(client_side=False))
+            connection.initiate_connection()
+            sock.sendall(connection.data_to_send())
+            while data := sock.recv(65536):
+                for event in connection.receive_data(data):
+                    if isinstance(event, h2.events.StreamEnded):
+                        connection.send_headers(event.stream_id, [(":status", "200")])
+                        connection.send_data(event.stream_id, b"two", end_stream=True)
+                sock.sendall(connection.data_to_send())
+
+    threading.Thread(target=serve, daemon=True).start()
+    timings: list[onewrite.Timing] = []
+    answers = Clients("httpx", runtime, way).run(
+        [("POST", f"https://127.0.0.1:{listener.getsockname()[1]}/", {"content": b"x" * 200})] * 2,
+        ssl.create_default_context(cafile=authority.pem),
+        hooks={"on_timing": timings.append},
+        transport={"http2": True},
+    )
+    listener.close()
+    assert [(answer.http_version, answer.text) for answer in answers] == [("HTTP/2", "two")] * 2
+    assert [(timing.outcome, timing.status, timing.send_ns) for timing in timings] == [("ok", 200, None)] * 2

@@ -1,0 +1,343 @@
+"""httpx and httpx2: one request, one write, and what may block never waits."""
+
+from __future__ import annotations
+
+import io
+import socket
+import ssl
+import threading
+import time
+import typing
+
+import pytest
+
+from httpx_clients import LIBRARIES, RUNTIMES, WAYS, Clients
+from tap import Peer, Seen, Tap, mode, reply
+
+ROUNDS = 20
+
+
+@pytest.fixture(params=WAYS)
+def way(request: pytest.FixtureRequest) -> str:
+    return typing.cast(str, request.param)
+
+
+@pytest.fixture(params=RUNTIMES)
+def runtime(request: pytest.FixtureRequest) -> str:
+    return typing.cast(str, request.param)
+
+
+@pytest.fixture(params=LIBRARIES)
+def clients(request: pytest.FixtureRequest, runtime: str, way: str) -> Clients:
+    return Clients(request.param, runtime, way)
+
+
+@pytest.fixture
+def ca(authority: typing.Any) -> ssl.SSLContext:
+    return ssl.create_default_context(cafile=authority.pem)
+
+
+def tapped(make: typing.Any, route: str, **keywords: typing.Any) -> Tap:
+    return typing.cast(
+        Tap, make(tls=route in ("https", "connect"), proxy=route in ("forward", "connect"), **keywords)
+    )
+
+
+def target(server: Tap, path: str = "/") -> str:
+    return f"{'https' if server.context else 'http'}://127.0.0.1:{server.port}{path}"
+
+
+def through(server: Tap) -> dict[str, typing.Any]:
+    return {"proxy": server.url()} if server.proxy else {}
+
+
+def counts(server: Tap) -> tuple[int, int | None]:
+    seen = server.seen[-ROUNDS:]
+    return mode(one.segments for one in seen), mode(one.records for one in seen) if server.context else None
+
+
+BODIES: dict[str, dict[str, typing.Any]] = {
+    "bytes": {"content": b"x" * 200},
+    "json": {"json": {"fill": "x" * 200}},
+    "form": {"data": {"a": "x" * 200}},
+    "multipart": {"data": {"a": "x" * 100}, "files": {"f": ("name", b"x" * 100)}},
+    "multipart of a file": {"files": lambda: {"f": ("name", io.BytesIO(b"x" * 200))}},
+    "none": {},
+    "empty": {"content": b""},
+    "12 KiB": {"content": b"x" * 12 * 1024},
+}
+#: An asynchronous client takes no file.
+BLOCKING_BODIES: dict[str, dict[str, typing.Any]] = {
+    "memory file": {"content": lambda: io.BytesIO(b"x" * 200)},
+    "list": {"content": lambda: [b"x" * 100, b"x" * 100]},
+}
+
+
+@pytest.mark.parametrize("route", ["http", "https", "forward", "connect"])
+def test_small_bodies_arrive_in_one_segment(
+    route: str, clients: Clients, tap: typing.Any, ca: ssl.SSLContext
+) -> None:
+    server = tapped(tap, route)
+    bodies = {**BODIES, **(BLOCKING_BODIES if clients.blocking else {})}
+    found = {}
+    for kind, keywords in bodies.items():
+        calls = [("POST", target(server), keywords)] * (ROUNDS + 1)
+        answers = clients.run(calls, ca, transport=through(server))
+        assert {answer.text for answer in answers} == {"ok"}
+        found[kind] = counts(server)
+    assert found == dict.fromkeys(bodies, (1, 1 if server.context else None))
+    assert server.connections == len(bodies)
+
+
+def test_bytes_are_those_of_stock(clients: Clients, tap: typing.Any) -> None:
+    server = tap()
+    bodies = {**BODIES, **(BLOCKING_BODIES if clients.blocking else {}), "1 MiB": {"content": b"y" * (1 << 20)}}
+    large = {"files": {"f": ("name", b"z" * 300_000)}, "headers": {"Content-Type": "multipart/form-data; boundary=b"}}
+    calls = [
+        ("POST", target(server), more) for more in [*bodies.values(), large] if "files" not in more or more is large
+    ]
+    came = []
+    for one in (Clients(clients.httpx.__name__, clients.runtime, "stock"), clients):
+        first = len(server.seen)
+        one.run(calls)
+        came.append([(seen.head, seen.raw) for seen in server.seen[first:]])
+    assert len(came[0]) == len(calls)
+    assert came[0] == came[1]
+
+
+def test_a_large_body_is_two_writes_of_which_the_first_is_full(runtime: str, tap: typing.Any) -> None:
+    clients = Clients("httpx", runtime, "own")
+    written: list[int] = []
+
+    class Listener:
+        def on_event(self, event: typing.Any) -> None:
+            pass
+
+    server = tap()
+    size = 100_000
+
+    def watch(http: typing.Any) -> typing.Any:
+        pool = http._transport._pool
+        below = pool._network_backend.below
+        kind = type(below)
+        pool._network_backend.below = _counting(below, written, kind)
+        return http.request("POST", target(server), content=b"x" * size)
+
+    clients.run(watch)
+    assert server.seen[0].body == b"x" * size
+    assert len(written) == 2
+    assert written[0] == 16384
+    assert sum(written) > size
+
+
+def _counting(below: typing.Any, written: list[int], kind: typing.Any) -> typing.Any:
+    """*below* with streams that note the length of each write."""
+
+    def noted(stream: typing.Any) -> typing.Any:
+        write = stream.write
+
+        def writing(data: typing.Any, timeout: float | None = None) -> typing.Any:
+            if len(data):
+                written.append(len(data))
+            return write(data, timeout)
+
+        stream.write = writing
+        return stream
+
+    class Blocking:
+        def connect_tcp(self, **arguments: typing.Any) -> typing.Any:
+            return noted(below.connect_tcp(**arguments))
+
+    class Asynchronous:
+        async def connect_tcp(self, **arguments: typing.Any) -> typing.Any:
+            return noted(await below.connect_tcp(**arguments))
+
+    return Blocking() if "Sync" in kind.__name__ else Asynchronous()
+
+
+def test_a_body_that_may_block_never_holds_the_head(clients: Clients, tap: typing.Any) -> None:
+    arrived = threading.Event()
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def serve() -> None:
+        sock, _ = listener.accept()
+        data = b""
+        while b"\r\n\r\n" not in data:
+            data += sock.recv(65536)
+        arrived.set()
+        while not data.endswith(b"0\r\n\r\n"):
+            data += sock.recv(65536)
+        sock.sendall(reply())
+        sock.close()
+
+    thread = threading.Thread(target=serve, daemon=True)
+    thread.start()
+    waited: list[bool] = []
+
+    def blocking() -> typing.Iterator[bytes]:
+        waited.append(arrived.wait(5))
+        yield b"late"
+
+    async def asynchronous() -> typing.AsyncIterator[bytes]:
+        waited.append(arrived.wait(5))
+        yield b"late"
+
+    url = f"http://127.0.0.1:{listener.getsockname()[1]}/"
+    (answer,) = clients.run([("POST", url, {"content": blocking if clients.blocking else asynchronous})])
+    thread.join(5)
+    listener.close()
+    assert waited == [True]
+    assert answer.text == "ok"
+
+
+def test_expect_sends_the_head_alone(runtime: str, way: str, tap: typing.Any) -> None:
+    server = tap()
+    calls = [("POST", target(server), {"content": b"x" * 200, "headers": {"Expect": "100-continue"}})] * (ROUNDS + 1)
+    Clients("httpx", runtime, way).run(calls)
+    assert counts(server)[0] == 2
+
+
+def test_switched_off_it_writes_as_stock(runtime: str, way: str, tap: typing.Any) -> None:
+    server = tap()
+    calls = [("POST", target(server), {"content": b"x" * 200})] * (ROUNDS + 1)
+    Clients("httpx", runtime, way).run(calls, hooks={"coalesce_disabled": True})
+    assert counts(server)[0] == 2
+
+
+def test_a_server_that_answers_early_is_heard(clients: Clients, tap: typing.Any) -> None:
+    def early(peer: Peer, seen: Seen) -> None:
+        raise AssertionError("the body is never read")
+
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def serve() -> None:
+        while True:
+            try:
+                sock, _ = listener.accept()
+            except OSError:
+                return
+            sock.recv(16384)
+            sock.sendall(reply(b"too large", "413 Content Too Large", "Connection: close"))
+            time.sleep(0.05)
+            sock.shutdown(socket.SHUT_WR)
+            while sock.recv(1 << 20):
+                pass
+            sock.close()
+
+    threading.Thread(target=serve, daemon=True).start()
+    url = f"http://127.0.0.1:{listener.getsockname()[1]}/"
+    answers = clients.run([("POST", url, {"content": b"x" * 200}), ("POST", url, {"content": b"x" * 5_000_000})])
+    listener.close()
+    assert [answer.status_code for answer in answers] == [413, 413]
+
+
+# -- TCP_NODELAY ------------------------------------------------------------------------------------
+
+
+class Plain:
+    """A user's own blocking backend, which sets no option."""
+
+    def __init__(self, core: typing.Any) -> None:
+        self.core = core
+
+    def connect_tcp(self, host: str, port: int, timeout: typing.Any = None, **_: typing.Any) -> typing.Any:
+        stream = self.core.SyncBackend().connect_tcp(host, port, timeout)
+        stream.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 0)
+        return stream
+
+
+class AsyncPlain(Plain):
+    """The same for asyncio and trio."""
+
+    async def connect_tcp(self, host: str, port: int, timeout: typing.Any = None, **_: typing.Any) -> typing.Any:  # type: ignore[override]
+        import sniffio
+
+        trio = sniffio.current_async_library() == "trio"
+        below = self.core.TrioBackend() if trio else self.core.AnyIOBackend()
+        stream = await below.connect_tcp(host, port, timeout)
+        stream.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 0)
+        return stream
+
+
+def nodelay(response: typing.Any) -> int:
+    sock = response.extensions["network_stream"].get_extra_info("socket")
+    return int(bool(sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)))
+
+
+def asked(clients: Clients, server: Tap, ca: typing.Any, transport: dict[str, typing.Any]) -> int:
+    """Whether the option is on while the client is open."""
+
+    def blocking(http: typing.Any) -> int:
+        return nodelay(http.post(target(server), content=b"x"))
+
+    async def asynchronous(http: typing.Any) -> int:
+        return nodelay(await http.post(target(server), content=b"x"))
+
+    return typing.cast(int, clients.run(blocking if clients.blocking else asynchronous, ca, transport=transport))
+
+
+OFF = (socket.IPPROTO_TCP, socket.TCP_NODELAY, 0)
+KEEPALIVE = (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+
+
+@pytest.mark.parametrize("route", ["http", "https", "forward", "connect"])
+def test_nodelay_is_on(route: str, clients: Clients, tap: typing.Any, ca: ssl.SSLContext) -> None:
+    server = tapped(tap, route)
+    for options in (None, [], [KEEPALIVE]):
+        transport = {"socket_options": options, **through(server)}
+        assert asked(clients, server, ca, transport) == 1
+
+
+def test_a_user_who_names_it_gets_what_stock_gives(clients: Clients, tap: typing.Any) -> None:
+    server = tap()
+    stock = Clients(clients.httpx.__name__, clients.runtime, "stock")
+    given = [asked(one, server, True, {"socket_options": iter([OFF])}) for one in (stock, clients)]
+    assert given[0] == given[1]
+
+
+def test_a_backend_of_ones_own_gets_it(clients: Clients, tap: typing.Any) -> None:
+    server = tap()
+
+    def pool(kind: typing.Any) -> typing.Any:
+        return kind(network_backend=(Plain if clients.blocking else AsyncPlain)(clients.core))
+
+    def kinds() -> tuple[typing.Any, typing.Any]:
+        return (clients.ours, clients.core)[clients.way == "installed"], clients.core
+
+    found: list[typing.Any] = []
+
+    def blocking(_: typing.Any) -> None:
+        for module in kinds():
+            with (
+                pool(module.ConnectionPool) as http,
+                http.stream("POST", target(server), content=b"x" * 200) as answer,
+            ):
+                answer.read()
+                found.append(nodelay(answer))
+
+    async def asynchronous(_: typing.Any) -> None:
+        for module in kinds():
+            async with pool(module.AsyncConnectionPool) as http:
+                answer = await http.request("POST", target(server), content=b"x" * 200)
+                found.append(nodelay(answer))
+
+    clients.run(blocking if clients.blocking else asynchronous)
+    assert found == [1, 1 if clients.way == "installed" else 0]
+
+
+def test_unix_sockets_are_left_alone(clients: Clients, tmp_path: typing.Any) -> None:
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(str(tmp_path / "socket"))
+    listener.listen()
+
+    def serve() -> None:
+        sock, _ = listener.accept()
+        sock.recv(65536)
+        sock.sendall(reply())
+        sock.close()
+
+    threading.Thread(target=serve, daemon=True).start()
+    transport = {"uds": str(tmp_path / "socket")}
+    (answer,) = clients.run([("POST", "http://localhost/", {"content": b"x"})], transport=transport)
+    listener.close()
+    assert answer.text == "ok"
