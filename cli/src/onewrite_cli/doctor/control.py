@@ -28,7 +28,8 @@ class ControlServer:
 
     def result(self) -> Control:
         split, single = (round(median(sample.total for sample in self._samples.of(arm)) / 1e6, 3) for arm in (SPLIT, ONE))
-        return Control(split, single)
+        held = [sample.held for sample in self._samples.of(SPLIT) if sample.held is not None]
+        return Control(split, single, round(median(held) / 1e6, 3) if held else None)
 
     def close(self) -> None:
         self._origin.close()

@@ -1,0 +1,103 @@
+"""What other systems and plain users see: skipped where nothing can be seen, and said so; questions on a terminal."""
+
+from __future__ import annotations
+
+import os
+import pty
+import select
+import subprocess
+import sys
+import time
+from dataclasses import replace
+
+import pytest
+
+from conftest import CLIENT, clean_environment
+from onewrite_cli.check import client_sockets, from_tap
+from onewrite_cli.check.command import CheckOptions, check
+from onewrite_cli.check.outcome import State
+from onewrite_cli.doctor.measure import Samples
+from onewrite_cli.doctor.verdict import diagnose
+from test_verdict import CONTROL, sample, samples
+
+
+def test_without_tcp_info_nothing_is_passed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on macOS: segments and sockets are not to be seen, everything else is."""
+    monkeypatch.setattr(from_tap, "SEGMENTS_COUNTED", False)
+    monkeypatch.setattr(client_sockets, "WITNESS_AVAILABLE", False)
+    report = check(CheckOptions([*CLIENT, "split,nagle", "{url}"], via="tap"))
+    states = {outcome.rule.id: (outcome.state, outcome.detail) for outcome in report.outcomes}
+    assert states["OW101"] == (State.SKIPPED, "counting segments needs TCP_INFO, which is Linux's")
+    assert states["OW102"] == (State.SKIPPED, "reading another process's sockets needs Linux")
+    assert states["OW105"][0] is State.FOUND
+    assert report.exit_status == 1
+
+
+def test_without_the_kernels_evidence_times_decide() -> None:
+    def blind(made: Samples) -> Samples:
+        return replace(made, taken=[replace(one, held=None, held_bytes=None, min_rtt_us=None) for one in made.taken])
+
+    late = diagnose(blind(samples([sample("split_nagle", 44)] * 10)), CONTROL)
+    assert (late.first_hop, late.arms[0].cause) == ("EXPOSED", None)
+    assert "cannot be seen on this system" in late.why[0]
+    quick = diagnose(blind(samples([sample("split_nagle", 0.4)] * 10)), CONTROL)
+    assert quick.first_hop == "safe"
+    assert "cannot be read on this system" in quick.why[0]
+
+
+def on_a_terminal(arguments: list[str], answer: bytes = b"", seconds: float = 60) -> tuple[int, str]:
+    """Run with a terminal for everything: (exit status, what was shown)."""
+    ours, theirs = pty.openpty()
+    environment = clean_environment() | {"TERM": "xterm"}
+    command = [sys.executable, "-m", "onewrite_cli", *arguments]
+    child = subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, env=environment, start_new_session=True)
+    os.close(theirs)
+    shown = b""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        if select.select([ours], [], [], 0.2)[0]:
+            try:
+                piece = os.read(ours, 65536)
+            except OSError:  # EIO: the other end is gone
+                break
+            if not piece:
+                break
+            shown += piece
+            if answer and b"[y/N]" in shown:
+                os.write(ours, answer)
+                answer = b""
+        elif child.poll() is not None:
+            break
+    os.close(ours)
+    return child.wait(10), shown.decode(errors="replace")
+
+
+def test_on_a_terminal_there_is_progress_and_the_same_report() -> None:
+    status, shown = on_a_terminal(["check", "--", *CLIENT, "none", "{url}"])
+    assert status == 0
+    assert "the controls" in shown
+    assert "OW101  ok" in shown
+
+
+def test_a_question_can_be_answered_with_no() -> None:
+    # 192.0.2.1 is nobody's (RFC 5737).
+    status, shown = on_a_terminal(["doctor", "http://192.0.2.1/"], b"n\n", 20)
+    assert status == 3
+    assert "will send 196 GET requests to http://192.0.2.1/" in shown
+    assert "nothing was sent" in shown
+
+
+def test_without_root() -> None:
+    if os.geteuid() != 0:
+        pytest.skip("everything here runs without root")
+    command = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--", sys.executable]
+    environment = clean_environment() | {"HOME": "/tmp"}
+    tried = subprocess.run([*command, "-c", "import onewrite_cli"], capture_output=True, env=environment, check=False)
+    if tried.returncode or not os.access("/usr/bin/python3", os.X_OK):
+        pytest.skip("another user may not read this Python")
+    done = subprocess.run(
+        [*command, "-m", "onewrite_cli", "check", "--", "/usr/bin/python3", CLIENT[1], "split,nagle", "{url}"],
+        capture_output=True, text=True, env=environment, timeout=60, check=False,
+    )  # fmt: skip
+    assert done.returncode == 1, done.stderr
+    assert "found: OW101, OW102, OW105" in done.stdout
