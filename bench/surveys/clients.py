@@ -47,6 +47,7 @@ class Victim:
 
 
 INSTALL = "`onewrite.install()`"
+HTTPX = "`onewrite.httpx.install()`"
 OKHTTP = "`onewrite-okhttp`"
 VICTIMS = (
     Victim("python", "requests", "`HTTP_PROXY` is set", ("requests",), PROXY, INSTALL),
@@ -55,7 +56,9 @@ VICTIMS = (
     Victim("python", "sentry-sdk", "`keep_alive=True`", ("sentry",), SERVER, INSTALL),
     Victim("python", "urllib3", "as it comes", ("urllib3",), SERVER, INSTALL),
     Victim("python", "botocore (DynamoDB PutItem)", "as it comes", ("botocore",), SERVER, INSTALL),
-    Victim("python", "httpx", "as it comes", ("httpx",)),
+    Victim("python", "httpx", "as it comes", ("httpx",), SERVER, HTTPX),
+    Victim("python", "httpx", "form with a file", ("httpx-form",), SERVER, HTTPX),
+    Victim("python", "openai (httpx2)", "as it comes", ("openai",), SERVER, HTTPX),
     Victim("ruby", "http.rb", "body streamed (chunked)", ("http_rb",), SERVER, "`HTTP.nodelay`"),
     Victim("ruby", "excon", "`request_block:`", ("excon",), SERVER, "`tcp_nodelay: true`"),
     Victim("ruby", "httpclient", "body is an IO", ("httpclient",), SERVER, "a patch of its own (it has no option)"),

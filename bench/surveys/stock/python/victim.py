@@ -1,6 +1,6 @@
 """Python clients as people use them. usage: victim.py NAME URL COUNT [--cured]
 
-Prints one JSON line: the version, and what each POST took in ms, warm-up left out. `--cured` first calls onewrite.install().
+Prints one JSON line: the version, and what each POST took in ms, warm-up left out. `--cured` first calls install().
 A proxy, where the name asks for one, is taken from HTTP_PROXY / HTTPS_PROXY, as the libraries do.
 """
 
@@ -65,6 +65,20 @@ def httpx_client(url: str) -> Callable[[], object]:
     return lambda: client.post(url, content=BODY).raise_for_status()
 
 
+def httpx_form(url: str) -> Callable[[], object]:
+    import httpx
+
+    client = httpx.Client()
+    return lambda: client.post(url, data={"name": "tea"}, files={"file": ("name", BODY)}).raise_for_status()
+
+
+def openai_client(url: str) -> Callable[[], object]:
+    import openai
+
+    client = openai.OpenAI(base_url=url, api_key="key", max_retries=0)
+    return lambda: client.post("/chat/completions", cast_to=object, body={"model": "m", "prompt": "x" * 150})
+
+
 def dynamodb(url: str) -> Callable[[], object]:
     import botocore.session
 
@@ -80,6 +94,8 @@ NAMES: dict[str, tuple[str, Callable[[str], Callable[[], object]]]] = {
     "urllib3-socket-options": ("urllib3", urllib3_socket_options),
     "sentry": ("sentry-sdk", sentry),
     "httpx": ("httpx", httpx_client),
+    "httpx-form": ("httpx", httpx_form),
+    "openai": ("openai", openai_client),
     "botocore": ("botocore", dynamodb),
 }
 
@@ -87,9 +103,11 @@ NAMES: dict[str, tuple[str, Callable[[str], Callable[[], object]]]] = {
 def main() -> None:
     name, url, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
     if "--cured" in sys.argv[4:]:
-        import onewrite
-
-        onewrite.install()
+        if name in ("httpx", "httpx-form", "openai"):
+            import onewrite.httpx as cure
+        else:
+            import onewrite as cure
+        cure.install()
     distribution, make = NAMES[name]
     post = make(url)
     times_ms = []
