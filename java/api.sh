@@ -13,12 +13,12 @@ old=$PWD/target/api-baseline
 rm -rf "$old"
 mkdir -p "$old"
 for module in "$@"; do
-  for jar in $(find "$baseline" -name "onewrite-$module-[0-9]*.jar"); do
+  while read -r jar; do
     case $jar in
       *-sources.jar | *-javadoc.jar) ;;
       *) [ -f "$jar" ] && cp "$jar" "$old/onewrite-$module.jar" ;;
     esac
-  done
+  done < <(find "$baseline" -name "onewrite-$module-[0-9]*.jar")
   # A module that the release did not have is new: nothing to compare.
 done
 mvn -B -q -Papi -DskipTests -Dapi.baseline="$old" verify -pl "testing,$(
