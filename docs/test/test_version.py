@@ -13,9 +13,9 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 CHECK = ROOT / ".ci" / "version-check"
 FILES = ["VERSION", ".ci/version-check", "java/Makefile", "java/README.md", "java/pom.xml", "bench/jmh/pom.xml",
-         "python/pyproject.toml", "cli/pyproject.toml", "cli/src/onewrite_cli/__init__.py",
-         "spec/conformance/pyproject.toml", "spec/conformance/src/onewrite_conformance/__init__.py", "python/src/onewrite/__init__.py", "ruby/lib/onewrite/version.rb",
-         "node/package.json", "node/package-lock.json"]
+         "python/pyproject.toml", "python/src/onewrite/__init__.py", "ruby/lib/onewrite/version.rb",
+         "node/package.json", "node/package-lock.json", "cli/pyproject.toml", "cli/src/onewrite_cli/__init__.py",
+         "spec/conformance/pyproject.toml", "spec/conformance/src/onewrite_conformance/__init__.py"]
 
 
 @pytest.fixture
