@@ -58,10 +58,10 @@ docs-site: ## build the documentation site into build/site, with the API referen
 package: ## build the packages and the command line tool, install each from the built file, send one POST in one segment
 	@.ci/package
 
-version: ## write VERSION into the four packages
+version: ## write VERSION into the packages
 	@.ci/version-check --write
 
-version-check: ## the four packages carry the version in VERSION
+version-check: ## the packages carry the version in VERSION
 	@.ci/version-check
 
 clean: ## remove what builds and tests left behind (set-ups stay)

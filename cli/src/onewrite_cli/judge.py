@@ -11,6 +11,8 @@ from onewrite_conformance.witness import AVAILABLE as WITNESS_AVAILABLE
 from onewrite_conformance.witness import SocketReading, WitnessError, connections
 from onewrite_conformance.witness.netstat import LossCounters, read_loss
 from onewrite_conformance.witness.tcpinfo import AVAILABLE as SEGMENTS_COUNTED
+from onewrite_conformance.witness.tcpinfo import TcpInfo
+from onewrite_conformance.witness.tcpinfo import read as read_tcp_info
 
 __all__ = [
     "SEGMENTS_COUNTED",
@@ -26,10 +28,12 @@ __all__ = [
     "Script",
     "SocketReading",
     "Tap",
+    "TcpInfo",
     "WitnessError",
     "certificates",
     "connections",
     "parse_response_head",
     "read_loss",
+    "read_tcp_info",
     "tap_main",
 ]

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from onewrite_cli.doctor import kernel
 from onewrite_cli.doctor.connection import Connection
 from onewrite_cli.doctor.request import DoctorRequest
+from onewrite_cli.judge import read_tcp_info
 
 __all__ = ["Sample", "take"]
 
@@ -49,7 +50,7 @@ class Sample:
 
 def take(connection: Connection, request: DoctorRequest, timeout_s: float, *, reused: bool) -> Sample:
     """One request and its answer. Raises OSError, BadResponse."""
-    before = kernel.read(connection.raw)
+    before = read_tcp_info(connection.raw)
     started = time.monotonic_ns()
     if connection.arm.split:
         connection.write(request.first)
@@ -60,7 +61,7 @@ def take(connection: Connection, request: DoctorRequest, timeout_s: float, *, re
     written = time.monotonic_ns()
     held, held_bytes = _watch(connection, written, timeout_s)
     response = connection.reader.read(request.method)
-    after = kernel.read(connection.raw)
+    after = read_tcp_info(connection.raw)
     both = (before, after) if before is not None and after is not None else None
     return Sample(
         arm=connection.arm.key,

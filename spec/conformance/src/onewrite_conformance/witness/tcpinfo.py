@@ -21,7 +21,7 @@ _U64 = struct.Struct("=Q")
 
 @dataclass(frozen=True)
 class TcpInfo:
-    """One snapshot. Counts are since the connection began."""
+    """One snapshot. Counts, and `rwnd_limited_us`, are since the connection began."""
 
     data_segs_in: int
     data_segs_out: int
@@ -29,6 +29,10 @@ class TcpInfo:
     bytes_sent: int
     total_retrans: int
     snd_mss: int
+    snd_cwnd: int
+    rtt_us: int
+    min_rtt_us: int
+    rwnd_limited_us: int
     notsent_bytes: int
 
 
@@ -49,6 +53,10 @@ def read(sock: socket.socket) -> TcpInfo | None:
         bytes_sent=_U64.unpack_from(raw, 200)[0],
         total_retrans=_U32.unpack_from(raw, 100)[0],
         snd_mss=_U32.unpack_from(raw, 16)[0],
+        snd_cwnd=_U32.unpack_from(raw, 80)[0],
+        rtt_us=_U32.unpack_from(raw, 68)[0],
+        min_rtt_us=_U32.unpack_from(raw, 148)[0],
+        rwnd_limited_us=_U64.unpack_from(raw, 176)[0],
         notsent_bytes=_U32.unpack_from(raw, 144)[0],
     )
 
