@@ -13,6 +13,8 @@ import trustme
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", str(pathlib.Path(__file__).parents[1] / "build" / "hypothesis"))
+# eventlet's own DNS imports dnspython's DoH, and that httpcore2 and trio, which know nothing of eventlet's sockets.
+os.environ.setdefault("EVENTLET_NO_GREENDNS", "yes")
 
 import onewrite
 from tap import Answer, Tap, ok

@@ -46,12 +46,11 @@ def acquire(conn: typing.Any, attempt: Attempt, reused: bool) -> None:
 def attempt_of(conn: typing.Any) -> Attempt | None:
     """The attempt that now uses *conn*.
 
-    One that is over, or another call's that was sent before, was left there when install() was undone.
+    One that is over, or another call's, was left there when install() was undone. A connection is pinned and used
+    within one call, so the call under way tells.
     """
     attempt: Attempt | None = conn._onewrite_attempt
-    if attempt is not None and (
-        attempt._end or (attempt._request_start and moments.current.get() is not attempt._call)
-    ):
+    if attempt is not None and (attempt._end or moments.current.get() is not attempt._call):
         conn._onewrite_attempt = attempt = None
     return attempt
 
