@@ -19,7 +19,7 @@ from .._timing.hooks import Hooks
 class Exchange:
     """A request that is on its way."""
 
-    __slots__ = ("attempt", "call", "host", "interim", "may_wait", "opening", "stream", "wrong")
+    __slots__ = ("attempt", "call", "first_ns", "host", "interim", "may_wait", "opening", "stream", "wrong")
 
     def __init__(self, request: typing.Any, may_wait: bool, hooks: Hooks | None, wrong: str = "") -> None:
         #: Why it must not be sent, which h11 would let pass.
@@ -38,6 +38,8 @@ class Exchange:
                 (request.extensions.get("sni_hostname") or request.url.host.decode("ascii")) if secure else None
             )
             self.interim = b""
+            #: When the first byte of what is in ``interim`` was read.
+            self.first_ns = 0
             self.call = calls.begin(hooks, request.method.decode("ascii"), _url(request.url))
             self.attempt = calls.begin_attempt(self.call)
 
@@ -92,7 +94,7 @@ class Exchange:
         attempt = self.attempt
         if attempt._response_start or not data:
             return
-        t_ns = moments.now()
+        t_ns = self.first_ns or moments.now()
         # Interim answers come before the final one (RFC 9110, 15.2); after 101 another protocol begins.
         head = self.interim + data
         while head[9:10] == b"1" and head[9:12] != b"101":
@@ -106,6 +108,7 @@ class Exchange:
                 moments.response_start(attempt, t_ns, self.stream.link.sock)
                 return
         self.interim = head
+        self.first_ns = t_ns if head else 0
 
     def answered(self, response: typing.Any) -> None:
         """The head of the final answer is complete."""
