@@ -45,6 +45,13 @@ in_copy spring-6 on_other_version testing,core,netty-handlers,reactor-netty -Don
   -Dnetty.version=4.1.128.Final -Dreactor-netty.version=1.2.11 -Dspring.version=6.2.12
 in_copy reactor-netty-1.1 on_other_version testing,core,netty-handlers,reactor-netty -Donewrite.netty-4.1=true \
   -Dnetty.version=4.1.128.Final -Dreactor-netty.version=1.1.31 -Dspring.version=6.1.21
+for versions in 3.4.11/6.2.12/1.2.11 3.2.12/6.1.21/1.1.31; do
+  IFS=/ read -r boot spring reactor <<<"$versions"
+  in_copy "spring-boot-${boot%.*}" on_other_version testing,core,netty-handlers,reactor-netty,spring-boot \
+    -Donewrite.netty-4.1=true -Dnetty.version=4.1.128.Final -Dspring.version=6.2.12 -Dreactor-netty.version="$reactor" \
+    -Dspring-boot.version="$boot" -Dspring-boot.spring.version="$spring" \
+    -Dtest='OnewriteAutoConfigurationTest' -Dsurefire.failIfNoSpecifiedTests=false
+done
 in_copy ahc-3.0.1 on_other_version testing,core,netty-handlers,ahc -Donewrite.netty-4.1=true \
   -Dnetty.version=4.1.128.Final -Dahc.version=3.0.1
 for java in /usr/lib/jvm/*/bin/javac; do

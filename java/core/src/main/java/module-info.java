@@ -9,5 +9,6 @@ module io.github.onewrite.core {
             io.github.onewrite.netty,
             io.github.onewrite.okhttp,
             io.github.onewrite.reactor.netty,
+            io.github.onewrite.spring.boot,
             io.github.onewrite.ahc;
 }

@@ -4,6 +4,7 @@ import io.github.onewrite.OnewriteConfig;
 import io.github.onewrite.TimingOptions;
 import io.github.onewrite.internal.Hooks;
 import io.netty.channel.ChannelOption;
+import io.netty.util.AttributeKey;
 import reactor.netty.http.client.HttpClient;
 
 /**
@@ -34,6 +35,9 @@ public final class OnewriteReactorNetty extends TimingOptions<OnewriteReactorNet
     /** Key of the Reactor context under which a subscriber gives the tag that is handed to timing hooks. */
     public static final String TAG = "io.github.onewrite.tag";
 
+    /** On a client's channels once this was applied to it. */
+    private static final AttributeKey<Boolean> APPLIED = AttributeKey.valueOf("onewrite.applied");
+
     private OnewriteReactorNetty() {}
 
     /** Starts with the switches of system properties and environment. */
@@ -51,17 +55,18 @@ public final class OnewriteReactorNetty extends TimingOptions<OnewriteReactorNet
      * and obeys a TCP_NODELAY among them, on or off. Call it once per client, not per request: as with any
      * {@code doOnChannelInit}, connections made before, or by the client as it was, are not used.
      *
-     * @return the client given, when all is switched off
+     * @return the client given, when all is switched off, or when this or another customizer was applied to it before
      */
     public HttpClient apply(HttpClient client) {
         OnewriteConfig config = switches();
-        if (config.disabled()) {
+        if (config.disabled() || client.configuration().attributes().containsKey(APPLIED)) {
             return client;
         }
         boolean nodelay =
                 config.guardsNodelay() && !client.configuration().options().containsKey(ChannelOption.TCP_NODELAY);
         Hooks hooks = hooks();
-        return client.doOnChannelInit(new ChannelSetup(nodelay))
+        return client.attr(APPLIED, true)
+                .doOnChannelInit(new ChannelSetup(nodelay))
                 .doOnResolve(TimedConnect::dnsStart)
                 .doAfterResolve((connection, address) -> TimedConnect.dnsEnd(connection))
                 .observe(new ExchangeObserver(config))

@@ -131,6 +131,22 @@ class TimingTest {
         assertFalse(shown.toString().contains("secret"), shown.toString());
     }
 
+    /** A framework may apply what the application has applied: one record, the first customizer's. */
+    @Test
+    void appliedTwiceIsAppliedOnce() throws Exception {
+        try (TestServer server = TestServer.answering()) {
+            AtomicInteger told = new AtomicInteger();
+            HttpClient again = OnewriteReactorNetty.create()
+                    .onTiming(timing -> told.incrementAndGet())
+                    .apply(client());
+            assertEquals(200, post(again, server.url()));
+            assertEquals(Outcome.OK, calls.next().outcome());
+            assertEquals(Calls.FRESH, calls.names());
+            assertTrue(calls.none());
+            assertEquals(0, told.get());
+        }
+    }
+
     private static void sleep(long millis) {
         try {
             Thread.sleep(millis);

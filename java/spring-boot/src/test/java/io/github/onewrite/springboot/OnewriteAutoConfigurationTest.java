@@ -1,0 +1,276 @@
+package io.github.onewrite.springboot;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertSame;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.github.onewrite.Outcome;
+import io.github.onewrite.Timing;
+import io.github.onewrite.TimingEvent;
+import io.github.onewrite.TimingListener;
+import io.github.onewrite.reactornetty.OnewriteReactorNetty;
+import io.github.onewrite.testing.Calls;
+import io.github.onewrite.testing.SegmentServer;
+import java.nio.charset.StandardCharsets;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.function.Consumer;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.condition.EnabledIf;
+import org.junit.jupiter.api.condition.EnabledOnOs;
+import org.junit.jupiter.api.condition.OS;
+import org.springframework.boot.Banner;
+import org.springframework.boot.WebApplicationType;
+import org.springframework.boot.autoconfigure.AutoConfigurations;
+import org.springframework.boot.autoconfigure.EnableAutoConfiguration;
+import org.springframework.boot.autoconfigure.web.reactive.function.client.ReactorNettyHttpClientMapper;
+import org.springframework.boot.builder.SpringApplicationBuilder;
+import org.springframework.boot.test.context.FilteredClassLoader;
+import org.springframework.boot.test.context.runner.ApplicationContextRunner;
+import org.springframework.context.ApplicationContext;
+import org.springframework.context.ConfigurableApplicationContext;
+import org.springframework.context.annotation.Bean;
+import org.springframework.context.annotation.Configuration;
+import org.springframework.core.env.MapPropertySource;
+import org.springframework.core.env.StandardEnvironment;
+import org.springframework.core.env.SystemEnvironmentPropertySource;
+import org.springframework.core.io.buffer.DataBuffer;
+import org.springframework.core.io.buffer.DefaultDataBufferFactory;
+import org.springframework.util.ClassUtils;
+import org.springframework.web.client.RestClient;
+import org.springframework.web.reactive.function.client.WebClient;
+import reactor.core.publisher.Flux;
+import reactor.netty.http.client.HttpClient;
+
+/** The clients that Spring Boot makes in a real context, with all its auto-configuration. */
+class OnewriteAutoConfigurationTest {
+    private static final int POSTS = 20;
+
+    private final Calls calls = new Calls();
+    private final ApplicationContextRunner application =
+            new ApplicationContextRunner().withUserConfiguration(Application.class);
+
+    @Configuration(proxyBeanMethods = false)
+    @EnableAutoConfiguration
+    static class Application {}
+
+    private interface Post {
+        String to(String url);
+    }
+
+    private static Post webClient(ApplicationContext context) {
+        WebClient web = context.getBean(WebClient.Builder.class).build();
+        return url -> web.post()
+                .uri(url)
+                .body(
+                        Flux.just("hel", "lo")
+                                .map(text -> DefaultDataBufferFactory.sharedInstance.wrap(
+                                        text.getBytes(StandardCharsets.UTF_8))),
+                        DataBuffer.class)
+                .retrieve()
+                .bodyToMono(String.class)
+                .block();
+    }
+
+    private static Post restClient(ApplicationContext context) {
+        RestClient rest = context.getBean(RestClient.Builder.class).build();
+        return url -> rest.post().uri(url).body("hello").retrieve().body(String.class);
+    }
+
+    private interface Client {
+        Post of(ApplicationContext context);
+    }
+
+    /** How many segments each POST took. */
+    private static List<Integer> segments(ApplicationContext context, Client client) throws Exception {
+        try (SegmentServer server = new SegmentServer()) {
+            Post post = client.of(context);
+            for (int i = 0; i < POSTS; i++) {
+                assertEquals("ok", post.to(server.url() + "orders"));
+            }
+            assertEquals(POSTS, server.segments().size());
+            return List.copyOf(server.segments());
+        }
+    }
+
+    private static long inOneSegment(ApplicationContext context, Client client) throws Exception {
+        return segments(context, client).stream().filter(count -> count == 1).count();
+    }
+
+    private ApplicationContextRunner heard() {
+        return application.withBean("records", Calls.class, () -> calls);
+    }
+
+    private void assertOneRecordEach() throws InterruptedException {
+        for (int i = 0; i < POSTS; i++) {
+            Timing timing = calls.next();
+            assertEquals(Outcome.OK, timing.outcome());
+            assertEquals("POST", timing.method());
+            assertTrue(timing.url().endsWith("/orders"), timing.url());
+        }
+        assertTrue(calls.none(), "one record per call");
+    }
+
+    @Test
+    @EnabledOnOs(OS.LINUX)
+    void webClientPostsInOneSegmentAndIsTimed() {
+        heard().run(context -> {
+            long joined = inOneSegment(context, OnewriteAutoConfigurationTest::webClient);
+            assertTrue(joined > POSTS / 2, joined + " of " + POSTS);
+            assertOneRecordEach();
+            assertEquals("call_end", calls.names().get(calls.names().size() - 1), "the listener, too");
+        });
+    }
+
+    static boolean bootMakesRestClientsOverReactor() {
+        return ClassUtils.isPresent(
+                "org.springframework.boot.http.client.ReactorClientHttpRequestFactoryBuilder", null);
+    }
+
+    /** Another thread writes the body: a busy machine may be too slow now and then, stock is always. */
+    @Test
+    @EnabledOnOs(OS.LINUX)
+    @EnabledIf("bootMakesRestClientsOverReactor")
+    void restClientPostsInOneSegmentAndIsTimed() {
+        heard().run(context -> {
+            long joined = inOneSegment(context, OnewriteAutoConfigurationTest::restClient);
+            assertTrue(joined >= POSTS / 5, joined + " of " + POSTS);
+            assertOneRecordEach();
+        });
+    }
+
+    @Test
+    @EnabledOnOs(OS.LINUX)
+    void disabledIsStock() {
+        heard().withPropertyValues("onewrite.disabled=true").run(context -> {
+            assertEquals(0, inOneSegment(context, OnewriteAutoConfigurationTest::webClient));
+            if (bootMakesRestClientsOverReactor()) {
+                assertEquals(0, inOneSegment(context, OnewriteAutoConfigurationTest::restClient));
+            }
+            assertTrue(calls.none(), "no records");
+            HttpClient stock = HttpClient.create();
+            assertSame(stock, context.getBean(OnewriteReactorNetty.class).apply(stock));
+        });
+    }
+
+    @Test
+    @EnabledOnOs(OS.LINUX)
+    void theOtherSwitchesAreReadToo() {
+        heard().withPropertyValues("onewrite.coalesce.disabled=on", "onewrite.hooks.disabled=1")
+                .run(context -> {
+                    assertEquals(0, inOneSegment(context, OnewriteAutoConfigurationTest::webClient));
+                    assertTrue(calls.none(), "no records");
+                });
+    }
+
+    /** Whether an application is stock whose own properties say so, and whose other sources are these. */
+    private static boolean isStock(Map<String, Object> properties, Map<String, Object> variables) {
+        StandardEnvironment environment = new StandardEnvironment();
+        environment.getPropertySources().replace("systemProperties", new MapPropertySource("properties", properties));
+        environment
+                .getPropertySources()
+                .replace("systemEnvironment", new SystemEnvironmentPropertySource("systemEnvironment", variables));
+        try (ConfigurableApplicationContext context = new SpringApplicationBuilder(Application.class)
+                .environment(environment)
+                .properties("onewrite.disabled=true")
+                .web(WebApplicationType.NONE)
+                .bannerMode(Banner.Mode.OFF)
+                .logStartupInfo(false)
+                .run()) {
+            HttpClient client = HttpClient.create();
+            return context.getBean(OnewriteReactorNetty.class).apply(client) == client;
+        }
+    }
+
+    @Test
+    void systemPropertiesThenTheEnvironmentThenTheApplicationsProperties() {
+        Map<String, Object> none = Map.of();
+        assertTrue(isStock(none, none));
+        assertFalse(isStock(none, Map.of("ONEWRITE_DISABLED", "0")));
+        assertFalse(isStock(Map.of("onewrite.disabled", "off"), none));
+        assertTrue(isStock(Map.of("onewrite.disabled", "1"), Map.of("ONEWRITE_DISABLED", "0")));
+    }
+
+    @Configuration(proxyBeanMethods = false)
+    static class Hooks {
+        final List<String> heard = new CopyOnWriteArrayList<>();
+
+        @Bean
+        Consumer<Timing> first() {
+            return timing -> heard.add("first");
+        }
+
+        @Bean
+        Consumer<Timing> second() {
+            return timing -> heard.add("second");
+        }
+
+        @Bean
+        Consumer<String> anothers() {
+            return text -> heard.add("another's");
+        }
+
+        @Bean
+        TimingListener listener() {
+            return new Listener(() -> heard.add("listener"));
+        }
+    }
+
+    private record Listener(Runnable told) implements TimingListener {
+        @Override
+        public void onCallEnd(TimingEvent.CallEnd event) {
+            told.run();
+        }
+    }
+
+    @Test
+    void eachBeanIsToldOfACall() {
+        application.withUserConfiguration(Hooks.class).run(context -> {
+            try (SegmentServer server = new SegmentServer()) {
+                webClient(context).to(server.url());
+            }
+            List<String> heard = context.getBean(Hooks.class).heard;
+            for (int i = 0; heard.size() < 3 && i < 3000; i++) {
+                Thread.sleep(10);
+            }
+            assertEquals(
+                    List.of("first", "listener", "second"),
+                    heard.stream().sorted().toList());
+        });
+    }
+
+    /** The application's own customizer, which it has also applied by hand, is the one that is used, and once. */
+    @Test
+    @SuppressWarnings("removal")
+    void theApplicationsOwnCustomizer() {
+        OnewriteReactorNetty own = OnewriteReactorNetty.create().onTiming(calls);
+        List<String> heard = new CopyOnWriteArrayList<>();
+        application
+                .withBean(OnewriteReactorNetty.class, () -> own)
+                .withBean(ReactorNettyHttpClientMapper.class, () -> own::apply)
+                .withBean(TimingListener.class, () -> new Listener(() -> heard.add("the bean")))
+                .run(context -> {
+                    assertSame(own, context.getBean(OnewriteReactorNetty.class));
+                    try (SegmentServer server = new SegmentServer()) {
+                        webClient(context).to(server.url());
+                    }
+                    assertEquals(Outcome.OK, calls.next().outcome());
+                    assertTrue(calls.none() && heard.isEmpty());
+                });
+    }
+
+    /** Alone: up to Boot 3.4 its own classes remember for the life of the process what they did not find. */
+    @Test
+    void withoutReactorNettyThereIsNothing() {
+        new ApplicationContextRunner()
+                .withConfiguration(AutoConfigurations.of(OnewriteAutoConfiguration.class))
+                .withClassLoader(new FilteredClassLoader(HttpClient.class))
+                .run(context -> {
+                    assertNull(context.getStartupFailure());
+                    assertEquals(0, context.getBeanNamesForType(OnewriteAutoConfiguration.class).length);
+                });
+    }
+}
