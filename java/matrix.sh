@@ -44,7 +44,7 @@ in_copy okhttp-4.12 on_other_version core,okhttp -Dokhttp.artifact=okhttp -Dokht
 in_copy spring-6 on_other_version testing,core,netty-handlers,reactor-netty -Donewrite.netty-4.1=true \
   -Dnetty.version=4.1.128.Final -Dreactor-netty.version=1.2.11 -Dspring.version=6.2.12
 in_copy reactor-netty-1.1 on_other_version testing,core,netty-handlers,reactor-netty -Donewrite.netty-4.1=true \
-  -Dnetty.version=4.1.128.Final -Dreactor-netty.version=1.1.31 -Dspring.version=6.1.21
+  -Dnetty.version=4.1.128.Final -Dreactor-netty.version=1.1.31 -Dspring.version=6.2.12
 for versions in 3.4.11/6.2.12/1.2.11 3.2.12/6.1.21/1.1.31; do
   IFS=/ read -r boot spring reactor <<<"$versions"
   in_copy "spring-boot-${boot%.*}" on_other_version testing,core,netty-handlers,reactor-netty,spring-boot \
