@@ -68,8 +68,6 @@ class Lanes:
         self.logs.mkdir(parents=True, exist_ok=True)
         waiting = list(self.steps)
         changed = threading.Condition()
-        threads: list[threading.Thread] = []
-        alone = False
 
         def work(step: Step) -> None:
             outcome = self._once(step)
@@ -91,9 +89,7 @@ class Lanes:
                     waiting.remove(step)
                     self._say(step, "…")
                     self._running[step.name] = self._start(step)
-                    thread = threading.Thread(target=work, args=(step,), daemon=True)
-                threads.append(thread)
-                thread.start()
+                threading.Thread(target=work, args=(step,), daemon=True).start()
             for step in self.steps:
                 if step.again and self.outcomes[step.name].status:
                     self._again(step)
