@@ -7,6 +7,7 @@ import http.client
 import threading
 import time
 import typing
+from unittest import mock
 
 import pytest
 import urllib3
@@ -462,6 +463,18 @@ def test_a_subclass_of_a_connection_keeps_its_own_response(tap: typing.Any) -> N
     assert asked == ["POST"]
     pool.close()
     mocked.close()
+
+
+@pytest.mark.parametrize("how", ["own", "installed"])
+def test_a_mock_of_a_connection_gets_urllib3s_calls(how: str) -> None:
+    if how == "installed":
+        onewrite.install()
+    module = onewrite if how == "own" else urllib3
+    conn = mock.Mock(spec=urllib3.connection.HTTPConnection)
+    with module.HTTPConnectionPool("localhost") as pool:
+        answer = pool._make_request(conn, "POST", "/", body=b"x", response_conn=conn)
+    assert [name for name, *_ in conn.method_calls] == ["request", "getresponse"]
+    assert answer is conn.getresponse.return_value
 
 
 def test_nothing_is_left_behind(tap: typing.Any) -> None:
