@@ -13,6 +13,7 @@ from onewrite_conformance.contract.places import SPEC
 from onewrite_conformance.reference import mappers
 from onewrite_conformance.reference.evidence import Counters, judge
 from onewrite_conformance.reference.redact import redact
+from onewrite_conformance.reference.server_timing import parse, server_ns
 from onewrite_conformance.reference.text import text
 
 FOLDER = SPEC / "testdata"
@@ -70,6 +71,16 @@ def test_error_kinds(row: dict[str, Any]) -> None:
             assert known & set(error), (language, error)
 
 
+@pytest.mark.parametrize("row", rows("server_timing.json"), ids=about)
+def test_server_timing(row: dict[str, Any]) -> None:
+    assert set(row) - {"wait_ns"} == {"about", "fields", "server_timing", "server_ns", "network_ns"}
+    entries = parse(row["fields"])
+    assert entries == row["server_timing"]
+    server = server_ns(entries, row.get("wait_ns"))
+    assert server == row["server_ns"]
+    assert row["network_ns"] == (row["wait_ns"] - server or None if server else None)
+
+
 @pytest.mark.parametrize("name", RECORDS)
 def test_records(name: str) -> None:
     record = RECORDS[name]["record"]
@@ -82,18 +93,25 @@ def test_records(name: str) -> None:
         assert sorted(at, key=order.index) == list(at)
         assert list(at.values()) == sorted(at.values())
         assert at["attempt_end"] <= record["total_ns"]
+        assert set(attempt) <= {*MODEL["record"]["attempt"], "at", "server_timing_fields"}
+        assert parse(attempt.get("server_timing_fields", [])) == attempt.get("server_timing", [])
+        assert server_ns(attempt.get("server_timing", []), attempt.get("wait_ns")) == attempt.get("server_ns")
+        assert attempt.get("network_ns") == (
+            attempt["wait_ns"] - attempt["server_ns"] if "server_ns" in attempt else None
+        )
         for phase in MODEL["phases"]:
             expected = at[phase["to"]] - at[phase["from"]] if {phase["from"], phase["to"]} <= set(at) else None
             assert attempt.get(f"{phase['name']}_ns") == expected, phase["name"]
 
 
 @pytest.mark.parametrize("row", rows("mappers.json"), ids=about)
-@pytest.mark.parametrize("mapper", ["otel_attributes", "otel_metrics", "resource_timing", "har_timings"])
+@pytest.mark.parametrize("mapper", ["otel_attributes", "otel_metrics", "otel_phases", "resource_timing", "har_timings"])
 def test_mappers(row: dict[str, Any], mapper: str) -> None:
-    assert len(row) == 5
+    assert len(row) == 6
     made = getattr(mappers, mapper)(RECORDS[row["record"]]["record"])
     timings = made.pop("timings", {})
     expected = dict(row[mapper])
+    assert made.pop("serverTiming", None) == expected.pop("serverTiming", None)
     expected_timings = expected.pop("timings", {})
     assert made == pytest.approx(expected, abs=1e-6)
     assert timings == pytest.approx(expected_timings, abs=1e-6)

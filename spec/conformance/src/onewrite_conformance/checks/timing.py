@@ -18,6 +18,7 @@ import yaml
 from onewrite_conformance.checks.seen import Sample
 from onewrite_conformance.checks.verdict import either, matches
 from onewrite_conformance.contract.places import SCHEMAS, SPEC
+from onewrite_conformance.reference.server_timing import server_ns
 
 __all__ = ["bound_problems", "sequence_problem", "timing_problems"]
 
@@ -194,10 +195,23 @@ def _record_invariants(record: dict[str, Any], reply: dict[str, Any], events: li
             longer = [phase for phase in PHASES[:-1] if int(attempt.get(f"{phase}_ns") or 0) > int(total)]
             if longer:
                 yield f"{label}{longer[0]}_ns is longer than total_ns"
+        yield from (f"{label}{problem}" for problem in _split_problems(attempt))
         own = [event for event in events if event.get("attempt") == attempt.get("index", position)]
         yield from (f"{label}{problem}" for problem in _phase_event_problems(attempt, own))
     if reply["outcome"] == "response" and attempts and attempts[-1].get("status") != reply.get("status"):
         yield f"the record's status is {attempts[-1].get('status')}, the response's {reply.get('status')}"
+
+
+def _split_problems(attempt: dict[str, Any]) -> Iterable[str]:
+    """What the record makes of the server's own words is what events.yaml makes of them."""
+    entries = attempt.get("server_timing")
+    if entries is not None and not entries:
+        yield "server_timing is an empty list; without entries it is absent"
+    server = server_ns([_present(entry) for entry in entries or ()], attempt.get("wait_ns"))
+    network = (int(attempt["wait_ns"]) - server or None) if server else None
+    for name, wanted in (("server_ns", server), ("network_ns", network)):
+        if attempt.get(name) != wanted:
+            yield f"{name} is {attempt.get(name)}, not {wanted}: wait_ns {attempt.get('wait_ns')}, {entries}"
 
 
 def _total_problems(record: dict[str, Any], events: list[dict[str, Any]]) -> Iterable[str]:
@@ -284,6 +298,10 @@ def _expected(record: dict[str, Any], wanted: dict[str, Any]) -> Iterable[str]:
         actual = last[name] if name in last else record.get(name)
         if not _field_matches(actual, value):
             yield f"{name} of the record is {actual!r}, not {value!r}"
+    for position, (attempt, fields) in enumerate(zip(attempts, wanted.get("each_attempt", ()), strict=False)):
+        for name, value in fields.items():
+            if not _field_matches(attempt.get(name), value):
+                yield f"attempt {position}: {name} is {attempt.get(name)!r}, not {value!r}"
 
 
 def bound_problems(sample: Sample, expect: dict[str, Any]) -> Iterable[str]:
@@ -304,9 +322,18 @@ def bound_problems(sample: Sample, expect: dict[str, Any]) -> Iterable[str]:
 def _field_matches(actual: Any, wanted: Any) -> bool:
     if wanted == "$any":
         return actual is not None
+    if isinstance(wanted, list):
+        return isinstance(actual, list) and [_present(item) for item in actual] == wanted
+    if isinstance(wanted, dict) and "count" in wanted:
+        return isinstance(actual, list) and len(actual) == wanted["count"]
     if isinstance(wanted, dict):
         return actual is not None and wanted.get("min", actual) <= actual <= wanted.get("max", actual)
     return bool(actual == wanted)
+
+
+def _present(item: Any) -> Any:
+    """An object without what is null: absent and null say the same (PROTOCOL.md)."""
+    return {key: value for key, value in item.items() if value is not None} if isinstance(item, dict) else item
 
 
 # -- sequences ---------------------------------------------------------------------------------------------

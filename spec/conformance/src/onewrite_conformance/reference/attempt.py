@@ -251,6 +251,9 @@ class Attempt:
             if status == 101:
                 raise CallError("protocol", "the peer switched protocols unasked")
             self.recorder.event("informational", status=status)
+            if broken("server_timing_interim"):
+                self._server_timing(headers)
+        self._server_timing(headers)
         answered = Answered(status, headers, None, version)
         self.recorder.phase = "receive"
         if leave:
@@ -265,6 +268,15 @@ class Attempt:
             self.recorder.event("headers_end", status=status)
         self.recorder.event("response_end", bytes=len(answered.body))
         return answered
+
+    def _server_timing(self, headers: list[tuple[str, str]]) -> None:
+        """Keep what the server says of its own time for the record."""
+        if not self.recorder.on:
+            return
+        fields = [value for name, value in headers if name.lower() == "server-timing"]
+        if broken("server_timing_old") and not fields:
+            fields = self.recorder.server_timing.get(self.recorder.attempt - 1, [])
+        self.recorder.server_timing.setdefault(self.recorder.attempt, []).extend(fields)
 
     def _response_started(self, connection: Connection, kernel: evidence.Counters | None, first_ns: int) -> None:
         if self._response_start_ns or broken("late_response_start") or broken("early_response_start"):

@@ -9,7 +9,7 @@ from datetime import datetime, timezone
 from typing import Any
 from urllib.parse import urlsplit
 
-__all__ = ["har_timings", "otel_attributes", "otel_metrics", "resource_timing"]
+__all__ = ["har_timings", "otel_attributes", "otel_metrics", "otel_phases", "resource_timing"]
 
 Record = dict[str, Any]
 
@@ -48,12 +48,24 @@ def otel_metrics(record: Record) -> Record:
     return found
 
 
+def otel_phases(record: Record) -> Record:
+    """Attributes of a span for what OpenTelemetry has no names for: the last attempt's phases in ns, and the cause."""
+    last = record["attempts"][-1]
+    kernel = last.get("kernel", {})
+    names = ("queue", "dns", "connect", "tls", "send", "wait", "receive", "server", "network")
+    said = {f"{name}_ns": last.get(f"{name}_ns") for name in names}
+    said |= {name: last.get(name) for name in ("cause", "reused", "conn_id", "conn_requests")}
+    said |= {name: kernel.get(name) for name in ("segments_out", "send_hold_ns")}
+    said |= {"total_ns": record["total_ns"], "attempts": len(record["attempts"])}
+    return {f"onewrite.{name}": value for name, value in said.items() if value is not None}
+
+
 def resource_timing(record: Record) -> Record:
     """A PerformanceResourceTiming entry of the last attempt, in ms from the start of the call."""
     last = record["attempts"][-1]
     at = {name: ns / 1e6 for name, ns in last["at"].items()}
     fetch = at["attempt_start"]
-    return {
+    found = {
         "name": record["url"],
         "entryType": "resource",
         "startTime": 0,
@@ -71,6 +83,16 @@ def resource_timing(record: Record) -> Record:
         "encodedBodySize": last.get("bytes_received", 0),
         "nextHopProtocol": "http/1.1",
     }
+    if "server_timing" in last:
+        found["serverTiming"] = [
+            {
+                "name": entry["name"],
+                "duration": entry.get("duration_ns", 0) / 1e6,
+                "description": entry.get("description", ""),
+            }
+            for entry in last["server_timing"]
+        ]
+    return found
 
 
 def har_timings(record: Record) -> Record:

@@ -8,6 +8,7 @@ from typing import Any
 
 from onewrite_conformance.reference.mutants import broken
 from onewrite_conformance.reference.redact import redact
+from onewrite_conformance.reference.server_timing import parse, server_ns
 
 __all__ = ["Recorder"]
 
@@ -37,6 +38,7 @@ class Recorder:
         self.phase: str | None = None  # where the call is, for errors; None before its first phase
         self.kernel: dict[int, dict[str, Any]] = {}
         self.cause: dict[int, str | None] = {}
+        self.server_timing: dict[int, list[str]] = {}  # the header fields of each attempt's response
         self.connecting: dict[int, dict[str, int]] = {}  # the stale_phase mutant's memory
         self._hook = hook
         self._method = method
@@ -150,4 +152,14 @@ class Recorder:
             attempt |= {f"{phase}_ns": value for phase, value in self.connecting.get(index, {}).items()}
         attempt["kernel"] = self.kernel.get(index)
         attempt["cause"] = self.cause.get(index)
+        attempt |= self._server_timing(index, attempt.get("wait_ns"))
         return {key: value for key, value in attempt.items() if value is not None}
+
+    def _server_timing(self, index: int, wait_ns: int | None) -> dict[str, Any]:
+        """What the server said of its time, and how it splits the wait."""
+        entries = parse(self.server_timing.get(index, []))
+        if broken("server_timing_lost") or not entries:
+            return {}
+        server = server_ns(entries, wait_ns if not broken("server_timing_believed") else 1 << 63)
+        network = wait_ns - server if wait_ns is not None and server is not None else None
+        return {"server_timing": entries, "server_ns": server, "network_ns": network or None}
