@@ -1,5 +1,6 @@
 package io.github.onewrite;
 
+import java.util.List;
 import java.util.Optional;
 import java.util.OptionalInt;
 import java.util.OptionalLong;
@@ -24,6 +25,8 @@ public final class Attempt {
     private final long[] phases;
     private final @Nullable Kernel kernel;
     private final @Nullable Cause cause;
+    private final List<ServerTiming> serverTiming;
+    private final long serverNanos;
 
     /**
      * For adapters and tests. Absent numbers are -1; {@code starts} (nanoTime) and {@code phases} (lengths) are indexed
@@ -43,7 +46,9 @@ public final class Attempt {
             long[] starts,
             long[] phases,
             @Nullable Kernel kernel,
-            @Nullable Cause cause) {
+            @Nullable Cause cause,
+            List<ServerTiming> serverTiming,
+            long serverNanos) {
         this.index = index;
         this.outcome = outcome;
         this.status = status;
@@ -58,6 +63,8 @@ public final class Attempt {
         this.phases = phases;
         this.kernel = kernel;
         this.cause = cause;
+        this.serverTiming = serverTiming;
+        this.serverNanos = serverNanos;
     }
 
     /** 0 for the first attempt of a call. */
@@ -159,5 +166,27 @@ public final class Attempt {
     /** Cause of a long wait; empty without kernel evidence, and when the wait was short. */
     public Optional<Cause> cause() {
         return Optional.ofNullable(cause);
+    }
+
+    /** What the response's {@code Server-Timing} fields said, in order: at most 32 entries, of 4,096 characters. */
+    public List<ServerTiming> serverTiming() {
+        return serverTiming;
+    }
+
+    /**
+     * The time the server claims of the wait: the duration of its entry {@code total}, else the longest. Empty when it
+     * claims none, or more than the wait.
+     */
+    public OptionalLong serverNanos() {
+        return Timing.present(serverNanos);
+    }
+
+    /**
+     * What of the wait the server does not claim: the network, proxies on the way, queues before the server's clock
+     * started. Empty without {@link #serverNanos}, and when nothing is left.
+     */
+    public OptionalLong networkNanos() {
+        long rest = serverNanos < 0 ? 0 : waitNanos().orElse(0) - serverNanos;
+        return rest > 0 ? OptionalLong.of(rest) : OptionalLong.empty();
     }
 }

@@ -168,6 +168,21 @@ public final class Timing {
         return lastAttempt().flatMap(Attempt::cause);
     }
 
+    /** What the response's {@code Server-Timing} fields said. */
+    public List<ServerTiming> serverTiming() {
+        return attempts.isEmpty() ? List.of() : last().serverTiming();
+    }
+
+    /** The time the server claims of the wait: {@link Attempt#serverNanos}. */
+    public OptionalLong serverNanos() {
+        return attempts.isEmpty() ? OptionalLong.empty() : last().serverNanos();
+    }
+
+    /** What of the wait the server does not claim: {@link Attempt#networkNanos}. */
+    public OptionalLong networkNanos() {
+        return attempts.isEmpty() ? OptionalLong.empty() : last().networkNanos();
+    }
+
     /** One line for a log: {@code POST http://… 200 in 41.9 ms: send 0.1, wait 41.7, receive 0.1; reused conn 3}. */
     @Override
     public String toString() {
@@ -183,6 +198,7 @@ public final class Timing {
                 separator = ", ";
                 if (phase == Phase.WAIT) {
                     appendCause(line);
+                    appendServer(line);
                 }
             }
         }
@@ -221,6 +237,15 @@ public final class Timing {
             }
             line.append(cause.canonicalName()).append(')');
         });
+    }
+
+    private void appendServer(StringBuilder line) {
+        if (serverNanos().isPresent() && networkNanos().isPresent()) {
+            line.append(" = server ")
+                    .append(millis(serverNanos().getAsLong()))
+                    .append(" + network ")
+                    .append(millis(networkNanos().getAsLong()));
+        }
     }
 
     private Attempt last() {

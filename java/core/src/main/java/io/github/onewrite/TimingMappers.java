@@ -71,6 +71,46 @@ public final class TimingMappers {
     }
 
     /**
+     * The phases of the last attempt as attributes of a span: {@code onewrite.queue_ns} to {@code onewrite.receive_ns},
+     * {@code onewrite.total_ns} of the call, {@code onewrite.server_ns} and {@code onewrite.network_ns},
+     * {@code onewrite.cause}, {@code onewrite.segments_out} and {@code onewrite.send_hold_ns} where the kernel was read,
+     * {@code onewrite.reused}, {@code onewrite.conn_id}, {@code onewrite.conn_requests}, {@code onewrite.attempts}. What is
+     * absent in the record is absent here. Numbers are Long, flags Boolean.
+     */
+    public static Map<String, Object> otelPhases(Timing timing) {
+        Map<String, Object> found = new LinkedHashMap<>();
+        timing.lastAttempt().ifPresent(last -> found.putAll(otelPhases(last)));
+        found.put("onewrite.total_ns", timing.totalNanos());
+        found.put("onewrite.attempts", (long) timing.attempts().size());
+        return found;
+    }
+
+    /** The same of one attempt, which may be under way: without {@code onewrite.total_ns} and {@code onewrite.attempts}. */
+    public static Map<String, Object> otelPhases(Attempt attempt) {
+        Map<String, Object> found = new LinkedHashMap<>();
+        for (Phase phase : Phase.values()) {
+            if (phase != Phase.TOTAL) {
+                put(found, phase.canonicalName() + "_ns", attempt.nanos(phase));
+            }
+        }
+        put(found, "server_ns", attempt.serverNanos());
+        put(found, "network_ns", attempt.networkNanos());
+        attempt.cause().ifPresent(cause -> found.put("onewrite.cause", cause.canonicalName()));
+        attempt.kernel().ifPresent(kernel -> {
+            put(found, "segments_out", kernel.segmentsOut());
+            put(found, "send_hold_ns", kernel.sendHoldNanos());
+        });
+        attempt.reused().ifPresent(reused -> found.put("onewrite.reused", reused));
+        put(found, "conn_id", attempt.connId());
+        attempt.connRequests().ifPresent(requests -> found.put("onewrite.conn_requests", (long) requests));
+        return found;
+    }
+
+    private static void put(Map<String, Object> found, String name, OptionalLong value) {
+        value.ifPresent(present -> found.put("onewrite." + name, present));
+    }
+
+    /**
      * Metrics by name, in seconds: {@code http.client.request.duration}, that of the last attempt from its start to the
      * first byte of the response, or to its end when none came; and {@code http.client.request.time_in_queue} (.NET's
      * name) when it waited for a connection.
@@ -125,6 +165,20 @@ public final class TimingMappers {
         found.put("responseStatus", last.status().orElse(0));
         found.put("encodedBodySize", last.bytesReceived().orElse(0));
         found.put("nextHopProtocol", "http/1.1");
+        if (!last.serverTiming().isEmpty()) {
+            found.put(
+                    "serverTiming",
+                    last.serverTiming().stream().map(TimingMappers::entry).toList());
+        }
+    }
+
+    /** A PerformanceServerTiming, which has 0 and an empty text for what the server did not say. */
+    private static Map<String, Object> entry(ServerTiming timing) {
+        Map<String, Object> found = new LinkedHashMap<>();
+        found.put("name", timing.name());
+        found.put("duration", timing.durationNanos().orElse(0) / 1e6);
+        found.put("description", timing.description().orElse(""));
+        return found;
     }
 
     private static double start(Attempt attempt, Phase phase, long origin, double otherwise) {

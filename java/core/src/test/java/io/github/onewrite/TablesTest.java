@@ -2,15 +2,19 @@ package io.github.onewrite;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
+import com.google.gson.JsonArray;
 import com.google.gson.JsonElement;
 import com.google.gson.JsonObject;
 import io.github.onewrite.internal.ErrorKinds;
+import io.github.onewrite.internal.ServerTimings;
 import io.github.onewrite.internal.Tables;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Optional;
+import java.util.OptionalLong;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.stream.Stream;
@@ -54,6 +58,10 @@ class TablesTest {
         return rows("causes");
     }
 
+    static Stream<Row> serverTimings() {
+        return rows("server_timing");
+    }
+
     static Stream<Row> errorKinds() {
         return rows("error_kinds").filter(row -> row.json.has("java"));
     }
@@ -69,6 +77,7 @@ class TablesTest {
     void mappers(Row row) {
         Timing timing = timing(row);
         assertMapping(row.json.getAsJsonObject("otel_attributes"), TimingMappers.otelAttributes(timing));
+        assertMapping(row.json.getAsJsonObject("otel_phases"), TimingMappers.otelPhases(timing));
         assertMapping(row.json.getAsJsonObject("otel_metrics"), TimingMappers.otelMetrics(timing));
         assertMapping(row.json.getAsJsonObject("resource_timing"), TimingMappers.resourceTiming(timing));
         assertMapping(row.json.getAsJsonObject("har_timings"), TimingMappers.harTimings(timing));
@@ -80,12 +89,54 @@ class TablesTest {
             JsonElement value = expected.get(key);
             if (value.isJsonObject()) {
                 assertMapping(value.getAsJsonObject(), (Map<?, ?>) found.get(key));
+            } else if (value.isJsonArray()) {
+                List<?> entries = (List<?>) found.get(key);
+                assertEquals(value.getAsJsonArray().size(), entries.size(), key);
+                for (int i = 0; i < entries.size(); i++) {
+                    assertMapping(value.getAsJsonArray().get(i).getAsJsonObject(), (Map<?, ?>) entries.get(i));
+                }
+            } else if (value.getAsJsonPrimitive().isBoolean()) {
+                assertEquals(value.getAsBoolean(), found.get(key), key);
             } else if (value.getAsJsonPrimitive().isNumber()) {
                 assertEquals(value.getAsDouble(), ((Number) found.get(key)).doubleValue(), 1e-6, key);
             } else {
                 assertEquals(value.getAsString(), found.get(key), key);
             }
         }
+    }
+
+    @ParameterizedTest
+    @MethodSource("serverTimings")
+    void serverTiming(Row row) {
+        List<ServerTiming> found = ServerTimings.parse(row.json.getAsJsonArray("fields").asList().stream()
+                .map(JsonElement::getAsString)
+                .toList());
+        JsonElement expected = row.json.get("server_timing");
+        assertEquals(expected.isJsonNull() ? List.of() : serverTiming(expected.getAsJsonArray()), found);
+        long wait = number(row.json, "wait_ns");
+        long server = ServerTimings.serverNanos(found, wait);
+        assertEquals(number(row.json, "server_ns"), server, "server_ns");
+        long[] phases = new long[Phase.values().length];
+        Arrays.fill(phases, -1);
+        phases[Phase.WAIT.ordinal()] = wait;
+        Attempt attempt = new Attempt(
+                0,
+                Outcome.OK,
+                200,
+                1,
+                false,
+                -1,
+                1,
+                1,
+                1,
+                1,
+                new long[phases.length],
+                phases,
+                null,
+                null,
+                found,
+                server);
+        assertEquals(number(row.json, "network_ns"), attempt.networkNanos().orElse(-1), "network_ns");
     }
 
     @ParameterizedTest
@@ -182,11 +233,23 @@ class TablesTest {
                                 number(kernel, "min_rtt_us"),
                                 number(kernel, "retransmits"),
                                 number(kernel, "send_hold_ns")),
-                named(Cause.class, from, "cause"));
+                named(Cause.class, from, "cause"),
+                from.has("server_timing") ? serverTiming(from.getAsJsonArray("server_timing")) : List.of(),
+                number(from, "server_ns"));
+    }
+
+    private static List<ServerTiming> serverTiming(JsonArray entries) {
+        return entries.asList().stream()
+                .map(JsonElement::getAsJsonObject)
+                .map(entry -> new ServerTiming(
+                        entry.get("name").getAsString(),
+                        entry.has("duration_ns") ? OptionalLong.of(number(entry, "duration_ns")) : OptionalLong.empty(),
+                        Optional.ofNullable(entry.get("description")).map(JsonElement::getAsString)))
+                .toList();
     }
 
     private static long number(JsonObject from, String name) {
-        return from.has(name) ? from.get(name).getAsLong() : -1;
+        return from.has(name) && !from.get(name).isJsonNull() ? from.get(name).getAsLong() : -1;
     }
 
     private static <E extends Enum<E>> E named(Class<E> type, JsonObject from, String name) {

@@ -72,6 +72,15 @@ class TimingTest {
     }
 
     @Test
+    void whatTheServerSaysOfItsTime() throws Exception {
+        try (TestServer server = TestServer.answering(TestServer.TIMED);
+                AsyncHttpClient client = client()) {
+            assertEquals(200, post(client, server.url()).getStatusCode());
+            Calls.assertServerTiming(calls.next());
+        }
+    }
+
+    @Test
     void aFreshAndAReusedConnection() throws Exception {
         try (TestServer server = TestServer.answering();
                 AsyncHttpClient client = client()) {

@@ -6,6 +6,7 @@ import io.github.onewrite.ErrorKind;
 import io.github.onewrite.Kernel;
 import io.github.onewrite.Outcome;
 import io.github.onewrite.Phase;
+import io.github.onewrite.ServerTiming;
 import io.github.onewrite.Timing;
 import io.github.onewrite.TimingEvent;
 import io.github.onewrite.TimingListener;
@@ -59,6 +60,7 @@ public final class CallTimer {
     private long bytesReceived = -1;
     private @Nullable Kernel kernel;
     private @Nullable Cause cause;
+    private List<ServerTiming> serverTiming = List.of();
 
     private CallTimer(Hooks hooks, String method, String url, @Nullable Object tag) {
         this.hooks = hooks;
@@ -101,6 +103,7 @@ public final class CallTimer {
         bytesReceived = -1;
         kernel = null;
         cause = null;
+        serverTiming = List.of();
         long now = begin(Phase.TOTAL);
         if (listening()) {
             emit(new TimingEvent.AttemptStart(now, index));
@@ -307,9 +310,15 @@ public final class CallTimer {
         }
     }
 
-    public void headersEnd(int code) {
+    /**
+     * The head of the final response is complete.
+     *
+     * @param timings its {@code Server-Timing} fields
+     */
+    public void headersEnd(int code, List<String> timings) {
         if (attempting) {
             status = code;
+            serverTiming = timings.isEmpty() ? List.of() : ServerTimings.parse(timings);
             if (listening()) {
                 emit(new TimingEvent.HeadersEnd(now(), index, code));
             }
@@ -373,7 +382,9 @@ public final class CallTimer {
                 starts,
                 phases,
                 kernel,
-                cause);
+                cause,
+                serverTiming,
+                ServerTimings.serverNanos(serverTiming, waitNanos()));
         attempts = attempts.isEmpty() ? List.of(done) : with(attempts, done);
         if (listening()) {
             emit(new TimingEvent.AttemptEnd(at, index, outcome));

@@ -86,7 +86,7 @@ class CallTimerTest {
         timer.connectionAcquired(1, false, -1, 1);
         timer.requestStart();
         timer.responseStart(0);
-        timer.headersEnd(413);
+        timer.headersEnd(413, List.of());
         timer.requestEnd(10, 1);
         timer.responseEnd(0);
         timer.callEnd(Outcome.OK, null, null);
@@ -134,13 +134,14 @@ class CallTimerTest {
         timer.requestEnd(264, 2);
         timer.responseStart(System.nanoTime() + 41_700_000);
         timer.kernel(new Kernel(2, 30, 20, 0, 41_600_000), 0, () -> true);
-        timer.headersEnd(200);
+        timer.headersEnd(200, List.of("cache;dur=1.5, total;dur=30"));
         timer.responseEnd(2);
         timer.callEnd(Outcome.OK, null, null);
         String line = timings.get(0).toString();
         assertTrue(
-                line.matches("POST http://127.0.0.1/ 200 in [0-9.]+ ms: send [0-9.]+, "
-                        + "wait [0-9.]+ \\(held 41.6: nagle_delayed_ack\\), receive [0-9.]+; reused conn 3"),
+                line.matches(
+                        "POST http://127.0.0.1/ 200 in [0-9.]+ ms: send [0-9.]+, "
+                                + "wait [0-9.]+ \\(held 41.6: nagle_delayed_ack\\) = server 30.0 \\+ network [0-9.]+, receive [0-9.]+; reused conn 3"),
                 line);
     }
 }

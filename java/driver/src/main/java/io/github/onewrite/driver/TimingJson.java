@@ -8,6 +8,7 @@ import io.github.onewrite.ErrorKind;
 import io.github.onewrite.Kernel;
 import io.github.onewrite.Outcome;
 import io.github.onewrite.Phase;
+import io.github.onewrite.ServerTiming;
 import io.github.onewrite.Timing;
 import io.github.onewrite.TimingEvent;
 import java.lang.reflect.RecordComponent;
@@ -56,6 +57,21 @@ final class TimingJson {
         }
         attempt.kernel().ifPresent(kernel -> json.add("kernel", of(kernel)));
         attempt.cause().map(Cause::canonicalName).ifPresent(cause -> json.addProperty("cause", cause));
+        if (!attempt.serverTiming().isEmpty()) {
+            JsonArray entries = new JsonArray();
+            attempt.serverTiming().forEach(entry -> entries.add(of(entry)));
+            json.add("server_timing", entries);
+        }
+        put(json, "server_ns", attempt.serverNanos());
+        put(json, "network_ns", attempt.networkNanos());
+        return json;
+    }
+
+    private static JsonObject of(ServerTiming entry) {
+        JsonObject json = new JsonObject();
+        json.addProperty("name", entry.name());
+        put(json, "duration_ns", entry.durationNanos());
+        entry.description().ifPresent(text -> json.addProperty("description", text));
         return json;
     }
 

@@ -19,6 +19,7 @@ import io.github.onewrite.TimingListener;
 import io.github.onewrite.internal.CallTimer;
 import io.github.onewrite.internal.Hooks;
 import io.github.onewrite.testing.Allocation;
+import io.github.onewrite.testing.Calls;
 import io.github.onewrite.testing.SegmentServer;
 import io.github.onewrite.testing.TestServer;
 import java.time.Duration;
@@ -113,6 +114,15 @@ class TimingTest {
             assertTrue(second.lastAttempt().orElseThrow().idleNanos().orElseThrow() > 0);
             assertEquals(2, second.lastAttempt().orElseThrow().connRequests().orElseThrow());
             assertEquals(first.connId(), second.connId());
+        }
+    }
+
+    @Test
+    void whatTheServerSaysOfItsTime() throws Exception {
+        try (TestServer server = TestServer.answering(TestServer.TIMED);
+                OnewriteClient client = timed().build()) {
+            client.execute(Request.get(server.url()).build());
+            Calls.assertServerTiming(next());
         }
     }
 

@@ -6,6 +6,7 @@ import io.github.onewrite.Phase;
 import io.github.onewrite.internal.CallTimer;
 import io.github.onewrite.internal.ErrorKinds;
 import io.github.onewrite.internal.Hooks;
+import io.github.onewrite.internal.ServerTimings;
 import java.io.IOException;
 import java.io.InterruptedIOException;
 import java.net.InetAddress;
@@ -232,7 +233,7 @@ final class TimingEventListener extends ForwardingEventListener {
     @Override
     public void responseHeadersEnd(Call call, Response response) {
         step(with -> {
-            with.headersEnd(response.code());
+            with.headersEnd(response.code(), response.headers(ServerTimings.HEADER));
             answered = true;
         });
         super.responseHeadersEnd(call, response);

@@ -10,6 +10,7 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.github.onewrite.ErrorKind;
 import io.github.onewrite.OnewriteConfig;
+import io.github.onewrite.ServerTiming;
 import io.github.onewrite.Timing;
 import io.github.onewrite.TimingEvent;
 import io.github.onewrite.TimingListener;
@@ -20,6 +21,8 @@ import java.net.InetAddress;
 import java.net.ServerSocket;
 import java.net.Socket;
 import java.util.List;
+import java.util.Optional;
+import java.util.OptionalLong;
 import java.util.Random;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CopyOnWriteArrayList;
@@ -150,6 +153,27 @@ class OnewriteOkHttpTest {
         public Socket createSocket(InetAddress host, int port, InetAddress local, int localPort) {
             throw new UnsupportedOperationException();
         }
+    }
+
+    @Test
+    void whatTheServerSaysOfItsTime() throws Exception {
+        String fields = "Server-Timing: db;dur=0.001;desc=\"a, b\"\r\nserver-timing: total;dur=0.002\r\n";
+        try (PostServer server = new PostServer(0, fields)) {
+            OkHttpClient client = OnewriteOkHttp.create()
+                    .onTiming(timings::add)
+                    .apply(new OkHttpClient.Builder())
+                    .build();
+            assertEquals(200, send(client, "POST", server.url(), 200));
+        }
+        Timing timing = next();
+        assertEquals(
+                List.of(
+                        new ServerTiming("db", OptionalLong.of(1000), Optional.of("a, b")),
+                        new ServerTiming("total", OptionalLong.of(2000), Optional.empty())),
+                timing.serverTiming());
+        assertEquals(2000, timing.serverNanos().orElseThrow());
+        assertEquals(
+                timing.waitNanos().orElseThrow() - 2000, timing.networkNanos().orElseThrow());
     }
 
     /** Joined or not, what arrives is what was sent. */

@@ -21,7 +21,15 @@ final class PostServer implements AutoCloseable {
     /** Number of the request that is read and not answered, or 0. */
     private final int silentAt;
 
+    private final String answer;
+
     PostServer(int silentAt) throws IOException {
+        this(silentAt, "");
+    }
+
+    /** @param fields header fields of each answer, with their line ends */
+    PostServer(int silentAt, String fields) throws IOException {
+        this.answer = "HTTP/1.1 200 OK\r\n" + fields + "Content-Length: 2\r\n\r\nok";
         this.listener = new ServerSocket(0, 50, InetAddress.getLoopbackAddress());
         this.silentAt = silentAt;
         start(this::accept);
@@ -65,8 +73,7 @@ final class PostServer implements AutoCloseable {
                 if (requests.incrementAndGet() == silentAt) {
                     return;
                 }
-                socket.getOutputStream()
-                        .write("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok".getBytes(StandardCharsets.US_ASCII));
+                socket.getOutputStream().write(answer.getBytes(StandardCharsets.US_ASCII));
             }
         } catch (IOException e) {
             // The client closed the connection.

@@ -82,6 +82,14 @@ class TimingTest {
         return timing.attempts().get(0);
     }
 
+    @Test
+    void whatTheServerSaysOfItsTime() throws Exception {
+        try (TestServer server = TestServer.answering(TestServer.TIMED)) {
+            assertEquals(200, post(client(), server.url()));
+            Calls.assertServerTiming(calls.next());
+        }
+    }
+
     private static int connectionsOfSequentialCalls(HttpClient client) throws Exception {
         try (TestServer server = TestServer.answering()) {
             for (int i = 0; i < 10; i++) {

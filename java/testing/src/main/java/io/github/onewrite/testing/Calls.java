@@ -3,10 +3,13 @@ package io.github.onewrite.testing;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.github.onewrite.ServerTiming;
 import io.github.onewrite.Timing;
 import io.github.onewrite.TimingEvent;
 import io.github.onewrite.TimingListener;
 import java.util.List;
+import java.util.Optional;
+import java.util.OptionalLong;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.LinkedBlockingQueue;
@@ -59,6 +62,19 @@ public final class Calls implements Consumer<Timing>, TimingListener.Factory {
                 ended.set(events);
             }
         }
+    }
+
+    /** A record of a call that was answered {@link TestServer#TIMED}. */
+    public static void assertServerTiming(Timing timing) {
+        assertEquals(
+                List.of(
+                        new ServerTiming("cache", OptionalLong.of(1000), Optional.of("a hit")),
+                        new ServerTiming("nonsense", OptionalLong.empty(), Optional.empty()),
+                        new ServerTiming("total", OptionalLong.of(2000), Optional.empty())),
+                timing.serverTiming());
+        assertEquals(OptionalLong.of(2000), timing.serverNanos());
+        assertEquals(
+                timing.waitNanos().orElseThrow() - 2000, timing.networkNanos().orElseThrow());
     }
 
     /** The next timing, which is waited for. */

@@ -17,6 +17,12 @@ import java.util.concurrent.CountDownLatch;
 public final class TestServer implements AutoCloseable {
     public static final String OK = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
+    /** The same, and what the server says of its own time: {@link Calls#assertServerTiming} looks for it. */
+    public static final String TIMED = OK.replace(
+            "Content-Length",
+            "Server-Timing: cache;desc=\"a hit\";dur=0.001, nonsense;dur=x, ;\r\n"
+                    + "server-timing: total;dur=0.002\r\nContent-Length");
+
     /** What happens on one connection; when it returns, the connection is closed. */
     public interface Script {
         void on(Connection connection) throws Exception;

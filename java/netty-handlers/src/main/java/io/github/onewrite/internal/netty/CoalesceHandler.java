@@ -235,7 +235,7 @@ public final class CoalesceHandler extends ChannelDuplexHandler {
             if (interim) {
                 connection.interim(response.status().code());
             } else {
-                connection.head(response.status().code());
+                connection.head(response);
             }
         }
         if (message instanceof HttpContent content && !interim) {

@@ -1,9 +1,11 @@
 package io.github.onewrite.internal.netty;
 
 import io.github.onewrite.internal.CallTimer;
+import io.github.onewrite.internal.ServerTimings;
 import io.github.onewrite.internal.TimedCall;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelHandlerContext;
+import io.netty.handler.codec.http.HttpResponse;
 import io.netty.handler.codec.http.HttpResponseStatus;
 import io.netty.handler.ssl.SslHandler;
 import io.netty.util.AttributeKey;
@@ -272,14 +274,15 @@ public final class TimedConnection {
         step(timer -> timer.informational(status));
     }
 
-    void head(int status) {
+    void head(HttpResponse response) {
+        int status = response.status().code();
         switched = status == HttpResponseStatus.SWITCHING_PROTOCOLS.code();
         step(timer -> {
             timer.responseStart(counter.firstRead());
             if (probe != null) {
                 probe.explain(timer);
             }
-            timer.headersEnd(status);
+            timer.headersEnd(status, response.headers().getAll(ServerTimings.HEADER));
         });
     }
 

@@ -4,6 +4,7 @@ import io.github.onewrite.ErrorKind;
 import io.github.onewrite.OnewriteException;
 import io.github.onewrite.Phase;
 import io.github.onewrite.internal.CallTimer;
+import io.github.onewrite.internal.ServerTimings;
 import io.github.onewrite.internal.netty.KernelProbe;
 import io.github.onewrite.netty.internal.ClientSettings;
 import io.github.onewrite.netty.internal.Failures;
@@ -236,7 +237,7 @@ final class Exchange implements Connection.User, BodySender.Progress, ResponseSi
             if (probe != null) {
                 probe.explain(timer);
             }
-            timer.headersEnd(status);
+            timer.headersEnd(status, response.headers().getAll(ServerTimings.HEADER));
         }
         HttpHeaders headers = response.headers();
         if (headers.size() > settings.maxHeaders()) {

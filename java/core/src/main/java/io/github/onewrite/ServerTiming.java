@@ -1,0 +1,13 @@
+package io.github.onewrite;
+
+import java.util.Optional;
+import java.util.OptionalLong;
+
+/**
+ * One entry of a response's {@code Server-Timing} fields (W3C Server Timing): what the server says of its own time.
+ *
+ * @param name the metric's name, a token
+ * @param durationNanos how long it took in nanoseconds, 0 if the server said 0; empty when it gave no valid duration
+ * @param description text for people; empty when the server gave none
+ */
+public record ServerTiming(String name, OptionalLong durationNanos, Optional<String> description) {}
