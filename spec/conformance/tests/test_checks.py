@@ -66,13 +66,18 @@ def test_counts() -> None:
     assert not matches(None, {"min": 0})
 
 
-def test_the_mode_decides_and_odd_counts_need_an_excuse() -> None:
+def test_the_mode_decides_and_odd_counts_need_an_excuse_which_reaches_for_a_fifth() -> None:
     for values, excuse, problems, unsteady in (
         ([1] * 20, 0, 0, 0),
         ([2] * 20, 0, 1, 0),
         ([1] * 19 + [2], 0, 0, 1),
         ([1] * 19 + [2], 1, 0, 0),
         ([1] * 19 + [None], 0, 0, 0),
+        ([1] * 16 + [2] * 4, 4, 0, 0),
+        ([1] * 16 + [2] * 4, 900, 0, 0),
+        ([1] * 15 + [2] * 5, 900, 0, 1),
+        ([1] * 11 + [2] * 9, 900, 0, 1),
+        ([1] * 3 + [2], 900, 0, 1),
     ):
         verdict = Verdict()
         judge_mode("segments", values, 1, verdict, excuse=excuse)
