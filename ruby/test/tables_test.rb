@@ -72,6 +72,14 @@ class TablesTest < OnewriteTest
     end
   end
 
+  rows("server_timing") do |row, test|
+    define_method(test) do
+      one = call(request_end: 1, response_start: row["wait_ns"] && (1 + row["wait_ns"]), server_timing_fields: row["fields"])
+      said = one.server_timing.to_a.map { |entry| entry.to_h.transform_keys(&:to_s) }
+      assert_equal row.values_at("server_timing", "server_ns", "network_ns"), [said, one.server_ns, one.network_ns]
+    end
+  end
+
   RECORDS = table("records").fetch("records")
 
   def evidence(attempt)
@@ -91,7 +99,7 @@ class TablesTest < OnewriteTest
       index: attempt["index"], outcome: attempt["outcome"].to_sym, status: attempt["status"],
       conn_id: attempt["conn_id"], conn_requests: attempt["conn_requests"], bytes: attempt["bytes_sent"],
       idle_since: attempt["idle_ns"] && (at[:attempt_started] - attempt["idle_ns"]), count: attempt["writes"],
-      received_bytes: attempt["bytes_received"]
+      received_bytes: attempt["bytes_received"], server_timing_fields: attempt["server_timing_fields"]
     )
   end
 
@@ -123,15 +131,28 @@ class TablesTest < OnewriteTest
     expected.each do |name, value|
       case value
       when Hash then alike(value, found[name], "#{where} #{name}")
+      when Array then value.zip(found[name]) { |one, two| alike(one, two, "#{where} #{name}") } # of Hashes
       when Numeric then assert_in_delta value, found[name], 0.000001, "#{where} #{name}"
       else assert_equal value, found[name], "#{where} #{name}"
       end
     end
   end
 
+  def test_the_attempts_of_the_table_say_what_their_servers_said
+    told = RECORDS.count do |name, one|
+      next unless (one.fetch("needs", []) - CAPABILITIES).empty?
+
+      expected = one["record"]["attempts"].map { |attempt| attempt.slice("server_timing", "server_ns", "network_ns") }
+      found = record(name).to_h[:attempts].map { |attempt| attempt.slice(:server_timing, :server_ns, :network_ns) }
+      assert_equal expected, JSON.parse(JSON.generate(found)), name
+      expected.any? { |attempt| attempt.key?("server_ns") }
+    end
+    assert_operator told, :>, 2
+  end
+
   for_us("mappers") do |row, test|
     define_method(test) do
-      %w[otel_attributes otel_metrics resource_timing har_timings].each do |mapper|
+      %w[otel_attributes otel_phases otel_metrics resource_timing har_timings].each do |mapper|
         alike row[mapper], Onewrite::Mappers.public_send(mapper, record(row["record"])), mapper
       end
     end

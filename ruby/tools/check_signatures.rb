@@ -8,8 +8,8 @@ require "onewrite"
 
 PUBLIC = [
   Onewrite, Onewrite::Event, Onewrite::TimingListener, Onewrite::Timing, Onewrite::Attempt, Onewrite::Phases,
-  Onewrite::KernelEvidence, Onewrite::NetHTTP::SessionOptions, Onewrite::InvalidRequest, Onewrite::BodyLengthError,
-  Onewrite::ConfigurationError, Onewrite::Mappers
+  Onewrite::KernelEvidence, Onewrite::ServerTiming, Onewrite::NetHTTP::SessionOptions, Onewrite::InvalidRequest,
+  Onewrite::BodyLengthError, Onewrite::ConfigurationError, Onewrite::Mappers
 ].freeze
 
 loader = RBS::EnvironmentLoader.new

@@ -47,7 +47,11 @@ module Onewrite
 
         connection = Connection.of(@socket)
         call = connection && connection.call
-        lengths = @header["content-length"] if call # read before: the library deletes it where it inflates
+        if call
+          lengths = @header["content-length"] # read before: the library deletes it where it inflates
+          said = @header["server-timing"]
+          call.server_said(said) if said
+        end
         result = super
         call.received(lengths ? lengths[0] : (dest.bytesize if dest.is_a?(String))) if call
         result

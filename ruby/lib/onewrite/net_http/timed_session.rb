@@ -95,7 +95,7 @@ module Onewrite
           result =
             if told || block
               super(req) do |res|
-                call.headers_end(res.code)
+                call.headers_end(res)
                 inside = true
                 yield res if block
                 inside = false
@@ -165,7 +165,7 @@ module Onewrite
           if error
             call.finish(error.is_a?(StandardError) ? :error : :cancelled, error)
           elsif result.respond_to?(:code)
-            call.complete(result.code, @socket)
+            call.complete(result, @socket)
           else
             call.finish(inside && Thread.current.status != "aborting" ? :ok : :cancelled)
           end

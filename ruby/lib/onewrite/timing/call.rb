@@ -117,9 +117,16 @@ module Onewrite
     end
 
     # The library gives a response to the caller.
-    # @param code [String]
-    def headers_end(code)
-      final(code) unless response_start
+    # @param response [Net::HTTPResponse]
+    def headers_end(response)
+      final(response.code) unless response_start
+      fields = response.get_fields("server-timing") if response.respond_to?(:get_fields) # another gem's may not
+      server_said(fields) if fields
+    end
+
+    # @param fields [Array<String>] values of the final response's Server-Timing; copied, because they are the response's own
+    def server_said(fields)
+      @server_timing_fields = fields.dup.freeze
     end
 
     # The last byte of the body was read.
@@ -130,11 +137,11 @@ module Onewrite
     end
 
     # The response was read to its end, and the call is over.
-    # @param code [String]
+    # @param response [Net::HTTPResponse]
     # @param _socket [Net::BufferedIO]
     # @return [Integer] the moment
-    def complete(code, _socket)
-      final(code) unless response_start
+    def complete(response, _socket)
+      headers_end(response) unless response_end
       now = Process.clock_gettime(MONOTONIC, :nanosecond)
       @response_end = now unless response_end
       @outcome = :ok

@@ -6,7 +6,8 @@ module Onewrite
   module Mappers
     # A URL whose host and port can be told.
     SERVER = %r{\A(https?)://(?:\[([^\]]+)\]|([^/\\?#:]+))(?::(\d*))?(?=[/\\?#]|\z)}i.freeze
-    private_constant :SERVER
+    PHASES = %i[queue_ns dns_ns connect_ns tls_ns send_ns wait_ns receive_ns total_ns server_ns network_ns].freeze
+    private_constant :SERVER, :PHASES
 
     class << self
       # Attributes of an HTTP client span (OpenTelemetry semantic conventions for HTTP, stable names). `error.type` is the
@@ -20,6 +21,21 @@ module Onewrite
           "http.request.resend_count" => (timing.attempts.size - 1 if timing.attempts.size > 1),
           "error.type" => error_type(timing)
         }.compact
+      end
+
+      # Attributes `onewrite.*` of the last attempt, for the span of a client that has the names of {otel_attributes} already:
+      # phases and what is known of the connection. What did not happen is left out.
+      # @param timing [Timing]
+      # @return [Hash{String => String, Integer, Boolean}]
+      def otel_phases(timing)
+        kernel = timing.kernel
+        found = PHASES.map { |name| ["onewrite.#{name}", timing.public_send(name)] }.to_h
+        found.merge(
+          "onewrite.cause" => timing.cause&.to_s, "onewrite.segments_out" => kernel&.segments_out,
+          "onewrite.send_hold_ns" => kernel&.send_hold_ns, "onewrite.reused" => timing.reused,
+          "onewrite.conn_id" => timing.conn_id, "onewrite.conn_requests" => timing.conn_requests,
+          "onewrite.attempts" => timing.attempts.size
+        ).compact
       end
 
       # Metrics by name, in seconds. `http.client.request.duration` is that of the last attempt, from its start to the
@@ -39,11 +55,12 @@ module Onewrite
       # call. Steps that did not happen collapse to `fetchStart`, as the standard has it; `secureConnectionStart` is 0
       # without TLS. What was never reached is 0.
       # @param timing [Timing]
-      # @return [Hash{String => String, Float, Integer}]
+      # @return [Hash{String => String, Float, Integer, Array}]
       def resource_timing(timing)
         entry = { "name" => timing.url, "entryType" => "resource", "startTime" => 0.0 }
         last = timing.attempts.last
         entry.merge!(steps(last, timing.started_at_mono_ns)) if last
+        entry["serverTiming"] = server_timing(timing.server_timing) if timing.server_timing
         entry.merge!("duration" => timing.total_ns / 1e6)
       end
 
@@ -90,6 +107,12 @@ module Onewrite
           "responseStatus" => last.status || 0, "encodedBodySize" => last.bytes_received || 0,
           "nextHopProtocol" => "http/1.1"
         }
+      end
+
+      def server_timing(entries)
+        entries.map do |one|
+          { "name" => one.name, "duration" => one.duration_ns.to_i / 1e6, "description" => one.description.to_s }
+        end
       end
 
       def har(nanoseconds)

@@ -2,6 +2,7 @@
 
 require "onewrite/timing/cause"
 require "onewrite/timing/kernel"
+require "onewrite/timing/server_timing"
 
 module Onewrite
   # Connection, phases and kernel evidence of one attempt, computed from its times when they are asked for. A {Timing}
@@ -14,7 +15,7 @@ module Onewrite
     MOMENTS = %i[
       @index @outcome @status @conn_id @conn_requests @idle_since @baseline @attempt_started @acquired @connect_start
       @connect_end @tls_start @tls_end @request_start @request_end @response_start @response_end @ended @bytes @count
-      @received_bytes @info_sent @info @nodelay
+      @received_bytes @info_sent @info @nodelay @server_timing_fields
     ].freeze
     private_constant :MOMENTS
 
@@ -87,6 +88,26 @@ module Onewrite
       distance(response_start, response_end)
     end
 
+    # @return [Array<ServerTiming>, nil] what the response's Server-Timing says; nil where it says nothing
+    def server_timing
+      entries = server_timing_fields && ServerTiming.parse(server_timing_fields)
+      entries unless entries.nil? || entries.empty?
+    end
+
+    # @return [Integer, nil] how much of the wait the server claims in Server-Timing: its entry `total`, else its longest
+    #   one; nil where that is 0 or longer than the wait
+    def server_ns
+      entries = server_timing
+      entries && ServerTiming.server_ns(entries, wait_ns)
+    end
+
+    # @return [Integer, nil] what of the wait the server does not claim: the network, proxies on the way, queues before the
+    #   server's clock started; nil without {server_ns}, and where nothing is left
+    def network_ns
+      claimed = server_ns
+      wait_ns - claimed if claimed && wait_ns > claimed
+    end
+
     # @return [KernelEvidence, nil] nil without TCP_INFO or without a response
     def kernel
       after = info || info_sent
@@ -117,8 +138,8 @@ module Onewrite
 
     # Readers, since a variable that was never set is warned of before Ruby 3.0.
     attr_reader :index, :attempt_started, :acquired, :idle_since, :baseline, :info_sent, :info, :nodelay, :bytes, :count,
-                :received_bytes, :connect_start, :connect_end, :tls_start, :tls_end, :request_start, :request_end,
-                :response_start, :response_end, :ended
+                :received_bytes, :server_timing_fields, :connect_start, :connect_end, :tls_start, :tls_end,
+                :request_start, :request_end, :response_start, :response_end, :ended
 
     # A phase that happened is at least 1 ns, even where the clock did not advance.
     def distance(from, to)

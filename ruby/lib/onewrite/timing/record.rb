@@ -64,6 +64,7 @@ module Onewrite
         status: status, conn_id: conn_id, reused: reused, kernel: kernel&.to_h, cause: cause,
         queue_ns: queue_ns, dns_ns: dns_ns, connect_ns: connect_ns, tls_ns: tls_ns,
         send_ns: send_ns, wait_ns: wait_ns, receive_ns: receive_ns,
+        server_timing: server_timing&.map(&:to_h), server_ns: server_ns, network_ns: network_ns,
         attempts: attempts.map(&:to_h)
       }.compact
     end
@@ -93,7 +94,12 @@ module Onewrite
       value = public_send("#{name}_ns")
       return nil unless value
 
-      "#{name} #{milliseconds(value)}#{" (#{why})" if name == :wait && cause}"
+      text = "#{name} #{milliseconds(value)}"
+      return text unless name == :wait
+
+      text += " (#{why})" if cause
+      text += " = server #{milliseconds(server_ns)} + network #{milliseconds(network_ns)}" if network_ns
+      text
     end
 
     def why

@@ -70,7 +70,7 @@ module Onewrite
       tell(:response_start, now)
     end
 
-    def headers_end(code)
+    def headers_end(response)
       super
       tell(:headers_end, Clock.now, { status: status })
     end
@@ -82,9 +82,9 @@ module Onewrite
       tell(:response_end, response_end, bytes ? { bytes: bytes.to_i } : NO_FIELDS)
     end
 
-    def complete(code, socket)
+    def complete(response, socket)
       @undisturbed = true
-      final(code) unless response_start
+      final(response.code) unless response_start
       received(nil)
       released(!socket.closed?) if conn_id
       finish(:ok)
