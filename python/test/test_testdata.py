@@ -13,7 +13,7 @@ import pytest
 
 import onewrite
 from onewrite import _errors, mappers
-from onewrite._timing import call, cause, kernel
+from onewrite._timing import call, cause, kernel, server_timing
 
 TABLES = pathlib.Path(__file__).parents[2] / "spec" / "testdata"
 Row = dict[str, typing.Any]
@@ -56,6 +56,19 @@ def test_causes(row: Row) -> None:
         assert getattr(evidence, name) == row[name], name
 
 
+@pytest.mark.parametrize("row", rows("server_timing.json"))
+def test_server_timing(row: Row) -> None:
+    record = onewrite.Timing("GET", "http://127.0.0.1/", None, None)
+    attempt = onewrite.Attempt(record, 0, 1)
+    record.attempts.append(attempt)
+    if "wait_ns" in row:
+        attempt._request_end, attempt._response_start = 1, 1 + row["wait_ns"]
+    attempt.server_timing = server_timing.parse(row["fields"])
+    assert [one.to_dict() for one in attempt.server_timing or []] == row["server_timing"]
+    assert attempt.server_timing != []
+    assert (record.server_ns, record.network_ns) == (row["server_ns"], row["network_ns"])
+
+
 def error(described: Row) -> BaseException:
     module, _, name = described["class"].rpartition(".")
     cls = getattr(importlib.import_module(module) if module else builtins, name, None)
@@ -89,6 +102,8 @@ def timing(record: Row) -> onewrite.Timing:
             setattr(attempt, name, described.get(name))
         if "kernel" in described:
             attempt._evidence = kernel.KernelEvidence(**described["kernel"]), described.get("cause")
+        if "server_timing" in described:
+            attempt.server_timing = [onewrite.ServerTiming(**one) for one in described["server_timing"]]
         made.attempts.append(attempt)
     return made
 
@@ -105,7 +120,7 @@ def like(found: typing.Any, wanted: typing.Any) -> bool:
 @pytest.mark.parametrize("row", rows("mappers.json"))
 def test_mappers(row: Row) -> None:
     record = timing(RECORDS[row["record"]])
-    for name in ("otel_attributes", "otel_metrics", "resource_timing", "har_timings"):
+    for name in ("otel_attributes", "otel_metrics", "otel_phases", "resource_timing", "har_timings"):
         found = getattr(mappers, name)(record)
         assert like(found, row[name]), f"{name}: {found} and not {row[name]}"
 

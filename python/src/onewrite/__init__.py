@@ -15,6 +15,7 @@ from ._install import Status, install, status, uninstall
 from ._timing.events import Event, TimingListener, hook_failures
 from ._timing.kernel import KernelEvidence
 from ._timing.record import Attempt, Timing
+from ._timing.server_timing import ServerTiming
 from ._urllib3.connection import HTTPConnection, HTTPSConnection
 from ._urllib3.manager import PoolManager, ProxyManager
 from ._urllib3.pool import HTTPConnectionPool, HTTPSConnectionPool
@@ -37,6 +38,7 @@ __all__ = [
     "OnewriteError",
     "PoolManager",
     "ProxyManager",
+    "ServerTiming",
     "Status",
     "Timing",
     "TimingListener",

@@ -10,7 +10,7 @@ from urllib3.util import Url, parse_url
 
 from ._timing.record import Attempt, Timing
 
-__all__ = ["har_timings", "otel_attributes", "otel_metrics", "resource_timing"]
+__all__ = ["har_timings", "otel_attributes", "otel_metrics", "otel_phases", "resource_timing"]
 
 Fields = dict[str, typing.Any]
 
@@ -65,11 +65,36 @@ def otel_metrics(timing: Timing) -> Fields:
     return found
 
 
+def otel_phases(timing: Timing) -> Fields:
+    """Attributes beside those of ``otel_attributes`` that say where the time of the last attempt went.
+
+    ``onewrite.*``: each phase, ``total_ns`` (the call's), ``server_ns`` and ``network_ns`` in nanoseconds; ``cause``,
+    ``segments_out``, ``send_hold_ns``, ``reused``, ``conn_id``, ``conn_requests``; ``attempts``, their number.
+    What is absent in the record, or not yet known, is absent here.
+    """
+    last = _last(timing)
+    found: Fields = {"onewrite.total_ns": timing.total_ns, "onewrite.attempts": len(timing.attempts) or None}
+    if last is not None:
+        for name in _PHASES:
+            found[f"onewrite.{name}"] = getattr(last, name)
+        kernel = last.kernel
+        if kernel is not None:
+            found["onewrite.segments_out"] = kernel.segments_out
+            found["onewrite.send_hold_ns"] = kernel.send_hold_ns
+    return {name: value for name, value in found.items() if value is not None}
+
+
+_PHASES = (
+    "queue_ns", "dns_ns", "connect_ns", "tls_ns", "send_ns", "wait_ns", "receive_ns",
+    "server_ns", "network_ns", "cause", "reused", "conn_id", "conn_requests",
+)  # fmt: skip
+
+
 def resource_timing(timing: Timing) -> Fields:
     """A PerformanceResourceTiming entry of the last attempt (W3C Resource Timing), in ms from the start of the call.
 
     Steps that did not happen collapse to ``fetchStart``, as the standard has it; ``secureConnectionStart``
-    is 0 without TLS. What was never reached is 0.
+    is 0 without TLS. What was never reached is 0. ``serverTiming`` is there where the server sent any.
     """
     last = _last(timing)
     origin = timing.started_at_mono_ns
@@ -97,6 +122,11 @@ def resource_timing(timing: Timing) -> Fields:
         encodedBodySize=last.bytes_received or 0,
         nextHopProtocol="http/1.1",
     )
+    if last.server_timing:
+        found["serverTiming"] = [
+            {"name": one.name, "duration": (one.duration_ns or 0) / 1e6, "description": one.description or ""}
+            for one in last.server_timing
+        ]
     return found
 
 

@@ -112,7 +112,8 @@ class Exchange:
 
     def answered(self, response: typing.Any) -> None:
         """The head of the final answer is complete."""
-        moments.headers_end(self.attempt, response.status)
+        fields = [value.decode("latin-1") for name, value in response.headers if name.lower() == b"server-timing"]
+        moments.headers_end(self.attempt, response.status, fields)
         calls.returned(self.call)
 
     def read(self, size: int) -> None:

@@ -10,7 +10,7 @@ import contextvars
 import time
 import typing
 
-from . import cause, events, kernel
+from . import cause, events, kernel, server_timing
 from .connection import Link
 from .events import Event
 from .record import Attempt, Timing
@@ -197,9 +197,11 @@ def response_start(attempt: Attempt, t_ns: int, sock: typing.Any) -> None:
         tell(attempt, "response_start", t_ns)
 
 
-def headers_end(attempt: Attempt, status: int) -> None:
-    """The head of the final response is complete."""
+def headers_end(attempt: Attempt, status: int, server_timings: typing.Iterable[str] | None) -> None:
+    """The head of the final response is complete; *server_timings* are the values of its Server-Timing."""
     attempt.status = status
+    if server_timings:
+        attempt.server_timing = server_timing.parse(server_timings)
     attempt._headers_end = attempt._response_start
     attempt._error = None  # a write that broke because the server answered early did no harm
     if attempt._listener is not None:  # no phase needs to know when

@@ -9,7 +9,9 @@ from __future__ import annotations
 import typing
 
 from . import cause as causes
+from . import server_timing as serving
 from .kernel import KernelEvidence
+from .server_timing import ServerTiming
 
 PHASES = ("queue", "dns", "connect", "tls", "send", "wait", "receive", "total")
 
@@ -41,6 +43,8 @@ class Attempt:
     bytes_sent = 0
     writes = 0
     bytes_received: int | None = None
+    #: What the response's Server-Timing says, None where it says nothing.
+    server_timing: list[ServerTiming] | None = None
     _phase = "queue"
     _call: typing.Any = None
     _listener: typing.Any = None
@@ -102,6 +106,17 @@ class Attempt:
         """Begin to end of the attempt."""
         return _distance(self._start, self._end)
 
+    @property
+    def server_ns(self) -> int | None:
+        """What of ``wait`` the server claims in its Server-Timing."""
+        return serving.server_ns(self.server_timing, self.wait_ns)
+
+    @property
+    def network_ns(self) -> int | None:
+        """What of ``wait`` the server does not claim: the network, proxies, queues before the server's clock."""
+        server, wait = self.server_ns, self.wait_ns
+        return None if server is None or wait is None or wait == server else wait - server
+
     def _judged(self) -> tuple[KernelEvidence, str | None] | None:
         if self._evidence is None and self._info_before and self._info_after:
             wait = self.wait_ns
@@ -139,6 +154,9 @@ class Attempt:
             **{f"{phase}_ns": getattr(self, f"{phase}_ns") for phase in PHASES},
             "kernel": kernel._asdict() if kernel else None,
             "cause": self.cause,
+            "server_timing": [one.to_dict() for one in self.server_timing] if self.server_timing else None,
+            "server_ns": self.server_ns,
+            "network_ns": self.network_ns,
         }
         return {name: value for name, value in found.items() if value is not None}
 
@@ -154,6 +172,8 @@ class Attempt:
                 text += " (server)"
             elif cause is not None and self.kernel is not None:
                 text += f" (held {self.kernel.send_hold_ns / 1e6:.1f}: {cause})"
+            if phase == "wait" and self.server_ns is not None and self.network_ns is not None:
+                text += f" = server {self.server_ns / 1e6:.1f} + network {self.network_ns / 1e6:.1f}"
             found.append(text)
         return found
 
@@ -281,6 +301,24 @@ class Timing:
         """Why the last attempt's ``wait`` took 20 ms or more."""
         last = self._last()
         return last.cause if last else None
+
+    @property
+    def server_timing(self) -> list[ServerTiming] | None:
+        """What the last attempt's response says in its Server-Timing."""
+        last = self._last()
+        return last.server_timing if last else None
+
+    @property
+    def server_ns(self) -> int | None:
+        """What of the last attempt's ``wait`` the server claims."""
+        last = self._last()
+        return last.server_ns if last else None
+
+    @property
+    def network_ns(self) -> int | None:
+        """What of the last attempt's ``wait`` the server does not claim."""
+        last = self._last()
+        return last.network_ns if last else None
 
     @property
     def queue_ns(self) -> int | None:

@@ -136,7 +136,7 @@ def _answered(conn: typing.Any, attempt: Attempt, t_ns: int) -> None:
 def _head_read(attempt: Attempt, http_response: typing.Any) -> None:
     attempt._http = http_response
     attempt._expected = http_response.length
-    moments.headers_end(attempt, http_response.status)
+    moments.headers_end(attempt, http_response.status, http_response.headers.get_all("Server-Timing"))
 
 
 # -- the seam's way -----------------------------------------------------------------------------------
