@@ -40,6 +40,7 @@ MUTANTS = {
     "deaf": "an early answer is not heard while the body is being sent",
     "crlf": "control characters in headers and targets are sent",
     "both_framings": "Content-Length and Transfer-Encoding are sent together",
+    "unframed_delete": "the body of a DELETE is sent without Content-Length and Transfer-Encoding",
     "wrong_length": "a body that is not as long as its Content-Length is sent",
     "truncation": "a body that ends early is delivered as whole",
     "head_body": "bytes behind an answer to HEAD are delivered as its body",

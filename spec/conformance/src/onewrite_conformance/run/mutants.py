@@ -54,6 +54,7 @@ SEEN_BY = {
     "deaf": ["judge-early-answer-unread/onewrite/http/direct"],
     "crlf": ["sec-value-crlf/onewrite/http/direct", "sec-name-crlf/onewrite/http/direct"],
     "both_framings": ["sec-length-and-coding/onewrite/http/direct"],
+    "unframed_delete": ["sec-framed-delete/onewrite/http/direct", "sec-framed-delete-stream/onewrite/https/direct"],
     "wrong_length": ["sec-length-too-small/onewrite/http/direct"],
     "truncation": ["sec-floor-truncated-length/onewrite/http/direct"],
     "head_body": ["sec-outside-head/onewrite/http/direct"],
