@@ -23,7 +23,3 @@ function canonical (object) {
 export function canonicalEvent (event) {
   return { ...canonical(event), name: snake(event.name) }
 }
-
-export function canonicalTiming (timing) {
-  return { ...canonical(timing), attempts: timing.attempts.map(canonical) }
-}

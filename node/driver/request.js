@@ -3,7 +3,7 @@
 import { createHash } from 'node:crypto'
 import { makeBody } from './body.js'
 import { describeError } from './errors.js'
-import { canonicalEvent, canonicalTiming } from './canonical.js'
+import { canonicalEvent } from './canonical.js'
 import { phaseWatch } from './phase.js'
 
 /** How long a reply waits for the call's record after the call itself is over. */
@@ -66,7 +66,10 @@ async function one (client, message) {
   if (watch) {
     await watch.settled(RECORD_WAIT_MS)
     if (result.error && watch.records[0]?.errorPhase) result.error.phase = watch.records[0].errorPhase
-    if (watch.records[0]) result.timing = canonicalTiming(watch.records[0])
+    if (watch.records[0]) {
+      const { id, ...timing } = watch.records[0].toJSON()
+      result.timing = timing
+    }
     result.timings = watch.records.length
     result.events = watch.events.map(canonicalEvent)
   }

@@ -4,11 +4,12 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { describe, test } from 'node:test'
 import { errorKind } from '../src/errors.js'
-import { harTimings, otelAttributes, otelMetrics, resourceTiming } from '../src/timing/mappers.js'
+import { harTimings, otelAttributes, otelMetrics, otelPhases, resourceTiming } from '../src/timing/mappers.js'
 import { explainWait } from '../src/probe.js'
 import { AttemptState } from '../src/timing/attempt.js'
 import { redactUrl } from '../src/timing/redact.js'
 import { Timing } from '../src/timing/record.js'
+import { parseServerTiming, serverNsOf } from '../src/timing/server-timing.js'
 
 const table = (name) => JSON.parse(readFileSync(new URL(`../../spec/testdata/${name}.json`, import.meta.url), 'utf8'))
 
@@ -23,6 +24,28 @@ describe('error kinds', () => {
     for (const error of node) test(`${about}: ${JSON.stringify(error)}`, () => assert.equal(errorKind(errorOf(error)), kind))
   }
 })
+
+describe('Server-Timing', () => {
+  for (const row of table('server_timing').rows) {
+    test(row.about, () => {
+      const entries = parseServerTiming(row.fields)
+      assert.deepEqual(entries.map(canonical), row.server_timing)
+      const waitNs = row.wait_ns ?? undefined
+      const serverNs = serverNsOf(entries, waitNs)
+      assert.equal(serverNs ?? null, row.server_ns)
+      // As a record has it.
+      const state = new AttemptState(0, 1)
+      Object.assign(state, { serverTimingFields: row.fields, requestEndNs: waitNs === undefined ? 0 : 10, responseStartNs: waitNs === undefined ? 0 : 10 + waitNs })
+      const attempt = state.record('ok', 1e9)
+      assert.deepEqual([attempt.serverTiming ?? [], attempt.serverNs ?? null, attempt.networkNs ?? null], [entries, row.server_ns, row.network_ns])
+    })
+  }
+})
+
+/** @param {any} entry */
+function canonical ({ name, durationNs, description }) {
+  return { name, ...(durationNs === undefined ? null : { duration_ns: durationNs }), ...(description === undefined ? null : { description }) }
+}
 
 describe('causes', () => {
   const responseStartNs = 9e9
@@ -74,7 +97,8 @@ function recordOf ({ record }) {
       responseStartNs: ns('response_start'),
       responseEndNs: ns('response_end'),
       bytesReceived: attempt.bytes_received,
-      status: attempt.status
+      status: attempt.status,
+      serverTimingFields: attempt.server_timing_fields ?? null
     })
     return state.record(attempt.outcome, ns('attempt_end'))
   })
@@ -96,6 +120,23 @@ test('most records are for this language', () => {
   assert.ok(table('text_form').rows.filter((row) => !skipped(row)).length >= 10)
 })
 
+describe('JSON', () => {
+  for (const [name, { record }] of Object.entries(records)) {
+    test(name, { skip: skipped({ record: name }) }, () => {
+      const json = JSON.parse(JSON.stringify(recordOf(records[name])))
+      const plain = ({ at, server_timing_fields: fields, ...rest }) => rest
+      const wanted = { ...plain(record), attempts: record.attempts.map(plain) }
+      for (const [field, value] of Object.entries(wanted)) if (field !== 'attempts') assert.deepEqual(json[field], value, field)
+      assert.equal(json.attempts.length, wanted.attempts.length)
+      wanted.attempts.forEach((attempt, index) => {
+        for (const [field, value] of Object.entries(attempt)) assert.deepEqual(json.attempts[index][field], value, `${index} ${field}`)
+      })
+      const last = json.attempts.at(-1) ?? {}
+      for (const field of ['status', 'wait_ns', 'server_timing', 'server_ns', 'network_ns']) assert.deepEqual(json[field], last[field], field)
+    })
+  }
+})
+
 describe('the text form', () => {
   for (const row of table('text_form').rows) test(row.record, { skip: skipped(row) }, () => assert.equal(String(recordOf(records[row.record])), row.text))
 })
@@ -111,7 +152,7 @@ describe('mappers', () => {
   for (const row of table('mappers').rows) {
     test(row.record, { skip: skipped(row) }, () => {
       const timing = recordOf(records[row.record])
-      const found = { otel_attributes: otelAttributes(timing), otel_metrics: otelMetrics(timing), resource_timing: resourceTiming(timing), har_timings: harTimings(timing) }
+      const found = { otel_attributes: otelAttributes(timing), otel_metrics: otelMetrics(timing), otel_phases: otelPhases(timing), resource_timing: resourceTiming(timing), har_timings: harTimings(timing) }
       for (const [name, mapped] of Object.entries(found)) near(mapped, row[name], name)
     })
   }

@@ -4,6 +4,7 @@ import { errorKind } from '../errors.js'
 import { Call } from '../timing/call.js'
 import { connectionOf } from '../timing/connection.js'
 import { currentTimingId } from '../timing/id.js'
+import { serverTimingFields } from '../timing/server-timing.js'
 import { isWhole } from './client-request.js'
 
 const kNotes = Symbol('onewrite notes')
@@ -86,7 +87,7 @@ class Notes {
 
   /** @param {any} response */
   onResponse (response) {
-    this.call.headers(response.statusCode)
+    this.call.headers(response.statusCode, serverTimingFields(response.rawHeaders))
     // Not by a listener for 'data', which would start the flow before the user wants it.
     this.push = response.push
     response[kNotes] = this

@@ -1,5 +1,7 @@
 /** The times of one attempt while it runs. 0 and undefined both mean: has not happened. */
 
+import { parseServerTiming, serverNsOf } from './server-timing.js'
+
 /** @typedef {import('./connection.js').Connection} Connection */
 /** @typedef {import('./record.js').Outcome} Outcome */
 
@@ -29,6 +31,8 @@ export class AttemptState {
   bytesReceived = 0
   /** @type {number | undefined} */
   status = undefined
+  /** @type {string[] | null} the response's Server-Timing */
+  serverTimingFields = null
   ended = false
 
   /**
@@ -65,6 +69,9 @@ export class AttemptState {
  * @property {number} responseEndNs
  */
 
+/** @type {import('./server-timing.js').ServerTiming[]} */
+const NONE = []
+
 /** A record shows distances alone; the times are for the mappers. Numbers only: a record that is kept keeps no socket. */
 class AttemptRecord {
   #startNs
@@ -96,6 +103,10 @@ class AttemptRecord {
     this.sendNs = between(state.requestStartNs, state.requestEndNs)
     this.waitNs = between(state.requestEndNs, state.responseStartNs)
     this.receiveNs = between(state.responseStartNs, state.responseEndNs)
+    const entries = state.serverTimingFields === null ? NONE : parseServerTiming(state.serverTimingFields)
+    this.serverTiming = entries.length === 0 ? undefined : entries
+    this.serverNs = serverNsOf(entries, this.waitNs)
+    this.networkNs = this.serverNs === undefined || this.waitNs === undefined ? undefined : this.waitNs - this.serverNs || undefined
     this.totalNs = now - state.startNs
     this.#startNs = state.startNs
     this.#requestStartNs = state.requestStartNs

@@ -192,9 +192,13 @@ export class Call {
     attempt.firstByteNs = 0
   }
 
-  /** @param {number} status of the final response */
-  headers (status) {
+  /**
+   * @param {number} status of the final response
+   * @param {string[] | null} [serverTiming] its Server-Timing fields
+   */
+  headers (status, serverTiming = null) {
     const attempt = this.attempt
+    attempt.serverTimingFields = serverTiming
     if (attempt.firstByteNs === 0) this.firstByte()
     attempt.responseStartNs = attempt.firstByteNs
     attempt.status = status

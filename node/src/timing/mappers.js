@@ -28,6 +28,30 @@ export function otelAttributes (timing) {
   return found
 }
 
+const PHASES = /** @type {const} */ (['queue', 'dns', 'connect', 'tls', 'send', 'wait', 'receive', 'server', 'network'])
+
+/**
+ * What a span of OpenTelemetry does not know, under names of this package: the phases of the last attempt, its connection,
+ * the number of attempts, and the time of the whole call. Times are in ns. What is absent in the record is absent here.
+ * @param {Timing} timing
+ * @returns {Record<string, string | number | boolean>}
+ */
+export function otelPhases (timing) {
+  const { last } = timing
+  /** @type {Record<string, string | number | boolean>} */
+  const found = {}
+  const put = (/** @type {string} */ name, /** @type {string | number | boolean | undefined} */ value) => {
+    if (value !== undefined) found[`onewrite.${name}`] = value
+  }
+  for (const phase of PHASES) put(`${phase}_ns`, last?.[`${phase}Ns`])
+  put('total_ns', timing.totalNs)
+  put('reused', last?.reused)
+  put('conn_id', last?.connId)
+  put('conn_requests', last?.connRequests)
+  put('attempts', timing.attempts.length)
+  return found
+}
+
 /** @param {import('./record.js').Attempt} attempt @returns {number} ns */
 function untilAnswer (attempt) {
   const { startNs, responseStartNs } = timesOf(attempt)
@@ -89,8 +113,14 @@ export function resourceTiming (timing) {
     duration: timing.totalNs / 1e6,
     responseStatus: timing.status ?? 0,
     encodedBodySize: last?.bytesReceived ?? 0,
-    nextHopProtocol: 'http/1.1'
+    nextHopProtocol: 'http/1.1',
+    ...(timing.serverTiming === undefined ? null : { serverTiming: timing.serverTiming.map(serverTimingEntry) })
   }
+}
+
+/** @param {import('./server-timing.js').ServerTiming} entry */
+function serverTimingEntry ({ name, durationNs = 0, description = '' }) {
+  return { name, duration: durationNs / 1e6, description }
 }
 
 /**

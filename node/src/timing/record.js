@@ -27,6 +27,9 @@ const PHASES = /** @type {const} */ (['queue', 'dns', 'connect', 'tls', 'send', 
  * @property {number} [waitNs] last write returned until the first byte of the final response was read, ns
  * @property {number} [receiveNs] first until last byte of the response, ns
  * @property {number} totalNs the whole attempt, ns
+ * @property {import('./server-timing.js').ServerTiming[]} [serverTiming] entries of the response's Server-Timing
+ * @property {number} [serverNs] of `waitNs`, what the server says was its own: its `total`, else its longest entry, ns
+ * @property {number} [networkNs] the rest of `waitNs`: the network, proxies, queues before the server's clock, ns
  */
 
 export class Timing {
@@ -72,6 +75,9 @@ export class Timing {
   get sendNs () { return this.last?.sendNs }
   get waitNs () { return this.last?.waitNs }
   get receiveNs () { return this.last?.receiveNs }
+  get serverTiming () { return this.last?.serverTiming }
+  get serverNs () { return this.last?.serverNs }
+  get networkNs () { return this.last?.networkNs }
 
   /**
    * One line for people: `POST http://… 200 in 1.9 ms: connect 0.4, send 0.1, wait 1.2, receive 0.1; new conn 3`.
@@ -80,10 +86,16 @@ export class Timing {
   toString () {
     const { last } = this
     const phases = PHASES.map((phase) => [phase, last?.[`${phase}Ns`]]).filter(([, ns]) => ns !== undefined)
-      .map(([phase, ns]) => `${phase} ${inMs(/** @type {number} */ (ns))}`).join(', ')
+      .map(([phase, ns]) => `${phase} ${inMs(/** @type {number} */ (ns))}${phase === 'wait' ? this.#split() : ''}`).join(', ')
     const connection = last?.connId === undefined ? '' : `; ${last.reused ? 'reused' : 'new'} conn ${last.connId}`
     const tries = this.attempts.length > 1 ? `; attempt ${this.attempts.length}` : ''
     return `${this.method} ${this.url} ${this.#end()} in ${inMs(this.totalNs)} ms${phases === '' ? '' : `: ${phases}`}${connection}${tries}`
+  }
+
+  /** What the wait is made of, where the server told its part. */
+  #split () {
+    const { serverNs, networkNs } = this
+    return serverNs === undefined || networkNs === undefined ? '' : ` = server ${inMs(serverNs)} + network ${inMs(networkNs)}`
   }
 
   #end () {
@@ -93,8 +105,32 @@ export class Timing {
     return [status, outcome, why === '' ? '' : `(${why})`].filter(Boolean).join(' ')
   }
 
+  /**
+   * The record as `JSON.stringify()` writes it: in the names of all languages (spec/schemas/timing-v1.schema.json), with
+   * the values of the last attempt beside those of the call.
+   * @returns {Record<string, any>}
+   */
+  toJSON () {
+    const shortcuts = Object.fromEntries(SHORTCUTS.map((name) => [name, this[name]]))
+    return canonical({ ...this, ...shortcuts })
+  }
+
   /** What `console.log()` shows. */
   [Symbol.for('nodejs.util.inspect.custom')] () { return this.toString() }
+}
+
+const SHORTCUTS = /** @type {const} */ (['status', 'connId', 'reused', 'queueNs', 'dnsNs', 'connectNs', 'tlsNs', 'sendNs', 'waitNs',
+  'receiveNs', 'serverTiming', 'serverNs', 'networkNs'])
+
+/**
+ * @param {any} value of a record
+ * @returns {any} with the canonical, snake_case names, and without what is absent
+ */
+function canonical (value) {
+  if (Array.isArray(value)) return value.map(canonical)
+  if (typeof value !== 'object') return value
+  const present = Object.entries(value).filter(([, each]) => each !== undefined)
+  return Object.fromEntries(present.map(([name, each]) => [name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`), canonical(each)]))
 }
 
 /** @param {number} ns */

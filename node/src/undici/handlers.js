@@ -6,6 +6,7 @@
 
 import { tellsControllersOfSent } from '../base-version.js'
 import { kAttempt } from '../timing/call.js'
+import { serverTimingFields } from '../timing/server-timing.js'
 import { isAtHand } from '../wire/body.js'
 
 /** @typedef {import('../timing/call.js').Call} Call */
@@ -62,10 +63,10 @@ export class AttemptNotes {
     this.call.firstByte()
   }
 
-  /** @param {number} status */
-  head (status) {
+  /** @param {number} status @param {any} headers */
+  head (status, headers) {
     if (status < 200) this.call.informational(status)
-    else this.call.headers(status)
+    else this.call.headers(status, serverTimingFields(headers))
   }
 
   /** @param {any} chunk */
@@ -183,7 +184,7 @@ class LegacyHandler {
 
   /** @param {number} status @param {any} headers @param {any} resume @param {any} text */
   onHeaders (status, headers, resume, text) {
-    this.#notes.head(status)
+    this.#notes.head(status, headers)
     return this.#inner.onHeaders(status, headers, resume, text)
   }
 
@@ -248,7 +249,7 @@ export class ControllerHandler {
 
   /** @param {any} controller @param {number} status @param {any} headers @param {any} text */
   onResponseStart (controller, status, headers, text) {
-    this.#notes.head(status)
+    this.#notes.head(status, headers)
     return this.#inner.onResponseStart?.(controller, status, headers, text)
   }
 

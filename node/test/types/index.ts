@@ -3,7 +3,7 @@
 import * as undici from 'undici'
 import { Agent, agentFactory, clientFactory, HttpAgent, HttpsAgent, install, InvalidRequestError, Pool, ProxyAgent, RetryAgent, status, Timing, uninstall, withTimingId } from 'onewrite'
 import { guardNodeHttp, InvalidRequestError as HttpInvalidRequestError } from 'onewrite/http'
-import { harTimings, otelAttributes, otelMetrics, resourceTiming } from 'onewrite/mappers'
+import { harTimings, otelAttributes, otelMetrics, otelPhases, resourceTiming } from 'onewrite/mappers'
 import { type Cause, explainWait, type Kernel, readKernel } from 'onewrite/probe'
 import 'onewrite/register'
 import type { Socket } from 'node:net'
@@ -44,11 +44,14 @@ new undici.Agent({ factory: agentFactory({ onTiming (timing) { console.log(timin
 export function mapped (timing: Timing) {
   const attributes: Record<string, string | number> = otelAttributes(timing)
   const metrics: Record<string, number> = otelMetrics(timing)
+  const phases: Record<string, string | number | boolean> = otelPhases(timing)
+  const durations: (number | undefined)[] | undefined = timing.serverTiming?.map(({ name, durationNs, description }) => (name + description) ? durationNs : undefined)
+  const network: number | undefined = timing.networkNs
   // @ts-expect-error a record is asked for
   otelAttributes({ waitNs: 1 })
   const start: number = resourceTiming(timing).startTime
   const wait: number = harTimings(timing).timings.wait
-  return [attributes, metrics, start, wait]
+  return [attributes, metrics, phases, durations, network, start, wait]
 }
 
 export function probed (socket: Socket) {
