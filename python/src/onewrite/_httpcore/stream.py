@@ -111,6 +111,7 @@ class Stream(_Waiting):
     def close(self) -> None:
         """Close; what waits is not sent."""
         self._stream.close()
+        self.link.closed()
 
     def start_tls(
         self, ssl_context: typing.Any, server_hostname: str | None = None, timeout: float | None = None
@@ -150,6 +151,7 @@ class AsyncStream(_Waiting):
     async def aclose(self) -> None:
         """Close; what waits is not sent."""
         await self._stream.aclose()
+        self.link.closed()
 
     async def start_tls(
         self, ssl_context: typing.Any, server_hostname: str | None = None, timeout: float | None = None

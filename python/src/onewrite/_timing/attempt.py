@@ -25,7 +25,7 @@ def tell(attempt: Attempt, name: str, t_ns: int, **fields: typing.Any) -> None:
     """Tell the listener of *attempt*, if it listens to that, of an event."""
     methods = attempt._listener.get(name)
     if methods is not None:
-        deliver(methods, Event(name, t_ns, attempt.index, fields))
+        deliver(methods, Event(name, t_ns, attempt.index, fields, attempt._call))
 
 
 def deliver(methods: typing.Any, event: Event) -> None:
@@ -69,6 +69,7 @@ def acquired(attempt: Attempt, link: Link, reused: bool) -> None:
     attempt.reused = reused
     attempt.conn_requests = link.requests = link.requests + 1
     attempt._phase = "send"
+    link.active = True
     t_ns = 0
     if reused and link.idle_since:
         t_ns = now()

@@ -172,7 +172,7 @@ def _end(call: Timing, error: BaseException | None) -> None:
 def _tell(call: Timing, name: str, t_ns: int, **fields: typing.Any) -> None:
     methods = call._listener.get(name)
     if methods is not None:
-        moments.deliver(methods, Event(name, t_ns, None, fields))
+        moments.deliver(methods, Event(name, t_ns, None, fields, call))
 
 
 # -- attempts ---------------------------------------------------------------------------------------
@@ -207,6 +207,8 @@ def end_attempt(attempt: Attempt, outcome: str, reusable: bool | None = None, t_
     if error is not None:
         attempt._error = None  # its traceback leads to the library's frames, and so to a later attempt's response
     attempt._http = attempt._response = None
+    if attempt._link is not None:
+        attempt._link.released()
     if attempt._listener is not None:
         if reusable is not None:
             tell(attempt, "connection_released", end, reusable=reusable)

@@ -9,15 +9,50 @@ _ids = itertools.count(1)
 
 
 class Link:
-    """One socket, as the records know it: its number, and what the last request left."""
+    """One socket, as the records know it: its number, what the last request left, and whether one is under way."""
 
-    __slots__ = ("conn_id", "idle_since", "info", "requests", "sock")
+    __slots__ = (
+        "__weakref__", "_closed", "active", "conn_id", "idle_since", "info", "peer", "requests", "sock", "watcher",
+    )  # fmt: skip
 
-    def __init__(self, sock: typing.Any) -> None:
+    def __init__(self, sock: typing.Any, peer: tuple[str, int | None] | None = None) -> None:
         self.sock = sock
+        #: Host and port, where the seam knows them.
+        self.peer = peer
         self.conn_id = next(_ids)
         self.requests = 0
         #: Monotonic time of the last release, in nanoseconds; 0 before the first.
         self.idle_since = 0
         #: The kernel's reading at the last answer: nothing was sent since, so it is the next request's baseline.
         self.info: bytes | None = None
+        #: Whether a request is under way.
+        self.active = False
+        #: Called with the link once, when the connection was closed and no request is under way on it.
+        self.watcher: typing.Callable[[Link], None] | None = None
+        self._closed = False
+
+    def released(self) -> None:
+        """The request that was under way is over."""
+        self.active = False
+        if self._closed:
+            self._over()
+
+    def closed(self) -> None:
+        """The connection was closed; a response that is still read from it keeps its socket open."""
+        self._closed = True
+        if not self.active:
+            self._over()
+
+    def _over(self) -> None:
+        watcher, self.watcher = self.watcher, None
+        if watcher is not None:
+            watcher(self)
+
+    def is_open(self) -> bool:
+        """Whether its socket is open, whoever may have closed it."""
+        if self._closed and not self.active:
+            return False
+        try:
+            return self.sock is None or self.sock.fileno() >= 0
+        except Exception:  # a socket of a kind that says so in this way
+            return False

@@ -5,6 +5,9 @@ from __future__ import annotations
 import logging
 import typing
 
+if typing.TYPE_CHECKING:
+    from .record import Timing
+
 log = logging.getLogger("onewrite")
 
 
@@ -18,6 +21,8 @@ class Event(typing.NamedTuple):
     attempt: int | None
     #: The further fields that events.yaml names for this event.
     fields: dict[str, typing.Any]
+    #: The record of the call, as far as it has come; it is whole at call_end.
+    timing: Timing
 
     def to_dict(self) -> dict[str, typing.Any]:
         """The event under its canonical names, absent fields left out."""

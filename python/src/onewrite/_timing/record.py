@@ -185,7 +185,7 @@ class Attempt:
 
 
 #: What a record refers to while its call runs; a copy or a pickle of it is without.
-_LIVE = frozenset(("_call", "_conn", "_error", "_http", "_link", "_listener", "_on_timing", "_response"))
+_LIVE = frozenset(("_call", "_conn", "_error", "_http", "_kept", "_link", "_listener", "_on_timing", "_response"))
 
 
 def _lasting(record: Attempt | Timing) -> dict[str, typing.Any]:
@@ -204,6 +204,8 @@ class Timing:
     _installed = False
     _on_timing: typing.Any = None
     _listener: typing.Any = None
+    #: What a listener of our own keeps with the call until its end.
+    _kept: typing.Any = None
 
     def __init__(self, method: str, url: str, on_timing: typing.Any, listener: typing.Any) -> None:
         self.method = method

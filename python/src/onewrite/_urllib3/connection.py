@@ -220,6 +220,8 @@ def close(conn: typing.Any, original: Original) -> None:
     """
     attempt = conn._onewrite_attempt
     original()
+    if conn._onewrite_link is not None:
+        conn._onewrite_link.closed()
     if attempt is None or attempt._in_response or attempt._connecting:
         return  # part of the exchange itself: "Connection: close", a tunnel that was refused
     if attempt._headers_end and attempt._error is None:

@@ -39,8 +39,14 @@ def acquire(conn: typing.Any, attempt: Attempt, reused: bool) -> None:
     """*conn* is ready for the request of *attempt*."""
     link: Link | None = conn._onewrite_link
     if link is None or link.sock is not conn.sock:
-        link = conn._onewrite_link = Link(conn.sock)
+        link = conn._onewrite_link = Link(conn.sock, _peer(conn))
     moments.acquired(attempt, link, reused)
+
+
+def _peer(conn: typing.Any) -> tuple[str, int]:
+    """Whom *conn* leads to: the origin behind a tunnel, else whom it connects to, a forward proxy among them."""
+    host = getattr(conn, "_tunnel_host", None)
+    return (host, conn._tunnel_port) if host else (conn.host, conn.port)
 
 
 def attempt_of(conn: typing.Any) -> Attempt | None:

@@ -1,0 +1,1 @@
+"""What onewrite tells OpenTelemetry. Imported by ``onewrite.opentelemetry`` alone."""

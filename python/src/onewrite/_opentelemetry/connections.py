@@ -1,0 +1,55 @@
+"""How many connections are open, by server: looked up when a reader asks, never added up.
+
+Each connection's own socket is asked, so the number is right whoever has closed it: the pool, a subclass's
+``close``, the collector, or urllib3 after uninstall().
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+import typing
+import weakref
+
+from .._timing.connection import Link
+
+Server = tuple[str, int | None]
+
+
+class Connections:
+    """The connections that carried a request since somebody listens."""
+
+    def __init__(self, ended: typing.Callable[[Server, float], None]) -> None:
+        """*ended* is told of each connection whose beginning and end were seen: its server, and seconds."""
+        self._ended = ended
+        self._lock = threading.Lock()
+        self._links: weakref.WeakKeyDictionary[Link, tuple[Server, int | None]] = weakref.WeakKeyDictionary()
+        #: Servers that were told of once go on being told of, with 0: else a reader keeps the last number.
+        self._servers: set[Server] = set()
+
+    def add(self, link: Link, server: Server, new: bool) -> None:
+        """*link* carries its first request that we see; *new*: its first of all."""
+        link.watcher = self._over
+        with self._lock:
+            self._links[link] = server, time.monotonic_ns() if new else None
+            self._servers.add(server)
+
+    def knows(self, link: Link) -> bool:
+        """Whether *link* was added."""
+        return link in self._links
+
+    def _over(self, link: Link) -> None:
+        with self._lock:
+            server, since = self._links.pop(link, (("", None), None))
+        if since is not None:
+            self._ended(server, (time.monotonic_ns() - since) / 1e9)
+
+    def counts(self) -> dict[tuple[Server, str], int]:
+        """How many connections to each server are active (a request is under way) and idle."""
+        with self._lock:
+            found = dict.fromkeys(((server, state) for server in self._servers for state in ("active", "idle")), 0)
+            links = list(self._links.items())
+        for link, (server, _) in links:
+            if link.is_open():
+                found[server, "active" if link.active else "idle"] += 1
+        return found

@@ -1,0 +1,113 @@
+"""What is told of a call, and when: the span while it lives; the log event and the metrics at the call's end.
+
+Instrumentations make their span around requests' ``Session.send``, a pool's ``urlopen`` or a transport's
+``handle_request``, and so around the beginning of our call or within it: the context that is current inside, when a
+connection was acquired or the head of the response is there, has their span in any order of activation. They end it
+before the call is over where the caller reads the body later, so phases are written as they become known.
+"""
+
+from __future__ import annotations
+
+import typing
+
+from opentelemetry import trace
+from opentelemetry._logs import Logger, LogRecord, SeverityNumber
+from opentelemetry.context import _SUPPRESS_INSTRUMENTATION_KEY, Context, get_current, get_value
+
+from .. import mappers
+from .._timing.events import Event, TimingListener
+from .._timing.record import Timing
+from .instruments import Instruments
+
+#: Spans that are of the work a request is part of, and may make a hundred of them.
+_NOT_OURS = (trace.SpanKind.SERVER, trace.SpanKind.CONSUMER)
+#: As older instrumentations spell the key.
+_SUPPRESSED = (_SUPPRESS_INSTRUMENTATION_KEY, "suppress_instrumentation")
+
+
+class Listener(TimingListener):
+    """Tells OpenTelemetry of each call."""
+
+    def __init__(self, instruments: Instruments, logger: Logger | None, request_duration: bool) -> None:
+        self._instruments = instruments
+        self._logger = logger
+        self._request_duration = request_duration
+
+    def on_call_start(self, event: Event) -> None:
+        """Keep the context with the call, unless it is an exporter's own: that would be told of without end."""
+        context = get_current()
+        if not any(get_value(key, context) for key in _SUPPRESSED):
+            event.timing._kept = context
+
+    def on_queue_end(self, event: Event) -> None:
+        """The only phase of a request that gets no connection."""
+        if event.timing._kept is not None:
+            event.timing._kept = get_current()
+            _write(event.timing, mappers.otel_phases(event.timing))
+
+    def on_connection_acquired(self, event: Event) -> None:
+        """Count the connection."""
+        timing = event.timing
+        if timing._kept is not None:
+            timing._kept = get_current()
+            self._instruments.acquired(timing.attempts[-1]._link, timing)
+
+    def on_headers_end(self, event: Event) -> None:
+        """Write what is known: some instrumentations end their span next."""
+        if event.timing._kept is not None:
+            event.timing._kept = get_current()
+            _write(event.timing, mappers.otel_phases(event.timing))
+
+    def on_attempt_end(self, event: Event) -> None:
+        """Write what came since; all of it where no response came."""
+        timing = event.timing
+        if timing._kept is None:
+            return
+        attempt = timing.attempts[-1]
+        if attempt._headers_end:
+            if attempt.receive_ns is not None:
+                _write(timing, {"onewrite.receive_ns": attempt.receive_ns})
+        elif attempt._phase != "queue":
+            if not attempt._acquired:
+                timing._kept = get_current()  # it failed to connect, and urllib3 closes before it tells its caller
+            _write(timing, mappers.otel_phases(timing))
+
+    def on_call_end(self, event: Event) -> None:
+        """Write the rest, if the span still lives; emit the log event; add to the metrics."""
+        timing = event.timing
+        context: Context | None = timing._kept
+        if context is None:
+            return
+        attributes = {name: value for name, value in mappers.otel_attributes(timing).items() if value is not None}
+        phases = mappers.otel_phases(timing)
+        try:
+            _write(timing, {name: phases[name] for name in _LAST if name in phases})
+        finally:
+            timing._kept = None
+            try:
+                self._instruments.record(timing, attributes, context, self._request_duration)
+            finally:
+                if self._logger is not None:
+                    self._emit(self._logger, timing, {**attributes, **phases}, context)
+
+    def _emit(self, logger: Logger, timing: Timing, attributes: dict[str, typing.Any], context: Context) -> None:
+        logger.emit(
+            LogRecord(
+                timestamp=timing.started_at_unix_ns + (timing.total_ns or 0),
+                context=context,
+                severity_number=SeverityNumber.INFO,
+                severity_text="INFO",
+                event_name="onewrite.request",
+                attributes=attributes,
+                body=timing.to_dict(),
+            )
+        )
+
+
+_LAST = ("onewrite.total_ns", "onewrite.attempts")
+
+
+def _write(timing: Timing, attributes: dict[str, typing.Any]) -> None:
+    span = trace.get_current_span(timing._kept)
+    if span.is_recording() and getattr(span, "kind", None) not in _NOT_OURS:
+        span.set_attributes(attributes)
