@@ -108,6 +108,7 @@ def test_har(timings: list[onewrite.Timing]) -> None:
     assert first["timings"]["connect"] > first["timings"]["ssl"] > 0
     assert reused["timings"]["connect"] == reused["timings"]["ssl"] == reused["timings"]["dns"] == -1
     assert refused["timings"]["wait"] == -1
-    started = datetime.datetime.fromisoformat(first["startedDateTime"].replace("Z", "+00:00"))  # CPython 3.10 reads no Z
+    # CPython 3.10 reads no Z.
+    started = datetime.datetime.fromisoformat(first["startedDateTime"].replace("Z", "+00:00"))
     assert abs(started.timestamp() - timings[0].started_at_unix_ns / 1e9) < 0.001
     assert sum(value for name, value in first["timings"].items() if value > 0 and name != "ssl") <= first["time"]
