@@ -18,6 +18,7 @@ GENERATED = {
     "proxies.md": ["versions", "haproxy", "others", "streams"],
     "do-i-have-it.md": ["victims"],
     "what-it-cannot-fix.md": ["hooks", "loss"],
+    "what-check-finds.md": ["programs"],
     "finding-a-stall.md": ["symptom", "ss", "tshark", "strace", "hooks"],
 }
 

@@ -19,6 +19,8 @@ AROUND = {
         "module Rails; def self.logger = (@logger ||= Logger.new($stdout)); end\n",
         post=f'\nNet::HTTP.post(URI("{PLACE}/items"), "x")\n',
     ),
+    # It has no server of its own, which Boot would start because WebFlux is there.
+    "spring-boot": Around('System.setProperty("spring.main.web-application-type", "none");\n'),
     "opentelemetry": Around(
         "from opentelemetry.sdk.metrics import MeterProvider\n"
         "from opentelemetry.sdk.metrics.export import InMemoryMetricReader\n"
