@@ -64,7 +64,7 @@ class TracersTest < OnewriteTest
     $calls = Hash.new(0)
     def chain
       {
-        Net::HTTP => %i[do_start ssl_socket_connect on_connect begin_transport transport_request],
+        Net::HTTP => %i[do_start do_finish ssl_socket_connect on_connect begin_transport transport_request],
         Net::HTTPGenericRequest => %i[send_request_with_body send_request_with_body_stream send_request_with_body_data
                                       each_capitalized exec],
         Net::HTTPResponse.singleton_class => %i[read_status_line], Net::HTTPResponse => %i[read_body_0]

@@ -6,7 +6,10 @@
 LIB = File.expand_path("../lib", __dir__)
 FILES = Dir.chdir(LIB) { Dir["**/*.rb"] }.map { |file| [file.delete_suffix(".rb"), File.read(File.join(LIB, file))] }.to_h.freeze
 # A room may require rooms further down, and its own.
-ROOMS = [%w[onewrite], %w[onewrite/api], %w[onewrite/install], %r{\Aonewrite/net_http/}, %r{\Aonewrite/(timing|wire)/}, //].freeze
+ROOMS = [
+  %w[onewrite], %w[onewrite/opentelemetry], %r{\Aonewrite/opentelemetry/}, %w[onewrite/api], %w[onewrite/install],
+  %r{\Aonewrite/net_http/}, %r{\Aonewrite/(timing|wire)/}, //
+].freeze
 
 def room(file)
   ROOMS.index { |room| room.is_a?(Regexp) ? room.match?(file) : room.include?(file) }
@@ -18,7 +21,7 @@ end
 
 requires = FILES.transform_values { |text| text.scan(%r{^require "(onewrite[/\w]*)"}).flatten }
 homes = FILES.flat_map { |file, text| text.scan(/^ +(?:class|module) (\w+)/).flatten.map { |name| [name, file] } }
-             .reject { |name, _| %w[Onewrite NetHTTP Error].include?(name) }.to_h
+             .reject { |name, _| %w[Onewrite NetHTTP OpenTelemetry Error].include?(name) }.to_h
 
 faults = requires.flat_map do |file, required|
   code = FILES[file].gsub(/(^|\s)#\s.*$/, "").gsub(/"[^"]*"/, '""')

@@ -34,7 +34,8 @@ module Onewrite
       [SESSION, :transport_request, 1, NetHTTP::Session],
       [REQUEST, :send_request_with_body, 4, NetHTTP::Request], [REQUEST, :send_request_with_body_stream, 4, NetHTTP::Request],
       [REQUEST, :send_request_with_body_data, 4, NetHTTP::Request], [REQUEST, :each_capitalized, 0, NetHTTP::Header],
-      [SESSION, :do_start, 0, NetHTTP::TimedSession], [SESSION, :ssl_socket_connect, 2, NetHTTP::TimedSession],
+      [SESSION, :do_start, 0, NetHTTP::TimedSession], [SESSION, :do_finish, 0, NetHTTP::TimedSession],
+      [SESSION, :ssl_socket_connect, 2, NetHTTP::TimedSession],
       [SESSION, :transport_request, 1, NetHTTP::TimedSession], [REQUEST, :exec, 3, NetHTTP::RequestHead],
       [RESPONSE.singleton_class, :read_status_line, 1, NetHTTP::ResponseHead],
       [RESPONSE, :read_body_0, 1, NetHTTP::ResponseBody]

@@ -3,6 +3,7 @@
 require "io/wait"
 require "onewrite/counter"
 require "onewrite/timing/clock"
+require "onewrite/timing/hooks"
 require "onewrite/timing/kernel"
 require "onewrite/wire/coalesce"
 require "onewrite/wire/nodelay"
@@ -59,7 +60,7 @@ module Onewrite
         @id = Connection.next_id
         @requests = 0
         @held = HeldSocket.new(socket, self)
-        @call = @info = @info_of = @idle_since = nil
+        @call = @info = @info_of = @idle_since = @watch = nil
         @unsent = false
         @probe = String.new(capacity: 16)
         socket.instance_variable_set(IVAR, self)
@@ -73,10 +74,22 @@ module Onewrite
         @unsent = false
         return unless call
 
+        Hooks.became(@watch, :active) if @watch
         @look_again = 0
         # Counters that were read for the previous request are still those of now.
         @info = TcpInfo.read(@io) unless @info && @info_of == @requests - 1
         call.acquire(@id, @requests, @idle_since, @info)
+      end
+
+      # Has the connection counted.
+      # @param origin [String] such as http://127.0.0.1:80
+      def watched(origin)
+        @watch = Hooks.opened(self, origin)
+      end
+
+      # A timed request has ended, or the socket may have been closed.
+      def settle
+        Hooks.became(@watch, @socket.closed? ? :closed : :idle) if @watch
       end
 
       # @param now [Integer] when the last write of the timed request returned

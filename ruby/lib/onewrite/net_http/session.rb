@@ -131,10 +131,18 @@ module Onewrite
         settings = Config.current
         choice = onewrite_nodelay
         connection = Connection.new(@socket)
+        onewrite_count(connection)
         Nodelay.set(connection.io, choice != false) if !choice.nil? || settings.nodelay
         connecting = onewrite_connecting || onewrite_connecting_now
         connecting.end = Clock.now if connecting
         connection
+      end
+
+      # Has the new connection counted, where somebody counts them, and the one before it counted out.
+      def onewrite_count(connection)
+        before = onewrite_connection
+        before.settle if before
+        connection.watched(onewrite_origin) if Hooks.connections
       end
 
       # The times of connecting, for a call that connects by itself.

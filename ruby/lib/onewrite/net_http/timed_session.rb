@@ -16,7 +16,7 @@ module Onewrite
       # each call has one record and one end, and what they raise reaches the caller, not a hook.
       NEVER = { Object => :never }.freeze
       SESSION = Stock.session
-      STOCK = Stock.new(SESSION, :do_start, :ssl_socket_connect, :transport_request)
+      STOCK = Stock.new(SESSION, :do_start, :do_finish, :ssl_socket_connect, :transport_request)
       private_constant :NEVER, :SESSION, :STOCK
 
       private
@@ -45,6 +45,20 @@ module Onewrite
         ensure
           Thread.handle_interrupt(NEVER) { onewrite_not_started(set, own, connecting, e) } unless started
         end
+      end
+
+      # `finish`, and the end of the block of `start`.
+      # Why this method: outside of a request, only here a connection is closed.
+      # Not reached: a session that is dropped without `finish`; its connection ends as garbage.
+      def do_finish
+        if __callee__ != :do_finish && (stock = STOCK.behind(:do_finish, __callee__))
+          return stock.bind(self).call
+        end
+
+        super
+      ensure
+        connection = onewrite_connection
+        connection.settle if connection
       end
 
       # The TLS handshake. In Net::Protocol since Ruby 2.3; before that the handshake is part of `connect`.
@@ -174,6 +188,7 @@ module Onewrite
           connection.idle_since = ended
           connection.call = nil
         end
+        connection.settle if connection
         Hooks.report(set, own, call.freeze)
       end
     end

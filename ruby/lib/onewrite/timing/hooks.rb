@@ -11,7 +11,11 @@ module Onewrite
 
     NONE = Set.new([].freeze, [].freeze).freeze
 
-    @current = @when_wanted = nil
+    # What another thread raises is raised in the caller, not in the midst of counting.
+    NEVER = { Object => :never }.freeze
+    private_constant :NEVER
+
+    @current = @when_wanted = @connections = nil
     @lock = Mutex.new
     @errors = Counter.new
 
@@ -81,6 +85,33 @@ module Onewrite
         failed(e)
       end
 
+      # @return [#opened, nil] who counts connections
+      attr_reader :connections
+
+      # Sets who counts connections. It gets each new one by `opened(connection, origin)` and returns what is told what becomes
+      # of it, by `became`: :active and :idle with each timed request, :closed at last. Or it returns nil.
+      # @param connections [#opened, nil]
+      def watch(connections)
+        wanted if connections
+        @connections = connections
+      end
+
+      # @param origin [String] such as http://127.0.0.1:80
+      # @return [#became, nil]
+      def opened(connection, origin)
+        connections = @connections
+        Thread.handle_interrupt(NEVER) { connections.opened(connection, origin) } if connections
+      rescue StandardError, ScriptError => e
+        failed(e)
+      end
+
+      # Tells what became of a connection; errors as above.
+      def became(watch, state)
+        Thread.handle_interrupt(NEVER) { watch.became(state) }
+      rescue StandardError, ScriptError => e
+        failed(e)
+      end
+
       private
 
       def change
@@ -91,6 +122,7 @@ module Onewrite
         end
       end
 
+      # @return [nil]
       def failed(error)
         return unless @errors.next == 1
 

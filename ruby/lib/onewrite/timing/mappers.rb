@@ -80,8 +80,8 @@ module Onewrite
         }
       end
 
-      private
-
+      # @return [Hash{String => String, Integer}] server.address and server.port; empty where *url* does not tell
+      # @api private
       def server(url)
         scheme, ipv6, name, port = SERVER.match(url)&.captures
         return {} unless scheme
@@ -89,6 +89,8 @@ module Onewrite
         default = scheme.casecmp?("https") ? 443 : 80
         { "server.address" => ipv6 || name, "server.port" => port.to_s.empty? ? default : port.to_i }
       end
+
+      private
 
       def error_type(timing)
         return timing.error_kind.to_s if timing.error_kind

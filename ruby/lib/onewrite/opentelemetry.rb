@@ -1,0 +1,72 @@
+# frozen_string_literal: true
+
+require "onewrite/api"
+require "onewrite/install"
+require "onewrite/opentelemetry/connections"
+require "onewrite/opentelemetry/instruments"
+require "onewrite/opentelemetry/log_event"
+require "onewrite/opentelemetry/recorder"
+require "onewrite/timing/hooks"
+
+module Onewrite
+  # Sends records to OpenTelemetry: attributes `onewrite.*` of the span that is current during the call, a log event with the
+  # whole record, and metrics. No other gem is needed to load this; {install} needs opentelemetry-api.
+  #
+  # @example
+  #   require "onewrite/opentelemetry"
+  #   Onewrite::OpenTelemetry.install
+  module OpenTelemetry
+    @lock = Mutex.new
+    @installed = nil
+
+    class << self
+      # Switches it on for all sessions, and the adapter, if that is not on yet; ONEWRITE_DISABLED and the like hold. Before or
+      # after the SDK is configured, and before or after other instrumentation. Called again, it takes the new options.
+      #
+      # Logs need the gem opentelemetry-logs-sdk, metrics opentelemetry-metrics-sdk; without it there are none. The SDK's own
+      # requests (`untraced`) are left out.
+      # @param logs [Boolean] whether each call is told as a log event `onewrite.request`
+      # @param request_duration [Boolean] whether http.client.request.duration is recorded; false where something else
+      #   records it already
+      # @raise [LoadError] without the gem opentelemetry-api
+      # @return [nil]
+      def install(logs: true, request_duration: true)
+        load_api
+        @lock.synchronize do
+          take_out
+          @installed = Recorder.new(
+            Instruments::Current.new(request_duration: request_duration), (LogEvent.new if logs)
+          )
+          Install.install
+          Hooks.add_timing(@installed)
+          Hooks.watch(@installed.connections)
+        end
+        nil
+      end
+
+      # Switches it off. Connections that were counted are taken off the count when they close.
+      # @return [Boolean] whether it was on
+      def remove
+        @lock.synchronize { take_out }
+      end
+
+      private
+
+      def take_out
+        return false unless @installed
+
+        Hooks.watch(nil)
+        Hooks.remove(@installed)
+        @installed = nil
+        true
+      end
+
+      def load_api
+        require "opentelemetry"
+      rescue LoadError => e
+        raise LoadError, "onewrite/opentelemetry needs the gem opentelemetry-api (#{e.message}): add " \
+                         "gem \"opentelemetry-sdk\" to the Gemfile"
+      end
+    end
+  end
+end

@@ -1,0 +1,437 @@
+# frozen_string_literal: true
+
+require_relative "support/helper"
+require "json"
+
+# OpenTelemetry's gems: clones of their repositories, or installed.
+module OpenTelemetryGems
+  # @return [Array(Array<String>, String)] folders to load from, and else why there are none
+  def self.find_gems
+    out, err, status = Open3.capture3({ "RUBYOPT" => nil }, RbConfig.ruby, File.expand_path("../tools/opentelemetry.rb", __dir__))
+    return [out.split("\n"), nil] if status.success?
+
+    wanted = %w[opentelemetry-logs-sdk opentelemetry-metrics-sdk opentelemetry-instrumentation-net_http]
+    return [[], nil] if wanted.all? { |name| Gem::Specification.find_all_by_name(name).any? }
+
+    [nil, "#{wanted.join(", ")} are not installed, and #{err.strip}"]
+  rescue SystemCallError => e
+    [nil, e.message]
+  end
+  FOLDERS, WHY_NOT = find_gems
+end
+
+# onewrite/opentelemetry where there is no OpenTelemetry.
+class OpenTelemetryMissingTest < OnewriteTest
+  def test_without_the_gem_there_is_a_clear_error
+    out = ruby(<<~'RUBY')
+      require "onewrite/opentelemetry"
+      p Onewrite::OpenTelemetry.remove
+      begin
+        Onewrite::OpenTelemetry.install
+      rescue LoadError => e
+        puts e.message
+      end
+      p Onewrite.status[:hooks], Onewrite.enabled?
+    RUBY
+    skip "opentelemetry-api is installed" unless out.include?("needs")
+    said = %r{\Afalse\nonewrite/opentelemetry needs the gem opentelemetry-api \(.*\): add .*to the Gemfile\n0\nfalse\n\z}
+    assert_match(said, out)
+  end
+
+  def test_with_the_sdk
+    skip OpenTelemetryGems::WHY_NOT if OpenTelemetryGems::WHY_NOT
+  end
+end
+
+# onewrite/opentelemetry over the real SDK and the real instrumentation of Net::HTTP, loaded before it and after it.
+class OpenTelemetryTest < OnewriteTest
+  LIMIT = 120
+
+  def self.runnable_methods
+    OpenTelemetryGems::FOLDERS ? super : [] # the reason is told once, above
+  end
+
+  LIB = File.join(ROOT, "lib")
+  OFF = { "OTEL_TRACES_EXPORTER" => "none", "OTEL_METRICS_EXPORTER" => "none", "OTEL_LOGS_EXPORTER" => "none" }.freeze
+  PORT = /(?<=127\.0\.0\.1:|"net.peer.port":|"server.port":)\d{4,5}/.freeze
+
+  def answering(**options)
+    tap_server(**options) do |seen, socket|
+      case seen.line
+      when /500/ then "HTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n"
+      when /slow/ then sleep(0.6) && :close
+      when /bytes/ then "HTTP/1.1 200 OK\r\nServer-Timing: a;desc=\"\xFF\";dur=0\r\nContent-Length: 0\r\n\r\n".b
+      when /long/
+        socket.write("HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nabc")
+        sleep 0.03
+        "def"
+      else
+        sleep 0.002
+        "HTTP/1.1 200 OK\r\nServer-Timing: total;dur=1.5\r\nContent-Length: 2\r\n\r\nok"
+      end
+    end
+  end
+
+  # Runs *script* beside support/opentelemetry.rb.
+  # @return [Hash] what it reported
+  def run_with(script, env = {})
+    options = ["-W0", "-r", File.join(__dir__, "support/opentelemetry.rb")]
+    JSON.parse(ruby(script, env: OFF.merge(env), options: options, load_path: [LIB, *OpenTelemetryGems::FOLDERS]).lines.last)
+  end
+
+  def exchange(script, env = {}, **options)
+    tap = answering(**options)
+    env = env.merge("PORT" => tap.port.to_s, "TLS" => options[:tls] ? "1" : nil)
+    [run_with("#{script}\nreport(results: exchanges)", env), tap]
+  end
+
+  # Spans as the instrumentation alone makes them: without our attributes, ids and ports.
+  def spans_of(report)
+    report["spans"].map do |span|
+      attributes = span["attributes"].to_h.reject { |name, _| name.start_with?("onewrite.") }
+      parent = report["spans"].find { |one| one["id"] == span["parent"] }
+      JSON.parse(JSON.generate(span.merge("attributes" => attributes).slice("name", "kind", "attributes", "status", "events"))
+                     .gsub(PORT, "1234")).merge("parent" => parent && parent["name"])
+    end
+  end
+
+  def client_spans(report)
+    report["spans"].select { |span| span["kind"] == "client" }
+  end
+
+  def points(report, metric)
+    report["metrics"].fetch(metric).flat_map { |one| one["points"] }
+  end
+
+  # Sums of the points by state of the connection.
+  def open_connections(report)
+    points(report, "http.client.open_connections").map { |one| [one["attributes"]["http.connection.state"], one["value"]] }.to_h
+  end
+
+  def assert_like_stock(stock, found, tap)
+    assert_equal stock["results"].map { |one| one.to_s.gsub(PORT, "") }, found["results"].map { |one| one.to_s.gsub(PORT, "") }
+    assert_equal spans_of(stock), spans_of(found)
+    ids = tap.seen.map { |seen| seen.head[/^traceparent: 00-(.*)-01\r$/i, 1] }
+    assert_equal ids.compact, ids
+    made = client_spans(found).map { |span| "#{span["trace"]}-#{span["id"]}" }
+    assert_empty ids - made
+    assert_equal ids.uniq, ids
+    assert_equal 0, found["hook_errors"]
+  end
+
+  ORDERS = {
+    "before the instrumentation" => "ours; configure",
+    "after the instrumentation" => "configure; ours",
+    "after the instrumentation, the adapter before it" => "require 'onewrite'; configure; ours"
+  }.freeze
+  OFF_ORDERS = {
+    "before the instrumentation, hooks off" => "require 'onewrite'; configure",
+    "after the instrumentation, hooks off" => "configure; require 'onewrite'"
+  }.freeze
+  CALLS = 31
+
+  ORDERS.merge(OFF_ORDERS).each do |order, script|
+    define_method("test_the program and its spans are as without us: #{order}") do
+      stock, = exchange("configure")
+      found, tap = exchange(script)
+      assert_like_stock(stock, found, tap)
+      assert_equal 1, mode(tap.seen.select { |seen| seen.line.include?("/items?") }.map(&:segments))
+    end
+  end
+
+  %w[http http/dup].each do |names|
+    define_method("test_the program and its spans are as without us: names of #{names}, over TLS") do
+      stock, = exchange("configure", { "OTEL_SEMCONV_STABILITY_OPT_IN" => names }, tls: true)
+      ORDERS.first(2).each do |_, script|
+        found, tap = exchange(script, { "OTEL_SEMCONV_STABILITY_OPT_IN" => names }, tls: true)
+        assert_like_stock(stock, found, tap)
+        assert_equal 1, mode(tap.seen.select { |seen| seen.line.include?("/items?") }.map { |seen| seen.pieces.size })
+      end
+    end
+  end
+
+  ORDERS.each do |order, script|
+    define_method("test_spans, logs and metrics: #{order}") do
+      found, tap = exchange(script)
+      phases_of_spans(found)
+      logs_beside_spans(found)
+      metrics_agree(found, tap)
+    end
+  end
+
+  def phases_of_spans(found)
+    spans = client_spans(found)
+    assert_operator spans.size, :>=, CALLS - 1
+    spans.each do |span|
+      assert_operator span["attributes"]["onewrite.total_ns"], :>, 0
+      assert_equal 1, span["attributes"]["onewrite.attempts"]
+      assert_empty span["events"] - ["exception"]
+    end
+    ok = spans.first(22).map { |span| span["attributes"] }
+    assert_equal [false, *[true] * 21], ok.map { |one| one["onewrite.reused"] }
+    ok.each do |one|
+      %w[send wait receive].each { |phase| assert_operator one["onewrite.#{phase}_ns"], :>, 0 }
+    end
+    # Not all: a client that waited for the CPU may see less of the wait than the server.
+    split = ok.select { |one| one["onewrite.network_ns"] }
+    assert_operator split.size, :>, 10
+    split.each { |one| assert_equal one["onewrite.wait_ns"], one["onewrite.server_ns"] + one["onewrite.network_ns"] }
+    assert_equal 1, mode(ok.map { |one| one["onewrite.segments_out"] }) if Onewrite.kernel_evidence?
+  end
+
+  def logs_beside_spans(found)
+    logs = found["logs"]
+    assert_equal [CALLS, ["onewrite.request"]], [logs.size, logs.map { |one| one["name"] }.uniq]
+    assert_equal [[[9, "INFO"], ["onewrite", Onewrite::VERSION]]], logs.map { |one| one.values_at("severity", "scope") }.uniq
+    spans = client_spans(found).map { |span| [span["id"], span] }.to_h
+    within, without = logs.partition { |one| one["id"] }
+    assert_equal ["http://127.0.0.1:1/"], without.map { |one| one["body"]["url"] } # `start` failed: there is no request yet
+    within.each do |one|
+      span = spans.fetch(one["id"])
+      assert_equal span["trace"], one["trace"]
+      ours = span["attributes"].select { |name, _| name.start_with?("onewrite.") }
+      assert_equal ours, one["attributes"].select { |name, _| name.start_with?("onewrite.") }
+      assert_equal one["attributes"].values_at("onewrite.wait_ns", "url.full"), one["body"].values_at("wait_ns", "url")
+      assert_equal one["body"]["started_at_unix_ns"] + one["body"]["total_ns"], one["at"]
+      assert_equal one["body"].slice("wait_ns"), one["body"]["attempts"].last.slice("wait_ns")
+    end
+    assert_equal within.size, within.map { |one| one["id"] }.uniq.size
+  end
+
+  def metrics_agree(found, tap)
+    durations = points(found, "http.client.request.duration")
+    waits = points(found, "onewrite.wait.duration")
+    assert_equal CALLS, durations.sum { |one| one["count"] }
+    assert_equal CALLS, points(found, "onewrite.requests").sum { |one| one["value"] }
+    assert_equal found["logs"].count { |one| one["body"]["wait_ns"] }, waits.sum { |one| one["count"] }
+    assert_operator waits.sum { |one| one["sum"] }, :<, durations.sum { |one| one["sum"] }
+    errors = durations.map { |one| one["attributes"]["error.type"] }.compact
+    assert_equal %w[500 connect other timeout], errors.sort
+    assert_equal %w[GET POST _OTHER], durations.map { |one| one["attributes"]["http.request.method"] }.uniq.sort
+    assert_includes waits[0]["explicit_bounds"], 0.035
+    assert_includes durations[0]["explicit_bounds"], 0.75
+    assert_equal({ "idle" => 0, "active" => 0 }, open_connections(found))
+    assert_equal tap.connections, points(found, "http.client.connection.duration").sum { |one| one["count"] }
+    assert_equal %w[s s s {connection} {request}], found["metrics"].sort.map { |_, all| all[0]["unit"] }.sort
+    assert_equal [["onewrite", Onewrite::VERSION]], found["metrics"].values.flatten.map { |one| one["scope"] }.uniq
+  end
+
+  def test_the_example_of_the_readme
+    code = File.read(File.join(ROOT, "README.md"))[/^## OpenTelemetry\n.*?^```ruby\n(.*?)^```/m, 1]
+    found = run_with("configure\n#{code}\nsession.get('/')\nreport", "PORT" => tap_server.port.to_s)
+    assert_operator client_spans(found)[0]["attributes"]["onewrite.wait_ns"], :>, 0
+    assert_equal [1, 5], [found["logs"].size, found["metrics"].size]
+    readme = File.read(File.join(ROOT, "README.md"))
+    names = found["metrics"].keys + client_spans(found)[0]["attributes"].keys.grep(/onewrite/)
+    names.each { |name| assert_includes readme, name }
+  end
+
+  def test_connections_are_counted_out_whoever_ends_them
+    tap = tap_server { |seen| seen.line.include?("last") ? Tap::OK.sub("\r\n", "\r\nConnection: close\r\n") : Tap::OK }
+    found = run_with(<<~'RUBY', "PORT" => tap.port.to_s)
+      configure
+      ours
+      states = []
+      look = lambda do
+        READER.pull
+        points = READER.metric_snapshots.select { |one| one.name == "http.client.open_connections" }.last.data_points
+        READER.reset
+        sums = points.group_by { |one| one.attributes["http.connection.state"] }
+                     .map { |state, all| [state, all.sum(&:value)] }.to_h
+        states << [sums.fetch("active", 0), sums.fetch("idle", 0)]
+      end
+      http = session(keep_alive_timeout: 0.05).start
+      look.call # opened
+      http.get("/") { look.call } # in use
+      look.call
+      sleep 0.1
+      http.get("/") # too old: opened anew
+      look.call
+      http.get("/last") # closed by the server's word
+      look.call
+      http.get("/")
+      http.finish
+      look.call
+      Net::HTTP.start("127.0.0.1", ENV["PORT"].to_i, nil) { |one| one.get("/") && look.call }
+      look.call
+      begin
+        session.start { |one| one.request_get("/") { raise "in the block" } } # closed in the midst of the response
+      rescue RuntimeError
+        look.call
+      end
+      pool = Array.new(3) { session.start }
+      pool.each { |one| one.get("/") }
+      look.call
+      Onewrite.configure(hooks_disabled: true) # no longer seen in use, but still counted out
+      pool[0].get("/")
+      look.call
+      pool[0].finish
+      Onewrite.configure(hooks_disabled: nil)
+      Onewrite.disable!
+      pool[1].get("/")
+      pool[1].finish
+      Onewrite.enable!
+      look.call
+      pool[2].instance_variable_get(:@socket).close # as no gem should; seen with the next request
+      pool[2].get("/")
+      look.call
+      pool[2].finish
+      look.call
+      report(states: states)
+    RUBY
+    one_idle = [0, 1]
+    none = [0, 0]
+    expected = [one_idle, [1, 0], one_idle, one_idle, none, none, one_idle, none, none]
+    assert_equal [*expected, [0, 3], [0, 3], one_idle, one_idle, none], found["states"]
+    ended = points(found, "http.client.connection.duration").sum { |one| one["count"] }
+    assert_equal [tap.connections, 0], [ended, found["hook_errors"]]
+  end
+
+  def test_a_session_that_was_dropped_is_counted_out_as_garbage
+    found = run_with(<<~'RUBY', "PORT" => tap_server.port.to_s)
+      configure
+      ours
+      drop = ->(depth) { depth.zero? ? 5.times { session.start.get("/") } : drop.call(depth - 1) }
+      Thread.new { drop.call(50) }.join
+      20.times { GC.start && sleep(0.01) }
+      session.get("/")
+      report
+    RUBY
+    assert_equal({ "idle" => 0, "active" => 0 }, open_connections(found))
+    assert_equal 6, points(found, "http.client.connection.duration").sum { |one| one["count"] }
+  end
+
+  def test_a_call_that_is_killed_or_given_up_is_counted_out
+    tap = tap_server { |seen| seen.line.include?("slow") ? sleep(1) && :close : Tap::OK }
+    found = run_with(<<~'RUBY', "PORT" => tap.port.to_s)
+      require "timeout"
+      configure
+      ours
+      http = session.start
+      200.times do |index|
+        Timeout.timeout(0.0005 * (index % 7)) { http.get("/") }
+      rescue Timeout::Error
+        next
+      end
+      killed = session.start
+      thread = Thread.new { killed.get("/slow") }
+      sleep 0.05
+      thread.kill.join
+      [http, killed].each { |one| one.finish if one.started? }
+      report
+    RUBY
+    assert_equal({ "idle" => 0, "active" => 0 }, open_connections(found))
+    assert_equal found["logs"].size, points(found, "onewrite.requests").sum { |one| one["value"] }
+    assert_includes found["logs"].map { |one| one["body"]["outcome"] }, "cancelled"
+    assert_equal 0, found["hook_errors"]
+  end
+
+  # Exporters that send what they get by Net::HTTP, as the SDK's own do.
+  def test_the_requests_of_the_sdk_itself_are_left_out
+    tap = tap_server
+    found = run_with(<<~'RUBY', "PORT" => tap.port.to_s)
+      configure
+      ours
+      sends = Class.new do
+        def export(*, **)
+          OpenTelemetry::Common::Utilities.untraced { session.post("/export", "x", TEXT) }
+          0
+        end
+
+        def force_flush(**)
+          0
+        end
+
+        def shutdown(**)
+          0
+        end
+      end
+      OpenTelemetry.tracer_provider.add_span_processor(OpenTelemetry::SDK::Trace::Export::SimpleSpanProcessor.new(sends.new))
+      OpenTelemetry.logger_provider.add_log_record_processor(
+        OpenTelemetry::SDK::Logs::Export::SimpleLogRecordProcessor.new(sends.new)
+      )
+      3.times { session.get("/") }
+      report
+    RUBY
+    assert_equal [3, 6], [found["logs"].size, found["spans"].size]
+    assert_equal 3 + 3 + 6, tap.seen.size
+    assert_equal 3, points(found, "onewrite.requests").sum { |one| one["value"] }
+    assert_equal 3, points(found, "http.client.connection.duration").sum { |one| one["count"] }
+  end
+
+  # What came before is lost, and nothing is counted by halves.
+  def test_an_sdk_that_is_configured_late
+    found = run_with(<<~'RUBY', "PORT" => tap_server.port.to_s)
+      ours
+      http = session.start
+      http.get("/")
+      configure
+      http.get("/")
+      other = session.start
+      http.finish
+      report
+    RUBY
+    assert_equal({ "idle" => 1 }, open_connections(found))
+    assert_equal 1, found["logs"].size
+    assert_equal 1, points(found, "onewrite.requests").sum { |one| one["value"] }
+  end
+
+  def test_traces_alone
+    found, = exchange("configure; ours", { "ONLY_TRACES" => "1" })
+    phases_of_spans(found)
+    assert_equal [[], {}, 0], found.values_at("logs", "metrics", "hook_errors")
+  end
+
+  def test_a_span_that_is_not_recorded_gets_nothing_and_the_log_has_its_context
+    found = run_with(<<~'RUBY', "PORT" => tap_server.port.to_s)
+      configure
+      ours
+      OpenTelemetry.tracer_provider.sampler = OpenTelemetry::SDK::Trace::Samplers::ALWAYS_OFF
+      session.get("/")
+      report
+    RUBY
+    assert_equal [[], 1, 0], [found["spans"], found["logs"].size, found["hook_errors"]]
+    assert_match(/\A\h{32}\z/, found["logs"][0]["trace"])
+  end
+
+  # Without instrumentation, the program's own span has the last call's phases.
+  def test_a_span_of_the_program
+    found = run_with(<<~'RUBY', "PORT" => tap_server.port.to_s)
+      configure(instrument: false)
+      ours
+      OpenTelemetry.tracer_provider.tracer("mine").in_span("mine") { 2.times { session.post("/", "hello", TEXT) } }
+      report
+    RUBY
+    mine = found["spans"].find { |span| span["name"] == "mine" }
+    last = found["logs"][1]["attributes"]["onewrite.wait_ns"]
+    assert_equal [2, last], mine["attributes"].values_at("onewrite.conn_id", "onewrite.wait_ns")
+    assert_equal [mine["id"]] * 2, found["logs"].map { |one| one["id"] }
+  end
+
+  def test_options_and_a_view_of_the_programs_own
+    found = run_with(<<~'RUBY', "PORT" => tap_server.port.to_s)
+      configure
+      buckets = OpenTelemetry::SDK::Metrics::Aggregation::ExplicitBucketHistogram.new(boundaries: [1, 2])
+      OpenTelemetry.meter_provider.add_view("onewrite.wait.duration", aggregation: buckets)
+      ours
+      ours(logs: false, request_duration: false) # instead of the one before
+      2.times { session.get("/") }
+      report(removed: [Onewrite::OpenTelemetry.remove, Onewrite::OpenTelemetry.remove, Onewrite.status[:hooks]])
+    RUBY
+    assert_empty found["logs"]
+    refute_includes found["metrics"].keys, "http.client.request.duration"
+    assert_equal [[[1, 2], 2]], points(found, "onewrite.wait.duration").map { |one| one.values_at("explicit_bounds", "count") }
+    assert_equal [true, false, 0], found["removed"]
+  end
+
+  def test_switched_off
+    found = run_with(<<~'RUBY', "PORT" => tap_server.port.to_s, "ONEWRITE_DISABLED" => "1")
+      configure
+      ours
+      session.get("/")
+      report
+    RUBY
+    assert_equal [[], {}], found.values_at("logs", "metrics")
+    refute(client_spans(found)[0]["attributes"].keys.any? { |name| name.start_with?("onewrite.") })
+  end
+end
