@@ -40,6 +40,7 @@ CONCEPTS: list[tuple[str, str, str, list[tuple[str, str]], dict[str, str | None]
     ("timing", "events", "what is told", [("core", "TimingEvent")], {}),
     ("timing", "kernel", "TCP_INFO", [("core", "Kernel"), ("handlers", "EpollProbe")], {}),
     ("timing", "cause", "the name of a long wait", [("core", "Cause")], {}),
+    ("timing", "server_timing", "the server's own time, from Server-Timing", [("core", "ServerTiming"), ("core", "internal/ServerTimings")], {}),
     ("timing", "mappers", "OpenTelemetry, W3C, HAR", [("core", "TimingMappers")], {"python": "mappers"}),  # public, so not below _timing
 ]
 
