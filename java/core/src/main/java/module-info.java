@@ -10,5 +10,6 @@ module io.github.onewrite.core {
             io.github.onewrite.okhttp,
             io.github.onewrite.reactor.netty,
             io.github.onewrite.spring.boot,
-            io.github.onewrite.ahc;
+            io.github.onewrite.ahc,
+            io.github.onewrite.opentelemetry;
 }

@@ -1,6 +1,8 @@
 package io.github.onewrite;
 
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalInt;
 import java.util.OptionalLong;
@@ -188,5 +190,44 @@ public final class Attempt {
     public OptionalLong networkNanos() {
         long rest = serverNanos < 0 ? 0 : waitNanos().orElse(0) - serverNanos;
         return rest > 0 ? OptionalLong.of(rest) : OptionalLong.empty();
+    }
+
+    /** Under the names common to all languages. */
+    Map<String, Object> toMap() {
+        Map<String, Object> map = new LinkedHashMap<>();
+        map.put("index", index);
+        map.put("outcome", outcome.canonicalName());
+        put(map, "status", status);
+        put(map, "conn_id", connId);
+        reused().ifPresent(used -> map.put("reused", used));
+        put(map, "idle_ns", idleNanos);
+        put(map, "conn_requests", connRequests);
+        put(map, "bytes_sent", bytesSent);
+        put(map, "writes", writes);
+        put(map, "bytes_received", bytesReceived);
+        for (Phase phase : Phase.values()) {
+            put(map, phase.canonicalName() + "_ns", phases[phase.ordinal()]);
+        }
+        if (kernel != null) {
+            map.put("kernel", kernel.toMap());
+        }
+        if (cause != null) {
+            map.put("cause", cause.canonicalName());
+        }
+        if (!serverTiming.isEmpty()) {
+            map.put(
+                    "server_timing",
+                    serverTiming.stream().map(ServerTiming::toMap).toList());
+        }
+        put(map, "server_ns", serverNanos);
+        put(map, "network_ns", networkNanos().orElse(-1));
+        return map;
+    }
+
+    /** Puts what is there. */
+    static void put(Map<String, Object> map, String name, long value) {
+        if (value >= 0) {
+            map.put(name, value);
+        }
     }
 }

@@ -1,5 +1,7 @@
 package io.github.onewrite;
 
+import java.util.LinkedHashMap;
+import java.util.Map;
 import java.util.OptionalLong;
 
 /**
@@ -47,5 +49,16 @@ public final class Kernel {
      */
     public OptionalLong sendHoldNanos() {
         return Timing.present(sendHoldNanos);
+    }
+
+    /** Under the names common to all languages. */
+    Map<String, Object> toMap() {
+        Map<String, Object> map = new LinkedHashMap<>();
+        Attempt.put(map, "segments_out", segmentsOut);
+        Attempt.put(map, "rtt_us", rttMicros);
+        Attempt.put(map, "min_rtt_us", minRttMicros);
+        Attempt.put(map, "retransmits", retransmits);
+        Attempt.put(map, "send_hold_ns", sendHoldNanos);
+        return map;
     }
 }

@@ -1,5 +1,7 @@
 package io.github.onewrite;
 
+import java.util.LinkedHashMap;
+import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalLong;
 
@@ -10,4 +12,14 @@ import java.util.OptionalLong;
  * @param durationNanos how long it took in nanoseconds, 0 if the server said 0; empty when it gave no valid duration
  * @param description text for people; empty when the server gave none
  */
-public record ServerTiming(String name, OptionalLong durationNanos, Optional<String> description) {}
+public record ServerTiming(String name, OptionalLong durationNanos, Optional<String> description) {
+
+    /** Under the names common to all languages. */
+    Map<String, Object> toMap() {
+        Map<String, Object> map = new LinkedHashMap<>();
+        map.put("name", name);
+        durationNanos.ifPresent(nanos -> map.put("duration_ns", nanos));
+        description.ifPresent(text -> map.put("description", text));
+        return map;
+    }
+}

@@ -2,7 +2,9 @@ package io.github.onewrite;
 
 import io.github.onewrite.internal.Redaction;
 import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalInt;
 import java.util.OptionalLong;
@@ -181,6 +183,30 @@ public final class Timing {
     /** What of the wait the server does not claim: {@link Attempt#networkNanos}. */
     public OptionalLong networkNanos() {
         return attempts.isEmpty() ? OptionalLong.empty() : last().networkNanos();
+    }
+
+    /**
+     * The record under the names common to all languages (timing-v1): strings, boxed numbers, flags, lists and maps, ready
+     * for JSON. What is absent has no key; beside the list of attempts the fields of the last one stand once more.
+     */
+    public Map<String, Object> toMap() {
+        Map<String, Object> map = new LinkedHashMap<>();
+        map.put("method", method);
+        map.put("url", url);
+        map.put("outcome", outcome.canonicalName());
+        errorKind().ifPresent(kind -> map.put("error_kind", kind.canonicalName()));
+        errorPhase().ifPresent(phase -> map.put("error_phase", phase.canonicalName()));
+        map.put("started_at_unix_ns", startedAtUnixNanos);
+        map.put("started_at_mono_ns", startedAtMonoNanos);
+        List<Map<String, Object>> all = attempts.stream().map(Attempt::toMap).toList();
+        if (!all.isEmpty()) {
+            map.putAll(all.get(all.size() - 1));
+            map.remove("index");
+            map.put("outcome", outcome.canonicalName());
+        }
+        map.put("total_ns", totalNanos);
+        map.put("attempts", all);
+        return map;
     }
 
     /** One line for a log: {@code POST http://… 200 in 41.9 ms: send 0.1, wait 41.7, receive 0.1; reused conn 3}. */

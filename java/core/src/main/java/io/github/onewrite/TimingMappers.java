@@ -1,5 +1,6 @@
 package io.github.onewrite;
 
+import io.github.onewrite.internal.ServerAddress;
 import java.time.Instant;
 import java.time.ZoneOffset;
 import java.time.format.DateTimeFormatter;
@@ -44,29 +45,10 @@ public final class TimingMappers {
     }
 
     private static void putServer(Map<String, Object> found, String url) {
-        int scheme = url.indexOf("://");
-        if (scheme < 0) {
-            return;
-        }
-        int from = scheme + 3;
-        int end = from;
-        while (end < url.length() && "/?#".indexOf(url.charAt(end)) < 0) {
-            end++;
-        }
-        String authority = url.substring(from, end);
-        int colon = authority.lastIndexOf(':');
-        boolean hasPort = colon > authority.lastIndexOf(']') && colon + 1 < authority.length();
-        String host = colon > authority.lastIndexOf(']') ? authority.substring(0, colon) : authority;
-        if (host.isEmpty()) {
-            return;
-        }
-        try {
-            boolean tls = url.substring(0, scheme).toLowerCase(Locale.ROOT).equals("https");
-            int port = hasPort ? Integer.parseInt(authority.substring(colon + 1)) : tls ? 443 : 80;
-            found.put("server.address", host.startsWith("[") ? host.substring(1, host.length() - 1) : host);
-            found.put("server.port", port);
-        } catch (NumberFormatException e) {
-            // A URL that was refused names no server.
+        ServerAddress server = ServerAddress.of(url);
+        if (server != null) {
+            found.put("server.address", server.host());
+            found.put("server.port", server.port());
         }
     }
 

@@ -37,6 +37,7 @@ public final class CallTimer {
     private final @Nullable String userInfo;
     private final @Nullable Object tag;
     private final List<TimingListener> listeners;
+    private final List<RecordListener> recordListeners;
     private final long startedAtUnixNanos;
     private final long startedAtMonoNanos;
     private List<Attempt> attempts = List.of();
@@ -69,6 +70,7 @@ public final class CallTimer {
         this.userInfo = Redaction.userInfo(url);
         this.tag = tag;
         this.listeners = hooks.listeners(method, this.url, tag);
+        this.recordListeners = Hooks.recordListeners(listeners);
         Instant now = Instant.now();
         this.startedAtUnixNanos = now.getEpochSecond() * 1_000_000_000L + now.getNano();
         this.startedAtMonoNanos = System.nanoTime();
@@ -217,16 +219,24 @@ public final class CallTimer {
      *
      * @param idle how long the connection was idle, -1 when it is new
      */
-    public void connectionAcquired(long id, boolean used, long idle, int requests) {
+    public void connectionAcquired(PooledConnection connection, boolean used, long idle, int requests) {
         if (!attempting || connId >= 0) {
             return;
         }
-        connId = id;
+        connId = connection.id();
         reused = used;
         idleNanos = idle;
         connRequests = requests;
         if (listening()) {
-            emit(new TimingEvent.ConnectionAcquired(now(), index, id, used, idle, requests));
+            emit(new TimingEvent.ConnectionAcquired(now(), index, connId, used, idle, requests));
+            hooks.deliver(recordListeners, each -> each.onConnection(connection));
+        }
+    }
+
+    /** The head is being written, on this thread. */
+    public void requestWrite() {
+        if (attempting) {
+            hooks.deliver(recordListeners, RecordListener::onRequestWrite);
         }
     }
 
@@ -321,7 +331,16 @@ public final class CallTimer {
             serverTiming = timings.isEmpty() ? List.of() : ServerTimings.parse(timings);
             if (listening()) {
                 emit(new TimingEvent.HeadersEnd(now(), index, code));
+                progress();
             }
+        }
+    }
+
+    /** The attempt is lost, and will be ended: what is known of it is shown before its tracer's span ends. */
+    public void progress() {
+        if (attempting && !recordListeners.isEmpty()) {
+            Attempt soFar = attempt(Outcome.OK, starts.clone(), phases.clone());
+            hooks.deliver(recordListeners, each -> each.onProgress(soFar));
         }
     }
 
@@ -368,7 +387,15 @@ public final class CallTimer {
         long at = finish(Phase.TOTAL, noEarlier(when));
         attempting = false;
         openPhases = 0;
-        Attempt done = new Attempt(
+        Attempt done = attempt(outcome, starts, phases);
+        attempts = attempts.isEmpty() ? List.of(done) : with(attempts, done);
+        if (listening()) {
+            emit(new TimingEvent.AttemptEnd(at, index, outcome));
+        }
+    }
+
+    private Attempt attempt(Outcome outcome, long[] begun, long[] lengths) {
+        return new Attempt(
                 index,
                 outcome,
                 status,
@@ -379,16 +406,12 @@ public final class CallTimer {
                 bytesSent,
                 writes,
                 bytesReceived,
-                starts,
-                phases,
+                begun,
+                lengths,
                 kernel,
                 cause,
                 serverTiming,
                 ServerTimings.serverNanos(serverTiming, waitNanos()));
-        attempts = attempts.isEmpty() ? List.of(done) : with(attempts, done);
-        if (listening()) {
-            emit(new TimingEvent.AttemptEnd(at, index, outcome));
-        }
     }
 
     /** Ends the call, once: the last event, then the record. */
@@ -418,6 +441,7 @@ public final class CallTimer {
                 startedAtMonoNanos,
                 at - startedAtMonoNanos,
                 attempts);
+        hooks.deliver(recordListeners, each -> each.onRecord(timing));
         hooks.deliver(timing);
         FlightRecorder.commit(timing);
     }

@@ -77,6 +77,28 @@ public final class Hooks {
         }
     }
 
+    /** Those that are told more than events. */
+    static List<RecordListener> recordListeners(List<TimingListener> listeners) {
+        List<RecordListener> found = List.of();
+        for (TimingListener each : listeners) {
+            if (each instanceof RecordListener one) {
+                found = found.isEmpty() ? new ArrayList<>(1) : found;
+                found.add(one);
+            }
+        }
+        return found;
+    }
+
+    void deliver(List<RecordListener> listeners, Consumer<RecordListener> what) {
+        for (int i = 0; i < listeners.size(); i++) {
+            try {
+                what.accept(listeners.get(i));
+            } catch (Throwable e) {
+                swallow(e);
+            }
+        }
+    }
+
     void deliver(Timing timing) {
         for (int i = 0; i < consumers.size(); i++) {
             try {

@@ -33,6 +33,20 @@ class CallTimerTest {
         return CallTimer.start(hooks, "POST", "http://127.0.0.1/", null);
     }
 
+    private static PooledConnection connection(long id) {
+        return new PooledConnection() {
+            @Override
+            public long id() {
+                return id;
+            }
+
+            @Override
+            public boolean whenClosed(Runnable task) {
+                return false;
+            }
+        };
+    }
+
     private String names() {
         return String.join(" ", events.stream().map(TimingEvent::name).toList());
     }
@@ -83,7 +97,7 @@ class CallTimerTest {
     void anEarlyAnswer() {
         CallTimer timer = start();
         timer.attemptStart();
-        timer.connectionAcquired(1, false, -1, 1);
+        timer.connectionAcquired(connection(1), false, -1, 1);
         timer.requestStart();
         timer.responseStart(0);
         timer.headersEnd(413, List.of());
@@ -106,7 +120,7 @@ class CallTimerTest {
         timer.dnsEnd(null);
         timer.attemptEnd(Outcome.ERROR, new IllegalStateException("lost"));
         timer.attemptStart();
-        timer.connectionAcquired(2, true, 5, 2);
+        timer.connectionAcquired(connection(2), true, 5, 2);
         timer.callEnd(Outcome.OK, null, null);
         assertEquals(2, timings.get(0).attempts().size());
         assertTrue(timings.get(0).dnsNanos().isEmpty(), "the shortcuts are the last attempt's");
@@ -129,7 +143,7 @@ class CallTimerTest {
     void oneLineForALog() {
         CallTimer timer = start();
         timer.attemptStart();
-        timer.connectionAcquired(3, true, 1, 7);
+        timer.connectionAcquired(connection(3), true, 1, 7);
         timer.requestStart();
         timer.requestEnd(264, 2);
         timer.responseStart(System.nanoTime() + 41_700_000);

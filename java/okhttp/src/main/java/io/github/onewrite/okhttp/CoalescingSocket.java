@@ -6,8 +6,9 @@ import java.net.Socket;
 import org.jspecify.annotations.Nullable;
 
 /** A socket of the JDK's whose writes leave when they are flushed, or fill a buffer. */
-final class CoalescingSocket extends Socket {
+final class CoalescingSocket extends Socket implements ClosingSocket {
     private final int size;
+    private final Closing closing = new Closing();
     private @Nullable OutputStream joined;
 
     /** @param size of the buffer, in bytes */
@@ -29,5 +30,20 @@ final class CoalescingSocket extends Socket {
     public void shutdownOutput() throws IOException {
         getOutputStream().flush();
         super.shutdownOutput();
+    }
+
+    @Override
+    public Closing closing() {
+        return closing;
+    }
+
+    @Override
+    @SuppressWarnings("UnsynchronizedOverridesSynchronized") // who waits for the end is told outside the lock
+    public void close() throws IOException {
+        try {
+            super.close();
+        } finally {
+            closing.close();
+        }
     }
 }

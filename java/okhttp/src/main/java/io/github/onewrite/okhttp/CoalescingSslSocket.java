@@ -20,9 +20,10 @@ import org.jspecify.annotations.Nullable;
 /** A TLS socket of the JDK's whose plaintext is joined before it is made into records. All else it passes on. */
 @NullUnmarked
 @SuppressWarnings("UnsynchronizedOverridesSynchronized") // the socket behind it synchronizes
-final class CoalescingSslSocket extends SSLSocket {
+final class CoalescingSslSocket extends SSLSocket implements ClosingSocket {
     private final SSLSocket socket;
     private final int size;
+    private final Closing closing = new Closing();
     private @Nullable OutputStream joined;
 
     /** @param size of the buffer, in bytes */
@@ -339,8 +340,17 @@ final class CoalescingSslSocket extends SSLSocket {
     }
 
     @Override
+    public Closing closing() {
+        return closing;
+    }
+
+    @Override
     public void close() throws IOException {
-        socket.close();
+        try {
+            socket.close();
+        } finally {
+            closing.close();
+        }
     }
 
     @Override

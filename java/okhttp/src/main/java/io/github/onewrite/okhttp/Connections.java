@@ -1,29 +1,48 @@
 package io.github.onewrite.okhttp;
 
 import io.github.onewrite.internal.CallTimer;
+import io.github.onewrite.internal.PooledConnection;
+import java.net.Socket;
 import java.util.Map;
 import java.util.WeakHashMap;
-import java.util.concurrent.atomic.AtomicLong;
 import okhttp3.Connection;
 
 /** Numbers OkHttp's connections, and remembers how often and when they were used. Holds none of them alive. */
 final class Connections {
-    private static final AtomicLong IDS = new AtomicLong();
-
     private final Map<Connection, Usage> usages = new WeakHashMap<>();
 
-    private static final class Usage {
-        private final long id = IDS.incrementAndGet();
+    private static final class Usage implements PooledConnection {
+        private final long id = PooledConnection.nextId();
+        private final Socket socket;
         private int requests;
         private long releasedAt;
+
+        Usage(Socket socket) {
+            this.socket = socket;
+        }
+
+        @Override
+        public long id() {
+            return id;
+        }
+
+        /** OkHttp tells nobody that it closes a connection; sockets made here do. */
+        @Override
+        public boolean whenClosed(Runnable task) {
+            if (socket instanceof ClosingSocket ours) {
+                ours.closing().whenClosed(task);
+                return true;
+            }
+            return false;
+        }
     }
 
     synchronized void acquired(Connection connection, CallTimer timer) {
-        Usage usage = usages.computeIfAbsent(connection, none -> new Usage());
+        Usage usage = usages.computeIfAbsent(connection, unknown -> new Usage(unknown.socket()));
         boolean reused = usage.requests > 0;
         usage.requests++;
         timer.connectionAcquired(
-                usage.id, reused, reused ? Math.max(0, System.nanoTime() - usage.releasedAt) : -1, usage.requests);
+                usage, reused, reused ? Math.max(0, System.nanoTime() - usage.releasedAt) : -1, usage.requests);
     }
 
     synchronized void released(Connection connection) {

@@ -203,7 +203,10 @@ final class TimingEventListener extends ForwardingEventListener {
 
     @Override
     public void requestHeadersStart(Call call) {
-        step(CallTimer::requestStart);
+        step(with -> {
+            with.requestWrite();
+            with.requestStart();
+        });
         super.requestHeadersStart(call);
     }
 
@@ -259,6 +262,9 @@ final class TimingEventListener extends ForwardingEventListener {
 
     /** The attempt is lost; OkHttp may try again, or fail the call. */
     private void lose() {
-        step(with -> lost = with.phase());
+        step(with -> {
+            lost = with.phase();
+            with.progress();
+        });
     }
 }

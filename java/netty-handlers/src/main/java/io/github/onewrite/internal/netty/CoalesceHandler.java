@@ -81,6 +81,7 @@ public final class CoalesceHandler extends ChannelDuplexHandler {
             joining = joinMax >= 0 && !last;
             alone = joining && HttpUtil.is100ContinueExpected(request);
             headWritten = joining ? System.nanoTime() : 0;
+            connection.requestWrite();
         }
         if (last) {
             joining = false;

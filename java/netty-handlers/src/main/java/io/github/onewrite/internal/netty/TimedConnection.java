@@ -1,6 +1,7 @@
 package io.github.onewrite.internal.netty;
 
 import io.github.onewrite.internal.CallTimer;
+import io.github.onewrite.internal.PooledConnection;
 import io.github.onewrite.internal.ServerTimings;
 import io.github.onewrite.internal.TimedCall;
 import io.netty.channel.Channel;
@@ -11,7 +12,6 @@ import io.netty.handler.ssl.SslHandler;
 import io.netty.util.AttributeKey;
 import java.net.InetSocketAddress;
 import java.net.SocketAddress;
-import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Consumer;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
@@ -20,11 +20,10 @@ import org.jspecify.annotations.Nullable;
  * One connection of a client that is not ours, and the call it serves. Its handlers stamp the call's steps here.
  * Confined to the channel's event loop.
  */
-public final class TimedConnection {
+public final class TimedConnection implements PooledConnection {
     private static final AttributeKey<TimedConnection> KEY = AttributeKey.valueOf(TimedConnection.class, "connection");
-    private static final AtomicLong IDS = new AtomicLong();
 
-    private final long id = IDS.incrementAndGet();
+    private final long id = PooledConnection.nextId();
     private final Channel channel;
     private final String host;
     private final Function<Channel, @Nullable TimedCall> makers;
@@ -67,6 +66,17 @@ public final class TimedConnection {
     /** The connection of a channel, or null. */
     public static @Nullable TimedConnection of(Channel channel) {
         return channel.attr(KEY).get();
+    }
+
+    @Override
+    public long id() {
+        return id;
+    }
+
+    @Override
+    public boolean whenClosed(Runnable task) {
+        channel.closeFuture().addListener(closed -> task.run());
+        return true;
     }
 
     /** The name that is looked up for the connection. */
@@ -152,7 +162,7 @@ public final class TimedConnection {
             timer.queuedSinceStart();
             timer.queueEnd();
         }
-        timer.connectionAcquired(id, reused, reused ? Math.max(0, System.nanoTime() - freeSince) : -1, requests);
+        timer.connectionAcquired(this, reused, reused ? Math.max(0, System.nanoTime() - freeSince) : -1, requests);
     }
 
     /** The connection serves the call no more; the call goes on, or ends by other means. */
@@ -233,6 +243,11 @@ public final class TimedConnection {
                 probe.begin();
             }
         }
+    }
+
+    /** The head is being written. */
+    void requestWrite() {
+        step(CallTimer::requestWrite);
     }
 
     void wrote(Object message) {

@@ -1,6 +1,7 @@
 package io.github.onewrite.netty.internal.connect;
 
 import io.github.onewrite.internal.CallTimer;
+import io.github.onewrite.internal.PooledConnection;
 import io.github.onewrite.internal.netty.ByteCounter;
 import io.github.onewrite.internal.netty.KernelProbe;
 import io.github.onewrite.internal.netty.KernelProbes;
@@ -17,7 +18,6 @@ import io.netty.handler.ssl.SslCloseCompletionEvent;
 import io.netty.util.ReferenceCountUtil;
 import java.util.concurrent.Future;
 import java.util.concurrent.ThreadLocalRandom;
-import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -25,7 +25,7 @@ import org.jspecify.annotations.Nullable;
  * exchange; while idle, whatever is read, a FIN or a stray byte alike, ends it: an answer to nothing must never
  * become the answer to the next request.
  */
-public final class Connection extends ChannelInboundHandlerAdapter implements WireHandler.Reader {
+public final class Connection extends ChannelInboundHandlerAdapter implements WireHandler.Reader, PooledConnection {
     /** The pool. */
     public interface Owner {
         /** Closes an idle connection at once. */
@@ -58,9 +58,7 @@ public final class Connection extends ChannelInboundHandlerAdapter implements Wi
         void refuse(String what);
     }
 
-    private static final AtomicLong IDS = new AtomicLong();
-
-    private final long id = IDS.incrementAndGet();
+    private final long id = PooledConnection.nextId();
     private final Owner owner;
     private final Channel channel;
     private final WireHandler wire;
@@ -112,8 +110,15 @@ public final class Connection extends ChannelInboundHandlerAdapter implements Wi
                         - ThreadLocalRandom.current().nextLong(lifetime / 10 + 1);
     }
 
+    @Override
     public long id() {
         return id;
+    }
+
+    @Override
+    public boolean whenClosed(Runnable task) {
+        channel.closeFuture().addListener(closed -> task.run());
+        return true;
     }
 
     public Channel channel() {

@@ -51,6 +51,9 @@ final class WireHandler extends ChannelDuplexHandler {
 
     @Override
     public void write(ChannelHandlerContext ctx, Object message, ChannelPromise promise) {
+        if (timer != null && counter.bytes() == 0) {
+            timer.requestWrite();
+        }
         counter.wrote(message);
         ctx.write(message, promise);
     }

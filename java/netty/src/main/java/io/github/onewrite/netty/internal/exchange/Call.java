@@ -97,7 +97,7 @@ public final class Call implements Runnable, OriginPool.Waiter, Exchange.Caller 
         connecting = null;
         boolean reused = connection.requests() > 0;
         if (timer != null) {
-            timer.connectionAcquired(connection.id(), reused, reused ? idleNanos : -1, connection.requests() + 1);
+            timer.connectionAcquired(connection, reused, reused ? idleNanos : -1, connection.requests() + 1);
         }
         exchange = new Exchange(this, request, sink, timer, connection, settings, reused);
         exchange.start();

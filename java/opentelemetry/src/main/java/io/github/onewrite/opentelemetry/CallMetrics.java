@@ -1,0 +1,90 @@
+package io.github.onewrite.opentelemetry;
+
+import io.github.onewrite.Attempt;
+import io.github.onewrite.Cause;
+import io.github.onewrite.Timing;
+import io.github.onewrite.TimingMappers;
+import io.opentelemetry.api.common.AttributeKey;
+import io.opentelemetry.api.common.Attributes;
+import io.opentelemetry.api.common.AttributesBuilder;
+import io.opentelemetry.api.metrics.DoubleHistogram;
+import io.opentelemetry.api.metrics.LongCounter;
+import io.opentelemetry.api.metrics.Meter;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
+
+/** The metrics of finished calls. */
+final class CallMetrics {
+    /** Those of the semantic conventions; any other is "_OTHER", or a caller could make as many series as it likes. */
+    private static final Set<String> METHODS =
+            Set.of("CONNECT", "DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT", "TRACE");
+
+    private static final AttributeKey<String> METHOD = AttributeKey.stringKey("http.request.method");
+    private static final AttributeKey<Long> STATUS = AttributeKey.longKey("http.response.status_code");
+    private static final AttributeKey<String> ERROR = AttributeKey.stringKey("error.type");
+    private static final AttributeKey<String> CAUSE = AttributeKey.stringKey("onewrite.cause");
+    private static final AttributeKey<Boolean> REUSED = AttributeKey.booleanKey("onewrite.reused");
+
+    private final @Nullable DoubleHistogram duration;
+    private final DoubleHistogram wait;
+    private final LongCounter requests;
+
+    /** @param withDuration whether http.client.request.duration is recorded */
+    CallMetrics(Meter meter, boolean withDuration) {
+        this.duration = withDuration
+                ? meter.histogramBuilder("http.client.request.duration")
+                        .setUnit("s")
+                        .setDescription("Duration of HTTP client requests.")
+                        .setExplicitBucketBoundariesAdvice(List.of(
+                                0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1.0, 2.5, 5.0, 7.5, 10.0))
+                        .build()
+                : null;
+        // An edge at 35 ms: below it a round trip or two, above it what Nagle's algorithm and a delayed ACK cost.
+        this.wait = meter.histogramBuilder("onewrite.wait.duration")
+                .setUnit("s")
+                .setDescription("From the request's last write to the response's first byte, of each attempt.")
+                .setExplicitBucketBoundariesAdvice(
+                        List.of(0.001, 0.0025, 0.005, 0.01, 0.02, 0.035, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0))
+                .build();
+        this.requests = meter.counterBuilder("onewrite.requests")
+                .setUnit("{request}")
+                .setDescription("Calls that ended, by whether their connection had been used before.")
+                .build();
+    }
+
+    void record(Timing timing, Attributes server) {
+        String method = METHODS.contains(timing.method()) ? timing.method() : "_OTHER";
+        Attributes named = Server.with(server, METHOD, method);
+        Double seconds = TimingMappers.otelMetrics(timing).get("http.client.request.duration");
+        if (duration != null && seconds != null) {
+            duration.record(seconds, outcome(named, TimingMappers.otelAttributes(timing)));
+        }
+        for (Attempt attempt : timing.attempts()) {
+            attempt.waitNanos().ifPresent(nanos -> {
+                Attributes known = attempt.cause()
+                        .map(Cause::canonicalName)
+                        .map(cause -> Server.with(named, CAUSE, cause))
+                        .orElse(named);
+                wait.record(nanos / 1e9, known);
+            });
+        }
+        requests.add(
+                1,
+                timing.reused()
+                        .map(reused -> Server.with(server, REUSED, reused))
+                        .orElse(server));
+    }
+
+    private static Attributes outcome(Attributes named, Map<String, Object> call) {
+        AttributesBuilder all = named.toBuilder();
+        if (call.get(STATUS.getKey()) instanceof Number status) {
+            all.put(STATUS, status.longValue());
+        }
+        if (call.get(ERROR.getKey()) instanceof String error) {
+            all.put(ERROR, error);
+        }
+        return all.build();
+    }
+}

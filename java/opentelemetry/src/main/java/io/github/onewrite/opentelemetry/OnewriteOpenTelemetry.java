@@ -1,0 +1,110 @@
+package io.github.onewrite.opentelemetry;
+
+import io.github.onewrite.TimingListener;
+import io.opentelemetry.api.GlobalOpenTelemetry;
+import io.opentelemetry.api.OpenTelemetry;
+import io.opentelemetry.api.logs.Logger;
+import io.opentelemetry.api.logs.LoggerProvider;
+import io.opentelemetry.api.metrics.Meter;
+import io.opentelemetry.context.Context;
+import java.util.Objects;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Brings the timing record to OpenTelemetry, beside the instrumentation you have. Makes no spans.
+ *
+ * <pre>{@code
+ * OkHttpClient client = OnewriteOkHttp.create()
+ *         .listenerFactory(OnewriteOpenTelemetry.create(openTelemetry))
+ *         .apply(new OkHttpClient.Builder())
+ *         .build();
+ * }</pre>
+ *
+ * <ul>
+ *   <li>The client's span, while it lives, gets the phases as {@code onewrite.*} attributes
+ *       ({@link io.github.onewrite.TimingMappers#otelPhases}): the span that is current when the head is written, else the
+ *       one that was current when the call began. What is known with the response's headers is written then, the rest
+ *       if the span still records when the call ends. A {@link Context} given as the request's tag goes before the
+ *       current one.
+ *   <li>Each call ends with a log event {@code onewrite.request} in the context of that span: the attributes of the call,
+ *       the phases, and the whole record as its body.
+ *   <li>Metrics: {@code http.client.request.duration}, {@code onewrite.wait.duration}, {@code onewrite.requests},
+ *       {@code http.client.open_connections} and {@code http.client.connection.duration}. The last, and idle
+ *       connections, are reported where a connection's end can be seen.
+ * </ul>
+ *
+ * <p>Without an SDK behind the API nothing is recorded. One object may serve any number of clients.
+ */
+public final class OnewriteOpenTelemetry implements TimingListener.Factory {
+    private static final String SCOPE = "onewrite";
+    private static final String VERSION = "0.1.0";
+
+    private final @Nullable Logger logger;
+    private final CallMetrics metrics;
+    private final OpenConnections connections;
+
+    private OnewriteOpenTelemetry(Builder options) {
+        LoggerProvider logs = options.openTelemetry.getLogsBridge();
+        this.logger = options.logs && logs != LoggerProvider.noop()
+                ? logs.loggerBuilder(SCOPE).setInstrumentationVersion(VERSION).build()
+                : null;
+        Meter meter = options.openTelemetry
+                .getMeterProvider()
+                .meterBuilder(SCOPE)
+                .setInstrumentationVersion(VERSION)
+                .build();
+        this.metrics = new CallMetrics(meter, options.requestDuration);
+        this.connections = new OpenConnections(meter);
+    }
+
+    /** All of it, through the {@linkplain GlobalOpenTelemetry global} OpenTelemetry: that of the Java agent. */
+    public static OnewriteOpenTelemetry create() {
+        return create(GlobalOpenTelemetry.get());
+    }
+
+    /** All of it. */
+    public static OnewriteOpenTelemetry create(OpenTelemetry openTelemetry) {
+        return builder(openTelemetry).build();
+    }
+
+    /** To leave something out. */
+    public static Builder builder(OpenTelemetry openTelemetry) {
+        return new Builder(Objects.requireNonNull(openTelemetry, "openTelemetry"));
+    }
+
+    @Override
+    public TimingListener create(String method, String url, @Nullable Object tag) {
+        Context context = tag instanceof Context given ? given : Context.current();
+        return new CallListener(context, Server.of(url), logger, metrics, connections);
+    }
+
+    /** What is reported. */
+    public static final class Builder {
+        private final OpenTelemetry openTelemetry;
+        private boolean logs = true;
+        private boolean requestDuration = true;
+
+        private Builder(OpenTelemetry openTelemetry) {
+            this.openTelemetry = openTelemetry;
+        }
+
+        /** Whether each call ends with a log event. Default true. */
+        public Builder logs(boolean value) {
+            logs = value;
+            return this;
+        }
+
+        /**
+         * Whether {@code http.client.request.duration} is recorded. Default true; false where an instrumentation records
+         * it already, and the two scopes would be added up.
+         */
+        public Builder requestDuration(boolean value) {
+            requestDuration = value;
+            return this;
+        }
+
+        public OnewriteOpenTelemetry build() {
+            return new OnewriteOpenTelemetry(this);
+        }
+    }
+}

@@ -1,0 +1,169 @@
+package io.github.onewrite.opentelemetry;
+
+import io.github.onewrite.ahc.OnewriteAhc;
+import io.github.onewrite.netty.Body;
+import io.github.onewrite.netty.OnewriteClient;
+import io.github.onewrite.netty.Request;
+import io.github.onewrite.okhttp.OnewriteOkHttp;
+import io.github.onewrite.reactornetty.OnewriteReactorNetty;
+import io.netty.buffer.Unpooled;
+import io.netty.channel.ChannelHandler;
+import io.netty.channel.ChannelPipeline;
+import io.netty.handler.codec.http.HttpClientCodec;
+import io.opentelemetry.instrumentation.netty.v4_1.NettyClientTelemetry;
+import io.opentelemetry.instrumentation.okhttp.v3_0.OkHttpTelemetry;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.concurrent.TimeUnit;
+import java.util.function.UnaryOperator;
+import okhttp3.Call;
+import okhttp3.ConnectionPool;
+import okhttp3.OkHttpClient;
+import okhttp3.RequestBody;
+import okhttp3.Response;
+import org.asynchttpclient.AsyncHttpClient;
+import org.asynchttpclient.DefaultAsyncHttpClientConfig;
+import org.asynchttpclient.Dsl;
+import org.jspecify.annotations.Nullable;
+import reactor.core.publisher.Flux;
+import reactor.core.publisher.Mono;
+import reactor.netty.http.client.HttpClient;
+import reactor.netty.resources.ConnectionProvider;
+
+/** A client with onewrite on it, and an instrumentation of OpenTelemetry's if it is to have one. */
+interface Caller extends AutoCloseable {
+    /** POSTs a small body in pieces where the client can, and answers the status. */
+    int post(String url) throws Exception;
+
+    @Override
+    void close() throws Exception;
+
+    /** Makes one. */
+    interface Maker {
+        Caller make(@Nullable Sdk spans, OnewriteOpenTelemetry onewrite);
+    }
+
+    /** Without an instrumentation. */
+    static Caller netty(@Nullable Sdk none, OnewriteOpenTelemetry onewrite) {
+        OnewriteClient client =
+                OnewriteClient.builder().listenerFactory(onewrite).build();
+        return new Caller() {
+            @Override
+            public int post(String url) throws IOException {
+                return client.execute(Request.post(url, Body.of("hello"))).status();
+            }
+
+            @Override
+            public void close() {
+                client.close();
+            }
+        };
+    }
+
+    /** The library wraps the client that is there, so that onewrite is always first. */
+    static Caller okHttp(@Nullable Sdk spans, OnewriteOpenTelemetry onewrite) {
+        ConnectionPool pool = new ConnectionPool();
+        OkHttpClient client = OnewriteOkHttp.create()
+                .listenerFactory(onewrite)
+                .apply(new OkHttpClient.Builder().connectionPool(pool))
+                .build();
+        Call.Factory calls =
+                spans == null ? client : OkHttpTelemetry.create(spans.api()).newCallFactory(client);
+        return new Caller() {
+            @Override
+            public int post(String url) throws IOException {
+                okhttp3.Request request = new okhttp3.Request.Builder()
+                        .url(url)
+                        .post(RequestBody.create("hello".getBytes(StandardCharsets.US_ASCII), null))
+                        .build();
+                try (Response response = calls.newCall(request).execute()) {
+                    response.body().bytes();
+                    return response.code();
+                }
+            }
+
+            @Override
+            public void close() {
+                pool.evictAll();
+                client.dispatcher().executorService().shutdown();
+            }
+        };
+    }
+
+    private static void trace(ChannelPipeline pipeline, Sdk spans) {
+        ChannelHandler tracer = NettyClientTelemetry.create(spans.api()).createCombinedHandler();
+        pipeline.addAfter(pipeline.context(HttpClientCodec.class).name(), "tracer", tracer);
+    }
+
+    /** The tracer's handler is added before onewrite is applied. */
+    static Caller reactor(@Nullable Sdk spans, OnewriteOpenTelemetry onewrite) {
+        return reactor(client -> OnewriteReactorNetty.create()
+                .listenerFactory(onewrite)
+                .apply(
+                        spans == null
+                                ? client
+                                : client.doOnChannelInit(
+                                        (observer, channel, remote) -> trace(channel.pipeline(), spans))));
+    }
+
+    /** The tracer's handler is added after onewrite is applied. */
+    static Caller reactorReversed(Sdk spans, OnewriteOpenTelemetry onewrite) {
+        return reactor(client -> OnewriteReactorNetty.create()
+                .listenerFactory(onewrite)
+                .apply(client)
+                .doOnChannelInit((observer, channel, remote) -> trace(channel.pipeline(), spans)));
+    }
+
+    private static Caller reactor(UnaryOperator<HttpClient> with) {
+        ConnectionProvider pool = ConnectionProvider.create("opentelemetry-test", 2);
+        HttpClient client = with.apply(HttpClient.create(pool).responseTimeout(Duration.ofSeconds(30)));
+        return new Caller() {
+            @Override
+            public int post(String url) {
+                Integer status = client.post()
+                        .uri(url)
+                        .send(Flux.just("hel", "lo")
+                                .map(text -> Unpooled.copiedBuffer(text, StandardCharsets.US_ASCII)))
+                        .responseSingle((response, content) -> content.asByteArray()
+                                .then(Mono.just(response.status().code())))
+                        .block();
+                return status == null ? -1 : status;
+            }
+
+            @Override
+            public void close() {
+                pool.disposeLater().block();
+            }
+        };
+    }
+
+    static Caller ahc(@Nullable Sdk spans, OnewriteOpenTelemetry onewrite) {
+        DefaultAsyncHttpClientConfig.Builder config = Dsl.config().setShutdownQuietPeriod(Duration.ZERO);
+        if (spans != null) {
+            config.setHttpAdditionalChannelInitializer(channel -> trace(channel.pipeline(), spans));
+        }
+        AsyncHttpClient client = Dsl.asyncHttpClient(
+                OnewriteAhc.create().listenerFactory(onewrite).apply(config));
+        return new Caller() {
+            @Override
+            public int post(String url) throws Exception {
+                return client.preparePost(url)
+                        .setBody("hello")
+                        .execute()
+                        .get(30, TimeUnit.SECONDS)
+                        .getStatusCode();
+            }
+
+            @Override
+            public void close() {
+                try {
+                    client.close();
+                } catch (IOException e) {
+                    throw new UncheckedIOException(e);
+                }
+            }
+        };
+    }
+}

@@ -1,0 +1,165 @@
+package io.github.onewrite.opentelemetry;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.github.onewrite.netty.OnewriteClient;
+import io.github.onewrite.netty.Request;
+import io.github.onewrite.testing.TestServer;
+import io.opentelemetry.api.common.AttributeKey;
+import io.opentelemetry.sdk.metrics.data.HistogramPointData;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.Arguments;
+import org.junit.jupiter.params.provider.MethodSource;
+
+/** Names, attributes, buckets and sums of the metrics. */
+class MetricsTest {
+    private static final AttributeKey<Boolean> REUSED = AttributeKey.booleanKey("onewrite.reused");
+    private static final AttributeKey<String> ERROR = AttributeKey.stringKey("error.type");
+    private final Sdk sdk = new Sdk();
+
+    static Stream<Arguments> clients() {
+        return Stream.of(
+                maker("onewrite", Caller::netty),
+                maker("OkHttp", Caller::okHttp),
+                maker("Reactor Netty", Caller::reactor),
+                maker("AsyncHttpClient", Caller::ahc));
+    }
+
+    private static Arguments maker(String name, Caller.Maker maker) {
+        return Arguments.of(name, maker);
+    }
+
+    private static HistogramPointData only(java.util.Collection<HistogramPointData> points) {
+        assertEquals(1, points.size(), points::toString);
+        return points.iterator().next();
+    }
+
+    @ParameterizedTest(name = "{0}")
+    @MethodSource("clients")
+    void callsAndWaits(String name, Caller.Maker maker) throws Exception {
+        try (TestServer server = TestServer.answering();
+                Caller caller = maker.make(null, OnewriteOpenTelemetry.create(sdk.api()))) {
+            for (int i = 0; i < 3; i++) {
+                assertEquals(200, caller.post(server.url()));
+                sdk.events(i + 1);
+            }
+            assertEquals(
+                    Set.of(
+                            "http.client.request.duration",
+                            "http.client.open_connections",
+                            "onewrite.requests",
+                            "onewrite.wait.duration"),
+                    sdk.metrics().keySet());
+            Map<String, Object> where = Map.of(
+                    "http.request.method", "POST", "server.address", "127.0.0.1", "server.port", (long) server.port());
+            HistogramPointData duration = only(sdk.histogram("http.client.request.duration"));
+            assertEquals(3, duration.getCount());
+            Map<String, Object> answered = new java.util.TreeMap<>(where);
+            answered.put("http.response.status_code", 200L);
+            assertEquals(answered, Sdk.sorted(duration.getAttributes()));
+            HistogramPointData wait = only(sdk.histogram("onewrite.wait.duration"));
+            assertEquals(3, wait.getCount());
+            assertEquals(new java.util.TreeMap<>(where), Sdk.sorted(wait.getAttributes()));
+            assertTrue(wait.getBoundaries().contains(0.035), wait.getBoundaries()::toString);
+            assertTrue(wait.getSum() <= duration.getSum());
+            assertEquals("s", sdk.metrics().get("onewrite.wait.duration").getUnit());
+            assertEquals(1, sdk.sum("onewrite.requests", REUSED, false));
+            assertEquals(2, sdk.sum("onewrite.requests", REUSED, true));
+        }
+    }
+
+    /** Open, reuse, closed by the server, opened again, closed by the client: nothing is left over. */
+    @ParameterizedTest(name = "{0}")
+    @MethodSource("clients")
+    void everyConnectionIsTakenAwayAgain(String name, Caller.Maker maker) throws Exception {
+        try (TestServer server = new TestServer(connection -> {
+            for (int i = 0; i < 2; i++) {
+                connection.read();
+                connection.send(TestServer.OK);
+            }
+            if (connection.number() > 1) {
+                connection.drain();
+            }
+        })) {
+            try (Caller caller = maker.make(null, OnewriteOpenTelemetry.create(sdk.api()))) {
+                assertEquals(200, caller.post(server.url()));
+                Sdk.until(() -> sdk.connections("idle") == 1);
+                assertEquals(0, sdk.connections("active"));
+                assertFalse(sdk.metrics().containsKey("http.client.connection.duration"));
+                assertEquals(200, caller.post(server.url()));
+                sdk.events(2);
+                // OkHttp and AsyncHttpClient may see the close only when they are about to use the connection again.
+                Thread.sleep(100);
+                assertEquals(200, caller.post(server.url()));
+                sdk.events(3);
+                Sdk.until(() -> sdk.connections("idle") == 1 && sdk.connections("active") == 0);
+                HistogramPointData first = only(sdk.histogram("http.client.connection.duration"));
+                assertEquals(1, first.getCount());
+                assertTrue(first.getSum() > 0 && first.getSum() < 60, () -> "lasted " + first.getSum());
+            }
+            Sdk.until(() -> sdk.connections("idle") == 0);
+            assertEquals(0, sdk.connections("active"));
+            HistogramPointData both = only(sdk.histogram("http.client.connection.duration"));
+            assertEquals(2, both.getCount());
+            assertEquals(
+                    Map.of("server.address", "127.0.0.1", "server.port", (long) server.port()),
+                    Sdk.sorted(both.getAttributes()));
+        }
+    }
+
+    @ParameterizedTest(name = "{0}")
+    @MethodSource("clients")
+    void failuresAreCountedByTheirKind(String name, Caller.Maker maker) throws Exception {
+        try (TestServer server = new TestServer(TestServer.Connection::read);
+                Caller caller = maker.make(null, OnewriteOpenTelemetry.create(sdk.api()))) {
+            assertThrows(Exception.class, () -> caller.post(server.url()));
+            sdk.events(1);
+            Sdk.until(() -> sdk.metrics().containsKey("http.client.connection.duration"));
+            assertEquals(
+                    "closed",
+                    only(sdk.histogram("http.client.request.duration"))
+                            .getAttributes()
+                            .get(ERROR));
+            assertFalse(sdk.metrics().containsKey("onewrite.wait.duration"), "nothing was waited for to its end");
+            Sdk.until(() -> sdk.connections("idle") == 0 && sdk.connections("active") == 0);
+        }
+    }
+
+    @Test
+    void whatIsMeasuredElsewhereCanBeLeftOut() throws Exception {
+        OnewriteOpenTelemetry onewrite =
+                OnewriteOpenTelemetry.builder(sdk.api()).requestDuration(false).build();
+        try (TestServer server = TestServer.answering();
+                Caller caller = Caller.netty(null, onewrite)) {
+            assertEquals(200, caller.post(server.url()));
+            sdk.events(1);
+            Sdk.until(() -> sdk.metrics().containsKey("onewrite.requests"));
+            assertFalse(sdk.metrics().containsKey("http.client.request.duration"));
+        }
+    }
+
+    @Test
+    void aMethodThatNobodyKnows() throws Exception {
+        try (TestServer server = TestServer.answering();
+                OnewriteClient client = OnewriteClient.builder()
+                        .listenerFactory(OnewriteOpenTelemetry.create(sdk.api()))
+                        .build()) {
+            client.execute(Request.method("BREW", server.url()));
+            sdk.events(1);
+            Sdk.until(() -> sdk.metrics().containsKey("onewrite.requests"));
+            for (String name : List.of("http.client.request.duration", "onewrite.wait.duration")) {
+                assertEquals(
+                        "_OTHER",
+                        only(sdk.histogram(name)).getAttributes().get(AttributeKey.stringKey("http.request.method")));
+            }
+        }
+    }
+}

@@ -1,0 +1,113 @@
+package io.github.onewrite.opentelemetry;
+
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.opentelemetry.api.common.AttributeKey;
+import io.opentelemetry.api.common.Attributes;
+import io.opentelemetry.api.trace.propagation.W3CTraceContextPropagator;
+import io.opentelemetry.context.propagation.ContextPropagators;
+import io.opentelemetry.sdk.OpenTelemetrySdk;
+import io.opentelemetry.sdk.logs.SdkLoggerProvider;
+import io.opentelemetry.sdk.logs.data.LogRecordData;
+import io.opentelemetry.sdk.logs.export.SimpleLogRecordProcessor;
+import io.opentelemetry.sdk.metrics.SdkMeterProvider;
+import io.opentelemetry.sdk.metrics.data.HistogramPointData;
+import io.opentelemetry.sdk.metrics.data.LongPointData;
+import io.opentelemetry.sdk.metrics.data.MetricData;
+import io.opentelemetry.sdk.testing.exporter.InMemoryLogRecordExporter;
+import io.opentelemetry.sdk.testing.exporter.InMemoryMetricReader;
+import io.opentelemetry.sdk.testing.exporter.InMemorySpanExporter;
+import io.opentelemetry.sdk.trace.SdkTracerProvider;
+import io.opentelemetry.sdk.trace.data.SpanData;
+import io.opentelemetry.sdk.trace.export.SimpleSpanProcessor;
+import java.util.Collection;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.concurrent.TimeUnit;
+import java.util.function.BooleanSupplier;
+
+/** The real SDK, which keeps what it is given in memory. */
+final class Sdk implements AutoCloseable {
+    private final InMemorySpanExporter spans = InMemorySpanExporter.create();
+    private final InMemoryLogRecordExporter logs = InMemoryLogRecordExporter.create();
+    private final InMemoryMetricReader metrics = InMemoryMetricReader.create();
+    private final OpenTelemetrySdk sdk = OpenTelemetrySdk.builder()
+            .setTracerProvider(SdkTracerProvider.builder()
+                    .addSpanProcessor(SimpleSpanProcessor.create(spans))
+                    .build())
+            .setLoggerProvider(SdkLoggerProvider.builder()
+                    .addLogRecordProcessor(SimpleLogRecordProcessor.create(logs))
+                    .build())
+            .setMeterProvider(
+                    SdkMeterProvider.builder().registerMetricReader(metrics).build())
+            .setPropagators(ContextPropagators.create(W3CTraceContextPropagator.getInstance()))
+            .build();
+
+    OpenTelemetrySdk api() {
+        return sdk;
+    }
+
+    /** The spans that have ended, once there are so many. */
+    List<SpanData> spans(int count) throws InterruptedException {
+        until(() -> spans.getFinishedSpanItems().size() >= count);
+        return spans.getFinishedSpanItems();
+    }
+
+    /** The log events, once there are so many. */
+    List<LogRecordData> events(int count) throws InterruptedException {
+        until(() -> logs.getFinishedLogRecordItems().size() >= count);
+        return logs.getFinishedLogRecordItems();
+    }
+
+    /** The metrics of our scope, by name. */
+    Map<String, MetricData> metrics() {
+        Map<String, MetricData> found = new TreeMap<>();
+        for (MetricData each : metrics.collectAllMetrics()) {
+            if (each.getInstrumentationScopeInfo().getName().equals("onewrite")) {
+                found.put(each.getName(), each);
+            }
+        }
+        return found;
+    }
+
+    Collection<HistogramPointData> histogram(String name) {
+        return metrics().get(name).getHistogramData().getPoints();
+    }
+
+    /** The sum of a counter over the points that have this attribute. */
+    <T> long sum(String name, AttributeKey<T> key, T value) {
+        MetricData metric = metrics().get(name);
+        return metric == null
+                ? 0
+                : metric.getLongSumData().getPoints().stream()
+                        .filter(point -> value.equals(point.getAttributes().get(key)))
+                        .mapToLong(LongPointData::getValue)
+                        .sum();
+    }
+
+    /** Connections in a state. */
+    long connections(String state) {
+        return sum("http.client.open_connections", AttributeKey.stringKey("http.connection.state"), state);
+    }
+
+    static Map<String, Object> sorted(Attributes attributes) {
+        Map<String, Object> found = new TreeMap<>();
+        attributes.forEach((key, value) -> found.put(key.getKey(), value));
+        return found;
+    }
+
+    /** Waits for what another thread does, generously. */
+    static void until(BooleanSupplier condition) throws InterruptedException {
+        long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(30);
+        while (!condition.getAsBoolean()) {
+            assertTrue(System.nanoTime() < end, "waited 30 s in vain");
+            Thread.sleep(5);
+        }
+    }
+
+    @Override
+    public void close() {
+        sdk.close();
+    }
+}
