@@ -8,7 +8,7 @@ import sys
 from types import FrameType
 
 from onewrite_bench.failures import BenchError
-from onewrite_bench.run import demo, gate, jmh
+from onewrite_bench.run import compare, demo, gate, jmh
 from onewrite_bench.run import scenarios as bench
 
 __all__ = ["main"]
@@ -25,6 +25,7 @@ def main() -> int:
     demo.add_arguments(commands.add_parser("demo", help="the POST stall behind HAProxy, and its end, in all languages"))
     bench.add_arguments(commands.add_parser("run", help="scenarios, and the report of all that were run"))
     gate.add_arguments(commands.add_parser("gate", help="the verdict for CI: 0 clean, 1 a stall, 2 inconclusive"))
+    compare.add_arguments(commands.add_parser("compare", help="a revision beside another, for CI: 1 a regression"))
     bench.add_report_arguments(commands.add_parser("report", help="the report again, from results that are there"))
     jmh.add_arguments(commands.add_parser("jmh", help="what the Java adapter's call costs beside its competitors"))
     options = parser.parse_args()

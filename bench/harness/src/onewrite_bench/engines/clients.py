@@ -22,14 +22,14 @@ _PROXY_VARIABLES = ("http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY", "a
 _NEUTRAL_ENV = dict.fromkeys((*_PROXY_VARIABLES, "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"), "")
 
 
-def driver_command(language: str, competitor: bool = False) -> list[str] | None:
+def driver_command(language: str, competitor: bool = False, checkout: str | None = None) -> list[str] | None:
     """The command of a language's driver, or None when it is not there."""
     if language == "raw":
         return [sys.executable, "-m", "onewrite_bench.engines.raw_driver"]
     if competitor:
         folder = BENCH / "competitors" / language
         return [str(folder / "run")] if (folder / ".ready").exists() else None
-    program: Path = REPOSITORY / language / "driver" / "run"
+    program = Path(checkout or REPOSITORY) / language / "driver" / "run"
     return [str(program)] if program.exists() else None
 
 
@@ -45,7 +45,7 @@ class Clients:
     def start(self, group: Group, client: Client, cells: Sequence[Cell | RateResult]) -> Driver | None:
         """A driver of this group's language for this client, or None: then the cells say why."""
         language = client.language or group.language
-        command = driver_command(language, client.competitor)
+        command = driver_command(language, client.competitor, client.checkout)
         if command is None:
             why = (
                 "competitors are not set up: make -C bench competitors"

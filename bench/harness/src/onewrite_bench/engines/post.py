@@ -113,8 +113,9 @@ class PostEngine:
             cell.extra |= {"per_connection": True, "judge_share": False}
         if parameters.get("unknown"):
             cell.extra["unknown"] = True
-        if "no_loss_ratio" in parameters:
-            cell.extra["no_loss_ratio"] = parameters["no_loss_ratio"]
+        for name in ("no_loss_ratio", "round"):
+            if name in parameters:
+                cell.extra[name] = parameters[name]
         return cell
 
     def _run_group(self, group: Group, cells: list[Cell]) -> None:

@@ -9,6 +9,7 @@ from onewrite_bench.engines.post import PostEngine
 from onewrite_bench.scenario import Group
 from onewrite_bench.verdict import judge as verdict
 from onewrite_bench.verdict.results import Cell, Verdict
+from onewrite_bench.verdict.rule import STALLS, Rule
 from onewrite_bench.verdict.settle import Earlier
 
 __all__ = ["MEASUREMENTS", "measure"]
@@ -16,7 +17,9 @@ __all__ = ["MEASUREMENTS", "measure"]
 MEASUREMENTS = 3
 
 
-def measure(engine: PostEngine, groups: Sequence[Group], console: Console, cells: list[Cell]) -> Earlier:
+def measure(
+    engine: PostEngine, groups: Sequence[Group], console: Console, cells: list[Cell], rule: Rule = STALLS
+) -> Earlier:
     """Run all groups, then the unclear ones again. `cells` fills up while it runs and ends with the last of each."""
     earlier: Earlier = {}
     first: list[Cell] = []
@@ -29,7 +32,7 @@ def measure(engine: PostEngine, groups: Sequence[Group], console: Console, cells
     order = [group.name for group in groups]
     for _ in range(MEASUREMENTS - 1):
         mine = [cell for cell in cells if cell.group in order]
-        unclear = [line for line in verdict.judge(mine) if _worth_another(line)]
+        unclear = [line for line in rule.judge(mine) if _worth_another(line)]
         names = {str(line.details["group"]) for line in unclear}
         if not names or engine.stopped:
             break
@@ -48,4 +51,4 @@ def _worth_another(line: Verdict) -> bool:
     """A driver that is not there will not be there next time; one that broke down may have met a full machine."""
     if line.details.get("certain"):
         return False
-    return line.state in (*verdict.FAULTS, "slow", "inconclusive") or bool(line.details.get("failed"))
+    return line.state in (*verdict.FAULTS, "slow", "slower", "inconclusive") or bool(line.details.get("failed"))

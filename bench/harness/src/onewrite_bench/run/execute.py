@@ -22,6 +22,7 @@ from onewrite_bench.topology.places import Places
 from onewrite_bench.verdict import judge as verdict
 from onewrite_bench.verdict import machine, settle
 from onewrite_bench.verdict.results import Run
+from onewrite_bench.verdict.rule import STALLS, Rule
 
 __all__ = ["execute"]
 
@@ -33,6 +34,7 @@ def execute(
     languages: Sequence[str] | None = None,
     parallel: bool = False,
     generator: Generator | None = None,
+    rule: Rule = STALLS,
 ) -> Run:
     """Run a scenario; return what was seen, also after Ctrl-C (then `interrupted` is true).
 
@@ -45,29 +47,35 @@ def execute(
     run = Run(scenario.name, scenario.title, command, now, story=scenario.story, machine=machine.describe())
     began = time.monotonic()
     with scratch("onewrite-bench-") as directory:
-        _run_in(directory, scenario, console, run, parallel, generator)
+        _run_in(directory, scenario, console, run, parallel, generator, rule)
     run.seconds = round(time.monotonic() - began, 1)
     console.finish()
-    judged = verdict.judge(run.cells)
-    settle.settle(judged, run.earlier, machine.busy)
+    judged = rule.judge(run.cells)
+    rule.settle(judged, run.earlier, machine.busy)
     counts = bool((scenario.parameters.get("rates") or {}).get("counts"))
     at_rates = rates.judge(run.rates, counts)
     settle.settle(at_rates, {}, machine.busy)
     run.verdicts += judged + at_rates
-    run.exit_status = _exit_status(run, scenario)
+    run.exit_status = _exit_status(run, scenario, rule)
     return run
 
 
-def _exit_status(run: Run, scenario: Scenario) -> int:
+def _exit_status(run: Run, scenario: Scenario, rule: Rule) -> int:
     if run.interrupted:
         return 130
     if run.skipped or scenario.kind != "post":  # what only shows something cannot be inconclusive
         return 1 if any(line.state in verdict.FAULTS for line in run.verdicts) else 0
-    return verdict.exit_status(run.verdicts)
+    return rule.exit_status(run.verdicts)
 
 
 def _run_in(
-    directory: Path, scenario: Scenario, console: Console, run: Run, parallel: bool, generator: Generator | None
+    directory: Path,
+    scenario: Scenario,
+    console: Console,
+    run: Run,
+    parallel: bool,
+    generator: Generator | None,
+    rule: Rule,
 ) -> None:
     with Children(directory) as children:
         stops: list[Callable[[], None]] = []
@@ -82,7 +90,7 @@ def _run_in(
             clients = Clients(places)
             engine = PostEngine(scenario, places, console, clients, parallel)
             stops += [engine.stop, clients.stop]
-            run.earlier.update(repeat.measure(engine, scenario.groups, console, run.cells))
+            run.earlier.update(repeat.measure(engine, scenario.groups, console, run.cells, rule))
             run.notes += engine.notes
             if generator is not None and "rates" in scenario.parameters:
                 rated = RateEngine(scenario, places, console, clients, generator)
