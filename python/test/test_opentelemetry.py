@@ -2,14 +2,34 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
+import gc
+import os
+import pathlib
+import socket
+import subprocess
+import sys
+import threading
+import time
 import typing
 
+import httpx
 import pytest
+import requests
 import urllib3
+from opentelemetry import trace
+from opentelemetry.exporter.otlp.proto.http._log_exporter import OTLPLogExporter
+from opentelemetry.instrumentation.utils import suppress_instrumentation
+from opentelemetry.sdk._logs import LoggerProvider, LogRecordProcessor
+from opentelemetry.sdk._logs.export import BatchLogRecordProcessor
+from opentelemetry.trace import NonRecordingSpan, SpanContext, SpanKind
 
 import onewrite
+import onewrite.httpx
 import onewrite.opentelemetry
-from tap import mode
+import onewrite.requests
+from tap import Peer, Seen, mode, reply
 from telemetry import Telemetry
 
 BODY = b"x" * 200
@@ -72,3 +92,576 @@ def test_one_line(telemetry: Telemetry, tap: typing.Any) -> None:
     assert connection.value >= duration.value / 2
 
     assert mode(one.segments for one in server.seen) == 1
+
+
+# -- which span ---------------------------------------------------------------------------------------
+
+
+def test_the_span_of_the_server_that_asks_is_left_alone(telemetry: Telemetry, tap: typing.Any) -> None:
+    """It may make a hundred requests; the log event has its ids all the same."""
+    onewrite.opentelemetry.instrument(**telemetry.ours)
+    with telemetry.tracer.start_as_current_span("page", kind=SpanKind.SERVER):
+        urllib3.PoolManager().request("GET", tap().url())
+    (span,), (log,) = telemetry.spans(), telemetry.logs()
+    assert not span.attributes
+    assert log.span_id == span.context.span_id
+
+
+def test_without_a_span(telemetry: Telemetry, tap: typing.Any) -> None:
+    onewrite.opentelemetry.instrument(**telemetry.ours)
+    urllib3.PoolManager().request("GET", tap().url())
+    (log,) = telemetry.logs()
+    assert log.span_id == 0
+    assert log.attributes["onewrite.wait_ns"] > 0
+
+
+def test_a_span_that_is_not_recorded_is_asked_nothing(telemetry: Telemetry, tap: typing.Any) -> None:
+    onewrite.opentelemetry.instrument(**telemetry.ours)
+    context = SpanContext(7, 9, is_remote=False)
+
+    class Unsampled(NonRecordingSpan):
+        def set_attributes(self, attributes: typing.Any) -> None:
+            raise AssertionError
+
+    with trace.use_span(Unsampled(context)):
+        urllib3.PoolManager().request("GET", tap().url())
+    (log,) = telemetry.logs()
+    assert (log.trace_id, log.span_id) == (7, 9)
+
+
+def test_exporters_are_not_told_of(telemetry: Telemetry, tap: typing.Any) -> None:
+    """What an exporter sends over HTTP would make a log event, and that the next export, without end."""
+    onewrite.opentelemetry.instrument(**telemetry.ours)
+    with suppress_instrumentation(), telemetry.tracer.start_as_current_span("export"):
+        urllib3.PoolManager().request("POST", tap().url(), body=BODY)
+    assert not telemetry.logs()
+    assert not telemetry.spans()[0].attributes
+    assert not any(telemetry.metrics().values())
+
+
+def test_the_real_exporter_is_not_told_of(telemetry: Telemetry, tap: typing.Any) -> None:
+    server, exporting = tap(), tap()
+    provider = LoggerProvider(shutdown_on_exit=False)
+    exporter = OTLPLogExporter(exporting.url("/v1/logs"))
+    provider.add_log_record_processor(BatchLogRecordProcessor(exporter, schedule_delay_millis=10))
+    onewrite.opentelemetry.instrument(meter_provider=telemetry.meter_provider, logger_provider=provider)
+    urllib3.PoolManager().request("GET", server.url())
+    until(lambda: bool(exporting.seen))
+    time.sleep(0.2)
+    provider.shutdown()
+    assert [one.line for one in exporting.seen] == ["POST /v1/logs HTTP/1.1"]
+    (requests,) = telemetry.metrics()["onewrite.requests"]
+    assert requests.attributes["server.port"] == server.port
+
+
+# -- which calls --------------------------------------------------------------------------------------
+
+
+def test_a_body_that_is_read_later(telemetry: Telemetry, tap: typing.Any) -> None:
+    """What is known at the head is on the span that has ended by then; the event has all, and the span's ids."""
+    onewrite.opentelemetry.instrument(**telemetry.ours)
+    http = urllib3.PoolManager()
+    with telemetry.tracer.start_as_current_span("call"):
+        response = http.request("GET", tap().url(), preload_content=False)
+    assert not telemetry.logs()
+    assert telemetry.open_connections() == {"active": 1, "idle": 0}
+    with telemetry.tracer.start_as_current_span("another"):
+        response.read()
+        response.release_conn()
+    (span, another), (log,) = telemetry.spans(), telemetry.logs()
+    assert log.span_id == span.context.span_id
+    assert not another.attributes
+    assert "onewrite.wait_ns" in (span.attributes or {})
+    assert "onewrite.receive_ns" not in (span.attributes or {})
+    assert log.attributes["onewrite.receive_ns"] > 0
+    assert telemetry.open_connections() == {"active": 0, "idle": 1}
+
+
+def test_a_refused_connection(telemetry: Telemetry) -> None:
+    onewrite.opentelemetry.instrument(**telemetry.ours)
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{closed.getsockname()[1]}/"
+        with pytest.raises(urllib3.exceptions.HTTPError), telemetry.tracer.start_as_current_span("call"):
+            urllib3.PoolManager().request("GET", url, retries=False)
+    (span,), (log,) = telemetry.spans(), telemetry.logs()
+    assert (span.attributes or {})["onewrite.connect_ns"] > 0
+    assert log.attributes["error.type"] == "connect"
+    assert "onewrite.wait_ns" not in log.attributes
+    metrics = telemetry.metrics()
+    (duration,) = metrics["http.client.request.duration"]
+    assert duration.attributes["error.type"] == "connect"
+    assert not metrics["onewrite.wait.duration"]
+    assert not metrics["onewrite.requests"]
+    assert not metrics["http.client.open_connections"]
+
+
+def test_a_server_that_hangs_up(telemetry: Telemetry, tap: typing.Any) -> None:
+    def gone(peer: Peer, seen: Seen) -> None:
+        raise EOFError
+
+    onewrite.opentelemetry.instrument(**telemetry.ours)
+    with pytest.raises(urllib3.exceptions.HTTPError), telemetry.tracer.start_as_current_span("call"):
+        urllib3.PoolManager().request("POST", tap(gone).url(), body=BODY, retries=False)
+    (span,), (log,) = telemetry.spans(), telemetry.logs()
+    assert (span.attributes or {})["onewrite.send_ns"] > 0
+    assert log.attributes["error.type"] == "closed"
+    assert telemetry.open_connections() == {"active": 0, "idle": 0}
+    (connection,) = telemetry.metrics()["http.client.connection.duration"]
+    assert connection.count == 1
+
+
+def test_no_connection_in_time(telemetry: Telemetry, tap: typing.Any) -> None:
+    onewrite.opentelemetry.instrument(**telemetry.ours)
+    pool = urllib3.HTTPConnectionPool("127.0.0.1", tap().port, maxsize=1, block=True)
+    held = pool.request("GET", "/", preload_content=False)
+    with pytest.raises(urllib3.exceptions.EmptyPoolError), telemetry.tracer.start_as_current_span("call"):
+        pool.request("GET", "/", pool_timeout=0.01)
+    held.close()
+    (span,) = telemetry.spans()
+    log = telemetry.logs()[0]
+    assert log.span_id == span.context.span_id
+    assert (span.attributes or {})["onewrite.queue_ns"] >= 10_000_000
+    assert log.attributes["error.type"] == "pool"
+
+
+def test_retries_and_redirects(telemetry: Telemetry, tap: typing.Any) -> None:
+    def answer(peer: Peer, seen: Seen) -> None:
+        if seen.line.startswith("GET /a "):
+            peer.send(reply(b"", "503 Service Unavailable", "Retry-After: 0"))
+        elif seen.line.startswith("GET /b "):
+            peer.send(reply(b"", "302 Found", "Location: /c"))
+        else:
+            peer.send(reply(b"ok", "200 OK"))
+
+    onewrite.opentelemetry.instrument(**telemetry.ours)
+    server = tap(answer)
+    http = urllib3.PoolManager(retries=urllib3.Retry(1, status_forcelist=[503], raise_on_status=False))
+    for path in ("/a", "/b"):
+        with telemetry.tracer.start_as_current_span(path):
+            http.request("GET", server.url(path))
+    retried, redirected = (dict(span.attributes or {}) for span in telemetry.spans())
+    assert retried["onewrite.attempts"] == redirected["onewrite.attempts"] == 2
+    assert [log.attributes["http.response.status_code"] for log in telemetry.logs()] == [503, 200]
+    assert [len(log.body["attempts"]) for log in telemetry.logs()] == [2, 2]
+    metrics = telemetry.metrics()
+    assert sum(point.count for point in metrics["http.client.request.duration"]) == 2
+    assert sum(point.count for point in metrics["onewrite.wait.duration"]) == 4
+    assert sum(point.value for point in metrics["onewrite.requests"]) == 4
+
+
+def test_the_cause_of_a_long_wait(telemetry: Telemetry, tap: typing.Any) -> None:
+    def slow(peer: Peer, seen: Seen) -> None:
+        time.sleep(0.06)
+        peer.send(reply(b"ok", "200 OK", "Server-Timing: db;dur=50"))
+
+    onewrite.opentelemetry.instrument(**telemetry.ours)
+    with telemetry.tracer.start_as_current_span("call"):
+        urllib3.PoolManager().request("PATCH", tap(slow).url())
+    attributes = dict(telemetry.spans()[0].attributes or {})
+    assert attributes["onewrite.cause"] == "server"
+    assert attributes["onewrite.server_ns"] == 50_000_000
+    assert attributes["onewrite.network_ns"] == attributes["onewrite.wait_ns"] - 50_000_000
+    (wait,) = telemetry.metrics()["onewrite.wait.duration"]
+    assert wait.attributes["onewrite.cause"] == "server"
+    assert telemetry.logs()[0].body["server_timing"] == [{"name": "db", "duration_ns": 50_000_000}]
+
+
+def test_a_method_of_ones_own_makes_no_time_series(telemetry: Telemetry, tap: typing.Any) -> None:
+    onewrite.opentelemetry.instrument(**telemetry.ours)
+    http, url = urllib3.PoolManager(), tap().url()
+    for method in ("BREW", "WHEN", "get"):
+        http.urlopen(method, url)
+    metrics = telemetry.metrics()
+    for name in ("http.client.request.duration", "onewrite.wait.duration"):
+        assert [(one.attributes["http.request.method"], one.count) for one in metrics[name]] == [("_OTHER", 3)], name
+
+
+# -- connections --------------------------------------------------------------------------------------
+
+
+class Pooled(typing.NamedTuple):
+    """A client of one kind: asks a URL, and gives its connections up."""
+
+    ask: typing.Callable[[str], object]
+    close: typing.Callable[[], object]
+
+
+@contextlib.contextmanager
+def pooled(way: str, telemetry: Telemetry) -> typing.Iterator[Pooled]:
+    listener = onewrite.opentelemetry.listener(**telemetry.ours)
+    if way == "own":
+        manager: typing.Any = onewrite.PoolManager(listener=listener)
+        yield Pooled(lambda url: manager.request("GET", url), manager.clear)
+    elif way == "installed":
+        onewrite.opentelemetry.instrument(**telemetry.ours)
+        manager = urllib3.PoolManager()
+        yield Pooled(lambda url: manager.request("GET", url), manager.clear)
+    elif way == "requests":
+        session = requests.Session()
+        session.trust_env = False
+        session.mount("http://", onewrite.requests.Adapter(listener=listener))
+        yield Pooled(session.get, session.close)
+    elif way == "httpx":
+        client = httpx.Client(transport=onewrite.httpx.Transport(listener=listener))
+        yield Pooled(client.get, client.close)
+    else:
+        runner = asyncio.Runner() if hasattr(asyncio, "Runner") else pytest.skip("no asyncio.Runner")
+        asynchronous = httpx.AsyncClient(transport=onewrite.httpx.AsyncTransport(listener=listener))
+        with runner:
+            yield Pooled(
+                lambda url: runner.run(asynchronous.get(url)),
+                lambda: runner.run(asynchronous.aclose()),
+            )
+
+
+def until(condition: typing.Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 10
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+
+
+@pytest.mark.parametrize("way", ["own", "installed", "requests", "httpx", "asyncio"])
+def test_every_connection_that_opens_closes(way: str, telemetry: Telemetry, tap: typing.Any) -> None:
+    """Opened, reused, closed by the server while idle and with an answer, closed by the pool: the sums are 0."""
+
+    def answer(peer: Peer, seen: Seen) -> None:
+        if seen.line.startswith("GET /close "):
+            peer.send(reply(b"ok", "200 OK", "Connection: close"))
+            raise EOFError
+        peer.send(reply(b"ok"))
+        if seen.line.startswith("GET /drop "):
+            given_back.wait(10)  # httpx looks at its connections when it gives one back
+            raise EOFError
+
+    given_back = threading.Event()
+    server = tap(answer)
+    with pooled(way, telemetry) as client:
+        for path, idle, ended in (
+            ("/", 1, 0),
+            ("/", 1, 0),
+            ("/drop", 1, 0),  # nobody has looked at it yet
+            ("/", 1, 1),
+            ("/close", 0, 2),
+            ("/", 1, 2),
+        ):
+            client.ask(server.url(path))
+            time.sleep(0.02)
+            assert telemetry.open_connections() == {"active": 0, "idle": idle}, path
+            assert sum(one.count for one in telemetry.metrics()["http.client.connection.duration"]) == ended, path
+            if path == "/drop":
+                given_back.set()
+                until(lambda: not server._open)
+                time.sleep(0.1)
+        client.close()
+    assert telemetry.open_connections() == {"active": 0, "idle": 0}
+    (duration,) = telemetry.metrics()["http.client.connection.duration"]
+    assert duration.count == server.connections == 3
+    assert duration.value >= 0.1
+    assert duration.attributes == {"server.address": "127.0.0.1", "server.port": server.port}
+
+
+def test_a_pool_that_is_forgotten(telemetry: Telemetry, tap: typing.Any) -> None:
+    onewrite.opentelemetry.instrument(**telemetry.ours)
+    http: typing.Any = urllib3.PoolManager()
+    http.request("GET", tap().url())
+    assert telemetry.open_connections() == {"active": 0, "idle": 1}
+    del http
+    gc.collect()
+    assert telemetry.open_connections() == {"active": 0, "idle": 0}
+
+
+def test_connections_that_close_after_uninstall(telemetry: Telemetry, tap: typing.Any) -> None:
+    """Nobody is told of that; the number is right, and no duration is made up."""
+    onewrite.opentelemetry.instrument(**telemetry.ours)
+    http = urllib3.PoolManager()
+    http.request("GET", tap().url())
+    onewrite.uninstall()
+    assert telemetry.open_connections() == {"active": 0, "idle": 1}
+    http.clear()
+    assert telemetry.open_connections() == {"active": 0, "idle": 0}
+    assert not telemetry.metrics()["http.client.connection.duration"]
+
+
+def test_a_connection_that_was_there_before(telemetry: Telemetry, tap: typing.Any) -> None:
+    """It is counted from its next request on; how long it lasts is not known."""
+    onewrite.install()
+    http, url = urllib3.PoolManager(), tap().url()
+    http.request("GET", url)
+    onewrite.opentelemetry.instrument(**telemetry.ours)
+    http.request("GET", url)
+    assert telemetry.open_connections() == {"active": 0, "idle": 1}
+    http.clear()
+    assert telemetry.open_connections() == {"active": 0, "idle": 0}
+    assert not telemetry.metrics()["http.client.connection.duration"]
+
+
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_the_server_of_a_connection_through_a_proxy(
+    scheme: str, telemetry: Telemetry, tap: typing.Any, authority: typing.Any
+) -> None:
+    """A tunnel leads to the origin, a forward proxy's connection to the proxy."""
+    proxy = tap(tls=scheme == "https", proxy=True)
+    http = onewrite.ProxyManager(
+        f"http://127.0.0.1:{proxy.port}",
+        ca_certs=authority.pem,
+        listener=onewrite.opentelemetry.listener(**telemetry.ours),
+    )
+    http.request("GET", f"{scheme}://localhost:8443/")
+    points = telemetry.metrics()["http.client.open_connections"]
+    address, port = ("localhost", 8443) if scheme == "https" else ("127.0.0.1", proxy.port)
+    assert {(one.attributes["server.address"], one.attributes["server.port"]) for one in points} == {(address, port)}
+    http.clear()
+    assert telemetry.open_connections() == {"active": 0, "idle": 0}
+
+
+# -- faults -------------------------------------------------------------------------------------------
+
+
+def test_threads(telemetry: Telemetry, tap: typing.Any) -> None:
+    onewrite.opentelemetry.instrument(**telemetry.ours)
+    http, server = urllib3.PoolManager(maxsize=4), tap()
+
+    def ask(number: int) -> None:
+        for _ in range(10):
+            with telemetry.tracer.start_as_current_span(str(number)):
+                http.request("POST", server.url(f"/{number}"), body=BODY)
+
+    threads = [threading.Thread(target=ask, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    while any(thread.is_alive() for thread in threads):
+        found = telemetry.open_connections()
+        assert 0 <= found.get("active", 0) <= 8
+    by_id = {span.context.span_id: span for span in telemetry.spans()}
+    logs = telemetry.logs()
+    assert len(logs) == len(by_id) == 80
+    for log in logs:
+        span = by_id.pop(log.span_id)
+        assert log.attributes["url.full"] == server.url(f"/{span.name}")
+        assert (span.attributes or {}).items() <= dict(log.attributes).items()
+    http.clear()
+    assert telemetry.open_connections() == {"active": 0, "idle": 0}
+    (duration,) = telemetry.metrics()["http.client.connection.duration"]
+    assert duration.count == server.connections
+
+
+class Broken(LogRecordProcessor):
+    def on_emit(self, log_record: typing.Any) -> None:
+        raise RuntimeError("the exporter is broken")
+
+    def shutdown(self) -> None: ...
+
+    def force_flush(self, timeout_millis: int = 0) -> bool:
+        return True
+
+
+def test_a_broken_exporter_harms_nobody(tap: typing.Any) -> None:
+    """Neither the request nor what else is told; hook_failures() counts it."""
+    telemetry = Telemetry()
+    broken = LoggerProvider(shutdown_on_exit=False)
+    broken.add_log_record_processor(Broken())
+    failures = onewrite.hook_failures()
+    onewrite.opentelemetry.instrument(meter_provider=telemetry.meter_provider, logger_provider=broken)
+    try:
+        with telemetry.tracer.start_as_current_span("call"):
+            assert urllib3.PoolManager().request("GET", tap().url()).status == 200
+    finally:
+        onewrite.uninstall()
+    assert onewrite.hook_failures() == failures + 1
+    assert "onewrite.total_ns" in (telemetry.spans()[0].attributes or {})
+    assert telemetry.metrics()["http.client.request.duration"][0].count == 1
+    telemetry.close()
+
+
+class Locked(LogRecordProcessor):
+    """Holds a lock when the collector comes, as any part of an SDK may."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.told: list[str] = []
+        self.stuck = False
+
+    def on_emit(self, log_record: typing.Any) -> None:
+        if not self.lock.acquire(timeout=2):
+            self.stuck = True
+            return
+        try:
+            self.told.append(log_record.log_record.attributes["url.full"])
+            gc.collect()
+        finally:
+            self.lock.release()
+
+    def shutdown(self) -> None: ...
+
+    def force_flush(self, timeout_millis: int = 0) -> bool:
+        return True
+
+
+class Holder:
+    """Closes its response when it goes; part of a ring, so it is the collector that lets it go."""
+
+    def __init__(self, response: typing.Any) -> None:
+        self.ring = self
+        responses.append(response)
+
+    def __del__(self) -> None:
+        responses.pop().close()
+
+
+responses: list[typing.Any] = []
+
+
+def test_a_response_that_the_collector_closes_while_the_sdk_holds_a_lock(
+    telemetry: Telemetry, tap: typing.Any
+) -> None:
+    processor = Locked()
+    provider = LoggerProvider(shutdown_on_exit=False)
+    provider.add_log_record_processor(processor)
+    onewrite.opentelemetry.instrument(meter_provider=telemetry.meter_provider, logger_provider=provider)
+    server = tap()
+    http = urllib3.PoolManager(maxsize=2)
+    gc.disable()
+    try:
+        Holder(http.request("GET", server.url("/forgotten"), preload_content=False))
+        http.request("GET", server.url("/a"))  # its end is told, and the collector finds the other meanwhile
+        http.request("GET", server.url("/b"))
+    finally:
+        gc.enable()
+    assert not processor.stuck
+    assert sorted(processor.told) == [server.url(path) for path in ("/a", "/b", "/forgotten")]
+    http.clear()
+    assert telemetry.open_connections() == {"active": 0, "idle": 0}
+
+
+def test_hooks_that_are_switched_off(telemetry: Telemetry, tap: typing.Any) -> None:
+    onewrite.opentelemetry.instrument(hooks_disabled=True, **telemetry.ours)
+    urllib3.PoolManager().request("GET", tap().url())
+    assert onewrite.status().hooks is False
+    assert not telemetry.logs()
+
+
+def test_options(telemetry: Telemetry, tap: typing.Any) -> None:
+    timings: list[onewrite.Timing] = []
+    onewrite.opentelemetry.instrument(
+        logs=False, request_duration=False, on_timing=timings.append, coalesce_max=100, **telemetry.ours
+    )
+    urllib3.PoolManager().request("GET", tap().url())
+    assert len(timings) == 1
+    assert onewrite.status().options["coalesce_max"] == 100
+    assert not telemetry.logs()
+    metrics = telemetry.metrics()
+    assert not metrics["http.client.request.duration"]
+    assert metrics["onewrite.wait.duration"][0].count == 1
+    with pytest.raises(TypeError):
+        onewrite.opentelemetry.instrument(no_such_option=True)
+
+
+def test_listeners_of_one_provider_share_their_metrics(telemetry: Telemetry, tap: typing.Any) -> None:
+    server = tap()
+    for _ in range(2):
+        http = onewrite.PoolManager(listener=onewrite.opentelemetry.listener(**telemetry.ours))
+        http.request("GET", server.url())
+    assert telemetry.metrics()["onewrite.wait.duration"][0].count == 2
+
+
+def run(program: str, *more: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", program, *more], capture_output=True, text=True, timeout=60, check=False
+    )
+
+
+def test_without_an_sdk_nothing_is_told(tap: typing.Any) -> None:
+    done = run(
+        "import sys, urllib3, onewrite.opentelemetry\n"
+        "onewrite.opentelemetry.instrument()\n"
+        "http = urllib3.PoolManager()\n"
+        "print([http.request('POST', sys.argv[1], body=b'x').status for _ in range(3)], onewrite.hook_failures())\n"
+        "print(any(name.startswith('opentelemetry.sdk') for name in sys.modules))\n",
+        tap().url(),
+    )
+    assert (done.stdout, done.stderr) == ("[200, 200, 200] 0\nFalse\n", "")
+
+
+def test_without_the_api_the_error_says_what_to_install() -> None:
+    done = run(
+        "import sys\n"
+        "sys.modules['opentelemetry'] = None\n"
+        "import onewrite\n"
+        "try:\n"
+        "    import onewrite.opentelemetry\n"
+        "except onewrite.UnsupportedBaseError as error:\n"
+        "    print(isinstance(error, ImportError), error)\n"
+    )
+    assert 'True onewrite.opentelemetry needs OpenTelemetry, pip install "onewrite[opentelemetry]"' in done.stdout
+
+
+def test_it_is_loaded_only_when_asked() -> None:
+    done = run(
+        "import sys, onewrite, onewrite.requests, onewrite.httpx\n"
+        "onewrite.install(on_timing=print)\n"
+        "print([name for name in sys.modules if name.split('.')[0] == 'opentelemetry'])\n"
+    )
+    assert done.stdout == "[]\n", done.stderr
+
+
+@pytest.mark.parametrize("disabled", ["", "onewrite"])
+def test_a_program_that_is_not_changed(disabled: str, tap: typing.Any) -> None:
+    """``opentelemetry-instrument program``: the entry point, the SDK set up by it, real exporters to the console."""
+    server = tap()
+    program = (
+        "import sys, urllib3, httpx\n"
+        "assert 'onewrite' in sys.modules, list(sys.modules)\n"
+        "urllib3.PoolManager().request('POST', sys.argv[1] + 'urllib3', body=b'x')\n"
+        "httpx.Client(trust_env=False).post(sys.argv[1] + 'httpx', content=b'x')\n"
+    )
+    if disabled:
+        program = program.replace("assert 'onewrite' in", "assert 'onewrite' not in")
+    done = subprocess.run(
+        [
+            pathlib.Path(sys.executable).with_name("opentelemetry-instrument"),
+            *("--traces_exporter", "console", "--metrics_exporter", "console", "--logs_exporter", "console"),
+            sys.executable,
+            "-c",
+            program,
+            server.url(),
+        ],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        env={**os.environ, "OTEL_PYTHON_DISABLED_INSTRUMENTATIONS": disabled},
+    )
+    assert done.returncode == 0, done.stderr
+    assert [one.line for one in server.seen] == ["POST /urllib3 HTTP/1.1", "POST /httpx HTTP/1.1"]
+    found = done.stdout.count('"event_name": "onewrite.request"')
+    if disabled:
+        assert not found
+        return
+    assert found == 2
+    assert [one.segments for one in server.seen] == [1, 1]
+    for name in ("onewrite.wait.duration", "http.client.open_connections", "onewrite.requests"):
+        assert f'"name": "{name}"' in done.stdout
+    # The span, and the log event, of each.
+    assert done.stdout.count('"onewrite.wait_ns"') == 4
+
+
+def test_instrumentor(telemetry: Telemetry, tap: typing.Any) -> None:
+    instrumentor = onewrite.opentelemetry.OnewriteInstrumentor()
+    server = tap()
+    instrumentor.instrument(**telemetry.ours, tracer_provider=telemetry.tracer_provider)
+    try:
+        with httpx.Client(trust_env=False) as client:
+            client.get(server.url("/httpx"))
+        urllib3.PoolManager().request("GET", server.url("/urllib3"))
+    finally:
+        instrumentor.uninstrument()
+    with httpx.Client(trust_env=False) as client:
+        client.get(server.url("/after"))
+    urllib3.PoolManager().request("GET", server.url("/after"))
+    assert [one.attributes["url.full"] for one in telemetry.logs()] == [
+        server.url("/httpx"),
+        server.url("/urllib3"),
+    ]
+    assert not onewrite.status().installed

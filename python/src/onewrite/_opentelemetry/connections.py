@@ -6,12 +6,14 @@ Each connection's own socket is asked, so the number is right whoever has closed
 
 from __future__ import annotations
 
+import collections
 import threading
 import time
 import typing
 import weakref
 
 from .._timing.connection import Link
+from .garbage import collecting
 
 Server = tuple[str, int | None]
 
@@ -26,10 +28,13 @@ class Connections:
         self._links: weakref.WeakKeyDictionary[Link, tuple[Server, int | None]] = weakref.WeakKeyDictionary()
         #: Servers that were told of once go on being told of, with 0: else a reader keeps the last number.
         self._servers: set[Server] = set()
+        #: Connections that were closed, and when.
+        self._closed: collections.deque[tuple[Link, int]] = collections.deque()
 
     def add(self, link: Link, server: Server, new: bool) -> None:
         """*link* carries its first request that we see; *new*: its first of all."""
         link.watcher = self._over
+        self._settle()
         with self._lock:
             self._links[link] = server, time.monotonic_ns() if new else None
             self._servers.add(server)
@@ -39,13 +44,25 @@ class Connections:
         return link in self._links
 
     def _over(self, link: Link) -> None:
-        with self._lock:
-            server, since = self._links.pop(link, (("", None), None))
-        if since is not None:
-            self._ended(server, (time.monotonic_ns() - since) / 1e9)
+        self._closed.append((link, time.monotonic_ns()))
+        if not collecting():
+            self._settle()
+
+    def _settle(self) -> None:
+        """Tell of the connections that were closed."""
+        while self._closed:
+            try:
+                link, closed = self._closed.popleft()
+            except IndexError:  # another thread was faster
+                return
+            with self._lock:
+                server, since = self._links.pop(link, (("", None), None))
+            if since is not None:
+                self._ended(server, (closed - since) / 1e9)
 
     def counts(self) -> dict[tuple[Server, str], int]:
         """How many connections to each server are active (a request is under way) and idle."""
+        self._settle()
         with self._lock:
             found = dict.fromkeys(((server, state) for server in self._servers for state in ("active", "idle")), 0)
             links = list(self._links.items())

@@ -8,6 +8,7 @@ before the call is over where the caller reads the body later, so phases are wri
 
 from __future__ import annotations
 
+import collections
 import typing
 
 from opentelemetry import trace
@@ -17,6 +18,7 @@ from opentelemetry.context import _SUPPRESS_INSTRUMENTATION_KEY, Context, get_cu
 from .. import mappers
 from .._timing.events import Event, TimingListener
 from .._timing.record import Timing
+from .garbage import collecting
 from .instruments import Instruments
 
 #: Spans that are of the work a request is part of, and may make a hundred of them.
@@ -32,6 +34,8 @@ class Listener(TimingListener):
         self._instruments = instruments
         self._logger = logger
         self._request_duration = request_duration
+        #: Calls that the garbage collector has ended, with their contexts: told of at the next end of a call.
+        self._ended: collections.deque[tuple[Timing, Context]] = collections.deque()
 
     def on_call_start(self, event: Event) -> None:
         """Keep the context with the call, unless it is an exporter's own: that would be told of without end."""
@@ -43,7 +47,7 @@ class Listener(TimingListener):
         """The only phase of a request that gets no connection."""
         if event.timing._kept is not None:
             event.timing._kept = get_current()
-            _write(event.timing, mappers.otel_phases(event.timing))
+            _write(event.timing._kept, mappers.otel_phases(event.timing))
 
     def on_connection_acquired(self, event: Event) -> None:
         """Count the connection."""
@@ -56,34 +60,43 @@ class Listener(TimingListener):
         """Write what is known: some instrumentations end their span next."""
         if event.timing._kept is not None:
             event.timing._kept = get_current()
-            _write(event.timing, mappers.otel_phases(event.timing))
+            _write(event.timing._kept, mappers.otel_phases(event.timing))
 
     def on_attempt_end(self, event: Event) -> None:
         """Write what came since; all of it where no response came."""
         timing = event.timing
-        if timing._kept is None:
+        if timing._kept is None or collecting():
             return
         attempt = timing.attempts[-1]
         if attempt._headers_end:
             if attempt.receive_ns is not None:
-                _write(timing, {"onewrite.receive_ns": attempt.receive_ns})
+                _write(timing._kept, {"onewrite.receive_ns": attempt.receive_ns})
         elif attempt._phase != "queue":
             if not attempt._acquired:
                 timing._kept = get_current()  # it failed to connect, and urllib3 closes before it tells its caller
-            _write(timing, mappers.otel_phases(timing))
+            _write(timing._kept, mappers.otel_phases(timing))
 
     def on_call_end(self, event: Event) -> None:
-        """Write the rest, if the span still lives; emit the log event; add to the metrics."""
+        """Write the rest, if the span still lives; add to the metrics; emit the log event."""
         timing = event.timing
-        context: Context | None = timing._kept
-        if context is None:
+        if timing._kept is None:
             return
+        self._ended.append((timing, timing._kept))
+        timing._kept = None
+        if not collecting():
+            while self._ended:
+                try:
+                    ended = self._ended.popleft()
+                except IndexError:  # another thread was faster
+                    return
+                self._tell(*ended)
+
+    def _tell(self, timing: Timing, context: Context) -> None:
         attributes = {name: value for name, value in mappers.otel_attributes(timing).items() if value is not None}
         phases = mappers.otel_phases(timing)
         try:
-            _write(timing, {name: phases[name] for name in _LAST if name in phases})
+            _write(context, {name: phases[name] for name in _LAST if name in phases})
         finally:
-            timing._kept = None
             try:
                 self._instruments.record(timing, attributes, context, self._request_duration)
             finally:
@@ -107,7 +120,7 @@ class Listener(TimingListener):
 _LAST = ("onewrite.total_ns", "onewrite.attempts")
 
 
-def _write(timing: Timing, attributes: dict[str, typing.Any]) -> None:
-    span = trace.get_current_span(timing._kept)
+def _write(context: Context, attributes: dict[str, typing.Any]) -> None:
+    span = trace.get_current_span(context)
     if span.is_recording() and getattr(span, "kind", None) not in _NOT_OURS:
         span.set_attributes(attributes)
