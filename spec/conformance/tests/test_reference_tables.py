@@ -10,10 +10,10 @@ import pytest
 import yaml
 
 from onewrite_conformance.contract.places import SPEC
+from onewrite_conformance.contract.server_timing import parse, server_ns
 from onewrite_conformance.reference import mappers
 from onewrite_conformance.reference.evidence import Counters, judge
 from onewrite_conformance.reference.redact import redact
-from onewrite_conformance.reference.server_timing import parse, server_ns
 from onewrite_conformance.reference.text import text
 
 FOLDER = SPEC / "testdata"

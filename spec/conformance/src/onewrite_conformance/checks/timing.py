@@ -7,6 +7,7 @@ and equality are what is checked, as W3C's resource timing tests do, and event s
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterable
 from functools import lru_cache
@@ -18,7 +19,7 @@ import yaml
 from onewrite_conformance.checks.seen import Sample
 from onewrite_conformance.checks.verdict import either, matches
 from onewrite_conformance.contract.places import SCHEMAS, SPEC
-from onewrite_conformance.reference.server_timing import server_ns
+from onewrite_conformance.contract.server_timing import parse, server_ns
 
 __all__ = ["bound_problems", "sequence_problem", "timing_problems"]
 
@@ -88,6 +89,7 @@ def timing_problems(sample: Sample, expect: dict[str, Any], capabilities: frozen
     if misfit is not None:
         yield misfit
     yield from _record_invariants(record, reply, events)
+    yield from _server_timing_problems(sample, record)
     if not sample.batch and wanted.get("clocks", True) and "shared_clock" in capabilities and events:
         yield from _clock_problems(sample, events)
     yield from _expected(record, wanted)
@@ -200,6 +202,22 @@ def _record_invariants(record: dict[str, Any], reply: dict[str, Any], events: li
         yield from (f"{label}{problem}" for problem in _phase_event_problems(attempt, own))
     if reply["outcome"] == "response" and attempts and attempts[-1].get("status") != reply.get("status"):
         yield f"the record's status is {attempts[-1].get('status')}, the response's {reply.get('status')}"
+
+
+def _server_timing_problems(sample: Sample, record: dict[str, Any]) -> Iterable[str]:
+    """The last attempt's entries are those of the answer that the tap sent, if it was delivered."""
+    exchange = sample.exchange
+    if exchange is None or exchange.answer is None or sample.batch or sample.reply["outcome"] != "response":
+        return
+    head = exchange.sent.partition(b"\r\n\r\n")[0].decode("latin-1")
+    if not re.match(r"HTTP/1\.1 [2-5]\d\d ", head):
+        return  # an interim answer, or none that says where its head ends
+    lines = [line.partition(":") for line in head.split("\r\n")[1:]]
+    wanted = parse([value.strip(" \t") for name, _, value in lines if name.lower() == "server-timing"])
+    last = (record.get("attempts") or [{}])[-1]
+    told = [_present(entry) for entry in last.get("server_timing") or ()]
+    if told != wanted:
+        yield f"server_timing of the record is {told}, the answer's {wanted}"
 
 
 def _split_problems(attempt: dict[str, Any]) -> Iterable[str]:

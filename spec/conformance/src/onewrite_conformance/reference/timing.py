@@ -6,9 +6,9 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from onewrite_conformance.contract.server_timing import parse, server_ns
 from onewrite_conformance.reference.mutants import broken
 from onewrite_conformance.reference.redact import redact
-from onewrite_conformance.reference.server_timing import parse, server_ns
 
 __all__ = ["Recorder"]
 
