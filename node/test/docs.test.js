@@ -29,6 +29,7 @@ const expected = [
   ['install({ connections', [/^200 ok$/m], ([{ body }]) => assert.equal(body.toString(), 'a=b')],
   ['BalancedPool', [/^POST http:\S+ 200 in [\d.]+ ms/m, /^200 ok$/m], ([{ body }]) => assert.equal(body.toString(), 'x')],
   ['axios', [/^200 ok$/m], ([{ body }]) => assert.deepEqual(JSON.parse(body.toString()), { a: 1 })],
+  ['openTelemetry()', [/^200 ok$/m], ([{ body }]) => assert.equal(body.toString(), 'x')],
   ['withTimingId', [/^order 17 \d+$/m, /^ok$/m], ([{ head }]) => assert.match(head, /^GET /)]
 ]
 

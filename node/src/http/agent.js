@@ -17,6 +17,11 @@ import { refusedByNode, timeRequest } from './timed-request.js'
 
 const kPrepared = Symbol('onewrite prepared')
 
+/** @param {any} options of a connection @param {boolean} secure @returns {number | undefined} none of a Unix socket */
+function portOf ({ socketPath, port }, secure) {
+  return socketPath ? undefined : Number(port) || (secure ? 443 : 80)
+}
+
 /** What an agent of ours does beside Node's. */
 class Helper {
   /**
@@ -36,7 +41,7 @@ class Helper {
    */
   createConnection (options, callback, connect) {
     if (this.config.disabled) return connect(callback)
-    const connection = this.hooks === null ? null : new Connection(String(options.host ?? options.socketPath ?? ''), this.secure)
+    const connection = this.hooks === null ? null : new Connection(String(options.host ?? options.socketPath ?? ''), this.secure, portOf(options, this.secure), this.hooks)
     // Node hands the socket over by return, and through a proxy by callback.
     const socket = connect(callback && ((error, socket) => {
       if (socket) this.prepare(socket, options, connection)

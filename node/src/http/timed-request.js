@@ -97,6 +97,11 @@ class Notes {
   /** @param {any} error */
   onError (error) {
     this.failure ??= this.givenUp ? causeOf(error, this.timedOut) : error
+    // Who listens for it, as a tracer that ends its span, is told after this.
+    const { call } = this
+    if (!call.running) return
+    call.captureWrites()
+    call.progress()
   }
 
   /** @param {any} request */

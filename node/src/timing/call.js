@@ -45,6 +45,8 @@ export class Call {
     this.method = method
     this.url = redactUrl(url)
     this.startNs = nowNs()
+    /** What the observer keeps of this call; null: there is none, or it is not told of this one. @type {any} */
+    this.observed = hooks.observer === null ? null : hooks.begin()
     /** @type {Slot | null} */
     this.slot = null
     /** Asked where it was not told that the request was sent. @type {{wasSent: () => boolean} | null} */
@@ -103,12 +105,16 @@ export class Call {
       // node:http has queued its first request before the connection is made.
       if (connection.requests > 0) connection.resetWrites()
       attempt.reused = connection.requests++ > 0
+      connection.active++
       attempt.connRequests = connection.requests
       // One that was begun before, for a call that has gone since, was not waited for in these phases.
       attempt.ownConnection = !attempt.reused && connection.startNs >= attempt.startNs
     }
     const { wants } = this
-    if (!atOnce || connection === null || wants.queueEnd || wants.steps || wants.connectionAcquired) this.#acquiredAt(nowNs())
+    if (!atOnce || connection === null || wants.queueEnd || wants.steps || wants.connectionAcquired || this.observed !== null) {
+      this.#acquiredAt(nowNs())
+      this.progress()
+    }
   }
 
   /** @param {number} now */
@@ -205,6 +211,7 @@ export class Call {
     const { wants } = this
     if (wants.responseStart) this.#tell('onResponseStart', { name: 'responseStart', tNs: attempt.responseStartNs, attempt: attempt.index })
     if (wants.headersEnd) this.#tell('onHeadersEnd', { name: 'headersEnd', tNs: nowNs(), attempt: attempt.index, status })
+    this.progress()
   }
 
   /** @param {number} bytes of the response's body that were read */
@@ -214,9 +221,25 @@ export class Call {
   responseEnd () {
     const { attempt } = this
     attempt.responseEndNs = nowNs()
+    this.progress()
     if (this.wants.responseEnd) {
       this.#tell('onResponseEnd', { name: 'responseEnd', tNs: attempt.responseEndNs, attempt: attempt.index, bytes: attempt.bytesReceived })
     }
+  }
+
+  /** Tells the observer what is known by now. */
+  progress () {
+    const { observed, hooks } = this
+    if (observed !== null) hooks.progress(observed, this)
+  }
+
+  /** @returns {Timing} the record as it would be if the call ended now, and well */
+  snapshot () {
+    const { id, method, url, startNs, attempt } = this
+    const now = nowNs()
+    const attempts = [...this.#finished ?? []]
+    if (this.attempted && !attempt.ended) attempts.push(attempt.record('ok', now))
+    return new Timing(id, method, url, startNs, now - startNs, attempts, 'ok')
   }
 
   /** The final response has begun. */
@@ -321,7 +344,8 @@ export class Call {
   #endAttempt (outcome, now) {
     const { attempt } = this
     attempt.ended = true
-    if (this.hooks.onTiming !== null) {
+    if (attempt.acquired && attempt.connection !== null) attempt.connection.active--
+    if (this.hooks.records) {
       const record = attempt.record(outcome, now)
       if (this.#finished === null) this.#finished = [record]
       else this.#finished.push(record)
@@ -336,7 +360,7 @@ export class Call {
    * @param {Phase} [errorPhase]
    */
   #endCall (outcome, now, errorKind, errorPhase) {
-    const { hooks, wants, id, method, url, startNs } = this
+    const { hooks, wants, id, method, url, startNs, observed } = this
     if (wants.callEnd) {
       this.#tell('onCallEnd', {
         name: 'callEnd',
@@ -347,8 +371,10 @@ export class Call {
         ...(errorPhase === undefined ? null : { errorPhase })
       })
     }
-    if (hooks.onTiming === null) return
-    hooks.timing(new Timing(id, method, url, startNs, now - startNs, this.#finished ?? [], outcome, errorKind, errorPhase))
+    if (!hooks.records) return
+    const timing = new Timing(id, method, url, startNs, now - startNs, this.#finished ?? [], outcome, errorKind, errorPhase)
+    if (observed !== null) hooks.end(observed, timing)
+    hooks.timing(timing)
   }
 
   /**

@@ -11,11 +11,16 @@ export class Connection {
   /**
    * @param {string} host name or address that is connected to
    * @param {boolean} secure TLS comes after TCP
+   * @param {number | undefined} port
+   * @param {import('./hooks.js').Hooks} hooks
    */
-  constructor (host, secure) {
+  constructor (host, secure, port, hooks) {
     this.id = ++lastId
     this.host = host
+    this.port = port
     this.secure = secure
+    /** Its observer is told of the connection. */
+    this.hooks = hooks
     this.startNs = nowNs()
     /** 0: the step has not happened. */
     this.dnsStartNs = net.isIP(host) === 0 ? this.startNs : 0
@@ -29,6 +34,8 @@ export class Connection {
     /** It is there for requests. */
     this.isReady = false
     this.requests = 0
+    /** Attempts under way on it. */
+    this.active = 0
     this.releasedNs = 0
     /** @type {any} */
     this.socket = null
@@ -114,6 +121,7 @@ export class Connection {
     if (this.connectStartNs === 0) this.cannotFollow()
     this.connected()
     this.secured()
+    this.#open()
   }
 
   /** @param {any} socket that carries the requests of this connection */
@@ -121,6 +129,16 @@ export class Connection {
     this.socket = socket
     socket[kConnection] = this
     this.watchWrites(socket)
+    this.#open()
+  }
+
+  /** Once it is ready, and has its socket. */
+  #open () {
+    const { isReady, socket, hooks } = this
+    // Of a user's own socket or a mock nobody may tell that it is closed.
+    if (hooks.observer === null || !isReady || typeof socket?.once !== 'function') return
+    socket.once('close', () => hooks.connection('closed', this))
+    hooks.connection('opened', this)
   }
 
   /** @param {any} error */

@@ -15,6 +15,19 @@ import { Wants } from './events.js'
  * @property {TimingListener} [listener] called for each event, in order
  */
 
+/**
+ * Who is told of a call beyond its events: OpenTelemetry's half of this package. A listener has it under kObserver.
+ * @typedef {object} CallObserver
+ * @property {() => any} begin a call begins: what the observer keeps of it; null: it is not told of this one
+ * @property {(kept: any, run: () => boolean) => boolean} within runs what makes undici's request of the next attempt
+ * @property {(kept: any, call: import('./call.js').Call) => void} progress more is known of the running attempt
+ * @property {(kept: any, timing: import('./record.js').Timing) => void} end the call is over
+ * @property {(connection: import('./connection.js').Connection) => void} opened it is there for requests
+ * @property {(connection: import('./connection.js').Connection) => void} closed its socket is
+ */
+
+export const kObserver = Symbol('onewrite observer')
+
 let failures = 0
 
 /** @returns {number} how many hooks have thrown in this process */
@@ -38,6 +51,10 @@ export class Hooks {
     this.onTiming = onTiming
     this.listener = listener
     this.wants = new Wants(listener)
+    /** @type {CallObserver | null} */
+    this.observer = /** @type {any} */ (listener)?.[kObserver] ?? null
+    /** A finished record is asked for. */
+    this.records = onTiming !== null || this.observer !== null
   }
 
   /**
@@ -53,6 +70,62 @@ export class Hooks {
     }
     try {
       listener.onEvent?.(event)
+    } catch (error) {
+      swallow(error)
+    }
+  }
+
+  /** @returns {any} what the observer keeps of a call that begins now; null: it is not told of it */
+  begin () {
+    try {
+      return this.observer === null ? null : this.observer.begin()
+    } catch (error) {
+      swallow(error)
+      return null
+    }
+  }
+
+  /**
+   * @param {any} kept
+   * @param {() => boolean} run
+   * @returns {boolean} what `run` returns, which runs once whatever the observer does
+   */
+  within (kept, run) {
+    let begun = false
+    try {
+      return /** @type {CallObserver} */ (this.observer).within(kept, () => {
+        begun = true
+        return run()
+      })
+    } catch (error) {
+      if (begun) throw error
+      swallow(error)
+      return run()
+    }
+  }
+
+  /** @param {any} kept @param {import('./call.js').Call} call */
+  progress (kept, call) {
+    try {
+      this.observer?.progress(kept, call)
+    } catch (error) {
+      swallow(error)
+    }
+  }
+
+  /** @param {any} kept @param {import('./record.js').Timing} timing */
+  end (kept, timing) {
+    try {
+      this.observer?.end(kept, timing)
+    } catch (error) {
+      swallow(error)
+    }
+  }
+
+  /** @param {'opened' | 'closed'} what @param {import('./connection.js').Connection} connection */
+  connection (what, connection) {
+    try {
+      this.observer?.[what](connection)
     } catch (error) {
       swallow(error)
     }

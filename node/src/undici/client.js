@@ -38,7 +38,7 @@ class TimedClient extends Client {
   [kBase] (opts, handler) {
     const call = callOf(opts, handler)
     if (call !== undefined) call.slot = this.#slot
-    return super.dispatch(opts, handler)
+    return call?.observed == null ? super.dispatch(opts, handler) : call.hooks.within(call.observed, () => super.dispatch(opts, handler))
   }
 }
 

@@ -32,7 +32,7 @@ export function wrapConnector (connect, { config, hooks }, noDelay, slot) {
   // A plain function: undici calls it as a method of the client, and a user's own may look at `this`.
   return /** @this {any} */ function (options, callback) {
     const secure = options.protocol === 'https:'
-    const connection = hooks === null ? null : (slot.connection = new Connection(options.hostname ?? options.host, secure))
+    const connection = hooks === null ? null : (slot.connection = new Connection(options.hostname ?? options.host, secure, Number(options.port) || (secure ? 443 : 80), hooks))
     const outer = connecting.connection
     connecting.connection = connection
     let socket

@@ -4,6 +4,7 @@ import * as undici from 'undici'
 import { Agent, agentFactory, clientFactory, HttpAgent, HttpsAgent, install, InvalidRequestError, Pool, ProxyAgent, RetryAgent, status, Timing, uninstall, withTimingId } from 'onewrite'
 import { guardNodeHttp, InvalidRequestError as HttpInvalidRequestError } from 'onewrite/http'
 import { harTimings, otelAttributes, otelMetrics, otelPhases, resourceTiming } from 'onewrite/mappers'
+import { openTelemetry } from 'onewrite/opentelemetry'
 import { type Cause, explainWait, type Kernel, readKernel } from 'onewrite/probe'
 import 'onewrite/register'
 import type { Socket } from 'node:net'
@@ -63,7 +64,10 @@ export function probed (socket: Socket) {
   console.log(cause, before.minRttUs?.toFixed())
 }
 
-const installed: Agent | null = install({ connections: 5 })
+new HttpAgent({ listener: openTelemetry() }).destroy()
+// @ts-expect-error it is true or false
+openTelemetry({ logs: 'no' })
+const installed: Agent | null = install({ connections: 5, listener: openTelemetry({ requestDuration: false }) })
 const undone: boolean = uninstall()
 const on: boolean = guardNodeHttp()
 const states: Record<string, string> = status().patches

@@ -1,0 +1,25 @@
+/**
+ * Beside the instrumentations of OpenTelemetry: `install({ listener: openTelemetry() })`. Needs `@opentelemetry/api`,
+ * before its 1.10 also `@opentelemetry/api-logs`; without an SDK behind them nothing is recorded.
+ */
+
+import { kObserver } from '../timing/hooks.js'
+import { Observer } from './observer.js'
+
+/**
+ * @typedef {object} OpenTelemetryOptions
+ * @property {boolean} [logs] whether each call's record leaves as a log event `onewrite.request`. Default: true.
+ * @property {boolean} [requestDuration] whether `http.client.request.duration` is recorded. Default: true. Switch it off
+ *   where an instrumentation records it already, under its own scope: a sum over both would count each request twice.
+ */
+
+/**
+ * A listener for `install()`, for the classes of this package and for its agents. The span that an instrumentation makes
+ * of a request gets the request's phases as `onewrite.*` attributes while it lives, its record leaves as a log event with
+ * that span's context, and metrics tell durations, waits and connections. No span is made here.
+ * @param {OpenTelemetryOptions} [options]
+ * @returns {import('../timing/hooks.js').TimingListener}
+ */
+export function openTelemetry ({ logs = true, requestDuration = true } = {}) {
+  return /** @type {any} */ ({ [kObserver]: new Observer(logs, requestDuration) })
+}

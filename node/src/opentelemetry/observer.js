@@ -1,0 +1,108 @@
+/** What OpenTelemetry is told of a call, and when. */
+
+import { createContextKey, trace, SpanKind } from '@opentelemetry/api'
+import { otelAttributes, otelPhases } from '../timing/mappers.js'
+import { activeContext, CallContext } from './call-context.js'
+import { connectionClosed, connectionOpened } from './connections.js'
+import { instruments, logger } from './providers.js'
+
+/** @typedef {import('@opentelemetry/api').Context} Context */
+/** @typedef {import('@opentelemetry/api').Span} Span */
+/** @typedef {import('../timing/call.js').Call} Call */
+/** @typedef {import('../timing/hooks.js').CallObserver} CallObserver */
+/** @typedef {import('../timing/record.js').Timing} Timing */
+
+/** The SDK sets it around an exporter's own requests: told of, they would be exported, and so on without end. */
+const SUPPRESSED = createContextKey('OpenTelemetry SDK Context Key SUPPRESS_TRACING')
+/** Spans of the work that a request is part of, which may make a hundred of them. */
+const NOT_OURS = new Set([SpanKind.SERVER, SpanKind.CONSUMER])
+const INFO = 9
+
+/** What is kept of one call while it runs. */
+export class Observed {
+  /** @param {Context} context that is active where the call begins */
+  constructor (context) {
+    this.context = context
+    this.span = trace.getSpan(context)
+  }
+
+  /** @param {Span} span that an instrumentation has made of an attempt of this call */
+  found (span) {
+    this.span = span
+    if (trace.isSpanContextValid(span.spanContext())) this.context = trace.setSpan(this.context, span)
+  }
+
+  /** @returns {Span | null} the span to write to, while it lives */
+  get writable () {
+    const { span } = this
+    return span?.isRecording() && !NOT_OURS.has(/** @type {any} */ (span).kind) ? span : null
+  }
+}
+
+/** @implements {CallObserver} */
+export class Observer {
+  /** @param {boolean} logs @param {boolean} requestDuration */
+  constructor (logs, requestDuration) {
+    this.logs = logs
+    this.requestDuration = requestDuration
+  }
+
+  /** @returns {Observed | null} null: the call is not to be told of */
+  begin () {
+    const context = activeContext()
+    return context.getValue(SUPPRESSED) === true ? null : new Observed(context)
+  }
+
+  /**
+   * Runs what makes undici's request, where instrumentations make their span of it.
+   * @param {Observed} observed
+   * @param {() => boolean} run
+   */
+  within (observed, run) {
+    return CallContext.run(observed, run)
+  }
+
+  /**
+   * More is known of the running attempt. Instrumentations end their span before the call is over.
+   * @param {Observed} observed
+   * @param {Call} call
+   */
+  progress (observed, call) {
+    const span = observed.writable
+    if (span === null) return
+    const { 'onewrite.total_ns': total, ...known } = otelPhases(call.snapshot())
+    span.setAttributes(known)
+  }
+
+  /** @param {Observed} observed @param {Timing} timing */
+  end (observed, timing) {
+    const phases = otelPhases(timing)
+    const attributes = otelAttributes(timing)
+    observed.writable?.setAttributes(phases)
+    instruments().record(timing, attributes, observed.context, this.requestDuration)
+    const log = this.logs ? logger() : undefined
+    if (log === undefined) return
+    const endNs = timing.startedAtUnixNs + timing.totalNs
+    log.emit({
+      eventName: 'onewrite.request',
+      severityNumber: INFO,
+      severityText: 'INFO',
+      timestamp: [Math.floor(endNs / 1e9), endNs % 1e9],
+      context: observed.context,
+      attributes: { ...attributes, ...phases },
+      body: timing.toJSON()
+    })
+  }
+
+  /** @param {import('../timing/connection.js').Connection} connection */
+  opened (connection) {
+    instruments()
+    connectionOpened(connection)
+  }
+
+  /** @param {import('../timing/connection.js').Connection} connection */
+  closed (connection) {
+    const seconds = connectionClosed(connection)
+    if (seconds !== undefined) instruments().connectionEnded(connection, seconds)
+  }
+}

@@ -1,0 +1,57 @@
+/**
+ * The instruments and the logger of the global providers. Looked up again when another provider is set: a program may
+ * start its SDK after it has called `openTelemetry()`, and a meter of the API before that stays without effect for good.
+ */
+
+import { createRequire } from 'node:module'
+import * as api from '@opentelemetry/api'
+import { Instruments } from './instruments.js'
+
+const SCOPE = 'onewrite'
+const require = createRequire(import.meta.url)
+const { version } = require('../../package.json')
+
+/**
+ * @typedef {object} LogEvent the fields of OpenTelemetry's LogRecord that are used
+ * @property {string} eventName
+ * @property {number} severityNumber
+ * @property {string} severityText
+ * @property {[number, number]} timestamp seconds and ns since 1970
+ * @property {import('@opentelemetry/api').Context} context
+ * @property {Record<string, unknown>} attributes
+ * @property {Record<string, unknown>} body
+ */
+/** @typedef {{emit: (event: LogEvent) => void}} Logger */
+
+/** @returns {any} the logs API: part of the API from 1.10 on, a package of its own before; undefined where there is none */
+function findLogs () {
+  const { logs } = /** @type {any} */ (api)
+  if (logs !== undefined) return logs
+  try {
+    return require('@opentelemetry/api-logs').logs
+  } catch {
+    // Without it there can be no SDK that takes a log event.
+    return undefined
+  }
+}
+
+/** @type {{provider: import('@opentelemetry/api').MeterProvider, instruments: Instruments} | null} */
+let measured = null
+
+/** @returns {Instruments} */
+export function instruments () {
+  const provider = api.metrics.getMeterProvider()
+  if (measured?.provider !== provider) measured = { provider, instruments: new Instruments(provider.getMeter(SCOPE, version)) }
+  return measured.instruments
+}
+
+const logs = findLogs()
+/** @type {{provider: unknown, logger: Logger} | null} */
+let logged = null
+
+/** @returns {Logger | undefined} */
+export function logger () {
+  const provider = logs?.getLoggerProvider()
+  if (provider !== undefined && logged?.provider !== provider) logged = { provider, logger: provider.getLogger(SCOPE, version) }
+  return logged?.logger
+}

@@ -1,0 +1,241 @@
+// onewrite/opentelemetry on the real SDK, beside the real instrumentations, whoever comes first. Each program is a process of
+// its own (support/otel-program.js) and is compared with the same one over stock undici and node:http.
+
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import net from 'node:net'
+import { describe, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { context, metrics, ROOT_CONTEXT, SpanKind, trace } from '@opentelemetry/api'
+import { logs } from '@opentelemetry/api-logs'
+import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks'
+import { InMemoryLogRecordExporter, LoggerProvider, SimpleLogRecordProcessor } from '@opentelemetry/sdk-logs'
+import { AggregationTemporality, InMemoryMetricExporter, MeterProvider, PeriodicExportingMetricReader } from '@opentelemetry/sdk-metrics'
+import { BasicTracerProvider, InMemorySpanExporter, SimpleSpanProcessor } from '@opentelemetry/sdk-trace-base'
+import * as undici from 'undici'
+import { Agent, hookFailures, RetryAgent } from '../src/index.js'
+import { CallContext } from '../src/opentelemetry/call-context.js'
+import { openTelemetry } from '../src/opentelemetry/index.js'
+import { Observed } from '../src/opentelemetry/observer.js'
+import { until } from './support/record.js'
+import { startServer } from './support/server.js'
+import { modeOf, startTap } from './support/tap.js'
+
+const PROGRAM = fileURLToPath(new URL('support/otel-program.js', import.meta.url))
+const OK = (body) => `HTTP/1.1 200 OK\r\nserver-timing: total;dur=0.001\r\ncontent-length: ${body.length}\r\n\r\n${body}`
+
+function answer ({ head, socket }) {
+  const path = head.split(' ')[1]
+  if (path === '/never') return
+  if (path === '/missing') return socket.write('HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n')
+  if (path === '/close') return socket.end(OK('closing').replace('\r\n', '\r\nconnection: close\r\n'))
+  if (path === '/slow-body') {
+    socket.write(OK('slow body').slice(0, -5))
+    return setTimeout(() => socket.write(' body'), 400)
+  }
+  socket.write(OK('ok'))
+}
+
+async function play (way, api, order) {
+  const tap = await startTap({ answer })
+  // A port that nobody listens on.
+  const closed = net.createServer().listen(0, '127.0.0.1')
+  await new Promise((resolve) => closed.once('listening', () => resolve(undefined)))
+  const { port } = /** @type {net.AddressInfo} */ (closed.address())
+  await new Promise((resolve) => closed.close(resolve))
+  try {
+    const { stdout, stderr } = await promisify(execFile)(process.execPath, [PROGRAM, way, api, order, tap.origin, `http://localhost:${port}`], { timeout: 60_000 })
+    const told = JSON.parse(stdout.replaceAll(`localhost:${tap.port}`, 'HOST').replaceAll(`localhost:${port}`, 'DEAD'))
+    return { ...told, stderr, requests: tap.requests, port: tap.port }
+  } finally {
+    await tap.close()
+  }
+}
+
+const ours = ([name]) => name.startsWith('onewrite.')
+/** What differs between two runs of anything. */
+const VARYING = ['server.port', 'network.peer.port', 'net.peer.port', 'network.peer.address', 'net.peer.ip']
+const plain = ({ attributes }) => Object.fromEntries(Object.entries(attributes).filter((entry) => !ours(entry) && !VARYING.includes(entry[0])))
+const sum = (points, pick = (point) => point.value) => points.reduce((total, point) => total + pick(point), 0)
+const pointsOf = (metrics, name) => metrics.find((metric) => metric.name === name)?.points ?? []
+
+for (const api of ['fetch', 'undici', 'http']) {
+  describe(api, async () => {
+    const stock = play('stock', api, 'instrumentation-first')
+    for (const order of ['onewrite-first', 'instrumentation-first']) {
+      test(`${order}: spans, log events and metrics`, async () => {
+        const [wanted, told] = [await stock, await play('onewrite', api, order)]
+        assert.equal(told.hookFailures, 0, told.stderr)
+
+        // Everything is as without us: results, spans, what reaches the server.
+        assert.deepEqual(told.results, wanted.results)
+        assert.deepEqual(told.spans.map(({ name, kind, status }) => ({ name, kind, status })), wanted.spans.map(({ name, kind, status }) => ({ name, kind, status })))
+        assert.deepEqual(told.spans.map(plain), wanted.spans.map(plain))
+        const names = ({ head }) => head.split('\r\n').map((line, index) => index === 0 ? line : line.split(':')[0])
+        assert.deepEqual(told.requests.map(names), wanted.requests.map(names))
+        assert.equal(modeOf(told.requests.filter(({ head }) => head.includes('/judged')).map(({ segments }) => segments)), 1)
+
+        // One span per call, and each log event has the ids of its span. The exporter's call is told of nowhere.
+        const clients = told.spans.filter(({ kind }) => kind === 2)
+        assert.equal(clients.length, 28)
+        assert.equal(told.requests.filter(({ head }) => head.includes('/exported')).length, 1)
+        assert.deepEqual(told.events.map(({ ids }) => ids).sort(), clients.map(({ ids }) => ids).sort())
+        for (const { name, severity, scope, attributes, body, at } of told.events) {
+          assert.deepEqual([name, severity, scope.name], ['onewrite.request', 'INFO', 'onewrite'])
+          assert.equal(attributes['http.request.method'], body.method)
+          assert.equal(attributes['onewrite.total_ns'], body.total_ns)
+          assert.ok(Math.abs(at[0] * 1e9 + at[1] - body.started_at_unix_ns - body.total_ns) < 1024)
+        }
+
+        // The phases are on the span, and the numbers of the record.
+        const byIds = new Map(told.events.map((event) => [event.ids, event]))
+        for (const { attributes, ids, name } of clients) {
+          const { body } = byIds.get(ids)
+          const last = body.attempts.at(-1)
+          const found = Object.fromEntries(Object.entries(attributes).filter(ours))
+          if (last.conn_id === undefined) continue
+          assert.equal(found['onewrite.conn_id'], last.conn_id, name)
+          assert.equal(found['onewrite.reused'], last.reused)
+          assert.equal(found['onewrite.conn_requests'], last.conn_requests)
+          if (body.outcome !== 'ok') continue
+          for (const phase of ['queue', 'connect', 'send', 'wait', 'server', 'network']) assert.equal(found[`onewrite.${phase}_ns`], last[`${phase}_ns`], phase)
+        }
+        assert.ok(clients.filter(({ attributes }) => attributes['onewrite.server_ns'] === 1000).length >= 20)
+        // The span of the incoming request is not one of ours.
+        assert.deepEqual(told.spans.filter(({ kind }) => kind === 1).flatMap(({ attributes }) => Object.entries(attributes).filter(ours)), [])
+
+        // Metrics.
+        const server = { 'server.address': 'localhost', 'server.port': told.port }
+        const duration = pointsOf(told.metrics, 'http.client.request.duration')
+        assert.equal(sum(duration, ({ value }) => value.count), 28)
+        const posts = duration.find(({ attributes }) => attributes['http.request.method'] === 'POST')
+        assert.deepEqual(posts.attributes, { ...server, 'http.request.method': 'POST', 'http.response.status_code': 200 })
+        assert.deepEqual(duration.map(({ attributes }) => attributes['error.type']).filter(Boolean).sort(), ['404', 'connect', 'timeout'])
+        const wait = pointsOf(told.metrics, 'onewrite.wait.duration')
+        assert.deepEqual(wait.map(({ attributes }) => attributes), [{ ...server, 'http.request.method': 'POST' }, { ...server, 'http.request.method': 'GET' }])
+        assert.equal(wait[0].value.count, 21)
+        assert.ok(wait[0].value.sum <= posts.value.sum)
+        assert.ok(wait[0].value.buckets.boundaries.includes(0.035))
+        assert.equal(sum(pointsOf(told.metrics, 'onewrite.requests')), 27)
+        const reused = told.events.filter(({ body }) => body.reused).length
+        assert.ok(reused >= 22)
+        assert.equal(sum(pointsOf(told.metrics, 'onewrite.requests').filter(({ attributes }) => attributes['onewrite.reused'])), reused)
+
+        // Connections: exact while they live, none when the pool is closed, each with its duration.
+        assert.deepEqual(told.connections, { idle: { active: 0, idle: 1 }, active: { active: 1, idle: 0 }, closed: { active: 0, idle: 0 } })
+        const used = new Set(told.events.map(({ body }) => body.conn_id).filter(Boolean)).size
+        const lived = sum(pointsOf(told.metrics, 'http.client.connection.duration'), ({ value }) => value.count)
+        // The exporter's call may have had one of its own.
+        assert.ok(lived === used || lived === used + 1, `${lived} ended, ${used} used`)
+      })
+    }
+  })
+}
+
+describe('in this process, without instrumentations', () => {
+  context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable())
+  const [spans, events, numbers] = [new InMemorySpanExporter(), new InMemoryLogRecordExporter(), new InMemoryMetricExporter(AggregationTemporality.CUMULATIVE)]
+  trace.setGlobalTracerProvider(new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(spans)] }))
+  logs.setGlobalLoggerProvider(new LoggerProvider({ processors: [new SimpleLogRecordProcessor({ exporter: events })] }))
+  const reader = new PeriodicExportingMetricReader({ exporter: numbers, exportIntervalMillis: 2 ** 30 })
+  metrics.setGlobalMeterProvider(new MeterProvider({ readers: [reader] }))
+  const tracer = trace.getTracer('test')
+
+  async function withAgent (listener, run, onData = (socket) => socket.write(OK('ok'))) {
+    const server = await startServer(onData)
+    const agent = new Agent({ connections: 1, listener })
+    try {
+      await run(agent, server.origin)
+    } finally {
+      await agent.destroy()
+      await server.close()
+      spans.reset()
+      events.reset()
+      numbers.reset()
+    }
+  }
+  const send = async (agent, origin, method = 'GET') => (await undici.request(origin, { dispatcher: agent, method: /** @type {any} */ (method) })).body.text()
+  const names = async () => {
+    numbers.reset()
+    await reader.forceFlush()
+    return numbers.getMetrics().flatMap(({ scopeMetrics }) => scopeMetrics).flatMap((scope) => scope.metrics)
+  }
+
+  test('a span of the program\'s own gets all of it, to the end of the call', () => withAgent(openTelemetry(), async (agent, origin) => {
+    await tracer.startActiveSpan('own', async (span) => {
+      await send(agent, origin)
+      await until(() => events.getFinishedLogRecords().length === 1)
+      span.end()
+    })
+    const [{ attributes }] = spans.getFinishedSpans()
+    const [event] = events.getFinishedLogRecords()
+    const phases = Object.fromEntries(Object.entries(event.attributes).filter(ours))
+    assert.ok(phases['onewrite.receive_ns'] > 0 && phases['onewrite.total_ns'] > 0)
+    assert.deepEqual(attributes, phases)
+  }))
+
+  test('a retry overwrites what the attempt before it wrote', () => {
+    let count = 0
+    return withAgent(openTelemetry(), async (agent, origin) => {
+      await tracer.startActiveSpan('own', async (span) => {
+        await (await undici.request(origin, { dispatcher: new RetryAgent(agent, { minTimeout: 1 }) })).body.text()
+        await until(() => events.getFinishedLogRecords().length === 1)
+        span.end()
+      })
+      const [{ attributes }] = spans.getFinishedSpans()
+      assert.equal(attributes['onewrite.attempts'], 2)
+      assert.equal(attributes['onewrite.reused'], true)
+      // OpenTelemetry has no way to take an attribute away.
+      assert.ok(attributes['onewrite.connect_ns'] > 0)
+    }, (socket) => socket.write(count++ === 0 ? 'HTTP/1.1 503 Busy\r\nretry-after: 0\r\ncontent-length: 0\r\n\r\n' : OK('ok')))
+  })
+
+  for (const kind of [SpanKind.SERVER, SpanKind.CONSUMER]) {
+    test(`a span of kind ${SpanKind[kind]} is left as it is, and the event has its ids`, () => withAgent(openTelemetry(), async (agent, origin) => {
+      await tracer.startActiveSpan('incoming', { kind }, async (span) => {
+        await send(agent, origin)
+        span.end()
+      })
+      await until(() => events.getFinishedLogRecords().length === 1)
+      const [span] = spans.getFinishedSpans()
+      assert.deepEqual(span.attributes, {})
+      assert.equal(events.getFinishedLogRecords()[0].spanContext.spanId, span.spanContext().spanId)
+    }))
+  }
+
+  test('logs: false, requestDuration: false, and a method that nobody knows', () => withAgent(openTelemetry({ logs: false, requestDuration: false }), async (agent, origin) => {
+    const before = sum(pointsOf(pointed(await names()), 'http.client.request.duration'), ({ value }) => value.count)
+    await send(agent, origin, 'PROPFIND')
+    await new Promise((resolve) => setTimeout(resolve, 20))
+    const found = pointed(await names())
+    assert.equal(events.getFinishedLogRecords().length, 0)
+    assert.equal(sum(pointsOf(found, 'http.client.request.duration'), ({ value }) => value.count), before)
+    assert.ok(pointsOf(found, 'onewrite.wait.duration').some(({ attributes }) => attributes['http.request.method'] === '_OTHER'))
+  }))
+
+  test('a fault of the SDK is a hook that throws: the request goes on', () => withAgent(openTelemetry(), async (agent, origin) => {
+    const before = hookFailures()
+    const faulty = Object.assign(tracer.startSpan('faulty'), { setAttributes () { throw new Error('faulty') } })
+    await context.with(trace.setSpan(context.active(), faulty), async () => assert.equal(await send(agent, origin), 'ok'))
+    await until(() => hookFailures() > before)
+    assert.ok(hookFailures() > before)
+  }))
+
+  test('the context of a request notices no span after it was made, and none stands on another', () => {
+    const observed = new Observed(ROOT_CONTEXT)
+    const [first, later] = [tracer.startSpan('first'), tracer.startSpan('later')]
+    let inherited
+    CallContext.run(observed, () => {
+      inherited = context.active()
+      trace.setSpan(context.active(), first)
+    })
+    assert.equal(observed.span, first)
+    trace.setSpan(inherited, later)
+    assert.equal(observed.span, first)
+    context.with(inherited, () => CallContext.run(observed, () => assert.equal(/** @type {any} */ (context.active()).base, ROOT_CONTEXT)))
+  })
+})
+
+/** @param {any[]} found */
+function pointed (found) { return found.map(({ descriptor, dataPoints }) => ({ name: descriptor.name, points: dataPoints })) }
