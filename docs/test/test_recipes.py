@@ -12,6 +12,38 @@ from snippets import LINE, PLACE, ROOT, RUNTIMES, TIMES, Around, run
 PAGE = (ROOT / "docs" / "recipes.md").read_text()
 RECIPES = re.findall(r"<!-- recipe:(\S+) (\w+) -->\n```\w+\n(.*?)```", PAGE, re.DOTALL)
 
+# The real SDK and a real instrumentation, for the Python recipe of OpenTelemetry.
+SDK = """
+import requests
+from opentelemetry import _logs, metrics, trace
+from opentelemetry.instrumentation.requests import RequestsInstrumentor
+from opentelemetry.sdk._logs import LoggerProvider
+from opentelemetry.sdk._logs.export import InMemoryLogRecordExporter, SimpleLogRecordProcessor
+from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk.metrics.export import InMemoryMetricReader
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+_reader, _logged, _spans = InMemoryMetricReader(), InMemoryLogRecordExporter(), InMemorySpanExporter()
+_loggers, _tracers = LoggerProvider(), TracerProvider()
+_loggers.add_log_record_processor(SimpleLogRecordProcessor(_logged))
+_tracers.add_span_processor(SimpleSpanProcessor(_spans))
+metrics.set_meter_provider(MeterProvider([_reader]))
+_logs.set_logger_provider(_loggers)
+trace.set_tracer_provider(_tracers)
+RequestsInstrumentor().instrument()
+_session = requests.Session()
+"""
+EXPORTED = """
+_events = [one.log_record for one in _logged.get_finished_logs() if one.log_record.event_name == "onewrite.request"]
+_told = {one.span_id for one in _events}
+_ended = _spans.get_finished_spans()
+_ours = [one for one in _ended if "onewrite.wait_ns" in one.attributes and one.context.span_id in _told]
+print("spans with a wait and a log event:", len(_ours), "of", len(_ended))
+print(_reader.get_metrics_data().to_json())
+"""
+
 # What a block takes from the application around it, and how its figures come out.
 AROUND = {
     "rails": Around(
@@ -21,17 +53,13 @@ AROUND = {
     ),
     # It has no server of its own, which Boot would start because WebFlux is there.
     "spring-boot": Around('System.setProperty("spring.main.web-application-type", "none");\n'),
-    "opentelemetry": Around(
-        "from opentelemetry.sdk.metrics import MeterProvider\n"
-        "from opentelemetry.sdk.metrics.export import InMemoryMetricReader\n"
-        "from opentelemetry import metrics as _metrics\n"
-        "reader = InMemoryMetricReader()\n_metrics.set_meter_provider(MeterProvider([reader]))\n",
-        end="print(reader.get_metrics_data().to_json())\n",
-    ),
+    "opentelemetry": Around(SDK, post=f'\n_session.post("{PLACE}/items", json={{"name": "tea"}})\n', end=EXPORTED),
     "opentelemetry-ruby": Around(
-        'require "opentelemetry-metrics-sdk"\nOpenTelemetry::SDK.configure\n'
+        'require "net/http"; require "opentelemetry-sdk"; require "opentelemetry-metrics-sdk"; require "opentelemetry-logs-sdk"\n'
+        "OpenTelemetry::SDK.configure\n"
         "READER = OpenTelemetry::SDK::Metrics::Export::InMemoryMetricPullExporter.new\n"
         "OpenTelemetry.meter_provider.add_metric_reader(READER)\n",
+        post=f'\nNet::HTTP.post(URI("{PLACE}/items"), "x")\n',
         end='READER.pull\nREADER.metric_snapshots.each { |one| puts one.name, *one.data_points.map { |point| "count=#{point.count}" } }\n',
     ),
     "opentelemetry-node": Around(
@@ -69,7 +97,7 @@ AROUND = {
     ),
 }
 ONCE = {
-    "opentelemetry": rf'"http.client.request.duration"(?s:.*?)"count": {TIMES}',
+    "opentelemetry": rf'wait and a log event: {TIMES} of {TIMES}\n(?s:.*?)"onewrite.wait.duration"(?s:.*?)"count": {TIMES}',
     "opentelemetry-ruby": rf"http.client.request.duration\ncount={TIMES}",
     "opentelemetry-node": rf'"name":"http.client.request.duration"(?s:.*?)"count":{TIMES}',
     "opentelemetry-java": rf"name=http.client.request.duration(?s:.*?)getCount={TIMES}",
