@@ -43,6 +43,11 @@ public final class Hooks {
         return !consumers.isEmpty() || !factories.isEmpty() || recording();
     }
 
+    /** Whether listeners are to be told of each step. */
+    public boolean listens() {
+        return !factories.isEmpty();
+    }
+
     private boolean recording() {
         return enabled && FlightRecorder.wantsCalls();
     }

@@ -6,7 +6,7 @@ import io.github.onewrite.TimingListener;
 
 /** A listener of one call that is told more than its events: what a tracer needs while its span lives. */
 public interface RecordListener extends TimingListener {
-    /** The head is being written, on this thread and in the scope of the span that a tracer has made for it. */
+    /** The head is being written, or was just now, on this thread and in the scope of the span a tracer has made for it. */
     void onRequestWrite();
 
     /** Follows {@code connection_acquired}. */

@@ -3,8 +3,10 @@ package io.github.onewrite.reactornetty;
 import io.github.onewrite.OnewriteConfig;
 import io.github.onewrite.TimingOptions;
 import io.github.onewrite.internal.Hooks;
+import io.github.onewrite.internal.netty.TimedConnection;
 import io.netty.channel.ChannelOption;
 import io.netty.util.AttributeKey;
+import reactor.netty.Connection;
 import reactor.netty.http.client.HttpClient;
 
 /**
@@ -65,12 +67,21 @@ public final class OnewriteReactorNetty extends TimingOptions<OnewriteReactorNet
         boolean nodelay =
                 config.guardsNodelay() && !client.configuration().options().containsKey(ChannelOption.TCP_NODELAY);
         Hooks hooks = hooks();
-        return client.attr(APPLIED, true)
+        HttpClient timed = client.attr(APPLIED, true)
                 .doOnChannelInit(new ChannelSetup(nodelay))
                 .doOnResolve(TimedConnect::dnsStart)
                 .doAfterResolve((connection, address) -> TimedConnect.dnsEnd(connection))
                 .observe(new ExchangeObserver(config))
                 .doOnConnect(TimedConnect::starting)
                 .mapConnect(connect -> new TimedConnect(connect, hooks));
+        return hooks.listens() ? timed.doAfterRequest((request, connection) -> inScope(connection)) : timed;
+    }
+
+    /** OpenTelemetry's agent makes its span current in this callback, and not where the request is written. */
+    private static void inScope(Connection connection) {
+        TimedConnection wire = TimedConnection.of(connection.channel());
+        if (wire != null) {
+            wire.requestWrite();
+        }
     }
 }

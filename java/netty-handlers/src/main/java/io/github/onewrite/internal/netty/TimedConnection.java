@@ -245,8 +245,8 @@ public final class TimedConnection implements PooledConnection {
         }
     }
 
-    /** The head is being written. */
-    void requestWrite() {
+    /** The head is being written, or was just now, on this thread and in the scope of its tracer. */
+    public void requestWrite() {
         step(CallTimer::requestWrite);
     }
 
