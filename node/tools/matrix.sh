@@ -65,17 +65,26 @@ is_wanted() { # NODE UNDICI
   return 1
 }
 
+# What ran, and how it ended, is recorded for docs/compatibility.md.
+compatibility() { local command=$1; shift; ONEWRITE_REPORTS="$reports" "$here/../docs/tools/compatibility.py" "$command" node "$@"; }
+by="make -C node matrix"
+[ ${#wanted[@]} -gt 0 ] || compatibility forget --by "$by"
+
 for pair in "${pairs[@]}"; do
   node=${pair%%:*} undici=${pair#*:}
   is_wanted "$node" "$undici" || continue
   binary=$(node_binary "$node")
   folder=$(checkout "$undici")
   echo "== Node $node, undici $undici"
-  if (cd "$folder" && timeout 500 "$binary" --test --test-concurrency=2 --test-timeout=400000 --test-reporter=dot --test-reporter-destination=stdout \
-    --test-reporter=junit --test-reporter-destination="$reports/node-matrix-$node-undici-$undici.xml" test/*.test.js); then
+  report="$reports/node-matrix-$node-undici-$undici.xml"
+  if (cd "$folder" && compatibility run --by "$by" --cell "$node undici $undici" --runtime "Node=$("$binary" -p process.versions.node)" \
+    --base "undici=$("$binary" -p 'require("undici/package.json").version')" --junit "$report" \
+    -- timeout 500 "$binary" --test --test-concurrency=2 --test-timeout=400000 --test-reporter=dot --test-reporter-destination=stdout \
+    --test-reporter=junit --test-reporter-destination="$report" test/*.test.js); then
     echo "passed"
   else
     failed+=("Node $node with undici $undici")
   fi
 done
+if [ ${#wanted[@]} -eq 0 ]; then compatibility collect --whole "$by"; else compatibility collect; fi
 if [ ${#failed[@]} -gt 0 ]; then printf 'failed: %s\n' "${failed[@]}" >&2; exit 1; fi
