@@ -44,6 +44,34 @@ print("spans with a wait and a log event:", len(_ours), "of", len(_ended))
 print(_reader.get_metrics_data().to_json())
 """
 
+NODE_SDK = """
+import { context as _context, metrics as _metrics, trace as _trace } from '@opentelemetry/api'
+import { logs as _logs } from '@opentelemetry/api-logs'
+import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks'
+import { UndiciInstrumentation } from '@opentelemetry/instrumentation-undici'
+import { InMemoryLogRecordExporter, LoggerProvider, SimpleLogRecordProcessor } from '@opentelemetry/sdk-logs'
+import { AggregationTemporality, InMemoryMetricExporter, MeterProvider, PeriodicExportingMetricReader } from '@opentelemetry/sdk-metrics'
+import { BasicTracerProvider, InMemorySpanExporter, SimpleSpanProcessor } from '@opentelemetry/sdk-trace-base'
+
+const exporter = new InMemoryMetricExporter(AggregationTemporality.CUMULATIVE)
+const reader = new PeriodicExportingMetricReader({ exporter, exportIntervalMillis: 3600_000 })
+const logged = new InMemoryLogRecordExporter()
+const spans = new InMemorySpanExporter()
+_context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable())
+_metrics.setGlobalMeterProvider(new MeterProvider({ readers: [reader] }))
+_logs.setGlobalLoggerProvider(new LoggerProvider({ processors: [new SimpleLogRecordProcessor({ exporter: logged })] }))
+_trace.setGlobalTracerProvider(new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(spans)] }))
+new UndiciInstrumentation().enable()
+"""
+NODE_EXPORTED = """
+await reader.forceFlush()
+const told = new Set(logged.getFinishedLogRecords().map((one) => one.spanContext?.spanId))
+const ended = spans.getFinishedSpans()
+const ours = ended.filter((one) => 'onewrite.wait_ns' in one.attributes && told.has(one.spanContext().spanId))
+console.log('spans with a wait and a log event:', ours.length, 'of', ended.length)
+console.log(JSON.stringify(exporter.getMetrics().map((one) => one.scopeMetrics)))
+"""
+
 # What a block takes from the application around it, and how its figures come out.
 AROUND = {
     "rails": Around(
@@ -62,20 +90,16 @@ AROUND = {
         post=f'\nNet::HTTP.post(URI("{PLACE}/items"), "x")\n',
         end='READER.pull\nREADER.metric_snapshots.each { |one| puts one.name, *one.data_points.map { |point| "count=#{point.count}" } }\n',
     ),
-    "opentelemetry-node": Around(
-        "import { metrics as _metrics } from '@opentelemetry/api'\n"
-        "import { AggregationTemporality, InMemoryMetricExporter, MeterProvider, PeriodicExportingMetricReader }"
-        " from '@opentelemetry/sdk-metrics'\n"
-        "const exporter = new InMemoryMetricExporter(AggregationTemporality.CUMULATIVE)\n"
-        "const reader = new PeriodicExportingMetricReader({ exporter, exportIntervalMillis: 3600_000 })\n"
-        "_metrics.setGlobalMeterProvider(new MeterProvider({ readers: [reader] }))\n",
-        end="await reader.forceFlush(); console.log(JSON.stringify(exporter.getMetrics().map((one) => one.scopeMetrics)))",
-    ),
+    "opentelemetry-node": Around(NODE_SDK, end=NODE_EXPORTED),
     "opentelemetry-java": Around(
         "var reader = io.opentelemetry.sdk.testing.exporter.InMemoryMetricReader.create();\n"
-        "io.opentelemetry.sdk.OpenTelemetrySdk.builder().setMeterProvider(io.opentelemetry.sdk.metrics.SdkMeterProvider.builder()"
-        ".registerMetricReader(reader).build()).buildAndRegisterGlobal();\n",
-        end="reader.collectAllMetrics().forEach(System.out::println);",
+        "var logged = io.opentelemetry.sdk.testing.exporter.InMemoryLogRecordExporter.create();\n"
+        "io.opentelemetry.sdk.OpenTelemetrySdk.builder()"
+        ".setMeterProvider(io.opentelemetry.sdk.metrics.SdkMeterProvider.builder().registerMetricReader(reader).build())"
+        ".setLoggerProvider(io.opentelemetry.sdk.logs.SdkLoggerProvider.builder().addLogRecordProcessor("
+        "io.opentelemetry.sdk.logs.export.SimpleLogRecordProcessor.create(logged)).build()).buildAndRegisterGlobal();\n",
+        end='System.out.println("log events: " + logged.getFinishedLogRecordItems().size());'
+        " reader.collectAllMetrics().forEach(System.out::println);",
     ),
     "prometheus": Around(end="import prometheus_client\nprint(prometheus_client.generate_latest().decode())\n"),
     "prometheus-ruby": Around(
@@ -99,8 +123,8 @@ AROUND = {
 ONCE = {
     "opentelemetry": rf'wait and a log event: {TIMES} of {TIMES}\n(?s:.*?)"onewrite.wait.duration"(?s:.*?)"count": {TIMES}',
     "opentelemetry-ruby": rf"http.client.request.duration\ncount={TIMES}",
-    "opentelemetry-node": rf'"name":"http.client.request.duration"(?s:.*?)"count":{TIMES}',
-    "opentelemetry-java": rf"name=http.client.request.duration(?s:.*?)getCount={TIMES}",
+    "opentelemetry-node": rf'wait and a log event: {TIMES} of {TIMES}\n(?s:.*?)"name":"onewrite.wait.duration"(?s:.*?)"count":{TIMES}',
+    "opentelemetry-java": rf"log events: {TIMES}\n(?s:.*?)name=onewrite.wait.duration(?s:.*?)getCount={TIMES}",
     "prometheus": rf'http_client_wait_seconds_count\{{method="POST"\}} {TIMES}.0',
     "prometheus-ruby": rf"http_client_wait_seconds .*5=>{TIMES}.0",
     "prometheus-node": rf'http_client_wait_seconds_count\{{method="POST"\}} {TIMES}',
