@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Runs the tests on other versions, each in a copy of this folder, so that what is built here stays as it is:
 # older clients and Netty 4.1 against the classes compiled for the newest, and a whole mvn verify on each JDK found.
+# Each run is recorded for docs/compatibility.md; one that fails does not end the others.
 # With arguments, only those: matrix.sh netty-4.1 okhttp-4.12 jdk-25
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
@@ -8,14 +9,39 @@ here=$PWD
 reports=$here/target/matrix
 wanted=" $* "
 mkdir -p "$reports"
+by="make -C java matrix"
+failed=()
+
+# A version that the parent pom names: netty.version, or netty.oldest.
+named() { sed -n "s|^ *<$1>\(.*\)</$1>.*|\1|p" pom.xml reactor-netty/pom.xml spring-boot/pom.xml | head -1; }
+netty=$(named netty.oldest) okhttp=$(named okhttp.oldest) reactor=$(named reactor-netty.oldest) ahc=$(named ahc.oldest)
+
+compatibility() { local command=$1; shift; ../docs/tools/compatibility.py "$command" java "$@"; }
+[ $# -gt 0 ] || compatibility forget --by "$by"
+
+# What a module's tests came to: of the run WHAT, with a base library and what else is worth naming.
+record() { # WHAT MODULE BASE=VERSION [OTHER=VERSION…]
+  local what=$1 module=$2 base=$3 with=() one
+  is_wanted_now "$what" || return 0
+  shift 3
+  for one in "$@"; do with+=(--with "$one"); done
+  compatibility run --by "$by" --cell "$what $module" --runtime "JDK=$jdk" --base "$base" "${with[@]}" \
+    --junit "$reports/$what/$module/TEST-*.xml"
+}
+
+jdk_version() { "$1" -XshowSettings:properties -version 2>&1 | awk '/ java.version =/{print $3}'; }
+jdk=$(jdk_version "${JAVA_HOME:+$JAVA_HOME/bin/}java")
+ran=" "
+is_wanted_now() { [[ $ran == *" $1 "* ]]; }
 
 is_wanted() { [ "$wanted" = "  " ] || [[ $wanted == *" $1 "* ]]; }
 
 in_copy() { # what, command…
-  local what=$1 work status=0
+  local what=$1 work module status=0
   shift
   is_wanted "$what" || return 0
   wanted=${wanted/ $what / }
+  ran+="$what "
   echo "== $what"
   work=$(mktemp -d)
   mkdir "$work/java"
@@ -23,10 +49,15 @@ in_copy() { # what, command…
   cp "$here/../VERSION" "$work/"
   mkdir "$work/spec" && cp -r "$here/../spec/testdata" "$work/spec/"
   (cd "$work/java" && "$@") || status=$?
-  mkdir -p "$reports/$what"
-  cp "$work"/java/*/target/surefire-reports/TEST-*.xml "$reports/$what/" 2>/dev/null || true
+  rm -rf "${reports:?}/$what"
+  for module in "$work"/java/*/target/surefire-reports; do
+    [ -d "$module" ] || continue
+    module=${module%/target/surefire-reports}
+    mkdir -p "$reports/$what/${module##*/}"
+    cp "$module"/target/surefire-reports/TEST-*.xml "$reports/$what/${module##*/}/" 2>/dev/null || true
+  done
   rm -rf "$work"
-  return "$status"
+  [ "$status" -eq 0 ] || failed+=("$what")
 }
 
 on_other_version() { # modules, properties…
@@ -39,32 +70,53 @@ on_other_version() { # modules, properties…
 # Which JDK compiles is not the question: its own warnings of newer code do not fail the build.
 on_jdk() { JAVA_HOME=$1 mvn -B -q -Dwerror= verify; }
 
-in_copy netty-4.1 on_other_version testing,core,netty-handlers,netty -Dnetty.version=4.1.128.Final -Donewrite.netty-4.1=true
-in_copy okhttp-4.12 on_other_version core,okhttp -Dokhttp.artifact=okhttp -Dokhttp.version=4.12.0
-in_copy spring-6 on_other_version testing,core,netty-handlers,reactor-netty -Donewrite.netty-4.1=true \
-  -Dnetty.version=4.1.128.Final -Dreactor-netty.version=1.2.11 -Dspring.version=6.2.12
-in_copy reactor-netty-1.1 on_other_version testing,core,netty-handlers,reactor-netty -Donewrite.netty-4.1=true \
-  -Dnetty.version=4.1.128.Final -Dreactor-netty.version=1.1.31 -Dspring.version=6.2.12
-for versions in 3.4.11/6.2.12/1.2.11 3.2.12/6.1.21/1.1.31; do
-  IFS=/ read -r boot spring reactor <<<"$versions"
-  in_copy "spring-boot-${boot%.*}" on_other_version testing,core,netty-handlers,reactor-netty,spring-boot \
-    -Donewrite.netty-4.1=true -Dnetty.version=4.1.128.Final -Dspring.version=6.2.12 -Dreactor-netty.version="$reactor" \
-    -Dspring-boot.version="$boot" -Dspring-boot.spring.version="$spring" \
-    -Dtest='OnewriteAutoConfigurationTest' -Dsurefire.failIfNoSpecifiedTests=false
+in_copy netty-4.1 on_other_version testing,core,netty-handlers,netty "-Dnetty.version=$netty" -Donewrite.netty-4.1=true
+record netty-4.1 netty "netty=$netty"
+in_copy okhttp-4.12 on_other_version core,okhttp -Dokhttp.artifact=okhttp "-Dokhttp.version=$okhttp"
+record okhttp-4.12 okhttp "okhttp=$okhttp"
+for versions in spring-6/1.2.11 "reactor-netty-1.1/$reactor"; do
+  IFS=/ read -r what version <<<"$versions"
+  in_copy "$what" on_other_version testing,core,netty-handlers,reactor-netty -Donewrite.netty-4.1=true \
+    "-Dnetty.version=$netty" "-Dreactor-netty.version=$version" -Dspring.version=6.2.12
+  record "$what" reactor-netty "reactor-netty=$version" "netty=$netty" spring=6.2.12
 done
-in_copy ahc-3.0.1 on_other_version testing,core,netty-handlers,ahc -Donewrite.netty-4.1=true \
-  -Dnetty.version=4.1.128.Final -Dahc.version=3.0.1
+for versions in 3.4.11/6.2.12/1.2.11 "3.2.12/6.1.21/$reactor"; do
+  IFS=/ read -r boot spring version <<<"$versions"
+  in_copy "spring-boot-${boot%.*}" on_other_version testing,core,netty-handlers,reactor-netty,spring-boot \
+    -Donewrite.netty-4.1=true "-Dnetty.version=$netty" -Dspring.version=6.2.12 "-Dreactor-netty.version=$version" \
+    "-Dspring-boot.version=$boot" "-Dspring-boot.spring.version=$spring" \
+    -Dtest='OnewriteAutoConfigurationTest' -Dsurefire.failIfNoSpecifiedTests=false
+  record "spring-boot-${boot%.*}" spring-boot "spring-boot=$boot" "spring=$spring" "reactor-netty=$version" "netty=$netty"
+done
+in_copy ahc-3.0.1 on_other_version testing,core,netty-handlers,ahc -Donewrite.netty-4.1=true "-Dnetty.version=$netty" \
+  "-Dahc.version=$ahc"
+record ahc-3.0.1 ahc "ahc=$ahc" "netty=$netty"
 for java in /usr/lib/jvm/*/bin/javac; do
   [ -x "$java" ] || continue
   home=${java%/bin/javac}
   release=$("$home/bin/java" -XshowSettings:properties -version 2>&1 | awk '/java.specification.version =/{print $3}')
   case $release in
     1.* | 8 | 9 | 1[0-6]) ;;
-    *) [ -L "${java%/bin/javac}" ] || in_copy "jdk-$release" on_jdk "$home" ;;
+    *)
+      [ ! -L "$home" ] || continue
+      in_copy "jdk-$release" on_jdk "$home"
+      jdk=$(jdk_version "$home/bin/java")
+      newest="netty=$(named netty.version)"
+      record "jdk-$release" netty "$newest"
+      record "jdk-$release" okhttp "okhttp=$(named okhttp.version)"
+      record "jdk-$release" reactor-netty "reactor-netty=$(named reactor-netty.version)" "$newest" "spring=$(named spring.version)"
+      record "jdk-$release" spring-boot "spring-boot=$(named spring-boot.version)"
+      record "jdk-$release" ahc "ahc=$(named ahc.version)" "$newest"
+      ;;
   esac
 done
 read -ra unknown <<<"$wanted"
 [ ${#unknown[@]} -eq 0 ] || {
   echo "matrix.sh: there is no ${unknown[*]} here" >&2
   exit 2
+}
+if [ $# -eq 0 ]; then compatibility collect --whole "$by"; else compatibility collect; fi
+[ ${#failed[@]} -eq 0 ] || {
+  printf 'failed: %s\n' "${failed[@]}" >&2
+  exit 1
 }
