@@ -300,9 +300,10 @@ class HttpxClient(Client):
         import httpx
 
         keywords: dict[str, typing.Any] = {
+            # Without a CA nothing is trusted: to load all that certifi has takes longer than the requests of a case.
             "verify": ssl.create_default_context(cafile=self.options["tls_ca"])
             if self.options.get("tls_ca")
-            else True,
+            else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT),
             "limits": httpx.Limits(max_connections=self.size, max_keepalive_connections=self.size),
             "socket_options": self.socket_options,
             "proxy": self.options.get("proxy"),

@@ -12,6 +12,7 @@ from onewrite_conformance.report.compliance import write_compliance
 from onewrite_conformance.run.adapters import Adapter
 from onewrite_conformance.run.judge import Judge
 from onewrite_conformance.run.known import KnownFailures
+from onewrite_conformance.run.plan import Plan, Share, length_s
 from onewrite_conformance.run.result import Result, Status
 from onewrite_conformance.run.settle import MOST, majority, settle
 from onewrite_conformance.run.shares import judge_all, shares_of
@@ -164,10 +165,40 @@ def test_shares_hold_every_run_once(tmp_path: Path, jobs: int) -> None:
     for one in cases[-2:]:
         one.env = {"ONEWRITE_DISABLED": "true"}
     shares = shares_of(Judge(adapter, cases, {}, stock=False), traced=False)
-    assert [path.partition("/")[0] for path in shares[0].paths] == ["b-env", "c-env"]
+    assert [path.partition("/")[0] for path in shares[-1].paths] == ["b-env", "c-env"]
+    assert {len(share.paths) for share in shares[:-1]} == {1}
     results = list(judge_all([adapter], shares, cases, {}, {"stock": False}, jobs))
     assert sorted(one.case for one in results) == sorted(one.id for one in cases)
     assert {one.status for one in results} == {Status.OK}
+
+
+def test_the_longest_share_comes_first_and_a_worker_keeps_its_adapter() -> None:
+    shares = [Share(name, [f"{name}-{seconds}"], seconds=seconds) for name in ("long", "short") for seconds in (9, 30)]
+    shares += [Share("long", ["long-99"], seconds=99)]
+    plan = Plan(shares)
+
+    def told(worker: int) -> str | None:
+        share = plan.next(worker)
+        return None if share is None else share.paths[0]
+
+    assert [told(0), told(0), told(1)] == ["long-99", "long-30", "short-30"]
+    # For what is left of another adapter, where a worker is, no drivers are started.
+    assert [told(0), told(0), told(1), told(1)] == ["long-9", None, "short-9", None]
+
+
+def test_one_worker_judges_all_adapters() -> None:
+    plan = Plan([Share(name, [name], seconds=0.1) for name in ("a", "b", "c")])
+    found = [share.adapter for share in iter(lambda: plan.next(0), None)]
+    assert sorted(found) == ["a", "b", "c"]
+
+
+def test_a_case_is_as_long_as_the_times_it_names() -> None:
+    one = case()
+    one.do = [{"request": {"timeout_ms": 200}, "warmup": 1, "repeat": 4, "gap_ms": 50}, {"pause_ms": 300}]
+    one.server = {"answers": [{"delay_ms": 450}]}
+    assert length_s(one) == pytest.approx(length_s(case()) + 2.0)
+    one.env = {"ONEWRITE_DISABLED": "1"}
+    assert length_s(one) > length_s(case()) + 2.5
 
 
 def test_a_second_client_is_told_of_by_its_environment(tmp_path: Path) -> None:

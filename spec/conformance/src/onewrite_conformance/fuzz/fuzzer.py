@@ -41,6 +41,7 @@ KINDS = ("onewrite", "patched")
 DECIDES_CUT = 2  # a cut scenario must differ in most of three tries
 MOST = 5  # findings of one client kind that are shrunk and reported
 SHARES = 8  # of the scenarios of one client kind
+LEAST = 150  # scenarios in a share: each starts two drivers
 ONE_WRITE = 16384
 
 
@@ -269,7 +270,7 @@ def fuzz(names: list[str], clients: list[str], numbers: range, seed: int, jobs: 
             each = -(-len(numbers) // len(there[name])) if there[name] else 0
             for index, client in enumerate(there[name]):
                 mine = numbers[index * each : (index + 1) * each]
-                size = max(100, -(-len(mine) // SHARES))
+                size = max(LEAST, -(-len(mine) // SHARES))
                 for part in (mine[at : at + size] for at in range(0, len(mine), size)):
                     waiting.append((name, pool.submit(run_share, name, client, part.start, len(part), seed)))
         _wait([future for _, future in waiting])

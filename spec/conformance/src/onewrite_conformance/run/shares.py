@@ -1,4 +1,4 @@
-"""Judges runs in several processes: shares of work, the longest first, each worker with drivers of its own."""
+"""Judges runs in several processes, each with drivers of its own."""
 
 from __future__ import annotations
 
@@ -6,50 +6,32 @@ import multiprocessing
 import queue
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from multiprocessing.queues import Queue
 from typing import Any
 
-from onewrite_conformance.contract.cases import Case, Run
+from onewrite_conformance.contract.cases import Case
 from onewrite_conformance.contract.requirements import Requirement
 from onewrite_conformance.run.adapters import Adapter
 from onewrite_conformance.run.judge import Judge
+from onewrite_conformance.run.plan import Plan, Share, length_s
 from onewrite_conformance.run.result import Result
 from onewrite_conformance.run.syscalls import syscall_result
 
-__all__ = ["Order", "Share", "judge_all", "shares_of"]
-
-CASES_PER_SHARE = 12
-# Adapters by the time that their runs take, longest first, so that no long share is left for the end.
-SLOWEST = ("java", "node", "python", "ruby")
+__all__ = ["Order", "judge_all", "shares_of"]
 
 Order = dict[str, Any]  # the keyword arguments of Judge
 
 
-@dataclass
-class Share:
-    """Runs of one adapter, or its client kinds for the syscall witness."""
-
-    adapter: str
-    paths: list[str] = field(default_factory=list)
-    traced_kinds: list[str] = field(default_factory=list)
-
-
 def shares_of(judge: Judge, *, traced: bool) -> list[Share]:
-    """The runs of an adapter in shares. Cases with an environment of their own start drivers, so they stay together
-    and come first."""
-    groups: dict[tuple[tuple[str, str], ...], dict[str, list[Run]]] = {}
+    """The runs of an adapter in shares: a case each. Cases with the same environment of their own stay together, for
+    they start drivers."""
+    groups: dict[tuple[object, ...], Share] = {}
     for run in judge.runs():
-        env = tuple(sorted(run.case.env.items()))
-        groups.setdefault(env, {}).setdefault(run.case.id, []).append(run)
-    shares = [Share(judge.adapter.name, traced_kinds=[kind]) for kind in judge.adapter.own if traced]
-    for env, by_case in sorted(groups.items(), reverse=True):
-        cases = list(by_case.values())
-        most = len(cases) if env else CASES_PER_SHARE
-        for at in range(0, len(cases), most):
-            paths = [run.path for runs in cases[at : at + most] for run in runs]
-            shares.append(Share(judge.adapter.name, paths))
-    return shares
+        key = tuple(sorted(run.case.env.items())) or (run.case.id, "")
+        share = groups.setdefault(key, Share(judge.adapter.name, seconds=0.0))
+        share.paths.append(run.path)
+        share.seconds += length_s(run.case)
+    return [*(Share(judge.adapter.name, traced_kinds=[kind]) for kind in judge.adapter.own if traced), *groups.values()]
 
 
 def judge_all(
@@ -62,19 +44,19 @@ def judge_all(
 ) -> Iterator[Result]:
     """Judge the shares, `jobs` at a time; results as they come, each run once."""
     by_name = {adapter.name: adapter for adapter in adapters}
-    rank = {name: SLOWEST.index(name) if name in SLOWEST else -1 for name in by_name}
-    shares = sorted(shares, key=lambda share: rank[share.adapter])
+    plan = Plan(shares)
     if jobs < 2:
-        yield from _work(iter(shares), by_name, cases, requirements, order)
+        yield from _work(iter(lambda: plan.next(0), None), by_name, cases, requirements, order)
         return
     context = multiprocessing.get_context("spawn")
-    waiting: Queue[Share | None] = context.Queue()
-    found: Queue[Result | None] = context.Queue()
-    for share in [*shares, *[None] * jobs]:
-        waiting.put(share)
+    # A worker's queue holds the share that it works on, and nothing else: who is free first gets the next one.
+    waiting: list[Queue[Share | None]] = [context.Queue() for _ in range(jobs)]
+    found: Queue[Result | int | None] = context.Queue()
     workers = [
-        context.Process(target=_worker, args=(waiting, found, by_name, cases, requirements, order), daemon=True)
-        for _ in range(jobs)
+        context.Process(
+            target=_worker, args=(number, waiting[number], found, by_name, cases, requirements, order), daemon=True
+        )
+        for number in range(jobs)
     ]
     for worker in workers:
         worker.start()
@@ -90,6 +72,8 @@ def judge_all(
                 continue
             if result is None:
                 ended += 1
+            elif isinstance(result, int):
+                waiting[result].put(plan.next(result))
             else:
                 yield result
     finally:
@@ -100,14 +84,19 @@ def judge_all(
 
 
 def _worker(
+    number: int,
     waiting: Queue[Share | None],
-    found: Queue[Result | None],
+    found: Queue[Result | int | None],
     adapters: dict[str, Adapter],
     cases: list[Case],
     requirements: dict[str, Requirement],
     order: Order,
 ) -> None:
-    for result in _work(iter(waiting.get, None), adapters, cases, requirements, order):
+    def ask() -> Share | None:
+        found.put(number)
+        return waiting.get()
+
+    for result in _work(iter(ask, None), adapters, cases, requirements, order):
         found.put(result)
     found.put(None)
 
