@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "support/helper"
+require_relative "support/pieces"
 require "minitest/mock"
 require "pathname"
 require "securerandom"
@@ -10,18 +11,6 @@ require "tempfile"
 # How requests leave: counted by the kernel of the receiver, over plain sockets and TLS.
 class CoalesceTest < OnewriteTest
   TIMES = 21
-
-  # An object that hands out its pieces one by one and knows no size.
-  class Pieces
-    def initialize(*pieces)
-      @pieces = pieces
-    end
-
-    def read(_length = nil, buffer = +"")
-      piece = @pieces.shift
-      piece && buffer.replace(piece)
-    end
-  end
 
   def multipart(request, *fields)
     request.set_form(fields, "multipart/form-data")

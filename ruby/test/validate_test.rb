@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "support/helper"
+require_relative "support/pieces"
 require "stringio"
 
 # What is refused before a byte is sent, and that the connection lives on.
@@ -176,18 +177,6 @@ class ValidateTest < OnewriteTest
     session(tap).request(request(fields: { "Content-Length" => "77", "Transfer-Encoding" => "chunked" }))
     assert_match(/^Content-Length: 1\r$/, tap.seen[0].head)
     refute_match(/chunked/, tap.seen[0].head)
-  end
-
-  # An object that knows no size.
-  class Pieces
-    def initialize(*pieces)
-      @pieces = pieces
-    end
-
-    def read(_length = nil, buffer = String.new)
-      piece = @pieces.shift
-      piece && buffer.replace(piece)
-    end
   end
 
   def test_a_stream_that_turns_out_longer_is_cut_and_ends_the_connection

@@ -88,7 +88,7 @@ end
 def log(one)
   { name: one.respond_to?(:event_name) ? one.event_name : one.attributes["event.name"],
     attributes: one.attributes, body: one.body, severity: [one.severity_number, one.severity_text],
-    at: one.timestamp, scope: one.instrumentation_scope.to_a,
+    at: one.timestamp, scope: one.instrumentation_scope.to_a.first(2),
     trace: one.trace_id && one.trace_id.unpack1("H*"), id: one.span_id && one.span_id.unpack1("H*") }
 end
 

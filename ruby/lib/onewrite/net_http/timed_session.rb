@@ -12,12 +12,9 @@ module Onewrite
   module NetHTTP
     # Prepended to Net::HTTP when timing or QUICKACK is first asked for, before {Session}: where a call begins and ends.
     module TimedSession
-      # Timeout.timeout, Thread#raise and Thread#kill are deferred while the hooks run at the beginning and end of a call. So
-      # each call has one record and one end, and what they raise reaches the caller, not a hook.
-      NEVER = { Object => :never }.freeze
       SESSION = Stock.session
       STOCK = Stock.new(SESSION, :do_start, :do_finish, :ssl_socket_connect, :transport_request)
-      private_constant :NEVER, :SESSION, :STOCK
+      private_constant :SESSION, :STOCK
 
       private
 
@@ -43,7 +40,7 @@ module Onewrite
         rescue StandardError => e
           raise
         ensure
-          Thread.handle_interrupt(NEVER) { onewrite_not_started(set, own, connecting, e) } unless started
+          Thread.handle_interrupt(Hooks::NEVER) { onewrite_not_started(set, own, connecting, e) } unless started
         end
       end
 
@@ -102,7 +99,7 @@ module Onewrite
         result = inside = call = nil
         begin
           if told
-            Thread.handle_interrupt(NEVER) { @onewrite_call = call = onewrite_told(set, req.method, req.path, started) }
+            Thread.handle_interrupt(Hooks::NEVER) { @onewrite_call = call = onewrite_told(set, req.method, req.path, started) }
           else
             @onewrite_call = call = Call.new(req.method, onewrite_origin, req.path, started)
           end
@@ -122,7 +119,7 @@ module Onewrite
         rescue Exception => e # rubocop:disable Lint/RescueException -- raised again
           raise
         ensure
-          Thread.handle_interrupt(NEVER) do
+          Thread.handle_interrupt(Hooks::NEVER) do # so that each call has one record and one end
             @onewrite_call = outer
             onewrite_end_call(call, result, inside, e, set, own) if call
           end

@@ -11,9 +11,9 @@ module Onewrite
 
     NONE = Set.new([].freeze, [].freeze).freeze
 
-    # What another thread raises is raised in the caller, not in the midst of counting.
+    # For Thread.handle_interrupt while a hook runs: what another thread raises (Timeout.timeout, Thread#raise, Thread#kill) is
+    # raised in the caller, not in the hook.
     NEVER = { Object => :never }.freeze
-    private_constant :NEVER
 
     @current = @when_wanted = @connections = nil
     @lock = Mutex.new

@@ -11,9 +11,7 @@ module Onewrite
   # deferred while a listener runs: by the caller at the beginning and end of the call, here at each event in between.
   class ToldCall < Call
     NO_FIELDS = {}.freeze
-    # What another thread raises while a listener runs is raised in the caller, not in the listener.
-    NEVER = { Object => :never }.freeze
-    private_constant :NO_FIELDS, :NEVER
+    private_constant :NO_FIELDS
 
     # @param listeners [Array<#on_event>]
     def initialize(listeners, method, origin, path, started)
@@ -133,7 +131,7 @@ module Onewrite
       event = Event.new(name, now, attempt, fields)
       return give(event) if @undisturbed
 
-      Thread.handle_interrupt(NEVER) { give(event) }
+      Thread.handle_interrupt(Hooks::NEVER) { give(event) }
     end
 
     def give(event)
