@@ -2,8 +2,6 @@
 
 require "onewrite/api"
 require "onewrite/install"
-require "onewrite/opentelemetry/connections"
-require "onewrite/opentelemetry/instruments"
 require "onewrite/opentelemetry/log_event"
 require "onewrite/opentelemetry/recorder"
 require "onewrite/timing/hooks"
@@ -34,9 +32,7 @@ module Onewrite
         load_api
         @lock.synchronize do
           take_out
-          @installed = Recorder.new(
-            Instruments::Current.new(request_duration: request_duration), (LogEvent.new if logs)
-          )
+          @installed = Recorder.new((LogEvent.new if logs), request_duration)
           Install.install
           Hooks.add_timing(@installed)
           Hooks.watch(@installed.connections)

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "onewrite/opentelemetry/instruments"
 require "onewrite/opentelemetry/untraced"
 require "onewrite/timing/clock"
 require "onewrite/timing/mappers"
@@ -48,9 +49,7 @@ module Onewrite
         ->(_) { queue << open unless open.closed? }
       end
 
-      # @param instruments [Instruments::Current]
-      def initialize(instruments)
-        @instruments = instruments
+      def initialize
         @lost = Queue.new
       end
 
@@ -60,7 +59,7 @@ module Onewrite
       def opened(connection, origin)
         return nil if Untraced.now?
 
-        instruments = @instruments.now or return
+        instruments = Instruments.now or return
         forget_lost
         open = Open.new(instruments, origin)
         ObjectSpace.define_finalizer(connection, Connections.lost(open, @lost))

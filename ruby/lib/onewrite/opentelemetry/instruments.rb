@@ -15,16 +15,12 @@ module Onewrite
       }.freeze
       private_constant :SECONDS
 
-      # The instruments of the provider that is there now. What is recorded before the SDK is configured is lost.
-      class Current
-        # @param request_duration [Boolean]
-        def initialize(request_duration:)
-          @request_duration = request_duration
-          @lock = Mutex.new
-          @provider = @made = nil
-        end
+      @lock = Mutex.new
+      @provider = @made = nil
 
-        # @return [Instruments, nil] nil without an SDK for metrics
+      class << self
+        # The instruments of the provider that is there now. They are kept, because the SDK exports what is made twice twice.
+        # @return [Instruments, nil] nil without an SDK for metrics, or before it is configured
         def now
           return nil unless ::OpenTelemetry.respond_to?(:meter_provider)
 
@@ -32,7 +28,7 @@ module Onewrite
           return @made if provider.equal?(@provider)
 
           @lock.synchronize do
-            @made = proxy?(provider) ? nil : Instruments.new(provider, @request_duration) unless provider.equal?(@provider)
+            @made = proxy?(provider) ? nil : new(provider) unless provider.equal?(@provider)
             @provider = provider
             @made
           end
@@ -47,21 +43,17 @@ module Onewrite
         end
       end
 
-      # @return [Object, nil] histogram; nil where it is not wanted
-      attr_reader :request_duration
       # @return [Object] histogram
-      attr_reader :wait, :connection_duration
+      attr_reader :request_duration, :wait, :connection_duration
       # @return [Object] counter that goes up and down
       attr_reader :open_connections
       # @return [Object] counter
       attr_reader :requests
 
-      def initialize(provider, request_duration)
+      def initialize(provider)
         view_buckets(provider)
         meter = provider.meter("onewrite", version: VERSION)
-        if request_duration
-          @request_duration = histogram(meter, "http.client.request.duration", "Duration of HTTP client requests.")
-        end
+        @request_duration = histogram(meter, "http.client.request.duration", "Duration of HTTP client requests.")
         @wait = histogram(meter, "onewrite.wait.duration", "From the last write of a request to the first byte of its response.")
         @connection_duration = histogram(meter, "http.client.connection.duration", "How long connections were open.")
         @open_connections = meter.create_up_down_counter("http.client.open_connections", unit: "{connection}",

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "onewrite/opentelemetry/connections"
+require "onewrite/opentelemetry/instruments"
 require "onewrite/opentelemetry/untraced"
 require "onewrite/timing/mappers"
 
@@ -19,12 +20,12 @@ module Onewrite
       # @return [Connections]
       attr_reader :connections
 
-      # @param instruments [Instruments::Current]
       # @param log_event [LogEvent, nil]
-      def initialize(instruments, log_event)
-        @instruments = instruments
+      # @param request_duration [Boolean]
+      def initialize(log_event, request_duration)
         @log_event = log_event
-        @connections = Connections.new(instruments)
+        @request_duration = request_duration
+        @connections = Connections.new
       end
 
       # @param timing [Timing]
@@ -43,11 +44,11 @@ module Onewrite
       private
 
       def measure(timing, attributes)
-        instruments = @instruments.now or return
+        instruments = Instruments.now or return
 
         attributes["http.request.method"] = "_OTHER" unless METHODS.include?(timing.method)
         took = Mappers.otel_metrics(timing)["http.client.request.duration"]
-        instruments.request_duration.record(took, attributes: attributes.slice(*REQUEST)) if took && instruments.request_duration
+        instruments.request_duration.record(took, attributes: attributes.slice(*REQUEST)) if took && @request_duration
         reused = { "onewrite.reused" => timing.reused }.compact
         instruments.requests.add(1, attributes: attributes.slice(*SERVER).merge(reused))
         timing.attempts.each { |attempt| wait(instruments, attempt, attributes.slice(*WAIT)) }
