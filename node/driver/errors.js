@@ -1,4 +1,5 @@
-// Names an error in the words of spec/events.yaml, as well as can be told from outside the library.
+// Names an error in the words of spec/events.yaml, as well as can be told from outside the library. Not by the adapter's own
+// errors.js: the judge holds one against the other, and stock clients are driven without the adapter.
 
 const KINDS = {
   ONEWRITE_INVALID_REQUEST: 'invalid_request',

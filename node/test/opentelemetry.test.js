@@ -3,7 +3,6 @@
 
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
-import net from 'node:net'
 import { describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
@@ -19,7 +18,7 @@ import { CallContext } from '../src/opentelemetry/call-context.js'
 import { openTelemetry } from '../src/opentelemetry/index.js'
 import { Observed } from '../src/opentelemetry/observer.js'
 import { until } from './support/record.js'
-import { startServer } from './support/server.js'
+import { closedPort, startServer } from './support/server.js'
 import { modeOf, startTap } from './support/tap.js'
 
 const PROGRAM = fileURLToPath(new URL('support/otel-program.js', import.meta.url))
@@ -39,11 +38,7 @@ function answer ({ head, socket }) {
 
 async function play (way, api, order) {
   const tap = await startTap({ answer })
-  // A port that nobody listens on.
-  const closed = net.createServer().listen(0, '127.0.0.1')
-  await new Promise((resolve) => closed.once('listening', () => resolve(undefined)))
-  const { port } = /** @type {net.AddressInfo} */ (closed.address())
-  await new Promise((resolve) => closed.close(resolve))
+  const port = await closedPort()
   try {
     const { stdout, stderr } = await promisify(execFile)(process.execPath, [PROGRAM, way, api, order, tap.origin, `http://localhost:${port}`], { timeout: 60_000 })
     const told = JSON.parse(stdout.replaceAll(`localhost:${tap.port}`, 'HOST').replaceAll(`localhost:${port}`, 'DEAD'))

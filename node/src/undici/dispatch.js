@@ -43,6 +43,26 @@ export function dispatchThrough (self, opts, handler) {
 }
 
 /**
+ * What every dispatcher of ours does with a request, and with interceptors.
+ * @template {new (...args: any[]) => undici.Dispatcher} T
+ * @param {T} Base undici's class
+ * @returns {T}
+ */
+export const withDispatch = (Base) => /** @type {any} */ (class extends /** @type {any} */ (Base) {
+  /** @param {any} opts @param {any} handler @returns {boolean} */
+  dispatch (opts, handler) { return dispatchThrough(this, opts, handler) }
+
+  /** @param {any} opts @param {any} handler @returns {boolean} */
+  [kBase] (opts, handler) { return super.dispatch(opts, handler) }
+
+  /**
+   * With retries and redirects composed on it, a call is one record with an attempt for each try.
+   * @param {any[]} interceptors
+   */
+  compose (...interceptors) { return super.compose(composed(this, interceptors)) }
+})
+
+/**
  * @param {any} self
  * @param {Hooks} hooks
  * @param {any} opts
@@ -73,7 +93,7 @@ function timedDispatch (self, hooks, opts, handler) {
  * @param {any[]} interceptors
  * @returns {any[]}
  */
-export function composed (self, interceptors) {
+function composed (self, interceptors) {
   const { hooks } = self[kSettings]
   const all = interceptors.flat()
   return hooks === null ? all : [...all, oneCall(self, hooks)]

@@ -157,15 +157,35 @@ function isGivenUp (error) {
   return error?.code === 'UND_ERR_ABORTED' || (error?.name === 'AbortError' && error.message === 'The operation was aborted.')
 }
 
-class LegacyHandler {
-  #inner
-  #notes
-
+/** What both styles have. */
+class TimedHandler {
   /** @param {any} inner @param {Notes} notes */
   constructor (inner, notes) {
     if (notes.isAttempt) this[kAttempt] = notes.call
-    this.#inner = inner
-    this.#notes = notes
+    this.inner = inner
+    this.notes = notes
+  }
+
+  onResponseStarted () {
+    this.notes.firstByte()
+    return this.inner.onResponseStarted?.()
+  }
+
+  /** @param {any} chunk */
+  onBodySent (chunk) {
+    return this.inner.onBodySent?.(chunk)
+  }
+
+  onRequestSent () {
+    this.notes.sent()
+    return this.inner.onRequestSent?.()
+  }
+}
+
+class LegacyHandler extends TimedHandler {
+  /** @param {any} inner @param {Notes} notes */
+  constructor (inner, notes) {
+    super(inner, notes)
     // undici asks which of these exist to see what a handler can do.
     if (typeof inner.onUpgrade !== 'function') hide(this, 'onUpgrade')
     if (typeof inner.onHeaders !== 'function') hide(this, 'onHeaders')
@@ -173,118 +193,83 @@ class LegacyHandler {
 
   /** @param {any} abort @param {any} context */
   onConnect (abort, context) {
-    this.#notes.start()
-    return this.#inner.onConnect(abort, context)
-  }
-
-  onResponseStarted () {
-    this.#notes.firstByte()
-    return this.#inner.onResponseStarted?.()
+    this.notes.start()
+    return this.inner.onConnect(abort, context)
   }
 
   /** @param {number} status @param {any} headers @param {any} resume @param {any} text */
   onHeaders (status, headers, resume, text) {
-    this.#notes.head(status, headers)
-    return this.#inner.onHeaders(status, headers, resume, text)
+    this.notes.head(status, headers)
+    return this.inner.onHeaders(status, headers, resume, text)
   }
 
   /** @param {number} status @param {any} headers @param {any} socket */
   onUpgrade (status, headers, socket) {
-    this.#notes.upgraded(status)
-    return this.#inner.onUpgrade(status, headers, socket)
+    this.notes.upgraded(status)
+    return this.inner.onUpgrade(status, headers, socket)
   }
 
   /** @param {any} chunk */
   onData (chunk) {
-    this.#notes.data(chunk)
-    return this.#inner.onData(chunk)
+    this.notes.data(chunk)
+    return this.inner.onData(chunk)
   }
 
   /** @param {any} trailers */
   onComplete (trailers) {
-    this.#notes.complete()
-    return this.#inner.onComplete(trailers)
+    this.notes.complete()
+    return this.inner.onComplete(trailers)
   }
 
   /** @param {any} error */
   onError (error) {
-    this.#notes.failed(error)
-    return this.#inner.onError(error)
-  }
-
-  /** @param {any} chunk */
-  onBodySent (chunk) {
-    return this.#inner.onBodySent?.(chunk)
-  }
-
-  onRequestSent () {
-    this.#notes.sent()
-    return this.#inner.onRequestSent?.()
+    this.notes.failed(error)
+    return this.inner.onError(error)
   }
 }
 
-export class ControllerHandler {
-  #inner
-  #notes
-
+export class ControllerHandler extends TimedHandler {
   /** @param {any} inner @param {Notes} notes */
   constructor (inner, notes) {
-    if (notes.isAttempt) this[kAttempt] = notes.call
-    this.#inner = inner
-    this.#notes = notes
-    this.#notes.tells = tellsControllersOfSent()
+    super(inner, notes)
+    this.notes.tells = tellsControllersOfSent()
     if (typeof inner.onRequestUpgrade !== 'function') hide(this, 'onRequestUpgrade')
   }
 
   /** @param {any} controller @param {any} context */
   onRequestStart (controller, context) {
-    this.#notes.start()
-    return this.#inner.onRequestStart(controller, context)
-  }
-
-  onResponseStarted () {
-    this.#notes.firstByte()
-    return this.#inner.onResponseStarted?.()
+    this.notes.start()
+    return this.inner.onRequestStart(controller, context)
   }
 
   /** @param {any} controller @param {number} status @param {any} headers @param {any} text */
   onResponseStart (controller, status, headers, text) {
-    this.#notes.head(status, headers)
-    return this.#inner.onResponseStart?.(controller, status, headers, text)
+    this.notes.head(status, headers)
+    return this.inner.onResponseStart?.(controller, status, headers, text)
   }
 
   /** @param {any} controller @param {number} status @param {any} headers @param {any} socket */
   onRequestUpgrade (controller, status, headers, socket) {
-    this.#notes.upgraded(status)
-    return this.#inner.onRequestUpgrade(controller, status, headers, socket)
+    this.notes.upgraded(status)
+    return this.inner.onRequestUpgrade(controller, status, headers, socket)
   }
 
   /** @param {any} controller @param {any} chunk */
   onResponseData (controller, chunk) {
-    this.#notes.data(chunk)
-    return this.#inner.onResponseData?.(controller, chunk)
+    this.notes.data(chunk)
+    return this.inner.onResponseData?.(controller, chunk)
   }
 
   /** @param {any} controller @param {any} trailers */
   onResponseEnd (controller, trailers) {
-    this.#notes.complete()
-    return this.#inner.onResponseEnd?.(controller, trailers)
+    this.notes.complete()
+    return this.inner.onResponseEnd?.(controller, trailers)
   }
 
   /** @param {any} controller @param {any} error */
   onResponseError (controller, error) {
-    this.#notes.failed(error)
-    return this.#inner.onResponseError?.(controller, error)
-  }
-
-  /** @param {any} chunk */
-  onBodySent (chunk) {
-    return this.#inner.onBodySent?.(chunk)
-  }
-
-  onRequestSent () {
-    this.#notes.sent()
-    return this.#inner.onRequestSent?.()
+    this.notes.failed(error)
+    return this.inner.onResponseError?.(controller, error)
   }
 }
 

@@ -1,7 +1,7 @@
 /** The helpers for users with a dispatcher of their own: factories for the documented option of undici's classes. */
 
 import * as undici from 'undici'
-import { dispatchThrough, kBase, kOrigin, kSettings, originOf } from './dispatch.js'
+import { kOrigin, kSettings, originOf, withDispatch } from './dispatch.js'
 import { agentFactoryFor, clientFactoryFor, resolveSettings, wantsNoDelay } from './factory.js'
 
 /** @typedef {import('./factory.js').Options} Options */
@@ -35,7 +35,7 @@ export function agentFactory (options = {}) {
 }
 
 /** A pool that begins the record before it queues. */
-class TimedPool extends undici.Pool {
+class TimedPool extends withDispatch(undici.Pool) {
   /**
    * @param {string | URL} origin
    * @param {any} options
@@ -46,16 +46,4 @@ class TimedPool extends undici.Pool {
     this[kSettings] = settings
     this[kOrigin] = originOf(origin)
   }
-
-  /**
-   * @param {undici.Dispatcher.DispatchOptions} opts
-   * @param {undici.Dispatcher.DispatchHandler} handler
-   * @returns {boolean}
-   */
-  dispatch (opts, handler) {
-    return dispatchThrough(this, opts, handler)
-  }
-
-  /** @param {any} opts @param {any} handler */
-  [kBase] (opts, handler) { return super.dispatch(opts, handler) }
 }

@@ -1,7 +1,7 @@
 import * as undici from 'undici'
 import { withoutOurs } from '../config.js'
 import { connecting } from './connector.js'
-import { composed, dispatchThrough, kBase, kSettings } from './dispatch.js'
+import { kSettings, withDispatch } from './dispatch.js'
 import { agentFactoryFor, clientFactoryFor, resolveSettings, wantsNoDelay } from './factory.js'
 
 /** @typedef {undici.ProxyAgent.Options & import('./factory.js').Options} ProxyAgentOptions */
@@ -10,7 +10,7 @@ import { agentFactoryFor, clientFactoryFor, resolveSettings, wantsNoDelay } from
  * undici's ProxyAgent whose requests leave in one write, at once, forwarded or through a CONNECT tunnel.
  * SOCKS proxies are left to undici as they are.
  */
-export class ProxyAgent extends undici.ProxyAgent {
+export class ProxyAgent extends withDispatch(undici.ProxyAgent) {
   /**
    * @param {string | URL | ProxyAgentOptions} options the proxy's address, or undici's options and ours beside them
    * @throws {TypeError} code `ONEWRITE_INVALID_OPTION`, when one of our options has a value that it cannot have
@@ -21,27 +21,6 @@ export class ProxyAgent extends undici.ProxyAgent {
     const rest = own && withoutOurs(own)
     super(!rest || settings.config.disabled ? rest : withFactories(rest, settings))
     this[kSettings] = settings
-  }
-
-  /**
-   * @param {undici.Agent.DispatchOptions} opts
-   * @param {undici.Dispatcher.DispatchHandler} handler
-   * @returns {boolean}
-   */
-  dispatch (opts, handler) {
-    return dispatchThrough(this, opts, handler)
-  }
-
-  /** @param {any} opts @param {any} handler */
-  [kBase] (opts, handler) { return super.dispatch(opts, handler) }
-
-  /**
-   * With retries and redirects composed on it, a call is one record with an attempt for each try.
-   * @param {any[]} interceptors
-   * @returns {any}
-   */
-  compose (...interceptors) {
-    return super.compose(composed(this, interceptors))
   }
 }
 
