@@ -63,6 +63,23 @@ class CallTest < OnewriteTest
     assert_equal 1, mode(@records.drop(1).map { |one| one.kernel.segments_out })
   end
 
+  # In net-http 0.6 a request whose block was called is not repeated; a listener must not make it one.
+  def test_a_listener_brings_no_block_to_the_library
+    out = ruby(<<~'RUBY', env: { "PORT" => tap_server.port.to_s })
+      require "net/http"
+      Net::HTTP.prepend(Module.new { def transport_request(req, &block) p block.nil?; super; end })
+      require "onewrite"
+      names = []
+      Onewrite.add_listener(Class.new(Onewrite::TimingListener) { define_method(:on_event) { |event| names << event.name } }.new)
+      http = Net::HTTP.new("127.0.0.1", ENV["PORT"].to_i, nil)
+      http.request(Net::HTTP::Get.new("/"))
+      http.request(Net::HTTP::Head.new("/"))
+      http.request_get("/") { |response| response.read_body }
+      p names.count(:headers_end), names.each_cons(2).count { |two| two == %i[headers_end response_end] }
+    RUBY
+    assert_equal "true\ntrue\nfalse\n3\n3\n", out
+  end
+
   def test_tls_is_a_phase_of_its_own
     tells_tls_apart
     http = timed(tap_server(tls: true))

@@ -48,9 +48,8 @@ module Onewrite
         connection = Connection.of(@socket)
         call = connection && connection.call
         if call
+          call.headers_end(self)
           lengths = @header["content-length"] # read before: the library deletes it where it inflates
-          said = @header["server-timing"]
-          call.server_said(said) if said
         end
         result = super
         call.received(lengths ? lengths[0] : (dest.bytesize if dest.is_a?(String))) if call

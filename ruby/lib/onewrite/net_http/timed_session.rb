@@ -104,15 +104,15 @@ module Onewrite
             @onewrite_call = call = Call.new(req.method, onewrite_origin, req.path, started)
           end
           result =
-            if told || block
+            if block
               super(req) do |res|
                 call.headers_end(res)
                 inside = true
-                yield res if block
+                yield res
                 inside = false
               end
             else
-              super
+              super # without a block of ours: the library does not repeat a request whose block was called
             end
           inside = true # the request is complete
           result

@@ -116,17 +116,12 @@ module Onewrite
       @response_start = now
     end
 
-    # The library gives a response to the caller.
+    # The library gives a response to the caller, or is about to read its body. May be told more than once.
     # @param response [Net::HTTPResponse]
     def headers_end(response)
       final(response.code) unless response_start
       fields = response.get_fields("server-timing") if response.respond_to?(:get_fields) # another gem's may not
-      server_said(fields) if fields
-    end
-
-    # @param fields [Array<String>] values of the final response's Server-Timing; copied, because they are the response's own
-    def server_said(fields)
-      @server_timing_fields = fields.dup.freeze
+      @server_timing_fields = fields if fields
     end
 
     # The last byte of the body was read.

@@ -17,7 +17,7 @@ module Onewrite
     def initialize(listeners, method, origin, path, started)
       super(method, origin, path, started)
       @listeners = listeners
-      @released = false
+      @released = @headed = false
       @undisturbed = true
       tell(:call_start, started_at_mono_ns, { method: method, url: url, started_at_unix_ns: started_at_unix_ns })
       @undisturbed = false
@@ -70,6 +70,9 @@ module Onewrite
 
     def headers_end(response)
       super
+      return if @headed
+
+      @headed = true
       tell(:headers_end, Clock.now, { status: status })
     end
 
@@ -82,7 +85,7 @@ module Onewrite
 
     def complete(response, socket)
       @undisturbed = true
-      final(response.code) unless response_start
+      headers_end(response)
       received(nil)
       released(!socket.closed?) if conn_id
       finish(:ok)
@@ -114,7 +117,7 @@ module Onewrite
     def end_attempt(outcome)
       released(false) if conn_id && !@released
       super
-      @released = false
+      @released = @headed = false
       tell(:attempt_end, ended, { outcome: outcome }) if index
     end
 
