@@ -63,7 +63,7 @@ class CallTest < OnewriteTest
     assert_equal 1, mode(@records.drop(1).map { |one| one.kernel.segments_out })
   end
 
-  # In net-http 0.6 a request whose block was called is not repeated; a listener must not make it one.
+  # From net-http 0.5 on a request whose block was called is not repeated; a listener must not make it one.
   def test_a_listener_brings_no_block_to_the_library
     out = ruby(<<~'RUBY', env: { "PORT" => tap_server.port.to_s })
       require "net/http"
