@@ -42,18 +42,24 @@ def installed(url: str) -> Send:
     return _manager(urllib3.PoolManager(), url)
 
 
+def _longest() -> typing.Callable[[typing.Any], None]:
+    """A hook that does a little with each record, as a user's does."""
+    longest = 0
+
+    def on_timing(timing: typing.Any) -> None:
+        nonlocal longest
+        if timing.status == 200 and timing.cause is None and timing.total_ns > longest:
+            longest = timing.total_ns
+
+    return on_timing
+
+
 def installed_on_timing(url: str) -> Send:
     import urllib3
 
     import onewrite
 
-    longest = [0]
-
-    def on_timing(timing: onewrite.Timing) -> None:
-        if timing.status == 200 and timing.cause is None and timing.total_ns > longest[0]:
-            longest[0] = timing.total_ns
-
-    onewrite.install(on_timing=on_timing)
+    onewrite.install(on_timing=_longest())
     return _manager(urllib3.PoolManager(), url)
 
 
@@ -66,13 +72,7 @@ def own(url: str) -> Send:
 def own_on_timing(url: str) -> Send:
     import onewrite
 
-    longest = [0]
-
-    def on_timing(timing: onewrite.Timing) -> None:
-        if timing.status == 200 and timing.cause is None and timing.total_ns > longest[0]:
-            longest[0] = timing.total_ns
-
-    return _manager(onewrite.PoolManager(on_timing=on_timing), url)
+    return _manager(onewrite.PoolManager(on_timing=_longest()), url)
 
 
 def own_readings(url: str) -> Send:
@@ -128,12 +128,19 @@ def own_every_event(url: str) -> Send:
     return _manager(onewrite.PoolManager(listener=Listener()), url)
 
 
-def _session(session: typing.Any, url: str) -> Send:
+def _posting(post: typing.Callable[..., typing.Any], url: str, body: str) -> Send:
+    """*post* as requests has it; *body* is what it calls the body."""
+    keywords: dict[str, typing.Any] = {body: BODY, "headers": HEADERS}
+
     def send() -> None:
-        answer = session.post(url, data=BODY, headers=HEADERS)
+        answer = post(url, **keywords)
         _check(answer.status_code == 200 and answer.content == b"{}")
 
     return send
+
+
+def _session(session: typing.Any, url: str) -> Send:
+    return _posting(session.post, url, "data")
 
 
 def requests(url: str) -> Send:
@@ -170,13 +177,7 @@ def niquests(url: str) -> Send:
 def httpx(url: str) -> Send:
     import httpx
 
-    client = httpx.Client()
-
-    def send() -> None:
-        answer = client.post(url, content=BODY, headers=HEADERS)
-        _check(answer.status_code == 200 and answer.content == b"{}")
-
-    return send
+    return _posting(httpx.Client().post, url, "content")
 
 
 def httpx_transport(url: str) -> Send:
@@ -184,13 +185,7 @@ def httpx_transport(url: str) -> Send:
 
     import onewrite.httpx
 
-    client = httpx.Client(transport=onewrite.httpx.Transport())
-
-    def send() -> None:
-        answer = client.post(url, content=BODY, headers=HEADERS)
-        _check(answer.status_code == 200 and answer.content == b"{}")
-
-    return send
+    return _posting(httpx.Client(transport=onewrite.httpx.Transport()).post, url, "content")
 
 
 def httpcore(url: str) -> Send:
@@ -280,13 +275,7 @@ def pyreqwest(url: str) -> Send:
 def primp(url: str) -> Send:
     import primp
 
-    client = primp.Client()
-
-    def send() -> None:
-        answer = client.post(url, content=BODY, headers=HEADERS)
-        _check(answer.status_code == 200 and answer.content == b"{}")
-
-    return send
+    return _posting(primp.Client().post, url, "content")
 
 
 def rnet(url: str) -> Send:
@@ -304,13 +293,7 @@ def rnet(url: str) -> Send:
 def httpr(url: str) -> Send:
     import httpr
 
-    client = httpr.Client()
-
-    def send() -> None:
-        answer = client.post(url, content=BODY, headers=HEADERS)
-        _check(answer.status_code == 200 and answer.content == b"{}")
-
-    return send
+    return _posting(httpr.Client().post, url, "content")
 
 
 class Client(typing.NamedTuple):

@@ -25,30 +25,32 @@ def say(**fields: typing.Any) -> None:
     print(json.dumps(fields), flush=True)
 
 
-def sync(send: typing.Callable[[], object]) -> None:
+def counts() -> typing.Iterator[tuple[int, list[int]]]:
+    """For each line of stdin its count and a list for that many times; says them, and the CPU time, afterwards."""
     for line in sys.stdin:
-        taken = []
-        clock = time.perf_counter_ns
+        taken: list[int] = []
         gc.collect()
         worked = time.process_time_ns()
-        for _ in range(int(line)):
+        yield int(line), taken
+        say(ns=taken, cpu=time.process_time_ns() - worked)
+
+
+def sync(send: typing.Callable[[], object]) -> None:
+    clock = time.perf_counter_ns
+    for count, taken in counts():
+        for _ in range(count):
             began = clock()
             send()
             taken.append(clock() - began)
-        say(ns=taken, cpu=time.process_time_ns() - worked)
 
 
 async def asynchronous(send: typing.Callable[[], typing.Awaitable[object]]) -> None:
-    for line in sys.stdin:
-        taken = []
-        clock = time.perf_counter_ns
-        gc.collect()
-        worked = time.process_time_ns()
-        for _ in range(int(line)):
+    clock = time.perf_counter_ns
+    for count, taken in counts():
+        for _ in range(count):
             began = clock()
             await send()
             taken.append(clock() - began)
-        say(ns=taken, cpu=time.process_time_ns() - worked)
 
 
 def main() -> None:

@@ -42,6 +42,19 @@ def listed(pieces: Pieces) -> list[tuple[int, str]]:
     return [(at, base64.b64encode(piece).decode("ascii")) for at, piece in pieces]
 
 
+class Ask(typing.NamedTuple):
+    """A request as the protocol has it; times in seconds."""
+
+    method: str
+    url: str
+    headers: list[tuple[str, str]]
+    body: Body
+    timeout: float | None = None
+    #: Whether its answer is read to the end, and whether the pieces it comes in are noted.
+    read: bool = True
+    pieces: Pieces | None = None
+
+
 class Answer(typing.NamedTuple):
     status: int
     headers: list[tuple[str, str]]
@@ -75,8 +88,13 @@ def _plain_connector(manager: typing.Any) -> None:
     }
 
 
+def _files(multipart: list[tuple[str, typing.Any]]) -> list[tuple[str, typing.Any]]:
+    """The fields of a multipart body as requests and httpx take them: (file name or None, value)."""
+    return [(name, value if isinstance(value, tuple) else (None, value)) for name, value in multipart]
+
+
 class Client:
-    """What both APIs share."""
+    """What the APIs share."""
 
     def __init__(self, kind: Kind, options: Options) -> None:
         self.kind = kind
@@ -101,28 +119,33 @@ class Client:
         self.socket_options = None
         if options.get("socket_options") is not None:
             self.socket_options = [socket_option(option) for option in options["socket_options"]]
+        #: What the requests go through, made with all options known. Without keep-alive each request makes its own.
+        self.http = self._make()
 
-    def send(
-        self,
-        method: str,
-        url: str,
-        headers: list[tuple[str, str]],
-        body: Body,
-        timeout: float | None,
-        read: bool,
-        pieces: Pieces | None = None,
-    ) -> Answer:
+    def _make(self) -> typing.Any:
+        """Return a manager, a session or a client of the library."""
         raise NotImplementedError
+
+    def _send(self, http: typing.Any, ask: Ask) -> Answer:
+        raise NotImplementedError
+
+    def _end(self, http: typing.Any) -> None:
+        http.close()
+
+    def send(self, ask: Ask) -> Answer:
+        if self.keepalive:
+            return self._send(self.http, ask)
+        http = self._make()
+        try:
+            return self._send(http, ask)
+        finally:
+            self._end(http)
 
     def close(self) -> None:
-        raise NotImplementedError
+        self._end(self.http)
 
 
 class Urllib3Client(Client):
-    def __init__(self, kind: Kind, options: Options) -> None:
-        super().__init__(kind, options)
-        self.manager = self._make()
-
     def _make(self) -> typing.Any:
         keywords: dict[str, typing.Any] = {"maxsize": self.size, "block": True}
         if self.options.get("tls_ca"):
@@ -134,21 +157,13 @@ class Urllib3Client(Client):
             _plain_connector(manager)
         return manager
 
-    def send(
-        self,
-        method: str,
-        url: str,
-        headers: list[tuple[str, str]],
-        body: Body,
-        timeout: float | None,
-        read: bool,
-        pieces: Pieces | None = None,
-    ) -> Answer:
+    def _send(self, http: typing.Any, ask: Ask) -> Answer:
+        body = ask.body
         extra: dict[str, typing.Any] = {"redirect": self.redirects}
-        if not read or pieces is not None:
+        if not ask.read or ask.pieces is not None:
             extra["preload_content"] = False
-        if timeout is not None or self.connect_timeout is not None:
-            extra["timeout"] = urllib3.Timeout(connect=self.connect_timeout, total=timeout)
+        if ask.timeout is not None or self.connect_timeout is not None:
+            extra["timeout"] = urllib3.Timeout(connect=self.connect_timeout, total=ask.timeout)
         if self.pool_timeout is not None:
             extra["pool_timeout"] = self.pool_timeout
         extra["retries"] = urllib3.Retry(
@@ -159,7 +174,7 @@ class Urllib3Client(Client):
             allowed_methods=None, raise_on_status=False, raise_on_redirect=False,
         ) if self.retries or self.redirects else False  # fmt: skip
         fields = urllib3.HTTPHeaderDict()
-        for name, value in headers:
+        for name, value in ask.headers:
             fields.add(name, value)
         if body.length is not None:
             fields.setdefault("Content-Length", str(body.length))
@@ -171,33 +186,25 @@ class Urllib3Client(Client):
             extra["body"] = body.data
         # Without headers of its own a request is given none, as a user would do it.
         extra["headers"] = fields if fields else None
-        manager = self.manager if self.keepalive else self._make()
-        try:
-            response = manager.request(method, url, **extra)
-            answer_body = None
-            if read:
-                answer_body = response.data if pieces is None else taken(as_it_comes(response), pieces)
-            else:
-                response.close()
-                response.release_conn()  # close() alone keeps the place in a blocking pool
-            return Answer(response.status, list(response.headers.items()), answer_body)
-        finally:
-            if not self.keepalive:
-                manager.clear()
+        response = http.request(ask.method, ask.url, **extra)
+        answer_body = None
+        if ask.read:
+            answer_body = response.data if ask.pieces is None else taken(as_it_comes(response), ask.pieces)
+        else:
+            response.close()
+            response.release_conn()  # close() alone keeps the place in a blocking pool
+        return Answer(response.status, list(response.headers.items()), answer_body)
 
-    def close(self) -> None:
-        self.manager.clear()
+    def _end(self, http: typing.Any) -> None:
+        http.clear()
 
 
 class RequestsClient(Client):
-    def __init__(self, kind: Kind, options: Options) -> None:
-        super().__init__(kind, options)
-        if self.pool_timeout is not None:
-            raise Skipped("requests has no pool timeout")
-        self.session = self._make()
-
     def _make(self) -> typing.Any:
         import requests
+
+        if self.pool_timeout is not None:
+            raise Skipped("requests has no pool timeout")
 
         socket_options = self.socket_options
         if socket_options is None and self.kind.name == "control":
@@ -241,64 +248,42 @@ class RequestsClient(Client):
             session.proxies = {"http": self.options["proxy"], "https": self.options["proxy"]}
         return session
 
-    def send(
-        self,
-        method: str,
-        url: str,
-        headers: list[tuple[str, str]],
-        body: Body,
-        timeout: float | None,
-        read: bool,
-        pieces: Pieces | None = None,
-    ) -> Answer:
+    def _send(self, http: typing.Any, ask: Ask) -> Answer:
+        body = ask.body
         extra: dict[str, typing.Any] = {
-            "headers": dict(headers),
+            "headers": dict(ask.headers),
             "allow_redirects": self.redirects,
-            "stream": not read or pieces is not None,
+            "stream": not ask.read or ask.pieces is not None,
         }
-        if len(extra["headers"]) != len(headers):
+        if len(extra["headers"]) != len(ask.headers):
             raise Skipped("requests takes one value per header name")
-        if timeout is not None or self.connect_timeout is not None:
-            extra["timeout"] = (self.connect_timeout or timeout, timeout)
+        if ask.timeout is not None or self.connect_timeout is not None:
+            extra["timeout"] = (self.connect_timeout or ask.timeout, ask.timeout)
         if body.length is not None and not hasattr(body.data, "read"):
             extra["data"] = SizedStream(body)
         elif body.fields is not None:
             extra["data"] = body.fields
         elif body.multipart is not None:
-            extra["files"] = [
-                (name, value if isinstance(value, tuple) else (None, value)) for name, value in body.multipart
-            ]
+            extra["files"] = _files(body.multipart)
         elif body.data is not None:
             extra["data"] = body.data
-        session = self.session if self.keepalive else self._make()
-        try:
-            response = session.request(method, url, **extra)
-            answer_body = None
-            if read:
-                answer_body = response.content if pieces is None else taken(response.iter_content(None), pieces)
-            else:
-                response.close()
-            return Answer(response.status_code, list(response.raw.headers.items()), answer_body)
-        finally:
-            if not self.keepalive:
-                session.close()
-
-    def close(self) -> None:
-        self.session.close()
+        response = http.request(ask.method, ask.url, **extra)
+        answer_body = None
+        if ask.read:
+            answer_body = response.content if ask.pieces is None else taken(response.iter_content(None), ask.pieces)
+        else:
+            response.close()
+        return Answer(response.status_code, list(response.raw.headers.items()), answer_body)
 
 
 class HttpxClient(Client):
     """httpx as a second base library; imported when it is asked for."""
 
-    def __init__(self, kind: Kind, options: Options) -> None:
-        super().__init__(kind, options)
-        if self.retries or options.get("custom_connector"):
-            raise Skipped("httpx repeats no request, and takes no connector of one's own")
-        self.http = self._make()
-
     def _make(self) -> typing.Any:
         import httpx
 
+        if self.retries or self.options.get("custom_connector"):
+            raise Skipped("httpx repeats no request, and takes no connector of one's own")
         keywords: dict[str, typing.Any] = {
             # Without a CA nothing is trusted: to load all that certifi has takes longer than the requests of a case.
             "verify": ssl.create_default_context(cafile=self.options["tls_ca"])
@@ -312,46 +297,30 @@ class HttpxClient(Client):
         transport = self.kind.transport(keywords, self.own)
         return httpx.Client(transport=transport, trust_env=False, follow_redirects=self.redirects, timeout=None)
 
-    def send(
-        self,
-        method: str,
-        url: str,
-        headers: list[tuple[str, str]],
-        body: Body,
-        timeout: float | None,
-        read: bool,
-        pieces: Pieces | None = None,
-    ) -> Answer:
+    def _send(self, http: typing.Any, ask: Ask) -> Answer:
         import httpx
 
+        body, headers = ask.body, ask.headers
         extra: dict[str, typing.Any] = {}
         if body.fields is not None:
             extra["data"] = dict(body.fields)
         elif body.multipart is not None:
-            extra["files"] = [(name, one if isinstance(one, tuple) else (None, one)) for name, one in body.multipart]
+            extra["files"] = _files(body.multipart)
         elif body.data is not None:
             extra["content"] = body.data
         if body.length is not None and not hasattr(body.data, "read"):
             headers = [*headers, ("Content-Length", str(body.length))]
-        limits = httpx.Timeout(timeout, connect=self.connect_timeout or timeout, pool=self.pool_timeout)
-        http = self.http if self.keepalive else self._make()
+        limits = httpx.Timeout(ask.timeout, connect=self.connect_timeout or ask.timeout, pool=self.pool_timeout)
+        request = http.build_request(ask.method, ask.url, headers=headers, timeout=limits, **extra)
+        response = http.send(request, stream=True)
+        answer_body = None
         try:
-            request = http.build_request(method, url, headers=headers, timeout=limits, **extra)
-            response = http.send(request, stream=True)
-            answer_body = None
-            try:
-                if read:
-                    answer_body = response.read() if pieces is None else taken(response.iter_raw(), pieces)
-            finally:
-                response.close()
-            fields = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in response.headers.raw]
-            return Answer(response.status_code, fields, answer_body)
+            if ask.read:
+                answer_body = response.read() if ask.pieces is None else taken(response.iter_raw(), ask.pieces)
         finally:
-            if not self.keepalive:
-                http.close()
-
-    def close(self) -> None:
-        self.http.close()
+            response.close()
+        fields = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in response.headers.raw]
+        return Answer(response.status_code, fields, answer_body)
 
 
 #: Of the driver's capabilities, what httpx has not, and what its adapter is not told: the look-up of a name, and the

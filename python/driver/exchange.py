@@ -8,7 +8,7 @@ import typing
 
 import bodies
 import failures
-from clients import Client, Pieces, listed
+from clients import Ask, Client, Pieces, listed
 
 Message = dict[str, typing.Any]
 
@@ -17,24 +17,23 @@ def run(client: Client, message: Message, start: threading.Barrier | None = None
     if message.get("cancel_after_ms") is not None:
         return {"skipped": "urllib3 has no way to cancel a request from outside"}
     body = bodies.make(message.get("body"))
-    headers = [(name, value) for name, value in message.get("headers") or []]
-    timeout = message["timeout_ms"] / 1000 if message.get("timeout_ms") else None
     collected = client.hooks.collect()
     reply: Message
     pieces: Pieces | None = [] if message.get("chunk_times") else None
+    ask = Ask(
+        message.get("method", "GET"),
+        message["url"],
+        [(name, value) for name, value in message.get("headers") or []],
+        body,
+        message["timeout_ms"] / 1000 if message.get("timeout_ms") else None,
+        message.get("read", "all") == "all",
+        pieces,
+    )
     if start is not None:
         start.wait(10)
     started = time.monotonic_ns()
     try:
-        answer = client.send(
-            message.get("method", "GET"),
-            message["url"],
-            headers,
-            body,
-            timeout,
-            message.get("read", "all") == "all",
-            pieces,
-        )
+        answer = client.send(ask)
     except Exception as error:
         kind, phase = failures.classify(error)
         reply = {

@@ -7,7 +7,7 @@ import time
 import typing
 
 import bodies
-from clients import Client
+from clients import Ask, Client
 
 Message = dict[str, typing.Any]
 
@@ -49,7 +49,7 @@ def run(client: Client, message: Message) -> Message:
 
     def send() -> None:
         body = bodies.make(spec)
-        answer = client.send(method, url, [], body, None, True)
+        answer = client.send(Ask(method, url, [], body))
         if body.close:
             body.close()
         if answer.status != expected if expected else not 200 <= answer.status < 300:

@@ -8,7 +8,7 @@ import threading
 import typing
 
 from bodies import Body
-from clients import Client
+from clients import Ask, Client
 
 Message = dict[str, typing.Any]
 
@@ -39,7 +39,7 @@ def start(client: Client, message: Message) -> int:
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
             try:
-                answer = client.send("POST", upstream, [], Body(body), None, True)
+                answer = client.send(Ask("POST", upstream, [], Body(body)))
             except Exception as error:
                 self.answer(502, f"{type(error).__name__}: {error}".encode())
             else:

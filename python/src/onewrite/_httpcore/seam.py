@@ -84,30 +84,54 @@ def _begun(request: typing.Any, given: Settings) -> Exchange:
     return Exchange(request, at_hand and not empty, given.hooks, wrong)
 
 
+class _Sending:
+    """A request while its pool has it: what is written meanwhile is known to be its. Afterwards all is as before."""
+
+    __slots__ = ("_around", "_extensions", "_request", "exchange")
+
+    def __init__(self, request: typing.Any, given: Settings) -> None:
+        self._request = request
+        self._extensions = request.extensions
+        self._around = current.get()
+        self.exchange = _begun(request, given)
+
+    def __enter__(self) -> Exchange:
+        current.set(self.exchange)
+        return self.exchange
+
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
+        try:
+            if error is not None and self.exchange.attempt is not None:
+                self.exchange.failed(error)
+        finally:
+            self._request.extensions = self._extensions
+            current.set(self._around)  # no reset(token): a coroutine may be closed in another context
+
+    def watch(self, trace: typing.Callable[..., typing.Any]) -> None:
+        """Hear httpcore's trace extension, and let the user's own hear it, too."""
+        heard = functools.partial(trace, self.exchange, self._extensions.get("trace"))
+        self._request.extensions = {**self._extensions, "trace": heard}
+
+    def answered(self, response: typing.Any, body: type[_Body | _AsyncBody]) -> typing.Any:
+        """Hear of the end of the response's body."""
+        response.stream = body(response.stream, self.exchange)
+        self.exchange.answered(response)
+        return response
+
+
 def handle(
     send: typing.Callable[[typing.Any], typing.Any], request: typing.Any, given: Settings | None
 ) -> typing.Any:
-    """Send *request* with *send*; what is written meanwhile is known to be its."""
+    """Send *request* with *send*."""
     if given is None or given.options.disabled:
         return send(request)
-    exchange, around, extensions = _begun(request, given), current.get(), request.extensions
-    current.set(exchange)
-    try:
+    sending = _Sending(request, given)
+    with sending as exchange:
         exchange.check(request)
         if exchange.attempt is None:
             return send(request)
-        request.extensions = {**extensions, "trace": functools.partial(_trace, exchange, extensions.get("trace"))}
-        response = send(request)
-        response.stream = _Body(response.stream, exchange)
-        exchange.answered(response)
-        return response
-    except BaseException as error:
-        if exchange.attempt is not None:
-            exchange.failed(error)
-        raise
-    finally:
-        request.extensions = extensions
-        current.set(around)  # no reset(token): a coroutine may be closed in another context
+        sending.watch(_trace)
+        return sending.answered(send(request), _Body)
 
 
 async def handle_async(
@@ -116,27 +140,13 @@ async def handle_async(
     """The same, awaited."""
     if given is None or given.options.disabled:
         return await send(request)
-    exchange, around, extensions = _begun(request, given), current.get(), request.extensions
-    current.set(exchange)
-    try:
+    sending = _Sending(request, given)
+    with sending as exchange:
         exchange.check(request)
         if exchange.attempt is None:
             return await send(request)
-        request.extensions = {
-            **extensions,
-            "trace": functools.partial(_trace_async, exchange, extensions.get("trace")),
-        }
-        response = await send(request)
-        response.stream = _AsyncBody(response.stream, exchange)
-        exchange.answered(response)
-        return response
-    except BaseException as error:
-        if exchange.attempt is not None:
-            exchange.failed(error)
-        raise
-    finally:
-        request.extensions = extensions
-        current.set(around)
+        sending.watch(_trace_async)
+        return sending.answered(await send(request), _AsyncBody)
 
 
 def _trace(exchange: Exchange, users: typing.Any, name: str, info: dict[str, typing.Any]) -> typing.Any:
@@ -200,8 +210,13 @@ class _AsyncBody:
         self._exchange.released()
 
 
-class Blocking:
-    """Laid over a blocking transport or pool."""
+class _Laid:
+    """Laid over a transport or pool: what both kinds do when they are made."""
+
+    _onewrite_backend: typing.ClassVar[type[Around]]
+    #: The pool's method that requests come in by, and what stands before it.
+    _onewrite_method: typing.ClassVar[str]
+    _onewrite_handled: typing.ClassVar[typing.Callable[..., typing.Any]]
 
     def __init__(
         self, *args: typing.Any, on_timing: typing.Any = None, listener: typing.Any = None, **kwargs: typing.Any
@@ -210,21 +225,10 @@ class Blocking:
         super().__init__(*args, **kwargs)
         # httpx makes the pool of a transport itself, and takes none.
         pool: typing.Any = getattr(self, "_pool", self)
-        adopt(pool, Backend, given.options)
-        pool.handle_request = functools.partial(_handled, weakref.ref(pool), given)
-
-
-class Asynchronous:
-    """Laid over a transport or pool of asyncio and trio."""
-
-    def __init__(
-        self, *args: typing.Any, on_timing: typing.Any = None, listener: typing.Any = None, **kwargs: typing.Any
-    ) -> None:
-        given = settings(on_timing, listener, kwargs)
-        super().__init__(*args, **kwargs)
-        pool: typing.Any = getattr(self, "_pool", self)
-        adopt(pool, AsyncBackend, given.options)
-        pool.handle_async_request = functools.partial(_handled_async, weakref.ref(pool), given)
+        adopt(pool, self._onewrite_backend, given.options)
+        setattr(
+            pool, self._onewrite_method, functools.partial(type(self)._onewrite_handled, weakref.ref(pool), given)
+        )
 
 
 def _handled(pool: typing.Any, given: Settings, request: typing.Any) -> typing.Any:
@@ -234,3 +238,19 @@ def _handled(pool: typing.Any, given: Settings, request: typing.Any) -> typing.A
 
 async def _handled_async(pool: typing.Any, given: Settings, request: typing.Any) -> typing.Any:
     return await handle_async(functools.partial(type(pool()).handle_async_request, pool()), request, given)
+
+
+class Blocking(_Laid):
+    """Laid over a blocking transport or pool."""
+
+    _onewrite_backend = Backend
+    _onewrite_method = "handle_request"
+    _onewrite_handled = staticmethod(_handled)
+
+
+class Asynchronous(_Laid):
+    """Laid over a transport or pool of asyncio and trio."""
+
+    _onewrite_backend = AsyncBackend
+    _onewrite_method = "handle_async_request"
+    _onewrite_handled = staticmethod(_handled_async)
