@@ -13,6 +13,7 @@ import io.github.onewrite.Timing;
 import io.github.onewrite.testing.Calls;
 import io.github.onewrite.testing.Identity;
 import io.github.onewrite.testing.TestServer;
+import io.github.onewrite.testing.Tunnel;
 import io.netty.channel.EventLoopGroup;
 import io.netty.channel.epoll.EpollEventLoopGroup;
 import java.io.ByteArrayInputStream;

@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.github.onewrite.testing.Identity;
 import io.github.onewrite.testing.TestServer;
+import io.github.onewrite.testing.Tunnel;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelPipeline;
 import io.netty.handler.codec.http.HttpClientCodec;

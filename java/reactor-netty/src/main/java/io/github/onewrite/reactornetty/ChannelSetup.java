@@ -20,7 +20,7 @@ record ChannelSetup(boolean nodelay) implements ChannelPipelineConfigurer {
     public void onChannelInit(ConnectionObserver observer, Channel channel, @Nullable SocketAddress remote) {
         TimedConnection wire = TimedConnection.attach(channel, remote, TimedConnect::connectingCall);
         if (channel.pipeline().get(NettyPipeline.ProxyHandler) != null) {
-            wire.tunnel();
+            Handlers.awaitTunnel(channel, wire, NettyPipeline.ProxyHandler);
         }
         Handlers.guardConnect(channel, wire, nodelay);
     }

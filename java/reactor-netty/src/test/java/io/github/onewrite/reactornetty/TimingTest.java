@@ -16,6 +16,7 @@ import io.github.onewrite.TimingListener;
 import io.github.onewrite.testing.Calls;
 import io.github.onewrite.testing.Identity;
 import io.github.onewrite.testing.TestServer;
+import io.github.onewrite.testing.Tunnel;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
 import io.netty.handler.ssl.SslContext;
@@ -499,6 +500,41 @@ class TimingTest {
             assertEquals(200, timing.status().orElseThrow());
             assertEquals(Calls.FRESH, calls.names());
             assertEquals(1, only(timing).writes().orElseThrow());
+        }
+    }
+
+    /** And of one over TLS: the tunnel stands before TLS begins, and before the client has a codec. */
+    @Test
+    void overTlsThroughAProxy(@TempDir Path dir) throws Exception {
+        SslContext trusting = SslContextBuilder.forClient()
+                .trustManager(InsecureTrustManagerFactory.INSTANCE)
+                .build();
+        try (TestServer server = TestServer.answering(Identity.listener(dir));
+                TestServer proxy = Tunnel.to(server)) {
+            HttpClient client = customizer()
+                    .apply(HttpClient.create(connections)
+                            .secure(spec -> spec.sslContext(trusting))
+                            .proxy(spec -> spec.type(ProxyProvider.Proxy.HTTP)
+                                    .host("127.0.0.1")
+                                    .port(proxy.port())));
+            assertEquals(200, post(client, "https://localhost:" + server.port() + "/"));
+            Timing timing = calls.next();
+            assertEquals(200, timing.status().orElseThrow());
+            calls.assertFreshOverTls(timing);
+            assertEquals(200, post(client, "https://localhost:" + server.port() + "/"));
+            assertEquals(200, calls.next().status().orElseThrow());
+            assertEquals(Calls.REUSED, calls.names());
+        }
+    }
+
+    @Test
+    void aCertificateThatIsNotTrusted(@TempDir Path dir) throws Exception {
+        try (TestServer server = TestServer.answering(Identity.listener(dir))) {
+            HttpClient client = client();
+            assertThrows(RuntimeException.class, () -> post(client, "https://localhost:" + server.port() + "/"));
+            Timing timing = calls.next();
+            assertEquals(ErrorKind.TLS, timing.errorKind().orElseThrow());
+            assertEquals(Phase.TLS, timing.errorPhase().orElseThrow());
         }
     }
 

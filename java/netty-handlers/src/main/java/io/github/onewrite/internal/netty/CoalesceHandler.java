@@ -14,6 +14,7 @@ import io.netty.handler.codec.http.HttpResponseStatus;
 import io.netty.handler.codec.http.HttpStatusClass;
 import io.netty.handler.codec.http.HttpUtil;
 import io.netty.handler.codec.http.LastHttpContent;
+import io.netty.handler.stream.ChunkedInput;
 import java.io.EOFException;
 import java.io.IOException;
 import java.nio.channels.Channels;
@@ -65,9 +66,14 @@ public final class CoalesceHandler extends ChannelDuplexHandler {
         this.answersHeldWrites = answersHeldWrites;
     }
 
-    /** The same, to be put elsewhere: a handler cannot be added twice. */
+    /** The same with the request it has begun, to be put elsewhere: a handler cannot be added twice. */
     CoalesceHandler again() {
-        return new CoalesceHandler(connection, joinMax, answersHeldWrites);
+        CoalesceHandler other = new CoalesceHandler(connection, joinMax, answersHeldWrites);
+        other.joining = joining;
+        other.alone = alone;
+        other.flushedBytes = flushedBytes;
+        other.headWritten = headWritten;
+        return other;
     }
 
     @Override
@@ -75,6 +81,10 @@ public final class CoalesceHandler extends ChannelDuplexHandler {
         boolean last = message instanceof LastHttpContent;
         if (connection.lostCodec()) {
             Handlers.followCodec(ctx.channel(), connection, this);
+        }
+        if (message instanceof ChunkedInput) {
+            // Whoever cuts it into pieces has been put below, and flushes each: they are joined from there.
+            Handlers.toCodec(ctx.channel(), this);
         }
         if (message instanceof HttpRequest request) {
             flushedBytes = connection.bytes();
@@ -203,6 +213,7 @@ public final class CoalesceHandler extends ChannelDuplexHandler {
 
     @Override
     public void handlerRemoved(ChannelHandlerContext ctx) {
+        joining = false;
         stopLingering();
     }
 

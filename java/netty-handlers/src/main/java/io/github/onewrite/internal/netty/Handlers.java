@@ -14,6 +14,7 @@ import java.util.List;
  */
 public final class Handlers {
     private static final String CONNECT = "onewrite.connect";
+    private static final String TUNNEL = "onewrite.tunnel";
     private static final String WIRE = "onewrite.wire";
     private static final String ONE_WRITE = "onewrite.coalesce";
 
@@ -22,6 +23,16 @@ public final class Handlers {
     /** Puts the handler that guards and stamps the connect next to the socket. */
     public static void guardConnect(Channel channel, TimedConnection connection, boolean nodelay) {
         channel.pipeline().addFirst(CONNECT, new ConnectHandler(connection, nodelay));
+    }
+
+    /**
+     * The first bytes go to a proxy, whose tunnel is part of the connect.
+     *
+     * @param proxyHandler name of the handler that makes the tunnel
+     */
+    public static void awaitTunnel(Channel channel, TimedConnection connection, String proxyHandler) {
+        connection.tunnel();
+        channel.pipeline().addAfter(proxyHandler, TUNNEL, new TunnelHandler(connection));
     }
 
     /**
@@ -39,10 +50,20 @@ public final class Handlers {
         pipeline.addBefore(codec.name(), WIRE, lower.again());
         List<String> names = pipeline.names();
         if (names.indexOf(ONE_WRITE) < names.indexOf(codec.name())) {
-            pipeline.remove(upper);
-            pipeline.addAfter(codec.name(), ONE_WRITE, upper.again());
+            toCodec(channel, upper);
         }
         connection.surround(codec);
+    }
+
+    /** Puts the upper handler next to the codec, below what the client has put there since. */
+    static void toCodec(Channel channel, CoalesceHandler upper) {
+        ChannelPipeline pipeline = channel.pipeline();
+        ChannelHandlerContext codec = pipeline.context(HttpClientCodec.class);
+        if (codec != null && pipeline.context(upper) != null) {
+            CoalesceHandler moved = upper.again();
+            pipeline.remove(upper);
+            pipeline.addAfter(codec.name(), ONE_WRITE, moved);
+        }
     }
 
     /**

@@ -124,7 +124,12 @@ public final class TimedConnection implements PooledConnection {
         SslHandler tls = channel.pipeline().get(SslHandler.class);
         if (tls != null) {
             maker.step(CallTimer::tlsStart);
-            tls.handshakeFuture().addListener(done -> maker.step(timer -> timer.tlsEnd(done.cause())));
+            // A handshake that failed stays open: the error that follows ends it, and is said to have come there.
+            tls.handshakeFuture().addListener(done -> {
+                if (done.isSuccess()) {
+                    maker.step(timer -> timer.tlsEnd(null));
+                }
+            });
         }
         if (held) {
             held = false;

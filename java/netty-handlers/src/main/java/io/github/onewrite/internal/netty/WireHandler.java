@@ -54,13 +54,4 @@ public final class WireHandler extends ChannelDuplexHandler {
         ctx.fireChannelInactive();
         connection.closed();
     }
-
-    @Override
-    public void userEventTriggered(ChannelHandlerContext ctx, Object event) {
-        // By name: the proxy handlers are an optional part of Netty.
-        if (connection.tunnels() && event.getClass().getSimpleName().equals("ProxyConnectionEvent")) {
-            connection.connected();
-        }
-        ctx.fireUserEventTriggered(event);
-    }
 }

@@ -1,15 +1,14 @@
-package io.github.onewrite.ahc;
+package io.github.onewrite.testing;
 
-import io.github.onewrite.testing.TestServer;
 import java.io.IOException;
 import java.net.Socket;
 
 /** A proxy that answers CONNECT. */
-final class Tunnel {
+public final class Tunnel {
     private Tunnel() {}
 
     /** Whatever the client asks for, its tunnel leads to this server. */
-    static TestServer to(TestServer server) throws IOException {
+    public static TestServer to(TestServer server) throws IOException {
         return new TestServer(connection -> {
             connection.readHead();
             try (Socket origin = new Socket("localhost", server.port())) {
