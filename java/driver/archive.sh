@@ -4,13 +4,6 @@ set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 archive=$here/target/classes.jsa
 rm -f "$archive"
-{
-  seq=0
-  for client in onewrite patched stock control; do
-    seq=$((seq + 1))
-    echo "{\"cmd\": \"hello\", \"seq\": $seq, \"protocol\": 1, \"client\": \"$client\"}"
-  done
-  echo "{\"cmd\": \"bye\", \"seq\": $((seq + 1))}"
-} | "${JAVA:-java}" -XX:+UseSerialGC -Xlog:disable -XX:ArchiveClassesAtExit="$archive" \
-  -cp "$here/target/onewrite-driver.jar:$(<"$here/target/classpath")" io.github.onewrite.driver.Main >/dev/null ||
+"${JAVA:-java}" -XX:+UseSerialGC -Xlog:disable -XX:ArchiveClassesAtExit="$archive" \
+  -cp "$here/target/onewrite-driver.jar:$(<"$here/target/classpath")" io.github.onewrite.driver.Main --warm-up </dev/null >/dev/null ||
   rm -f "$archive"

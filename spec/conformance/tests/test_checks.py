@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from onewrite_conformance.checks.counts import judge_mode
+from onewrite_conformance.checks.stock import even
 from onewrite_conformance.checks.timing import _event_invariants, sequence_problem
 from onewrite_conformance.checks.verdict import Verdict, matches
 from onewrite_conformance.checks.wire import example_problems
@@ -100,3 +101,23 @@ def test_examples(body: bytes, faults: int) -> None:
     parser.feed(SENT.replace(b"24", str(len(body)).encode()) + body)
     exchange.request = parser.request
     assert len(list(example_problems(exchange, EXAMPLE, {"authority": "h:1"}))) == faults
+
+
+@pytest.mark.parametrize("chunked", [True, False])
+def test_multipart_requests_are_compared_without_their_boundaries(chunked: bool) -> None:
+    def request(boundary: str, value: str = "green") -> bytes:
+        part = f'--{boundary}\r\ncontent-disposition: form-data; name="tea"\r\n\r\n{value}\r\n--{boundary}--\r\n'
+        framing = "transfer-encoding: chunked" if chunked else f"Content-Length: {len(part)}"
+        body = f"{len(part):x}\r\n{part}\r\n0\r\n\r\n" if chunked else part
+        head = f"POST / HTTP/1.1\r\nhost: localhost:1234\r\ncontent-type: multipart/form-data; boundary={boundary}"
+        return f"{head}\r\n{framing}\r\n\r\n{body}".encode()
+
+    def evened(wire: bytes) -> bytes:
+        parser = RequestParser()
+        parser.feed(wire)
+        assert parser.done
+        return even(Exchange(0, Arrival(0, 0, 0, "direct"), 0, "direct", parser.request, complete=True))
+
+    assert evened(request("abc")) == evened(request("abcdefgh"))
+    assert evened(request("abc")) != evened(request("abc", "white"))
+    assert evened(request("abc")) != evened(request("abc", "greenish"))

@@ -9,7 +9,7 @@ import pytest
 
 from onewrite_conformance.contract.cases import Case
 from onewrite_conformance.report.compliance import write_compliance
-from onewrite_conformance.run.adapters import Adapter
+from onewrite_conformance.run.adapters import Adapter, Second
 from onewrite_conformance.run.judge import Judge
 from onewrite_conformance.run.known import KnownFailures
 from onewrite_conformance.run.plan import Plan, Share, length_s
@@ -26,7 +26,7 @@ for line in sys.stdin:
     reply = {"ok": True}
     if m["cmd"] == "hello":
         reply = {"protocol": 1, "client": m["client"], "adapter": "toy", "version": "1", "runtime": "toy",
-                 "base": {"name": os.environ.get("API", "toy"), "version": "1"}, "pid": os.getpid(), "capabilities": []}
+                 "base": {"name": os.environ.get("ONEWRITE_DRIVER_API", "toy"), "version": "1"}, "pid": os.getpid(), "capabilities": []}
     elif m["cmd"] == "open":
         reply = {"client_id": 1}
     elif m["cmd"] == "request":
@@ -125,6 +125,19 @@ def test_a_known_failure_that_passed_once_is_not_yet_stale(tmp_path: Path) -> No
     assert [one.status for one in results] == [Status.OK]
 
 
+def test_a_client_over_a_second_base_library_stands_beside_the_kind_it_is_judged_as() -> None:
+    adapter = Adapter(
+        "toy", ["toy"], second={"all": Second("onewrite", "a"), "wire": Second("patched", "w", ("WIRE",))}
+    )
+    wire, time = (Case(name, name, [covered], []) for name, covered in (("a", "WIRE-1"), ("b", "TIME-1")))
+    judge = Judge(adapter, [wire, time], {}, stock=False)
+    assert [run.path.split("/")[:2] for run in judge.runs() if run.scheme == "http"] == [
+        ["a", "onewrite"], ["a", "patched"], ["a", "all"], ["a", "wire"],
+        ["b", "onewrite"], ["b", "patched"], ["b", "all"],
+    ]  # fmt: skip
+    assert adapter.driver_of("wire") == ("patched", {"ONEWRITE_DRIVER_API": "w"})
+
+
 CHANCE = """
 import json, os, sys
 told = 0
@@ -203,7 +216,7 @@ def test_a_case_is_as_long_as_the_times_it_names() -> None:
 
 def test_a_second_client_is_told_of_by_its_environment(tmp_path: Path) -> None:
     adapter = toy(tmp_path, 0)
-    adapter.second = {"toy:b": {"API": "b"}}
+    adapter.second = {"toy:b": Second("onewrite", "b")}
     found = {(one.path, one.base, one.status) for one in judged(adapter, [case()])}
     assert found == {
         ("a-case/onewrite/http/direct", "toy 1, toy", Status.OK),

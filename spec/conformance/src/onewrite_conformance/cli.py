@@ -39,7 +39,8 @@ def _arguments(arguments: list[str] | None) -> argparse.Namespace:
     who.add_argument(
         "--client",
         action="append",
-        help="client kind: onewrite, patched, stock, control, node:http (node) or httpx (python); may be repeated",
+        help="client kind: onewrite, patched, stock, control; or a second base library's: "
+        "node:http, httpx, reactor-netty, ahc. May be repeated",
     )
     what = parser.add_argument_group("what is run")
     what.add_argument("--case", action="append", metavar="PATTERN", help="case id or run path, with wildcards")

@@ -60,13 +60,36 @@ def _headers(sample: Sample) -> list[tuple[str, str]]:
 
 
 def even(exchange: Exchange) -> bytes:
-    """The bytes of a request with what differs by chance evened out: ports and multipart boundaries."""
-    wire = re.sub(rb"(127\.0\.0\.1|localhost):\d+", rb"\1:PORT", exchange.request.wire)
+    """The bytes of a request with what differs by chance evened out: ports, and multipart boundaries, which may vary in
+    length, with the sizes that count them."""
+    wire = exchange.request.wire
     for value in exchange.request.values("content-type"):
         match = re.search(r'boundary="?([^";]+)', value)
         if match:
-            wire = wire.replace(match.group(1).encode(), b"BOUNDARY")
-    return wire
+            boundary = match.group(1).encode()
+            wire = _sized_without(boundary, exchange).replace(boundary, b"BOUNDARY")
+    return re.sub(rb"(127\.0\.0\.1|localhost):\d+", rb"\1:PORT", wire)
+
+
+def _sized_without(boundary: bytes, exchange: Exchange) -> bytes:
+    """The bytes of a request whose sizes leave the boundaries out."""
+    request = exchange.request
+    if not exchange.complete:
+        return request.wire
+    head, _, body = request.wire.partition(b"\r\n\r\n")
+    if request.framing == "length":
+        boundaries = body.count(boundary) * len(boundary)
+        head = re.sub(
+            rb"(?i)(content-length: *)(\d+)", lambda line: line[1] + b"%d" % (int(line[2]) - boundaries), head
+        )
+        return head + b"\r\n\r\n" + body
+    parts, at = [], 0
+    for size in request.chunks:
+        start = body.index(b"\r\n", at) + 2
+        data = body[start : start + size]
+        parts.append(b"%x\r\n%b\r\n" % (size - data.count(boundary) * len(boundary), data))
+        at = start + size + 2
+    return head + b"\r\n\r\n" + b"".join(parts) + body[at:]
 
 
 def _usual(values: list[int | None]) -> int | None:

@@ -92,7 +92,9 @@ def _lines(
         "",
         "The left four columns are the adapters' own clients (for Ruby: Net::HTTP with the gem loaded). `patched` is "
         "the base library's own API with the adapter installed in it; for Java that is OkHttp with the customizer. "
-        "`node:http` is Node's own client with the adapter's agents, `httpx` Python's with the adapter's transport. "
+        "`node:http` is Node's own client with the adapter's agents, `httpx` Python's with the adapter's transport, "
+        "`reactor-netty` and `ahc` (AsyncHttpClient) are Java's with the customizers, judged by "
+        "transport and wire alone. "
         "The right four are the base libraries as they are. The stock libraries never promised any of this: their "
         "columns show what an adapter changes, not a fault of theirs.",
         "",

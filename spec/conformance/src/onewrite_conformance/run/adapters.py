@@ -6,17 +6,36 @@ import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from onewrite_conformance.contract.cases import Case
 from onewrite_conformance.contract.places import LANGUAGES, ROOT
 from onewrite_conformance.driver import run_file
 from onewrite_conformance.run.known import KnownFailures
 
-__all__ = ["Adapter", "adapters_of_checkout", "reference"]
+__all__ = ["Adapter", "Second", "adapters_of_checkout", "reference"]
 
-# Own clients over a second base library. The protocol has no kind for them: they are judged as `onewrite` is, and the
-# driver's environment says which client is meant.
+
+@dataclass(frozen=True)
+class Second:
+    """A client over a second base library. The protocol has no kind for it: it is judged as `kind` is, and the driver's
+    environment says by `api` which client is meant."""
+
+    kind: str
+    api: str
+    families: tuple[str, ...] = ()  # of requirements: only cases that cover one of them; empty for all cases
+
+    def takes(self, case: Case) -> bool:
+        return not self.families or any(covered.split("-")[0] in self.families for covered in case.covers)
+
+
+# Java's two are customizers over the handlers that `onewrite` is judged with: of them it is what leaves, and when. All
+# cases would take the judge some minutes more.
 SECOND = {
-    "node": {"node:http": {"ONEWRITE_DRIVER_API": "http"}},
-    "python": {"httpx": {"ONEWRITE_DRIVER_API": "httpx"}},
+    "node": {"node:http": Second("onewrite", "http")},
+    "python": {"httpx": Second("onewrite", "httpx")},
+    "java": {
+        "reactor-netty": Second("patched", "reactor-netty", ("TCP", "WIRE")),
+        "ahc": Second("patched", "ahc", ("TCP", "WIRE")),
+    },
 }
 
 # A driver lives for seconds or minutes: a JVM that compiles quickly takes a third less of the processor than one that
@@ -34,17 +53,22 @@ class Adapter:
     witness: bool = True  # whether the syscall witness looks at it as well
     settle: bool = True  # whether what fails is judged again; a mutant's failure is expected
     env: dict[str, str] = field(default_factory=dict)  # for every driver process, beside a case's own
-    second: dict[str, dict[str, str]] = field(default_factory=dict)  # clients over a second base library: environment
+    second: dict[str, Second] = field(default_factory=dict)  # clients over a second base library
 
     @property
     def own(self) -> tuple[str, ...]:
         """The client kinds that have the adapter in them."""
         return ("onewrite", "patched", *self.second)
 
+    def seconds_of(self, case: Case, kinds: list[str]) -> list[str]:
+        """The clients over a second base library that are judged by this case, with the kinds whose place they take."""
+        return [name for name, second in self.second.items() if second.kind in kinds and second.takes(case)]
+
     def driver_of(self, client: str) -> tuple[str, dict[str, str]]:
         """The kind by which the protocol knows this client, and the environment of its driver."""
         if client in self.second:
-            return "onewrite", self.env | self.second[client]
+            second = self.second[client]
+            return second.kind, self.env | {"ONEWRITE_DRIVER_API": second.api}
         return client, self.env
 
 

@@ -18,6 +18,7 @@ import io.netty.handler.stream.ChunkedWriteHandler;
 import io.netty.util.concurrent.Future;
 import java.net.InetSocketAddress;
 import java.net.URI;
+import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
@@ -26,6 +27,17 @@ import javax.net.ssl.SSLException;
 
 /** Netty as the field uses it: HttpClientCodec, its own FixedChannelPool, one flush per full request. */
 final class BareNetty implements Client {
+    static final List<String> CAPABILITIES = Bodies.allWith(
+            "cancel",
+            "proxy_forward",
+            "proxy_connect",
+            "socket_options",
+            "custom_connector",
+            "concurrency",
+            "chunk_times",
+            "load",
+            "serve");
+
     private final Options options;
     private final boolean control;
     private final EventLoopGroup group = new MultiThreadIoEventLoopGroup(1, NioIoHandler.newFactory());

@@ -25,38 +25,62 @@ final class Chunks implements Flow.Publisher<ByteBuffer> {
 
     @Override
     public void subscribe(Flow.Subscriber<? super ByteBuffer> subscriber) {
-        subscriber.onSubscribe(new Flow.Subscription() {
-            private int next;
-            private boolean over;
+        subscriber.onSubscribe(new Emission(subscriber));
+    }
 
-            @Override
-            public synchronized void request(long n) {
-                for (long i = 0; i < n && !over; i++) {
-                    if (gapMs > 0 && next > 0 && next < chunks.size()) {
-                        TIMER.schedule(this::emit, gapMs, TimeUnit.MILLISECONDS);
-                    } else {
-                        emit();
-                    }
-                }
+    private final class Emission implements Flow.Subscription {
+        private final Flow.Subscriber<? super ByteBuffer> subscriber;
+        private long demand;
+        private int next;
+        private boolean emitting;
+        private boolean over;
+
+        Emission(Flow.Subscriber<? super ByteBuffer> subscriber) {
+            this.subscriber = subscriber;
+        }
+
+        @Override
+        public synchronized void request(long n) {
+            demand = demand + n < 0 ? Long.MAX_VALUE : demand + n;
+            if (!emitting) {
+                emitting = true;
+                go();
             }
+        }
 
-            private synchronized void emit() {
-                if (over) {
+        /** Emits what is asked for, up to the next pause. What is asked for meanwhile is seen by the loop. */
+        private void go() {
+            while (demand > 0 && !over) {
+                if (gapMs > 0 && next > 0 && next < chunks.size()) {
+                    TIMER.schedule(this::afterPause, gapMs, TimeUnit.MILLISECONDS);
                     return;
                 }
-                if (next < chunks.size()) {
-                    subscriber.onNext(ByteBuffer.wrap(chunks.get(next++)));
-                }
-                if (next == chunks.size() && !over) {
-                    over = true;
-                    subscriber.onComplete();
-                }
+                emit();
             }
+            emitting = false;
+        }
 
-            @Override
-            public synchronized void cancel() {
-                over = true;
+        private synchronized void afterPause() {
+            if (!over) {
+                emit();
+                go();
             }
-        });
+        }
+
+        private void emit() {
+            demand--;
+            if (next < chunks.size()) {
+                subscriber.onNext(ByteBuffer.wrap(chunks.get(next++)));
+            }
+            if (next == chunks.size() && !over) {
+                over = true;
+                subscriber.onComplete();
+            }
+        }
+
+        @Override
+        public synchronized void cancel() {
+            over = true;
+        }
     }
 }

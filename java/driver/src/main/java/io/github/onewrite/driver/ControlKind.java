@@ -10,7 +10,7 @@ final class ControlKind implements Kind {
     }
 
     @Override
-    public List<String> capabilities() {
+    public List<String> capabilities(String api) {
         return Bodies.allWith(
                 "cancel", "proxy_forward", "proxy_connect", "concurrency", "chunk_times", "load", "serve");
     }

@@ -6,18 +6,21 @@ import java.util.List;
 /** A client kind of the protocol: onewrite, patched, stock or control. */
 interface Kind {
 
-    /** Name of the base library of the first api: Netty, where a kind says nothing else. */
-    default String baseName() {
-        return "netty";
-    }
-
-    default String baseVersion() {
-        return Version.identify().get("netty-codec-http").artifactVersion();
-    }
-
+    /** What it can drive, the usual one first. */
     List<String> apis();
 
-    List<String> capabilities();
+    /** What it can do with this api. */
+    List<String> capabilities(String api);
 
     Client open(Options options);
+
+    /** Name of an api's base library. */
+    static String baseName(String api) {
+        return Library.of(api) == null ? "netty" : api;
+    }
+
+    static String baseVersion(String api) {
+        Library library = Library.of(api);
+        return library == null ? Version.identify().get("netty-codec-http").artifactVersion() : library.version();
+    }
 }

@@ -33,8 +33,8 @@ final class OkHttp implements Client {
     private final Options options;
     private final OkHttpClient client;
 
-    /** @param cure null for stock */
-    OkHttp(Options options, UnaryOperator<OkHttpClient.Builder> cure) {
+    /** @param customizer null for stock */
+    OkHttp(Options options, UnaryOperator<OkHttpClient.Builder> customizer) {
         this.options = options;
         if (options.retries() > 0) {
             throw new Skip("OkHttp has no count of retries");
@@ -63,7 +63,7 @@ final class OkHttp implements Client {
         if (options.tlsCa() != null) {
             trust(builder);
         }
-        client = (cure == null ? builder : cure.apply(builder)).build();
+        client = (customizer == null ? builder : customizer.apply(builder)).build();
     }
 
     @Override

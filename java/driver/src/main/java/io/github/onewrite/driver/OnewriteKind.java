@@ -13,7 +13,7 @@ final class OnewriteKind implements Kind {
     }
 
     @Override
-    public List<String> capabilities() {
+    public List<String> capabilities(String api) {
         return Bodies.plainWith(
                 // A client of its own over Netty: not to be compared with a stock one.
                 "own_client",

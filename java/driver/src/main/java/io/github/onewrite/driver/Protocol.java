@@ -35,6 +35,7 @@ final class Protocol {
         return thread;
     });
     private Kind kind;
+    private List<String> apis;
     private int lastClient;
 
     Protocol(OutputStream out) {
@@ -84,10 +85,12 @@ final class Protocol {
         }
         String name = message.get("client").getAsString();
         kind = Kinds.of(name);
-        WarmUp.run(kind);
+        apis = Kinds.apis(kind);
+        String first = apis.get(0);
+        WarmUp.run(kind, first);
         JsonObject base = new JsonObject();
-        base.addProperty("name", kind.baseName());
-        base.addProperty("version", kind.baseVersion());
+        base.addProperty("name", Kind.baseName(first));
+        base.addProperty("version", Kind.baseVersion(first));
         JsonObject clock = new JsonObject();
         clock.addProperty("mono_ns", System.nanoTime());
         clock.addProperty("unix_ns", System.currentTimeMillis() * 1_000_000L);
@@ -99,8 +102,8 @@ final class Protocol {
         json.add("base", base);
         json.addProperty("runtime", System.getProperty("java.vm.name") + " " + Runtime.version());
         json.addProperty("pid", ProcessHandle.current().pid());
-        json.add("apis", Json.strings(kind.apis()));
-        json.add("capabilities", Json.strings(kind.capabilities()));
+        json.add("apis", Json.strings(apis));
+        json.add("capabilities", Json.strings(kind.capabilities(first)));
         json.add("clock", clock);
         return json;
     }
@@ -110,9 +113,9 @@ final class Protocol {
             throw new Skip("say hello first: it names the client kind");
         }
         JsonObject given = Json.has(message, "options") ? message.getAsJsonObject("options") : new JsonObject();
-        Options parsed = Options.parse(given, kind.apis().get(0));
-        if (!kind.apis().contains(parsed.api())) {
-            throw new Skip("api " + parsed.api() + " is not one of " + kind.apis());
+        Options parsed = Options.parse(given, apis.get(0));
+        if (!apis.contains(parsed.api())) {
+            throw new Skip("api " + parsed.api() + " is not one of " + apis);
         }
         Client client;
         try {

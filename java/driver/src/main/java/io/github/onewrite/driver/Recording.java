@@ -10,10 +10,16 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Supplier;
 
 /** What the hooks of one call reported. */
 final class Recording implements TimingListener {
     private static final long LATE_MS = 200;
+
+    /** The recording of the call that this thread is starting, and of the one that it has just ended. */
+    private static final ThreadLocal<Recording> STARTING = new ThreadLocal<>();
+
+    private static final ThreadLocal<Recording> ENDED = new ThreadLocal<>();
 
     private final boolean raising;
     private final List<TimingEvent> events = new ArrayList<>();
@@ -26,9 +32,34 @@ final class Recording implements TimingListener {
         this.raising = raising;
     }
 
+    /** Starts a call of a client that has no tags. */
+    <T> T starting(Supplier<T> call) {
+        STARTING.set(this);
+        try {
+            return call.get();
+        } finally {
+            STARTING.remove();
+        }
+    }
+
+    /** For whom a call is being started on this thread. */
+    static Recording starting() {
+        return STARTING.get();
+    }
+
+    /** The record follows a call's last event, on the same thread. */
+    static void onTimingOfEnded(Timing finished) {
+        Recording ended = ENDED.get();
+        ENDED.remove();
+        ended.onTiming(finished);
+    }
+
     @Override
     public synchronized void onEvent(TimingEvent event) {
         events.add(event);
+        if (event instanceof TimingEvent.CallEnd) {
+            ENDED.set(this);
+        }
         raise();
     }
 

@@ -30,6 +30,9 @@ final class Reply {
     int timings;
     JsonArray events;
 
+    /** False: given up while it waited for a place in a pool of this driver's. */
+    boolean called = true;
+
     Reply(Call call) {
         this(call.keep(), call.chunkTimes());
     }
@@ -101,6 +104,10 @@ final class Reply {
             json.add("error", errorJson());
         }
         json.addProperty("elapsed_us", elapsedNanos / 1000);
+        if (!called) {
+            json.addProperty("called", false);
+            return json;
+        }
         if (chunkTimes != null) {
             json.add("chunk_times", chunkTimes);
         }

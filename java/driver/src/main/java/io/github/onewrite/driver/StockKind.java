@@ -1,26 +1,21 @@
 package io.github.onewrite.driver;
 
+import java.util.ArrayList;
 import java.util.List;
 
-/** Base libraries as people use them: Netty's bare codec pipeline, and OkHttp. The adapter is not loaded. */
+/** Base libraries as people use them: Netty's bare codec pipeline, and others' clients. The adapter is not loaded. */
 final class StockKind implements Kind {
     @Override
     public List<String> apis() {
-        return List.of("netty", "okhttp");
+        List<String> all = new ArrayList<>(List.of("netty"));
+        all.addAll(Library.apis());
+        return all;
     }
 
     @Override
-    public List<String> capabilities() {
-        return Bodies.allWith(
-                "cancel",
-                "proxy_forward",
-                "proxy_connect",
-                "socket_options",
-                "custom_connector",
-                "concurrency",
-                "chunk_times",
-                "load",
-                "serve");
+    public List<String> capabilities(String api) {
+        Library library = Library.of(api);
+        return library != null ? library.capabilities(false) : BareNetty.CAPABILITIES;
     }
 
     @Override
@@ -28,8 +23,9 @@ final class StockKind implements Kind {
         if (options.withHooks()) {
             throw new Skip("a stock client has no timing hooks");
         }
-        if (options.api().equals("okhttp")) {
-            return new OkHttp(options, null);
+        Library library = Library.of(options.api());
+        if (library != null) {
+            return library.open(options, false);
         }
         options.refuseRetriesAndRedirects();
         return new BareNetty(options, false);

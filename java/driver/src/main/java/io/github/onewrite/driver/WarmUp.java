@@ -19,15 +19,15 @@ final class WarmUp {
 
     private WarmUp() {}
 
-    static void run(Kind kind) {
+    static void run(Kind kind, String api) {
         try (ServerSocket listener = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
             Thread server = new Thread(() -> answer(listener), "driver-warm-up");
             server.setDaemon(true);
             server.start();
             JsonObject options = new JsonObject();
-            options.addProperty("hooks", kind.capabilities().contains("timing") ? "timing" : "none");
+            options.addProperty("hooks", kind.capabilities(api).contains("timing") ? "timing" : "none");
             Payload body = new Payload.Memory("bytes", new byte[10]);
-            try (Client client = kind.open(Options.parse(options, kind.apis().get(0)))) {
+            try (Client client = kind.open(Options.parse(options, api))) {
                 client.send(Call.bare("POST", "http://127.0.0.1:" + listener.getLocalPort() + "/", body))
                         .orTimeout(5, TimeUnit.SECONDS)
                         .join()

@@ -1,0 +1,293 @@
+package io.github.onewrite.driver;
+
+import io.netty.buffer.Unpooled;
+import io.netty.channel.ChannelOption;
+import io.netty.handler.codec.http.HttpHeaders;
+import io.netty.handler.ssl.SslContextBuilder;
+import java.io.ByteArrayInputStream;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.ArrayDeque;
+import java.util.Queue;
+import java.util.concurrent.CancellationException;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.Flow;
+import java.util.concurrent.TimeUnit;
+import java.util.function.UnaryOperator;
+import org.asynchttpclient.AsyncHandler;
+import org.asynchttpclient.AsyncHttpClient;
+import org.asynchttpclient.DefaultAsyncHttpClientConfig;
+import org.asynchttpclient.Dsl;
+import org.asynchttpclient.HttpResponseBodyPart;
+import org.asynchttpclient.HttpResponseStatus;
+import org.asynchttpclient.ListenableFuture;
+import org.asynchttpclient.Request;
+import org.asynchttpclient.RequestBuilder;
+import org.asynchttpclient.proxy.ProxyServer;
+import org.asynchttpclient.request.body.generator.FeedableBodyGenerator;
+import org.asynchttpclient.request.body.generator.InputStreamBodyGenerator;
+import org.asynchttpclient.request.body.generator.UnboundedQueueFeedableBodyGenerator;
+import org.asynchttpclient.request.body.multipart.ByteArrayPart;
+import org.asynchttpclient.request.body.multipart.StringPart;
+
+/**
+ * Drives AsyncHttpClient, with or without the customizer. It has a limit of connections, but no queue of calls: the
+ * calls that would be beyond the limit wait here.
+ */
+final class Ahc implements Client {
+    private final Options options;
+    private final AsyncHttpClient client;
+    private final Queue<Answer> waiting = new ArrayDeque<>();
+    private int free;
+
+    /** @param customizer null for stock */
+    Ahc(Options options, UnaryOperator<DefaultAsyncHttpClientConfig.Builder> customizer) {
+        this.options = options;
+        this.free = options.poolSize();
+        if (options.poolTimeoutMs() > 0) {
+            throw new Skip("AsyncHttpClient has no queue to wait in");
+        }
+        if (options.customConnector()) {
+            throw new Skip("AsyncHttpClient makes its channels itself");
+        }
+        DefaultAsyncHttpClientConfig.Builder config = Dsl.config()
+                .setUseNativeTransport(true)
+                .setUseOnlyEpollNativeTransport(true)
+                .setShutdownQuietPeriod(Duration.ZERO)
+                .setKeepAlive(options.keepalive())
+                .setMaxRequestRetry(options.retries())
+                .setFollowRedirect(options.redirects());
+        if (options.connectTimeoutMs() > 0) {
+            config.setConnectTimeout(Duration.ofMillis(options.connectTimeoutMs()));
+        }
+        if (options.tlsCa() != null) {
+            try {
+                config.setSslContext(SslContextBuilder.forClient()
+                        .trustManager(options.tlsCa().toFile())
+                        .build());
+            } catch (IOException e) {
+                throw new UncheckedIOException("no TLS context from " + options.tlsCa(), e);
+            }
+        }
+        if (options.proxy() != null) {
+            config.setProxyServer(new ProxyServer.Builder(
+                    options.proxy().getHostString(), options.proxy().getPort()));
+        }
+        SocketOptions.apply(options.socketOptions(), new SocketOptions.Setter() {
+            @Override
+            public <T> void set(ChannelOption<T> option, T value) {
+                config.addChannelOption(option, value);
+            }
+        });
+        client = Dsl.asyncHttpClient(customizer == null ? config : customizer.apply(config));
+    }
+
+    @Override
+    public CompletableFuture<Reply> send(Call call) {
+        Answer answer = new Answer(call);
+        answer.done.whenComplete((reply, none) -> over(answer));
+        if (call.cancelAfterMs() >= 0) {
+            CompletableFuture.delayedExecutor(call.cancelAfterMs(), TimeUnit.MILLISECONDS)
+                    .execute(() -> cancel(answer));
+        }
+        synchronized (waiting) {
+            if (free == 0) {
+                waiting.add(answer);
+                return answer.told();
+            }
+            free--;
+        }
+        start(answer);
+        return answer.told();
+    }
+
+    private void start(Answer answer) {
+        try {
+            Request request = request(answer.call);
+            answer.sent = answer.recording == null
+                    ? client.executeRequest(request, answer)
+                    : answer.recording.starting(() -> client.executeRequest(request, answer));
+        } catch (IllegalArgumentException e) {
+            answer.done.complete(answer.reply.failed(e, "invalid_request", null));
+        }
+    }
+
+    private void over(Answer answer) {
+        Answer next;
+        synchronized (waiting) {
+            if (waiting.remove(answer)) {
+                return;
+            }
+            next = waiting.poll();
+            if (next == null) {
+                free++;
+            }
+        }
+        if (next != null) {
+            start(next);
+        }
+    }
+
+    private void cancel(Answer answer) {
+        boolean queued;
+        synchronized (waiting) {
+            queued = waiting.contains(answer);
+        }
+        if (queued) {
+            answer.reply.called = false;
+            answer.done.complete(answer.reply.cancelled());
+        } else if (answer.sent != null) {
+            answer.sent.cancel(true);
+        }
+    }
+
+    private static Request request(Call call) {
+        RequestBuilder builder = new RequestBuilder(call.method()).setUrl(call.url());
+        call.headers().forEach(header -> builder.addHeader(header.getKey(), header.getValue()));
+        if (call.timeoutMs() > 0) {
+            builder.setRequestTimeout(Duration.ofMillis(call.timeoutMs()));
+        }
+        body(builder, call.body());
+        return builder.build();
+    }
+
+    private static void body(RequestBuilder builder, Payload body) {
+        if (body instanceof Payload.Memory memory) {
+            switch (memory.kind()) {
+                case "text" -> builder.setBody(new String(memory.bytes(), StandardCharsets.UTF_8));
+                case "memory_file" ->
+                    builder.setBody(new InputStreamBodyGenerator(
+                            new ByteArrayInputStream(memory.bytes()), memory.bytes().length));
+                default -> builder.setBody(memory.bytes());
+            }
+        } else if (body instanceof Payload.OpenFile file) {
+            builder.setBody(file.path().toFile());
+        } else if (body instanceof Payload.Form form) {
+            form.fields().forEach(field -> builder.addFormParam(field.getKey(), field.getValue()));
+        } else if (body instanceof Payload.Multipart multipart) {
+            multipart(builder, multipart);
+        } else if (body instanceof Payload.Stream stream) {
+            if (stream.declaredSize() >= 0) {
+                builder.setBody(new InputStreamBodyGenerator(
+                        new ChunkStream(stream.chunks(), stream.gapMs()), stream.declaredSize()));
+            } else {
+                builder.setBody(fed(stream));
+            }
+        }
+    }
+
+    private static void multipart(RequestBuilder builder, Payload.Multipart multipart) {
+        for (Payload.Part part : multipart.parts()) {
+            if (part.fileName() == null) {
+                builder.addBodyPart(new StringPart(part.name(), part.value()));
+            } else {
+                builder.addBodyPart(new ByteArrayPart(
+                        part.name(), part.content(), "application/octet-stream", null, part.fileName()));
+            }
+        }
+    }
+
+    /** Each piece is fed when its time has come. */
+    private static FeedableBodyGenerator fed(Payload.Stream stream) {
+        UnboundedQueueFeedableBodyGenerator generator = new UnboundedQueueFeedableBodyGenerator();
+        new Chunks(stream.chunks(), stream.gapMs()).subscribe(new Flow.Subscriber<>() {
+            private int left = stream.chunks().size();
+            private Flow.Subscription demand;
+
+            @Override
+            public void onSubscribe(Flow.Subscription subscription) {
+                if (left == 0) {
+                    feed(ByteBuffer.allocate(0));
+                }
+                demand = subscription;
+                demand.request(1);
+            }
+
+            @Override
+            public void onNext(ByteBuffer chunk) {
+                left--;
+                feed(chunk);
+                demand.request(1);
+            }
+
+            private void feed(ByteBuffer chunk) {
+                try {
+                    generator.feed(Unpooled.wrappedBuffer(chunk), left == 0);
+                } catch (Exception e) {
+                    System.err.println("not fed: " + e);
+                }
+            }
+
+            @Override
+            public void onError(Throwable thrown) {}
+
+            @Override
+            public void onComplete() {}
+        });
+        return generator;
+    }
+
+    @Override
+    public void close() {
+        try {
+            client.close();
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    /** Reads an answer into a reply. */
+    private final class Answer implements AsyncHandler<Void> {
+        private final Call call;
+        private final Reply reply;
+        private final CompletableFuture<Reply> done = new CompletableFuture<>();
+        private final Recording recording =
+                options.withHooks() ? new Recording(options.hooks().equals("raising")) : null;
+        private volatile ListenableFuture<?> sent;
+
+        Answer(Call call) {
+            this.call = call;
+            this.reply = new Reply(call);
+        }
+
+        CompletableFuture<Reply> told() {
+            return recording == null ? done : recording.joinTo(done);
+        }
+
+        @Override
+        public State onStatusReceived(HttpResponseStatus status) {
+            reply.status = status.getStatusCode();
+            return State.CONTINUE;
+        }
+
+        @Override
+        public State onHeadersReceived(HttpHeaders headers) {
+            reply.headers = headers.entries();
+            return call.read() ? State.CONTINUE : State.ABORT;
+        }
+
+        @Override
+        public State onBodyPartReceived(HttpResponseBodyPart part) {
+            reply.body(part.getBodyPartBytes());
+            return State.CONTINUE;
+        }
+
+        @Override
+        public void onThrowable(Throwable error) {
+            reply.status = null;
+            done.complete(
+                    error instanceof CancellationException
+                            ? reply.cancelled()
+                            : reply.failed(error, Errors.kind(error), null));
+        }
+
+        @Override
+        public Void onCompleted() {
+            done.complete(reply);
+            return null;
+        }
+    }
+}

@@ -1,0 +1,42 @@
+package io.github.onewrite.driver;
+
+import io.github.onewrite.TimingOptions;
+import io.github.onewrite.ahc.OnewriteAhc;
+import io.github.onewrite.okhttp.OnewriteOkHttp;
+import io.github.onewrite.reactornetty.OnewriteReactorNetty;
+import java.util.function.UnaryOperator;
+import okhttp3.OkHttpClient;
+import org.asynchttpclient.DefaultAsyncHttpClientConfig;
+import reactor.netty.http.client.HttpClient;
+
+/** The adapter's customizers; apart, so that a stock process never loads them. */
+final class Customizers {
+    private Customizers() {}
+
+    static UnaryOperator<OkHttpClient.Builder> okHttp(Options options) {
+        return tagged(OnewriteOkHttp.create(), options)::apply;
+    }
+
+    static UnaryOperator<HttpClient> reactorNetty(Options options) {
+        return tagged(OnewriteReactorNetty.create(), options)::apply;
+    }
+
+    /** AsyncHttpClient's requests carry no tag: a call is started, and its request filter run, by the sending thread. */
+    static UnaryOperator<DefaultAsyncHttpClientConfig.Builder> ahc(Options options) {
+        OnewriteAhc customizer = OnewriteAhc.create().config(AdapterOptions.of(options.adapter()));
+        if (options.withHooks()) {
+            customizer.onTiming(Recording::onTimingOfEnded);
+            customizer.listenerFactory((method, url, tag) -> Recording.starting());
+        }
+        return customizer::apply;
+    }
+
+    private static <S extends TimingOptions<S>> S tagged(S customizer, Options options) {
+        customizer.config(AdapterOptions.of(options.adapter()));
+        if (options.withHooks()) {
+            customizer.onTiming(timing -> ((Recording) timing.tag().orElseThrow()).onTiming(timing));
+            customizer.listenerFactory((method, url, tag) -> (Recording) tag);
+        }
+        return customizer;
+    }
+}

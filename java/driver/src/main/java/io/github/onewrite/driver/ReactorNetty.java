@@ -1,0 +1,209 @@
+package io.github.onewrite.driver;
+
+import io.github.onewrite.reactornetty.OnewriteReactorNetty;
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.Unpooled;
+import io.netty.channel.ChannelOption;
+import io.netty.handler.codec.http.HttpHeaderNames;
+import io.netty.handler.codec.http.HttpMethod;
+import java.io.ByteArrayInputStream;
+import java.time.Duration;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
+import java.util.function.UnaryOperator;
+import reactor.adapter.JdkFlowAdapter;
+import reactor.core.Disposable;
+import reactor.core.publisher.Flux;
+import reactor.core.publisher.Mono;
+import reactor.netty.http.Http11SslContextSpec;
+import reactor.netty.http.client.HttpClient;
+import reactor.netty.http.client.HttpClientForm;
+import reactor.netty.http.client.HttpClientRequest;
+import reactor.netty.http.client.HttpClientResponse;
+import reactor.netty.resources.ConnectionProvider;
+import reactor.netty.tcp.SslProvider;
+import reactor.netty.transport.ProxyProvider;
+
+/** Drives Reactor Netty's HttpClient, with or without the customizer. */
+final class ReactorNetty implements Client {
+    private final Options options;
+    private final ConnectionProvider connections;
+    private final HttpClient client;
+
+    /** @param customizer null for stock */
+    ReactorNetty(Options options, UnaryOperator<HttpClient> customizer) {
+        this.options = options;
+        if (options.retries() > 0) {
+            throw new Skip("Reactor Netty has no count of retries");
+        }
+        if (options.customConnector()) {
+            throw new Skip("Reactor Netty makes its channels itself");
+        }
+        if (options.proxy() != null && options.tlsCa() == null) {
+            throw new Skip("Reactor Netty knows a proxy by CONNECT alone");
+        }
+        connections = options.keepalive() ? pool(options) : ConnectionProvider.newConnection();
+        HttpClient made =
+                HttpClient.create(connections).keepAlive(options.keepalive()).followRedirect(options.redirects());
+        if (options.connectTimeoutMs() > 0) {
+            made = made.option(ChannelOption.CONNECT_TIMEOUT_MILLIS, options.connectTimeoutMs());
+        }
+        if (options.tlsCa() != null) {
+            Http11SslContextSpec trusting = Http11SslContextSpec.forClient()
+                    .configure(context -> context.trustManager(options.tlsCa().toFile()));
+            made = made.secure(spec -> spec.sslContext((SslProvider.GenericSslContextSpec<?>) trusting));
+        }
+        if (options.proxy() != null) {
+            made = made.proxy(spec -> spec.type(ProxyProvider.Proxy.HTTP).socketAddress(options.proxy()));
+        }
+        var given = new Object() {
+            HttpClient client;
+        };
+        given.client = made;
+        SocketOptions.apply(options.socketOptions(), new SocketOptions.Setter() {
+            @Override
+            public <T> void set(ChannelOption<T> option, T value) {
+                given.client = given.client.option(option, value);
+            }
+        });
+        client = customizer == null ? given.client : customizer.apply(given.client);
+    }
+
+    private static ConnectionProvider pool(Options options) {
+        return ConnectionProvider.builder("driver")
+                .maxConnections(options.poolSize())
+                .pendingAcquireMaxCount(-1)
+                .pendingAcquireTimeout(
+                        Duration.ofMillis(options.poolTimeoutMs() > 0 ? options.poolTimeoutMs() : 60_000))
+                .build();
+    }
+
+    @Override
+    public CompletableFuture<Reply> send(Call call) {
+        Recording recording =
+                options.withHooks() ? new Recording(options.hooks().equals("raising")) : null;
+        Reply reply = new Reply(call);
+        CompletableFuture<Reply> done = new CompletableFuture<>();
+        Mono<Void> answered;
+        try {
+            answered = read(call, reply, request(call));
+        } catch (IllegalArgumentException e) {
+            return CompletableFuture.completedFuture(reply.failed(e, "invalid_request", null));
+        }
+        if (recording != null) {
+            answered = answered.contextWrite(context -> context.put(OnewriteReactorNetty.TAG, recording));
+        }
+        Disposable sent = answered.subscribe(
+                none -> {},
+                error -> {
+                    reply.status = null;
+                    done.complete(reply.failed(error, Errors.kind(error), null));
+                },
+                () -> done.complete(reply));
+        if (call.cancelAfterMs() >= 0) {
+            CompletableFuture.delayedExecutor(call.cancelAfterMs(), TimeUnit.MILLISECONDS)
+                    .execute(() -> {
+                        if (!done.isDone()) {
+                            sent.dispose();
+                            reply.status = null;
+                            done.complete(reply.cancelled());
+                        }
+                    });
+        }
+        return recording == null ? done : recording.joinTo(done);
+    }
+
+    private HttpClient.ResponseReceiver<?> request(Call call) {
+        HttpClient with = client;
+        if (!call.headers().isEmpty()) {
+            with = with.headers(
+                    headers -> call.headers().forEach(header -> headers.add(header.getKey(), header.getValue())));
+        }
+        if (call.timeoutMs() > 0) {
+            with = with.responseTimeout(Duration.ofMillis(call.timeoutMs()));
+        }
+        HttpClient.RequestSender sender =
+                with.request(HttpMethod.valueOf(call.method())).uri(call.url());
+        Payload body = call.body();
+        if (body instanceof Payload.Memory memory) {
+            byte[] bytes = memory.bytes();
+            if (memory.kind().equals("memory_file")) {
+                return streamed(sender, Flux.just(bytes).map(Unpooled::wrappedBuffer), bytes.length);
+            }
+            return sender.send(Mono.fromSupplier(() -> Unpooled.wrappedBuffer(bytes)));
+        }
+        if (body instanceof Payload.OpenFile file) {
+            return sender.send((head, out) -> {
+                head.header(HttpHeaderNames.CONTENT_LENGTH, Long.toString(file.size()));
+                return out.sendFile(file.path());
+            });
+        }
+        if (body instanceof Payload.Form form) {
+            return sender.sendForm(
+                    (head, fields) -> form.fields().forEach(field -> fields.attr(field.getKey(), field.getValue())));
+        }
+        if (body instanceof Payload.Multipart multipart) {
+            return sender.sendForm((head, fields) -> multipart(multipart, fields));
+        }
+        if (body instanceof Payload.Stream stream) {
+            Flux<ByteBuf> chunks = JdkFlowAdapter.flowPublisherToFlux(new Chunks(stream.chunks(), stream.gapMs()))
+                    .map(Unpooled::wrappedBuffer);
+            return streamed(sender, chunks, stream.declaredSize());
+        }
+        return sender;
+    }
+
+    private static HttpClient.ResponseReceiver<?> streamed(
+            HttpClient.RequestSender sender, Flux<ByteBuf> chunks, long length) {
+        return sender.send((HttpClientRequest head, reactor.netty.NettyOutbound out) -> {
+            if (length >= 0) {
+                head.header(HttpHeaderNames.CONTENT_LENGTH, Long.toString(length));
+            }
+            return out.send(chunks);
+        });
+    }
+
+    private static void multipart(Payload.Multipart multipart, HttpClientForm fields) {
+        HttpClientForm parts = fields.multipart(true);
+        for (Payload.Part part : multipart.parts()) {
+            if (part.fileName() == null) {
+                parts.attr(part.name(), part.value());
+            } else {
+                parts.file(part.name(), part.fileName(), new ByteArrayInputStream(part.content()), null);
+            }
+        }
+    }
+
+    private static Mono<Void> read(Call call, Reply reply, HttpClient.ResponseReceiver<?> request) {
+        if (!call.read()) {
+            return request.responseConnection((response, connection) -> {
+                        head(reply, response);
+                        connection.dispose();
+                        return Mono.<Void>empty();
+                    })
+                    .then();
+        }
+        if (call.chunkTimes()) {
+            return request.response((response, pieces) -> {
+                        head(reply, response);
+                        return pieces.asByteArray().doOnNext(reply::body);
+                    })
+                    .then();
+        }
+        return request.responseSingle((response, body) -> {
+                    head(reply, response);
+                    return body.asByteArray().doOnNext(reply::body);
+                })
+                .then();
+    }
+
+    private static void head(Reply reply, HttpClientResponse response) {
+        reply.status = response.status().code();
+        reply.headers = response.responseHeaders().entries();
+    }
+
+    @Override
+    public void close() {
+        connections.dispose();
+    }
+}
