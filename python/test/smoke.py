@@ -1,7 +1,8 @@
-"""A package as installed: one POST, one segment, one record. Exit 0 when that is so."""
+"""A package as installed: one POST, one segment, one record; its extras and entry point. Exit 0 when that is so."""
 
 from __future__ import annotations
 
+import importlib.metadata
 import pathlib
 import sys
 
@@ -20,7 +21,14 @@ def main() -> int:
         http.clear()
     segments = mode(one.segments for one in server.seen)
     print(f"{onewrite.__file__}: {segments} segment per POST, {len(timings)} records")
-    return 0 if segments == 1 and len(timings) == 20 else 1
+    package = importlib.metadata.distribution("onewrite")
+    extras = set(package.metadata.get_all("Provides-Extra") or ())
+    entry_points = {one.name: one.value for one in package.entry_points if one.group == "opentelemetry_instrumentor"}
+    print(f"extras {sorted(extras)}, instrumentors {entry_points}")
+    described = extras >= {"httpx", "httpx2", "opentelemetry"} and entry_points == {
+        "onewrite": "onewrite.opentelemetry:OnewriteInstrumentor"
+    }
+    return 0 if segments == 1 and len(timings) == 20 and described else 1
 
 
 if __name__ == "__main__":

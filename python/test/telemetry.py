@@ -5,8 +5,7 @@ from __future__ import annotations
 import collections
 import typing
 
-from opentelemetry.sdk._logs import LoggerProvider
-from opentelemetry.sdk._logs.export import InMemoryLogRecordExporter, SimpleLogRecordProcessor
+from opentelemetry.sdk._logs import LoggerProvider, export
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
@@ -35,9 +34,11 @@ class Telemetry:
         self.tracer = self.tracer_provider.get_tracer("test")
         self._reader = InMemoryMetricReader()
         self.meter_provider = MeterProvider([self._reader], shutdown_on_exit=False)
-        self._logs = InMemoryLogRecordExporter()
+        # Before 1.39 it had another name.
+        named = "InMemoryLogRecordExporter" if hasattr(export, "InMemoryLogRecordExporter") else "InMemoryLogExporter"
+        self._logs: typing.Any = getattr(export, named)()
         self.logger_provider = LoggerProvider(shutdown_on_exit=False)
-        self.logger_provider.add_log_record_processor(SimpleLogRecordProcessor(self._logs))
+        self.logger_provider.add_log_record_processor(export.SimpleLogRecordProcessor(self._logs))
 
     @property
     def ours(self) -> dict[str, typing.Any]:

@@ -9,6 +9,8 @@ import subprocess
 import sys
 import typing
 
+import onewrite
+
 HERE = pathlib.Path(__file__).parent.parent
 
 
@@ -26,6 +28,47 @@ def test_the_quick_start(tap: typing.Any) -> None:
     server = tap()
     assert re.fullmatch(r"POST http://\S+ 200 in [\d.]+ ms: .*new conn 1\n", run("-c", program[1], url=server.url()))
     assert server.seen[0].segments == 1
+
+
+def test_opentelemetry(tap: typing.Any) -> None:
+    text = (HERE / "README.md").read_text()
+    program = re.search(r"### OpenTelemetry\n.*?```python\n(.*?)```", text, re.DOTALL)
+    assert program is not None
+    server = tap()
+    around = (
+        "import os, urllib3\n"
+        "from opentelemetry import trace\n"
+        "from opentelemetry.sdk.trace import TracerProvider\n"
+        "trace.set_tracer_provider(TracerProvider())\n"
+        "with trace.get_tracer('test').start_as_current_span('call') as span:\n"
+        "    urllib3.PoolManager().request('POST', os.environ['ONEWRITE_EXAMPLE_URL'], body=b'x')\n"
+        "    print(sorted(name for name in span.attributes))\n"
+    )
+    told = run("-c", program[1] + around, url=server.url())
+    section = text[program.start() : text.index("### Status")]
+    for name in ("onewrite.connect_ns", "onewrite.wait_ns", "onewrite.total_ns", "onewrite.conn_id"):
+        assert f"'{name}'" in told
+        assert name.removeprefix("onewrite.") in section
+    assert server.seen[0].segments == 1
+
+
+def test_the_metrics_are_those_of_the_readme(tap: typing.Any) -> None:
+    from onewrite.opentelemetry import listener
+    from telemetry import Telemetry
+
+    text = (HERE / "README.md").read_text()
+    table = text[text.index("**Metrics**") : text.index("### Status")]
+    rows = re.findall(r"^\| `([a-z_.]+)` \|.*\| (.*) \|$", table, re.MULTILINE)
+    telemetry = Telemetry()
+    http = onewrite.PoolManager(listener=listener(**telemetry.ours))
+    http.request("GET", tap().url())
+    http.clear()
+    told = telemetry.metrics()
+    assert told.keys() == {name for name, _ in rows}
+    for name, attributes in rows:
+        for point in told[name]:
+            assert point.attributes.keys() <= set(re.findall(r"`([a-z_.]+)`", attributes)), name
+    telemetry.close()
 
 
 def test_the_example(tap: typing.Any) -> None:
@@ -46,8 +89,6 @@ def test_every_option_is_in_the_table() -> None:
 
 
 def test_the_version_is_one() -> None:
-    import onewrite
-
     version = (HERE.parent / "VERSION").read_text().strip()
     assert onewrite.__version__ == version
     assert f'version = "{version}"' in (HERE / "pyproject.toml").read_text()

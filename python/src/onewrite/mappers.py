@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import datetime
+import functools
+import re
 import typing
 
 from urllib3.exceptions import LocationParseError
@@ -19,6 +21,21 @@ def _last(timing: Timing) -> Attempt | None:
     return timing.attempts[-1] if timing.attempts else None
 
 
+_origin = re.compile(r"https?://[^/?#\\]*").match
+
+
+@functools.lru_cache(256)
+def _server(url: str) -> tuple[str | None, int | None]:
+    """Host and port of *url*, which most calls share."""
+    try:
+        found = parse_url(url)
+    except LocationParseError:
+        found = Url()  # refused for that
+    if not found.host:
+        return None, None
+    return found.host.strip("[]"), found.port or {"http": 80, "https": 443}.get(found.scheme or "")
+
+
 def otel_attributes(timing: Timing) -> Fields:
     """Attributes of an HTTP client span (OpenTelemetry semantic conventions for HTTP, stable names).
 
@@ -26,13 +43,10 @@ def otel_attributes(timing: Timing) -> Fields:
     there from the first retry or redirect on.
     """
     found: Fields = {"http.request.method": timing.method, "url.full": timing.url}
-    try:
-        url = parse_url(timing.url)
-    except LocationParseError:
-        url = Url()  # refused for that
-    if url.host:
-        found["server.address"] = url.host.strip("[]")
-        found["server.port"] = url.port or {"http": 80, "https": 443}.get(url.scheme or "")
+    origin = _origin(timing.url)
+    address, port = _server(origin[0] if origin else timing.url)
+    if address is not None:
+        found["server.address"], found["server.port"] = address, port
     if timing.status is not None:
         found["http.response.status_code"] = timing.status
     if len(timing.attempts) > 1:

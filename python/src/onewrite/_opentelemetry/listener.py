@@ -21,6 +21,8 @@ from .._timing.record import Timing
 from .garbage import collecting
 from .instruments import Instruments
 
+#: Of the log event.
+NAME = "onewrite.request"
 #: Spans that are of the work a request is part of, and may make a hundred of them.
 _NOT_OURS = (trace.SpanKind.SERVER, trace.SpanKind.CONSUMER)
 #: As older instrumentations spell the key.
@@ -47,7 +49,7 @@ class Listener(TimingListener):
         """The only phase of a request that gets no connection."""
         if event.timing._kept is not None:
             event.timing._kept = get_current()
-            _write(event.timing._kept, mappers.otel_phases(event.timing))
+            _write_phases(event.timing)
 
     def on_connection_acquired(self, event: Event) -> None:
         """Count the connection."""
@@ -60,7 +62,7 @@ class Listener(TimingListener):
         """Write what is known: some instrumentations end their span next."""
         if event.timing._kept is not None:
             event.timing._kept = get_current()
-            _write(event.timing._kept, mappers.otel_phases(event.timing))
+            _write_phases(event.timing)
 
     def on_attempt_end(self, event: Event) -> None:
         """Write what came since; all of it where no response came."""
@@ -69,12 +71,13 @@ class Listener(TimingListener):
             return
         attempt = timing.attempts[-1]
         if attempt._headers_end:
-            if attempt.receive_ns is not None:
-                _write(timing._kept, {"onewrite.receive_ns": attempt.receive_ns})
+            span = _span(timing._kept)
+            if span is not None and attempt.receive_ns is not None:
+                span.set_attribute("onewrite.receive_ns", attempt.receive_ns)
         elif attempt._phase != "queue":
             if not attempt._acquired:
                 timing._kept = get_current()  # it failed to connect, and urllib3 closes before it tells its caller
-            _write(timing._kept, mappers.otel_phases(timing))
+            _write_phases(timing)
 
     def on_call_end(self, event: Event) -> None:
         """Write the rest, if the span still lives; add to the metrics; emit the log event."""
@@ -93,34 +96,42 @@ class Listener(TimingListener):
 
     def _tell(self, timing: Timing, context: Context) -> None:
         attributes = {name: value for name, value in mappers.otel_attributes(timing).items() if value is not None}
-        phases = mappers.otel_phases(timing)
         try:
-            _write(context, {name: phases[name] for name in _LAST if name in phases})
+            span = _span(context)
+            if span is not None:
+                last = {"onewrite.total_ns": timing.total_ns or 1, "onewrite.attempts": len(timing.attempts)}
+                span.set_attributes(last)
         finally:
             try:
                 self._instruments.record(timing, attributes, context, self._request_duration)
             finally:
                 if self._logger is not None:
-                    self._emit(self._logger, timing, {**attributes, **phases}, context)
+                    self._emit(self._logger, timing, attributes, context)
 
     def _emit(self, logger: Logger, timing: Timing, attributes: dict[str, typing.Any], context: Context) -> None:
+        enabled = getattr(logger, "enabled", None)  # older loggers do not say
+        if enabled is not None and not enabled(context=context, severity_number=SeverityNumber.INFO, event_name=NAME):
+            return
         logger.emit(
             LogRecord(
                 timestamp=timing.started_at_unix_ns + (timing.total_ns or 0),
                 context=context,
                 severity_number=SeverityNumber.INFO,
                 severity_text="INFO",
-                event_name="onewrite.request",
-                attributes=attributes,
+                event_name=NAME,
+                attributes={**attributes, **mappers.otel_phases(timing)},
                 body=timing.to_dict(),
             )
         )
 
 
-_LAST = ("onewrite.total_ns", "onewrite.attempts")
-
-
-def _write(context: Context, attributes: dict[str, typing.Any]) -> None:
+def _span(context: Context) -> trace.Span | None:
+    """The span that is told of the phases, if it still lives."""
     span = trace.get_current_span(context)
-    if span.is_recording() and getattr(span, "kind", None) not in _NOT_OURS:
-        span.set_attributes(attributes)
+    return span if span.is_recording() and getattr(span, "kind", None) not in _NOT_OURS else None
+
+
+def _write_phases(timing: Timing) -> None:
+    span = _span(timing._kept)
+    if span is not None:
+        span.set_attributes(mappers.otel_phases(timing))

@@ -225,10 +225,10 @@ class Timing:
 
     def to_dict(self) -> dict[str, typing.Any]:
         """The record under its canonical names (schemas/timing-v1.schema.json), absent values left out."""
-        last = self._last()
+        attempts = [attempt.to_dict() for attempt in self.attempts]
         found: dict[str, typing.Any] = {}
-        if last is not None:
-            found.update(last.to_dict())
+        if attempts:
+            found.update(attempts[-1])
             for name in ("index", "bytes_sent", "writes", "bytes_received"):
                 found.pop(name, None)
         found.update(
@@ -240,7 +240,7 @@ class Timing:
             started_at_unix_ns=self.started_at_unix_ns,
             started_at_mono_ns=self.started_at_mono_ns,
             total_ns=self.total_ns,
-            attempts=[attempt.to_dict() for attempt in self.attempts],
+            attempts=attempts,
         )
         return {name: value for name, value in found.items() if value is not None}
 
