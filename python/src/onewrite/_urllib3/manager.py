@@ -8,11 +8,10 @@ import urllib3
 import urllib3.poolmanager
 
 from .. import _config
-from .._config import DEFAULTS, Options
 from .._timing import call as calls
 from .._timing.hooks import Hooks
 from .._timing.record import Timing
-from .pool import HTTPConnectionPool, HTTPSConnectionPool, Pool, call, split
+from .pool import HTTPConnectionPool, HTTPSConnectionPool, Own, Pool, call, split
 
 Original = typing.Callable[..., typing.Any]
 
@@ -37,12 +36,10 @@ def urlopen(
     return call(hooks, installed, url, run, method)
 
 
-class Manager:
+class Manager(Own):
     """Behaviour of the managers, in front of urllib3's."""
 
-    _onewrite_own = True
-    _onewrite_options: Options = DEFAULTS
-    _onewrite_hooks: Hooks | None = None
+    _onewrite_urlopen = staticmethod(urlopen)
     _own_pool_classes: typing.ClassVar[dict[str, typing.Any]] = {
         "http": HTTPConnectionPool,
         "https": HTTPSConnectionPool,
@@ -62,13 +59,6 @@ class Manager:
             pool._onewrite_options = self._onewrite_options
             pool._onewrite_hooks = self._onewrite_hooks
         return pool
-
-    def urlopen(self, method: str, url: str, *args: typing.Any, **kwargs: typing.Any) -> typing.Any:
-        """Send a request: see :meth:`urllib3.PoolManager.urlopen`."""
-        original, hooks = super().urlopen, self._onewrite_hooks  # type: ignore[misc]
-        if hooks is None:
-            return original(method, url, *args, **kwargs)
-        return urlopen(self, original, hooks, False, method, url, *args, **kwargs)
 
 
 def _refuse_unknown(keywords: typing.Iterable[str]) -> None:

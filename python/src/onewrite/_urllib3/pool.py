@@ -377,12 +377,27 @@ class ConnectionClass:
         return self._ours if now is self._theirs else now
 
 
-class Pool:
-    """Behaviour of both pool classes, in front of urllib3's."""
+class Own:
+    """What own pools and managers share, in front of urllib3's."""
 
     _onewrite_own = True
     _onewrite_options: Options = DEFAULTS
     _onewrite_hooks: Hooks | None = None
+    #: How a request is a call, or an attempt of one.
+    _onewrite_urlopen: typing.ClassVar[typing.Callable[..., typing.Any]]
+
+    def urlopen(self, method: str, url: str, *args: typing.Any, **kwargs: typing.Any) -> typing.Any:
+        """Send a request: see urllib3's own ``urlopen`` of this class."""
+        original, hooks = super().urlopen, self._onewrite_hooks  # type: ignore[misc]
+        if hooks is None:
+            return original(method, url, *args, **kwargs)
+        return type(self)._onewrite_urlopen(self, original, hooks, False, method, url, *args, **kwargs)
+
+
+class Pool(Own):
+    """Behaviour of both pool classes, in front of urllib3's."""
+
+    _onewrite_urlopen = staticmethod(urlopen)
 
     def __init__(self, host: str, port: int | None = None, *args: typing.Any, **kwargs: typing.Any) -> None:
         self._onewrite_options, self._onewrite_hooks = split(kwargs)
@@ -393,13 +408,6 @@ class Pool:
         if isinstance(conn, State):
             connections.configure(conn, self._onewrite_options)
         return conn
-
-    def urlopen(self, method: str, url: str, *args: typing.Any, **kwargs: typing.Any) -> typing.Any:
-        """Send a request: see :meth:`urllib3.connectionpool.HTTPConnectionPool.urlopen`."""
-        original, hooks = super().urlopen, self._onewrite_hooks  # type: ignore[misc]
-        if hooks is None:
-            return original(method, url, *args, **kwargs)
-        return urlopen(self, original, hooks, False, method, url, *args, **kwargs)
 
     def _get_conn(self, timeout: typing.Any = None) -> typing.Any:
         original = super()._get_conn  # type: ignore[misc]
