@@ -94,12 +94,14 @@ def test_a_hung_driver_fails_its_run_and_the_next_run_has_a_new_one(tmp_path: Pa
         while True:
             m = read()
             if m["cmd"] == "open": say(seq=m["seq"], client_id=1)
-            elif m["cmd"] in ("close", "bye"): say(seq=m["seq"], ok=True)
+            elif m["cmd"] == "close": say(seq=m["seq"], ok=True)
+            elif m["cmd"] == "bye": say(seq=m["seq"], ok=True); break
             elif "hang" in m["url"]: time.sleep(60)
             else: say(seq=m["seq"], outcome="error", error={"kind": "other"})
     """
     cases = [
-        Case("a-hang", "hangs", ["TCP-1"], [{"request": {"path": "/hang"}}], schemes=["http"], clients=["onewrite"]),
+        # An id whose run has no time limit of its own, which would be added to the driver's.
+        Case("a-silent", "hangs", ["TCP-1"], [{"request": {"path": "/hang"}}], schemes=["http"], clients=["onewrite"]),
         Case("b-then", "goes on", ["TCP-1"], [{"request": {"path": "/x"}}], schemes=["http"], clients=["onewrite"]),
     ]
     with Judge(Adapter("toy", toy(tmp_path, program)), cases, {}, stock=False, timeout_s=1.0) as judge:
@@ -107,6 +109,14 @@ def test_a_hung_driver_fails_its_run_and_the_next_run_has_a_new_one(tmp_path: Pa
     assert (first.status, second.status) == (Status.FAULT, Status.OK)
     assert first.failing
     assert "hung" in first.problems[0]
+
+
+def test_what_a_driver_said_before_it_ended_is_read(tmp_path: Path) -> None:
+    driver = Driver(toy(tmp_path, "hello(read()); print('Segmentation fault', flush=True)"), "onewrite")
+    driver._process.wait(timeout=30)
+    with pytest.raises(DriverFault, match="noise") as caught:
+        driver.open()
+    assert "Segmentation fault" in str(caught.value)
 
 
 def test_replies_are_those_of_the_schema() -> None:
