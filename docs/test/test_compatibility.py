@@ -105,6 +105,7 @@ def test_a_page_that_is_not_what_was_recorded_fails(kept: Path, monkeypatch: pyt
         (">=1.26,<3", [("1.26", "3")]),
         (">=7.29.1 <8 || >=8.10.1 <9", [("7.29.1", "8"), ("8.10.1", "9")]),
         (">= 2.5", [("2.5", None)]),
+        ("^1.9.0", [("1.9.0", "2")]),
     ],
 )
 def test_ranges_as_the_registries_write_them(text: str, expected: list[tuple[str, str | None]]) -> None:
@@ -126,6 +127,7 @@ def test_the_ends_of_a_range_are_what_ran_or_not_run() -> None:
 def test_every_declared_range_is_found() -> None:
     declared = compatibility.declared()
     assert set(declared) == set(compatibility.LANGUAGES)
+    assert {"urllib3", "httpx", "httpx2", "opentelemetry-api"} <= {name for name, *_ in declared["python"]}
     for ranges in declared.values():
         assert all(list(compatibility.ranges(text)) for _, text, _ in ranges), ranges
 

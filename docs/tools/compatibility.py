@@ -159,8 +159,12 @@ def within(one: Version, least: Version, below: Version | None) -> bool:
 
 
 def ranges(text: str) -> Iterator[tuple[str, str | None]]:
-    """(at least, below) of each alternative of a range: `>=1.26,<3`, `>=7.29.1 <8 || >=8.10.1 <9`, `>= 2.5`."""
+    """(at least, below) of each alternative of a range: `>=1.26,<3`, `>=7.29.1 <8 || >=8.10.1 <9`, `>= 2.5`, `^1.9.0`."""
     for part in text.split("||"):
+        caret = re.search(r"\^(\d+)(?:\.\d+)*", part)
+        if caret:
+            yield caret[0][1:], str(int(caret[1]) + 1)
+            continue
         least, below = re.search(r">=\s*(\d+(?:\.\d+)*)", part), re.search(r"<\s*(\d+(?:\.\d+)*)", part)
         if least:
             yield least[1], below[1] if below else None
@@ -174,6 +178,12 @@ def found(file: str, pattern: str) -> str:
     return match[1]
 
 
+def requirements(file: str) -> list[tuple[str, str]]:
+    """(name, range) of each dependency and extra of a pyproject.toml."""
+    lines = re.findall(r"^(?:optional-)?dependencies[.\w]* = \[(.*)\]$", (ROOT / file).read_text(encoding="utf-8"), re.M)
+    return [pair for line in lines for pair in re.findall(r'"([\w-]+)(>=[^"]+)"', line)]
+
+
 def declared() -> dict[str, list[tuple[str, str, str]]]:
     """By language: (name of the runtime or base library, range, file that says so)."""
     python, node, gem, pom = "python/pyproject.toml", "node/package.json", "ruby/onewrite.gemspec", "java/pom.xml"
@@ -181,7 +191,7 @@ def declared() -> dict[str, list[tuple[str, str, str]]]:
     return {
         "python": [
             ("runtime", found(python, r'requires-python = "([^"]+)"'), python),
-            *((name, found(python, rf'"{name}(>=[^"]+)"'), python) for name in ("urllib3", "httpx", "httpx2")),
+            *((name, text, python) for name, text in requirements(python)),
         ],
         "ruby": [("runtime", found(gem, r'required_ruby_version = "([^"]+)"'), gem)],
         "node": [
