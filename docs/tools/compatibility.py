@@ -62,12 +62,13 @@ def counted(patterns: Sequence[str]) -> dict[str, int]:
 
 
 def commit_of(language: str) -> str:
-    """The commit that is checked out; with a + where the language's folder differs from it."""
+    """The last commit that changed the language's folder; with a + where the folder differs from it."""
     def git(*words: str) -> str:
         return subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
 
     try:
-        return git("rev-parse", "--short=10", "HEAD") + ("+" if git("status", "--porcelain", "--", language) else "")
+        changed = git("status", "--porcelain", "--", language)
+        return git("log", "-1", "--format=%h", "--abbrev=10", "--", language) + ("+" if changed else "")
     except (OSError, subprocess.CalledProcessError):
         return "unknown"
 
@@ -307,7 +308,7 @@ def runs(lines: Sequence[Line]) -> Iterator[str]:
         bad = sum(not good(line) for line in mine)
         count = f"{len(mine)} {'runs' if len(mine) > 1 else 'run'}"
         passed = sum(line["passed"] for line in mine)
-        yield f"- `{by}`, {date}, {where}: {count}, {passed} tests passed" + (f", {bad} runs failed" if bad else "")
+        yield f"- `{by}`, {date}, {where}: {count}, {passed} tests passed" + (f"; {bad} of the runs failed" if bad else "")
 
 
 def render(options: argparse.Namespace) -> int:
