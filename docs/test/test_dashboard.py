@@ -289,6 +289,20 @@ def test_a_name_that_does_not_exist_is_found(exported: dict[str, list[dict[str, 
             test_every_name_in_a_query_exists(Query("", expr), exported)
 
 
+def test_what_is_exported_is_what_the_contract_names(exported: dict[str, list[dict[str, str]]]) -> None:
+    wanted = {}
+    for metric in yaml.safe_load((ROOT / "spec" / "events.yaml").read_text())["opentelemetry"]["metrics"]:
+        ending = {"histogram": "_seconds_count", "counter": "_total", "updowncounter": ""}[metric["kind"]]
+        wanted[metric["name"].replace(".", "_") + ending] = {one.replace(".", "_") for one in metric["attributes"]}
+        if "edges" in metric:
+            edges = {float(one["le"]) for one in exported[metric["name"].replace(".", "_") + "_seconds_bucket"]}
+            assert edges == {*metric["edges"], math.inf}
+    ours = {name: rows for name, rows in exported.items() if rows[0].get("otel_scope_name") == "onewrite"}
+    counts = {name: rows for name, rows in ours.items() if not name.endswith(("_bucket", "_sum", "_created"))}
+    scope = {"otel_scope_name", "otel_scope_version", "otel_scope_schema_url"}
+    assert {name: {label for row in rows for label in row} - scope for name, rows in counts.items()} == wanted
+
+
 # -- answers ----------------------------------------------------------------------------------------------------
 
 

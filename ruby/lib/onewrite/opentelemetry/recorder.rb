@@ -49,9 +49,12 @@ module Onewrite
         attributes["http.request.method"] = "_OTHER" unless METHODS.include?(timing.method)
         took = Mappers.otel_metrics(timing)["http.client.request.duration"]
         instruments.request_duration.record(took, attributes: attributes.slice(*REQUEST)) if took && @request_duration
-        reused = { "onewrite.reused" => timing.reused }.compact
-        instruments.requests.add(1, attributes: attributes.slice(*SERVER).merge(reused))
-        timing.attempts.each { |attempt| wait(instruments, attempt, attributes.slice(*WAIT)) }
+        timing.attempts.each do |attempt|
+          wait(instruments, attempt, attributes.slice(*WAIT))
+          next if attempt.reused.nil? # it got no connection
+
+          instruments.requests.add(1, attributes: attributes.slice(*SERVER).merge("onewrite.reused" => attempt.reused))
+        end
       end
 
       def wait(instruments, attempt, attributes)

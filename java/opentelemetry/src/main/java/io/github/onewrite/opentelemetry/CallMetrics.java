@@ -50,7 +50,7 @@ final class CallMetrics {
                 .build();
         this.requests = meter.counterBuilder("onewrite.requests")
                 .setUnit("{request}")
-                .setDescription("Calls that ended, by whether their connection had been used before.")
+                .setDescription("Requests that got a connection, reused or new.")
                 .build();
     }
 
@@ -69,12 +69,8 @@ final class CallMetrics {
                         .orElse(named);
                 wait.record(nanos / 1e9, known);
             });
+            attempt.reused().ifPresent(reused -> requests.add(1, Server.with(server, REUSED, reused)));
         }
-        requests.add(
-                1,
-                timing.reused()
-                        .map(reused -> Server.with(server, REUSED, reused))
-                        .orElse(server));
     }
 
     private static Attributes outcome(Attributes named, Map<String, Object> call) {

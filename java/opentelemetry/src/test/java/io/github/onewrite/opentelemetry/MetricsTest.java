@@ -65,11 +65,17 @@ class MetricsTest {
             Map<String, Object> answered = new java.util.TreeMap<>(where);
             answered.put("http.response.status_code", 200L);
             assertEquals(answered, Sdk.sorted(duration.getAttributes()));
-            HistogramPointData wait = only(sdk.histogram("onewrite.wait.duration"));
-            assertEquals(3, wait.getCount());
-            assertEquals(new java.util.TreeMap<>(where), Sdk.sorted(wait.getAttributes()));
-            assertTrue(wait.getBoundaries().contains(0.035), wait.getBoundaries()::toString);
-            assertTrue(wait.getSum() <= duration.getSum());
+            // On a busy machine a wait may take 20 ms: then it has a cause, and a point of its own.
+            java.util.Collection<HistogramPointData> waits = sdk.histogram("onewrite.wait.duration");
+            for (HistogramPointData wait : waits) {
+                Map<String, Object> named = new java.util.TreeMap<>(Sdk.sorted(wait.getAttributes()));
+                named.remove("onewrite.cause");
+                assertEquals(new java.util.TreeMap<>(where), named);
+                assertTrue(wait.getBoundaries().contains(0.035), wait.getBoundaries()::toString);
+            }
+            assertEquals(
+                    3, waits.stream().mapToLong(HistogramPointData::getCount).sum());
+            assertTrue(waits.stream().mapToDouble(HistogramPointData::getSum).sum() <= duration.getSum());
             assertEquals("s", sdk.metrics().get("onewrite.wait.duration").getUnit());
             assertEquals(1, sdk.sum("onewrite.requests", REUSED, false));
             assertEquals(2, sdk.sum("onewrite.requests", REUSED, true));
