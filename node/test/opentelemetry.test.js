@@ -11,7 +11,7 @@ import { logs } from '@opentelemetry/api-logs'
 import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks'
 import { InMemoryLogRecordExporter, LoggerProvider, SimpleLogRecordProcessor } from '@opentelemetry/sdk-logs'
 import { AggregationTemporality, InMemoryMetricExporter, MeterProvider, PeriodicExportingMetricReader } from '@opentelemetry/sdk-metrics'
-import { BasicTracerProvider, InMemorySpanExporter, SimpleSpanProcessor } from '@opentelemetry/sdk-trace-base'
+import { InMemorySpanExporter, SimpleSpanProcessor, TracerProvider } from '@opentelemetry/sdk-trace'
 import * as undici from 'undici'
 import { Agent, hookFailures, RetryAgent } from '../src/index.js'
 import { CallContext } from '../src/opentelemetry/call-context.js'
@@ -21,7 +21,9 @@ import { until } from './support/record.js'
 import { closedPort, startServer } from './support/server.js'
 import { modeOf, startTap } from './support/tap.js'
 
-const PROGRAM = fileURLToPath(new URL('support/otel-program.js', import.meta.url))
+// `make tracers` runs a copy of the program beside newer versions of all of it.
+const PROGRAM = process.env.ONEWRITE_OTEL_PROGRAM ?? fileURLToPath(new URL('support/otel-program.js', import.meta.url))
+const NODE = process.env.ONEWRITE_OTEL_NODE ?? process.execPath
 const OK = (body) => `HTTP/1.1 200 OK\r\nserver-timing: total;dur=0.001\r\ncontent-length: ${body.length}\r\n\r\n${body}`
 
 function answer ({ head, socket }) {
@@ -40,7 +42,7 @@ async function play (way, api, order) {
   const tap = await startTap({ answer })
   const port = await closedPort()
   try {
-    const { stdout, stderr } = await promisify(execFile)(process.execPath, [PROGRAM, way, api, order, tap.origin, `http://localhost:${port}`], { timeout: 60_000 })
+    const { stdout, stderr } = await promisify(execFile)(NODE, [PROGRAM, way, api, order, tap.origin, `http://localhost:${port}`], { timeout: 60_000 })
     const told = JSON.parse(stdout.replaceAll(`localhost:${tap.port}`, 'HOST').replaceAll(`localhost:${port}`, 'DEAD'))
     return { ...told, stderr, requests: tap.requests, port: tap.port }
   } finally {
@@ -131,7 +133,7 @@ for (const api of ['fetch', 'undici', 'http']) {
 describe('in this process, without instrumentations', () => {
   context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable())
   const [spans, events, numbers] = [new InMemorySpanExporter(), new InMemoryLogRecordExporter(), new InMemoryMetricExporter(AggregationTemporality.CUMULATIVE)]
-  trace.setGlobalTracerProvider(new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(spans)] }))
+  trace.setGlobalTracerProvider(new TracerProvider({ spanProcessors: [new SimpleSpanProcessor({ exporter: spans })] }))
   logs.setGlobalLoggerProvider(new LoggerProvider({ processors: [new SimpleLogRecordProcessor({ exporter: events })] }))
   const reader = new PeriodicExportingMetricReader({ exporter: numbers, exportIntervalMillis: 2 ** 30 })
   metrics.setGlobalMeterProvider(new MeterProvider({ readers: [reader] }))

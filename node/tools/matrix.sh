@@ -16,23 +16,6 @@ pairs=(
 )
 mkdir -p "$work" "$reports"
 
-case "$(uname -sm)" in
-  "Linux x86_64") platform=linux-x64 ;;
-  "Linux aarch64") platform=linux-arm64 ;;
-  "Darwin arm64") platform=darwin-arm64 ;;
-  *) echo "there is no npm package of Node for $(uname -sm); use the Node that is installed: make test" >&2; exit 3 ;;
-esac
-
-node_binary() { # VERSION
-  local folder="$work/node-$1"
-  if [ ! -x "$folder/node_modules/node-$platform/bin/node" ]; then
-    mkdir -p "$folder"
-    [ -f "$folder/package.json" ] || echo '{"private":true}' >"$folder/package.json"
-    npm install --prefix "$folder" --ignore-scripts --no-save --loglevel=error "node-$platform@$1" >&2
-  fi
-  echo "$folder/node_modules/node-$platform/bin/node"
-}
-
 checkout() { # UNDICI: a copy of this package beside that undici
   local folder="$work/undici-$1"
   mkdir -p "$folder/node"
@@ -73,7 +56,7 @@ by="make -C node matrix"
 for pair in "${pairs[@]}"; do
   node=${pair%%:*} undici=${pair#*:}
   is_wanted "$node" "$undici" || continue
-  binary=$(node_binary "$node")
+  binary=$("$here/tools/node-binary.sh" "$node")
   folder=$(checkout "$undici")
   echo "== Node $node, undici $undici"
   report="$reports/node-matrix-$node-undici-$undici.xml"

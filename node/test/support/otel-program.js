@@ -5,18 +5,21 @@ import { once } from 'node:events'
 import http from 'node:http'
 import { createRequire } from 'node:module'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { context, metrics, propagation, SpanKind, trace } from '@opentelemetry/api'
-import { logs } from '@opentelemetry/api-logs'
+import * as opentelemetry from '@opentelemetry/api'
 import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks'
 import { suppressTracing, W3CTraceContextPropagator } from '@opentelemetry/core'
 import { HttpInstrumentation } from '@opentelemetry/instrumentation-http'
 import { UndiciInstrumentation } from '@opentelemetry/instrumentation-undici'
 import { InMemoryLogRecordExporter, LoggerProvider, SimpleLogRecordProcessor } from '@opentelemetry/sdk-logs'
 import { AggregationTemporality, InMemoryMetricExporter, MeterProvider, PeriodicExportingMetricReader } from '@opentelemetry/sdk-metrics'
-import { BasicTracerProvider, InMemorySpanExporter, SimpleSpanProcessor } from '@opentelemetry/sdk-trace-base'
+import { InMemorySpanExporter, SimpleSpanProcessor, TracerProvider } from '@opentelemetry/sdk-trace'
 import * as undici from 'undici'
 import * as onewrite from '../../src/index.js'
 import { openTelemetry } from '../../src/opentelemetry/index.js'
+
+const { context, metrics, propagation, SpanKind, trace } = opentelemetry
+// Part of the API from 1.10 on.
+const logs = /** @type {any} */ (opentelemetry).logs ?? (await import('@opentelemetry/api-logs')).logs
 
 const [, , way = '', api = '', order = '', origin = '', dead = ''] = process.argv
 const BODY = 'x'.repeat(200)
@@ -27,7 +30,7 @@ const reader = new PeriodicExportingMetricReader({ exporter: numbers, exportInte
 function startSdk () {
   context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable())
   propagation.setGlobalPropagator(new W3CTraceContextPropagator())
-  trace.setGlobalTracerProvider(new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(spans)] }))
+  trace.setGlobalTracerProvider(new TracerProvider({ spanProcessors: [new SimpleSpanProcessor({ exporter: spans })] }))
   logs.setGlobalLoggerProvider(new LoggerProvider({ processors: [new SimpleLogRecordProcessor({ exporter: events })] }))
   metrics.setGlobalMeterProvider(new MeterProvider({ readers: [reader] }))
   for (const instrumentation of [new UndiciInstrumentation(), new HttpInstrumentation()]) instrumentation.enable()
