@@ -43,3 +43,21 @@ def test_a_stale_or_unmarked_readme_is_seen(tmp_path: Path, monkeypatch: pytest.
     (tmp_path / "node" / "README.md").write_text("# no marks\n")
     with pytest.raises(ValueError, match="node/README.md must hold"):
         configuration.main()
+
+
+ONE_LINE = {
+    "python": "onewrite.opentelemetry.instrument()",
+    "ruby": "Onewrite::OpenTelemetry.install",
+    "node": "install({ listener: openTelemetry() })",
+    "java": ".listenerFactory(OnewriteOpenTelemetry.create(",
+}
+
+
+@pytest.mark.parametrize("language", configuration.LANGUAGES)
+def test_the_line_for_opentelemetry_is_that_of_the_recipes(language: str) -> None:
+    """The recipe is run by test_recipes.py."""
+    text = (configuration.ROOT / language / "README.md").read_text(encoding="utf-8")
+    part = re.search(r"^### OpenTelemetry$(.*?)^##", text, re.DOTALL | re.MULTILINE)
+    assert part is not None
+    recipes = (configuration.ROOT / "docs" / "recipes.md").read_text(encoding="utf-8")
+    assert ONE_LINE[language] in part[1] and ONE_LINE[language] in recipes
