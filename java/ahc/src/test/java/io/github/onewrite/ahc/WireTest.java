@@ -18,6 +18,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 import java.util.stream.Stream;
@@ -92,6 +93,22 @@ class WireTest {
     @MethodSource("bodies")
     void oneSegment(String transport, String name, Consumer<BoundRequestBuilder> body) throws Exception {
         assertEquals(1, segments(OnewriteAhc.create().apply(Dsl.config()), transport, body), name);
+    }
+
+    /** What the first read brings of each request: never the head alone. */
+    @Test
+    void aLargeBodyLeavesWithItsHead() throws Exception {
+        byte[] large = new byte[3_000_000];
+        List<String> first = new CopyOnWriteArrayList<>();
+        try (TestServer server = TestServer.keepingFirstReads(first);
+                AsyncHttpClient client =
+                        Dsl.asyncHttpClient(OnewriteAhc.create().apply(Dsl.config()))) {
+            for (int i = 0; i < REQUESTS; i++) {
+                client.preparePost(server.url()).setBody(large).execute().get(60, TimeUnit.SECONDS);
+            }
+        }
+        assertEquals(REQUESTS, first.size());
+        assertTrue(first.stream().noneMatch(read -> read.endsWith("\r\n\r\n")), first::toString);
     }
 
     /** The controls: the stock client splits a stream, and so does ours when it is told to. */

@@ -18,6 +18,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.Stream;
@@ -152,6 +153,25 @@ class WireTest {
                         server.segments().stream().filter(count -> count == 1).count();
                 assertTrue(single > 1.5 * REQUESTS, server.segments()::toString);
             }
+        });
+    }
+
+    /** What the first read brings of each of these: never the head alone. */
+    @ParameterizedTest
+    @ValueSource(strings = {"nio", "epoll"})
+    void aLargeBodyLeavesWithItsHead(String transport) throws Exception {
+        String large = "x".repeat(3_000_000);
+        with(transport, stock -> {
+            HttpClient client = OnewriteReactorNetty.create().apply(stock);
+            List<String> first = new CopyOnWriteArrayList<>();
+            try (TestServer server = TestServer.keepingFirstReads(first)) {
+                for (int i = 0; i < REQUESTS; i++) {
+                    assertEquals(200, post(client, server.url(), -1, Mono.fromSupplier(() -> buffer(large))));
+                    assertEquals(200, post(client, server.url(), large.length(), flux(large)));
+                }
+            }
+            assertEquals(2 * REQUESTS, first.size());
+            assertTrue(first.stream().noneMatch(read -> read.endsWith("\r\n\r\n")), first::toString);
         });
     }
 

@@ -89,6 +89,24 @@ public final class TestServer implements AutoCloseable {
         });
     }
 
+    /** Answers every request with 200, and keeps what the first read brought of it. */
+    public static TestServer keepingFirstReads(List<String> reads) throws IOException {
+        return new TestServer(connection -> {
+            byte[] first = new byte[4096];
+            while (true) {
+                connection.in().mark(first.length);
+                int count = connection.in().read(first);
+                if (count < 0) {
+                    return;
+                }
+                reads.add(new String(first, 0, count, StandardCharsets.ISO_8859_1));
+                connection.in().reset();
+                connection.read();
+                connection.send(OK);
+            }
+        });
+    }
+
     private void accept(Script script) {
         try {
             while (true) {

@@ -6,6 +6,10 @@ import io.netty.channel.ChannelDuplexHandler;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelPromise;
 import io.netty.channel.FileRegion;
+import io.netty.handler.codec.http.DefaultHttpContent;
+import io.netty.handler.codec.http.DefaultHttpRequest;
+import io.netty.handler.codec.http.DefaultLastHttpContent;
+import io.netty.handler.codec.http.FullHttpRequest;
 import io.netty.handler.codec.http.HttpContent;
 import io.netty.handler.codec.http.HttpObject;
 import io.netty.handler.codec.http.HttpRequest;
@@ -14,6 +18,7 @@ import io.netty.handler.codec.http.HttpResponseStatus;
 import io.netty.handler.codec.http.HttpStatusClass;
 import io.netty.handler.codec.http.HttpUtil;
 import io.netty.handler.codec.http.LastHttpContent;
+import io.netty.handler.ssl.SslHandler;
 import io.netty.handler.stream.ChunkedInput;
 import java.io.EOFException;
 import java.io.IOException;
@@ -37,10 +42,16 @@ import org.jspecify.annotations.Nullable;
  * is. For these a held write is answered at once, within the same limit; should it fail later, the channel says so.
  *
  * <p>A file of up to {@code joinMax} bytes is read and joined like any chunk.
+ *
+ * <p>A large body in memory is cut: the transport gathers up to twice the send buffer, and would send the head alone
+ * before a body that does not fit (IovArray, ChannelOutboundBuffer.nioBuffers). TLS takes what it is given.
  */
 public final class CoalesceHandler extends ChannelDuplexHandler {
     /** Longer than a hand-over between threads takes, and too short to be felt where a source is slow. */
     private static final long LINGER_NANOS = TimeUnit.MILLISECONDS.toNanos(2);
+
+    /** Head and body of this size leave in one gathering write whatever the send buffer. */
+    private static final int SURELY_GATHERED = 8 * 1024;
 
     private final TimedConnection connection;
     private final int joinMax;
@@ -48,6 +59,7 @@ public final class CoalesceHandler extends ChannelDuplexHandler {
 
     private boolean joining;
     private boolean alone;
+    private boolean first; // what comes next is the first of a body of known length
     private boolean planned;
     private long flushedBytes;
     private long headWritten;
@@ -71,6 +83,7 @@ public final class CoalesceHandler extends ChannelDuplexHandler {
         CoalesceHandler other = new CoalesceHandler(connection, joinMax, answersHeldWrites);
         other.joining = joining;
         other.alone = alone;
+        other.first = first;
         other.flushedBytes = flushedBytes;
         other.headWritten = headWritten;
         return other;
@@ -90,13 +103,21 @@ public final class CoalesceHandler extends ChannelDuplexHandler {
             flushedBytes = connection.bytes();
             joining = joinMax >= 0 && !last;
             alone = joining && HttpUtil.is100ContinueExpected(request);
+            first = joining && !alone && !HttpUtil.isTransferEncodingChunked(request);
             headWritten = joining ? System.nanoTime() : 0;
             connection.requestWrite();
+        }
+        if (first && message instanceof ByteBuf body) {
+            first = false;
+            if (isCut(ctx, body)) {
+                ctx.write(firstPiece(body));
+            }
         }
         if (last) {
             joining = false;
             stopLingering();
-            ctx.write(message, whenSent(promise));
+            ChannelPromise sent = whenSent(promise);
+            ctx.write(message instanceof FullHttpRequest request ? cut(ctx, request, sent) : message, sent);
         } else if (message instanceof FileRegion region && joining && !alone && region.count() <= joinMax) {
             writeJoined(ctx, region, promise);
         } else if (joining && answersHeldWrites && !(message instanceof FileRegion)) {
@@ -104,6 +125,33 @@ public final class CoalesceHandler extends ChannelDuplexHandler {
         } else {
             ctx.write(message, promise);
         }
+    }
+
+    /** Writes the head and a first piece of a body that is too large to be gathered with it. @return what is left */
+    private Object cut(ChannelHandlerContext ctx, FullHttpRequest request, ChannelPromise promise) {
+        ByteBuf body = request.content();
+        if (HttpUtil.isTransferEncodingChunked(request) || !isCut(ctx, body)) {
+            return request;
+        }
+        HttpRequest head =
+                new DefaultHttpRequest(request.protocolVersion(), request.method(), request.uri(), request.headers());
+        ctx.write(head).addListener(done -> {
+            if (!done.isSuccess()) {
+                promise.tryFailure(done.cause());
+            }
+        });
+        ctx.write(new DefaultHttpContent(firstPiece(body)));
+        return new DefaultLastHttpContent(body, request.trailingHeaders());
+    }
+
+    private boolean isCut(ChannelHandlerContext ctx, ByteBuf body) {
+        return joinMax > 0
+                && body.readableBytes() > SURELY_GATHERED
+                && ctx.pipeline().get(SslHandler.class) == null;
+    }
+
+    private ByteBuf firstPiece(ByteBuf body) {
+        return body.readRetainedSlice(Math.min(joinMax, SURELY_GATHERED));
     }
 
     /** A small file is read, so that it can leave with its head: sendfile is a write of its own. */
