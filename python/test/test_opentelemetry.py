@@ -416,6 +416,18 @@ def test_the_server_of_a_connection_through_a_proxy(
     assert telemetry.open_connections() == {"active": 0, "idle": 0}
 
 
+def test_servers_that_are_asked_once(telemetry: Telemetry, tap: typing.Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of any number of servers those are told of that have connections, and a bounded number of others."""
+    monkeypatch.setattr("onewrite._opentelemetry.connections.MOST_SERVERS", 5)
+    onewrite.opentelemetry.instrument(**telemetry.ours)
+    http, server = urllib3.PoolManager(num_pools=2), tap(host="0.0.0.0")
+    for number in range(10):
+        http.request("GET", f"http://127.0.0.{number + 1}:{server.port}/")
+    assert telemetry.open_connections() == {"active": 0, "idle": 2}
+    told = telemetry.metrics()["http.client.open_connections"]
+    assert {one.attributes["server.address"] for one in told} == {"127.0.0.9", "127.0.0.10"}
+
+
 # -- faults -------------------------------------------------------------------------------------------
 
 

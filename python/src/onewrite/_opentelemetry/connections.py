@@ -17,6 +17,9 @@ from .garbage import collecting
 
 Server = tuple[str, int | None]
 
+#: Servers without an open connection that are told of, with 0; a crawler asks any number.
+MOST_SERVERS = 1000
+
 
 class Connections:
     """The connections that carried a request since somebody listens."""
@@ -26,7 +29,7 @@ class Connections:
         self._ended = ended
         self._lock = threading.Lock()
         self._links: weakref.WeakKeyDictionary[Link, tuple[Server, int | None]] = weakref.WeakKeyDictionary()
-        #: Servers that were told of once go on being told of, with 0: else a reader keeps the last number.
+        #: Servers that were told of once go on being told of: else a reader keeps the last number.
         self._servers: set[Server] = set()
         #: Connections that were closed, and when.
         self._closed: collections.deque[tuple[Link, int]] = collections.deque()
@@ -69,4 +72,7 @@ class Connections:
         for link, (server, _) in links:
             if link.is_open():
                 found[server, "active" if link.active else "idle"] += 1
+        if len(self._servers) > MOST_SERVERS:
+            with self._lock:
+                self._servers = {server for (server, _), number in found.items() if number}
         return found
