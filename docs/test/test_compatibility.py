@@ -118,10 +118,10 @@ def test_the_ends_of_a_range_are_what_ran_or_not_run() -> None:
 
     found = list(compatibility.ends("undici", ">=7.29.1 <8 || >=8.10.1 <9", [line("7.29.1"), line("7.30.2", 1), line("8.12.4")]))
     assert found == [
-        "7.29.1 up to, not including, 8 | 7.29.1 | 7.30.2, **failed**",
-        "8.10.1 up to, not including, 9 | 8.10.1: not run; 8.12.4 | 8.12.4",
+        "7.29.1 or later, below 8 | 7.29.1 | 7.30.2, **failed**",
+        "8.10.1 or later, below 9 | 8.10.1: not run; 8.12.4 | 8.12.4",
     ]
-    assert list(compatibility.ends("runtime", ">=20", [])) == ["20 and later | not run | not run"]
+    assert list(compatibility.ends("runtime", ">=20", [])) == ["20 or later | not run | not run"]
 
 
 def test_every_declared_range_is_found() -> None:

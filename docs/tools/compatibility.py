@@ -265,7 +265,7 @@ def ends(name: str, text: str, lines: Sequence[Line]) -> Iterator[str]:
         first, last = ("not run" if which is None else told(*ran[which]) for which in (oldest, newest))
         if oldest is not None and oldest[: len(version(least))] != version(least):
             first = f"{least}: not run; {first}"
-        yield f"{least}{' up to, not including, ' + below if below else ' and later'} | {first} | {last}"
+        yield f"{least} or later{', below ' + below if below else ''} | {first} | {last}"
 
 
 def told(label: str, lines: Sequence[Line]) -> str:
