@@ -52,7 +52,7 @@ import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-ho
 import { UndiciInstrumentation } from '@opentelemetry/instrumentation-undici'
 import { InMemoryLogRecordExporter, LoggerProvider, SimpleLogRecordProcessor } from '@opentelemetry/sdk-logs'
 import { AggregationTemporality, InMemoryMetricExporter, MeterProvider, PeriodicExportingMetricReader } from '@opentelemetry/sdk-metrics'
-import { BasicTracerProvider, InMemorySpanExporter, SimpleSpanProcessor } from '@opentelemetry/sdk-trace-base'
+import { InMemorySpanExporter, SimpleSpanProcessor, TracerProvider } from '@opentelemetry/sdk-trace'
 
 const exporter = new InMemoryMetricExporter(AggregationTemporality.CUMULATIVE)
 const reader = new PeriodicExportingMetricReader({ exporter, exportIntervalMillis: 3600_000 })
@@ -61,7 +61,7 @@ const spans = new InMemorySpanExporter()
 _context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable())
 _metrics.setGlobalMeterProvider(new MeterProvider({ readers: [reader] }))
 _logs.setGlobalLoggerProvider(new LoggerProvider({ processors: [new SimpleLogRecordProcessor({ exporter: logged })] }))
-_trace.setGlobalTracerProvider(new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(spans)] }))
+_trace.setGlobalTracerProvider(new TracerProvider({ spanProcessors: [new SimpleSpanProcessor(spans)] }))
 new UndiciInstrumentation().enable()
 """
 NODE_EXPORTED = """
