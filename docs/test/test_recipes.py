@@ -61,7 +61,7 @@ const spans = new InMemorySpanExporter()
 _context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable())
 _metrics.setGlobalMeterProvider(new MeterProvider({ readers: [reader] }))
 _logs.setGlobalLoggerProvider(new LoggerProvider({ processors: [new SimpleLogRecordProcessor({ exporter: logged })] }))
-_trace.setGlobalTracerProvider(new TracerProvider({ spanProcessors: [new SimpleSpanProcessor(spans)] }))
+_trace.setGlobalTracerProvider(new TracerProvider({ spanProcessors: [new SimpleSpanProcessor({ exporter: spans })] }))
 new UndiciInstrumentation().enable()
 """
 NODE_EXPORTED = """
