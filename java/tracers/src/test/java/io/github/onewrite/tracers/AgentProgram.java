@@ -1,0 +1,114 @@
+package io.github.onewrite.tracers;
+
+import io.github.onewrite.TimingOptions;
+import io.github.onewrite.ahc.OnewriteAhc;
+import io.github.onewrite.netty.Body;
+import io.github.onewrite.netty.OnewriteClient;
+import io.github.onewrite.netty.OnewriteClientBuilder;
+import io.github.onewrite.netty.Request;
+import io.github.onewrite.okhttp.OnewriteOkHttp;
+import io.github.onewrite.opentelemetry.OnewriteOpenTelemetry;
+import io.github.onewrite.reactornetty.OnewriteReactorNetty;
+import io.netty.buffer.Unpooled;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.concurrent.Callable;
+import java.util.concurrent.TimeUnit;
+import okhttp3.OkHttpClient;
+import okhttp3.RequestBody;
+import org.asynchttpclient.AsyncHttpClient;
+import org.asynchttpclient.DefaultAsyncHttpClientConfig;
+import org.asynchttpclient.Dsl;
+import reactor.core.publisher.Flux;
+import reactor.netty.http.client.HttpClient;
+
+/**
+ * Somebody's program, which runs under OpenTelemetry's agent: POSTs some times with one client, and prints what came.
+ * Arguments: the client; stock, off (onewrite without hooks) or on; how often; URLs.
+ */
+public final class AgentProgram {
+    private AgentProgram() {}
+
+    public static void main(String[] args) throws Exception {
+        int times = Integer.parseInt(args[2]);
+        for (int i = 3; i < args.length; i++) {
+            String url = args[i];
+            Callable<String> post =
+                    switch (args[0]) {
+                        case "okhttp" -> okHttp(args[1], url);
+                        case "reactor" -> reactor(args[1], url);
+                        case "ahc" -> ahc(args[1], url);
+                        default -> netty(args[1], url);
+                    };
+            for (int call = 0; call < times; call++) {
+                try {
+                    System.out.println("result " + post.call());
+                } catch (Exception e) {
+                    System.out.println("result " + e.getClass().getName());
+                }
+            }
+        }
+        // A span may end a moment after its caller has the answer; the agent exports what it has when the program ends.
+        Thread.sleep(1000);
+        System.exit(0);
+    }
+
+    private static <O extends TimingOptions<O>> O hooked(O onewrite, String mode) {
+        return mode.equals("on") ? onewrite.listenerFactory(OnewriteOpenTelemetry.create()) : onewrite;
+    }
+
+    private static Callable<String> okHttp(String mode, String url) {
+        OkHttpClient.Builder builder = new OkHttpClient.Builder();
+        if (!mode.equals("stock")) {
+            hooked(OnewriteOkHttp.create(), mode).apply(builder);
+        }
+        OkHttpClient client = builder.build();
+        okhttp3.Request request = new okhttp3.Request.Builder()
+                .url(url)
+                .post(RequestBody.create("hello".getBytes(StandardCharsets.US_ASCII), null))
+                .build();
+        return () -> {
+            try (okhttp3.Response response = client.newCall(request).execute()) {
+                return response.code() + " " + response.body().string();
+            }
+        };
+    }
+
+    private static Callable<String> reactor(String mode, String url) {
+        HttpClient stock = HttpClient.create().responseTimeout(Duration.ofSeconds(30));
+        HttpClient client = mode.equals("stock")
+                ? stock
+                : hooked(OnewriteReactorNetty.create(), mode).apply(stock);
+        return () -> client.post()
+                .uri(url)
+                .send(Flux.just("hel", "lo").map(text -> Unpooled.copiedBuffer(text, StandardCharsets.US_ASCII)))
+                .responseSingle((response, content) ->
+                        content.asString().map(text -> response.status().code() + " " + text))
+                .block();
+    }
+
+    private static Callable<String> ahc(String mode, String url) {
+        DefaultAsyncHttpClientConfig.Builder config = Dsl.config();
+        if (!mode.equals("stock")) {
+            hooked(OnewriteAhc.create(), mode).apply(config);
+        }
+        AsyncHttpClient client = Dsl.asyncHttpClient(config);
+        return () -> {
+            var response = client.preparePost(url).setBody("hello").execute().get(30, TimeUnit.SECONDS);
+            return response.getStatusCode() + " " + response.getResponseBody();
+        };
+    }
+
+    /** There is no stock of this one. */
+    private static Callable<String> netty(String mode, String url) {
+        OnewriteClientBuilder builder = OnewriteClient.builder();
+        if (mode.equals("on")) {
+            builder.listenerFactory(OnewriteOpenTelemetry.create());
+        }
+        OnewriteClient client = builder.build();
+        return () -> {
+            var response = client.execute(Request.post(url, Body.of("hello")));
+            return response.status() + " " + response.text();
+        };
+    }
+}

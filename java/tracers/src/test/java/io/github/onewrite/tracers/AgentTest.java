@@ -1,0 +1,165 @@
+package io.github.onewrite.tracers;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import com.google.gson.JsonElement;
+import com.google.gson.JsonObject;
+import com.google.gson.JsonParser;
+import io.github.onewrite.testing.SegmentServer;
+import io.github.onewrite.testing.TestServer;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** OpenTelemetry's Java agent in a JVM of its own, as people run it: stock, onewrite without hooks, and with all. */
+@Tag("agent")
+@Timeout(value = 10, unit = TimeUnit.MINUTES)
+class AgentTest {
+    private static final int REQUESTS = 20;
+
+    @TempDir
+    Path dir;
+
+    /** What a run has printed: results, and the client spans and log events that the agent exported. */
+    private record Run(List<String> results, List<JsonObject> spans, List<JsonObject> events) {
+        /** Names, kinds and status of the spans. */
+        List<String> plainSpans() {
+            return spans.stream()
+                    .map(span -> span.get("name") + " " + span.get("kind") + " " + attribute(span, "error.type") + " "
+                            + attribute(span, "http.response.status_code"))
+                    .toList();
+        }
+    }
+
+    private static String attribute(JsonObject of, String name) {
+        for (JsonElement each : of.getAsJsonArray("attributes")) {
+            if (each.getAsJsonObject().get("key").getAsString().equals(name)) {
+                return each.getAsJsonObject()
+                        .getAsJsonObject("value")
+                        .toString()
+                        .replaceAll("[^0-9a-zA-Z_.]|[a-z]+Value", "");
+            }
+        }
+        return "";
+    }
+
+    private Run run(String client, String mode, int times, String... urls) throws Exception {
+        List<String> command = new ArrayList<>(List.of(
+                Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+                "-XX:TieredStopAtLevel=1",
+                "-javaagent:" + System.getProperty("opentelemetry.agent"),
+                // Through the agent's own log: two that write to the output by themselves write into each other's
+                // lines.
+                "-Dotel.traces.exporter=logging-otlp",
+                "-Dotel.logs.exporter=logging-otlp",
+                "-Dotel.metrics.exporter=none",
+                "-cp",
+                System.getProperty("java.class.path"),
+                AgentProgram.class.getName(),
+                client,
+                mode,
+                Integer.toString(times)));
+        command.addAll(List.of(urls));
+        Path output = dir.resolve("output");
+        Path exported = dir.resolve("exported");
+        Process process = new ProcessBuilder(command)
+                .redirectOutput(output.toFile())
+                .redirectError(exported.toFile())
+                .start();
+        try {
+            assertTrue(process.waitFor(120, TimeUnit.SECONDS), "not over in 120 s");
+        } finally {
+            process.destroyForcibly();
+        }
+        return parsed(output, exported);
+    }
+
+    private static Run parsed(Path output, Path exported) throws Exception {
+        Run run = new Run(new ArrayList<>(), new ArrayList<>(), new ArrayList<>());
+        for (String line : Files.readAllLines(output)) {
+            if (line.startsWith("result ")) {
+                run.results.add(line.substring("result ".length()));
+            }
+        }
+        for (String line : Files.readAllLines(exported)) {
+            int json = line.indexOf("{\"resource\"");
+            if (json >= 0) {
+                JsonObject scopes = JsonParser.parseString(line.substring(json)).getAsJsonObject();
+                collect(scopes, "scopeSpans", "spans", run.spans);
+                collect(scopes, "scopeLogs", "logRecords", run.events);
+            }
+        }
+        return run;
+    }
+
+    private static void collect(JsonObject from, String scopes, String items, List<JsonObject> to) {
+        if (from.has(scopes)) {
+            from.getAsJsonArray(scopes).forEach(scope -> scope.getAsJsonObject()
+                    .getAsJsonArray(items)
+                    .forEach(each -> to.add(each.getAsJsonObject())));
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"okhttp", "reactor", "ahc", "netty"})
+    void spansAreAsStock(String client) throws Exception {
+        List<Run> runs = new ArrayList<>();
+        List<List<String>> heads = new ArrayList<>();
+        for (String mode : List.of("stock", "off", "on")) {
+            try (TestServer server = TestServer.answering(TestServer.TIMED);
+                    TestServer closing = new TestServer(TestServer.Connection::read)) {
+                Run run = run(client, mode, 2, server.url(), closing.url());
+                runs.add(run);
+                heads.add(server.requests().stream()
+                        .map(request -> request.head()
+                                .replaceAll("127.0.0.1:[0-9]+", "HERE")
+                                .replaceAll("[0-9a-f]{16,32}", "ID"))
+                        .toList());
+                assertTrue(heads.get(0).get(0).matches("(?s).*traceparent: 00-ID-ID-0[0-9].*"), heads::toString);
+            }
+        }
+        Run stock = runs.get(0);
+        // The agent's handlers of bare Netty end no span of a connection that is closed without an answer.
+        int ended = client.equals("netty") ? 2 : 4;
+        assertEquals(ended, stock.spans.size(), stock::toString);
+        for (int i = 1; i < runs.size(); i++) {
+            assertEquals(stock.results, runs.get(i).results);
+            assertEquals(stock.plainSpans(), runs.get(i).plainSpans());
+            assertEquals(heads.get(0), heads.get(i));
+        }
+        assertEquals(0, runs.get(1).events.size());
+        Run on = runs.get(2);
+        assertEquals(4, on.events.size(), on::toString);
+        for (int i = 0; i < 2; i++) {
+            JsonObject span = on.spans.get(i);
+            assertFalse(attribute(span, "onewrite.wait_ns").isEmpty(), span::toString);
+            assertEquals("2000", attribute(span, "onewrite.server_ns"));
+            // A sequential caller of Reactor Netty has two connections.
+            assertFalse(attribute(span, "onewrite.reused").isEmpty(), span::toString);
+            JsonObject event = on.events.get(i);
+            assertEquals("onewrite.request", event.get("eventName").getAsString());
+            assertEquals(span.get("spanId"), event.get("spanId"));
+            assertEquals(span.get("traceId"), event.get("traceId"));
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"okhttp", "reactor", "ahc", "netty"})
+    void oneSegment(String client) throws Exception {
+        try (SegmentServer server = new SegmentServer()) {
+            Run run = run(client, "on", REQUESTS, server.url());
+            assertEquals(REQUESTS, run.results.size());
+            assertEquals(REQUESTS, run.spans.size());
+            assertEquals(1, server.mode(), server.segments()::toString);
+        }
+    }
+}
