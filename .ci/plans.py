@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import json
+import os
+import re
+import shutil
 import subprocess
 from collections.abc import Iterable
 
 from lanes import ROOT, Step
 
 ADAPTERS = ("python", "ruby", "node", "java")
+#: Steps of `test` and `check` side by side on two cores: one more than cores, for most of them wait most of their time.
+LANES = 3
 PARTS = ("spec", *ADAPTERS, "bench", "cli")
 #: What belongs to no part: shell scripts, workflows, the README's table.
 ROOT_LINT = "root"
@@ -58,6 +64,42 @@ def demo(languages: Iterable[str]) -> list[Step]:
     ]
 
 
+def demo_packages(languages: Iterable[str]) -> list[str]:
+    """Debian packages of the demo, asked for once, before all else: whoever is not root is told of all in one line."""
+    of = {
+        "java": ("openjdk-17-jdk-headless", "maven"),
+        "ruby": ("ruby", "maven", "unzip"),
+        "node": () if shutil.which("node") and shutil.which("npm") else ("nodejs", "npm"),
+    }
+    haproxy = shutil.which("haproxy", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/local/sbin")
+    needed = ["python3-venv", *(() if haproxy else ("haproxy",))]
+    return list(dict.fromkeys([*needed, *(package for one in languages for package in of.get(one, ()))]))
+
+
+def node_too_old() -> str:
+    """What to say where neither this machine nor its Debian has a Node that undici runs on."""
+    floor = json.loads((ROOT / "node" / "package.json").read_text())["engines"]["node"].lstrip(">=")
+    said = _said("node", "--version") or _said("apt-cache", "policy", "nodejs").partition("Candidate:")[2]
+    found = re.search(r"\d+(\.\d+)*", said)
+    if found is None or _numbers(found[0]) >= _numbers(floor):
+        return ""
+    return (
+        f"onewrite needs Node {floor} or newer, here is {found[0]}: take it from https://nodejs.org/en/download,"
+        " or leave it out: make demo LANGUAGES=python,ruby,java"
+    )
+
+
+def _numbers(version: str) -> list[int]:
+    return [int(part) for part in version.split(".")]
+
+
+def _said(*command: str) -> str:
+    try:
+        return subprocess.run(command, capture_output=True, text=True, check=False).stdout
+    except OSError:
+        return ""
+
+
 def lint(part: str) -> Step:
     if part == ROOT_LINT:
         return Step("lint-root", "lint: scripts, workflows, versions", make("", "lint-root"))
@@ -69,18 +111,20 @@ def tests(part: str, *, alone: bool = False) -> Step:
 
 
 def test() -> list[Step]:
-    """Everything, the longest first. Steps that compare times or count on a quiet machine run alone, at the end."""
+    """Everything, the longest first. Steps that compare times, or keep the machine busy by themselves, run alone, at
+    the end."""
     return [
         tests("python"),
-        tests("spec"),
         tests("java"),
-        tests("ruby"),
+        tests("cli"),
         tests("docs"),
+        tests("spec"),
+        tests("ruby"),
         tests("node"),
         *(lint(part) for part in ("java", "python", "ruby", "node", "spec", "bench", "cli", "docs", ROOT_LINT)),
         tests("bench", alone=True),
-        tests("cli", alone=True),
-        Step("judge", "the judge: all cases against all adapters", make("spec", "judge"), alone=True, again=True),
+        # Not run again: the judge itself judges what failed again, alone, up to five times.
+        Step("judge", "the judge: all cases against all adapters", make("spec", "judge"), alone=True),
         Step("gate", "the demo's verdict", make("bench", "gate"), alone=True, again=True),
     ]
 
@@ -106,5 +150,5 @@ def check() -> list[Step]:
             for part in ("java", "python", "node", "ruby")
         ),
         *(lint(part) for part in (*PARTS, "docs", ROOT_LINT) if part in touched),
-        Step("judge", "the judge: a hundred cases", make("spec", "judge-short"), alone=True, again=True),
+        Step("judge", "the judge: a hundred cases", make("spec", "judge-short"), alone=True),
     ]

@@ -109,6 +109,9 @@ def main(folder: Path, ran: Sequence[Outcome]) -> int:
             print(f"{sum(reasons.values()) - sum(n for _, n in reasons.most_common(REASONS)):>6}  for other reasons")
     for failure in failures:
         print(f"failed: {failure}")
+    again = [one.step.name for one in ran if one.runs > 1 and not one.status]
+    if again:
+        print(f"\npassed only when run again, alone: {', '.join(again)}; the tests that failed first are named above")
     print(f"\n{total[NOT_APPLICABLE]} cases do not apply: their client lacks the capability")
     print(f"{total['passed']} passed, {len(failures)} failed, {total['skipped']} skipped")
     return 1 if failures else 0
