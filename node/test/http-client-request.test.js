@@ -183,6 +183,45 @@ describe('HttpAgent', () => {
     }))
   }
 
+  /** Ways by which Node has made the head of a DELETE before it sees a body. */
+  const headFirst = /** @type {Record<string, [any, (request: any) => void]>} */ ({
+    'an empty write': [{}, (request) => request.write('')],
+    'an empty Buffer': [{}, (request) => request.write(Buffer.alloc(0))],
+    'flushHeaders()': [{}, (request) => request.flushHeaders()],
+    'headers in one flat list': [['host', 'a'], () => {}],
+    Expect: [{ expect: '100-continue' }, () => {}]
+  })
+  for (const [name, [headers, first]] of Object.entries(headFirst)) {
+    for (const parts of [['hello'], ['hel', 'lo']]) {
+      test(`a body of DELETE behind ${name} is refused, in ${parts.length} parts: Node would send it unframed`, () => withTap(async (url, agent, tap) => {
+        const request = http.request(url, { method: 'DELETE', agent, headers })
+        const ended = outcome(request)
+        first(request)
+        await new Promise((resolve) => setTimeout(resolve, 20))
+        const rest = [...parts]
+        const last = rest.pop()
+        for (const part of rest) request.write(part)
+        request.end(last)
+        // Where the head had gone, the server may have answered before there was a body to refuse.
+        const ending = await ended
+        if (ending !== 200) assert.match(ending.message, /says nothing of a body/)
+        if (name === 'headers in one flat list') assert.ok(ending instanceof InvalidRequestError)
+        const next = http.request(url, { method: 'GET', agent })
+        next.end()
+        assert.equal(await outcome(next), 200)
+        assert.ok(tap.requests.every(({ head, body }) => /^(DELETE|GET) /.test(head) && body.length === 0), JSON.stringify(tap.requests))
+        assert.match(tap.requests.at(-1).head, /^GET /)
+      }))
+    }
+    test(`a DELETE without a body behind ${name} is sent as Node sends it`, () => withTap(async (url, agent, tap) => {
+      const request = http.request(url, { method: 'DELETE', agent, headers })
+      first(request)
+      request.end()
+      assert.equal(await outcome(request), 200)
+      assert.doesNotMatch(tap.requests[0].head, /content-length|transfer-encoding/i)
+    }))
+  }
+
   test('a body that is whole waits for no drain, which Node may never tell of', () => withTap(async (url, agent) => {
     const last = {}
     for (const [name, chosen] of Object.entries({ ours: agent, stock: new http.Agent() })) {

@@ -50,6 +50,23 @@ class Announced {
   }
 
   /**
+   * Node makes the head of a DELETE, GET or OPTIONS without a word of a body at an empty write, at flushHeaders(), of
+   * headers in one flat list, and with `Expect`. A body can only be refused then.
+   * @param {any} request
+   * @param {number} size of a piece of the body
+   * @returns {boolean} whether it was refused
+   */
+  refusesUnframed (request, size) {
+    if (size === 0 || typeof request._header !== 'string' || request.chunkedEncoding || this.declared !== UNDECLARED) return false
+    if (/\r\ntransfer-encoding:/i.test(request._header)) return false
+    const what = `the head of this ${request.method} says nothing of a body, which would be read as the next request`
+    request.destroy(this.begun || request._headerSent
+      ? Object.assign(new Error(`${what}: the connection is closed; set Content-Length`), { code: 'ERR_HTTP_CONTENT_LENGTH_MISMATCH' })
+      : new InvalidRequestError(`${what}: set Content-Length, or give the headers as an object`))
+    return true
+  }
+
+  /**
    * @param {any} request
    * @param {number} size of the whole body
    */
@@ -92,7 +109,7 @@ function write (chunk, encoding, callback) {
   /** @type {Announced} */
   const body = this[kBody]
   const size = sizeOf(chunk, encoding)
-  if (!this.destroyed && body.begin(this, size)) {
+  if (!this.destroyed && body.begin(this, size) && !body.refusesUnframed(this, size)) {
     if (body.declared !== UNDECLARED) {
       if (body.written + size > body.declared) body.mismatch(this, body.written + size)
       else body.written += size
@@ -115,7 +132,7 @@ function end (chunk, encoding, callback) {
   const body = this[kBody]
   if (!this.destroyed && !this.finished) {
     const size = chunk && typeof chunk !== 'function' ? sizeOf(chunk, encoding) : 0
-    if (!body.begin(this, size)) return this
+    if (!body.begin(this, size) || body.refusesUnframed(this, size)) return this
     if (body.declared !== UNDECLARED && body.written + size !== body.declared) {
       body.mismatch(this, body.written + size)
       return this
