@@ -188,6 +188,16 @@ describe('in this process, without instrumentations', () => {
     }, (socket) => socket.write(count++ === 0 ? 'HTTP/1.1 503 Busy\r\nretry-after: 0\r\ncontent-length: 0\r\n\r\n' : OK('ok')))
   })
 
+  test('methods of one\'s own stand beside it', () => {
+    const ends = []
+    return withAgent({ ...openTelemetry(), onCallEnd: (event) => ends.push(event.outcome) }, async (agent, origin) => {
+      await send(agent, origin)
+      await until(() => events.getFinishedLogRecords().length === 1)
+      assert.deepEqual(ends, ['ok'])
+      assert.equal(events.getFinishedLogRecords().length, 1)
+    })
+  })
+
   for (const kind of [SpanKind.SERVER, SpanKind.CONSUMER]) {
     test(`a span of kind ${SpanKind[kind]} is left as it is, and the event has its ids`, () => withAgent(openTelemetry(), async (agent, origin) => {
       await tracer.startActiveSpan('incoming', { kind }, async (span) => {

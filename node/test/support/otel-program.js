@@ -103,7 +103,7 @@ for (let look = 0; look < 100 && active.active !== 1; look++) {
 await slow
 await outcome(() => client.call('GET', `${origin}/missing`))
 await outcome(() => client.call('GET', `${dead}/dead`))
-await outcome(() => client.call('GET', `${origin}/never`, { signal: AbortSignal.timeout(60) }))
+await outcome(() => client.call('GET', `${origin}/never`, { signal: AbortSignal.timeout(1000) }))
 const server = trace.getTracer('program').startSpan('incoming', { kind: SpanKind.SERVER })
 await context.with(trace.setSpan(context.active(), server), () => outcome(() => client.call('GET', `${origin}/get`)))
 server.end()
