@@ -29,6 +29,8 @@ import onewrite
 import onewrite.httpx
 import onewrite.opentelemetry
 import onewrite.requests
+from onewrite._opentelemetry.connections import Connections
+from onewrite._timing.connection import Link
 from tap import Peer, Seen, mode, reply
 from telemetry import Telemetry
 
@@ -360,6 +362,24 @@ def test_every_connection_that_opens_closes(way: str, telemetry: Telemetry, tap:
     assert duration.count == server.connections == 3
     assert duration.value >= 0.1
     assert duration.attributes == {"server.address": "127.0.0.1", "server.port": server.port}
+
+
+def test_a_connection_that_the_next_request_has_before_the_last_one_is_told_over() -> None:
+    """A pool gives a connection away before the end of its last request is noted."""
+    ended: list[typing.Any] = []
+    connections = Connections(lambda server, seconds: ended.append(server))
+    with socket.socket() as sock:
+        link = Link(sock)
+        connections.add(link, ("a", 1), True)
+        for _ in range(2):
+            link.requests += 1
+        link.released(1)
+        assert connections.counts() == {(("a", 1), "active"): 1, (("a", 1), "idle"): 0}
+        link.closed()
+        assert not ended  # its response is still read
+        link.released(2)
+        assert ended == [("a", 1)]
+        assert connections.counts() == {(("a", 1), "active"): 0, (("a", 1), "idle"): 0}
 
 
 def test_a_pool_that_is_forgotten(telemetry: Telemetry, tap: typing.Any) -> None:

@@ -4,6 +4,7 @@
 - :func:`install`: the same for every user of urllib3 in this process;
 - :func:`status`: what is patched, wrapped by others, switched off, and why;
 - :class:`onewrite.requests.Adapter`: for one requests session;
+- :mod:`onewrite.opentelemetry`: phases on spans, records as log events, metrics;
 - ``on_timing``: a callable that gets the :class:`Timing` of each call.
 """
 

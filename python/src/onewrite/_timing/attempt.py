@@ -69,7 +69,6 @@ def acquired(attempt: Attempt, link: Link, reused: bool) -> None:
     attempt.reused = reused
     attempt.conn_requests = link.requests = link.requests + 1
     attempt._phase = "send"
-    link.active = True
     t_ns = 0
     if reused and link.idle_since:
         t_ns = now()

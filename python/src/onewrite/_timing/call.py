@@ -208,7 +208,7 @@ def end_attempt(attempt: Attempt, outcome: str, reusable: bool | None = None, t_
         attempt._error = None  # its traceback leads to the library's frames, and so to a later attempt's response
     attempt._http = attempt._response = None
     if attempt._link is not None:
-        attempt._link.released()
+        attempt._link.released(attempt.conn_requests)
     if attempt._listener is not None:
         if reusable is not None:
             tell(attempt, "connection_released", end, reusable=reusable)

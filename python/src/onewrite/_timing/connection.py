@@ -12,7 +12,7 @@ class Link:
     """One socket, as the records know it: its number, what the last request left, and whether one is under way."""
 
     __slots__ = (
-        "__weakref__", "_closed", "active", "conn_id", "idle_since", "info", "peer", "requests", "sock", "watcher",
+        "__weakref__", "_closed", "_finished", "conn_id", "idle_since", "info", "peer", "requests", "sock", "watcher",
     )  # fmt: skip
 
     def __init__(self, sock: typing.Any, peer: tuple[str, int | None] | None = None) -> None:
@@ -25,16 +25,21 @@ class Link:
         self.idle_since = 0
         #: The kernel's reading at the last answer: nothing was sent since, so it is the next request's baseline.
         self.info: bytes | None = None
-        #: Whether a request is under way.
-        self.active = False
         #: Called with the link once, when the connection was closed and no request is under way on it.
         self.watcher: typing.Callable[[Link], None] | None = None
         self._closed = False
+        #: Number of the last request that is over.
+        self._finished = 0
 
-    def released(self) -> None:
-        """The request that was under way is over."""
-        self.active = False
-        if self._closed:
+    @property
+    def active(self) -> bool:
+        """Whether a request is under way."""
+        return self.requests > self._finished
+
+    def released(self, number: int) -> None:
+        """The request of that *number* is over; a pool may have given the connection to the next one by now."""
+        self._finished = max(self._finished, number)
+        if self._closed and not self.active:
             self._over()
 
     def closed(self) -> None:
