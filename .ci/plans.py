@@ -116,13 +116,13 @@ def test() -> list[Step]:
     return [
         tests("python"),
         tests("java"),
-        tests("cli"),
         tests("docs"),
         tests("spec"),
         tests("ruby"),
         tests("node"),
         *(lint(part) for part in ("java", "python", "ruby", "node", "spec", "bench", "cli", "docs", ROOT_LINT)),
         tests("bench", alone=True),
+        tests("cli", alone=True),
         # Not run again: the judge itself judges what failed again, alone, up to five times.
         Step("judge", "the judge: all cases against all adapters", make("spec", "judge"), alone=True),
         Step("gate", "the demo's verdict", make("bench", "gate"), alone=True, again=True),
