@@ -80,12 +80,12 @@ public final class Attempt {
 
     /** Status of the final response. */
     public OptionalInt status() {
-        return Timing.present(status);
+        return Values.present(status);
     }
 
     /** Number of the connection, unique in this process; empty when none was acquired. */
     public OptionalLong connId() {
-        return Timing.present(connId);
+        return Values.present(connId);
     }
 
     /** Whether the connection had carried a request before; empty when none was acquired. */
@@ -95,32 +95,32 @@ public final class Attempt {
 
     /** How long a reused connection had been idle. */
     public OptionalLong idleNanos() {
-        return Timing.present(idleNanos);
+        return Values.present(idleNanos);
     }
 
     /** Requests on the connection, this one included. */
     public OptionalInt connRequests() {
-        return Timing.present(connRequests);
+        return Values.present(connRequests);
     }
 
     /** Bytes of head and body as HTTP sees them, before TLS. */
     public OptionalLong bytesSent() {
-        return Timing.present(bytesSent);
+        return Values.present(bytesSent);
     }
 
     /** Times bytes were handed to the transport. */
     public OptionalInt writes() {
-        return Timing.present(writes);
+        return Values.present(writes);
     }
 
     /** Bytes of the response body. */
     public OptionalLong bytesReceived() {
-        return Timing.present(bytesReceived);
+        return Values.present(bytesReceived);
     }
 
     /** The length of a phase in nanoseconds. */
     public OptionalLong nanos(Phase phase) {
-        return Timing.present(phases[phase.ordinal()]);
+        return Values.present(phases[phase.ordinal()]);
     }
 
     /** When a phase that is present began, in nanoseconds of {@link System#nanoTime}. */
@@ -180,7 +180,7 @@ public final class Attempt {
      * claims none, or more than the wait.
      */
     public OptionalLong serverNanos() {
-        return Timing.present(serverNanos);
+        return Values.present(serverNanos);
     }
 
     /**
@@ -197,16 +197,16 @@ public final class Attempt {
         Map<String, Object> map = new LinkedHashMap<>();
         map.put("index", index);
         map.put("outcome", outcome.canonicalName());
-        put(map, "status", status);
-        put(map, "conn_id", connId);
+        Values.put(map, "status", status);
+        Values.put(map, "conn_id", connId);
         reused().ifPresent(used -> map.put("reused", used));
-        put(map, "idle_ns", idleNanos);
-        put(map, "conn_requests", connRequests);
-        put(map, "bytes_sent", bytesSent);
-        put(map, "writes", writes);
-        put(map, "bytes_received", bytesReceived);
+        Values.put(map, "idle_ns", idleNanos);
+        Values.put(map, "conn_requests", connRequests);
+        Values.put(map, "bytes_sent", bytesSent);
+        Values.put(map, "writes", writes);
+        Values.put(map, "bytes_received", bytesReceived);
         for (Phase phase : Phase.values()) {
-            put(map, phase.canonicalName() + "_ns", phases[phase.ordinal()]);
+            Values.put(map, phase.canonicalName() + "_ns", phases[phase.ordinal()]);
         }
         if (kernel != null) {
             map.put("kernel", kernel.toMap());
@@ -219,15 +219,8 @@ public final class Attempt {
                     "server_timing",
                     serverTiming.stream().map(ServerTiming::toMap).toList());
         }
-        put(map, "server_ns", serverNanos);
-        put(map, "network_ns", networkNanos().orElse(-1));
+        Values.put(map, "server_ns", serverNanos);
+        Values.put(map, "network_ns", networkNanos().orElse(-1));
         return map;
-    }
-
-    /** Puts what is there. */
-    static void put(Map<String, Object> map, String name, long value) {
-        if (value >= 0) {
-            map.put(name, value);
-        }
     }
 }

@@ -25,22 +25,22 @@ public final class Kernel {
 
     /** Data segments sent for this request. */
     public OptionalLong segmentsOut() {
-        return Timing.present(segmentsOut);
+        return Values.present(segmentsOut);
     }
 
     /** Smoothed round-trip time in microseconds. */
     public OptionalLong rttMicros() {
-        return Timing.present(rttMicros);
+        return Values.present(rttMicros);
     }
 
     /** Smallest round-trip time seen, in microseconds. */
     public OptionalLong minRttMicros() {
-        return Timing.present(minRttMicros);
+        return Values.present(minRttMicros);
     }
 
     /** Segments sent again since the request began. */
     public OptionalLong retransmits() {
-        return Timing.present(retransmits);
+        return Values.present(retransmits);
     }
 
     /**
@@ -48,17 +48,17 @@ public final class Kernel {
      * the last data segment left. Its grain is a kernel tick (4 ms at 250 Hz).
      */
     public OptionalLong sendHoldNanos() {
-        return Timing.present(sendHoldNanos);
+        return Values.present(sendHoldNanos);
     }
 
     /** Under the names common to all languages. */
     Map<String, Object> toMap() {
         Map<String, Object> map = new LinkedHashMap<>();
-        Attempt.put(map, "segments_out", segmentsOut);
-        Attempt.put(map, "rtt_us", rttMicros);
-        Attempt.put(map, "min_rtt_us", minRttMicros);
-        Attempt.put(map, "retransmits", retransmits);
-        Attempt.put(map, "send_hold_ns", sendHoldNanos);
+        Values.put(map, "segments_out", segmentsOut);
+        Values.put(map, "rtt_us", rttMicros);
+        Values.put(map, "min_rtt_us", minRttMicros);
+        Values.put(map, "retransmits", retransmits);
+        Values.put(map, "send_hold_ns", sendHoldNanos);
         return map;
     }
 }

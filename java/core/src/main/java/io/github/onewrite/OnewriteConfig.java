@@ -1,6 +1,8 @@
 package io.github.onewrite;
 
 import io.github.onewrite.internal.ConfigReader;
+import java.util.function.UnaryOperator;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The switches common to all languages. Precedence: code, then system property, then environment, then default.
@@ -30,8 +32,7 @@ public record OnewriteConfig(
     /** Bytes of plaintext in one TLS record (RFC 8446, 5.1). */
     public static final int MAX_COALESCE = 16384;
 
-    private static final OnewriteConfig DEFAULTS =
-            new ConfigReader(System::getProperty, System::getenv).read(MAX_COALESCE);
+    private static final OnewriteConfig DEFAULTS = read(System::getProperty, System::getenv);
 
     /** @throws IllegalArgumentException when {@code coalesceMax} is not from 0 to 16384 */
     public OnewriteConfig {
@@ -43,6 +44,25 @@ public record OnewriteConfig(
     /** What system properties and environment say; else the defaults. */
     public static OnewriteConfig defaults() {
         return DEFAULTS;
+    }
+
+    /**
+     * What two sources of settings say, the first before the second; else the defaults. For frameworks with settings of
+     * their own. A bad value warns and counts as unset.
+     *
+     * @param properties answers {@code onewrite.disabled} and its like, or null
+     * @param environment answers {@code ONEWRITE_DISABLED} and its like, or null
+     */
+    public static OnewriteConfig read(
+            UnaryOperator<@Nullable String> properties, UnaryOperator<@Nullable String> environment) {
+        ConfigReader reader = new ConfigReader(properties, environment);
+        return new OnewriteConfig(
+                reader.flag("disabled"),
+                reader.flag("nodelay.disabled"),
+                reader.flag("coalesce.disabled"),
+                reader.flag("hooks.disabled"),
+                reader.number("coalesce.max", MAX_COALESCE),
+                reader.flag("quickack"));
     }
 
     public OnewriteConfig withDisabled(boolean value) {

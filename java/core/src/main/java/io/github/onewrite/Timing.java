@@ -53,14 +53,6 @@ public final class Timing {
         this.attempts = attempts;
     }
 
-    static OptionalLong present(long value) {
-        return value < 0 ? OptionalLong.empty() : OptionalLong.of(value);
-    }
-
-    static OptionalInt present(int value) {
-        return value < 0 ? OptionalInt.empty() : OptionalInt.of(value);
-    }
-
     public String method() {
         return method;
     }

@@ -1,6 +1,5 @@
 package io.github.onewrite.internal;
 
-import io.github.onewrite.OnewriteConfig;
 import java.util.Locale;
 import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
@@ -17,17 +16,8 @@ public final class ConfigReader {
         this.environment = environment;
     }
 
-    public OnewriteConfig read(int maxCoalesce) {
-        return new OnewriteConfig(
-                flag("disabled"),
-                flag("nodelay.disabled"),
-                flag("coalesce.disabled"),
-                flag("hooks.disabled"),
-                number("coalesce.max", maxCoalesce),
-                flag("quickack"));
-    }
-
-    private boolean flag(String name) {
+    /** A switch by the end of its name: {@code coalesce.disabled}. False where nothing is said. */
+    public boolean flag(String name) {
         for (Source source : sources(name)) {
             switch (source.value.toLowerCase(Locale.ROOT)) {
                 case "1", "true", "yes", "on" -> {
@@ -42,7 +32,8 @@ public final class ConfigReader {
         return false;
     }
 
-    private int number(String name, int max) {
+    /** A number from 0 to {@code max}, which it is where nothing is said. */
+    public int number(String name, int max) {
         for (Source source : sources(name)) {
             if (source.value.isEmpty()) {
                 continue;

@@ -20,7 +20,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 class ConfigReaderTest {
 
     private static OnewriteConfig read(Map<String, String> properties, Map<String, String> environment) {
-        return new ConfigReader(properties::get, environment::get).read(OnewriteConfig.MAX_COALESCE);
+        return OnewriteConfig.read(properties::get, environment::get);
     }
 
     @Test

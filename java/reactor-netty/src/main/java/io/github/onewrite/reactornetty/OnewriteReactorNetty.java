@@ -73,7 +73,7 @@ public final class OnewriteReactorNetty extends TimingOptions<OnewriteReactorNet
                 .doAfterResolve((connection, address) -> TimedConnect.dnsEnd(connection))
                 .observe(new ExchangeObserver(config))
                 .doOnConnect(TimedConnect::starting)
-                .mapConnect(connect -> new TimedConnect(connect, hooks));
+                .mapConnect(connect -> new TimedConnect(connect, hooks, TAG));
         return hooks.listens() ? timed.doAfterRequest((request, connection) -> inScope(connection)) : timed;
     }
 

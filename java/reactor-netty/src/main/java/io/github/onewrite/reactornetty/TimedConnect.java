@@ -25,10 +25,13 @@ final class TimedConnect extends Mono<Connection> {
 
     private final Mono<? extends Connection> connect;
     private final Hooks hooks;
+    private final Object tagKey;
 
-    TimedConnect(Mono<? extends Connection> connect, Hooks hooks) {
+    /** @param tagKey under which a subscriber's context has the tag */
+    TimedConnect(Mono<? extends Connection> connect, Hooks hooks, Object tagKey) {
         this.connect = connect;
         this.hooks = hooks;
+        this.tagKey = tagKey;
     }
 
     @Override
@@ -37,7 +40,7 @@ final class TimedConnect extends Mono<Connection> {
             connect.subscribe(actual);
             return;
         }
-        Object tag = actual.currentContext().getOrDefault(OnewriteReactorNetty.TAG, null);
+        Object tag = actual.currentContext().getOrDefault(tagKey, null);
         PendingCall call = new PendingCall(hooks, tag);
         PendingCall outer = SUBSCRIBING.get();
         SUBSCRIBING.set(call);

@@ -3,7 +3,6 @@ package io.github.onewrite.springboot;
 import io.github.onewrite.OnewriteConfig;
 import io.github.onewrite.Timing;
 import io.github.onewrite.TimingListener;
-import io.github.onewrite.internal.ConfigReader;
 import io.github.onewrite.reactornetty.OnewriteReactorNetty;
 import java.util.function.Consumer;
 import org.springframework.beans.factory.ObjectProvider;
@@ -50,6 +49,6 @@ public class OnewriteAutoConfiguration {
 
     /** Spring's environment has system properties and environment variables in it, in the order that is ours. */
     private static OnewriteConfig switches(Environment environment) {
-        return new ConfigReader(environment::getProperty, environment::getProperty).read(OnewriteConfig.MAX_COALESCE);
+        return OnewriteConfig.read(environment::getProperty, environment::getProperty);
     }
 }

@@ -4,12 +4,14 @@ import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufOutputStream;
 import io.netty.channel.ChannelDuplexHandler;
 import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelPipeline;
 import io.netty.channel.ChannelPromise;
 import io.netty.channel.FileRegion;
 import io.netty.handler.codec.http.DefaultHttpContent;
 import io.netty.handler.codec.http.DefaultHttpRequest;
 import io.netty.handler.codec.http.DefaultLastHttpContent;
 import io.netty.handler.codec.http.FullHttpRequest;
+import io.netty.handler.codec.http.HttpClientCodec;
 import io.netty.handler.codec.http.HttpContent;
 import io.netty.handler.codec.http.HttpObject;
 import io.netty.handler.codec.http.HttpRequest;
@@ -25,6 +27,7 @@ import java.io.IOException;
 import java.nio.channels.Channels;
 import java.nio.channels.ClosedChannelException;
 import java.nio.channels.WritableByteChannel;
+import java.util.List;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
@@ -47,6 +50,8 @@ import org.jspecify.annotations.Nullable;
  * before a body that does not fit (IovArray, ChannelOutboundBuffer.nioBuffers). TLS takes what it is given.
  */
 public final class CoalesceHandler extends ChannelDuplexHandler {
+    static final String NAME = "onewrite.coalesce";
+
     /** Longer than a hand-over between threads takes, and too short to be felt where a source is slow. */
     private static final long LINGER_NANOS = TimeUnit.MILLISECONDS.toNanos(2);
 
@@ -93,11 +98,11 @@ public final class CoalesceHandler extends ChannelDuplexHandler {
     public void write(ChannelHandlerContext ctx, Object message, ChannelPromise promise) {
         boolean last = message instanceof LastHttpContent;
         if (connection.lostCodec()) {
-            Handlers.followCodec(ctx.channel(), connection, this);
+            followCodec(ctx.pipeline());
         }
         if (message instanceof ChunkedInput) {
             // Whoever cuts it into pieces has been put below, and flushes each: they are joined from there.
-            Handlers.toCodec(ctx.channel(), this);
+            toCodec(ctx.pipeline());
         }
         if (message instanceof HttpRequest request) {
             flushedBytes = connection.bytes();
@@ -124,6 +129,35 @@ public final class CoalesceHandler extends ChannelDuplexHandler {
             hold(ctx, message, promise);
         } else {
             ctx.write(message, promise);
+        }
+    }
+
+    /**
+     * Puts the handlers around the codec again, when the client has changed its codec for another: the lower one's place
+     * would be above that one, where there are no bytes to be counted, or the upper one's below it, where there are no
+     * messages to be joined (AsyncHttpClient 3.0.1).
+     */
+    private void followCodec(ChannelPipeline pipeline) {
+        ChannelHandlerContext codec = pipeline.context(HttpClientCodec.class);
+        if (codec == null || !(pipeline.get(WireHandler.NAME) instanceof WireHandler lower)) {
+            return;
+        }
+        pipeline.remove(lower);
+        pipeline.addBefore(codec.name(), WireHandler.NAME, lower.again());
+        List<String> names = pipeline.names();
+        if (names.indexOf(NAME) < names.indexOf(codec.name())) {
+            toCodec(pipeline);
+        }
+        connection.surround(codec);
+    }
+
+    /** Puts this handler next to the codec, below what the client has put there since. */
+    private void toCodec(ChannelPipeline pipeline) {
+        ChannelHandlerContext codec = pipeline.context(HttpClientCodec.class);
+        if (codec != null && pipeline.context(this) != null) {
+            CoalesceHandler moved = again();
+            pipeline.remove(this);
+            pipeline.addAfter(codec.name(), NAME, moved);
         }
     }
 

@@ -5,7 +5,6 @@ import io.netty.channel.Channel;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelPipeline;
 import io.netty.handler.codec.http.HttpClientCodec;
-import java.util.List;
 
 /**
  * Puts our handlers around the HTTP/1.1 codec of a channel: {@link WireHandler} below, {@link CoalesceHandler} above.
@@ -15,8 +14,6 @@ import java.util.List;
 public final class Handlers {
     private static final String CONNECT = "onewrite.connect";
     private static final String TUNNEL = "onewrite.tunnel";
-    private static final String WIRE = "onewrite.wire";
-    private static final String ONE_WRITE = "onewrite.coalesce";
 
     private Handlers() {}
 
@@ -36,37 +33,6 @@ public final class Handlers {
     }
 
     /**
-     * Puts the handlers around the codec again, when the client has changed its codec for another: the lower one's place
-     * would be above that one, where there are no bytes to be counted, or the upper one's below it, where there are no
-     * messages to be joined (AsyncHttpClient 3.0.1).
-     */
-    static void followCodec(Channel channel, TimedConnection connection, CoalesceHandler upper) {
-        ChannelPipeline pipeline = channel.pipeline();
-        ChannelHandlerContext codec = pipeline.context(HttpClientCodec.class);
-        if (codec == null || !(pipeline.get(WIRE) instanceof WireHandler lower)) {
-            return;
-        }
-        pipeline.remove(lower);
-        pipeline.addBefore(codec.name(), WIRE, lower.again());
-        List<String> names = pipeline.names();
-        if (names.indexOf(ONE_WRITE) < names.indexOf(codec.name())) {
-            toCodec(channel, upper);
-        }
-        connection.surround(codec);
-    }
-
-    /** Puts the upper handler next to the codec, below what the client has put there since. */
-    static void toCodec(Channel channel, CoalesceHandler upper) {
-        ChannelPipeline pipeline = channel.pipeline();
-        ChannelHandlerContext codec = pipeline.context(HttpClientCodec.class);
-        if (codec != null && pipeline.context(upper) != null) {
-            CoalesceHandler moved = upper.again();
-            pipeline.remove(upper);
-            pipeline.addAfter(codec.name(), ONE_WRITE, moved);
-        }
-    }
-
-    /**
      * Puts the handlers in place, where they are not.
      *
      * @param answersHeldWrites see {@link CoalesceHandler}
@@ -82,13 +48,14 @@ public final class Handlers {
         if (connection.surrounds(codec)) {
             return true;
         }
-        if (pipeline.get(WIRE) != null) {
-            pipeline.remove(WIRE);
-            pipeline.remove(ONE_WRITE);
+        if (pipeline.get(WireHandler.NAME) != null) {
+            pipeline.remove(WireHandler.NAME);
+            pipeline.remove(CoalesceHandler.NAME);
         }
-        pipeline.addBefore(codec.name(), WIRE, new WireHandler(connection, config.quickack()));
+        pipeline.addBefore(codec.name(), WireHandler.NAME, new WireHandler(connection, config.quickack()));
         int joinMax = config.coalesces() ? config.coalesceMax() : -1;
-        pipeline.addAfter(codec.name(), ONE_WRITE, new CoalesceHandler(connection, joinMax, answersHeldWrites));
+        pipeline.addAfter(
+                codec.name(), CoalesceHandler.NAME, new CoalesceHandler(connection, joinMax, answersHeldWrites));
         connection.surround(codec);
         return true;
     }

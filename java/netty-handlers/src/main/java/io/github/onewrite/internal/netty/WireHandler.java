@@ -9,6 +9,8 @@ import io.netty.channel.ChannelPromise;
  * back: the codec above answers only when a whole head is there, which may be later.
  */
 public final class WireHandler extends ChannelDuplexHandler {
+    static final String NAME = "onewrite.wire";
+
     private final TimedConnection connection;
     private final boolean quickack;
 

@@ -25,7 +25,7 @@ import org.jspecify.annotations.Nullable;
  * exchange; while idle, whatever is read, a FIN or a stray byte alike, ends it: an answer to nothing must never
  * become the answer to the next request.
  */
-public final class Connection extends ChannelInboundHandlerAdapter implements WireHandler.Reader, PooledConnection {
+public final class Connection extends ChannelInboundHandlerAdapter implements GuardHandler.Reader, PooledConnection {
     /** The pool. */
     public interface Owner {
         /** Closes an idle connection at once. */
@@ -61,7 +61,7 @@ public final class Connection extends ChannelInboundHandlerAdapter implements Wi
     private final long id = PooledConnection.nextId();
     private final Owner owner;
     private final Channel channel;
-    private final WireHandler wire;
+    private final GuardHandler wire;
     private final ResponseDecoder decoder;
     private final @Nullable KernelProbe probe;
     private final Timekeeper time;
@@ -81,7 +81,7 @@ public final class Connection extends ChannelInboundHandlerAdapter implements Wi
     private Connection(Owner owner, Channel channel, ClientSettings settings) {
         this.owner = owner;
         this.channel = channel;
-        this.wire = new WireHandler(this);
+        this.wire = new GuardHandler(this);
         this.decoder = new ResponseDecoder(settings);
         this.probe = KernelProbes.of(channel);
         this.time = settings.time();

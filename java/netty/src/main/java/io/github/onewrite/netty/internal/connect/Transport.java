@@ -14,9 +14,7 @@ public record Transport(EventLoopGroup group, ChannelFactory<? extends SocketCha
 
     /** Epoll where its native library is on the class path, which the caller decided by putting it there; else NIO. */
     public static Transport preferred(int threads) {
-        return KernelProbes.epollClassesPresent() && EpollTransport.available()
-                ? EpollTransport.create(threads)
-                : nio(threads);
+        return KernelProbes.epollClassesPresent() && EpollTransport.available() ? epoll(threads) : nio(threads);
     }
 
     /** The class of Netty 4.1, deprecated in 4.2 but there: one build serves both. */
@@ -30,7 +28,7 @@ public record Transport(EventLoopGroup group, ChannelFactory<? extends SocketCha
             throw new IllegalStateException(
                     "no epoll: add io.netty:netty-transport-native-epoll with the classifier of this platform");
         }
-        return EpollTransport.create(threads);
+        return new Transport(EpollTransport.loops(threads, threads()), EpollTransport.channels(), true);
     }
 
     public static ThreadFactory threads() {

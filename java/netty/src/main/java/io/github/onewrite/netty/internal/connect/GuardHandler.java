@@ -13,7 +13,7 @@ import org.jspecify.annotations.Nullable;
  * Sits where HTTP's bytes meet TLS or the socket. Counts what is handed over, stamps the first byte that comes back, and
  * shows each byte to the {@link ResponseGuard} before the decoder has it.
  */
-final class WireHandler extends ChannelDuplexHandler {
+final class GuardHandler extends ChannelDuplexHandler {
     /** Who is told of bytes that are no part of a response. */
     interface Reader {
         boolean expectsResponse();
@@ -30,7 +30,7 @@ final class WireHandler extends ChannelDuplexHandler {
     private final ResponseGuard guard = new ResponseGuard();
     private @Nullable CallTimer timer;
 
-    WireHandler(Reader reader) {
+    GuardHandler(Reader reader) {
         this.reader = reader;
     }
 

@@ -1,0 +1,25 @@
+package io.github.onewrite;
+
+import java.util.Map;
+import java.util.OptionalInt;
+import java.util.OptionalLong;
+
+/** Numbers of the record, of which one below 0 is absent. */
+final class Values {
+    private Values() {}
+
+    static OptionalLong present(long value) {
+        return value < 0 ? OptionalLong.empty() : OptionalLong.of(value);
+    }
+
+    static OptionalInt present(int value) {
+        return value < 0 ? OptionalInt.empty() : OptionalInt.of(value);
+    }
+
+    /** Puts what is there. */
+    static void put(Map<String, Object> map, String name, long value) {
+        if (value >= 0) {
+            map.put(name, value);
+        }
+    }
+}
