@@ -31,14 +31,8 @@ export async function startServer (onData, { secure = false } = {}) {
   }
 }
 
-/** @returns {Promise<number>} a port on which nobody listens */
-export async function closedPort () {
-  const server = net.createServer().listen(0, '127.0.0.1')
-  await new Promise((resolve) => server.once('listening', () => resolve(undefined)))
-  const { port } = /** @type {import('node:net').AddressInfo} */ (server.address())
-  await new Promise((resolve) => server.close(resolve))
-  return port
-}
+/** Nobody listens there, no program is given it by chance, and fetch does not refuse it (Fetch standard, bad ports). */
+export const CLOSED_PORT = 2
 
 export const OK = 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok'
 export const answerOk = (socket) => socket.write(OK)
