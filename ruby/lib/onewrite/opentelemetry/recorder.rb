@@ -11,7 +11,7 @@ module Onewrite
     # the current one then, and lives, in whichever order the two were loaded.
     class Recorder
       # Values of http.request.method in metrics; any other is `_OTHER` (semantic conventions for HTTP).
-      METHODS = %w[CONNECT DELETE GET HEAD OPTIONS PATCH POST PUT TRACE].freeze
+      METHODS = %w[CONNECT DELETE GET HEAD OPTIONS PATCH POST PUT QUERY TRACE].freeze
       REQUEST = %w[http.request.method server.address server.port http.response.status_code error.type].freeze
       WAIT = %w[http.request.method server.address server.port].freeze
       SERVER = %w[server.address server.port].freeze
