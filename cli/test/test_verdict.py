@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
+import time
+
+import pytest
+
 from onewrite_cli.doctor.arms import ARMS
-from onewrite_cli.doctor.measure import Samples
+from onewrite_cli.doctor.control import ControlServer
+from onewrite_cli.doctor.measure import Samples, measure
 from onewrite_cli.doctor.sample import Sample
 from onewrite_cli.doctor.verdict import Control, diagnose
 
@@ -65,6 +71,29 @@ def test_a_steady_wait_as_long_as_a_delayed_ack_is_a_sign() -> None:
     found = diagnose(samples([sample("split_nagle", 44)] * 10, others_ms=44), CONTROL)
     assert found.exit_status == 0
     assert "perhaps a stall" in found.signs[0]
+
+
+def test_samples_that_a_busy_machine_made_late_count_neither_way() -> None:
+    late = [dataclasses.replace(sample("split_nagle", 44), late=40 * MS)] * 6
+    found = diagnose(samples([*late, *[sample("split_nagle", 44, 43.5)] * 6]), CONTROL)
+    assert found.first_hop == "EXPOSED"
+    found = diagnose(samples([*late, *[sample("split_nagle", 44, 43.5)] * 4]), CONTROL)
+    assert (found.first_hop, found.exit_status) == ("unknown", 2)
+    assert "6 of 10" in found.why[0]
+
+
+def test_a_second_write_after_the_acknowledgement_is_late(monkeypatch: pytest.MonkeyPatch) -> None:
+    control = ControlServer()
+    sleep = time.sleep
+    try:
+        measure(control.lines[:1], 5, 10, lambda done: None)
+        monkeypatch.setattr("onewrite_cli.doctor.sample.time.sleep", lambda seconds: sleep(seconds + 0.3))
+        measure(control.lines[:1], 2, 10, lambda done: None)
+    finally:
+        control.close()
+    *_, first, second = control.lines[0].samples.taken
+    assert min(first.late, second.late) >= 300 * MS
+    assert first.held == second.held == 0
 
 
 def test_too_few_answers_are_unknown() -> None:

@@ -20,7 +20,11 @@ LOOK_S = 0.0005  # between two looks at the queue, while it holds something
 
 @dataclass
 class Sample:
-    """Nanoseconds. `held` begins when the last write had returned and ends when no byte was unsent."""
+    """Nanoseconds. `held` begins when the last write had returned and ends when no byte was unsent.
+
+    `late` is how much later than meant the second write, or the first look at the queue, was: a busy machine runs
+    something else in between, and an acknowledgement that came meanwhile leaves nothing to be held.
+    """
 
     arm: str
     status: int
@@ -34,6 +38,7 @@ class Sample:
     min_rtt_us: int | None
     keep_alive: bool
     reused: bool
+    late: int = 0
 
     def cause(self, line_ns: float) -> str | None:
         """The name of a wait longer than `line_ns`, in the order of the contract (TIME-26)."""
@@ -52,14 +57,19 @@ def take(connection: Connection, request: DoctorRequest, timeout_s: float, *, re
     """One request and its answer. Raises OSError, BadResponse."""
     before = read_tcp_info(connection.raw)
     started = time.monotonic_ns()
+    late = 0
     if connection.arm.split:
         connection.write(request.first)
+        between = time.monotonic_ns()
         time.sleep(APART_S)
+        late = time.monotonic_ns() - between - int(APART_S * 1e9)
         connection.write(request.second)
     else:
         connection.write(request.first + request.second)
     written = time.monotonic_ns()
-    held, held_bytes = _watch(connection, written, timeout_s)
+    most = kernel.not_sent(connection.raw)
+    late += time.monotonic_ns() - written
+    held = _watch(connection, most, written, timeout_s)
     response = connection.reader.read(request.method)
     after = read_tcp_info(connection.raw)
     both = (before, after) if before is not None and after is not None else None
@@ -70,22 +80,20 @@ def take(connection: Connection, request: DoctorRequest, timeout_s: float, *, re
         wait=max(0, response.first_ns - written),
         tail=response.last_ns - response.first_ns,
         held=held,
-        held_bytes=held_bytes,
+        held_bytes=most,
         retransmits=both[1].total_retrans - both[0].total_retrans if both else 0,
         rwnd_limited=(both[1].rwnd_limited_us - both[0].rwnd_limited_us) * 1000 if both else 0,
         min_rtt_us=after.min_rtt_us if after else None,
         keep_alive=response.keep_alive,
         reused=reused,
+        late=late,
     )
 
 
-def _watch(connection: Connection, written_ns: int, timeout_s: float) -> tuple[int | None, int | None]:
-    """(how long, how many) bytes stayed in the queue. Ends when it is empty, or the answer begins."""
-    most = kernel.not_sent(connection.raw)
-    if most is None:
-        return None, None
-    if most == 0:
-        return 0, 0
+def _watch(connection: Connection, most: int | None, written_ns: int, timeout_s: float) -> int | None:
+    """How long bytes stayed in the queue, which held `most` of them. Ends when it is empty, or the answer begins."""
+    if not most:
+        return most
     deadline = written_ns + int(timeout_s * 1e9)
     while (now := time.monotonic_ns()) < deadline:
         left = kernel.not_sent(connection.raw) or 0
@@ -95,4 +103,4 @@ def _watch(connection: Connection, written_ns: int, timeout_s: float) -> tuple[i
             # An answer to half a request: it may be early, so the queue is asked once more.
             now = time.monotonic_ns()
             break
-    return now - written_ns, most
+    return now - written_ns

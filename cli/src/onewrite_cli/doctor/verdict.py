@@ -133,6 +133,14 @@ def _first_hop(result: Diagnosis, samples: Samples, line_ns: float) -> None:
     if not seen:
         _by_times(result, split, single, line_ns)
         return
+    prompt = [sample for sample in split if sample.late < line_ns / 2]
+    if len(prompt) < max(FEWEST, len(split) // 2):
+        result.why.append(
+            f"this machine was too busy: in {len(split) - len(prompt)} of {len(split)} split requests it ran something else "
+            "between the writes"
+        )
+        return
+    split = prompt
     held = _share(split, lambda sample: (sample.held or 0) >= line_ns)
     causes = Counter(sample.cause(line_ns) for sample in split if (sample.held or 0) >= line_ns)
     if held <= FEW_OF:
