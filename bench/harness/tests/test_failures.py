@@ -174,7 +174,7 @@ def test_a_driver_that_dies_in_the_middle_keeps_the_others_rows(
     monkeypatch.setattr(
         clients,
         "driver_command",
-        lambda name, competitor: [sys.executable, str(dying)] if name == "ruby" else real(name),
+        lambda name, *more: [sys.executable, str(dying)] if name == "ruby" else real(name),
     )
     monkeypatch.setattr(repeat, "MEASUREMENTS", 1)
     file = written(tmp_path, "dying")
