@@ -168,8 +168,11 @@ def test_the_commands_output_is_shown_when_asked_for() -> None:
     assert "whatever" not in done.out
 
 
+@pytest.mark.parametrize("background", [False, True])
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_interrupted_it_ends_the_command(number: signal.Signals, tmp_path: Path) -> None:
+def test_interrupted_it_ends_the_command(number: signal.Signals, background: bool, tmp_path: Path) -> None:
+    """Also where a shell has put it in the background, with SIGINT ignored."""
+    sigint = signal.SIG_IGN if background else signal.SIG_DFL
     pid_file = tmp_path / "pid"
     program = f"import os, pathlib, time; pathlib.Path({str(pid_file)!r}).write_text(str(os.getpid())); time.sleep(60)"
     tool = subprocess.Popen(
@@ -177,6 +180,7 @@ def test_interrupted_it_ends_the_command(number: signal.Signals, tmp_path: Path)
         env=clean_environment(),
         stderr=subprocess.PIPE,
         text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, sigint),
     )
     deadline = time.monotonic() + 20
     while not (pid_file.exists() and pid_file.read_text()) and time.monotonic() < deadline:

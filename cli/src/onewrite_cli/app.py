@@ -190,8 +190,9 @@ def _terminated(number: int, frame: FrameType | None) -> NoReturn:
 
 def main(arguments: list[str] | None = None) -> int:
     """Run it; returns the exit status."""
-    if hasattr(signal, "SIGTERM"):
-        signal.signal(signal.SIGTERM, _terminated)  # so that the command under test is ended, too
+    # So that the command under test is ended, too. A shell starts what it puts in the background with SIGINT ignored.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, _terminated)
     try:
         return _run(sys.argv[1:] if arguments is None else arguments)
     except CouldNotRun as problem:

@@ -50,9 +50,9 @@ def run_command(
             )
         except OSError as error:
             raise CouldNotRun(f"{arguments[0]} could not be started: {error.strerror}") from error
-        started(child.pid)
         status: int | None = None
         try:
+            started(child.pid)
             status = child.wait(timeout_s)
         except subprocess.TimeoutExpired:
             pass
