@@ -106,8 +106,8 @@ def lint(part: str) -> Step:
     return Step(f"lint-{part}", f"lint: {part}", make(part, "lint"))
 
 
-def tests(part: str, *, alone: bool = False) -> Step:
-    return Step(part, f"tests: {part}", make(part, "test"), alone=alone, again=True)
+def tests(part: str, *, alone: bool = False, after: tuple[str, ...] = ()) -> Step:
+    return Step(part, f"tests: {part}", make(part, "test"), alone=alone, after=after, again=True)
 
 
 def test() -> list[Step]:
@@ -116,9 +116,9 @@ def test() -> list[Step]:
     return [
         tests("python"),
         tests("java"),
-        tests("docs"),
         tests("spec"),
         tests("ruby"),
+        tests("docs", after=("java",)),  # its recipes run on the classes that Java's tests are building until then
         tests("node"),
         *(lint(part) for part in ("java", "python", "ruby", "node", "spec", "bench", "cli", "docs", ROOT_LINT)),
         tests("bench", alone=True),
