@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "digest/sha2" # not "digest", which loads it at first use: a caller that gives up meanwhile would leave the loader's lock taken
+require "digest/sha2" # "digest" loads it at first use: who gives up meanwhile would leave the loader's lock taken
 require "net/http"
 require "timeout"
 require_relative "bodies"

@@ -92,9 +92,7 @@ def test_a_driver_that_dies_loses_only_its_own_rows(tmp_path: Path, monkeypatch:
     dies.write_text("#!/bin/sh\nexit 7\n")
     dies.chmod(0o755)
     real = clients.driver_command
-    monkeypatch.setattr(
-        clients, "driver_command", lambda name, *more: [str(dies)] if name == "ruby" else real(name)
-    )
+    monkeypatch.setattr(clients, "driver_command", lambda name, *more: [str(dies)] if name == "ruby" else real(name))
     plan = small(tmp_path, "{nagle: false, split: false}")
     raw = yaml.safe_load((tmp_path / "small.yaml").read_text())
     raw["groups"].append({**raw["groups"][0], "name": "ruby", "language": "ruby"})
