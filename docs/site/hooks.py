@@ -63,8 +63,9 @@ def on_files(files: Files, *, config: Any) -> Files:
     for path in pages_of(config.nav):
         if path.startswith("api/"):
             continue
+        here = ROOT / path
         made = MADE / path  # such as the bench's results over time
-        files.append(File.generated(config, path, abs_src_path=str(made if made.is_file() else ROOT / path)))
+        files.append(File.generated(config, path, abs_src_path=str(here if here.is_file() else made)))
     for picture in [*sorted((ROOT / "docs").glob("*.svg")), *sorted((ROOT / "bench").glob("*.svg"))]:
         files.append(File.generated(config, str(picture.relative_to(ROOT)), abs_src_path=str(picture)))
 
