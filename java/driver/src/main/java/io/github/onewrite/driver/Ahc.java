@@ -244,8 +244,7 @@ final class Ahc implements Client {
         private final Call call;
         private final Reply reply;
         private final CompletableFuture<Reply> done = new CompletableFuture<>();
-        private final Recording recording =
-                options.withHooks() ? new Recording(options.hooks().equals("raising")) : null;
+        private final Recording recording = Recording.of(options);
         private volatile ListenableFuture<?> sent;
 
         Answer(Call call) {

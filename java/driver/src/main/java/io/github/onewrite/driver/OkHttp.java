@@ -68,8 +68,7 @@ final class OkHttp implements Client {
 
     @Override
     public CompletableFuture<Reply> send(Call call) {
-        Recording recording =
-                options.withHooks() ? new Recording(options.hooks().equals("raising")) : null;
+        Recording recording = Recording.of(options);
         Reply reply = new Reply(call);
         CompletableFuture<Reply> done = new CompletableFuture<>();
         okhttp3.Call sent;

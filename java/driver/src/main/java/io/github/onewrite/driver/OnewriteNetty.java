@@ -66,8 +66,7 @@ final class OnewriteNetty implements Client {
 
     @Override
     public CompletableFuture<Reply> send(Call call) {
-        Recording recording =
-                options.withHooks() ? new Recording(options.hooks().equals("raising")) : null;
+        Recording recording = Recording.of(options);
         Request request = request(call, recording);
         Reply reply = new Reply(call);
         CompletableFuture<?> sent;

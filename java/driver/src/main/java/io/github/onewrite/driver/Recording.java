@@ -28,8 +28,13 @@ final class Recording implements TimingListener {
     private int timings;
 
     /** @param raising each hook throws after it recorded */
-    Recording(boolean raising) {
+    private Recording(boolean raising) {
         this.raising = raising;
+    }
+
+    /** A recording for one call of a client that was opened with these options, or null where it has no hooks. */
+    static Recording of(Options options) {
+        return options.withHooks() ? new Recording(options.hooks().equals("raising")) : null;
     }
 
     /** Starts a call of a client that has no tags. */
