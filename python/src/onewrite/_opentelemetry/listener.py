@@ -47,9 +47,7 @@ class Listener(TimingListener):
 
     def on_queue_end(self, event: Event) -> None:
         """The only phase of a request that gets no connection."""
-        if event.timing._kept is not None:
-            event.timing._kept = get_current()
-            _write_phases(event.timing)
+        _write_known(event.timing)
 
     def on_connection_acquired(self, event: Event) -> None:
         """Count the connection."""
@@ -60,9 +58,7 @@ class Listener(TimingListener):
 
     def on_headers_end(self, event: Event) -> None:
         """Write what is known: some instrumentations end their span next."""
-        if event.timing._kept is not None:
-            event.timing._kept = get_current()
-            _write_phases(event.timing)
+        _write_known(event.timing)
 
     def on_attempt_end(self, event: Event) -> None:
         """Write what came since; all of it where no response came."""
@@ -129,6 +125,13 @@ def _span(context: Context) -> trace.Span | None:
     """The span that is told of the phases, if it still lives."""
     span = trace.get_current_span(context)
     return span if span.is_recording() and getattr(span, "kind", None) not in _NOT_OURS else None
+
+
+def _write_known(timing: Timing) -> None:
+    """Write the phases so far, to the span that is current now; nothing of a call that is not told of."""
+    if timing._kept is not None:
+        timing._kept = get_current()
+        _write_phases(timing)
 
 
 def _write_phases(timing: Timing) -> None:
