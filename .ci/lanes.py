@@ -40,11 +40,12 @@ class Step:
 
 @dataclass
 class Outcome:
-    """How a step ended: exit status of its last run, seconds of all runs, number of runs."""
+    """How a step ended: exit status of its last run, seconds and processor seconds of all runs, number of runs."""
 
     step: Step
     status: int
     seconds: float
+    cpu_seconds: float
     runs: int = 1
 
 
@@ -114,17 +115,18 @@ class Lanes:
     def _once(self, step: Step) -> Outcome:
         started = time.monotonic()
         process = self._running[step.name]
-        try:
-            status = process.wait(step.timeout_s)
-        except subprocess.TimeoutExpired:
+        cpu_seconds = _wait(process, step.timeout_s)
+        if process.returncode is None:
             status = 124
             _end(process)
+        else:
+            status = process.returncode
         seconds = time.monotonic() - started
         if not self._stopped:
             self._say(step, f"… {seconds:.0f} s" + (f", failed with exit status {status}" if status else ""))
             if status:
                 self._show(step)
-        return Outcome(step, status, seconds)
+        return Outcome(step, status, seconds, cpu_seconds)
 
     def _again(self, step: Step) -> None:
         first = self.outcomes[step.name]
@@ -135,7 +137,13 @@ class Lanes:
         self._running[step.name] = self._start(step)
         second = self._once(step)
         self._running.clear()
-        self.outcomes[step.name] = Outcome(step, second.status, first.seconds + second.seconds, runs=2)
+        self.outcomes[step.name] = Outcome(
+            step,
+            second.status,
+            first.seconds + second.seconds,
+            first.cpu_seconds + second.cpu_seconds,
+            runs=2,
+        )
 
     def _say(self, step: Step, words: str) -> None:
         number = [one.name for one in self.steps].index(step.name) + 1
@@ -153,6 +161,23 @@ class Lanes:
         for process in list(self._running.values()):
             _end(process)
         print("interrupted: the steps that ran were ended", file=sys.stderr)
+
+
+def _wait(process: subprocess.Popen[bytes], timeout_s: float) -> float:
+    """Wait at most `timeout_s`, and set `returncode` unless that ran out. Return the processor seconds of the process
+    and of its descendants that were waited for, which `Popen.wait` does not tell."""
+    limit = time.monotonic() + timeout_s
+    while time.monotonic() < limit:
+        try:
+            pid, status, used = os.wait4(process.pid, os.WNOHANG)
+        except ChildProcessError:  # ended by `_stop` meanwhile
+            process.wait()
+            return 0.0
+        if pid:
+            process.returncode = os.waitstatus_to_exitcode(status)
+            return used.ru_utime + used.ru_stime
+        time.sleep(0.05)
+    return 0.0
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

@@ -81,13 +81,13 @@ def main(folder: Path, ran: Sequence[Outcome]) -> int:
         reasons.update((part, reason_line(reason)) for _, outcome, reason in found if outcome == "skipped")
 
     total = sum(by_part.values(), Counter[str]())
-    print("\nstep          exit  seconds  passed  failed  skipped  not applicable")
+    print("\nstep          exit  seconds  CPU s  passed  failed  skipped  not applicable")
     for one in ran:
         name = one.step.name
         row = by_part.get(name, Counter())
         print(
-            f"{name:<12} {one.status:>5} {one.seconds:>8.0f} {row['passed']:>7} {row['failed']:>7}"
-            f" {row['skipped']:>8} {row[NOT_APPLICABLE]:>15}"
+            f"{name:<12} {one.status:>5} {one.seconds:>8.0f} {one.cpu_seconds:>6.0f} {row['passed']:>7}"
+            f" {row['failed']:>7} {row['skipped']:>8} {row[NOT_APPLICABLE]:>15}"
         )
         if one.runs > 1:
             print(f"             failed when run first: {', '.join(failed_first(folder, name)) or 'see its log'}")
