@@ -7,6 +7,7 @@ require "onewrite/timing/hooks"
 require "onewrite/timing/kernel"
 require "onewrite/wire/coalesce"
 require "onewrite/wire/nodelay"
+require "onewrite/wire/quickack"
 
 module Onewrite
   module NetHTTP
@@ -39,8 +40,6 @@ module Onewrite
 
       # @return [Integer] requests begun on it
       attr_reader :requests
-      # @return [HeldSocket] what requests are written to
-      attr_reader :held
       # @return [IO, Object, nil] the TCP socket under TLS and buffer, or the library's io where that has no to_io
       attr_reader :io
       # @return [Net::BufferedIO] the socket that holds this object
@@ -50,7 +49,7 @@ module Onewrite
       # @return [Integer, nil] when the last timed exchange ended
       attr_writer :idle_since
       # @return [Boolean] whether the body of the last request was not sent to its end
-      attr_accessor :unsent
+      attr_reader :unsent
 
       def initialize(socket)
         @socket = socket
@@ -79,6 +78,29 @@ module Onewrite
         # Counters that were read for the previous request are still those of now.
         @info = TcpInfo.read(@io) unless @info && @info_of == @requests - 1
         call.acquire(@id, @requests, @idle_since, @info)
+      end
+
+      # Writes the request that has begun. While its body is not sent to the end, the connection is {#unsent}.
+      # @param settings [Config]
+      # @param limit [Integer] largest number of bytes to join; 0 joins nothing
+      # @param announced [Integer, nil] Content-Length of a body that is read from a source
+      # @yieldparam held [HeldSocket] what the library writes the request to
+      def write_request(settings, limit, announced = nil)
+        held = @held
+        @unsent = true
+        held.start(limit, announced, call = @call)
+        begin
+          yield held
+          held.finish
+        rescue Errno::EPIPE
+          call.sent(self) if call # Net::HTTP goes on to read the answer
+          raise
+        ensure
+          held.stop
+        end
+        @unsent = false
+        call.sent(self) if call
+        Quickack.ask(@io) if settings.quickack
       end
 
       # Has the connection counted.

@@ -4,8 +4,6 @@ require "onewrite/config"
 require "onewrite/net_http/connection"
 require "onewrite/net_http/stock"
 require "onewrite/wire/body"
-require "onewrite/wire/coalesce"
-require "onewrite/wire/quickack"
 require "onewrite/wire/validate"
 
 module Onewrite
@@ -75,22 +73,9 @@ module Onewrite
         end
         return super unless ours
 
-        held = connection.held
-        connection.unsent = true
-        held.start(settings.join_max, nil, call = connection.call)
-        begin
-          super(held, ver, path, body)
-          held.finish
-        rescue Errno::EPIPE
-          call.sent(connection) if call # Net::HTTP goes on to read the answer
-          raise
-        ensure
-          @onewrite_length = @header["content-length"] # set by `super`, whatever it was
-          held.stop
-        end
-        connection.unsent = false
-        call.sent(connection) if call
-        Quickack.ask(connection.io) if settings.quickack
+        connection.write_request(settings, settings.join_max) { |held| super(held, ver, path, body) }
+      ensure
+        @onewrite_length = @header["content-length"] if ours # set by `super`, whatever it was
       end
 
       # A source that may block gets a wrapper that flushes held bytes before each read: the server may need the head, or
@@ -100,9 +85,11 @@ module Onewrite
           return stock.bind(self).call(sock, ver, path, source)
         end
 
-        onewrite_hold(sock) do |held|
-          source = WaitingSource.over(source, held) if held.is_a?(HeldSocket) && !Body.source?(source)
-          super(held, ver, path, source)
+        connection = Connection.of(sock)
+        return super unless connection && (settings = Config.current).enabled
+
+        connection.write_request(settings, settings.join_max, onewrite_announced) do |held|
+          super(held, ver, path, Body.source?(source) ? source : WaitingSource.over(source, held))
         end
       end
 
@@ -112,36 +99,17 @@ module Onewrite
           return stock.bind(self).call(sock, ver, path, params)
         end
 
-        onewrite_hold(sock) do |held|
-          if held.is_a?(HeldSocket) && chunked? && !Body.form?(params)
+        connection = Connection.of(sock)
+        return super unless connection && (settings = Config.current).enabled
+
+        connection.write_request(settings, settings.join_max) do |held|
+          if chunked? && !Body.form?(params)
             params = params.map { |key, value, *rest| [key, WaitingPart.over(value, held), *rest] }
           end
           super(held, ver, path, params)
         ensure
           @onewrite_length = @header["content-length"] unless chunked? # set by `super`
         end
-      end
-
-      # Runs the block with the {HeldSocket} of *sock*, or with *sock* itself if it has none or the adapter is disabled.
-      def onewrite_hold(sock)
-        connection = Connection.of(sock)
-        return yield sock unless connection && (settings = Config.current).enabled
-
-        held = connection.held
-        connection.unsent = true
-        held.start(settings.join_max, onewrite_announced, call = connection.call)
-        begin
-          yield held
-          held.finish
-        rescue Errno::EPIPE
-          call.sent(connection) if call
-          raise
-        ensure
-          held.stop
-        end
-        connection.unsent = false
-        call.sent(connection) if call
-        Quickack.ask(connection.io) if settings.quickack
       end
 
       # Content-Length of a body that is read from a source. For other bodies Net::HTTP computes it.
@@ -164,29 +132,11 @@ module Onewrite
         end
         return super if @body || @body_stream || @body_data
 
+        # {HeldSocket} counts the writes here, and joins nothing.
         connection = Connection.of(sock)
-        return super unless connection && (settings = Config.current).enabled
+        return super unless connection && (settings = Config.current).enabled && (connection.call || settings.quickack)
 
-        call = connection.call
-        call ? onewrite_count(connection, call) { |held| super(held, ver, path) } : super
-        Quickack.ask(connection.io) if settings.quickack
-      end
-
-      private
-
-      # Passes {HeldSocket}, which counts the writes and joins nothing here.
-      def onewrite_count(connection, call)
-        held = connection.held
-        held.start(0, nil, call)
-        begin
-          yield held
-        rescue Errno::EPIPE
-          call.sent(connection)
-          raise
-        ensure
-          held.stop
-        end
-        call.sent(connection)
+        connection.write_request(settings, 0) { |held| super(held, ver, path) }
       end
     end
   end

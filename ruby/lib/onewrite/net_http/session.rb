@@ -79,7 +79,8 @@ module Onewrite
         @onewrite_beginning = true
         begin
           super
-          connection = onewrite_adopt
+          connection = onewrite_connection
+          connection = onewrite_adopt unless connection && connection.socket.equal?(@socket)
         rescue StandardError => e
           raise
         ensure
@@ -114,16 +115,15 @@ module Onewrite
           @onewrite_request = nil
           onewrite_abandon(response) unless finished
         end
-        onewrite_close_unsent
+        # The answer came before the body was sent, as 417: the server would read the next head as body.
+        connection = onewrite_connection
+        @socket.close if connection && connection.unsent && !@socket.closed?
         result
       end
 
       # Finds or makes the {Connection} of the socket. A new one gets TCP_NODELAY.
       # @return [Connection]
       def onewrite_adopt
-        connection = onewrite_connection
-        return connection if connection && connection.socket.equal?(@socket)
-
         @onewrite_connection = Connection.of(@socket) || onewrite_adopt_new
       end
 
@@ -180,12 +180,6 @@ module Onewrite
       def onewrite_not_connected(call, error)
         call.connect(onewrite_connecting || onewrite_connecting_now, Clock.now, error)
         @onewrite_connecting = nil
-      end
-
-      # Closes a connection whose answer came before the body was sent, as 417: the server would read the next head as body.
-      def onewrite_close_unsent
-        connection = onewrite_connection
-        @socket.close if connection && connection.unsent && !@socket.closed?
       end
 
       def onewrite_abandon(response)
