@@ -8,6 +8,7 @@ import copy
 import gc
 import pickle
 import socket
+import subprocess
 import sys
 import threading
 import typing
@@ -287,6 +288,60 @@ def test_a_response_that_nobody_took_is_freed_at_once(how: str, tap: typing.Any)
     finally:
         gc.enable()
         onewrite.uninstall()
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # the socket's: "unclosed"
+@pytest.mark.parametrize("cycle", ["response", "connection"])
+@pytest.mark.parametrize("how", ["stock", "own", "installed"])
+def test_a_response_that_is_freed_unread_in_a_cycle_ends_its_call(how: str, cycle: str, tap: typing.Any) -> None:
+    """The collector frees young objects in the order in which they were made: the inner response before urllib3's,
+    which closes its connection only where the inner one is still open."""
+    timings: list[onewrite.Timing] = []
+    closed = threading.Event()
+
+    def answer(peer: Peer, seen: typing.Any) -> None:
+        unfinished(peer, seen)
+        try:
+            peer.recv()
+        finally:
+            closed.set()
+
+    server = tap(answer)
+    if how == "installed":
+        onewrite.install(on_timing=timings.append)
+    gc.collect()
+    gc.disable()
+    try:
+        http = onewrite.PoolManager(on_timing=timings.append) if how == "own" else urllib3.PoolManager()
+        response = http.request("GET", server.url(), preload_content=False)
+        (response if cycle == "response" else response.connection).itself = response
+        del response
+        assert timings == []
+        gc.collect()
+        assert closed.wait(20)
+        assert [timing.outcome for timing in timings] == ([] if how == "stock" else ["ok"])
+        timings.clear()
+        gc.collect()
+        assert timings == []
+    finally:
+        gc.enable()
+        onewrite.uninstall()
+        http.clear()
+
+
+def test_a_process_that_ends_with_an_unread_response_says_nothing_of_it(tap: typing.Any) -> None:
+    script = f"""if True:
+        import onewrite
+        http = onewrite.PoolManager(on_timing=print)
+        response = http.request("GET", {tap(unfinished).url()!r}, preload_content=False)
+        response.itself = response
+    """
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=50, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def unfinished(peer: Peer, seen: typing.Any) -> None:
+    peer.send(b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\nsome")
 
 
 def test_two_threads_look_at_a_record_for_the_first_time(tap: typing.Any) -> None:

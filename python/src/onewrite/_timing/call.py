@@ -95,11 +95,22 @@ def returned(call: Timing) -> None:
     elif last._link is None:
         # A connection that is not ours to watch (a recorder's stand-in): the response is all we see.
         end_attempt(last, "ok")
-    elif call._installed:
-        with _reading_lock:
-            _reading.add(call)
-        if unwatched:
-            end_unwatched()
+    else:
+        call._if_freed = _freed
+        if call._installed:
+            with _reading_lock:
+                _reading.add(call)
+            if unwatched:
+                end_unwatched()
+
+
+def _freed(call: Timing) -> None:
+    """The collector has found the response unread in a cycle of references.
+
+    It may free the parts of a response in an order in which urllib3 closes no connection, and so ends no attempt.
+    """
+    last = call.attempts[-1]
+    end_attempt(last, "ok" if last._error is None else "error")
 
 
 #: Calls under install() whose response is still being read.

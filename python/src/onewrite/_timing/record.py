@@ -185,7 +185,9 @@ class Attempt:
 
 
 #: What a record refers to while its call runs; a copy or a pickle of it is without.
-_LIVE = frozenset(("_call", "_conn", "_error", "_http", "_kept", "_link", "_listener", "_on_timing", "_response"))
+_LIVE = frozenset((
+    "_call", "_error", "_http", "_if_freed", "_kept", "_link", "_listener", "_on_timing", "_response",
+))  # fmt: skip
 
 
 def _lasting(record: Attempt | Timing) -> dict[str, typing.Any]:
@@ -206,6 +208,8 @@ class Timing:
     _listener: typing.Any = None
     #: What a listener of our own keeps with the call until its end.
     _kept: typing.Any = None
+    #: Called with the record if that is freed before the call has ended.
+    _if_freed: typing.Callable[[Timing], None] | None = None
 
     def __init__(self, method: str, url: str, on_timing: typing.Any, listener: typing.Any) -> None:
         self.method = method
@@ -219,6 +223,10 @@ class Timing:
         self.total_ns: int | None = None
         self._on_timing = on_timing
         self._listener = listener
+
+    def __del__(self) -> None:
+        if self._if_freed is not None and not self._ended:
+            self._if_freed(self)
 
     def _last(self) -> Attempt | None:
         return self.attempts[-1] if self.attempts else None
