@@ -80,10 +80,16 @@ class OpenTelemetryTest < OnewriteTest
     JSON.parse(ruby(script, env: OFF.merge(env), options: options, load_path: [LIB, *OpenTelemetryGems::FOLDERS]).lines.last)
   end
 
+  RUNS = {} # rubocop:disable Style/MutableConstant -- what {exchange} has run, for the tests that look at the same
+
+  # Runs *script* and then requests of every outcome; once for the same script, environment and options.
+  # @return [Array(Hash, Tap)] what it reported, and the server
   def exchange(script, env = {}, **options)
-    tap = answering(**options)
-    env = env.merge("PORT" => tap.port.to_s, "TLS" => options[:tls] ? "1" : nil)
-    [run_with("#{script}\nreport(results: exchanges)", env), tap]
+    RUNS[[script, env, options]] ||= begin
+      tap = answering(**options)
+      env = env.merge("PORT" => tap.port.to_s, "TLS" => options[:tls] ? "1" : nil)
+      [run_with("#{script}\nreport(results: exchanges)", env), tap]
+    end
   end
 
   # Spans as the instrumentation alone makes them: without our attributes, ids and ports.
