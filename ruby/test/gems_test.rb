@@ -3,74 +3,82 @@
 require_relative "support/helper"
 require "tempfile"
 
-# Gems that sit on Net::HTTP, as Debian packages them: each in a process of its own, each POST in one segment.
+# Gems that sit on Net::HTTP, as Debian packages them: loaded before onewrite and after it, each POST leaves in one segment.
 class GemsTest < OnewriteTest
-  # gem => [what to require, a POST of a small body]
+  # What to require, and with it: name => a POST of a small body.
   POSTS = {
-    "faraday json" => ["faraday",
-                       'Faraday.new(URL) { |f| f.adapter :net_http }.post("/", "{}", "Content-Type" => "application/json")'],
-    "faraday form" => ["faraday", 'Faraday.new(URL).post("/", a: 1)'],
-    "faraday multipart" => ["faraday", <<~'RUBY'],
-      Faraday.new(URL) { |f| f.request :multipart; f.adapter :net_http }
-             .post("/", file: Faraday::UploadIO.new(StringIO.new("x" * 300), "text/plain", "f.txt"))
-    RUBY
-    "faraday multipart with a file" => ["faraday", <<~'RUBY'],
-      Faraday.new(URL) { |f| f.request :multipart; f.adapter :net_http }
-             .post("/", a: 1, file: Faraday::UploadIO.new(FILE, "text/plain"))
-    RUBY
-    "faraday over net-http-persistent" =>
-      ["faraday",
-       '($c ||= Faraday.new(URL) { |f| f.adapter :net_http_persistent }).post("/", "x", "Content-Type" => "text/plain")'],
-    "httparty string" => ["httparty", 'HTTParty.post(URL, body: "hello", headers: { "Content-Type" => "text/plain" })'],
-    "httparty multipart" => ["httparty", 'HTTParty.post(URL, multipart: true, body: { a: "b" })'],
-    "rest-client string" => ["rest-client", 'RestClient.post(URL, "hello", content_type: "text/plain")'],
-    "rest-client form" => ["rest-client", 'RestClient.post(URL, a: "b")'],
-    "rest-client multipart" => ["rest-client", 'RestClient.post(URL, a: "b", multipart: true)'],
-    "rest-client file in a form" => ["rest-client", "RestClient.post(URL, a: File.open(FILE))"],
-    "rest-client file" => ["rest-client", 'RestClient.post(URL, File.open(FILE), content_type: "text/plain")'],
-    "multipart-post" => ["net/http/post/multipart", <<~'RUBY'],
+    "faraday" => {
+      "json" => 'Faraday.new(URL) { |f| f.adapter :net_http }.post("/", "{}", "Content-Type" => "application/json")',
+      "form" => 'Faraday.new(URL).post("/", a: 1)',
+      "multipart" => <<~'RUBY',
+        Faraday.new(URL) { |f| f.request :multipart; f.adapter :net_http }
+               .post("/", file: Faraday::UploadIO.new(StringIO.new("x" * 300), "text/plain", "f.txt"))
+      RUBY
+      "multipart with a file" => <<~'RUBY',
+        Faraday.new(URL) { |f| f.request :multipart; f.adapter :net_http }
+               .post("/", a: 1, file: Faraday::UploadIO.new(FILE, "text/plain"))
+      RUBY
+      "over net-http-persistent" =>
+        '($c ||= Faraday.new(URL) { |f| f.adapter :net_http_persistent }).post("/", "x", "Content-Type" => "text/plain")'
+    },
+    "httparty" => {
+      "string" => 'HTTParty.post(URL, body: "hello", headers: { "Content-Type" => "text/plain" })',
+      "multipart" => 'HTTParty.post(URL, multipart: true, body: { a: "b" })'
+    },
+    "rest-client" => {
+      "string" => 'RestClient.post(URL, "hello", content_type: "text/plain")',
+      "form" => 'RestClient.post(URL, a: "b")',
+      "multipart" => 'RestClient.post(URL, a: "b", multipart: true)',
+      "file in a form" => "RestClient.post(URL, a: File.open(FILE))",
+      "file" => 'RestClient.post(URL, File.open(FILE), content_type: "text/plain")'
+    },
+    "net/http/post/multipart" => { "file in a form" => <<~'RUBY' },
       request = Net::HTTP::Post::Multipart.new("/", "a" => "b", "file" => UploadIO.new(FILE, "text/plain"))
       Net::HTTP.start("127.0.0.1", URI(URL).port, nil) { |http| http.request(request) }
     RUBY
-    "net-http-persistent" => ["net/http/persistent", <<~'RUBY'],
+    "net/http/persistent" => { "string" => <<~'RUBY' },
       $http ||= Net::HTTP::Persistent.new(name: "test")
       request = Net::HTTP::Post.new("/", "Content-Type" => "text/plain")
       request.body = "hello"
       $http.request(URI(URL), request)
     RUBY
-    "aws-sdk-core" => ["aws-sdk-core", <<~'RUBY'],
-      pool = ($pool ||= Seahorse::Client::NetHttp::ConnectionPool.for({}))
-      request = Net::HTTP::Put.new("/", "Content-Type" => "text/plain", "Content-Length" => "300")
-      request.body_stream = StringIO.new("x" * 300)
-      pool.session_for(URI(URL)) { |http| http.request(request) }
-    RUBY
-    "aws-sdk-core with a checksum behind the body" => ["aws-sdk-core", <<~'RUBY'],
-      checksum = Aws::Plugins::ChecksumAlgorithm
-      stream = checksum::AwsChunkedTrailerDigestIO.new(File.open(FILE), "SHA256", "x-amz-checksum-sha256")
-      request = Net::HTTP::Put.new("/", "Content-Type" => "text/plain", "Content-Length" => stream.size.to_s)
-      request.body_stream = stream
-      Net::HTTP.start("127.0.0.1", URI(URL).port, nil) { |http| http.request(request) }
-    RUBY
-    "elasticsearch" => ["elasticsearch/transport", <<~'RUBY'],
+    "aws-sdk-core" => {
+      "stream" => <<~'RUBY',
+        pool = ($pool ||= Seahorse::Client::NetHttp::ConnectionPool.for({}))
+        request = Net::HTTP::Put.new("/", "Content-Type" => "text/plain", "Content-Length" => "300")
+        request.body_stream = StringIO.new("x" * 300)
+        pool.session_for(URI(URL)) { |http| http.request(request) }
+      RUBY
+      "checksum behind the body" => <<~'RUBY'
+        checksum = Aws::Plugins::ChecksumAlgorithm
+        stream = checksum::AwsChunkedTrailerDigestIO.new(File.open(FILE), "SHA256", "x-amz-checksum-sha256")
+        request = Net::HTTP::Put.new("/", "Content-Type" => "text/plain", "Content-Length" => stream.size.to_s)
+        request.body_stream = stream
+        Net::HTTP.start("127.0.0.1", URI(URL).port, nil) { |http| http.request(request) }
+      RUBY
+    },
+    "elasticsearch/transport" => { "bulk" => <<~'RUBY' },
       $es ||= Elasticsearch::Transport::Client.new(url: URL, adapter: :net_http)
       $es.transport.perform_request("POST", "/_bulk", {}, "{}\n{}\n", "Content-Type" => "application/x-ndjson")
     RUBY
-    "influxdb" => ["influxdb",
-                   'InfluxDB::Client.new("db", host: "127.0.0.1", port: URI(URL).port, retry: 0).write("m v=1", nil)'],
-    "mechanize" => ["mechanize", '($agent ||= Mechanize.new).post(URL, "a" => "b")'],
-    "octokit" => ["octokit", <<~'RUBY'],
+    "influxdb" => {
+      "write" => 'InfluxDB::Client.new("db", host: "127.0.0.1", port: URI(URL).port, retry: 0).write("m v=1", nil)'
+    },
+    "mechanize" => { "form" => '($agent ||= Mechanize.new).post(URL, "a" => "b")' },
+    "octokit" => { "issue" => <<~'RUBY' },
       Octokit::Client.new(api_endpoint: URL, access_token: "x").create_issue("a/b", "title", "body")
     RUBY
-    "webmock, real net allowed" => ["webmock", <<~'RUBY'],
+    "webmock" => { "real net allowed" => <<~'RUBY' },
       WebMock.enable!
       WebMock.allow_net_connect!
       Net::HTTP.post(URI(URL), "hello", "Content-Type" => "text/plain")
     RUBY
-    "vcr, passing through" => ["vcr", <<~'RUBY']
+    "vcr" => { "passing through" => <<~'RUBY' }
       VCR.configure { |c| c.hook_into :webmock; c.allow_http_connections_when_no_cassette = true }
       Net::HTTP.post(URI(URL), "hello", "Content-Type" => "text/plain")
     RUBY
   }.freeze
+  TIMES = 21
 
   SCRIPT = <<~'RUBY'
     URL = ENV["URL"]
@@ -78,7 +86,7 @@ class GemsTest < OnewriteTest
     writes = []
     ENV["ORDER"].split(",").each { |name| require name }
     Onewrite.on_timing { |t| writes << [t.writes, t.outcome] }
-    21.times { %s }
+    %s
     puts writes.map { |one| one.join(":") }.join(" ")
   RUBY
 
@@ -93,24 +101,24 @@ class GemsTest < OnewriteTest
     file.flush
   end
 
-  POSTS.each do |name, (library, code)|
-    [[library, "onewrite"], ["onewrite", library]].each do |order|
-      define_method("test_#{name}: #{order.join(", then ")}") do
-        tap = tap_server do |seen|
-          next "HTTP/1.1 204 No Content\r\n\r\n" if seen.line.include?("/write") # what InfluxDB answers
+  ANSWER = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\nX-Elastic-Product: Elasticsearch\r\n\r\n{}"
 
-          "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\nX-Elastic-Product: Elasticsearch\r\n\r\n{}"
-        end
-        out = run_script(format(SCRIPT, code), "URL" => tap.url, "FILE" => FILE.path, "ORDER" => order.join(","))
-        assert_equal ["1:ok"] * 21, out.lines.last.split
-        assert_equal 21, tap.seen.size
-        assert_equal 1, mode(tap.seen.map(&:segments))
+  POSTS.each do |library, posts|
+    [[library, "onewrite"], ["onewrite", library]].each do |order|
+      define_method("test_#{order.join(", then ")}: #{posts.keys.join(", ")}") do
+        # InfluxDB answers 204.
+        tap = tap_server { |seen| seen.line.include?("/write") ? "HTTP/1.1 204 No Content\r\n\r\n" : ANSWER }
+        script = format(SCRIPT, posts.values.map { |code| "#{TIMES}.times { #{code} }" }.join("\n"))
+        out = run_script(script, "URL" => tap.url, "FILE" => FILE.path, "ORDER" => order.join(","))
+        assert_equal ["1:ok"] * TIMES * posts.size, out.lines.last.split
+        segments = tap.seen.map(&:segments).each_slice(TIMES).map { |counts| mode(counts) }
+        assert_equal posts.transform_values { 1 }, posts.keys.zip(segments).to_h
       end
     end
   end
 
-  # What a gem puts together is prompt only where all of its parts are.
-  def test_a_form_of_a_gem_with_a_part_that_may_block_does_not_keep_its_head_back
+  # A form that a gem composes may be held only where none of its parts can block.
+  def test_the_head_of_a_composed_form_is_not_held_where_a_part_may_block
     tap = tap_server
     out = run_script(<<~'RUBY', "URL" => tap.url)
       require "net/http/post/multipart"
@@ -133,7 +141,7 @@ class GemsTest < OnewriteTest
     assert_includes tap.seen[0].body, "\r\nhello\r\n"
   end
 
-  # WebMock puts a subclass in the place of Net::HTTP; stubs never reach the wire, and turning it off leaves us in.
+  # WebMock replaces Net::HTTP by a subclass. Stubbed requests are no calls; after disable! requests go through onewrite.
   def test_webmock_on_and_off_in_both_orders
     tap = tap_server
     [%w[webmock onewrite], %w[onewrite webmock]].each do |order|
