@@ -163,6 +163,7 @@ socket.socket = Split
 """
 
 
+@pytest.mark.timed
 @pytest.mark.parametrize(("sabotage", "state"), [("", "clean"), (SLEEP, "slower"), (SPLIT, "splits")])
 def test_a_whole_run(sabotage: str, state: str, tmp_path: Path) -> None:
     base, head = checkout(tmp_path / "base"), checkout(tmp_path / "head", sabotage)

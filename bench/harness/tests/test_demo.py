@@ -53,6 +53,7 @@ def run(plan: Scenario) -> Run:
     return execute(plan, Console(quiet=True), "test")
 
 
+@pytest.mark.timed
 def test_one_write_with_nodelay_is_clean(tmp_path: Path) -> None:
     done = run(small(tmp_path, "{nagle: false, split: false}"))
     assert [verdict.state for verdict in done.verdicts] == ["clean"]
@@ -65,6 +66,7 @@ def test_one_write_with_nodelay_is_clean(tmp_path: Path) -> None:
     assert control.connections_nodelay == 0
 
 
+@pytest.mark.timed
 @pytest.mark.parametrize(
     ("adapter", "complaint"),
     [
@@ -85,6 +87,7 @@ def test_a_run_survives_json(tmp_path: Path) -> None:
     assert again == done
 
 
+@pytest.mark.timed
 def test_a_driver_that_dies_loses_only_its_own_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from onewrite_bench.engines import clients
 

@@ -151,6 +151,7 @@ def test_a_missing_haproxy_loses_one_scenario_and_says_how_to_get_it(tmp_path: P
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.timed
 def test_a_driver_that_dies_in_the_middle_keeps_the_others_rows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -220,6 +221,7 @@ def test_a_report_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
     assert (tmp_path / "out" / "quick.json").exists()
 
 
+@pytest.mark.timed
 def test_the_gate_has_an_exit_status_for_each_outcome(tmp_path: Path) -> None:
     right = written(tmp_path, "right")
     wrong = written(tmp_path, "wrong")

@@ -47,6 +47,7 @@ def there_is(found: Generator | None, name: str) -> Any:
     return pytest.param(found, id=name, marks=pytest.mark.skipif(found is None, reason=f"there is no {name} here"))
 
 
+@pytest.mark.timed
 @pytest.mark.parametrize(
     "generator",
     [

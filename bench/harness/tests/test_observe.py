@@ -16,6 +16,7 @@ from onewrite_bench.verdict import stats
 STREAM = "/sse?n=20&gap_ms=20"
 
 
+@pytest.mark.timed
 @pytest.mark.parametrize(
     ("place", "held"),
     [("origin/plain", False), ("haproxy/default", True), ("haproxy/http-no-delay", False), ("haproxy/mode-tcp", False)],

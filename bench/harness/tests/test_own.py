@@ -272,6 +272,7 @@ def test_a_target_that_fails_is_never_clean(
     assert "clean" not in done.stdout
 
 
+@pytest.mark.timed
 def test_a_slow_service_is_judged_by_what_comes_on_top(children: Children, tmp_path: Path) -> None:
     """It takes 50 ms for everybody: an absolute limit of 30 ms would call everybody stalled."""
     places = Places(children, {}, tmp_path)
@@ -318,6 +319,7 @@ def test_every_driver_counts_a_wrong_status_as_a_failure(language: str, children
         driver.bye()
 
 
+@pytest.mark.timed
 def test_their_configuration_is_run_and_judged(tmp_path: Path) -> None:
     theirs = tmp_path / "their.cfg"
     theirs.write_text(THEIRS)

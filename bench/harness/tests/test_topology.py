@@ -83,6 +83,7 @@ def test_origin_speaks_each_tls_version(children: Children, tmp_path: Path, name
         ask(sock, HEAD % b"/" + BODY)
 
 
+@pytest.mark.timed
 def test_haproxy_stalls_where_the_scenarios_say_and_nowhere_else(children: Children, tmp_path: Path) -> None:
     places = Places(children, {"haproxy": "post-stall.cfg"}, tmp_path)
     stalls = {
@@ -103,6 +104,7 @@ def test_haproxy_stalls_where_the_scenarios_say_and_nowhere_else(children: Child
             result.result()
 
 
+@pytest.mark.timed
 def test_a_relay_with_nagle_stalls_two_writes_even_with_nodelay(children: Children, tmp_path: Path) -> None:
     places = Places(children, {"relay": True}, tmp_path)
 

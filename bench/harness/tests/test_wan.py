@@ -52,6 +52,7 @@ def p50_ms(children: Children, network: Network, requests: int) -> float:
     return float(done.stdout)
 
 
+@pytest.mark.timed
 def test_two_writes_cost_a_round_trip_more_over_a_distance(children: Children) -> None:
     """Nagle is on in this client: 60 ms there and back, the body waits for the head's acknowledgement."""
     _, network = make(children, "--rtt-ms", "60")
@@ -62,6 +63,7 @@ def test_two_writes_cost_a_round_trip_more_over_a_distance(children: Children) -
     tries(check, 4)
 
 
+@pytest.mark.timed
 def test_the_emulated_timer_holds_the_acknowledgement(children: Children) -> None:
     _, network = make(children, "--rtt-ms", "0", "--peer-delack-ms", "150")
 
