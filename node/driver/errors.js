@@ -1,36 +1,13 @@
-// Names an error in the words of spec/events.yaml, as well as can be told from outside the library. Not by the adapter's own
-// errors.js: the judge holds one against the other, and stock clients are driven without the adapter.
+// The kind of an error in the words of spec/events.yaml, as well as it can be told from outside the library. Not by the
+// adapter's errors.js: the judge compares the two, and stock clients are driven without the adapter.
 
-const KINDS = {
-  ONEWRITE_INVALID_REQUEST: 'invalid_request',
-  ONEWRITE_INVALID_OPTION: 'invalid_request',
-  UND_ERR_INVALID_ARG: 'invalid_request',
-  UND_ERR_NOT_SUPPORTED: 'invalid_request',
-  UND_ERR_REQ_CONTENT_LENGTH_MISMATCH: 'invalid_request',
-  ERR_INVALID_CHAR: 'invalid_request',
-  ERR_INVALID_HTTP_TOKEN: 'invalid_request',
-  ERR_UNESCAPED_CHARACTERS: 'invalid_request',
-  ERR_HTTP_INVALID_HEADER_VALUE: 'invalid_request',
-  ENOTFOUND: 'dns',
-  EAI_AGAIN: 'dns',
-  ECONNREFUSED: 'connect',
-  EHOSTUNREACH: 'connect',
-  ENETUNREACH: 'connect',
-  EADDRNOTAVAIL: 'connect',
-  ETIMEDOUT: 'timeout',
-  UND_ERR_CONNECT_TIMEOUT: 'timeout',
-  UND_ERR_HEADERS_TIMEOUT: 'timeout',
-  UND_ERR_BODY_TIMEOUT: 'timeout',
-  UND_ERR_CLOSED: 'pool',
-  UND_ERR_DESTROYED: 'pool',
-  ECONNRESET: 'reset',
-  EPIPE: 'closed',
-  EPROTO: 'tls',
-  UND_ERR_SOCKET: 'closed',
-  UND_ERR_RES_CONTENT_LENGTH_MISMATCH: 'closed',
-  UND_ERR_HEADERS_OVERFLOW: 'protocol',
-  UND_ERR_ABORTED: 'cancelled',
-  ABORT_ERR: 'cancelled'
+import { readFileSync } from 'node:fs'
+
+/** Of the contract's errors, those that their code alone names. */
+const { rows } = JSON.parse(readFileSync(new URL('../../spec/testdata/error_kinds.json', import.meta.url), 'utf8'))
+const KINDS = new Map([['ONEWRITE_INVALID_OPTION', 'invalid_request']])
+for (const { kind, node = [] } of rows) {
+  for (const { code, ...rest } of node) if (Object.keys(rest).length === 0) KINDS.set(code, kind)
 }
 
 function kindOf (error) {
@@ -46,7 +23,7 @@ function kindOf (error) {
   const code = error.code
   if (typeof code === 'string') {
     if (error.message === 'socket hang up') return 'closed'
-    if (Object.hasOwn(KINDS, code)) return KINDS[code]
+    if (KINDS.has(code)) return KINDS.get(code)
     if (code.startsWith('HPE_')) return code === 'HPE_INVALID_EOF_STATE' ? 'closed' : 'protocol'
     if (code.startsWith('ERR_TLS') || code.startsWith('ERR_SSL') || code.includes('CERT') || code.includes('SIGNATURE')) return 'tls'
   }

@@ -15,10 +15,8 @@ export function makeWatch (raising, withTimingId) {
     hooks: {
       onTiming (timing) {
         const watch = watches.get(timing.id)
-        if (watch) {
-          watch.records.push(timing)
-          watch.check()
-        } else {
+        if (watch) watch.note(watch.records, timing)
+        else {
           if (timing.waitNs !== undefined) phases.wait_us.push(toUs(timing.waitNs))
           if (timing.sendNs !== undefined) phases.send_us.push(toUs(timing.sendNs))
         }
@@ -27,10 +25,7 @@ export function makeWatch (raising, withTimingId) {
       listener: {
         onEvent (event) {
           const watch = watches.get(event.id)
-          if (watch) {
-            watch.events.push(event)
-            watch.check()
-          }
+          watch?.note(watch.events, event)
           raise()
         }
       }
@@ -46,7 +41,10 @@ export function makeWatch (raising, withTimingId) {
         records: [],
         events: [],
         run: (call) => withTimingId(id, call),
-        check () { if (watch.over()) wake() },
+        note (list, one) {
+          list.push(one)
+          if (watch.over()) wake()
+        },
         over: () => watch.records.length > 0 && watch.events.at(-1)?.name === 'callEnd',
         async settled (limitMs) {
           if (!watch.over()) {

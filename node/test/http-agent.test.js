@@ -108,53 +108,45 @@ for (const secure of [false, true]) {
       })
     }
 
-    test('destroy() ends a request that waits for its idle connection, as with Node\'s agent', async () => {
+    /** With an agent of ours whose first request has been answered. */
+    const withAgent = (run) => async () => {
       const server = await startServer(answerOk, { secure })
       const agent = new Ours({ keepAlive: true, ca })
+      const get = () => library.get(server.origin, { agent })
       try {
-        await outcome(() => library.get(server.origin, { agent }))
-        await until(() => Object.keys(agent.freeSockets).length === 1)
-        const end = outcome(() => library.get(server.origin, { agent }))
-        agent.destroy()
-        assert.equal(await end, 'event ECONNRESET')
+        await outcome(get)
+        await run(agent, get)
       } finally {
+        agent.destroy()
         await server.close()
       }
-    })
+    }
+    const idle = (agent) => until(() => Object.keys(agent.freeSockets).length === 1)
 
-    test('a connection that breaks while a request waits for it is replaced', async () => {
-      const server = await startServer(answerOk, { secure })
-      const agent = new Ours({ keepAlive: true, ca })
-      try {
-        await outcome(() => library.get(server.origin, { agent }))
-        await until(() => Object.keys(agent.freeSockets).length === 1)
-        const [socket] = Object.values(agent.freeSockets)[0]
-        const request = library.get(server.origin, { agent })
-        const end = outcome(() => request)
-        socket.destroy(Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' }))
-        assert.equal(await end, 'status 200')
-        assert.equal(request.reusedSocket, false)
-      } finally {
-        agent.destroy()
-        await server.close()
-      }
-    })
+    test('destroy() ends a request that waits for its idle connection, as with Node\'s agent', withAgent(async (agent, get) => {
+      await idle(agent)
+      const end = outcome(get)
+      agent.destroy()
+      assert.equal(await end, 'event ECONNRESET')
+    }))
 
-    test('a request given up while it waits is told so, and the next one works', async () => {
-      const server = await startServer(answerOk, { secure })
-      const agent = new Ours({ keepAlive: true, ca })
-      try {
-        await outcome(() => library.get(server.origin, { agent }))
-        await turn()
-        const request = library.get(server.origin, { agent })
-        const end = outcome(() => request)
-        request.destroy()
-        assert.equal(await end, 'event ECONNRESET')
-        assert.equal(await outcome(() => library.get(server.origin, { agent })), 'status 200')
-      } finally {
-        agent.destroy()
-        await server.close()
-      }
-    })
+    test('a connection that breaks while a request waits for it is replaced', withAgent(async (agent, get) => {
+      await idle(agent)
+      const [socket] = Object.values(agent.freeSockets)[0]
+      const request = get()
+      const end = outcome(() => request)
+      socket.destroy(Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' }))
+      assert.equal(await end, 'status 200')
+      assert.equal(request.reusedSocket, false)
+    }))
+
+    test('a request that is destroyed while it waits gets an error, and the next one works', withAgent(async (agent, get) => {
+      await turn()
+      const request = get()
+      const end = outcome(() => request)
+      request.destroy()
+      assert.equal(await end, 'event ECONNRESET')
+      assert.equal(await outcome(get), 'status 200')
+    }))
   })
 }

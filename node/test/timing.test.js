@@ -384,19 +384,18 @@ describe('with interceptors composed on the agent', () => {
     assert.deepEqual(seen.timings.map(({ id, status }) => [id, status]), [['mine', 503], ['mine', 200]])
   }))
 
-  test('a redirect that fetch follows is a record of its own with the same id', () => withAgent((socket, data) => {
+  const redirect = (socket, data) => {
     if (data.toString().startsWith('GET /there')) answerOk(socket)
     else socket.write('HTTP/1.1 302 Found\r\nlocation: /there\r\ncontent-length: 0\r\n\r\n')
-  }, {}, async ({ agent, server, seen }) => {
+  }
+
+  test('a redirect that fetch follows is a record of its own with the same id', () => withAgent(redirect, {}, async ({ agent, server, seen }) => {
     await withTimingId('mine', async () => (await fetch(server.origin, /** @type {any} */ ({ dispatcher: agent }))).text())
     await seen.last()
     assert.deepEqual(seen.timings.map(({ id, status }) => [id, status]), [['mine', 302], ['mine', 200]])
   }))
 
-  test('a redirect is an attempt of the same call', () => withAgent((socket, data) => {
-    if (data.toString().startsWith('GET /there')) answerOk(socket)
-    else socket.write('HTTP/1.1 302 Found\r\nlocation: /there\r\ncontent-length: 0\r\n\r\n')
-  }, {}, async ({ agent, server, seen }) => {
+  test('a redirect is an attempt of the same call', () => withAgent(redirect, {}, async ({ agent, server, seen }) => {
     const dispatcher = agent.compose([undici.interceptors.redirect({ maxRedirections: 3 })])
     const response = await dispatcher.request({ origin: server.origin, path: '/', method: 'GET' })
     assert.equal(await response.body.text(), 'ok')
