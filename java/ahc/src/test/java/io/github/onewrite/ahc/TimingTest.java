@@ -11,24 +11,20 @@ import io.github.onewrite.Outcome;
 import io.github.onewrite.Phase;
 import io.github.onewrite.Timing;
 import io.github.onewrite.testing.Calls;
+import io.github.onewrite.testing.Eventually;
 import io.github.onewrite.testing.Identity;
 import io.github.onewrite.testing.TestServer;
 import io.github.onewrite.testing.Tunnel;
 import io.netty.channel.EventLoopGroup;
 import io.netty.channel.epoll.EpollEventLoopGroup;
 import java.io.ByteArrayInputStream;
-import java.net.InetAddress;
-import java.net.ServerSocket;
 import java.nio.charset.StandardCharsets;
-import java.nio.file.Path;
 import java.time.Duration;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
-import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.AtomicInteger;
 import org.asynchttpclient.AsyncHandler;
 import org.asynchttpclient.AsyncHttpClient;
 import org.asynchttpclient.DefaultAsyncHttpClientConfig;
@@ -41,19 +37,21 @@ import org.asynchttpclient.proxy.ProxyServer;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.condition.EnabledOnOs;
 import org.junit.jupiter.api.condition.OS;
-import org.junit.jupiter.api.io.TempDir;
 
 /** The common record, and the order of events, of calls through AsyncHttpClient. */
 class TimingTest {
     private final Calls calls = new Calls();
 
-    /** A customizer that is heard here. */
     private OnewriteAhc customizer() {
-        return OnewriteAhc.create().onTiming(calls).listenerFactory(calls);
+        return calls.heard(OnewriteAhc.create());
+    }
+
+    private static AsyncHttpClient client(OnewriteAhc customizer, DefaultAsyncHttpClientConfig.Builder builder) {
+        return Dsl.asyncHttpClient(customizer.apply(builder.setShutdownQuietPeriod(Duration.ZERO)));
     }
 
     private AsyncHttpClient client(DefaultAsyncHttpClientConfig.Builder builder) {
-        return Dsl.asyncHttpClient(customizer().apply(builder.setShutdownQuietPeriod(Duration.ZERO)));
+        return client(customizer(), builder);
     }
 
     private AsyncHttpClient client() {
@@ -87,20 +85,7 @@ class TimingTest {
                 AsyncHttpClient client = client()) {
             assertEquals(200, post(client, server.url()).getStatusCode());
             Timing first = calls.next();
-            assertEquals(Calls.FRESH, calls.names());
-            assertEquals("POST", first.method());
-            assertEquals(server.url(), first.url());
-            assertEquals(Outcome.OK, first.outcome());
-            assertEquals(200, first.status().orElseThrow());
-            assertEquals(false, first.reused().orElseThrow());
-            assertEquals(1, only(first).writes().orElseThrow());
-            assertEquals(2, only(first).bytesReceived().orElseThrow());
-            for (Phase phase : List.of(Phase.CONNECT, Phase.SEND, Phase.WAIT, Phase.RECEIVE, Phase.TOTAL)) {
-                assertTrue(only(first).nanos(phase).isPresent(), phase.canonicalName());
-            }
-            for (Phase phase : List.of(Phase.QUEUE, Phase.DNS, Phase.TLS)) {
-                assertTrue(only(first).nanos(phase).isEmpty(), phase.canonicalName());
-            }
+            calls.assertFresh(first, server.url());
 
             assertEquals("ok", post(client, server.url()).getResponseBody());
             Timing second = calls.next();
@@ -127,19 +112,19 @@ class TimingTest {
         }
     }
 
+    private static void slowly(Timing timing) {
+        try {
+            Thread.sleep(60);
+        } catch (InterruptedException e) {
+            throw new IllegalStateException(e);
+        }
+    }
+
     /** A hook that takes its time delays no connection's return to the pool, so a sequential caller keeps one. */
     @Test
     void aSlowHookCostsNoConnection() throws Exception {
         try (TestServer server = TestServer.answering();
-                AsyncHttpClient client = Dsl.asyncHttpClient(OnewriteAhc.create()
-                        .onTiming(timing -> {
-                            try {
-                                Thread.sleep(60);
-                            } catch (InterruptedException e) {
-                                throw new IllegalStateException(e);
-                            }
-                        })
-                        .apply(Dsl.config().setShutdownQuietPeriod(Duration.ZERO)))) {
+                AsyncHttpClient client = client(OnewriteAhc.create().onTiming(TimingTest::slowly), Dsl.config())) {
             for (int i = 0; i < 10; i++) {
                 assertEquals(200, post(client, server.url()).getStatusCode());
                 Thread.sleep(20);
@@ -196,23 +181,10 @@ class TimingTest {
         }
     }
 
-    /** A server that reads the second POST and closes: the client sends it again, which is its own affair. */
-    private TestServer closingTheSecond(AtomicInteger received) throws Exception {
-        return new TestServer(connection -> {
-            while (true) {
-                connection.read();
-                if (received.incrementAndGet() == 2) {
-                    return;
-                }
-                connection.send(TestServer.OK);
-            }
-        });
-    }
-
+    /** The server reads the second POST and closes: the client sends it again, which is its own affair. */
     @Test
     void aRetryIsAnAttempt() throws Exception {
-        AtomicInteger received = new AtomicInteger();
-        try (TestServer server = closingTheSecond(received);
+        try (TestServer server = TestServer.closingAt(2);
                 AsyncHttpClient client = client()) {
             for (int i = 0; i < 2; i++) {
                 client.preparePost(server.url()).setBody("hello").execute().get(30, TimeUnit.SECONDS);
@@ -222,20 +194,18 @@ class TimingTest {
             assertEquals(
                     List.of(Outcome.ERROR, Outcome.OK),
                     second.attempts().stream().map(Attempt::outcome).toList());
-            assertEquals(3, received.get(), "two calls, three deliveries: if not, singleDelivery can retire");
+            assertEquals(3, server.requests().size(), "two calls, three deliveries: if not, singleDelivery can retire");
         }
     }
 
     @Test
     void singleDelivery() throws Exception {
-        AtomicInteger received = new AtomicInteger();
-        try (TestServer server = closingTheSecond(received);
-                AsyncHttpClient client =
-                        Dsl.asyncHttpClient(customizer().singleDelivery(true).apply(Dsl.config()))) {
+        try (TestServer server = TestServer.closingAt(2);
+                AsyncHttpClient client = client(customizer().singleDelivery(true), Dsl.config())) {
             client.preparePost(server.url()).setBody("hello").execute().get(30, TimeUnit.SECONDS);
             calls.next();
             failed(client, server.url(), ErrorKind.CLOSED, Phase.WAIT);
-            assertEquals(2, received.get());
+            assertEquals(2, server.requests().size());
         }
     }
 
@@ -268,23 +238,16 @@ class TimingTest {
                 ExecutionException.class,
                 () -> client.preparePost(url).setBody("hello").execute().get(30, TimeUnit.SECONDS));
         Timing timing = calls.next();
-        assertEquals(Outcome.ERROR, timing.outcome());
+        calls.assertFailed(timing);
         assertEquals(kind, timing.errorKind().orElseThrow());
         assertEquals(phase, timing.errorPhase().orElseThrow());
-        List<String> names = calls.names();
-        assertEquals(1, names.stream().filter("call_end"::equals).count());
-        assertEquals("call_end", names.get(names.size() - 1));
         return timing;
     }
 
     @Test
     void refused() throws Exception {
-        int port;
-        try (ServerSocket taken = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
-            port = taken.getLocalPort();
-        }
         try (AsyncHttpClient client = client()) {
-            failed(client, "http://127.0.0.1:" + port + "/", ErrorKind.CONNECT, Phase.CONNECT);
+            failed(client, "http://127.0.0.1:" + TestServer.unusedPort() + "/", ErrorKind.CONNECT, Phase.CONNECT);
         }
     }
 
@@ -321,7 +284,7 @@ class TimingTest {
     /** The client closes the connection before it says why: that is no word of a caller who gave up. */
     @Test
     void noAnswerInTime() throws Exception {
-        try (TestServer server = new TestServer(TestServer.Connection::drain);
+        try (TestServer server = TestServer.silent();
                 AsyncHttpClient client = client(Dsl.config().setReadTimeout(Duration.ofMillis(100)))) {
             for (int i = 0; i < 20; i++) {
                 failed(client, server.url(), ErrorKind.TIMEOUT, Phase.WAIT);
@@ -331,15 +294,10 @@ class TimingTest {
 
     @Test
     void tooManyConnections() throws Exception {
-        CountDownLatch read = new CountDownLatch(1);
-        try (TestServer server = new TestServer(connection -> {
-                    connection.read();
-                    read.countDown();
-                    connection.drain();
-                });
+        try (TestServer server = TestServer.silent();
                 AsyncHttpClient client = client(Dsl.config().setMaxConnections(1))) {
             var first = client.prepareGet(server.url()).execute();
-            assertTrue(read.await(30, TimeUnit.SECONDS));
+            Eventually.until(() -> server.requests().size() == 1);
             failed(client, server.url(), ErrorKind.POOL, Phase.QUEUE);
             first.cancel(true);
             Timing cancelled = calls.next();
@@ -391,8 +349,8 @@ class TimingTest {
 
     /** One write per request, after a handshake that has a phase of its own. */
     @Test
-    void overTls(@TempDir Path dir) throws Exception {
-        try (TestServer server = TestServer.answering(Identity.listener(dir));
+    void overTls() throws Exception {
+        try (TestServer server = TestServer.answering(Identity.listener());
                 AsyncHttpClient client = client(Dsl.config().setUseInsecureTrustManager(true))) {
             assertEquals(
                     200,
@@ -403,8 +361,8 @@ class TimingTest {
 
     /** The client changes its pipeline for a tunnel: the tunnel is part of the connect, TLS a phase of its own. */
     @Test
-    void throughATunnel(@TempDir Path dir) throws Exception {
-        try (TestServer server = TestServer.answering(Identity.listener(dir));
+    void throughATunnel() throws Exception {
+        try (TestServer server = TestServer.answering(Identity.listener());
                 TestServer proxy = Tunnel.to(server);
                 AsyncHttpClient client = client(Dsl.config()
                         .setUseInsecureTrustManager(true)
@@ -454,15 +412,9 @@ class TimingTest {
 
     @Test
     void hooksThatThrowChangeNothing() throws Exception {
-        OnewriteAhc throwing = OnewriteAhc.create()
-                .onTiming(timing -> {
-                    throw new IllegalStateException("a hook that throws");
-                })
-                .listenerFactory((method, url, tag) -> {
-                    throw new IllegalStateException("a factory that throws");
-                });
+        OnewriteAhc throwing = Calls.throwing(OnewriteAhc.create());
         try (TestServer server = TestServer.answering();
-                AsyncHttpClient client = Dsl.asyncHttpClient(throwing.apply(Dsl.config()))) {
+                AsyncHttpClient client = client(throwing, Dsl.config())) {
             assertEquals(0, throwing.hookFailures());
             assertEquals(200, post(client, server.url()).getStatusCode());
             assertEquals(2, throwing.hookFailures());
@@ -489,7 +441,7 @@ class TimingTest {
     void switchedOffNothingIsHeard() throws Exception {
         OnewriteAhc silent = customizer().config(OnewriteConfig.defaults().withHooksDisabled(true));
         try (TestServer server = TestServer.answering();
-                AsyncHttpClient client = Dsl.asyncHttpClient(silent.apply(Dsl.config()))) {
+                AsyncHttpClient client = client(silent, Dsl.config())) {
             assertEquals(200, post(client, server.url()).getStatusCode());
             assertTrue(calls.none());
             assertEquals(List.of(), calls.names());

@@ -11,7 +11,6 @@ import io.netty.channel.ChannelPipeline;
 import io.netty.handler.codec.http.HttpClientCodec;
 import io.netty.handler.ssl.SslHandler;
 import java.io.ByteArrayInputStream;
-import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
@@ -19,7 +18,6 @@ import java.util.concurrent.TimeUnit;
 import org.asynchttpclient.AsyncHttpClient;
 import org.asynchttpclient.Dsl;
 import org.asynchttpclient.proxy.ProxyServer;
-import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
@@ -27,13 +25,13 @@ import org.junit.jupiter.params.provider.ValueSource;
 class TunnelTest {
     @ParameterizedTest(name = "timed {0}")
     @ValueSource(booleans = {false, true})
-    void theHandlersAreAroundTheNewCodec(boolean timed, @TempDir Path dir) throws Exception {
+    void theHandlersAreAroundTheNewCodec(boolean timed) throws Exception {
         List<Channel> channels = new CopyOnWriteArrayList<>();
         OnewriteAhc customizer = OnewriteAhc.create();
         if (timed) {
             customizer.onTiming(timing -> {});
         }
-        try (TestServer server = TestServer.answering(Identity.listener(dir));
+        try (TestServer server = TestServer.answering(Identity.listener());
                 TestServer proxy = Tunnel.to(server);
                 AsyncHttpClient client = Dsl.asyncHttpClient(customizer.apply(Dsl.config()
                         .setShutdownQuietPeriod(Duration.ZERO)

@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.github.onewrite.ErrorKind;
 import io.github.onewrite.OnewriteException;
+import io.github.onewrite.testing.Eventually;
 import io.github.onewrite.testing.TestServer;
 import java.net.InetAddress;
 import java.net.ServerSocket;
@@ -131,6 +132,13 @@ class BadInputTest {
         }
     }
 
+    /** @param inPieces each byte in a segment of its own */
+    private static void send(TestServer.Connection connection, String response, boolean inPieces) throws Exception {
+        for (String piece : inPieces ? response.split("") : new String[] {response}) {
+            connection.send(piece);
+        }
+    }
+
     private static Arguments answer(String what, String bytes) {
         return Arguments.of(what, bytes);
     }
@@ -220,13 +228,7 @@ class BadInputTest {
         for (boolean inPieces : new boolean[] {false, true}) {
             try (TestServer server = new TestServer(connection -> {
                         connection.read();
-                        if (inPieces) {
-                            for (char each : response.toCharArray()) {
-                                connection.send(String.valueOf(each));
-                            }
-                        } else {
-                            connection.send(response);
-                        }
+                        send(connection, response, inPieces);
                         connection.drain();
                     });
                     OnewriteClient client = OnewriteClient.create()) {
@@ -258,13 +260,7 @@ class BadInputTest {
             try (TestServer server = new TestServer(connection -> {
                         while (true) {
                             connection.read();
-                            if (inPieces) {
-                                for (char each : response.toCharArray()) {
-                                    connection.send(String.valueOf(each));
-                                }
-                            } else {
-                                connection.send(response);
-                            }
+                            send(connection, response, inPieces);
                         }
                     });
                     OnewriteClient client = OnewriteClient.create()) {

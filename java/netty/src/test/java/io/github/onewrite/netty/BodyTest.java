@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.github.onewrite.ErrorKind;
 import io.github.onewrite.OnewriteException;
+import io.github.onewrite.testing.Eventually;
 import io.github.onewrite.testing.TestServer;
 import java.io.ByteArrayOutputStream;
 import java.io.InterruptedIOException;
@@ -17,7 +18,6 @@ import java.nio.file.Path;
 import java.util.Random;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
-import java.util.concurrent.Flow;
 import java.util.concurrent.SubmissionPublisher;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -79,12 +79,7 @@ class BodyTest {
 
     @Test
     void anInterruptCancelsTheCall() throws Exception {
-        CountDownLatch closed = new CountDownLatch(1);
-        try (TestServer server = new TestServer(connection -> {
-                    connection.read();
-                    connection.drain();
-                    closed.countDown();
-                });
+        try (TestServer server = TestServer.silent();
                 OnewriteClient client = OnewriteClient.create()) {
             CompletableFuture<Throwable> thrown = new CompletableFuture<>();
             Thread caller = new Thread(() -> {
@@ -99,7 +94,7 @@ class BodyTest {
             Eventually.until(() -> server.requests().size() == 1);
             caller.interrupt();
             assertInstanceOf(InterruptedIOException.class, Eventually.of(thrown));
-            Eventually.until(() -> closed.getCount() == 0 && client.stats().active() == 0);
+            Eventually.until(() -> server.closed() == 1 && client.stats().active() == 0);
         }
     }
 
@@ -205,52 +200,17 @@ class BodyTest {
             for (int round = 0; round < 2; round++) {
                 StreamedResponse response =
                         client.stream(Request.get(server.url()).build()).get(30, TimeUnit.SECONDS);
-                CompletableFuture<byte[]> read = new CompletableFuture<>();
-                response.body().subscribe(new OneByOne(read));
-                assertArrayEquals(body, read.get(30, TimeUnit.SECONDS));
+                assertArrayEquals(body, Eventually.of(Publishers.collectOneByOne(response.body())));
             }
             assertEquals(1, server.connections(), "a body read to its end leaves the connection reusable");
             client.stream(Request.get(server.url()).build())
                     .get(30, TimeUnit.SECONDS)
                     .close();
-            assertEquals(
-                    200,
-                    client.stream(Request.get(server.url()).build())
-                            .get(30, TimeUnit.SECONDS)
-                            .status());
+            try (StreamedResponse next =
+                    client.stream(Request.get(server.url()).build()).get(30, TimeUnit.SECONDS)) {
+                assertEquals(200, next.status());
+            }
             assertEquals(2, server.connections(), "a body given up costs the connection");
-        }
-    }
-
-    private static final class OneByOne implements Flow.Subscriber<ByteBuffer> {
-        private final CompletableFuture<byte[]> done;
-        private final ByteArrayOutputStream bytes = new ByteArrayOutputStream();
-        private Flow.Subscription subscription;
-
-        OneByOne(CompletableFuture<byte[]> done) {
-            this.done = done;
-        }
-
-        @Override
-        public void onSubscribe(Flow.Subscription given) {
-            subscription = given;
-            given.request(1);
-        }
-
-        @Override
-        public void onNext(ByteBuffer item) {
-            bytes.write(item.array(), 0, item.remaining());
-            subscription.request(1);
-        }
-
-        @Override
-        public void onError(Throwable thrown) {
-            done.completeExceptionally(thrown);
-        }
-
-        @Override
-        public void onComplete() {
-            done.complete(bytes.toByteArray());
         }
     }
 

@@ -1,7 +1,7 @@
 package io.github.onewrite.netty;
 
-import static io.github.onewrite.netty.Eventually.failure;
-import static io.github.onewrite.netty.Eventually.until;
+import static io.github.onewrite.testing.Eventually.failure;
+import static io.github.onewrite.testing.Eventually.until;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertSame;
@@ -10,6 +10,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.github.onewrite.ErrorKind;
 import io.github.onewrite.OnewriteException;
 import io.github.onewrite.netty.internal.connect.Transport;
+import io.github.onewrite.testing.Eventually;
 import io.github.onewrite.testing.TestServer;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
@@ -175,20 +176,14 @@ class CallersCodeTest {
     @ParameterizedTest(name = "{0}")
     @ValueSource(strings = {"send", "stream"})
     void aFutureThatIsCompletedFromOutsideGivesTheCallUp(String how) throws Exception {
-        CountDownLatch closed = new CountDownLatch(2);
-        try (TestServer server = new TestServer(connection -> {
-                    connection.read();
-                    connection.drain();
-                    closed.countDown();
-                });
+        try (TestServer server = TestServer.silent();
                 OnewriteClient client = OnewriteClient.create()) {
             CompletableFuture<?> first = how.equals("send") ? client.send(get(server)) : client.stream(get(server));
             CompletableFuture<?> second = how.equals("send") ? client.send(get(server)) : client.stream(get(server));
             until(() -> server.requests().size() == 2);
             assertTrue(first.complete(null));
             second.orTimeout(1, TimeUnit.MILLISECONDS);
-            assertTrue(closed.await(30, TimeUnit.SECONDS), "the connections are closed");
-            until(() -> client.stats().equals(new PoolStats(0, 0, 0, 0, 2)));
+            until(() -> server.closed() == 2 && client.stats().equals(new PoolStats(0, 0, 0, 0, 2)));
             assertFalse(first.isCompletedExceptionally());
         }
     }
@@ -249,19 +244,12 @@ class CallersCodeTest {
     @ParameterizedTest
     @ValueSource(strings = {"onSubscribe", "onNext"})
     void aSubscriberThatThrowsHasLeft(String where) throws Exception {
-        CountDownLatch closed = new CountDownLatch(1);
-        try (TestServer server = new TestServer(connection -> {
-                    connection.read();
-                    connection.send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf");
-                    connection.drain();
-                    closed.countDown();
-                });
+        try (TestServer server = TestServer.answeringOnce("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf");
                 OnewriteClient client = OnewriteClient.create()) {
             Throwing subscriber = new Throwing(where);
             Eventually.of(client.stream(get(server))).body().subscribe(subscriber);
             assertSame(THROWN, Eventually.of(subscriber.told));
-            assertTrue(closed.await(30, TimeUnit.SECONDS), "the connection is closed");
-            until(() -> client.stats().equals(ALL_CLOSED));
+            until(() -> server.closed() == 1 && client.stats().equals(ALL_CLOSED));
         }
     }
 

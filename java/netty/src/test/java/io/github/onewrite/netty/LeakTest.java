@@ -3,6 +3,7 @@ package io.github.onewrite.netty;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.github.onewrite.testing.Eventually;
 import io.github.onewrite.testing.LeakExtension;
 import io.netty.buffer.PooledByteBufAllocator;
 import io.netty.util.ResourceLeakDetector;

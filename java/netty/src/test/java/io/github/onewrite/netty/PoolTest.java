@@ -1,7 +1,7 @@
 package io.github.onewrite.netty;
 
-import static io.github.onewrite.netty.Eventually.failure;
-import static io.github.onewrite.netty.Eventually.until;
+import static io.github.onewrite.testing.Eventually.failure;
+import static io.github.onewrite.testing.Eventually.until;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
@@ -15,6 +15,7 @@ import io.github.onewrite.netty.internal.ClientSettings;
 import io.github.onewrite.netty.internal.Origin;
 import io.github.onewrite.netty.internal.Timekeeper;
 import io.github.onewrite.netty.internal.connect.Transport;
+import io.github.onewrite.testing.Eventually;
 import io.github.onewrite.testing.TestServer;
 import io.netty.channel.socket.nio.NioSocketChannel;
 import java.lang.reflect.Field;
@@ -43,10 +44,6 @@ class PoolTest {
 
     private static Request get(TestServer server) {
         return Request.get(server.url()).build();
-    }
-
-    private static TestServer silent() throws Exception {
-        return new TestServer(TestServer.Connection::drain);
     }
 
     private static long connectionOf(List<Timing> timings, int index) {
@@ -92,7 +89,7 @@ class PoolTest {
 
     @Test
     void point02TheQueueIsBounded() throws Exception {
-        try (TestServer server = silent();
+        try (TestServer server = TestServer.silent();
                 OnewriteClient client = OnewriteClient.builder()
                         .maxConnectionsPerOrigin(1)
                         .maxPendingPerOrigin(1)
@@ -109,7 +106,7 @@ class PoolTest {
 
     @Test
     void point02AWaiterHasADeadlineAndCanLeave() throws Exception {
-        try (TestServer server = silent();
+        try (TestServer server = TestServer.silent();
                 OnewriteClient client = OnewriteClient.builder()
                         .time(time)
                         .maxConnectionsPerOrigin(1)
@@ -368,17 +365,12 @@ class PoolTest {
 
     @Test
     void point08ACancelledCallClosesItsConnection() throws Exception {
-        CountDownLatch closed = new CountDownLatch(1);
-        try (TestServer server = new TestServer(connection -> {
-                    connection.read();
-                    connection.drain();
-                    closed.countDown();
-                });
+        try (TestServer server = TestServer.silent();
                 OnewriteClient client = OnewriteClient.create()) {
             CompletableFuture<Response> call = client.send(get(server));
             until(() -> server.requests().size() == 1);
             call.cancel(true);
-            until(() -> closed.getCount() == 0 && client.stats().active() == 0);
+            until(() -> server.closed() == 1 && client.stats().active() == 0);
             assertEquals(0, client.stats().idle());
         }
     }
@@ -405,14 +397,7 @@ class PoolTest {
         try (TestServer server = TestServer.answering();
                 OnewriteClient client = OnewriteClient.builder()
                         .maxConnectionsPerOrigin(1)
-                        .resolver(host -> {
-                            try {
-                                resolve.await();
-                            } catch (InterruptedException e) {
-                                throw new IllegalStateException(e);
-                            }
-                            return List.of(InetAddress.getLoopbackAddress());
-                        })
+                        .resolver(host -> List.of(after(resolve)))
                         .build()) {
             String url = "http://somewhere.test:" + server.port() + "/";
             CompletableFuture<Response> leaves = client.send(Request.get(url).build());
@@ -439,25 +424,17 @@ class PoolTest {
 
     @Test
     void point11AFailedConnectFailsTheOneCallItWasMadeFor() throws Exception {
-        int port;
-        try (ServerSocket taken = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
-            port = taken.getLocalPort();
-        }
         AtomicInteger lookups = new AtomicInteger();
         CountDownLatch both = new CountDownLatch(1);
         try (TestServer server = TestServer.answering();
                 OnewriteClient client = OnewriteClient.builder()
                         .maxConnectionsPerOrigin(1)
                         .resolver(host -> {
-                            try {
-                                both.await();
-                            } catch (InterruptedException e) {
-                                throw new IllegalStateException(e);
-                            }
+                            InetAddress found = after(both);
                             if (lookups.getAndIncrement() == 0) {
                                 throw new java.net.UnknownHostException("from the test: not yet");
                             }
-                            return List.of(InetAddress.getLoopbackAddress());
+                            return List.of(found);
                         })
                         .build()) {
             Request request =
@@ -469,7 +446,8 @@ class PoolTest {
             assertEquals(ErrorKind.DNS, failure(first).kind());
             assertEquals(200, Eventually.of(second).status());
 
-            Request refused = Request.get("http://127.0.0.1:" + port + "/").build();
+            Request refused = Request.get("http://127.0.0.1:" + TestServer.unusedPort() + "/")
+                    .build();
             CompletableFuture<Response> third = client.send(refused);
             CompletableFuture<Response> fourth = client.send(refused);
             assertEquals(ErrorKind.CONNECT, failure(third).kind());
@@ -500,7 +478,7 @@ class PoolTest {
 
     @Test
     void point12WhatIsNotOverInTimeIsClosed() throws Exception {
-        try (TestServer server = silent()) {
+        try (TestServer server = TestServer.silent()) {
             OnewriteClient client = OnewriteClient.create();
             CompletableFuture<Response> under = client.send(get(server));
             until(() -> client.stats().active() == 1);
@@ -547,6 +525,7 @@ class PoolTest {
         client.close();
     }
 
+    /** The loopback, once the latch is open. */
     private static InetAddress after(CountDownLatch resolve) {
         try {
             resolve.await();
@@ -560,7 +539,7 @@ class PoolTest {
     @Test
     void point12APoolMadeDuringTheCloseTakesNoCall() throws Exception {
         Transport transport = Transport.nio(1);
-        try (TestServer server = silent()) {
+        try (TestServer server = TestServer.silent()) {
             OnewriteClient client = OnewriteClient.builder()
                     .eventLoopGroup(transport.group(), NioSocketChannel::new)
                     .build();

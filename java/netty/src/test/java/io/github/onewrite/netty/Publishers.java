@@ -73,17 +73,32 @@ final class Publishers {
 
     /** Reads a body to its end, whatever comes. */
     static CompletableFuture<byte[]> collect(Flow.Publisher<ByteBuffer> body) {
+        return collect(body, Long.MAX_VALUE);
+    }
+
+    /** Reads a body to its end, and asks for each buffer. */
+    static CompletableFuture<byte[]> collectOneByOne(Flow.Publisher<ByteBuffer> body) {
+        return collect(body, 1);
+    }
+
+    private static CompletableFuture<byte[]> collect(Flow.Publisher<ByteBuffer> body, long demand) {
         CompletableFuture<byte[]> done = new CompletableFuture<>();
         ByteArrayOutputStream bytes = new ByteArrayOutputStream();
         body.subscribe(new Flow.Subscriber<>() {
+            private Flow.Subscription subscription;
+
             @Override
-            public void onSubscribe(Flow.Subscription subscription) {
-                subscription.request(Long.MAX_VALUE);
+            public void onSubscribe(Flow.Subscription given) {
+                subscription = given;
+                given.request(demand);
             }
 
             @Override
             public void onNext(ByteBuffer item) {
                 bytes.write(item.array(), 0, item.remaining());
+                if (demand == 1) {
+                    subscription.request(1);
+                }
             }
 
             @Override

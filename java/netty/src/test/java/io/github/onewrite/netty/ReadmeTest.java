@@ -3,12 +3,12 @@ package io.github.onewrite.netty;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.github.onewrite.testing.Program;
 import io.github.onewrite.testing.TestServer;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
@@ -16,15 +16,11 @@ import org.junit.jupiter.api.io.TempDir;
 
 /** What the README shows first, and the example, run as they stand. */
 class ReadmeTest {
-    private static final Path JAVA = Path.of("..");
+    private static final Path EXAMPLES = Path.of("..", "examples");
 
     @Test
     void quickStart(@TempDir Path dir) throws Exception {
-        String readme = Files.readString(JAVA.resolve("README.md"));
-        int use = readme.indexOf("\n## Use\n");
-        int from = readme.indexOf("```java\n", use) + "```java\n".length();
-        Path source =
-                Files.writeString(dir.resolve("Example.java"), readme.substring(from, readme.indexOf("```", from)));
+        Path source = Files.writeString(dir.resolve("Example.java"), Program.readmeCode("\n## Use\n"));
         try (TestServer server = TestServer.answering()) {
             String output = run(dir, server, source.toString());
             assertTrue(output.contains("200 ok"), output);
@@ -36,11 +32,7 @@ class ReadmeTest {
     @Test
     void example(@TempDir Path dir) throws Exception {
         try (TestServer server = TestServer.answering()) {
-            String output = run(
-                    dir,
-                    server,
-                    JAVA.resolve("examples/TimedPost.java").toAbsolutePath().toString(),
-                    server.url());
+            String output = run(dir, server, EXAMPLES.resolve("TimedPost.java").toString(), server.url());
             assertEquals(3, server.requests().size());
             assertTrue(output.contains("reused conn 1"), output);
         }
@@ -50,15 +42,8 @@ class ReadmeTest {
     @Test
     void service(@TempDir Path dir) throws Exception {
         Path output = dir.resolve("output");
-        ProcessBuilder builder = new ProcessBuilder(
-                        Path.of(System.getProperty("java.home"), "bin", "java").toString(),
-                        "-cp",
-                        System.getProperty("java.class.path"),
-                        JAVA.resolve("examples/OrderService.java")
-                                .toAbsolutePath()
-                                .toString())
-                .redirectErrorStream(true)
-                .redirectOutput(output.toFile());
+        ProcessBuilder builder = Program.java(
+                output, List.of(EXAMPLES.resolve("OrderService.java").toString()));
         try (TestServer server = TestServer.answering();
                 OnewriteClient client = OnewriteClient.create()) {
             builder.environment().put("UPSTREAM", server.url());
@@ -104,18 +89,12 @@ class ReadmeTest {
     /** Each recipe as it stands, with the few lines around it that the README leaves to its reader. */
     @Test
     void recipes(@TempDir Path dir) throws Exception {
-        String readme = Files.readString(JAVA.resolve("README.md"));
-        String program = RECIPES.replace("MICROMETER", recipe(readme, "**Micrometer**"));
+        String program = RECIPES.replace("MICROMETER", Program.readmeCode("**Micrometer**"));
         Path source = Files.writeString(dir.resolve("Recipes.java"), program);
         try (TestServer server = TestServer.answering()) {
             String output = run(dir, server, source.toString());
             assertTrue(output.contains("timer http.client.requests POST ok counted 1"), output);
         }
-    }
-
-    private static String recipe(String readme, String title) {
-        int from = readme.indexOf("```java\n", readme.indexOf(title)) + "```java\n".length();
-        return readme.substring(from, readme.indexOf("```", from));
     }
 
     private static final String RECIPES = """
@@ -139,23 +118,10 @@ class ReadmeTest {
             """;
 
     private static String run(Path dir, TestServer server, String... arguments) throws Exception {
-        List<String> command = new ArrayList<>(List.of(
-                Path.of(System.getProperty("java.home"), "bin", "java").toString(),
-                "-cp",
-                System.getProperty("java.class.path")));
-        command.addAll(List.of(arguments));
         Path output = dir.resolve("output");
-        ProcessBuilder builder =
-                new ProcessBuilder(command).redirectErrorStream(true).redirectOutput(output.toFile());
-        builder.environment().put("ONEWRITE_EXAMPLE_URL", server.url());
-        Process process = builder.start();
-        try {
-            assertTrue(process.waitFor(80, TimeUnit.SECONDS), "not over in 80 s");
-            String text = Files.readString(output);
-            assertEquals(0, process.exitValue(), text);
-            return text;
-        } finally {
-            process.destroyForcibly();
-        }
+        ProcessBuilder program = Program.java(output, List.of(arguments));
+        program.environment().put("ONEWRITE_EXAMPLE_URL", server.url());
+        Program.run(program);
+        return Files.readString(output);
     }
 }

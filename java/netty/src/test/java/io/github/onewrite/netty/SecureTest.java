@@ -45,7 +45,7 @@ class SecureTest {
 
     @BeforeAll
     static void certificate() throws Exception {
-        identity = Identity.make(dir, "server", "CN=localhost");
+        identity = Identity.localhost();
         pem = identity.chainPem();
     }
 

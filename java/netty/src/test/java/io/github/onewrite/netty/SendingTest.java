@@ -1,7 +1,7 @@
 package io.github.onewrite.netty;
 
-import static io.github.onewrite.netty.Eventually.failure;
-import static io.github.onewrite.netty.Eventually.until;
+import static io.github.onewrite.testing.Eventually.failure;
+import static io.github.onewrite.testing.Eventually.until;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -10,6 +10,7 @@ import io.github.onewrite.ErrorKind;
 import io.github.onewrite.OnewriteException;
 import io.github.onewrite.Phase;
 import io.github.onewrite.netty.internal.connect.Transport;
+import io.github.onewrite.testing.Eventually;
 import io.github.onewrite.testing.Identity;
 import io.github.onewrite.testing.TestServer;
 import io.netty.channel.ChannelHandlerContext;
@@ -52,7 +53,7 @@ class SendingTest {
 
     @BeforeAll
     static void certificate() throws Exception {
-        identity = Identity.make(dir, "server", "CN=localhost");
+        identity = Identity.localhost();
     }
 
     /** Reads so much of the body as it is let, and answers when it has all. */

@@ -20,15 +20,14 @@ import io.github.onewrite.internal.CallTimer;
 import io.github.onewrite.internal.Hooks;
 import io.github.onewrite.testing.Allocation;
 import io.github.onewrite.testing.Calls;
+import io.github.onewrite.testing.Eventually;
 import io.github.onewrite.testing.SegmentServer;
 import io.github.onewrite.testing.TestServer;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
-import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import jdk.jfr.Recording;
 import jdk.jfr.consumer.RecordingFile;
@@ -39,7 +38,7 @@ import org.junit.jupiter.api.io.TempDir;
 
 /** What the hooks report, and in which order. */
 class TimingTest {
-    private final BlockingQueue<Timing> timings = new LinkedBlockingQueue<>();
+    private final Calls calls = new Calls();
     private final Recorder recorder = new Recorder();
 
     private static final class Recorder implements TimingListener {
@@ -74,13 +73,7 @@ class TimingTest {
     }
 
     private OnewriteClientBuilder timed() {
-        return OnewriteClient.builder().onTiming(timings::add).listener(recorder);
-    }
-
-    private Timing next() throws InterruptedException {
-        Timing timing = timings.poll(30, TimeUnit.SECONDS);
-        assertTrue(timing != null, "no timing in 30 s");
-        return timing;
+        return OnewriteClient.builder().onTiming(calls).listener(recorder);
     }
 
     @Test
@@ -89,7 +82,7 @@ class TimingTest {
                 OnewriteClient client = timed().build()) {
             String url = "http://localhost:" + server.port() + "/";
             client.execute(Request.post(url, Body.of("hello")).tag("mine").build());
-            Timing first = next();
+            Timing first = calls.next();
             assertEquals(
                     "call_start attempt_start dns_start dns_end connect_start connect_end connection_acquired"
                             + " request_start request_end response_start headers_end response_end"
@@ -104,7 +97,7 @@ class TimingTest {
             assertTrue(first.lastAttempt().orElseThrow().idleNanos().isEmpty());
 
             client.execute(Request.post(url, Body.of("hello")).build());
-            Timing second = next();
+            Timing second = calls.next();
             assertEquals(
                     "call_start attempt_start connection_acquired request_start request_end response_start"
                             + " headers_end response_end connection_released attempt_end call_end",
@@ -122,7 +115,7 @@ class TimingTest {
         try (TestServer server = TestServer.answering(TestServer.TIMED);
                 OnewriteClient client = timed().build()) {
             client.execute(Request.get(server.url()).build());
-            Calls.assertServerTiming(next());
+            Calls.assertServerTiming(calls.next());
         }
     }
 
@@ -137,8 +130,8 @@ class TimingTest {
             Thread.sleep(50);
             go.countDown();
             Eventually.of(both);
-            assertTrue(next().queueNanos().isEmpty());
-            Timing queued = next();
+            assertTrue(calls.next().queueNanos().isEmpty());
+            Timing queued = calls.next();
             assertTrue(queued.queueNanos().orElseThrow() >= TimeUnit.MILLISECONDS.toNanos(50), queued::toString);
             assertEquals(true, queued.reused().orElseThrow());
         }
@@ -165,7 +158,7 @@ class TimingTest {
             client.execute(Request.get(server.url()).build());
             long sent = recorder.at("request_end");
             long began = recorder.at("response_start");
-            assertEquals(began - sent, next().waitNanos().orElseThrow());
+            assertEquals(began - sent, calls.next().waitNanos().orElseThrow());
             assertTrue(began - recorder.at("informational") >= TimeUnit.MILLISECONDS.toNanos(30));
             assertTrue(recorder.names().contains("request_end informational response_start headers_end"));
         }
@@ -173,15 +166,12 @@ class TimingTest {
 
     @Test
     void errorsAndCancelsEndTheCallOnce() throws Exception {
-        try (TestServer server = new TestServer(connection -> {
-                    connection.read();
-                    connection.drain();
-                });
+        try (TestServer server = TestServer.silent();
                 OnewriteClient client = timed().build()) {
             Request slow =
                     Request.get(server.url()).timeout(Duration.ofMillis(60)).build();
             assertThrows(OnewriteException.class, () -> client.execute(slow));
-            Timing late = next();
+            Timing late = calls.next();
             assertEquals(Outcome.ERROR, late.outcome());
             assertEquals(ErrorKind.TIMEOUT, late.errorKind().orElseThrow());
             assertEquals(Phase.WAIT, late.errorPhase().orElseThrow());
@@ -192,21 +182,21 @@ class TimingTest {
                     client.send(Request.get(server.url()).build());
             Eventually.until(() -> server.requests().size() == 2);
             call.cancel(true);
-            Timing cancelled = next();
+            Timing cancelled = calls.next();
             assertEquals(Outcome.CANCELLED, cancelled.outcome());
             assertTrue(recorder.names().endsWith("attempt_end call_end"));
 
             assertThrows(
                     OnewriteException.class,
                     () -> client.execute(Request.get("nonsense").build()));
-            Timing refused = next();
+            Timing refused = calls.next();
             assertEquals(ErrorKind.INVALID_REQUEST, refused.errorKind().orElseThrow());
             assertEquals(1, refused.attempts().size());
             assertEquals(Outcome.ERROR, refused.attempts().get(0).outcome());
             assertTrue(refused.totalNanos()
                     >= refused.attempts().get(0).totalNanos().orElseThrow());
             assertEquals("call_start attempt_start attempt_end call_end", recorder.names());
-            assertTrue(timings.isEmpty(), "one record per call");
+            assertTrue(calls.none(), "one record per call");
         }
     }
 
@@ -235,25 +225,25 @@ class TimingTest {
                 OnewriteClient client = timed().hooksDisabled(true).build()) {
             client.execute(Request.get(server.url()).build());
             assertEquals("", recorder.names());
-            assertTrue(timings.isEmpty());
+            assertTrue(calls.none());
         }
     }
 
     /** What a call asks when no hook is set, a hundred thousand times over. */
     @Test
     void whatIsOffAllocatesNothing() {
-        int calls = 100_000;
+        int times = 100_000;
         Hooks off = new Hooks(OnewriteConfig.defaults(), List.of(), List.of());
-        Hooks on = new Hooks(OnewriteConfig.defaults(), List.of(timings::add), List.of());
+        Hooks on = new Hooks(OnewriteConfig.defaults(), List.of(timing -> {}), List.of());
         Request request = Request.get("http://127.0.0.1/").build();
         CallTimer[] last = new CallTimer[1];
         long without = Allocation.bytes(
-                calls, () -> last[0] = CallTimer.start(off, request.method(), request.url(), request.tag()));
+                times, () -> last[0] = CallTimer.start(off, request.method(), request.url(), request.tag()));
         assertNull(last[0]);
-        assertTrue(without < calls, without + " bytes for " + calls + " calls");
+        assertTrue(without < times, without + " bytes for " + times + " calls");
         long with = Allocation.bytes(
-                calls, () -> last[0] = CallTimer.start(on, request.method(), request.url(), request.tag()));
-        assertTrue(with > 50L * calls, "the meter does not see a timer: " + with + " bytes");
+                times, () -> last[0] = CallTimer.start(on, request.method(), request.url(), request.tag()));
+        assertTrue(with > 50L * times, "the meter does not see a timer: " + with + " bytes");
     }
 
     @Test
@@ -273,7 +263,7 @@ class TimingTest {
             int single = 0;
             for (int i = 0; i < 20; i++) {
                 client.execute(request);
-                Timing timing = next();
+                Timing timing = calls.next();
                 assertTrue(timing.kernel().orElseThrow().rttMicros().isPresent());
                 // The server slept; the kernel held nothing.
                 blamed += timing.toString().contains("(server)") ? 1 : 0;
@@ -299,7 +289,7 @@ class TimingTest {
             for (int i = 0; i < 20; i++) {
                 client.execute(Request.post(server.url(), Body.ofPublisher(Publishers.of("a", "b".repeat(200)), 201))
                         .build());
-                Timing timing = next();
+                Timing timing = calls.next();
                 if (timing.cause().equals(java.util.Optional.of(Cause.NAGLE_DELAYED_ACK))) {
                     blamed++;
                     assertTrue(timing.toString().contains("held"), timing::toString);
@@ -323,7 +313,7 @@ class TimingTest {
             for (int i = 0; i < 8; i++) {
                 client.execute(Request.post(server.url(), Body.ofPublisher(Publishers.of(half, half), 200_000))
                         .build());
-                Timing timing = next();
+                Timing timing = calls.next();
                 assertNotEquals(java.util.Optional.of(Cause.NAGLE_DELAYED_ACK), timing.cause(), timing::toString);
                 boolean late = timing.kernel().orElseThrow().sendHoldNanos().orElse(0) >= 20_000_000;
                 held += late && timing.lastAttempt().orElseThrow().writes().orElse(0) > 1 ? 1 : 0;

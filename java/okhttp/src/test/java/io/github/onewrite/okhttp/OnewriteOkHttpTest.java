@@ -10,24 +10,18 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.github.onewrite.ErrorKind;
 import io.github.onewrite.OnewriteConfig;
-import io.github.onewrite.ServerTiming;
 import io.github.onewrite.Timing;
 import io.github.onewrite.TimingEvent;
 import io.github.onewrite.TimingListener;
 import io.github.onewrite.TimingMappers;
+import io.github.onewrite.testing.Calls;
+import io.github.onewrite.testing.TestServer;
 import java.io.IOException;
 import java.io.UncheckedIOException;
-import java.net.InetAddress;
-import java.net.ServerSocket;
 import java.net.Socket;
 import java.util.List;
-import java.util.Optional;
-import java.util.OptionalLong;
 import java.util.Random;
-import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CopyOnWriteArrayList;
-import java.util.concurrent.LinkedBlockingQueue;
-import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
 import javax.net.SocketFactory;
 import okhttp3.Call;
@@ -43,7 +37,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 class OnewriteOkHttpTest {
-    private final BlockingQueue<Timing> timings = new LinkedBlockingQueue<>();
+    private final Calls calls = new Calls();
 
     private static int send(OkHttpClient client, String method, String url, int size) throws IOException {
         RequestBody body = size < 0 ? null : RequestBody.create(new byte[size], null);
@@ -52,12 +46,6 @@ class OnewriteOkHttpTest {
             response.body().bytes();
             return response.code();
         }
-    }
-
-    private Timing next() throws InterruptedException {
-        Timing timing = timings.poll(30, TimeUnit.SECONDS);
-        assertTrue(timing != null, "no timing in 30 s");
-        return timing;
     }
 
     /** Records the sockets of the connections a client uses. */
@@ -73,7 +61,7 @@ class OnewriteOkHttpTest {
     @Test
     void everyConnectionHasNodelayAndTheClientsOwnListenerStillHears() throws Exception {
         Sockets sockets = new Sockets();
-        try (PostServer server = new PostServer(0)) {
+        try (TestServer server = TestServer.answering()) {
             OkHttpClient stock =
                     new OkHttpClient.Builder().eventListener(sockets).build();
             send(stock, "POST", server.url(), 200);
@@ -86,12 +74,11 @@ class OnewriteOkHttpTest {
         }
     }
 
-    /** Whoever brings a factory of their own gets NODELAY on its sockets, and keeps their class. */
     /** OkHttp keeps user information in its URLs. */
     @Test
     void recordsAndEventsShowNoCredentials() throws Exception {
         List<String> shown = new CopyOnWriteArrayList<>();
-        try (PostServer server = new PostServer(0)) {
+        try (TestServer server = TestServer.answering()) {
             OkHttpClient client = OnewriteOkHttp.create()
                     .onTiming(timing -> shown.add(timing + " " + TimingMappers.otelAttributes(timing)))
                     .listenerFactory((method, url, tag) -> {
@@ -113,73 +100,39 @@ class OnewriteOkHttpTest {
         assertTrue(shown.toString().contains("?sig=REDACTED&x=1"), shown.toString());
     }
 
+    /** A user's socket factory keeps the class of its sockets, which get TCP_NODELAY. */
     @Test
     void aFactoryOfTheUsersIsKept() throws Exception {
         Sockets sockets = new Sockets();
-        try (PostServer server = new PostServer(0)) {
+        // One that changes nothing of the JDK's sockets, and is not the JDK's own.
+        SocketFactory own = new NodelaySocketFactory(
+                SocketFactory.getDefault(), OnewriteConfig.defaults().withDisabled(true));
+        try (TestServer server = TestServer.answering()) {
             OkHttpClient client = OnewriteOkHttp.create()
-                    .apply(new OkHttpClient.Builder().eventListener(sockets).socketFactory(new OwnSockets()))
+                    .apply(new OkHttpClient.Builder().eventListener(sockets).socketFactory(own))
                     .build();
             assertEquals(200, send(client, "POST", server.url(), 20_000));
-            assertSame(OwnSockets.Own.class, sockets.seen.get(0).getClass());
+            assertSame(Socket.class, sockets.seen.get(0).getClass());
             assertTrue(sockets.seen.get(0).getTcpNoDelay());
-        }
-    }
-
-    private static final class OwnSockets extends SocketFactory {
-        private static final class Own extends Socket {}
-
-        @Override
-        public Socket createSocket() {
-            return new Own();
-        }
-
-        @Override
-        public Socket createSocket(String host, int port) {
-            throw new UnsupportedOperationException();
-        }
-
-        @Override
-        public Socket createSocket(String host, int port, InetAddress local, int localPort) {
-            throw new UnsupportedOperationException();
-        }
-
-        @Override
-        public Socket createSocket(InetAddress host, int port) {
-            throw new UnsupportedOperationException();
-        }
-
-        @Override
-        public Socket createSocket(InetAddress host, int port, InetAddress local, int localPort) {
-            throw new UnsupportedOperationException();
         }
     }
 
     @Test
     void whatTheServerSaysOfItsTime() throws Exception {
-        String fields = "Server-Timing: db;dur=0.001;desc=\"a, b\"\r\nserver-timing: total;dur=0.002\r\n";
-        try (PostServer server = new PostServer(0, fields)) {
+        try (TestServer server = TestServer.answering(TestServer.TIMED)) {
             OkHttpClient client = OnewriteOkHttp.create()
-                    .onTiming(timings::add)
+                    .onTiming(calls)
                     .apply(new OkHttpClient.Builder())
                     .build();
             assertEquals(200, send(client, "POST", server.url(), 200));
         }
-        Timing timing = next();
-        assertEquals(
-                List.of(
-                        new ServerTiming("db", OptionalLong.of(1000), Optional.of("a, b")),
-                        new ServerTiming("total", OptionalLong.of(2000), Optional.empty())),
-                timing.serverTiming());
-        assertEquals(2000, timing.serverNanos().orElseThrow());
-        assertEquals(
-                timing.waitNanos().orElseThrow() - 2000, timing.networkNanos().orElseThrow());
+        Calls.assertServerTiming(calls.next());
     }
 
     /** Joined or not, what arrives is what was sent. */
     @Test
     void everySizeArrivesWhole() throws Exception {
-        try (PostServer server = new PostServer(0)) {
+        try (TestServer server = TestServer.answering()) {
             for (OnewriteConfig config : List.of(
                     OnewriteConfig.defaults(),
                     OnewriteConfig.defaults().withCoalesceMax(100),
@@ -198,7 +151,8 @@ class OnewriteOkHttpTest {
                     try (Response response = client.newCall(request).execute()) {
                         assertEquals(200, response.code());
                     }
-                    assertArrayEquals(body, server.lastBody());
+                    assertArrayEquals(body, server.requests().get(0).body());
+                    server.requests().clear();
                 }
             }
         }
@@ -206,43 +160,22 @@ class OnewriteOkHttpTest {
 
     @Test
     void eventsAndRecord() throws Exception {
-        List<String> names = new CopyOnWriteArrayList<>();
-        try (PostServer server = new PostServer(0)) {
-            OkHttpClient client = OnewriteOkHttp.create()
-                    .onTiming(timings::add)
-                    .listener(new TimingListener() {
-                        @Override
-                        public void onEvent(TimingEvent event) {
-                            names.add(event.name());
-                        }
-                    })
+        try (TestServer server = TestServer.answering()) {
+            OkHttpClient client = calls.heard(OnewriteOkHttp.create())
                     .apply(new OkHttpClient.Builder())
                     .build();
             String url = server.url().replace("127.0.0.1", "localhost");
             send(client, "POST", url, 200);
-            Timing first = next();
+            Timing first = calls.next();
+            List<String> names = calls.names();
+            assertEquals(List.of("dns_start", "dns_end"), names.subList(2, 4));
             assertEquals(
-                    List.of(
-                            "call_start",
-                            "attempt_start",
-                            "dns_start",
-                            "dns_end",
-                            "connect_start",
-                            "connect_end",
-                            "connection_acquired",
-                            "request_start",
-                            "request_end",
-                            "response_start",
-                            "headers_end",
-                            "response_end",
-                            "connection_released",
-                            "attempt_end",
-                            "call_end"),
-                    names);
+                    Calls.FRESH,
+                    names.stream().filter(name -> !name.startsWith("dns_")).toList());
             assertEquals(200, first.status().orElseThrow());
             assertEquals(false, first.reused().orElseThrow());
             send(client, "POST", url, 200);
-            Timing second = next();
+            Timing second = calls.next();
             assertEquals(true, second.reused().orElseThrow());
             assertEquals(first.connId(), second.connId());
             assertTrue(second.connectNanos().isEmpty() && second.waitNanos().isPresent());
@@ -282,47 +215,44 @@ class OnewriteOkHttpTest {
 
     @Test
     void aFailedCallSaysWhy() throws Exception {
-        int port;
-        try (ServerSocket taken = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
-            port = taken.getLocalPort();
-        }
+        String url = "http://127.0.0.1:" + TestServer.unusedPort() + "/";
         OkHttpClient client = OnewriteOkHttp.create()
-                .onTiming(timings::add)
+                .onTiming(calls)
                 .apply(new OkHttpClient.Builder())
                 .build();
-        assertThrows(IOException.class, () -> send(client, "GET", "http://127.0.0.1:" + port + "/", -1));
-        Timing timing = next();
+        assertThrows(IOException.class, () -> send(client, "GET", url, -1));
+        Timing timing = calls.next();
         assertEquals(ErrorKind.CONNECT, timing.errorKind().orElseThrow());
         assertEquals("connect", timing.errorPhase().orElseThrow().canonicalName());
-        assertTrue(timings.isEmpty(), "one record per call");
+        assertTrue(calls.none(), "one record per call");
     }
 
     /** The server reads a POST on a reused connection and closes. Stock OkHttp sends it again; the control. */
     @Test
     void aPostIsDeliveredOnce() throws Exception {
-        try (PostServer server = new PostServer(2)) {
+        try (TestServer server = TestServer.closingAt(2)) {
             OkHttpClient stock = new OkHttpClient();
             send(stock, "POST", server.url(), 10);
             send(stock, "POST", server.url(), 10);
-            assertEquals(3, server.requests(), "the control: two calls, three deliveries");
+            assertEquals(3, server.requests().size(), "the control: two calls, three deliveries");
         }
-        try (PostServer server = new PostServer(2)) {
+        try (TestServer server = TestServer.closingAt(2)) {
             OkHttpClient client = OnewriteOkHttp.create()
                     .singleDelivery(true)
                     .apply(new OkHttpClient.Builder())
                     .build();
             send(client, "POST", server.url(), 10);
             assertThrows(IOException.class, () -> send(client, "POST", server.url(), 10));
-            assertEquals(2, server.requests());
+            assertEquals(2, server.requests().size());
         }
-        try (PostServer server = new PostServer(2)) {
+        try (TestServer server = TestServer.closingAt(2)) {
             OkHttpClient client = OnewriteOkHttp.create()
                     .singleDelivery(true)
                     .apply(new OkHttpClient.Builder())
                     .build();
             send(client, "POST", server.url(), 10);
             assertEquals(200, send(client, "PUT", server.url(), 10), "an idempotent request may be sent again");
-            assertEquals(3, server.requests());
+            assertEquals(3, server.requests().size());
         }
     }
 
@@ -347,7 +277,7 @@ class OnewriteOkHttpTest {
                     stock.eventListenerFactory().create(call),
                     untouched.eventListenerFactory().create(call));
             OkHttpClient timed = OnewriteOkHttp.create()
-                    .onTiming(timings::add)
+                    .onTiming(calls)
                     .apply(stock.newBuilder())
                     .build();
             assertSame(
@@ -371,7 +301,7 @@ class OnewriteOkHttpTest {
                 }
             }
         };
-        try (PostServer server = new PostServer(0);
+        try (TestServer server = TestServer.answering();
                 SocksServer socks = new SocksServer()) {
             OkHttpClient.Builder builder =
                     new OkHttpClient.Builder().eventListener(own).proxy(socks.proxy());
@@ -379,7 +309,7 @@ class OnewriteOkHttpTest {
             assertEquals(200, send(stock, "POST", server.url(), 200));
             OnewriteOkHttp customizer = OnewriteOkHttp.create();
             if (timed) {
-                customizer.onTiming(timings::add);
+                customizer.onTiming(calls);
             }
             assertEquals(
                     200,
@@ -396,15 +326,9 @@ class OnewriteOkHttpTest {
 
     @Test
     void hooksThatThrowAreCounted() throws Exception {
-        OnewriteOkHttp customizer = OnewriteOkHttp.create()
-                .onTiming(timing -> {
-                    throw new IllegalStateException("a hook that throws");
-                })
-                .listenerFactory((method, url, tag) -> {
-                    throw new IllegalStateException("a factory that throws");
-                });
+        OnewriteOkHttp customizer = Calls.throwing(OnewriteOkHttp.create());
         OkHttpClient client = customizer.apply(new OkHttpClient.Builder()).build();
-        try (PostServer server = new PostServer(0)) {
+        try (TestServer server = TestServer.answering()) {
             assertEquals(0, customizer.hookFailures());
             assertEquals(200, send(client, "POST", server.url(), 10));
             assertEquals(2, customizer.hookFailures());

@@ -13,7 +13,6 @@ import io.netty.handler.codec.http.HttpClientCodec;
 import io.opentelemetry.instrumentation.netty.v4_1.NettyClientTelemetry;
 import io.opentelemetry.instrumentation.okhttp.v3_0.OkHttpTelemetry;
 import java.io.IOException;
-import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.concurrent.TimeUnit;
@@ -32,13 +31,25 @@ import reactor.core.publisher.Mono;
 import reactor.netty.http.client.HttpClient;
 import reactor.netty.resources.ConnectionProvider;
 
-/** A client with onewrite on it, and an instrumentation of OpenTelemetry's if it is to have one. */
-interface Caller extends AutoCloseable {
-    /** POSTs a small body in pieces where the client can, and answers the status. */
-    int post(String url) throws Exception;
+/**
+ * A client with onewrite on it, and an instrumentation of OpenTelemetry's if it is to have one.
+ *
+ * @param post POSTs a small body, in pieces where the client can, and answers the status
+ * @param end closes the client
+ */
+record Caller(Post post, AutoCloseable end) implements AutoCloseable {
+    private interface Post {
+        int to(String url) throws Exception;
+    }
+
+    int post(String url) throws Exception {
+        return post.to(url);
+    }
 
     @Override
-    void close() throws Exception;
+    public void close() throws Exception {
+        end.close();
+    }
 
     /** Makes one. */
     interface Maker {
@@ -49,17 +60,8 @@ interface Caller extends AutoCloseable {
     static Caller netty(@Nullable Sdk none, OnewriteOpenTelemetry onewrite) {
         OnewriteClient client =
                 OnewriteClient.builder().listenerFactory(onewrite).build();
-        return new Caller() {
-            @Override
-            public int post(String url) throws IOException {
-                return client.execute(Request.post(url, Body.of("hello"))).status();
-            }
-
-            @Override
-            public void close() {
-                client.close();
-            }
-        };
+        return new Caller(
+                url -> client.execute(Request.post(url, Body.of("hello"))).status(), client);
     }
 
     /** The library wraps the client that is there, so that onewrite is always first. */
@@ -71,25 +73,21 @@ interface Caller extends AutoCloseable {
                 .build();
         Call.Factory calls =
                 spans == null ? client : OkHttpTelemetry.create(spans.api()).newCallFactory(client);
-        return new Caller() {
-            @Override
-            public int post(String url) throws IOException {
-                okhttp3.Request request = new okhttp3.Request.Builder()
-                        .url(url)
-                        .post(RequestBody.create("hello".getBytes(StandardCharsets.US_ASCII), null))
-                        .build();
-                try (Response response = calls.newCall(request).execute()) {
-                    response.body().bytes();
-                    return response.code();
-                }
-            }
+        return new Caller(url -> post(calls, url), () -> {
+            pool.evictAll();
+            client.dispatcher().executorService().shutdown();
+        });
+    }
 
-            @Override
-            public void close() {
-                pool.evictAll();
-                client.dispatcher().executorService().shutdown();
-            }
-        };
+    private static int post(Call.Factory calls, String url) throws IOException {
+        okhttp3.Request request = new okhttp3.Request.Builder()
+                .url(url)
+                .post(RequestBody.create("hello".getBytes(StandardCharsets.US_ASCII), null))
+                .build();
+        try (Response response = calls.newCall(request).execute()) {
+            response.body().bytes();
+            return response.code();
+        }
     }
 
     private static void trace(ChannelPipeline pipeline, Sdk spans) {
@@ -119,24 +117,15 @@ interface Caller extends AutoCloseable {
     private static Caller reactor(UnaryOperator<HttpClient> with) {
         ConnectionProvider pool = ConnectionProvider.create("opentelemetry-test", 2);
         HttpClient client = with.apply(HttpClient.create(pool).responseTimeout(Duration.ofSeconds(30)));
-        return new Caller() {
-            @Override
-            public int post(String url) {
-                Integer status = client.post()
+        return new Caller(
+                url -> client.post()
                         .uri(url)
                         .send(Flux.just("hel", "lo")
                                 .map(text -> Unpooled.copiedBuffer(text, StandardCharsets.US_ASCII)))
                         .responseSingle((response, content) -> content.asByteArray()
                                 .then(Mono.just(response.status().code())))
-                        .block();
-                return status == null ? -1 : status;
-            }
-
-            @Override
-            public void close() {
-                pool.disposeLater().block();
-            }
-        };
+                        .block(),
+                () -> pool.disposeLater().block());
     }
 
     static Caller ahc(@Nullable Sdk spans, OnewriteOpenTelemetry onewrite) {
@@ -146,24 +135,12 @@ interface Caller extends AutoCloseable {
         }
         AsyncHttpClient client = Dsl.asyncHttpClient(
                 OnewriteAhc.create().listenerFactory(onewrite).apply(config));
-        return new Caller() {
-            @Override
-            public int post(String url) throws Exception {
-                return client.preparePost(url)
+        return new Caller(
+                url -> client.preparePost(url)
                         .setBody("hello")
                         .execute()
                         .get(30, TimeUnit.SECONDS)
-                        .getStatusCode();
-            }
-
-            @Override
-            public void close() {
-                try {
-                    client.close();
-                } catch (IOException e) {
-                    throw new UncheckedIOException(e);
-                }
-            }
-        };
+                        .getStatusCode(),
+                client);
     }
 }

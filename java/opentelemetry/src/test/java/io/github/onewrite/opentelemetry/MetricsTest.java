@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.github.onewrite.netty.OnewriteClient;
 import io.github.onewrite.netty.Request;
+import io.github.onewrite.testing.Eventually;
 import io.github.onewrite.testing.TestServer;
 import io.opentelemetry.api.common.AttributeKey;
 import io.opentelemetry.sdk.metrics.data.HistogramPointData;
@@ -97,7 +98,7 @@ class MetricsTest {
         })) {
             try (Caller caller = maker.make(null, OnewriteOpenTelemetry.create(sdk.api()))) {
                 assertEquals(200, caller.post(server.url()));
-                Sdk.until(() -> sdk.connections("idle") == 1);
+                Eventually.until(() -> sdk.connections("idle") == 1);
                 assertEquals(0, sdk.connections("active"));
                 assertFalse(sdk.metrics().containsKey("http.client.connection.duration"));
                 assertEquals(200, caller.post(server.url()));
@@ -106,12 +107,12 @@ class MetricsTest {
                 Thread.sleep(100);
                 assertEquals(200, caller.post(server.url()));
                 sdk.events(3);
-                Sdk.until(() -> sdk.connections("idle") == 1 && sdk.connections("active") == 0);
+                Eventually.until(() -> sdk.connections("idle") == 1 && sdk.connections("active") == 0);
                 HistogramPointData first = only(sdk.histogram("http.client.connection.duration"));
                 assertEquals(1, first.getCount());
                 assertTrue(first.getSum() > 0 && first.getSum() < 60, () -> "lasted " + first.getSum());
             }
-            Sdk.until(() -> sdk.connections("idle") == 0);
+            Eventually.until(() -> sdk.connections("idle") == 0);
             assertEquals(0, sdk.connections("active"));
             HistogramPointData both = only(sdk.histogram("http.client.connection.duration"));
             assertEquals(2, both.getCount());
@@ -128,14 +129,14 @@ class MetricsTest {
                 Caller caller = maker.make(null, OnewriteOpenTelemetry.create(sdk.api()))) {
             assertThrows(Exception.class, () -> caller.post(server.url()));
             sdk.events(1);
-            Sdk.until(() -> sdk.metrics().containsKey("http.client.connection.duration"));
+            Eventually.until(() -> sdk.metrics().containsKey("http.client.connection.duration"));
             assertEquals(
                     "closed",
                     only(sdk.histogram("http.client.request.duration"))
                             .getAttributes()
                             .get(ERROR));
             assertFalse(sdk.metrics().containsKey("onewrite.wait.duration"), "nothing was waited for to its end");
-            Sdk.until(() -> sdk.connections("idle") == 0 && sdk.connections("active") == 0);
+            Eventually.until(() -> sdk.connections("idle") == 0 && sdk.connections("active") == 0);
         }
     }
 
@@ -147,7 +148,7 @@ class MetricsTest {
                 Caller caller = Caller.netty(null, onewrite)) {
             assertEquals(200, caller.post(server.url()));
             sdk.events(1);
-            Sdk.until(() -> sdk.metrics().containsKey("onewrite.requests"));
+            Eventually.until(() -> sdk.metrics().containsKey("onewrite.requests"));
             assertFalse(sdk.metrics().containsKey("http.client.request.duration"));
         }
     }
@@ -160,7 +161,7 @@ class MetricsTest {
                         .build()) {
             client.execute(Request.method("BREW", server.url()));
             sdk.events(1);
-            Sdk.until(() -> sdk.metrics().containsKey("onewrite.requests"));
+            Eventually.until(() -> sdk.metrics().containsKey("onewrite.requests"));
             for (String name : List.of("http.client.request.duration", "onewrite.wait.duration")) {
                 assertEquals(
                         "_OTHER",

@@ -1,12 +1,12 @@
 package io.github.onewrite.opentelemetry;
 
-import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.github.onewrite.testing.Program;
 import io.github.onewrite.testing.TestServer;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.concurrent.TimeUnit;
+import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -39,30 +39,12 @@ class ReadmeTest {
 
     @Test
     void theLine(@TempDir Path dir) throws Exception {
-        String readme = Files.readString(Path.of("..", "README.md"));
-        int from = readme.indexOf("```java\n", readme.indexOf("\n### OpenTelemetry\n")) + "```java\n".length();
         Path source = Files.writeString(
-                dir.resolve("Program.java"),
-                PROGRAM.replace("RECIPE", readme.substring(from, readme.indexOf("```", from))));
+                dir.resolve("Program.java"), PROGRAM.replace("RECIPE", Program.readmeCode("\n### OpenTelemetry\n")));
         Path output = dir.resolve("output");
         try (TestServer server = TestServer.answering()) {
-            Process process = new ProcessBuilder(
-                            Path.of(System.getProperty("java.home"), "bin", "java")
-                                    .toString(),
-                            "-cp",
-                            System.getProperty("java.class.path"),
-                            source.toString(),
-                            server.url())
-                    .redirectErrorStream(true)
-                    .redirectOutput(output.toFile())
-                    .start();
-            try {
-                assertTrue(process.waitFor(80, TimeUnit.SECONDS), "not over in 80 s");
-            } finally {
-                process.destroyForcibly();
-            }
+            Program.run(Program.java(output, List.of(source.toString(), server.url())));
             String text = Files.readString(output);
-            assertEquals(0, process.exitValue(), text);
             assertTrue(text.contains("event onewrite.request"), text);
             assertTrue(text.contains("onewrite.wait_ns"), text);
         }

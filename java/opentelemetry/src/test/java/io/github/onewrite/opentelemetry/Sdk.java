@@ -1,7 +1,6 @@
 package io.github.onewrite.opentelemetry;
 
-import static org.junit.jupiter.api.Assertions.assertTrue;
-
+import io.github.onewrite.testing.Eventually;
 import io.opentelemetry.api.common.AttributeKey;
 import io.opentelemetry.api.common.Attributes;
 import io.opentelemetry.api.trace.propagation.W3CTraceContextPropagator;
@@ -24,8 +23,6 @@ import java.util.Collection;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
-import java.util.concurrent.TimeUnit;
-import java.util.function.BooleanSupplier;
 
 /** The real SDK, which keeps what it is given in memory. */
 final class Sdk implements AutoCloseable {
@@ -50,13 +47,13 @@ final class Sdk implements AutoCloseable {
 
     /** The spans that have ended, once there are so many. */
     List<SpanData> spans(int count) throws InterruptedException {
-        until(() -> spans.getFinishedSpanItems().size() >= count);
+        Eventually.until(() -> spans.getFinishedSpanItems().size() >= count);
         return spans.getFinishedSpanItems();
     }
 
     /** The log events, once there are so many. */
     List<LogRecordData> events(int count) throws InterruptedException {
-        until(() -> logs.getFinishedLogRecordItems().size() >= count);
+        Eventually.until(() -> logs.getFinishedLogRecordItems().size() >= count);
         return logs.getFinishedLogRecordItems();
     }
 
@@ -95,15 +92,6 @@ final class Sdk implements AutoCloseable {
         Map<String, Object> found = new TreeMap<>();
         attributes.forEach((key, value) -> found.put(key.getKey(), value));
         return found;
-    }
-
-    /** Waits for what another thread does, generously. */
-    static void until(BooleanSupplier condition) throws InterruptedException {
-        long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(30);
-        while (!condition.getAsBoolean()) {
-            assertTrue(System.nanoTime() < end, "waited 30 s in vain");
-            Thread.sleep(5);
-        }
     }
 
     @Override

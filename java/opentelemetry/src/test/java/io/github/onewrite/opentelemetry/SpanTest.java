@@ -9,6 +9,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.github.onewrite.netty.Body;
 import io.github.onewrite.netty.OnewriteClient;
 import io.github.onewrite.netty.Request;
+import io.github.onewrite.testing.Eventually;
 import io.github.onewrite.testing.SegmentServer;
 import io.github.onewrite.testing.TestServer;
 import io.opentelemetry.api.OpenTelemetry;
@@ -253,7 +254,7 @@ class SpanTest {
                 Caller caller = Caller.okHttp(sdk, quiet)) {
             assertEquals(200, caller.post(server.url()));
             assertNotEquals(null, number(sdk.spans(1).get(0), "wait_ns"));
-            Sdk.until(() -> sdk.metrics().containsKey("onewrite.requests"));
+            Eventually.until(() -> sdk.metrics().containsKey("onewrite.requests"));
             assertEquals(0, sdk.events(0).size());
         }
     }

@@ -14,6 +14,7 @@ import io.github.onewrite.Timing;
 import io.github.onewrite.TimingEvent;
 import io.github.onewrite.TimingListener;
 import io.github.onewrite.testing.Calls;
+import io.github.onewrite.testing.Eventually;
 import io.github.onewrite.testing.Identity;
 import io.github.onewrite.testing.TestServer;
 import io.github.onewrite.testing.Tunnel;
@@ -21,12 +22,8 @@ import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
 import io.netty.handler.ssl.SslContext;
 import io.netty.handler.ssl.SslContextBuilder;
-import io.netty.handler.ssl.util.InsecureTrustManagerFactory;
 import io.netty.resolver.DefaultAddressResolverGroup;
-import java.net.InetAddress;
-import java.net.ServerSocket;
 import java.nio.charset.StandardCharsets;
-import java.nio.file.Path;
 import java.security.MessageDigest;
 import java.time.Duration;
 import java.util.Base64;
@@ -41,7 +38,6 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.condition.EnabledOnOs;
 import org.junit.jupiter.api.condition.OS;
-import org.junit.jupiter.api.io.TempDir;
 import reactor.core.publisher.Flux;
 import reactor.core.publisher.Mono;
 import reactor.netty.http.client.HttpClient;
@@ -54,9 +50,8 @@ class TimingTest {
     private final Calls calls = new Calls();
     private final ConnectionProvider connections = ConnectionProvider.create("timing-test", 1);
 
-    /** A customizer that is heard here. */
     private OnewriteReactorNetty customizer() {
-        return OnewriteReactorNetty.create().onTiming(calls).listenerFactory(calls);
+        return calls.heard(OnewriteReactorNetty.create());
     }
 
     @AfterEach
@@ -170,21 +165,7 @@ class TimingTest {
             HttpClient client = client();
             assertEquals(200, post(client, server.url()));
             Timing first = calls.next();
-            assertEquals(Calls.FRESH, calls.names());
-            assertEquals("POST", first.method());
-            assertEquals(server.url(), first.url());
-            assertEquals(Outcome.OK, first.outcome());
-            assertEquals(200, first.status().orElseThrow());
-            assertEquals(false, first.reused().orElseThrow());
-            Attempt attempt = only(first);
-            assertEquals(1, attempt.writes().orElseThrow());
-            assertEquals(2, attempt.bytesReceived().orElseThrow());
-            for (Phase phase : List.of(Phase.CONNECT, Phase.SEND, Phase.WAIT, Phase.RECEIVE, Phase.TOTAL)) {
-                assertTrue(attempt.nanos(phase).isPresent(), phase.canonicalName());
-            }
-            for (Phase phase : List.of(Phase.QUEUE, Phase.DNS, Phase.TLS)) {
-                assertTrue(attempt.nanos(phase).isEmpty(), phase.canonicalName());
-            }
+            calls.assertFresh(first, server.url());
 
             // Reactor Netty answers before the connection is back: it may make a second one, or wait for the first.
             Timing second = first;
@@ -306,20 +287,13 @@ class TimingTest {
     private Timing failed(HttpClient client, String url) throws Exception {
         assertThrows(Throwable.class, () -> post(client, url));
         Timing timing = calls.next();
-        assertEquals(Outcome.ERROR, timing.outcome());
-        List<String> names = calls.names();
-        assertEquals(1, names.stream().filter("call_end"::equals).count());
-        assertEquals("call_end", names.get(names.size() - 1));
+        calls.assertFailed(timing);
         return timing;
     }
 
     @Test
     void refused() throws Exception {
-        int port;
-        try (ServerSocket taken = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
-            port = taken.getLocalPort();
-        }
-        Timing timing = failed(client(), "http://127.0.0.1:" + port + "/");
+        Timing timing = failed(client(), "http://127.0.0.1:" + TestServer.unusedPort() + "/");
         assertEquals(ErrorKind.CONNECT, timing.errorKind().orElseThrow());
         assertEquals(Phase.CONNECT, timing.errorPhase().orElseThrow());
     }
@@ -370,7 +344,7 @@ class TimingTest {
 
     @Test
     void noAnswerInTime() throws Exception {
-        try (TestServer server = new TestServer(TestServer.Connection::drain)) {
+        try (TestServer server = TestServer.silent()) {
             Timing timing = failed(client().responseTimeout(Duration.ofMillis(200)), server.url());
             assertEquals(ErrorKind.TIMEOUT, timing.errorKind().orElseThrow());
             assertEquals(Phase.WAIT, timing.errorPhase().orElseThrow());
@@ -383,7 +357,7 @@ class TimingTest {
                 .maxConnections(1)
                 .pendingAcquireTimeout(Duration.ofMillis(200))
                 .build();
-        try (TestServer server = new TestServer(TestServer.Connection::drain)) {
+        try (TestServer server = TestServer.silent()) {
             HttpClient client = customizer().apply(HttpClient.create(narrow));
             var first = client.get().uri(server.url()).response().subscribe(response -> {}, error -> {});
             Timing timing = failed(client, server.url());
@@ -416,14 +390,9 @@ class TimingTest {
 
     @Test
     void cancelledWhileWaiting() throws Exception {
-        CountDownLatch read = new CountDownLatch(1);
-        try (TestServer server = new TestServer(connection -> {
-            connection.read();
-            read.countDown();
-            connection.drain();
-        })) {
+        try (TestServer server = TestServer.silent()) {
             var call = client().get().uri(server.url()).response().subscribe();
-            assertTrue(read.await(30, TimeUnit.SECONDS));
+            Eventually.until(() -> server.requests().size() == 1);
             call.dispose();
             Timing timing = calls.next();
             assertEquals(Outcome.CANCELLED, timing.outcome());
@@ -470,13 +439,24 @@ class TimingTest {
         }
     }
 
+    private static SslContext trusting() throws Exception {
+        return SslContextBuilder.forClient()
+                .trustManager(Identity.localhost().chainPem().toFile())
+                .build();
+    }
+
+    /** This pool's client through a proxy, without a customizer. */
+    private HttpClient through(TestServer proxy) {
+        return HttpClient.create(connections)
+                .proxy(spec ->
+                        spec.type(ProxyProvider.Proxy.HTTP).host("127.0.0.1").port(proxy.port()));
+    }
+
     /** One write per request, after a handshake that has a phase of its own. */
     @Test
-    void overTls(@TempDir Path dir) throws Exception {
-        SslContext trusting = SslContextBuilder.forClient()
-                .trustManager(InsecureTrustManagerFactory.INSTANCE)
-                .build();
-        try (TestServer server = TestServer.answering(Identity.listener(dir))) {
+    void overTls() throws Exception {
+        SslContext trusting = trusting();
+        try (TestServer server = TestServer.answering(Identity.listener())) {
             HttpClient client = client().secure(spec -> spec.sslContext(trusting));
             assertEquals(200, post(client, "https://localhost:" + server.port() + "/"));
             calls.assertFreshOverTls(calls.next());
@@ -491,10 +471,7 @@ class TimingTest {
             connection.send("HTTP/1.1 200 OK\r\n\r\n");
             connection.answerAll(TestServer.OK);
         })) {
-            HttpClient client = customizer()
-                    .apply(HttpClient.create(connections).proxy(spec -> spec.type(ProxyProvider.Proxy.HTTP)
-                            .host("127.0.0.1")
-                            .port(proxy.port())));
+            HttpClient client = customizer().apply(through(proxy));
             assertEquals(200, post(client, "http://elsewhere.invalid/"));
             Timing timing = calls.next();
             assertEquals(200, timing.status().orElseThrow());
@@ -505,18 +482,11 @@ class TimingTest {
 
     /** And of one over TLS: the tunnel stands before TLS begins, and before the client has a codec. */
     @Test
-    void overTlsThroughAProxy(@TempDir Path dir) throws Exception {
-        SslContext trusting = SslContextBuilder.forClient()
-                .trustManager(InsecureTrustManagerFactory.INSTANCE)
-                .build();
-        try (TestServer server = TestServer.answering(Identity.listener(dir));
+    void overTlsThroughAProxy() throws Exception {
+        SslContext trusting = trusting();
+        try (TestServer server = TestServer.answering(Identity.listener());
                 TestServer proxy = Tunnel.to(server)) {
-            HttpClient client = customizer()
-                    .apply(HttpClient.create(connections)
-                            .secure(spec -> spec.sslContext(trusting))
-                            .proxy(spec -> spec.type(ProxyProvider.Proxy.HTTP)
-                                    .host("127.0.0.1")
-                                    .port(proxy.port())));
+            HttpClient client = customizer().apply(through(proxy).secure(spec -> spec.sslContext(trusting)));
             assertEquals(200, post(client, "https://localhost:" + server.port() + "/"));
             Timing timing = calls.next();
             assertEquals(200, timing.status().orElseThrow());
@@ -528,8 +498,8 @@ class TimingTest {
     }
 
     @Test
-    void aCertificateThatIsNotTrusted(@TempDir Path dir) throws Exception {
-        try (TestServer server = TestServer.answering(Identity.listener(dir))) {
+    void aCertificateThatIsNotTrusted() throws Exception {
+        try (TestServer server = TestServer.answering(Identity.listener())) {
             HttpClient client = client();
             assertThrows(RuntimeException.class, () -> post(client, "https://localhost:" + server.port() + "/"));
             Timing timing = calls.next();
@@ -540,24 +510,14 @@ class TimingTest {
 
     @Test
     void hooksThatThrowChangeNothing() throws Exception {
-        OnewriteReactorNetty throwing = OnewriteReactorNetty.create()
-                .onTiming(timing -> {
-                    throw new IllegalStateException("a hook that throws");
-                })
-                .listenerFactory((method, url, tag) -> {
-                    throw new IllegalStateException("a factory that throws");
-                });
+        OnewriteReactorNetty throwing = Calls.throwing(OnewriteReactorNetty.create());
         try (TestServer server = TestServer.answering()) {
             HttpClient client = throwing.apply(HttpClient.create(connections));
             assertEquals(0, throwing.hookFailures());
             assertEquals(200, post(client, server.url()));
             assertEquals(200, post(client, server.url()));
             // The client answers before its connection is back, and the record comes then.
-            long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(30);
-            while (throwing.hookFailures() < 4 && System.nanoTime() < end) {
-                Thread.sleep(2);
-            }
-            assertEquals(4, throwing.hookFailures());
+            Eventually.until(() -> throwing.hookFailures() == 4);
         }
     }
 

@@ -51,18 +51,13 @@ class WebClientTest {
     private final Calls calls = new Calls();
     private final ConnectionProvider connections = ConnectionProvider.create("web-client-test", 10);
 
-    /** A customizer that is heard here. */
-    private OnewriteReactorNetty customizer() {
-        return OnewriteReactorNetty.create().onTiming(calls).listenerFactory(calls);
-    }
-
     @AfterEach
     void close() {
         connections.disposeLater().block();
     }
 
     private HttpClient client() {
-        return customizer().apply(HttpClient.create(connections));
+        return calls.heard(OnewriteReactorNetty.create()).apply(HttpClient.create(connections));
     }
 
     private static WebClient web(HttpClient client, String url) {

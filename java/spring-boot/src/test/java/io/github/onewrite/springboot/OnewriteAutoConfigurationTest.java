@@ -12,6 +12,7 @@ import io.github.onewrite.TimingEvent;
 import io.github.onewrite.TimingListener;
 import io.github.onewrite.reactornetty.OnewriteReactorNetty;
 import io.github.onewrite.testing.Calls;
+import io.github.onewrite.testing.Eventually;
 import io.github.onewrite.testing.SegmentServer;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
@@ -233,9 +234,7 @@ class OnewriteAutoConfigurationTest {
                 webClient(context).to(server.url());
             }
             List<String> heard = context.getBean(Hooks.class).heard;
-            for (int i = 0; heard.size() < 3 && i < 3000; i++) {
-                Thread.sleep(10);
-            }
+            Eventually.until(() -> heard.size() >= 3);
             assertEquals(
                     List.of("first", "listener", "second"),
                     heard.stream().sorted().toList());

@@ -3,13 +3,18 @@ package io.github.onewrite.testing;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.github.onewrite.Attempt;
+import io.github.onewrite.Outcome;
+import io.github.onewrite.Phase;
 import io.github.onewrite.ServerTiming;
 import io.github.onewrite.Timing;
 import io.github.onewrite.TimingEvent;
 import io.github.onewrite.TimingListener;
+import io.github.onewrite.TimingOptions;
 import java.util.List;
 import java.util.Optional;
 import java.util.OptionalLong;
+import java.util.Set;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.LinkedBlockingQueue;
@@ -64,6 +69,22 @@ public final class Calls implements Consumer<Timing>, TimingListener.Factory {
         }
     }
 
+    /** A customizer whose calls are recorded here. */
+    public <S extends TimingOptions<S>> S heard(S customizer) {
+        return customizer.onTiming(this).listenerFactory(this);
+    }
+
+    /** A customizer that has a hook and a listener factory, which throw. */
+    public static <S extends TimingOptions<S>> S throwing(S customizer) {
+        return customizer
+                .onTiming(timing -> {
+                    throw new IllegalStateException("a hook that throws");
+                })
+                .listenerFactory((method, url, tag) -> {
+                    throw new IllegalStateException("a factory that throws");
+                });
+    }
+
     /** A record of a call that was answered {@link TestServer#TIMED}. */
     public static void assertServerTiming(Timing timing) {
         assertEquals(
@@ -96,6 +117,35 @@ public final class Calls implements Consumer<Timing>, TimingListener.Factory {
             assertTrue(events.get(i - 1).timeNanos() <= events.get(i).timeNanos(), "time runs backwards");
         }
         return events.stream().map(TimingEvent::name).toList();
+    }
+
+    /**
+     * Asserts that this is the record of a small POST that was answered {@link TestServer#OK} over a new connection, and
+     * of the call that ended last.
+     */
+    public void assertFresh(Timing timing, String url) {
+        assertEquals(FRESH, names());
+        assertEquals("POST", timing.method());
+        assertEquals(url, timing.url());
+        assertEquals(Outcome.OK, timing.outcome());
+        assertEquals(200, timing.status().orElseThrow());
+        assertEquals(false, timing.reused().orElseThrow());
+        assertEquals(1, timing.attempts().size());
+        Attempt attempt = timing.attempts().get(0);
+        assertEquals(1, attempt.writes().orElseThrow());
+        assertEquals(2, attempt.bytesReceived().orElseThrow());
+        Set<Phase> absent = Set.of(Phase.QUEUE, Phase.DNS, Phase.TLS);
+        for (Phase phase : Phase.values()) {
+            assertEquals(absent.contains(phase), attempt.nanos(phase).isEmpty(), phase.canonicalName());
+        }
+    }
+
+    /** Asserts that this is the record of a failed call, the one that ended last, and that it ended once. */
+    public void assertFailed(Timing timing) {
+        assertEquals(Outcome.ERROR, timing.outcome());
+        List<String> names = names();
+        assertEquals(1, names.stream().filter("call_end"::equals).count());
+        assertEquals("call_end", names.get(names.size() - 1));
     }
 
     /** Asserts that the call that ended last shook hands right after its connect, and left in one write. */

@@ -9,17 +9,32 @@ import java.net.ServerSocket;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.security.KeyStore;
-import java.security.cert.Certificate;
 import java.util.Base64;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import javax.net.ssl.KeyManagerFactory;
 import javax.net.ssl.SSLContext;
+import javax.net.ssl.TrustManager;
 import javax.net.ssl.TrustManagerFactory;
 
 /** A key and its self-signed certificate for localhost, as the JDK's keytool makes them. */
 public record Identity(KeyStore store, Path chainPem, Path keyPem) {
     private static final char[] PASSWORD = "password".toCharArray();
+
+    private static Identity localhost;
+
+    /** The identity of localhost: one for all tests of a process, because keytool takes a second. */
+    public static synchronized Identity localhost() throws Exception {
+        if (localhost == null) {
+            Path dir = Files.createTempDirectory("onewrite-localhost");
+            dir.toFile().deleteOnExit();
+            localhost = make(dir, "server", "CN=localhost");
+            for (String ending : List.of("p12", "log", "pem", "key")) {
+                dir.resolve("server." + ending).toFile().deleteOnExit();
+            }
+        }
+        return localhost;
+    }
 
     /** Makes one in this folder. */
     public static Identity make(Path dir, String name, String distinguished) throws Exception {
@@ -75,24 +90,24 @@ public record Identity(KeyStore store, Path chainPem, Path keyPem) {
     public SSLContext serverContext(Identity client) throws Exception {
         KeyManagerFactory keys = KeyManagerFactory.getInstance(KeyManagerFactory.getDefaultAlgorithm());
         keys.init(store, PASSWORD);
-        TrustManagerFactory trust = null;
-        if (client != null) {
-            KeyStore known = KeyStore.getInstance(KeyStore.getDefaultType());
-            known.load(null);
-            Certificate certificate =
-                    client.store().getCertificate(client.store().aliases().nextElement());
-            known.setCertificateEntry("client", certificate);
-            trust = TrustManagerFactory.getInstance(TrustManagerFactory.getDefaultAlgorithm());
-            trust.init(known);
-        }
         SSLContext context = SSLContext.getInstance("TLS");
-        context.init(keys.getKeyManagers(), trust == null ? null : trust.getTrustManagers(), null);
+        context.init(keys.getKeyManagers(), client == null ? null : client.trust(), null);
         return context;
     }
 
+    /** What trusts this identity, and no other. */
+    public TrustManager[] trust() throws Exception {
+        KeyStore known = KeyStore.getInstance(KeyStore.getDefaultType());
+        known.load(null);
+        known.setCertificateEntry("known", store.getCertificate(store.aliases().nextElement()));
+        TrustManagerFactory trust = TrustManagerFactory.getInstance(TrustManagerFactory.getDefaultAlgorithm());
+        trust.init(known);
+        return trust.getTrustManagers();
+    }
+
     /** A TLS listener that says it is localhost, whose certificate nobody has signed. */
-    public static ServerSocket listener(Path dir) throws Exception {
-        return make(dir, "server", "CN=localhost")
+    public static ServerSocket listener() throws Exception {
+        return localhost()
                 .serverContext(null)
                 .getServerSocketFactory()
                 .createServerSocket(0, 50, InetAddress.getByName("localhost"));

@@ -12,6 +12,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicInteger;
 
 /** A server on a real socket that follows a script: a function of one connection. */
 public final class TestServer implements AutoCloseable {
@@ -41,6 +42,7 @@ public final class TestServer implements AutoCloseable {
 
     private final ServerSocket listener;
     private final List<Socket> sockets = new CopyOnWriteArrayList<>();
+    private final AtomicInteger closed = new AtomicInteger();
     private final List<Received> requests = new CopyOnWriteArrayList<>();
 
     public TestServer(Script script) throws IOException {
@@ -89,6 +91,35 @@ public final class TestServer implements AutoCloseable {
         });
     }
 
+    /** Answers every request with 200 but one: that it reads, and closes the connection. */
+    public static TestServer closingAt(int request) throws IOException {
+        AtomicInteger received = new AtomicInteger();
+        return new TestServer(connection -> {
+            while (true) {
+                connection.read();
+                if (received.incrementAndGet() == request) {
+                    return;
+                }
+                connection.send(OK);
+            }
+        });
+    }
+
+    /** Reads a request of each connection, and never answers. */
+    public static TestServer silent() throws IOException {
+        return new TestServer(connection -> {
+            connection.read();
+            connection.drain();
+        });
+    }
+
+    /** A port of the loopback on which nobody listens. */
+    public static int unusedPort() throws IOException {
+        try (ServerSocket taken = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
+            return taken.getLocalPort();
+        }
+    }
+
     /** Answers every request with 200, and keeps what the first read brought of it. */
     public static TestServer keepingFirstReads(List<String> reads) throws IOException {
         return new TestServer(connection -> {
@@ -132,6 +163,8 @@ public final class TestServer implements AutoCloseable {
             if (!listener.isClosed()) {
                 System.getLogger("test").log(System.Logger.Level.DEBUG, "connection ended", e);
             }
+        } finally {
+            closed.incrementAndGet();
         }
     }
 
@@ -145,6 +178,11 @@ public final class TestServer implements AutoCloseable {
 
     public int connections() {
         return sockets.size();
+    }
+
+    /** How many of the connections are closed, by either side. */
+    public int closed() {
+        return closed.get();
     }
 
     public List<Received> requests() {

@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import com.google.gson.JsonElement;
 import com.google.gson.JsonObject;
 import com.google.gson.JsonParser;
+import io.github.onewrite.testing.Program;
 import io.github.onewrite.testing.SegmentServer;
 import io.github.onewrite.testing.TestServer;
 import java.nio.file.Files;
@@ -53,33 +54,21 @@ class AgentTest {
     }
 
     private Run run(String client, String mode, int times, String... urls) throws Exception {
-        List<String> command = new ArrayList<>(List.of(
-                Path.of(System.getProperty("java.home"), "bin", "java").toString(),
-                "-XX:TieredStopAtLevel=1",
+        List<String> arguments = new ArrayList<>(List.of(
                 "-javaagent:" + System.getProperty("opentelemetry.agent"),
                 // Through the agent's own log: two that write to the output by themselves write into each other's
                 // lines.
                 "-Dotel.traces.exporter=logging-otlp",
                 "-Dotel.logs.exporter=logging-otlp",
                 "-Dotel.metrics.exporter=none",
-                "-cp",
-                System.getProperty("java.class.path"),
                 AgentProgram.class.getName(),
                 client,
                 mode,
                 Integer.toString(times)));
-        command.addAll(List.of(urls));
+        arguments.addAll(List.of(urls));
         Path output = dir.resolve("output");
         Path exported = dir.resolve("exported");
-        Process process = new ProcessBuilder(command)
-                .redirectOutput(output.toFile())
-                .redirectError(exported.toFile())
-                .start();
-        try {
-            assertTrue(process.waitFor(120, TimeUnit.SECONDS), "not over in 120 s");
-        } finally {
-            process.destroyForcibly();
-        }
+        Program.run(Program.java(output, arguments).redirectErrorStream(false).redirectError(exported.toFile()));
         return parsed(output, exported);
     }
 

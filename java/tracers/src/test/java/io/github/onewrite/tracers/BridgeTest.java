@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.github.onewrite.opentelemetry.OnewriteOpenTelemetry;
 import io.github.onewrite.reactornetty.OnewriteReactorNetty;
+import io.github.onewrite.testing.Eventually;
 import io.github.onewrite.testing.TestServer;
 import io.micrometer.observation.ObservationRegistry;
 import io.micrometer.tracing.handler.PropagatingSenderTracingObservationHandler;
@@ -23,11 +24,11 @@ import io.opentelemetry.sdk.trace.SdkTracerProvider;
 import io.opentelemetry.sdk.trace.data.SpanData;
 import io.opentelemetry.sdk.trace.export.SimpleSpanProcessor;
 import java.util.List;
-import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.springframework.http.client.reactive.ReactorClientHttpConnector;
 import org.springframework.web.reactive.function.client.WebClient;
 import reactor.core.publisher.Hooks;
+import reactor.core.publisher.Mono;
 import reactor.netty.http.client.HttpClient;
 
 /** Spring's observations as OpenTelemetry spans, through Micrometer's bridge: the README's two ways to reach them. */
@@ -59,11 +60,7 @@ class BridgeTest {
     }
 
     private List<SpanData> ended(int count) throws InterruptedException {
-        long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(30);
-        while (spans.getFinishedSpanItems().size() < count) {
-            assertTrue(System.nanoTime() < end, "no " + count + " spans in 30 s");
-            Thread.sleep(10);
-        }
+        Eventually.until(() -> spans.getFinishedSpanItems().size() >= count);
         return spans.getFinishedSpanItems();
     }
 
@@ -71,18 +68,15 @@ class BridgeTest {
         return span.getAttributes().get(AttributeKey.longKey("onewrite.wait_ns"));
     }
 
+    private Mono<String> post(TestServer server) {
+        return client().post().uri(server.url()).bodyValue("hello").retrieve().bodyToMono(String.class);
+    }
+
     @Test
     void automaticContextPropagation() throws Exception {
         Hooks.enableAutomaticContextPropagation();
         try (TestServer server = TestServer.answering()) {
-            assertEquals(
-                    "ok",
-                    client().post()
-                            .uri(server.url())
-                            .bodyValue("hello")
-                            .retrieve()
-                            .bodyToMono(String.class)
-                            .block());
+            assertEquals("ok", post(server).block());
             SpanData span = ended(1).get(0);
             assertTrue(waited(span) > 0, span::toString);
         } finally {
@@ -96,11 +90,7 @@ class BridgeTest {
         try (TestServer server = TestServer.answering()) {
             assertEquals(
                     "ok",
-                    client().post()
-                            .uri(server.url())
-                            .bodyValue("hello")
-                            .retrieve()
-                            .bodyToMono(String.class)
+                    post(server)
                             .contextWrite(view -> view.put(
                                     OnewriteReactorNetty.TAG, Context.root().with(work)))
                             .block());

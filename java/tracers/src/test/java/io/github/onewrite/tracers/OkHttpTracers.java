@@ -15,9 +15,9 @@ import io.micrometer.observation.ObservationRegistry;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
+import java.util.concurrent.Callable;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.function.Consumer;
-import java.util.function.Supplier;
 import okhttp3.Call;
 import okhttp3.ConnectionPool;
 import okhttp3.MediaType;
@@ -36,7 +36,7 @@ final class OkHttpTracers {
             Place place,
             OnewriteOkHttp onewrite,
             Consumer<OkHttpClient.Builder> tracer,
-            Supplier<List<String>> recorded) {
+            Callable<List<String>> recorded) {
         ConnectionPool pool = new ConnectionPool();
         OkHttpClient.Builder builder = new OkHttpClient.Builder().connectionPool(pool);
         if (place == Place.BEFORE) {
@@ -47,23 +47,10 @@ final class OkHttpTracers {
             onewrite.apply(builder);
         }
         OkHttpClient client = builder.build();
-        return new Traced() {
-            @Override
-            public String post(String url) throws IOException {
-                return send(client, url);
-            }
-
-            @Override
-            public List<String> recorded() {
-                return recorded.get();
-            }
-
-            @Override
-            public void close() {
-                pool.evictAll();
-                client.dispatcher().executorService().shutdown();
-            }
-        };
+        return new Traced(url -> send(client, url), recorded, () -> {
+            pool.evictAll();
+            client.dispatcher().executorService().shutdown();
+        });
     }
 
     private static String send(Call.Factory calls, String url) throws IOException {

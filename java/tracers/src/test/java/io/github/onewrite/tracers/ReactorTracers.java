@@ -2,12 +2,12 @@ package io.github.onewrite.tracers;
 
 import io.github.onewrite.reactornetty.OnewriteReactorNetty;
 import io.github.onewrite.tracers.Traced.Place;
+import io.micrometer.core.instrument.MeterRegistry;
 import io.micrometer.core.instrument.Metrics;
 import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
 import io.netty.buffer.Unpooled;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
-import java.util.List;
 import java.util.function.UnaryOperator;
 import org.springframework.http.client.ReactorClientHttpRequestFactory;
 import org.springframework.http.client.reactive.ReactorClientHttpConnector;
@@ -42,29 +42,25 @@ final class ReactorTracers {
         Metrics.addRegistry(registry);
         ConnectionProvider pool = pool();
         HttpClient client = client(place, onewrite, pool, stock -> stock.metrics(true, uri -> "uri"));
-        return new Traced() {
-            @Override
-            public String post(String url) {
-                return client.post()
+        return new Traced(
+                url -> client.post()
                         .uri(url)
                         .send(Flux.just("hel", "lo")
                                 .map(text -> Unpooled.copiedBuffer(text, StandardCharsets.US_ASCII)))
                         .responseSingle((response, content) ->
                                 content.asString().map(text -> response.status().code() + " " + text))
-                        .block();
-            }
+                        .block(),
+                () -> Meters.of(registry, "reactor.netty.http.client.response.time"),
+                () -> {
+                    pool.disposeLater().block();
+                    Metrics.removeRegistry(registry);
+                });
+    }
 
-            @Override
-            public List<String> recorded() {
-                return Meters.of(registry, "reactor.netty.http.client.response.time");
-            }
-
-            @Override
-            public void close() {
-                pool.disposeLater().block();
-                Metrics.removeRegistry(registry);
-            }
-        };
+    /** A client of Spring's, whose observations are meters of this registry. */
+    private static Traced observed(Traced.Post post, MeterRegistry registry, ConnectionProvider pool) {
+        return new Traced(post, () -> Meters.of(registry, "http.client.requests"), () -> pool.disposeLater()
+                .block());
     }
 
     static Traced webClient(Place place, OnewriteReactorNetty onewrite) {
@@ -74,27 +70,15 @@ final class ReactorTracers {
                 .observationRegistry(Meters.observed(registry))
                 .clientConnector(new ReactorClientHttpConnector(client(place, onewrite, pool, stock -> stock)))
                 .build();
-        return new Traced() {
-            @Override
-            public String post(String url) {
-                return client.post()
+        return observed(
+                url -> client.post()
                         .uri(url)
                         .body(BodyInserters.fromPublisher(Flux.just("hel", "lo"), String.class))
                         .exchangeToMono(response -> response.bodyToMono(String.class)
                                 .map(text -> response.statusCode().value() + " " + text))
-                        .block();
-            }
-
-            @Override
-            public List<String> recorded() {
-                return Meters.of(registry, "http.client.requests");
-            }
-
-            @Override
-            public void close() {
-                pool.disposeLater().block();
-            }
-        };
+                        .block(),
+                registry,
+                pool);
     }
 
     static Traced restClient(Place place, OnewriteReactorNetty onewrite) {
@@ -104,26 +88,14 @@ final class ReactorTracers {
                 .observationRegistry(Meters.observed(registry))
                 .requestFactory(new ReactorClientHttpRequestFactory(client(place, onewrite, pool, stock -> stock)))
                 .build();
-        return new Traced() {
-            @Override
-            public String post(String url) {
-                return client.post()
+        return observed(
+                url -> client.post()
                         .uri(url)
                         .body("hello")
                         .exchange((request, response) -> response.getStatusCode()
                                         .value()
-                                + " " + new String(response.getBody().readAllBytes(), StandardCharsets.US_ASCII));
-            }
-
-            @Override
-            public List<String> recorded() {
-                return Meters.of(registry, "http.client.requests");
-            }
-
-            @Override
-            public void close() {
-                pool.disposeLater().block();
-            }
-        };
+                                + " " + new String(response.getBody().readAllBytes(), StandardCharsets.US_ASCII)),
+                registry,
+                pool);
     }
 }

@@ -1,4 +1,4 @@
-package io.github.onewrite.netty;
+package io.github.onewrite.testing;
 
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -10,12 +10,12 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
 
 /** Waits for what another thread does, generously: how long it takes is never the question. */
-final class Eventually {
+public final class Eventually {
     private static final long PATIENCE_SECONDS = 30;
 
     private Eventually() {}
 
-    static void until(BooleanSupplier condition) throws InterruptedException {
+    public static void until(BooleanSupplier condition) throws InterruptedException {
         long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(PATIENCE_SECONDS);
         while (!condition.getAsBoolean()) {
             assertTrue(System.nanoTime() < end, "waited " + PATIENCE_SECONDS + " s in vain");
@@ -23,12 +23,12 @@ final class Eventually {
         }
     }
 
-    static <T> T of(CompletableFuture<T> future) throws Exception {
+    public static <T> T of(CompletableFuture<T> future) throws Exception {
         return future.get(PATIENCE_SECONDS, TimeUnit.SECONDS);
     }
 
     /** The error a call ends with. */
-    static OnewriteException failure(CompletableFuture<?> future) {
+    public static OnewriteException failure(CompletableFuture<?> future) {
         ExecutionException thrown =
                 assertThrows(ExecutionException.class, () -> future.get(PATIENCE_SECONDS, TimeUnit.SECONDS));
         return (OnewriteException) thrown.getCause();

@@ -1,0 +1,52 @@
+package io.github.onewrite.testing;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+
+/** Java programs in a JVM of their own, with the class path of the tests. */
+public final class Program {
+    private Program() {}
+
+    /**
+     * A JVM that starts quickly; its output goes to this file.
+     *
+     * @param arguments options, a class or a source file, and its arguments
+     */
+    public static ProcessBuilder java(Path output, List<String> arguments) {
+        List<String> command = new ArrayList<>(List.of(
+                Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+                "-XX:TieredStopAtLevel=1",
+                "-XX:+UseSerialGC",
+                "-cp",
+                System.getProperty("java.class.path")));
+        command.addAll(arguments);
+        return new ProcessBuilder(command).redirectErrorStream(true).redirectOutput(output.toFile());
+    }
+
+    /** Runs a program to its end, which is to be a good one. */
+    public static void run(ProcessBuilder program) throws Exception {
+        Process process = program.start();
+        try {
+            assertTrue(process.waitFor(120, TimeUnit.SECONDS), "not over in 120 s");
+            assertEquals(
+                    0,
+                    process.exitValue(),
+                    Files.readString(program.redirectOutput().file().toPath()));
+        } finally {
+            process.destroyForcibly();
+        }
+    }
+
+    /** The first Java code in java/README.md that follows these words. */
+    public static String readmeCode(String words) throws Exception {
+        String readme = Files.readString(Path.of("..", "README.md"));
+        int from = readme.indexOf("```java\n", readme.indexOf(words)) + "```java\n".length();
+        return readme.substring(from, readme.indexOf("```", from));
+    }
+}
