@@ -1,0 +1,10 @@
+# What the Makefile of every part begins with.
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+
+export ONEWRITE_REPORTS ?= $(abspath $(dir $(lastword $(MAKEFILE_LIST)))../build/reports)
+
+.PHONY: help
+help: ## what there is to run
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-18s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
