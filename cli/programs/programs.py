@@ -49,10 +49,13 @@ TUNNEL = ("--proxy", "--tls")
 SPLIT, NAGLE, RECORDS, STALL = "OW101", "OW102", "OW103", "OW105"
 
 
+def with_onewrite(command: tuple[str, ...], on: bool) -> tuple[str, ...]:
+    return (*command, "--onewrite") if on else command
+
+
 def python(library: str, condition: str, *found: str, options: tuple[str, ...] = (), onewrite: bool = False) -> Program:
     command = (str(PYTHON), str(HERE / "python" / "client.py"), library, "{url}", COUNT)
-    name = f"Python {library}"
-    return Program(name, condition, (*command, *(["--onewrite"] if onewrite else [])), found, options, onewrite, there(PYTHON))
+    return Program(f"Python {library}", condition, with_onewrite(command, onewrite), found, options, onewrite, there(PYTHON))
 
 
 def ruby(library: str, name: str, condition: str, *found: str, options: tuple[str, ...] = (), onewrite: bool = False) -> Program:
@@ -63,16 +66,13 @@ def ruby(library: str, name: str, condition: str, *found: str, options: tuple[st
 
 def node(library: str, name: str, condition: str, *found: str, options: tuple[str, ...] = (), onewrite: bool = False) -> Program:
     command = ("node", "--no-warnings", str(HERE / "node" / "client.mjs"), library, "{url}", COUNT)
-    return Program(
-        name, condition, (*command, *(["--onewrite"] if onewrite else [])), found, options, onewrite, there(NODE_MODULES)
-    )
+    return Program(name, condition, with_onewrite(command, onewrite), found, options, onewrite, there(NODE_MODULES))
 
 
 def okhttp(condition: str, size: str, *found: str, options: tuple[str, ...] = (), onewrite: bool = False) -> Program:
-    source = "OkHttpOnewriteProgram.java" if onewrite else "OkHttpProgram.java"
     path = os.pathsep.join([f"{JARS}/*", *map(str, CLASSES)])
-    command = ("java", "-cp", path, str(HERE / "java" / source), "{url}", COUNT, size)
-    return Program("Java OkHttp", condition, command, found, options, onewrite, there(JARS, *CLASSES))
+    command = ("java", "-cp", path, str(HERE / "java" / "OkHttpProgram.java"), "{url}", COUNT, size)
+    return Program("Java OkHttp", condition, with_onewrite(command, onewrite), found, options, onewrite, there(JARS, *CLASSES))
 
 
 JDK = ("java", str(HERE / "java" / "HttpClientProgram.java"), "{url}", COUNT)
