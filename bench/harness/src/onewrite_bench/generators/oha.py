@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import csv
 import os
-import shutil
 from collections import Counter
 from functools import cached_property
 
 from onewrite_bench.failures import BenchError
 from onewrite_bench.generators.measurement import Distribution, Measurement, own_lateness_us
-from onewrite_bench.generators.plan import GRACE_S, Plan, call
+from onewrite_bench.generators.plan import GRACE_S, Plan, call, find
 
 __all__ = ["Oha", "parse"]
 
@@ -31,16 +30,8 @@ class Oha:
 
     @staticmethod
     def find() -> Oha | None:
-        for candidate in (os.environ.get("OHA"), "oha"):
-            program = shutil.which(candidate) if candidate else None
-            if program is None:
-                continue
-            try:
-                if "--latency-correction" in call([program, "--help"], 10).stdout:
-                    return Oha(program)
-            except BenchError:
-                continue
-        return None
+        program = find((os.environ.get("OHA"), "oha"), lambda usage: "--latency-correction" in usage)
+        return Oha(program) if program else None
 
     @cached_property
     def version(self) -> str:

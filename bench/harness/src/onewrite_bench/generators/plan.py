@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -11,7 +13,7 @@ from onewrite_bench.ends import tied
 from onewrite_bench.failures import BenchError
 from onewrite_bench.generators.measurement import Measurement
 
-__all__ = ["GRACE_S", "Generator", "Plan", "call"]
+__all__ = ["GRACE_S", "Generator", "Plan", "call", "find"]
 
 GRACE_S = 60
 
@@ -44,6 +46,20 @@ class Generator(Protocol):
 
     def run(self, plan: Plan) -> Measurement:
         """Generate the load. Raises BenchError when no result could be had; a doubtful one is `void`."""
+
+
+def find(candidates: Iterable[str | None], is_it: Callable[[str], bool]) -> str | None:
+    """The first of these programs that is there and shows a usage text that `is_it` accepts."""
+    for program in (shutil.which(candidate) for candidate in candidates if candidate):
+        if program is None:
+            continue
+        try:
+            shown = call([program, "--help"], 10)
+        except BenchError:
+            continue
+        if is_it(shown.stdout + shown.stderr):
+            return program
+    return None
 
 
 def call(command: list[str], timeout_s: float) -> subprocess.CompletedProcess[str]:

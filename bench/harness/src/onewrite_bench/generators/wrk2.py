@@ -10,14 +10,13 @@ import json
 import math
 import os
 import re
-import shutil
 from functools import cached_property
 from pathlib import Path
 
 from onewrite_bench.ends import scratch
 from onewrite_bench.failures import BenchError
 from onewrite_bench.generators.measurement import Distribution, Measurement, own_lateness_us
-from onewrite_bench.generators.plan import GRACE_S, Plan, call
+from onewrite_bench.generators.plan import GRACE_S, Plan, call, find
 
 __all__ = ["CALIBRATION_S", "MARK", "Wrk2", "has_rate_option", "lua_script", "microseconds", "parse", "spectra"]
 
@@ -41,17 +40,8 @@ class Wrk2:
     @staticmethod
     def find() -> Wrk2 | None:
         """Detected by `-R` in its usage text: wrk2 calls itself wrk, and its version says nothing."""
-        for candidate in (os.environ.get("WRK2"), "wrk2", "wrk"):
-            program = shutil.which(candidate) if candidate else None
-            if program is None:
-                continue
-            try:
-                shown = call([program, "--help"], 10)
-            except BenchError:
-                continue
-            if has_rate_option(shown.stdout + shown.stderr):
-                return Wrk2(program)
-        return None
+        program = find((os.environ.get("WRK2"), "wrk2", "wrk"), has_rate_option)
+        return Wrk2(program) if program else None
 
     @cached_property
     def version(self) -> str:
