@@ -125,12 +125,10 @@ def standard(data: bytes, method: str) -> typing.Any:
 
 def same(data: bytes, method: str) -> bool:
     """Whether ours reads *data*, which has to be as http.client does; what is not plain it leaves alone."""
-    head = heads.read(data)
-    if head is None:
+    answer = heads.read(data, method)
+    if answer is None:
         return False
-    response = http.client.HTTPResponse(Socket(b""), method=method)  # type: ignore[arg-type]
-    heads.fill(response, method, head)
-    ours = looked_at(response, data[head.end :])
+    ours = looked_at(answer.response, data[answer.end :])
     theirs = standard(data, method)
     assert ours == theirs, f"{data!r} ({method}): {ours} against {theirs}"
     return True

@@ -49,7 +49,7 @@ def test_as_many_lines_as_the_standard_parser_takes(count: int) -> None:
     [b"HTTP/1.1 200 OK\r\nA: b\r\n", b"HTTP/1.1 200 OK\r\nA: b\r\n b\r\n\r\n", b"HTTP/1.1 200 OK\r\nA\r\n\r\n"],
 )
 def test_left_to_the_standard_parser(data: bytes) -> None:
-    assert head.read(data) is None
+    assert head.read(data, "GET") is None
 
 
 @pytest.mark.parametrize("size", [b"-5", b"ffffffffffffffffff", b"8000000000000000", b"5x", b""])

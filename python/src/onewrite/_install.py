@@ -182,8 +182,6 @@ def install(
             ours = _around(patch, original)
             if originals.own(original, defining.__module__):  # the seam may find ours there
                 originals.installed(ours)
-                if patch.function is pool.make_request:
-                    pool.installed_make_request = ours
             _replaced.append(_Replaced(patch.owner, patch.name, patch.owner.__dict__.get(patch.name), ours))
             setattr(patch.owner, patch.name, ours)
 
@@ -325,6 +323,6 @@ def _fast_off(options: _config.Options) -> str | None:
 def _replaced_by_others() -> list[tuple[type, str, typing.Any]]:
     """What of the methods that the seam does the work of is not the libraries' own."""
     return [
-        *pool.methods(_HTTPSConnection, _HTTPSPool).replaced(),
+        *originals.methods(_HTTPSConnection, _HTTPSPool).replaced(),
         *((_Pool, "_make_request", own) for own in [_Pool.__dict__["_make_request"]] if originals.wrappers(own)),
     ]

@@ -6,6 +6,7 @@ parent, ``install()`` the one it replaced, so both are one behaviour.
 
 from __future__ import annotations
 
+import errno
 import http.client
 import io
 import sys
@@ -141,6 +142,27 @@ def _flush(conn: typing.Any) -> None:
     if conn.sock is not conn._onewrite_sock:
         own_socket(conn)
     write(conn, hold.pieces, hold.size)
+
+
+def send_whole(conn: typing.Any, head: bytes, body: bytes) -> None:
+    """Send a request. A server may close after it has answered, so a broken pipe does no harm yet."""
+    sys.audit("http.client.send", conn, head)
+    if body:
+        sys.audit("http.client.send", conn, body)
+    attempt = conn._onewrite_attempt
+    try:
+        write(conn, [head, body] if body else [head], len(head) + len(body))
+    except BaseException as error:
+        if attempt is not None:
+            moments.request_failed(attempt, error, refused=False)
+        if isinstance(error, BrokenPipeError) or getattr(error, "errno", None) in (
+            errno.EPROTOTYPE,
+            errno.ECONNRESET,
+        ):
+            return
+        raise
+    if attempt is not None:
+        moments.request_end(attempt)
 
 
 def write(conn: typing.Any, pieces: list[typing.Any], size: int) -> None:

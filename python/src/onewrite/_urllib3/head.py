@@ -39,14 +39,13 @@ def written(
     else:
         return None
     host = conn.host
-    if url[:1] != "/" or ":" in host or "%" in host or not host.isascii() or not validate.plain(url):
+    if url[:1] != "/" or ":" in host or "%" in host or not host.isascii():
         return None
     try:
-        validate.check_line(method, url)
         text = _lines(headers, length)
     except InvalidRequestError:
         return None  # said in its own words there
-    if text is None:
+    if text is None or not validate.plain_line(method, url):
         return None
     given, lines = text
     port = "" if conn.port == conn.default_port else f":{conn.port}"
@@ -55,7 +54,7 @@ def written(
         f"{'' if 'host' in given else f'Host: {host}{port}{_BREAK}'}"
         f"{'' if 'accept-encoding' in given else _IDENTITY}"
         f"{'' if length is None or 'content-length' in given else f'Content-Length: {length}{_BREAK}'}"
-        f"{'' if 'user-agent' in given else f'User-Agent: {_user_agent()}{_BREAK}'}"
+        f"{'' if 'user-agent' in given else f'User-Agent: {urllib3.connection._get_default_user_agent()}{_BREAK}'}"
         f"{lines}\r\n"
     )
     try:
@@ -66,10 +65,6 @@ def written(
 
 _BREAK = "\r\n"
 _IDENTITY = "Accept-Encoding: identity\r\n"
-
-
-def _user_agent() -> str:
-    return urllib3.connection._get_default_user_agent()
 
 
 def _lines(headers: typing.Any, length: int | None) -> tuple[set[str], str] | None:
@@ -97,19 +92,25 @@ _fields = re.compile(r"([^:\r\n]+):[ \t]*([^\r\n]*)\r\n").findall
 _MOST_LINES = 99
 
 
-class Head(typing.NamedTuple):
-    """A final response's head."""
+class _NoFile:
+    """What http.client makes a response of, when its file is put in place later."""
 
-    version: int
-    status: int
-    reason: str
-    items: list[tuple[str, str]]
+    @staticmethod
+    def makefile(mode: str) -> None:
+        """No file."""
+
+
+class Answer(typing.NamedTuple):
+    """A response without a file, as far as ``http.client.HTTPResponse.begin`` brings one."""
+
+    response: http.client.HTTPResponse
+    fields: list[tuple[str, str]]
     #: Where the body begins.
     end: int
 
 
-def read(data: bytes) -> Head | None:
-    """The head at the start of *data*, or None: not plain, not final, or not here as a whole.
+def read(data: bytes, method: str) -> Answer | None:
+    """What the head at the start of *data* answers, or None: not plain, not final, or not here as a whole.
 
     The grammar is narrower than RFC 9112, 2 to 5: HTTP/1.0 or 1.1, header lines of ``token ":" value`` with
     printable ASCII and tabs, no folding, at most 99 lines.
@@ -118,28 +119,28 @@ def read(data: bytes) -> Head | None:
     if found is None:
         return None
     version, status, reason, lines = found.groups()
-    items = _fields(lines.decode("ascii"))
-    if len(items) > _MOST_LINES:
+    fields = _fields(lines.decode("ascii"))
+    if len(fields) > _MOST_LINES:
         return None
-    return Head(11 if version == b"1" else 10, int(status), reason.decode("ascii").strip(), items, found.end())
-
-
-def fill(response: typing.Any, method: str, head: Head) -> None:
-    """Leave *response* as ``http.client.HTTPResponse.begin`` leaves it when it has read *head*."""
-    version, status, reason, items, _ = head
+    response: typing.Any = http.client.HTTPResponse(_NoFile, method=method)  # type: ignore[arg-type]
     message = http.client.HTTPMessage()
     message.set_payload("")
-    for name, value in items:
+    for name, value in fields:
         message.set_raw(name, value)
     response.headers = response.msg = message
-    response.version = version
-    response.code = response.status = status
-    response.reason = reason
-    first = {name.lower(): value for name, value in reversed(items)}
+    response.version = 11 if version == b"1" else 10
+    response.code = response.status = int(status)
+    response.reason = reason.decode("ascii").strip()
+    _frame(response, method, fields)
+    return Answer(response, fields, found.end())
+
+
+def _frame(response: typing.Any, method: str, fields: list[tuple[str, str]]) -> None:
+    first = {name.lower(): value for name, value in reversed(fields)}
     response.chunked = chunked = first.get("transfer-encoding", "").lower() == "chunked"
     if chunked:
         response.chunk_left = None
-    if version == 11:
+    if response.version == 11:
         response.will_close = "close" in first.get("connection", "").lower()
     else:
         response.will_close = response._check_close()
@@ -151,7 +152,7 @@ def fill(response: typing.Any, method: str, head: Head) -> None:
         except ValueError:  # also more digits than Python converts
             number = -1
         response.length = number if number >= 0 else None
-    if status in (204, 304) or method == "HEAD":
+    if response.status in (204, 304) or method == "HEAD":
         response.length = 0
     if not response.will_close and not chunked and response.length is None:
         response.will_close = True

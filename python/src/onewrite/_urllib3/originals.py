@@ -1,6 +1,6 @@
 """Whether a method of the base library is the library's own code, or what a tracer or a mock put in its place.
 
-The seam stands in for methods that it knows. Comparing a method with what it was on import is not
+The seam does the work of the methods named here. Comparing a method with what it was on import is not
 enough: a tracer that came first would be taken for the original. A wrapper may carry the name, the
 qualified name and the module of what it wraps (``functools.wraps`` copies all three); the globals that its
 code runs with are those of the file it was written in, and cannot be copied. And methods are compared by
@@ -9,10 +9,38 @@ identity: a wrapt proxy is equal to what it wraps.
 
 from __future__ import annotations
 
+import http.client
 import operator
 import sys
 import types
 import typing
+
+#: What the seam does the work of.
+_CONNECTION = ("request", "putrequest", "putheader", "endheaders", "_send_output", "_output", "send", "getresponse")
+_POOL = ("_get_timeout", "_raise_timeout", "_validate_conn")
+_RESPONSE = ("__init__", "begin", "_read_status", "_check_close")
+_connection_names = frozenset((*_CONNECTION, "response_class"))
+_HTTP_RESPONSE = http.client.HTTPResponse
+
+#: The modules whose classes may define it: the libraries' own, and onewrite's.
+_MODULES = frozenset((
+    "http.client", "urllib3.connection", "urllib3.connectionpool", "urllib3.contrib.socks",
+    *(f"{__package__}.{name}" for name in ("connection", "pool", "socks")),
+))  # fmt: skip
+
+
+def untouched(make_request: typing.Any, pool: typing.Any, conn: typing.Any) -> bool:
+    """Whether all that the seam does the work of for *pool* and *conn* is the libraries' own code, just now.
+
+    *make_request* is the bound method that the seam stands in for.
+    """
+    return (
+        type(make_request) is types.MethodType  # asked first: a wrapt proxy has a __func__, that of what it wraps
+        and (own(make_request.__func__, "urllib3.connectionpool") or id(make_request.__func__) in _installed)
+        and conn.__dict__.keys().isdisjoint(_connection_names)
+        and type(conn).response_class is _HTTP_RESPONSE
+        and methods(type(conn), type(pool)).untouched()
+    )
 
 
 def own(function: typing.Any, module: str) -> bool:
@@ -32,12 +60,10 @@ def genuine(module: types.ModuleType, name: str) -> typing.Any:
 class Methods:
     """Methods of classes by name, and whether they are what those classes were written with.
 
-    *ours* are the modules whose classes may define them: the libraries' own, and onewrite's. A method is looked up
-    on every class that it may be called on by ``super()``, too: ours hide those below.
+    A method is looked up on every class that it may be called on by ``super()``, too: ours hide those below.
     """
 
-    def __init__(self, ours: frozenset[str], *groups: tuple[type, tuple[str, ...]]) -> None:
-        self._ours = ours
+    def __init__(self, *groups: tuple[type, tuple[str, ...]]) -> None:
         self._pairs = [(level, name) for cls, names in groups for level in self._levels(cls, names) for name in names]
         # One call that looks all of them up: this is asked for each request.
         self._classes = types.SimpleNamespace()
@@ -56,7 +82,7 @@ class Methods:
             for one in cls.__mro__
             if one is cls
             or (
-                one.__module__ in self._ours
+                one.__module__ in _MODULES
                 and not vars(one).keys().isdisjoint(names)
                 and all(hasattr(one, name) for name in names)
             )
@@ -79,17 +105,34 @@ class Methods:
         for level, name in self._pairs:
             defining = next(parent for parent in level.__mro__ if name in parent.__dict__)
             function = defining.__dict__[name]
-            if defining.__module__ not in self._ours or not (
-                own(function, defining.__module__) or any(function is one for one in _installed)
+            if defining.__module__ not in _MODULES or not (
+                own(function, defining.__module__) or id(function) in _installed
             ):
                 found.append((defining, name, function))
         return found
 
 
+#: Somebody may make classes as he goes.
+_MOST_CLASSES = 256
+_methods: dict[tuple[type, type], Methods] = {}
+
+
+def methods(connection_class: type, pool_class: type) -> Methods:
+    """The methods that the seam does the work of, for a pool and a connection of these classes."""
+    found = _methods.get((connection_class, pool_class))
+    if found is None:
+        if len(_methods) >= _MOST_CLASSES:
+            _methods.clear()
+        found = _methods[connection_class, pool_class] = Methods(
+            (connection_class, _CONNECTION), (pool_class, _POOL), (_HTTP_RESPONSE, _RESPONSE)
+        )
+    return found
+
+
 def wrappers(function: typing.Any) -> list[str]:
     """The modules of those who have wrapped a method, the outermost first; none for the library's or install()'s."""
     found: list[str] = []
-    while function is not None and not any(function is one for one in _installed):
+    while function is not None and id(function) not in _installed:
         wrapper = getattr(function, "_self_wrapper", function)  # what a wrapt proxy calls
         wrapper = getattr(wrapper, "__func__", wrapper)
         module = getattr(wrapper, "__globals__", {}).get("__name__") or type(wrapper).__module__
@@ -104,15 +147,15 @@ def wrappers(function: typing.Any) -> list[str]:
 
 _LIBRARIES = ("http.client", "urllib3.connection", "urllib3.connectionpool", "urllib3.poolmanager")
 
-#: What install() has put in the place of a library's own code.
-_installed: list[typing.Any] = []
+#: What install() has put in the place of a library's own code, by ``id``.
+_installed: dict[int, typing.Any] = {}
 
 
 def installed(function: typing.Any) -> None:
     """*function* is install()'s, around a method that was the library's own."""
-    _installed.append(function)
+    _installed[id(function)] = function
 
 
 def uninstalled(function: typing.Any) -> None:
     """It was put away."""
-    _installed[:] = [one for one in _installed if one is not function]
+    _installed.pop(id(function), None)

@@ -8,14 +8,11 @@ answer that turns out unusual is read on by http.client, behind the bytes that w
 
 from __future__ import annotations
 
-import errno
 import http.client
 import inspect
 import logging
 import socket
 import ssl
-import sys
-import types
 import typing
 
 import urllib3
@@ -46,18 +43,6 @@ _HTTPSConnection = originals.genuine(urllib3.connection, "HTTPSConnection")
 _HTTP = originals.genuine(http.client, "HTTPConnection")
 
 # -- the seam -----------------------------------------------------------------------------------------
-
-_OURS = frozenset((
-    "http.client", "urllib3.connection", "urllib3.connectionpool", "urllib3.contrib.socks",
-    *(f"{__package__}.{name}" for name in ("connection", "pool", "socks")),
-))  # fmt: skip
-
-#: What the seam does the work of.
-_CONNECTION = ("request", "putrequest", "putheader", "endheaders", "_send_output", "_output", "send", "getresponse")
-_POOL = ("_get_timeout", "_raise_timeout", "_validate_conn")
-_RESPONSE = ("__init__", "begin", "_read_status", "_check_close")
-_connection_names = frozenset((*_CONNECTION, "response_class"))
-_HTTP_RESPONSE = http.client.HTTPResponse
 
 #: Sockets whose ``recv`` reads what a file made of them would.
 _SOCKETS = frozenset((socket.socket, ssl.SSLSocket))
@@ -131,7 +116,7 @@ def make_request(
     sock = conn.sock
     conn.timeout = Timeout.resolve_default_timeout(timeout.connect_timeout)
     sock.settimeout(conn.timeout)
-    _send(conn, *pieces)
+    connections.send_whole(conn, *pieces)
     read_timeout = timeout.read_timeout
     if read_timeout == 0:
         raise ReadTimeoutError(pool, url, f"Read timed out. (read timeout={read_timeout})")
@@ -178,10 +163,7 @@ def _ready(pool: typing.Any, original: Original, conn: typing.Any) -> bool:
         or conn._HTTPConnection__state != "Idle"
         or (previous is not None and not previous.isclosed())
         or not (kind is socket.socket or conn.is_verified)  # else urllib3 warns
-        or not conn.__dict__.keys().isdisjoint(_connection_names)
-        or type(conn).response_class is not _HTTP_RESPONSE
-        or not _is_urllib3s(original)
-        or not methods(type(conn), type(pool)).untouched()
+        or not originals.untouched(original, pool, conn)
     ):
         return False
     if sock is not conn._onewrite_sock:
@@ -189,56 +171,6 @@ def _ready(pool: typing.Any, original: Original, conn: typing.Any) -> bool:
     if conn._onewrite_attempt is not None:
         attempt_of(conn)
     return True
-
-
-#: Somebody may make classes as he goes.
-_MOST_CLASSES = 256
-_methods: dict[tuple[type, type], originals.Methods] = {}
-
-
-def methods(connection_class: type, pool_class: type) -> originals.Methods:
-    """The methods that the seam does the work of, for a pool and a connection of these classes."""
-    found = _methods.get((connection_class, pool_class))
-    if found is None:
-        if len(_methods) >= _MOST_CLASSES:
-            _methods.clear()
-        found = _methods[connection_class, pool_class] = originals.Methods(
-            _OURS, (connection_class, _CONNECTION), (pool_class, _POOL), (_HTTP_RESPONSE, _RESPONSE)
-        )
-    return found
-
-
-#: What install() has put in the place of urllib3's own ``_make_request``.
-installed_make_request: typing.Any = None
-
-
-def _is_urllib3s(original: Original) -> bool:
-    """Whether *original*, a bound ``_make_request``, is urllib3's own, perhaps below what install() put there."""
-    if type(original) is not types.MethodType:
-        return False  # asked first: a wrapt proxy has a __func__, that of what it wraps
-    function = original.__func__
-    return originals.own(function, "urllib3.connectionpool") or function is installed_make_request
-
-
-def _send(conn: typing.Any, head: bytes, body: bytes) -> None:
-    """Send the request. A server may close after it has answered, so a broken pipe does no harm yet."""
-    sys.audit("http.client.send", conn, head)
-    if body:
-        sys.audit("http.client.send", conn, body)
-    attempt = conn._onewrite_attempt
-    try:
-        connections.write(conn, [head, body] if body else [head], len(head) + len(body))
-    except BaseException as error:
-        if attempt is not None:
-            moments.request_failed(attempt, error, refused=False)
-        if isinstance(error, BrokenPipeError) or getattr(error, "errno", None) in (
-            errno.EPROTOTYPE,
-            errno.ECONNRESET,
-        ):
-            return
-        raise
-    if attempt is not None:
-        moments.request_end(attempt)
 
 
 # -- timing -------------------------------------------------------------------------------------------

@@ -154,14 +154,6 @@ SUPPORTED = not _base_version.IS_V1 and _parameters.keys() <= {
 }  # fmt: skip
 
 
-class _NoFile:
-    """What http.client makes a response of, when its file is put in place later."""
-
-    @staticmethod
-    def makefile(mode: str) -> None:
-        """No file."""
-
-
 def read(
     conn: typing.Any,
     method: str,
@@ -182,8 +174,8 @@ def read(
             conn.close()  # as http.client does
         raise
     t_ns = 0 if attempt is None else now()
-    head = heads.read(data)
-    if head is None:
+    answer = heads.read(data, method)
+    if answer is None:
         conn._response_options = urllib3.connection._ResponseOptions(
             request_method=method,
             request_url=url,
@@ -196,9 +188,8 @@ def read(
         conn._HTTPConnection__state = "Request-sent"
         conn._onewrite_first = data, t_ns
         return conn.getresponse()
-    http_response = http.client.HTTPResponse(_NoFile, method=method)  # type: ignore[arg-type]
-    heads.fill(http_response, method, head)
-    body = data[head.end :]
+    http_response, fields, end = answer
+    body = data[end:]
     length = http_response.length
     if length is not None and len(body) >= length and not http_response.chunked:
         http_response.fp = io.BytesIO(body)  # type: ignore[assignment]
@@ -215,7 +206,7 @@ def read(
     else:
         conn._HTTPConnection__response = http_response
     headers = HTTPHeaderDict()
-    for name, value in head.items:
+    for name, value in fields:
         headers.add(name, value)
     more: dict[str, typing.Any] = {}
     if _HAS_VERSION_STRING:

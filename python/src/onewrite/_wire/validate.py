@@ -35,17 +35,23 @@ _COMMON_METHODS = frozenset(("GET", "POST", "PUT", "DELETE", "HEAD", "PATCH", "O
 
 def check_line(method: str, target: str) -> None:
     """Refuse a method or a target that would break the request line."""
-    if method in _COMMON_METHODS and type(target) is str and plain(target):
+    if plain_line(method, target):
         return
-    if not isinstance(method, str) or (method not in _COMMON_METHODS and not _token(method)):
+    if not isinstance(method, str) or not _token(method):
         raise InvalidRequestError(f"method {method!r} is not an HTTP token: use letters such as 'POST'")
-    if isinstance(target, str) and not plain(target) and _target_control(target):
+    if isinstance(target, str) and _target_control(target):
         raise InvalidRequestError(f"target {target!r} has a space or control character: percent-encode it (%20, %0A)")
 
 
-def plain(target: str) -> bool:
-    """Whether *target* is printable ASCII without a space, as nearly every one is: quicker than a search."""
-    return target.isascii() and target.isprintable() and " " not in target
+def plain_line(method: str, target: str) -> bool:
+    """Whether *method* is a token and *target* printable ASCII without a space, as nearly every one is."""
+    return (
+        (method in _COMMON_METHODS or (type(method) is str and _token(method) is not None))
+        and type(target) is str
+        and target.isascii()
+        and target.isprintable()
+        and " " not in target
+    )
 
 
 def pairs(headers: typing.Any) -> typing.Iterable[tuple[typing.Any, typing.Any]]:
