@@ -40,22 +40,14 @@ def httpx_client() -> Post:
     import httpx
 
     client = httpx.Client(timeout=30, trust_env=False)
-
-    def post(url: str, body: bytes) -> int:
-        return client.post(url, content=body).status_code
-
-    return post
+    return lambda url, body: client.post(url, content=body).status_code
 
 
 def httpcore_client() -> Post:
     import httpcore
 
     pool = httpcore.ConnectionPool()
-
-    def post(url: str, body: bytes) -> int:
-        return pool.request("POST", url, content=body).status
-
-    return post
+    return lambda url, body: pool.request("POST", url, content=body).status
 
 
 def niquests_client() -> Post:
@@ -76,11 +68,7 @@ def urllib3_future_client() -> Post:
     import urllib3_future
 
     pool = urllib3_future.PoolManager()
-
-    def post(url: str, body: bytes) -> int:
-        return pool.request("POST", url, body=body).status
-
-    return post
+    return lambda url, body: pool.request("POST", url, body=body).status
 
 
 def pycurl_client() -> Post:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from command import BENCH, bench
 
 from onewrite_bench import scenario
 from onewrite_bench.console import Console
@@ -19,8 +20,6 @@ from onewrite_bench.failures import BenchError
 from onewrite_bench.run.execute import execute
 from onewrite_bench.scenario import Scenario
 from onewrite_bench.verdict.results import Run
-
-DEMO = [sys.executable, "-m", "onewrite_bench", "demo"]
 
 
 def small(tmp_path: Path, adapter: str) -> Scenario:
@@ -127,7 +126,7 @@ def test_nothing_is_left_behind(how: signal.Signals, tmp_path: Path) -> None:
     folders.mkdir()
     name, _, value = marker.partition("=")
     bench = subprocess.Popen(
-        [*DEMO, "--languages", "", "--json", str(tmp_path / "out.json")],
+        [*BENCH, "demo", "--languages", "", "--json", str(tmp_path / "out.json")],
         env={**os.environ, name: value, "TMPDIR": str(folders)},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
@@ -159,7 +158,7 @@ def test_a_missing_haproxy_is_one_line(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 def test_an_unknown_language_is_refused() -> None:
-    done = subprocess.run([*DEMO, "--languages", "cobol"], capture_output=True, text=True, timeout=30, check=False)
+    done = bench("demo", "--languages", "cobol")
     assert done.returncode == 3
     assert done.stderr == "onewrite bench: no language 'cobol'; there are python, ruby, node, java\n"
 

@@ -13,6 +13,7 @@ import time
 from pathlib import Path
 
 import pytest
+from command import BENCH, bench
 from onewrite_conformance import witness
 
 from onewrite_bench import scenario
@@ -25,7 +26,6 @@ from onewrite_bench.run.execute import execute
 from onewrite_bench.topology import haproxy
 from onewrite_bench.topology.children import Children
 
-BENCH = [sys.executable, "-m", "onewrite_bench"]
 CLIENTS = """
       - {label: control, kind: control, role: control}
       - {label: adapter, kind: onewrite, role: adapter, options: {adapter: {nagle: false, split: false}}}
@@ -53,12 +53,6 @@ groups:
     clients:{CLIENTS}"""
     )
     return file
-
-
-def bench(*arguments: str, **env: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*BENCH, *arguments], env={**os.environ, **env}, capture_output=True, text=True, timeout=180, check=False
-    )
 
 
 def test_ctrl_c_keeps_what_was_measured_and_what_was_done_before(tmp_path: Path) -> None:

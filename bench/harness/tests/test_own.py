@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 import socket
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 import yaml
+from command import bench
 from onewrite_conformance.driver import Driver, DriverFault
 
 from onewrite_bench.engines import clients, preflight
@@ -61,7 +60,15 @@ backend app
     server app2 10.0.0.12:8080 check
 """
 
-RUN = [sys.executable, "-m", "onewrite_bench", "run", "--languages", "raw", "--requests", "6", "--rounds", "2"]
+
+def run(out: Path, *more: str, **env: str) -> subprocess.CompletedProcess[str]:
+    """`bench run` in its shortest form; TARGET or HAPROXY_CFG says of what."""
+    few = ("--languages", "raw", "--requests", "6", "--rounds", "2")
+    return bench("run", *few, *more, "--out", str(out), **env)
+
+
+def target(children: Children, folder: Path, path: str = "/") -> str:
+    return f"http://127.0.0.1:{Places(children, {}, folder).port('origin/plain')}{path}"
 
 
 def test_what_decides_a_stall_is_kept_and_what_needs_their_machine_is_not() -> None:
@@ -106,10 +113,7 @@ def test_only_an_address_is_a_target(address: str) -> None:
 def test_an_address_where_nobody_listens_is_said_in_one_line(tmp_path: Path) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))  # bound, and nobody listens
-        env = {**os.environ, "TARGET": f"http://127.0.0.1:{taken.getsockname()[1]}/"}
-        done = subprocess.run(
-            [*RUN, "--out", str(tmp_path / "out")], env=env, capture_output=True, text=True, timeout=180, check=False
-        )
+        done = run(tmp_path / "out", TARGET=f"http://127.0.0.1:{taken.getsockname()[1]}/")
     assert done.returncode == 3
     assert "takes no connection: Connection refused" in done.stderr
     assert "Traceback" not in done.stderr
@@ -262,11 +266,7 @@ def test_what_to_post_is_checked(env: dict[str, str]) -> None:
 def test_a_target_that_fails_is_never_clean(
     path: str, status: int, text: str, children: Children, tmp_path: Path
 ) -> None:
-    places = Places(children, {}, tmp_path)
-    env = {**os.environ, "TARGET": f"http://127.0.0.1:{places.port('origin/plain')}{path}"}
-    done = subprocess.run(
-        [*RUN, "--out", str(tmp_path / "out")], env=env, capture_output=True, text=True, timeout=180, check=False
-    )
+    done = run(tmp_path / "out", TARGET=target(children, tmp_path, path))
     assert (done.returncode, "Traceback" in done.stderr) == (status, False)
     assert text in done.stdout
     assert "clean" not in done.stdout
@@ -275,11 +275,8 @@ def test_a_target_that_fails_is_never_clean(
 @pytest.mark.timed
 def test_a_slow_service_is_judged_by_what_comes_on_top(children: Children, tmp_path: Path) -> None:
     """It takes 50 ms for everybody: an absolute limit of 30 ms would call everybody stalled."""
-    places = Places(children, {}, tmp_path)
-    env = {**os.environ, "TARGET": f"http://127.0.0.1:{places.port('origin/plain')}/slow?ms=50"}
-    command = [*RUN[:-6], "--languages", "python", "--requests", "10", "--rounds", "2"]
-    done = subprocess.run(
-        [*command, "--out", str(tmp_path / "out")], env=env, capture_output=True, text=True, timeout=180, check=False
+    done = run(
+        tmp_path / "out", "--languages", "python", "--requests", "10", TARGET=target(children, tmp_path, "/slow?ms=50")
     )
     if "python: not run" in done.stdout:
         pytest.skip("the Python driver is not set up")
@@ -323,10 +320,7 @@ def test_every_driver_counts_a_wrong_status_as_a_failure(language: str, children
 def test_their_configuration_is_run_and_judged(tmp_path: Path) -> None:
     theirs = tmp_path / "their.cfg"
     theirs.write_text(THEIRS)
-    env = {**os.environ, "HAPROXY_CFG": str(theirs)}
-    done = subprocess.run(
-        [*RUN, "--out", str(tmp_path / "out")], env=env, capture_output=True, text=True, timeout=180, check=False
-    )
+    done = run(tmp_path / "out", HAPROXY_CFG=str(theirs))
     assert "Traceback" not in done.stderr
     raw = json.loads((tmp_path / "out" / "own-haproxy.json").read_text())
     shares = {
@@ -345,18 +339,9 @@ def test_their_configuration_is_run_and_judged(tmp_path: Path) -> None:
 
 def test_a_result_that_cannot_be_kept_is_shown_and_said_in_one_line(tmp_path: Path, children: Children) -> None:
     """As on a full disk: the folder for results cannot be made."""
-    places = Places(children, {}, tmp_path)
-    env = {**os.environ, "TARGET": f"http://127.0.0.1:{places.port('origin/plain')}/"}
     blocked = tmp_path / "file"
     blocked.write_text("")
-    done = subprocess.run(
-        [*RUN, "--out", str(tmp_path / "file" / "out")],
-        env=env,
-        capture_output=True,
-        text=True,
-        timeout=180,
-        check=False,
-    )
+    done = run(blocked / "out", TARGET=target(children, tmp_path))
     assert done.returncode == 3
     assert "own-target: the result could not be kept: " in done.stderr
     assert "Traceback" not in done.stderr
@@ -364,11 +349,7 @@ def test_a_result_that_cannot_be_kept_is_shown_and_said_in_one_line(tmp_path: Pa
 
 
 def test_their_address_is_run(tmp_path: Path, children: Children) -> None:
-    places = Places(children, {}, tmp_path)
-    env = {**os.environ, "TARGET": f"http://127.0.0.1:{places.port('origin/plain')}/"}
-    done = subprocess.run(
-        [*RUN, "--out", str(tmp_path / "out")], env=env, capture_output=True, text=True, timeout=180, check=False
-    )
+    done = run(tmp_path / "out", TARGET=target(children, tmp_path))
     assert "Traceback" not in done.stderr
     assert "one write" in done.stdout
     raw = json.loads((tmp_path / "out" / "own-target.json").read_text())
