@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,100 +17,106 @@ from onewrite_bench.console import Console
 from onewrite_bench.engines import repeat
 from onewrite_bench.paths import REPOSITORY
 from onewrite_bench.run.execute import execute
-from onewrite_bench.scenario import Client, Group, Scenario
+from onewrite_bench.scenario import Client, Group
+from onewrite_bench.verdict.judge import judge
 
 MUTANTS = Path(__file__).with_name("mutants")
-DRIVER = REPOSITORY / "java" / "driver"
-JAVA: list[dict[str, Any]] = yaml.safe_load((DRIVER / "mutants.yaml").read_text())
 START = {
     "python": {"PYTHONPATH": str(MUTANTS)},  # sitecustomize.py
     "ruby": {"RUBYOPT": f"-r{MUTANTS / 'split.rb'}"},
     "node": {"NODE_OPTIONS": f"--require={MUTANTS / 'split.cjs'}"},
 }
+#: Which path each mutant splits, and the target of the scenario that has it.
+SPLIT = {"/form": "form", "/stream": "streamed body", "/https": "https", "/bytes": "bytes"}
+BY_PROXY = {"/forward": "forward proxy", "/connect": "CONNECT"}
+SEEN_AT = {"python": SPLIT | BY_PROXY, "ruby": SPLIT | BY_PROXY, "node": SPLIT}
+RED = ("splits", "stalls")
+
+DRIVER = REPOSITORY / "java" / "driver"
+JAVA: list[dict[str, Any]] = yaml.safe_load((DRIVER / "mutants.yaml").read_text())
 
 
-def states(language: str, mutant: str, targets: list[str]) -> dict[str, str]:
-    """What the gate's scenario says of the language's own classes at each target, the client being broken for one."""
+@pytest.fixture(autouse=True)
+def once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(repeat, "MEASUREMENTS", 1)
+
+
+def adapter_in(language: str, label: str | None = None) -> tuple[Group, Client]:
+    """The first group of the gate's scenario with this adapter (None: any), and the adapter."""
+    groups = scenario.load("writers").groups
+    clients = ((group, client) for group in groups if group.language == language for client in group.clients)
+    return next(found for found in clients if found[1].role == "adapter" and label in (None, found[1].label))
+
+
+def states(
+    group: Group, adapter: Client, mutants: Mapping[str, dict[str, str]], targets: set[str]
+) -> dict[str, dict[str, str]]:
+    """What the gate says of each mutant at each target. `mutants`: by name, the environment that makes it."""
+    controls = tuple(client for client in group.clients if client.role in ("control", "good"))
+    broken = tuple(replace(adapter, label=name, env={**adapter.env, **env}) for name, env in mutants.items())
+    kept = tuple(target for target in group.targets if target.name in targets)
     plan = scenario.load("writers")
-    group = next(group for group in plan.groups if group.language == language and set(targets) <= names(group.targets))
-    adapter = next(client for client in group.clients if client.role == "adapter")
-    return said_of(plan, group, adapter, {**START[language], "BENCH_SPLIT": mutant}, targets)
-
-
-def said_of(plan: Scenario, group: Group, adapter: Client, env: dict[str, str], targets: list[str]) -> dict[str, str]:
-    """What the gate's scenario says of a client with this environment at each target."""
-    rest = [client for client in group.clients if client.role in ("control", "good")]
-    clients: tuple[Client, ...] = (*rest, replace(adapter, env={**adapter.env, **env}))
-    groups = tuple(
-        replace(group, name=target.name, clients=clients, targets=(target,))
-        for target in group.targets
-        if target.name in targets
-    )
     parameters = {**plan.parameters, "rounds": 2, "requests": 10, "warmup_s": 0}
-    done = execute(replace(plan, groups=groups, parameters=parameters), Console(quiet=True), "test")
-    return {verdict.subject: verdict.state for verdict in done.verdicts}
-
-
-def names(targets: tuple[scenario.Target, ...]) -> set[str]:
-    return {target.name for target in targets}
+    plan = replace(plan, groups=(replace(group, clients=controls + broken, targets=kept),), parameters=parameters)
+    cells = execute(plan, Console(quiet=True), "test").cells
+    said: dict[str, dict[str, str]] = {name: {} for name in mutants}
+    for name in mutants:
+        for target in targets:
+            beside = [
+                cell for cell in cells if cell.target == target and (cell.role != "adapter" or cell.client == name)
+            ]
+            (verdict,) = judge(beside)
+            said[name][target] = verdict.state
+    return said
 
 
 @pytest.mark.parametrize("language", START)
-@pytest.mark.parametrize(
-    ("mutant", "seen_at"), [("/form", "form"), ("/stream", "streamed body"), ("/https", "https"), ("/bytes", "bytes")]
-)
-def test_a_split_of_one_writer_is_seen_where_it_is(
-    language: str, mutant: str, seen_at: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(repeat, "MEASUREMENTS", 1)
-    other = "form" if seen_at == "bytes" else "bytes"
-    said = states(language, mutant, [seen_at, other])
-    if "not run" in said.values():
+def test_a_split_of_one_writer_is_seen_where_it_is_and_nowhere_else(language: str) -> None:
+    seen_at = SEEN_AT[language]
+    targets = set(seen_at.values())
+    mutants = {mutant: {**START[language], "BENCH_SPLIT": mutant} for mutant in seen_at}
+    said = states(*adapter_in(language), mutants, targets)
+    if all("not run" in states.values() for states in said.values()):
         pytest.skip(f"the {language} driver is not set up")
-    assert said[seen_at] in ("splits", "stalls"), said
-    assert said[other] not in ("splits", "nodelay off"), said
+    for mutant, red in seen_at.items():
+        assert said[mutant][red] in RED, (mutant, said[mutant])
+        for green in targets - {red}:
+            assert said[mutant][green] not in ("splits", "nodelay off", "not run"), (mutant, said[mutant])
 
 
-@pytest.mark.parametrize("language", ["python", "ruby"])
-@pytest.mark.parametrize(("mutant", "seen_at"), [("/forward", "forward proxy"), ("/connect", "CONNECT")])
-def test_a_split_by_way_of_a_proxy_is_seen(
-    language: str, mutant: str, seen_at: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(repeat, "MEASUREMENTS", 1)
-    said = states(language, mutant, [seen_at, "bytes"])
-    if "not run" in said.values():
-        pytest.skip(f"the {language} driver is not set up")
-    assert said[seen_at] in ("splits", "stalls"), said
-    assert said["bytes"] not in ("splits", "nodelay off"), said
-
-
-@pytest.mark.parametrize("mutant", JAVA, ids=[mutant["name"] for mutant in JAVA])
-def test_a_writer_of_java_that_splits_is_seen(
-    mutant: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(repeat, "MEASUREMENTS", 1)
+@pytest.mark.parametrize("client", dict.fromkeys(mutant["client"] for mutant in JAVA))
+def test_a_writer_of_java_that_splits_is_seen(client: str, tmp_path: Path) -> None:
     if not (DRIVER / "target" / "classpath").exists():
         pytest.skip("the java driver is not set up")
+    mutants = [mutant for mutant in JAVA if mutant["client"] == client]
+    start = {
+        mutant["name"]: {"JAVA": str(MUTANTS / "java"), "BENCH_MUTANT": str(compiled(mutant, tmp_path / str(number)))}
+        for number, mutant in enumerate(mutants)
+    }
+    targets = {target for mutant in mutants for target in (*mutant["red"], *mutant["green"])}
+    said = states(*adapter_in("java", client), start, targets)
+    for mutant in mutants:
+        of = said[mutant["name"]]
+        assert all(of[target] in RED for target in mutant["red"]), (mutant["name"], of)
+        assert not any(of[target] in ("splits", "nodelay off", "not run") for target in mutant["green"]), (
+            mutant["name"],
+            of,
+        )
+
+
+def compiled(mutant: dict[str, Any], folder: Path) -> Path:
+    """The classes of the changed source."""
     source = REPOSITORY / "java" / mutant["source"]
     whole = source.read_text()
     assert whole.count(mutant["from"]) == 1, f"{DRIVER}/mutants.yaml does not fit {source} any more"
-    changed = tmp_path / source.name
+    folder.mkdir()
+    changed = folder / source.name
     changed.write_text(whole.replace(mutant["from"], mutant["to"]))
-    classes = tmp_path / "classes"
     on = (DRIVER / "target" / "classpath").read_text()
-    javac = ["javac", "-nowarn", "-proc:none", "--release", "17", "-cp", on, "-d", str(classes), str(changed)]
+    quick = ["-J-XX:TieredStopAtLevel=1", "-J-XX:+UseSerialGC"]
+    javac = ["javac", *quick, "-nowarn", "-proc:none", "--release", "17", "-cp", on, "-d", str(folder), str(changed)]
     subprocess.run(javac, check=True, timeout=120)
-    plan = scenario.load("writers")
-    clients = ((group, client) for group in plan.groups for client in group.clients)
-    group, client = next(
-        found for found in clients if found[0].language == "java" and found[1].label == mutant["client"]
-    )
-    env = {"JAVA": str(MUTANTS / "java"), "BENCH_MUTANT": str(classes)}
-    said = said_of(plan, group, client, env, [*mutant["red"], *mutant["green"]])
-    for target in mutant["red"]:
-        assert said[target] in ("splits", "stalls"), said
-    for target in mutant["green"]:
-        assert said[target] not in ("splits", "nodelay off", "not run"), said
+    return folder
 
 
 def test_the_gate_has_every_writer() -> None:
