@@ -188,7 +188,7 @@ def test_shares_hold_every_run_once(tmp_path: Path, jobs: int) -> None:
 def test_the_longest_share_comes_first_and_a_worker_keeps_its_adapter() -> None:
     shares = [Share(name, [f"{name}-{seconds}"], seconds=seconds) for name in ("long", "short") for seconds in (9, 30)]
     shares += [Share("long", ["long-99"], seconds=99)]
-    plan = Plan(shares)
+    plan = Plan(shares, most=2)
 
     def told(worker: int) -> str | None:
         share = plan.next(worker)
@@ -200,7 +200,7 @@ def test_the_longest_share_comes_first_and_a_worker_keeps_its_adapter() -> None:
 
 
 def test_one_worker_judges_all_adapters() -> None:
-    plan = Plan([Share(name, [name], seconds=0.1) for name in ("a", "b", "c")])
+    plan = Plan([Share(name, [name], seconds=0.1) for name in ("a", "b", "c")], most=1)
     found = [share.adapter for share in iter(lambda: plan.next(0), None)]
     assert sorted(found) == ["a", "b", "c"]
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter, deque
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -41,22 +43,41 @@ def _times(value: Any) -> float:
 
 
 class Plan:
-    """Hands out shares to workers, which are told apart by a number."""
+    """Hands out shares to workers, which are told apart by a number; at most `most` of them judge the same adapter.
 
-    def __init__(self, shares: list[Share]) -> None:
+    Each worker has drivers of its own, and to start and warm them up costs more than to judge by them: a JVM's first
+    second is its dearest. So few workers take an adapter, those that need the longest first; how long an adapter takes
+    in fact is learned from the shares that came back, read from `clock` (seconds).
+    """
+
+    def __init__(self, shares: list[Share], most: int, clock: Callable[[], float] = time.monotonic) -> None:
         self._left: dict[str, deque[Share]] = {}
         for share in sorted(shares, key=lambda share: -share.seconds):
             self._left.setdefault(share.adapter, deque()).append(share)
-        self._at: dict[int, str] = {}  # the adapter of each worker
+        self._most, self._clock = most, clock
+        self._at: dict[int, tuple[Share, float]] = {}  # what each worker has, and since when
+        self._guessed, self._took = Counter[str](), Counter[str]()  # seconds of the shares that came back
 
     def next(self, worker: int) -> Share | None:
         """The next share for this worker, or None when there is none for it."""
-        if not self._left.get(self._at.get(worker, "")):
-            self._at.pop(worker, None)
-            others = Counter(self._at.values())
-            left = {name: sum(share.seconds for share in shares) for name, shares in self._left.items()}
-            open_ = [name for name in left if left[name] >= LEAST_S or (self._left[name] and not others[name])]
-            if not open_:
-                return None
-            self._at[worker] = max(open_, key=lambda name: left[name] / (1 + others[name]))
-        return self._left[self._at[worker]].popleft()
+        had, since = self._at.pop(worker, (None, 0.0))
+        if had is not None:
+            self._guessed[had.adapter] += had.seconds
+            self._took[had.adapter] += self._clock() - since
+        name = had.adapter if had is not None and self._left[had.adapter] else self._choose()
+        if name is None:
+            return None
+        share = self._left[name].popleft()
+        self._at[worker] = share, self._clock()
+        return share
+
+    def _choose(self) -> str | None:
+        """The adapter that has the most left for each worker that it would then have."""
+        others = Counter(share.adapter for share, _ in self._at.values())
+        left = {name: self._seconds(name) for name, shares in self._left.items() if shares}
+        open_ = [name for name in left if not others[name] or (left[name] >= LEAST_S and others[name] < self._most)]
+        return max(open_, key=lambda name: left[name] / (1 + others[name]), default=None)
+
+    def _seconds(self, name: str) -> float:
+        pace = self._took[name] / self._guessed[name] if self._guessed[name] else 1.0
+        return pace * sum(share.seconds for share in self._left[name])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import multiprocessing
 import queue
 import sys
@@ -18,6 +19,8 @@ from onewrite_conformance.run.result import Result
 from onewrite_conformance.run.syscalls import syscall_result
 
 __all__ = ["Order", "judge_all", "shares_of"]
+
+SAME = 0.375  # at most this part of the workers judges the same adapter, where there are several
 
 Order = dict[str, Any]  # the keyword arguments of Judge
 
@@ -44,7 +47,7 @@ def judge_all(
 ) -> Iterator[Result]:
     """Judge the shares, `jobs` at a time; results as they come, each run once."""
     by_name = {adapter.name: adapter for adapter in adapters}
-    plan = Plan(shares)
+    plan = Plan(shares, most=jobs if len(by_name) == 1 else math.ceil(jobs * SAME))
     if jobs < 2:
         yield from _work(iter(lambda: plan.next(0), None), by_name, cases, requirements, order)
         return
