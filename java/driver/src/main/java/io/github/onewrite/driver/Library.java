@@ -7,90 +7,55 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Properties;
+import java.util.function.BiFunction;
+import java.util.function.Supplier;
 import org.asynchttpclient.AsyncHttpClient;
 
 /** The libraries whose own clients the adapter customizes. A stock process opens them without a customizer. */
 enum Library {
-    OKHTTP("okhttp") {
-        @Override
-        String version() {
-            return okhttp3.OkHttp.VERSION;
-        }
+    OKHTTP(
+            "okhttp",
+            () -> okhttp3.OkHttp.VERSION,
+            List.of("proxy_forward", "proxy_connect", "custom_connector", "redirects"),
+            List.of("timing", "events", "dns_split"),
+            (options, customized) -> new OkHttp(options, customized ? Customizers.okHttp(options) : null)),
 
-        @Override
-        List<String> features() {
-            return List.of("proxy_forward", "proxy_connect", "custom_connector", "redirects");
-        }
+    /** Its proxy handler makes a tunnel for http, too: no forward proxy. */
+    REACTOR_NETTY(
+            "reactor-netty",
+            () -> reactor.netty.http.client.HttpClient.class.getPackage().getImplementationVersion(),
+            List.of("proxy_connect", "socket_options", "redirects"),
+            List.of("timing", "events", "dns_split", "queue", "attempts", "tcp_info", "rwnd_limited", "quickack"),
+            (options, customized) -> new ReactorNetty(options, customized ? Customizers.reactorNetty(options) : null)),
 
-        @Override
-        List<String> hooks() {
-            return List.of("timing", "events", "dns_split");
-        }
-
-        @Override
-        Client open(Options options, boolean customized) {
-            return new OkHttp(options, customized ? Customizers.okHttp(options) : null);
-        }
-    },
-
-    REACTOR_NETTY("reactor-netty") {
-        @Override
-        String version() {
-            return reactor.netty.http.client.HttpClient.class.getPackage().getImplementationVersion();
-        }
-
-        @Override
-        List<String> features() {
-            // Its proxy handler makes a tunnel for http, too.
-            return List.of("proxy_connect", "socket_options", "redirects");
-        }
-
-        @Override
-        List<String> hooks() {
-            return List.of(
-                    "timing", "events", "dns_split", "queue", "attempts", "tcp_info", "rwnd_limited", "quickack");
-        }
-
-        @Override
-        Client open(Options options, boolean customized) {
-            return new ReactorNetty(options, customized ? Customizers.reactorNetty(options) : null);
-        }
-    },
-
-    AHC("ahc") {
-        @Override
-        String version() {
-            // What AsyncHttpClientConfigDefaults.AHC_VERSION says was never filled in.
-            Properties maven = new Properties();
-            try (InputStream in = AsyncHttpClient.class.getResourceAsStream(
-                    "/META-INF/maven/org.asynchttpclient/async-http-client/pom.properties")) {
-                maven.load(in);
-            } catch (IOException e) {
-                throw new UncheckedIOException(e);
-            }
-            return maven.getProperty("version");
-        }
-
-        @Override
-        List<String> features() {
-            return List.of("proxy_forward", "proxy_connect", "socket_options", "retries", "redirects", "total_timeout");
-        }
-
-        @Override
-        List<String> hooks() {
-            return List.of("timing", "events", "dns_split", "attempts", "tcp_info", "rwnd_limited", "quickack");
-        }
-
-        @Override
-        Client open(Options options, boolean customized) {
-            return new Ahc(options, customized ? Customizers.ahc(options) : null);
-        }
-    };
+    AHC(
+            "ahc",
+            Library::ahcVersion,
+            List.of("proxy_forward", "proxy_connect", "socket_options", "retries", "redirects", "total_timeout"),
+            List.of("timing", "events", "dns_split", "attempts", "tcp_info", "rwnd_limited", "quickack"),
+            (options, customized) -> new Ahc(options, customized ? Customizers.ahc(options) : null));
 
     private final String api;
+    private final Supplier<String> version;
+    private final List<String> features;
+    private final List<String> hooks;
+    private final BiFunction<Options, Boolean, Client> opener;
 
-    Library(String api) {
+    /**
+     * @param features what its client can do
+     * @param hooks what is seen of its calls by way of the customizer
+     */
+    Library(
+            String api,
+            Supplier<String> version,
+            List<String> features,
+            List<String> hooks,
+            BiFunction<Options, Boolean, Client> opener) {
         this.api = api;
+        this.version = version;
+        this.features = features;
+        this.hooks = hooks;
+        this.opener = opener;
     }
 
     /** Its name in the protocol, which is the base library's. */
@@ -98,26 +63,36 @@ enum Library {
         return api;
     }
 
-    abstract String version();
-
-    /** What its client can do. */
-    abstract List<String> features();
-
-    /** What is seen of its calls by way of the customizer. */
-    abstract List<String> hooks();
+    String version() {
+        return version.get();
+    }
 
     /** @param customized whether the adapter is applied to the client */
-    abstract Client open(Options options, boolean customized);
+    Client open(Options options, boolean customized) {
+        return opener.apply(options, customized);
+    }
 
     /** Capabilities of its client, with or without the customizer. */
     List<String> capabilities(boolean customized) {
         List<String> all = new ArrayList<>(List.of("cancel", "concurrency", "chunk_times", "load", "serve"));
-        all.addAll(features());
+        all.addAll(features);
         if (customized) {
-            all.addAll(hooks());
+            all.addAll(hooks);
             all.addAll(List.of("shared_clock", "checked_options", "system_properties"));
         }
         return Bodies.allWith(all.toArray(String[]::new));
+    }
+
+    /** From its Maven properties: its own constant, AsyncHttpClientConfigDefaults.AHC_VERSION, was never filled in. */
+    private static String ahcVersion() {
+        Properties maven = new Properties();
+        try (InputStream in = AsyncHttpClient.class.getResourceAsStream(
+                "/META-INF/maven/org.asynchttpclient/async-http-client/pom.properties")) {
+            maven.load(in);
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+        return maven.getProperty("version");
     }
 
     static List<String> apis() {

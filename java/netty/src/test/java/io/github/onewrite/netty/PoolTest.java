@@ -623,11 +623,7 @@ class PoolTest {
     /** What may be sent again, and what never: ResendTest has the whole table. */
     @Test
     void point13APostOnALostConnectionIsNotSentAgain() throws Exception {
-        try (TestServer server = new TestServer(connection -> {
-                    connection.read();
-                    connection.send(TestServer.OK);
-                    connection.read();
-                });
+        try (TestServer server = TestServer.closingAt(2);
                 OnewriteClient client = OnewriteClient.create()) {
             client.execute(get(server));
             OnewriteException why = failure(

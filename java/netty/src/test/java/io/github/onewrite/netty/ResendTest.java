@@ -25,24 +25,11 @@ import org.junit.jupiter.params.provider.ValueSource;
 
 /** When a request is sent again, and when never. */
 class ResendTest {
-
-    /** Answers the first request of a connection, reads the second to its end and closes without a word. */
-    private static TestServer closingOnTheSecond() throws Exception {
-        return new TestServer(connection -> {
-            if (connection.number() > 1) {
-                connection.answerAll(TestServer.OK);
-            }
-            connection.read();
-            connection.send(TestServer.OK);
-            connection.read();
-        });
-    }
-
     /** The server sees the warm-up and then, at most, what the method allows. */
     @ParameterizedTest(name = "{0}: delivered {1} times")
     @CsvSource({"POST,1", "PATCH,1", "GET,2", "PUT,2", "DELETE,2"})
     void onALostReusedConnection(String method, int deliveries) throws Exception {
-        try (TestServer server = closingOnTheSecond();
+        try (TestServer server = TestServer.closingAt(2);
                 OnewriteClient client = OnewriteClient.create()) {
             client.execute(Request.get(server.url()).build());
             Request request = Request.method(method, server.url())
@@ -100,7 +87,7 @@ class ResendTest {
 
     @Test
     void aStreamIsNeverSentAgain() throws Exception {
-        try (TestServer server = closingOnTheSecond();
+        try (TestServer server = TestServer.closingAt(2);
                 OnewriteClient client = OnewriteClient.create()) {
             client.execute(Request.get(server.url()).build());
             Request put = Request.method("PUT", server.url())
@@ -172,7 +159,7 @@ class ResendTest {
     @Test
     void bothAttemptsAreTimed() throws Exception {
         List<Timing> timings = new CopyOnWriteArrayList<>();
-        try (TestServer server = closingOnTheSecond();
+        try (TestServer server = TestServer.closingAt(2);
                 OnewriteClient client =
                         OnewriteClient.builder().onTiming(timings::add).build()) {
             client.execute(Request.get(server.url()).build());

@@ -227,6 +227,13 @@ class OnewriteOkHttpTest {
         assertTrue(calls.none(), "one record per call");
     }
 
+    private static OkHttpClient deliveringOnce() {
+        return OnewriteOkHttp.create()
+                .singleDelivery(true)
+                .apply(new OkHttpClient.Builder())
+                .build();
+    }
+
     /** The server reads a POST on a reused connection and closes. Stock OkHttp sends it again; the control. */
     @Test
     void aPostIsDeliveredOnce() throws Exception {
@@ -237,19 +244,13 @@ class OnewriteOkHttpTest {
             assertEquals(3, server.requests().size(), "the control: two calls, three deliveries");
         }
         try (TestServer server = TestServer.closingAt(2)) {
-            OkHttpClient client = OnewriteOkHttp.create()
-                    .singleDelivery(true)
-                    .apply(new OkHttpClient.Builder())
-                    .build();
+            OkHttpClient client = deliveringOnce();
             send(client, "POST", server.url(), 10);
             assertThrows(IOException.class, () -> send(client, "POST", server.url(), 10));
             assertEquals(2, server.requests().size());
         }
         try (TestServer server = TestServer.closingAt(2)) {
-            OkHttpClient client = OnewriteOkHttp.create()
-                    .singleDelivery(true)
-                    .apply(new OkHttpClient.Builder())
-                    .build();
+            OkHttpClient client = deliveringOnce();
             send(client, "POST", server.url(), 10);
             assertEquals(200, send(client, "PUT", server.url(), 10), "an idempotent request may be sent again");
             assertEquals(3, server.requests().size());

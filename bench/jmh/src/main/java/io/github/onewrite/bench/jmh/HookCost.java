@@ -56,6 +56,7 @@ public final class HookCost {
     /** A client with a kind of hook, and the two threads of its calls. */
     private abstract static class Contender {
         final String hooks;
+        final int calls;
         final OnewriteClient client;
         final Request.Builder request;
         final EventLoop loop;
@@ -63,8 +64,10 @@ public final class HookCost {
         final List<Double> micros = new ArrayList<>();
         final List<Double> bytes = new ArrayList<>();
 
-        Contender(String hooks, Loops loops, URI url) throws Exception {
+        /** @param calls of a block */
+        Contender(String hooks, Loops loops, URI url, int calls) throws Exception {
             this.hooks = hooks;
+            this.calls = calls;
             loop = loops.group().next();
             loopThread = loop.submit(() -> Thread.currentThread().getId()).get();
             OnewriteClientBuilder builder =
@@ -79,9 +82,7 @@ public final class HookCost {
             request = Request.post(url, Body.of(new byte[200]));
         }
 
-        abstract int calls();
-
-        /** Makes so many calls, one after the other. */
+        /** Makes the calls of a block, one after the other. */
         abstract void run() throws Exception;
 
         void block(boolean kept) throws Exception {
@@ -93,8 +94,8 @@ public final class HookCost {
             allocated =
                     THREADS.getThreadAllocatedBytes(caller) + THREADS.getThreadAllocatedBytes(loopThread) - allocated;
             if (kept) {
-                micros.add(cpu / 1e3 / calls());
-                bytes.add((double) allocated / calls());
+                micros.add(cpu / 1e3 / calls);
+                bytes.add((double) allocated / calls);
             }
         }
     }
@@ -102,17 +103,12 @@ public final class HookCost {
     /** Over a socket: the caller waits for each answer, so two threads wake each other for every call. */
     private static final class OverSockets extends Contender {
         OverSockets(String hooks, Loops loops, URI url) throws Exception {
-            super(hooks, loops, url);
-        }
-
-        @Override
-        int calls() {
-            return 100;
+            super(hooks, loops, url, 100);
         }
 
         @Override
         void run() throws Exception {
-            for (int i = 0; i < calls(); i++) {
+            for (int i = 0; i < calls; i++) {
                 int status = client.execute(request.build()).status();
                 if (status != 200) {
                     throw new IllegalStateException("status " + status);
@@ -124,18 +120,13 @@ public final class HookCost {
     /** Over a channel without a kernel, on the event loop: nothing but the client's own work. */
     private static final class WithoutKernel extends Contender {
         WithoutKernel(String hooks, Loops loops, URI url) throws Exception {
-            super(hooks, loops, url);
-        }
-
-        @Override
-        int calls() {
-            return 500;
+            super(hooks, loops, url, 500);
         }
 
         @Override
         void run() throws Exception {
             CompletableFuture<Void> over = new CompletableFuture<>();
-            loop.execute(() -> next(calls(), over));
+            loop.execute(() -> next(calls, over));
             over.get(10, TimeUnit.SECONDS);
         }
 
