@@ -19,6 +19,27 @@ import trustme
 ANSWER = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 3\r\n\r\n"
 
 
+class Listener:
+    """Hands each accepted connection to `serve`, in a thread of its own."""
+
+    def __init__(self, serve: Callable[[socket.socket], None], host: str = "127.0.0.1") -> None:
+        self._serve = serve
+        self._socket = socket.create_server((host, 0), backlog=64)
+        self.port: int = self._socket.getsockname()[1]
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                sock, _ = self._socket.accept()
+                threading.Thread(target=self._serve, args=(sock,), daemon=True).start()
+
+    def close(self) -> None:
+        with contextlib.suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
+        self._socket.close()
+
+
 class Server:
     """Answers each request; `quick` acknowledges every segment at once, `split` answers in two writes with Nagle on."""
 
@@ -37,20 +58,14 @@ class Server:
         self.head = ANSWER.replace(b"200 OK", status)
         if close:
             self.head = self.head.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n")
-        self.listener = socket.create_server((host, 0), backlog=64)
-        self.port: int = self.listener.getsockname()[1]
         self.heads: list[bytes] = []
-        threading.Thread(target=self._accept, daemon=True).start()
+        listener = Listener(self._serve, host)
+        self.port = listener.port
+        self.close = listener.close
 
     @property
     def url(self) -> str:
         return f"{'https' if self.tls else 'http'}://127.0.0.1:{self.port}/"
-
-    def _accept(self) -> None:
-        with contextlib.suppress(OSError):
-            while True:
-                sock, _ = self.listener.accept()
-                threading.Thread(target=self._serve, args=(sock,), daemon=True).start()
 
     def _serve(self, raw: socket.socket) -> None:
         with raw, contextlib.suppress(OSError, ValueError):
@@ -81,11 +96,6 @@ class Server:
         if self.quick:
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 1)
 
-    def close(self) -> None:
-        with contextlib.suppress(OSError):
-            self.listener.shutdown(socket.SHUT_RDWR)
-        self.listener.close()
-
 
 def _whole(received: bytes) -> bool:
     head, end, body = received.partition(b"\r\n\r\n")
@@ -100,18 +110,15 @@ class Relay:
 
     def __init__(self, port: int) -> None:
         self._to = port
-        self.listener = socket.create_server(("127.0.0.1", 0), backlog=64)
-        self.url = f"http://127.0.0.1:{self.listener.getsockname()[1]}/"
-        threading.Thread(target=self._accept, daemon=True).start()
+        listener = Listener(self._both_ways)
+        self.url = f"http://127.0.0.1:{listener.port}/"
+        self.close = listener.close
 
-    def _accept(self) -> None:
-        with contextlib.suppress(OSError):
-            while True:
-                client, _ = self.listener.accept()
-                client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                server = socket.create_connection(("127.0.0.1", self._to))
-                threading.Thread(target=self._pass, args=(client, server, True), daemon=True).start()
-                threading.Thread(target=self._pass, args=(server, client, False), daemon=True).start()
+    def _both_ways(self, client: socket.socket) -> None:
+        client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        server = socket.create_connection(("127.0.0.1", self._to))
+        threading.Thread(target=self._pass, args=(server, client, False), daemon=True).start()
+        self._pass(client, server, True)
 
     @staticmethod
     def _pass(source: socket.socket, sink: socket.socket, quick: bool) -> None:
@@ -126,11 +133,6 @@ class Relay:
         for one in (source, sink):
             with contextlib.suppress(OSError):
                 one.shutdown(socket.SHUT_RDWR)
-
-    def close(self) -> None:
-        with contextlib.suppress(OSError):
-            self.listener.shutdown(socket.SHUT_RDWR)
-        self.listener.close()
 
 
 def free_port() -> int:
