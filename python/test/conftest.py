@@ -10,6 +10,7 @@ import typing
 
 import pytest
 import trustme
+import urllib3
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", str(pathlib.Path(__file__).parents[1] / "build" / "hypothesis"))
@@ -17,6 +18,7 @@ os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", str(pathlib.Path(__file__)
 os.environ.setdefault("EVENTLET_NO_GREENDNS", "yes")
 
 import onewrite
+from httpx_clients import RUNTIMES, WAYS
 from tap import Answer, Tap, ok
 
 
@@ -53,17 +55,40 @@ def tap(authority: Authority) -> typing.Iterator[typing.Callable[..., Tap]]:
     assert not [error for one in made for error in one.errors]
 
 
-@pytest.fixture
-def installed() -> typing.Iterator[None]:
-    onewrite.install()
+@pytest.fixture(autouse=True)
+def uninstalled() -> typing.Iterator[None]:
+    """Whatever a test has installed is undone after it."""
     yield
     onewrite.uninstall()
 
 
 @pytest.fixture
-def recorded() -> typing.Iterator[list[onewrite.Timing]]:
+def installed() -> None:
+    onewrite.install()
+
+
+@pytest.fixture
+def recorded() -> list[onewrite.Timing]:
     """install() with on_timing and no listener: what it has recorded."""
     timings: list[onewrite.Timing] = []
     onewrite.install(on_timing=timings.append)
-    yield timings
-    onewrite.uninstall()
+    return timings
+
+
+@pytest.fixture(params=["own", "installed"])
+def library(request: pytest.FixtureRequest) -> typing.Any:
+    """onewrite's names, or urllib3's under install()."""
+    if request.param == "own":
+        return onewrite
+    onewrite.install()
+    return urllib3
+
+
+@pytest.fixture(params=RUNTIMES)
+def runtime(request: pytest.FixtureRequest) -> str:
+    return typing.cast(str, request.param)
+
+
+@pytest.fixture(params=WAYS)
+def way(request: pytest.FixtureRequest) -> str:
+    return typing.cast(str, request.param)

@@ -8,8 +8,6 @@ import inspect
 import ssl
 import typing
 
-import anyio
-
 Call = tuple[str, str, dict[str, typing.Any]]
 
 LIBRARIES = ("httpx", "httpx2")
@@ -76,6 +74,8 @@ class Clients:
                         result = calls(http)
                         return await result if inspect.isawaitable(result) else result
                     return [await http.request(method, url, **fresh(more)) for method, url, more in calls]
+
+            import anyio  # not in every environment of these tests
 
             return anyio.run(main, backend=self.runtime)
 

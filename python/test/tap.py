@@ -22,6 +22,32 @@ def segments_in(sock: socket.socket) -> int:
     return struct.unpack_from("=I", sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 160), DATA_SEGS_IN)[0]
 
 
+def accepted(listener: socket.socket) -> typing.Iterator[socket.socket]:
+    """The connections of *listener*, until it is closed."""
+    while True:
+        try:
+            sock, _ = listener.accept()
+        except OSError:
+            return
+        yield sock
+
+
+def listening(handle: typing.Callable[[socket.socket], object], path: object = None) -> socket.socket:
+    """A listener on a free port, or on the Unix socket *path*: *handle* gets its connections one by one."""
+    listener = socket.create_server(("127.0.0.1", 0)) if path is None else socket.socket(socket.AF_UNIX)
+    if path is not None:
+        listener.bind(str(path))
+        listener.listen()
+
+    def serve() -> None:
+        for sock in accepted(listener):
+            with sock, contextlib.suppress(OSError, EOFError):
+                handle(sock)
+
+    threading.Thread(target=serve, daemon=True).start()
+    return listener
+
+
 @dataclasses.dataclass
 class Seen:
     """One request as it arrived."""
@@ -171,11 +197,7 @@ class Tap:
         return f"{'https' if self.context and not self.proxy else 'http'}://{self.host}:{self.port}{path}"
 
     def _accept(self) -> None:
-        while True:
-            try:
-                sock, _ = self.listener.accept()
-            except OSError:
-                return
+        for sock in accepted(self.listener):
             self.connections += 1
             self._open.add(sock)
             threading.Thread(target=self._serve, args=(sock, self.connections), daemon=True).start()

@@ -12,6 +12,7 @@ import urllib3
 
 import onewrite
 from onewrite import _base_version as _base
+from tap import Peer, listening, reply
 
 WAYS = ["stock", "own", "own with hooks", "installed", "installed with hooks"]
 Make = typing.Callable[..., typing.Any]
@@ -42,35 +43,21 @@ class Hasty:
     """Answers as soon as it has the head, reads no body, and goes: with a reset, since bytes are left unread."""
 
     def __init__(self) -> None:
-        self.listener = socket.create_server(("127.0.0.1", 0))
-        self.url = f"http://127.0.0.1:{self.listener.getsockname()[1]}"
         self.done = 0
-        threading.Thread(target=self._serve, daemon=True).start()
-
-    def _serve(self) -> None:
-        while True:
-            try:
-                sock, _ = self.listener.accept()
-            except OSError:
-                return
-            with sock:
-                self._answer(sock)
+        self.listener = listening(self._answer)
+        self.url = f"http://127.0.0.1:{self.listener.getsockname()[1]}"
 
     def _answer(self, sock: socket.socket) -> None:
-        while True:
-            got = b""
-            while b"\r\n\r\n" not in got:
-                data = sock.recv(1024)
-                if not data:
-                    return
-                got += data
-            if b" /warm " in got:
-                sock.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
-                continue
-            sock.sendall(b"HTTP/1.1 413 Content Too Large\r\nContent-Length: 9\r\nConnection: close\r\n\r\ntoo large")
-            self.done += 1
-            sock.shutdown(socket.SHUT_WR)  # an end before the reset: EPIPE, which every urllib3 forgives
-            return
+        while b" /warm " in head(sock):
+            sock.sendall(reply())
+        sock.sendall(reply(b"too large", "413 Content Too Large", "Connection: close"))
+        self.done += 1
+        sock.shutdown(socket.SHUT_WR)  # an end before the reset: EPIPE, which every urllib3 forgives
+
+
+def head(sock: socket.socket) -> bytes:
+    """A request's head; what has come behind it is dropped."""
+    return Peer(sock, 1, None).until(b"\r\n\r\n")
 
 
 #: Far more than what the buffers of both sides can take.
@@ -133,32 +120,23 @@ def test_blocks_are_as_large_as_asked_for(blocksize: int | None, make: Make, tap
 
 
 class Silent:
-    """Accepts, answers what it is told to, and then neither reads nor writes."""
+    """Accepts, answers as often as it is told to, and then neither reads nor writes."""
 
     def __init__(self, answers: int) -> None:
-        self.listener = socket.create_server(("127.0.0.1", 0))
-        self.url = f"http://127.0.0.1:{self.listener.getsockname()[1]}/"
         self.answers = answers
-        self._open: list[socket.socket] = []
-        threading.Thread(target=self._serve, daemon=True).start()
+        self.over = threading.Event()
+        self.listener = listening(self._answer)
+        self.url = f"http://127.0.0.1:{self.listener.getsockname()[1]}/"
 
-    def _serve(self) -> None:
-        while True:
-            try:
-                sock, _ = self.listener.accept()
-            except OSError:
-                return
-            self._open.append(sock)
-            for _ in range(self.answers):
-                got = b""
-                while b"\r\n\r\n" not in got:
-                    got += sock.recv(1024)
-                sock.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+    def _answer(self, sock: socket.socket) -> None:
+        for _ in range(self.answers):
+            head(sock)
+            sock.sendall(reply())
+        self.over.wait(60)
 
     def close(self) -> None:
+        self.over.set()
         self.listener.close()
-        for sock in self._open:
-            sock.close()
 
 
 @pytest.mark.parametrize("warm", [0, 1])

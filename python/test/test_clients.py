@@ -15,7 +15,7 @@ import urllib3
 
 import onewrite
 from onewrite._sockets import tcp_socket
-from tap import Peer, Seen, Tap, mode, reply
+from tap import Peer, Seen, Tap, listening, mode, reply
 
 requests = pytest.importorskip("requests")
 import onewrite.requests  # noqa: E402 - needs requests
@@ -234,27 +234,16 @@ def test_kubernetes(installed: None, tap: typing.Any) -> None:
 
 
 def test_docker_over_a_unix_socket(installed: None, tmp_path: typing.Any) -> None:
-    import threading
-
     docker = pytest.importorskip("docker")
-    listener = socket.socket(socket.AF_UNIX)
-    listener.bind(str(tmp_path / "docker"))
-    listener.listen()
     got: list[bytes] = []
     answer = reply(b'{"Id": "1", "Warnings": []}', "201 Created", "Content-Type: application/json")
 
-    def serve() -> None:
-        while True:
-            try:
-                sock, _ = listener.accept()
-            except OSError:
-                return
-            with sock:
-                while data := sock.recv(65536):
-                    got.append(data)
-                    sock.sendall(answer)
+    def create(sock: socket.socket) -> None:
+        while data := sock.recv(65536):
+            got.append(data)
+            sock.sendall(answer)
 
-    threading.Thread(target=serve, daemon=True).start()
+    listener = listening(create, tmp_path / "docker")
     client = docker.APIClient(f"unix://{tmp_path / 'docker'}", version="1.44")
     client.create_network("n")
     assert got[0].startswith(b"POST /v1.44/networks/create HTTP/1.1")
@@ -447,42 +436,30 @@ assert "onewrite" not in HTTP2Connection.request.__module__ + HTTP2Connection.se
 
 def test_http2_is_left_alone(authority: typing.Any) -> None:
     """urllib3's HTTP/2 writes as it does, is timed as a call, and nothing of ours gets in its way."""
-    import ssl
-    import threading
-
     h2_connection = pytest.importorskip("h2.connection")
     import h2.config
     import h2.events
 
-    listener = socket.create_server(("127.0.0.1", 0))
-
-    def answer(sock: ssl.SSLSocket) -> None:
-        machine = h2_connection.H2Connection(h2.config.H2Configuration(client_side=False))
-        machine.initiate_connection()
-        sizes: dict[int, int] = {}
-        sock.sendall(machine.data_to_send())
-        while data := sock.recv(65536):
-            for event in machine.receive_data(data):
-                if isinstance(event, h2.events.DataReceived):
-                    sizes[event.stream_id] = sizes.get(event.stream_id, 0) + len(event.data)
-                elif isinstance(event, h2.events.StreamEnded):
-                    machine.send_headers(event.stream_id, [(":status", "200")])
-                    machine.send_data(event.stream_id, str(sizes.get(event.stream_id, 0)).encode(), end_stream=True)
-            sock.sendall(machine.data_to_send())
-
     context = authority.server_context()
     context.set_alpn_protocols(["h2"])
 
-    def serve() -> None:
-        while True:
-            try:
-                raw, _ = listener.accept()
-            except OSError:
-                return
-            with contextlib.suppress(OSError), raw, context.wrap_socket(raw, server_side=True) as sock:
-                answer(sock)
+    def answer(raw: socket.socket) -> None:
+        machine = h2_connection.H2Connection(h2.config.H2Configuration(client_side=False))
+        machine.initiate_connection()
+        sizes: dict[int, int] = {}
+        with context.wrap_socket(raw, server_side=True) as sock:
+            sock.sendall(machine.data_to_send())
+            while data := sock.recv(65536):
+                for event in machine.receive_data(data):
+                    stream = getattr(event, "stream_id", None)
+                    if isinstance(event, h2.events.DataReceived):
+                        sizes[stream] = sizes.get(stream, 0) + len(event.data)
+                    elif isinstance(event, h2.events.StreamEnded):
+                        machine.send_headers(stream, [(":status", "200")])
+                        machine.send_data(stream, str(sizes.get(stream, 0)).encode(), end_stream=True)
+                sock.sendall(machine.data_to_send())
 
-    threading.Thread(target=serve, daemon=True).start()
+    listener = listening(answer)
     url = f"https://127.0.0.1:{listener.getsockname()[1]}/"
     command = [sys.executable, "-W", "ignore", "-c", HTTP2, url, authority.pem]
     done = subprocess.run(command, capture_output=True, text=True, timeout=50, check=False)

@@ -36,16 +36,6 @@ BAD: dict[str, dict[str, typing.Any]] = {
 }
 
 
-@pytest.fixture(params=["own", "installed"])
-def library(request: pytest.FixtureRequest) -> typing.Iterator[typing.Any]:
-    if request.param == "own":
-        yield onewrite
-        return
-    onewrite.install()
-    yield urllib3
-    onewrite.uninstall()
-
-
 @pytest.mark.parametrize("kind", BAD)
 def test_refused(kind: str, library: typing.Any, tap: typing.Any) -> None:
     server = tap()

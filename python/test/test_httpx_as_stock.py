@@ -18,21 +18,11 @@ import pytest
 
 import onewrite
 import onewrite.httpx
-from httpx_clients import LIBRARIES, RUNTIMES, WAYS, Clients
+from httpx_clients import LIBRARIES, Clients
 from tap import Peer, Seen, mode, reply
 
 #: Where sending or reading breaks off, httpx and httpcore leave generators unread, of which trio warns.
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-
-
-@pytest.fixture(params=RUNTIMES)
-def runtime(request: pytest.FixtureRequest) -> str:
-    return typing.cast(str, request.param)
-
-
-@pytest.fixture(params=WAYS)
-def way(request: pytest.FixtureRequest) -> str:
-    return typing.cast(str, request.param)
 
 
 def trouble(clients: Clients, *arguments: typing.Any, **keywords: typing.Any) -> str:

@@ -11,20 +11,10 @@ import typing
 
 import pytest
 
-from httpx_clients import LIBRARIES, RUNTIMES, WAYS, Clients
-from tap import Peer, Seen, Tap, mode, reply
+from httpx_clients import LIBRARIES, Clients
+from tap import Peer, Tap, listening, mode, reply
 
 ROUNDS = 20
-
-
-@pytest.fixture(params=WAYS)
-def way(request: pytest.FixtureRequest) -> str:
-    return typing.cast(str, request.param)
-
-
-@pytest.fixture(params=RUNTIMES)
-def runtime(request: pytest.FixtureRequest) -> str:
-    return typing.cast(str, request.param)
 
 
 @pytest.fixture(params=LIBRARIES)
@@ -157,21 +147,15 @@ def _counting(below: typing.Any, written: list[int], kind: typing.Any) -> typing
 
 def test_a_body_that_may_block_never_holds_the_head(clients: Clients, tap: typing.Any) -> None:
     arrived = threading.Event()
-    listener = socket.create_server(("127.0.0.1", 0))
 
-    def serve() -> None:
-        sock, _ = listener.accept()
-        data = b""
-        while b"\r\n\r\n" not in data:
-            data += sock.recv(65536)
+    def answer(sock: socket.socket) -> None:
+        peer = Peer(sock, 1, None)
+        peer.until(b"\r\n\r\n")
         arrived.set()
-        while not data.endswith(b"0\r\n\r\n"):
-            data += sock.recv(65536)
-        sock.sendall(reply())
-        sock.close()
+        peer.until(b"0\r\n\r\n")
+        peer.send(reply())
 
-    thread = threading.Thread(target=serve, daemon=True)
-    thread.start()
+    listener = listening(answer)
     waited: list[bool] = []
 
     def blocking() -> typing.Iterator[bytes]:
@@ -184,7 +168,6 @@ def test_a_body_that_may_block_never_holds_the_head(clients: Clients, tap: typin
 
     url = f"http://127.0.0.1:{listener.getsockname()[1]}/"
     (answer,) = clients.run([("POST", url, {"content": blocking if clients.blocking else asynchronous})])
-    thread.join(5)
     listener.close()
     assert waited == [True]
     assert answer.text == "ok"
@@ -204,27 +187,16 @@ def test_switched_off_it_writes_as_stock(runtime: str, way: str, tap: typing.Any
     assert counts(server)[0] == 2
 
 
-def test_a_server_that_answers_early_is_heard(clients: Clients, tap: typing.Any) -> None:
-    def early(peer: Peer, seen: Seen) -> None:
-        raise AssertionError("the body is never read")
+def test_a_server_that_answers_early_is_heard(clients: Clients) -> None:
+    def early(sock: socket.socket) -> None:
+        sock.recv(16384)
+        sock.sendall(reply(b"too large", "413 Content Too Large", "Connection: close"))
+        time.sleep(0.05)
+        sock.shutdown(socket.SHUT_WR)
+        while sock.recv(1 << 20):
+            pass
 
-    listener = socket.create_server(("127.0.0.1", 0))
-
-    def serve() -> None:
-        while True:
-            try:
-                sock, _ = listener.accept()
-            except OSError:
-                return
-            sock.recv(16384)
-            sock.sendall(reply(b"too large", "413 Content Too Large", "Connection: close"))
-            time.sleep(0.05)
-            sock.shutdown(socket.SHUT_WR)
-            while sock.recv(1 << 20):
-                pass
-            sock.close()
-
-    threading.Thread(target=serve, daemon=True).start()
+    listener = listening(early)
     url = f"http://127.0.0.1:{listener.getsockname()[1]}/"
     answers = clients.run([("POST", url, {"content": b"x" * 200}), ("POST", url, {"content": b"x" * 5_000_000})])
     listener.close()
@@ -326,17 +298,7 @@ def test_a_backend_of_ones_own_gets_it(clients: Clients, tap: typing.Any) -> Non
 
 
 def test_unix_sockets_are_left_alone(clients: Clients, tmp_path: typing.Any) -> None:
-    listener = socket.socket(socket.AF_UNIX)
-    listener.bind(str(tmp_path / "socket"))
-    listener.listen()
-
-    def serve() -> None:
-        sock, _ = listener.accept()
-        sock.recv(65536)
-        sock.sendall(reply())
-        sock.close()
-
-    threading.Thread(target=serve, daemon=True).start()
+    listener = listening(lambda sock: (sock.recv(65536), sock.sendall(reply())), tmp_path / "socket")
     transport = {"uds": str(tmp_path / "socket")}
     (answer,) = clients.run([("POST", "http://localhost/", {"content": b"x"})], transport=transport)
     listener.close()

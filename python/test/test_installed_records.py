@@ -25,38 +25,31 @@ BREAKS = urllib3.Retry(2, backoff_factor=0)
 STATUSES = urllib3.Retry(3, status_forcelist=[503], allowed_methods=None, backoff_factor=0)
 
 
+ANSWERS = {
+    "/503": reply(b"", "503 Service Unavailable"),
+    "/302": reply(b"", "302 Found", "Location: /there"),
+    "/loop": reply(b"", "302 Found", "Location: /loop"),
+    "/close": reply(b"bye", "200 OK", "Connection: close"),
+    "/break": b"",
+    "/100": b"HTTP/1.1 100 Continue\r\n\r\n" + reply(),
+    "/103": b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n" + reply(),
+    "/large": reply(b"x" * 300_000),
+    "/chunks": b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n5\r\ndefgh\r\n0\r\n\r\n",
+}
+silence = threading.Event()
+
+
 def answer(peer: Peer, seen: Seen) -> None:
     """What a path asks for."""
-    path = seen.line.split(" ")[1]
-    if path == "/503":
-        peer.send(reply(b"", "503 Service Unavailable"))
-    elif path == "/302":
-        peer.send(reply(b"", "302 Found", "Location: /there"))
-    elif path == "/loop":
-        peer.send(reply(b"", "302 Found", "Location: /loop"))
-    elif path == "/close":
-        peer.send(reply(b"bye", "200 OK", "Connection: close"))
-        raise EOFError
-    elif path == "/break":
-        raise EOFError
-    elif path == "/100":
-        peer.send(b"HTTP/1.1 100 Continue\r\n\r\n" + reply())
-    elif path == "/103":
-        peer.send(b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n" + reply())
-    elif path == "/large":
-        peer.send(reply(b"x" * 300_000))
-    elif path == "/chunks":
-        peer.send(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n5\r\ndefgh\r\n0\r\n\r\n")
-    elif path == "/silent":
+    method, path, _ = seen.line.split(" ")
+    if path == "/silent":
         silence.wait(20)
-        raise EOFError
-    elif seen.line.startswith("HEAD"):
+    elif method == "HEAD":
         peer.send(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n")
     else:
-        peer.send(reply())
-
-
-silence = threading.Event()
+        peer.send(ANSWERS.get(path, reply()))
+    if path in ("/close", "/break", "/silent"):
+        raise EOFError
 
 
 def pieces() -> typing.Iterator[bytes]:

@@ -11,21 +11,11 @@ from urllib3.connection import HTTPConnection
 
 import onewrite
 from onewrite._wire import nodelay as _nodelay
+from tap import listening, reply
 
 KEEPALIVE = (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
 OFF = (socket.IPPROTO_TCP, socket.TCP_NODELAY, 0)
 ON = (socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-
-
-@pytest.fixture(params=["own", "installed"])
-def library(request: pytest.FixtureRequest) -> typing.Iterator[typing.Any]:
-    """onewrite's names, or urllib3's under install()."""
-    if request.param == "own":
-        yield onewrite
-        return
-    onewrite.install()
-    yield urllib3
-    onewrite.uninstall()
 
 
 def option(pool: typing.Any, level: int, name: int) -> int:
@@ -48,41 +38,21 @@ GIVEN: list[tuple[Given, int]] = [
 ]
 
 
+@pytest.mark.parametrize("proxied", [False, True])
 @pytest.mark.parametrize("tls", [False, True])
 @pytest.mark.parametrize(("given", "expected"), GIVEN)
-def test_direct(
-    given: dict[str, typing.Any],
-    expected: int,
-    tls: bool,
-    library: typing.Any,
-    tap: typing.Any,
-    authority: typing.Any,
+def test_socket_options_keep_it_on_unless_they_name_it(
+    given: Given, expected: int, tls: bool, proxied: bool, library: typing.Any, tap: typing.Any, authority: typing.Any
 ) -> None:
-    server = tap(tls=tls)
-    manager = library.PoolManager(ca_certs=authority.pem, **given)
-    manager.request("GET", server.url())
-    assert bool(nodelay(manager, server.url())) == bool(expected)
-    if KEEPALIVE in (given.get("socket_options") or ()):
-        assert option(manager.connection_from_url(server.url()), socket.SOL_SOCKET, socket.SO_KEEPALIVE)
-    manager.clear()
-
-
-@pytest.mark.parametrize("tls", [False, True])
-@pytest.mark.parametrize(("given", "expected"), GIVEN)
-def test_through_a_proxy(
-    given: dict[str, typing.Any],
-    expected: int,
-    tls: bool,
-    library: typing.Any,
-    tap: typing.Any,
-    authority: typing.Any,
-) -> None:
-    proxy = tap(tls=tls, proxy=True)
-    url = f"{'https' if tls else 'http'}://127.0.0.1:{proxy.port}/"
-    manager = library.ProxyManager(proxy.url(), ca_certs=authority.pem, **given)
+    server = tap(tls=tls, proxy=proxied)
+    url = f"{'https' if tls else 'http'}://127.0.0.1:{server.port}/"
+    keywords = {"ca_certs": authority.pem, **given}
+    manager = library.ProxyManager(server.url(), **keywords) if proxied else library.PoolManager(**keywords)
     manager.request("POST", url, body=b"x")
-    assert len(proxy.connects) == int(tls)
+    assert len(server.connects) == int(tls and proxied)
     assert bool(nodelay(manager, url)) == bool(expected)
+    if KEEPALIVE in (given.get("socket_options") or ()):
+        assert option(manager.connection_from_url(url), socket.SOL_SOCKET, socket.SO_KEEPALIVE)
     manager.clear()
 
 
@@ -124,20 +94,13 @@ def test_a_connection_that_replaces_a_closed_one(library: typing.Any, tap: typin
 
 
 def test_unix_sockets_are_left_alone(library: typing.Any, tmp_path: typing.Any) -> None:
-    import threading
-
-    listener = socket.socket(socket.AF_UNIX)
-    listener.bind(str(tmp_path / "socket"))
-    listener.listen()
     got: list[bytes] = []
 
-    def serve() -> None:
-        sock, _ = listener.accept()
+    def answer(sock: socket.socket) -> None:
         got.append(sock.recv(65536))
-        sock.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
-        sock.close()
+        sock.sendall(reply())
 
-    threading.Thread(target=serve, daemon=True).start()
+    listener = listening(answer, tmp_path / "socket")
 
     class Unix(library.HTTPConnectionPool.ConnectionCls):  # type: ignore[misc]
         def connect(self) -> None:
