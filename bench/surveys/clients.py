@@ -154,7 +154,7 @@ def packages(*names: str) -> None:
 
 
 def run(command: list[str], cwd: Path | None = None) -> None:
-    """Raises Missing with the program's last words when it fails."""
+    """Raises Missing with the last line of the program's output when it fails."""
     done = subprocess.run(command, capture_output=True, text=True, timeout=400, cwd=cwd, check=False)
     if done.returncode:
         raise Missing(f"{Path(command[0]).name} failed: {(done.stderr or done.stdout).strip().splitlines()[-1:]}")
@@ -278,7 +278,7 @@ def main() -> int:
 
 
 def runtimes(commands: dict[str, list[str]]) -> str:
-    """The runtimes' own words for themselves."""
+    """The versions that the runtimes report."""
     flags = {"python": "--version", "ruby": "--version", "node": "--version", "java": "-version"}
     told = []
     for language, command in commands.items():

@@ -1,7 +1,7 @@
 """Produces the outputs that docs/finding-a-stall.md shows: runs its commands against a patient behind HAProxy.
 
 usage: evidence.py [--no-page]      exit: 0 all shown, 2 the patient did not stall, 3 a program is missing
-A command that needs a right or a program this machine does not give is left out, and the page keeps its last output.
+A command that needs a privilege or a program that this machine lacks is left out, and the page keeps its last output.
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ def calls(port: int, folder: Path) -> str:
 
 
 def hooks(port: int) -> str:
-    """What onewrite's timing record says, of the disease and of the cure."""
+    """onewrite's timing record of a request that stalls, and of one that does not."""
     python = python_command()[0]
     env = {name: value for name, value in os.environ.items() if not name.startswith("ONEWRITE_") and not name.lower().endswith("_proxy")}
     env["PYTHONPATH"] = str(ROOT / "python" / "src")

@@ -1,4 +1,4 @@
-"""Servers with a fault of their own, each the reason of a wait that no client can end."""
+"""Servers with one fault each that makes a client wait, whatever the client does."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Answer = Callable[[socket.socket, int], None]
 
 
 def drop_all(sock: socket.socket) -> None:
-    """From now on the kernel throws away whatever arrives for this socket: a one-instruction filter, no root needed."""
+    """Make the kernel drop every segment that arrives for this socket: a one-instruction filter, no root needed."""
     program = ctypes.create_string_buffer(struct.pack("HBBI", 0x06, 0, 0, 0))
     sock.setsockopt(socket.SOL_SOCKET, _SO_ATTACH_FILTER, struct.pack("HL", 1, ctypes.addressof(program)))
 
@@ -32,12 +32,12 @@ def stop_dropping(sock: socket.socket) -> None:
 
 
 def dropped(sock: socket.socket) -> int:
-    """How many segments for this socket were thrown away."""
+    """How many segments for this socket were dropped."""
     return int(struct.unpack_from("=I", sock.getsockopt(socket.SOL_SOCKET, _SO_MEMINFO, 36), 4 * _MEMINFO_DROPS)[0])
 
 
 def lose_one(sock: socket.socket, timeout_s: float = 2) -> None:
-    """Throws away the next segment, then lets everything through again."""
+    """Drop the next segment, then no more."""
     before = dropped(sock)
     drop_all(sock)
 
@@ -45,7 +45,7 @@ def lose_one(sock: socket.socket, timeout_s: float = 2) -> None:
         deadline = time.monotonic() + timeout_s
         with contextlib.suppress(OSError):
             while dropped(sock) == before and time.monotonic() < deadline:
-                time.sleep(0.0001)  # and let the other threads of this process run
+                time.sleep(0.0001)  # lets the other threads of this process run
         stop_dropping(sock)
 
     threading.Thread(target=watch, daemon=True).start()

@@ -30,7 +30,7 @@ def watch(
 ) -> list[dict[str, Any]]:
     """The timing records of so many POSTs by the Python adapter, whose driver makes them.
 
-    `sick` leaves the disease in: two writes, and TCP_NODELAY named off. `gap_ms` passes between two pieces of the body.
+    `sick` makes it stall: two writes, and TCP_NODELAY off. `gap_ms` passes between two pieces of the body.
     """
     adapter: dict[str, Any] = {"quickack": quickack}
     options: dict[str, Any] = {"pool_size": 1, "hooks": "timing", "adapter": adapter}

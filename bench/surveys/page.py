@@ -39,7 +39,7 @@ def machine() -> str:
 
 def run(main: Callable[[], int]) -> None:
     """Ends the program with what `main` returns; Ctrl-C ends it quietly, and nothing is left running or half written."""
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell starts what runs in the background without it
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell starts background jobs with SIGINT ignored
     try:
         sys.exit(main())
     except KeyboardInterrupt:

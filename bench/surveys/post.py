@@ -1,4 +1,4 @@
-"""The bench's raw client, one connection at a time, with its writes chosen: the cause of the stall, and nothing else around it."""
+"""The bench's raw client on one connection, with TCP_NODELAY and the number of writes chosen: the stall without any library."""
 
 from __future__ import annotations
 

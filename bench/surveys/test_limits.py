@@ -1,4 +1,4 @@
-"""The faults that docs/what-it-cannot-fix.md shows are really made."""
+"""The faulty servers do what docs/what-it-cannot-fix.md says."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def retransmits(sock: socket.socket) -> int:
 
 @pytest.mark.skipif(not hasattr(socket, "TCP_INFO"), reason="Linux only")
 def test_one_segment_is_lost_and_the_lone_one_costs_more() -> None:
-    # A busy machine may send an acknowledgement so late that it is what is lost: such a round says nothing.
+    # On a busy machine a late ACK may be the segment that is dropped: such a round counts nothing.
     for _ in range(3):
         medians = [lost_and_other(mode) for mode in (ONE_WRITE, MODES[1])]
         if None not in medians:

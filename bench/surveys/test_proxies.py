@@ -37,7 +37,7 @@ def ports() -> Iterator[dict[str, int]]:
 
 
 def sane(control: Sample) -> None:
-    """The control is the raw client with Nagle on and two writes, straight to the origin: it must stall, or nothing is shown."""
+    """The control, Nagle on and two writes straight to the origin, must stall; else the test is inconclusive."""
     if control.stalled * 10 < REQUESTS * 6:
         pytest.skip(f"inconclusive: the control stalled in {control.stalled} of {REQUESTS} requests only")
 
@@ -116,7 +116,7 @@ def test_the_haproxy_that_is_named_is_the_one_on_path(tmp_path: Path, monkeypatc
 
 
 def test_the_guide_can_be_followed_by_hand() -> None:
-    """`stand.py` prints what to paste; the patient stalls there, and TCP_NODELAY cures it."""
+    """`stand.py` prints what to paste; `patient.py` stalls there without TCP_NODELAY and not with it."""
     if shutil.which("haproxy") is None and shutil.which("haproxy", path="/usr/sbin") is None:
         pytest.skip("haproxy is not installed")
     with subprocess.Popen([sys.executable, HERE / "stand.py"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as stand:

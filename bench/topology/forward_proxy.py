@@ -1,7 +1,7 @@
-"""A plain forward HTTP proxy, as companies put between their services and the world.
+"""A plain forward HTTP proxy, as companies put between their services and the Internet.
 
 Takes absolute-form requests (RFC 9112 section 3.2.2) and CONNECT (RFC 9110 section 9.3.6). It waits for the whole
-request, sends it on in one write and has TCP_NODELAY on both sides: what stalls in front of it is not its own doing.
+request, sends it on in one write and has TCP_NODELAY on both sides: a stall before it is not of its making.
 Prints one JSON line with its port when it is ready, and ends when its standard input ends.
 """
 

@@ -1,4 +1,4 @@
-"""A TCP relay that leaves Nagle on: a sidecar, a pooler, a tunnel nobody tuned.
+"""A TCP relay that leaves Nagle on, as a sidecar, a pooler or a tunnel may.
 
 Whatever it reads it writes on, so two writes of the client that arrive as two segments become two writes here, and
 the kernel holds the second until the first is acknowledged. TCP_NODELAY at the client cannot prevent that.

@@ -64,8 +64,7 @@ def onewrite(*arguments: str, env: dict[str, str] | None = None, timeout: float 
 
 
 def check(faults: str, *options: str, url: str = "{url}", arguments: tuple[str, ...] = ()) -> Done:
-    """`onewrite check -f json` of the test's own client; asked again, as its users are told to, when the machine was too
-    busy for the control to tell a stall from none."""
+    """`onewrite check -f json` of the test's own client, repeated where a busy machine made the control inconclusive."""
     for _ in range(3):
         done = onewrite("check", "-f", "json", *options, "--", *CLIENT, faults, url, *arguments)
         if done.status != 2 or done.states.get("OW105") != "inconclusive":

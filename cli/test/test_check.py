@@ -1,4 +1,4 @@
-"""Each finding is found where it is, and not where it is not: real sockets, a client with one fault at a time."""
+"""Each finding is reported for a client with that fault and for no other, over real sockets."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ def test_what_is_found(faults: str, found: set[str]) -> None:
         assert done.states == CLEAN
     if "OW105" in found:
         stall = done.finding("OW105")
-        # Nothing but the control of the same run says what a stall is.
+        # The control of the same run says how long a stall is.
         assert stall["cost_ms"] > done.data["control_ms"] / 2
         assert stall["of"] == 20
-        # A busy machine is slow enough to acknowledge now and then before the body is written.
+        # On a busy machine the ACK sometimes comes before the body is written.
         assert stall["count"] > 10
 
 

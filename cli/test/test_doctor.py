@@ -80,7 +80,7 @@ def test_the_verdict(case: Case) -> None:
     if case.exposed:
         assert arm["cause"] == "nagle_delayed_ack"
         assert arm["held_bytes"] > 0
-        # Held bytes explain the time that was lost: the kernel's account and the clock agree.
+        # How long the kernel held the bytes explains the time that was lost.
         assert arm["held_ms"] > data["control"]["split_ms"] / 4
     assert data["arms"]["one_write"]["held_bytes"] == 0
 
@@ -190,7 +190,7 @@ def test_a_proxy_is_the_first_hop() -> None:
 
 
 def test_it_asks_before_it_sends_to_others() -> None:
-    # 192.0.2.1 is nobody's (RFC 5737): nothing must be sent there at all, so this ends at once.
+    # 192.0.2.1 is for documentation (RFC 5737). Nothing is sent to it, so this ends at once.
     done = doctor("http://192.0.2.1/", timeout=10)
     assert done.status == 3
     assert "say --yes" in done.err
@@ -200,13 +200,13 @@ def test_it_asks_before_it_sends_to_others() -> None:
 @pytest.mark.parametrize(
     "url", ["ftp://127.0.0.1/", "127.0.0.1", "http://", "http://127.0.0.1:99999/", "http://a b/", "http://nowhere.invalid/"]
 )
-def test_urls_that_are_none(url: str) -> None:
+def test_invalid_urls_are_refused(url: str) -> None:
     done = doctor(url)
     assert done.status == 3
     assert "Traceback" not in done.err
 
 
-def test_what_answers_is_no_http() -> None:
+def test_an_answer_that_is_not_http_is_an_error() -> None:
     server = Server()
     server.head = b"220 mail.example ESMTP\r\n\r\n"
     done = doctor(server.url)
@@ -217,7 +217,7 @@ def test_what_answers_is_no_http() -> None:
 
 @contextmanager
 def distance(rtt_ms: int) -> Iterator[tuple[list[str], list[str], str]]:
-    """Two network namespaces so far apart: (prefix of the client's command, of the server's, the server's address)."""
+    """Two network namespaces with this round trip: (prefix of the client's command, of the server's, the server's address)."""
     if os.geteuid() != 0 or sys.platform != "linux" or not Path("/dev/net/tun").exists() or shutil.which("nsenter") is None:
         pytest.skip("network namespaces need Linux, root and /dev/net/tun")
     script = ROOT / "bench" / "topology" / "wan.py"
@@ -268,7 +268,7 @@ def far_away(kind: str) -> None:
     assert (done.returncode, data["verdict"]) == (1, "EXPOSED"), told
     assert data["min_rtt_ms"] >= 60, told
     assert data["signs"] == [], told
-    # The delayed ACK comes on top of the round trip, or does not: half of the control's stall parts them.
+    # A delayed ACK adds its time to the round trip; half of the control's stall is the line.
     late = data["ack_delay_ms"] > data["control"]["split_ms"] / 2
     assert late is (kind == "late"), told
 

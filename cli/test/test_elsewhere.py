@@ -1,4 +1,4 @@
-"""What other systems and plain users see: skipped where nothing can be seen, and said so; questions on a terminal."""
+"""Without TCP_INFO, without root, on a terminal: what cannot be seen is skipped, and the report says so."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from test_verdict import CONTROL, sample, samples
 
 
 def test_without_tcp_info_nothing_is_passed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As on macOS: segments and sockets are not to be seen, everything else is."""
+    """As on macOS, where neither segments nor the client's sockets can be read."""
     monkeypatch.setattr(from_tap, "SEGMENTS_COUNTED", False)
     monkeypatch.setattr(client_sockets, "WITNESS_AVAILABLE", False)
     report = check(CheckOptions([*CLIENT, "split,nagle", "{url}"], via="tap"))
@@ -80,7 +80,7 @@ def test_on_a_terminal_there_is_progress_and_the_same_report() -> None:
 
 
 def test_a_question_can_be_answered_with_no() -> None:
-    # 192.0.2.1 is nobody's (RFC 5737).
+    # 192.0.2.1 is for documentation (RFC 5737).
     status, shown = on_a_terminal(["doctor", "http://192.0.2.1/"], b"n\n", 20)
     assert status == 3
     assert "will send 196 GET requests to http://192.0.2.1/" in shown

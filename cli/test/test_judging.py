@@ -1,4 +1,4 @@
-"""The rules on what was seen, without a socket: the odd cases that a busy machine makes."""
+"""The rules applied to made-up observations: odd cases that a busy machine produces."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_a_segment_sent_twice_by_the_kernel_is_no_finding() -> None:
     assert of("OW101", seen([1] * 19 + [2])).state is State.OK
     assert of("OW101", seen([1] * 16 + [2] * 4, resent=4)).state is State.OK
     assert of("OW101", seen([1] * 16 + [2] * 4)).state is State.FOUND
-    assert of("OW101", seen([1] * 15 + [2] * 5, resent=1000)).state is State.FOUND  # others' losses
+    assert of("OW101", seen([1] * 15 + [2] * 5, resent=1000)).state is State.FOUND  # losses of other connections
     assert of("OW101", seen([2] * 18 + [1] * 2)).state is State.FOUND
 
 
@@ -64,13 +64,13 @@ def test_a_new_connection_each_time_has_a_control_of_its_own() -> None:
     assert of("OW105", made).state is State.OK
 
 
-def test_another_kernels_delay_is_as_good() -> None:
+def test_the_delayed_ack_time_of_another_kernel_is_accepted() -> None:
     made = seen([2] * 20, gap_ms=190)
     made.control = StallControl([200 * MS] * 10, [MS] * 10)
     assert of("OW105", made).state is State.FOUND
 
 
-def test_with_nodelay_on_a_silence_is_the_clients_own() -> None:
+def test_with_nodelay_on_a_pause_is_the_clients_own() -> None:
     outcome = of("OW105", seen([2] * 20, gap_ms=43, nodelay=True))
     assert outcome.state is State.OK
     assert "20 were slow to write their body" in outcome.detail

@@ -1,4 +1,4 @@
-"""The checking proxy: an unmodified program, its own server, plain and inside a tunnel that is not opened."""
+"""The checking proxy: an unmodified program and its own server, plain and inside a CONNECT tunnel that is not decrypted."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_the_tools_own_name_goes_through_the_proxy() -> None:
 
 def test_a_server_that_is_not_there_is_told() -> None:
     done = check("proxy", "--proxy", "--timeout", "5", url="http://127.0.0.1:1/")
-    assert done.data["requests"] >= 1  # they came, whatever became of them
+    assert done.data["requests"] >= 1  # counted although no answer came
 
 
 @pytest.mark.parametrize("version", ["1.2", "1.3"])
@@ -69,10 +69,10 @@ def test_a_tunnel_is_counted_without_being_opened(version: str, tmp_path: Path) 
     server.close()
     assert {rule for rule, state in split.states.items() if state == "found"} == {"OW101", "OW102", "OW103", "OW105"}
     assert split.finding("OW103")["detail"] in ("records per request: 2 in 20", "records per request: 2 in 19")
-    # In TLS 1.3 the first request may be left out: tickets come in the middle of it.
+    # In TLS 1.3 the first request may not count: session tickets arrive in the middle of it.
     assert {split.data["requests"], single.data["requests"]} <= ({20} if version == "1.2" else {19, 20})
     assert {rule for rule, state in single.states.items() if state == "ok"} >= {"OW101", "OW102", "OW103", "OW105"}
-    assert single.states["OW106"] == "skipped"  # what is inside was not read
+    assert single.states["OW106"] == "skipped"  # the tunnel was not decrypted
 
 
 def test_http2_inside_a_tunnel_is_not_judged(tmp_path: Path) -> None:

@@ -30,7 +30,7 @@ def test_what_is_found(faults: str, found: set[str]) -> None:
     server.close()
     assert {rule for rule, state in done.states.items() if state == "found"} == found
     assert done.data["witness"] == "strace (system calls)"
-    # Times are not strace's to tell, so the stall is skipped, never passed.
+    # strace slows the client down, so the stall is skipped, never passed.
     assert done.states["OW105"] == done.states["OW106"] == "skipped"
     assert not any("client.py" in note for note in done.data["notes"])
 
@@ -60,7 +60,7 @@ def _client(faults: str, url: str) -> list[str]:
     return [*CLIENT, faults, url]
 
 
-def test_without_a_placeholder_both_look() -> None:
+def test_without_a_placeholder_strace_is_the_witness() -> None:
     server = Server()
     done = check("split", url=server.url)
     server.close()
@@ -68,7 +68,7 @@ def test_without_a_placeholder_both_look() -> None:
     assert done.states["OW101"] == "found"
 
 
-def test_nothing_to_see_is_inconclusive() -> None:
+def test_no_connection_is_inconclusive() -> None:
     done = onewrite("check", "-f", "json", "--via", "strace", "--", "true")
     assert done.status == 2
 

@@ -1,4 +1,4 @@
-"""Records are told apart by their headers: a real handshake of either version, cut at every place."""
+"""TLS records are counted by their headers: a real handshake of either version, cut at every byte."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_an_offer_of_http2_is_seen() -> None:
     assert records.http2_offered
 
 
-def test_what_is_no_tls_is_said() -> None:
+def test_bytes_that_are_not_tls_are_reported() -> None:
     records = ClientRecords()
     assert records.feed(b"GET / HTTP/1.1\r\n\r\n") == 0
     assert not records.tls

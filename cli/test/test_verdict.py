@@ -1,4 +1,4 @@
-"""The doctor's verdict on samples made by hand: what a busy machine does to a few of them changes nothing."""
+"""The doctor's verdict on made-up samples: a few that a busy machine distorts change nothing."""
 
 from __future__ import annotations
 

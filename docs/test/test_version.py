@@ -1,4 +1,4 @@
-"""One version, in the file VERSION: drift anywhere is seen, and one command ends it."""
+"""One version, in the file VERSION: a different one anywhere is reported, and one command corrects it."""
 
 from __future__ import annotations
 

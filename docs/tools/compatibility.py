@@ -75,7 +75,7 @@ def commit_of(language: str) -> str:
 
 def run(options: argparse.Namespace) -> int:
     for file in reports(options.junit) if options.command else ():
-        file.unlink()  # a run that breaks down must not be counted by the reports of the one before
+        file.unlink()  # a run that breaks off must not be counted by the reports of an earlier one
     status = 0
     if options.command:
         status = subprocess.run(options.command, check=False).returncode

@@ -1,4 +1,4 @@
-"""For checks whose times depend on the machine."""
+"""Repeats checks whose times depend on the machine."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["tries"]
 
 
 def tries(check: Callable[[], None], times: int = 3) -> None:
-    """Run a check until it holds: a busy machine may pause a few times, a defect comes back each time."""
+    """Run a check until it passes: a busy machine fails it now and then, a defect every time."""
     for _ in range(times - 1):
         try:
             return check()

@@ -1,4 +1,4 @@
-"""A revision beside another: what is called slower, what is not, and a whole run with made-up drivers."""
+"""Two revisions compared: what counts as slower, what does not, and a whole run with stand-in drivers."""
 
 from __future__ import annotations
 
@@ -45,20 +45,20 @@ def judged(head: Cell, base: Cell | None = None, again: Cell | None = None) -> V
     return line
 
 
-def test_no_change_is_clean_and_a_gain_is() -> None:
+def test_no_change_and_a_gain_are_clean() -> None:
     assert judged(cell("head")).state == "clean"
     assert judged(cell("head", us=120)).state == "clean"
     assert judged(cell("head", us=230)).state == "clean", "within the margin"
 
 
-def test_slower_in_average_and_p75() -> None:
+def test_a_higher_average_and_p75_are_slower() -> None:
     line = judged(cell("head", us=320))
     assert line.state == "slower"
     assert line.text.startswith("average 1."), line.text
     assert regress.exit_status([line]) == 1
 
 
-def test_hiccups_move_the_average_alone() -> None:
+def test_a_few_slow_requests_that_move_the_average_alone_are_clean() -> None:
     line = judged(cell("head", hiccups=0.08))
     assert line.state == "clean"
     assert line.text.startswith("average 1."), line.text
@@ -96,12 +96,12 @@ def test_a_base_that_differs_from_itself_says_nothing() -> None:
         ({"latencies_us": [], "errors": 3}, "fails", False),
     ],
 )
-def test_what_is_counted_is_red_whatever_the_time(fields: dict[str, Any], state: str, certain: bool) -> None:
+def test_counted_faults_fail_whatever_the_times(fields: dict[str, Any], state: str, certain: bool) -> None:
     line = judged(cell("head", **fields))
     assert (line.state, bool(line.details["certain"])) == (state, certain)
 
 
-def test_what_the_base_never_had_counts_for_nothing_and_what_the_head_lost_does() -> None:
+def test_a_client_that_only_the_head_has_is_not_judged_and_one_it_lost_is() -> None:
     new = judged(cell("head"), cell("base", latencies_us=[], skipped="this driver has no api x"))
     assert (new.state, new.counts) == ("not run", False)
     lost = judged(cell("head", latencies_us=[], failed="driver exited"))
@@ -120,7 +120,7 @@ def test_what_the_base_never_had_counts_for_nothing_and_what_the_head_lost_does(
         (["slower", "slower"], "clean", "clean"),
     ],
 )
-def test_red_needs_measurements_that_agree(before: list[str], last: str, settled: str) -> None:
+def test_a_failure_needs_measurements_that_agree(before: list[str], last: str, settled: str) -> None:
     line = Verdict("python", last, "x")
     regress.settle([line], {"python": before}, lambda: False)
     assert line.state == settled
@@ -182,7 +182,7 @@ def test_a_whole_run(sabotage: str, state: str, tmp_path: Path) -> None:
 
 
 def _busy(verdicts: list[Verdict]) -> bool:
-    """On a machine that does much else, time may tell nothing; counts must."""
+    """A busy machine may make a verdict about times inconclusive, never one about counts."""
     return [line.state for line in verdicts] == ["inconclusive"]
 
 

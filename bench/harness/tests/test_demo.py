@@ -131,7 +131,7 @@ def test_nothing_is_left_behind(how: signal.Signals, tmp_path: Path) -> None:
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
-        # As a shell starts what runs in the background.
+        # A shell starts background jobs with SIGINT ignored.
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN),
     )
     deadline = time.monotonic() + 20

@@ -1,4 +1,4 @@
-"""What can go wrong around a run ends in one clear line each, and does not take the other results with it."""
+"""Failures around a run: each is reported in one line, and the other results are kept."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ groups:
     return file
 
 
-def test_ctrl_c_keeps_what_was_measured_and_what_was_done_before(tmp_path: Path) -> None:
+def test_ctrl_c_keeps_the_partial_result_and_the_earlier_ones(tmp_path: Path) -> None:
     quick, endless = written(tmp_path, "quick"), written(tmp_path, "endless", rounds=10_000)
     out = tmp_path / "out"
     run = subprocess.Popen(
@@ -99,7 +99,7 @@ def test_a_run_is_resumed_where_it_was_left(tmp_path: Path) -> None:
     assert "later: Small" in done.stderr
     assert "1 of 2 in " in done.stderr
     report = (tmp_path / "out" / "RESULTS.md").read_text()
-    assert report.index("## later: Small") < report.index("## quick: Small")  # by name: both are unknown to the bench
+    assert report.index("## later: Small") < report.index("## quick: Small")  # the bench knows neither: by name
 
 
 def test_one_scenario_that_cannot_run_does_not_stop_the_next(tmp_path: Path) -> None:
@@ -113,7 +113,7 @@ def test_one_scenario_that_cannot_run_does_not_stop_the_next(tmp_path: Path) -> 
 
 
 def test_a_port_in_use_is_one_clear_line(children: Children, tmp_path: Path) -> None:
-    """The bench takes ports of the kernel's choice; a configuration of the user's may name one."""
+    """The bench lets the kernel choose ports; a user's configuration may name one."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         configuration = tmp_path / "taken.cfg"
@@ -149,7 +149,7 @@ def test_a_missing_haproxy_loses_one_scenario_and_says_how_to_get_it(tmp_path: P
 def test_a_driver_that_dies_in_the_middle_keeps_the_others_rows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It answers hello and open, then is gone with the first load."""
+    """It answers hello and open, then exits at the first load."""
     from onewrite_bench.engines import clients
 
     dying = tmp_path / "dying.py"
@@ -200,7 +200,7 @@ def test_a_full_disk_is_one_line_and_the_table_is_shown(tmp_path: Path) -> None:
         pytest.skip(f"no file system can be mounted here: {done.stderr.splitlines()[0]}")
     assert done.returncode in (3, 1)
     assert "Traceback" not in done.stderr
-    for name in ("quick", "again"):  # the second one is run and shown all the same
+    for name in ("quick", "again"):  # the second scenario still runs and is shown
         assert f"{name}: the result could not be kept: [Errno 28] No space left on device" in done.stderr
         assert f"{name}: " in done.stdout
     assert done.stdout.count("http-buffer-request") + done.stdout.count("buffered") >= 4
@@ -228,7 +228,7 @@ def test_the_gate_has_an_exit_status_for_each_outcome(tmp_path: Path) -> None:
     assert "the control stalled in 0% of its requests only (measured 3 times" in done.stdout
     assert "gate: exit status 2: inconclusive" in done.stdout
     clean = bench("gate", str(right), "--out", out)
-    if "inconclusive" not in clean.stdout:  # a busy machine may make it that, never red
+    if "inconclusive" not in clean.stdout:  # a busy machine may make it inconclusive, never failing
         assert clean.returncode == 0
         assert "95 % bootstrap interval" in clean.stdout
     refused = bench("gate", "sse", "--out", out)

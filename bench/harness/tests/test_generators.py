@@ -69,7 +69,7 @@ def test_a_generator_is_honest_about_a_pausing_server(generator: Generator, chil
         assert 90_000 <= p90 <= 115_000
         assert 180_000 <= p99 <= 205_000
         if seen.service is not None:
-            # What a generator that waits for each answer would have said: ten slow requests a second, and all is well.
+            # Without correction for waiting, only ten requests a second were slow, and the 90th percentile is low.
             assert (seen.service.percentile_us(90) or 0) < 50_000
 
     try:
@@ -196,7 +196,7 @@ done({{duration = 14000123, requests = {requests}, bytes = 279921, errors = erro
 
 @pytest.mark.parametrize("program", ["luajit", "lua5.1", "lua5.4"])
 def test_wrk2_script_runs_in_a_real_lua(program: str, tmp_path: Path) -> None:
-    """Against stubs of the documented scripting interface: wrk2 itself is no package anywhere."""
+    """Against stubs of the documented scripting interface: no package registry has wrk2 itself."""
     lua = shutil.which(program)
     if lua is None:
         pytest.skip(f"there is no {program} here")
@@ -214,7 +214,7 @@ def test_wrk2_script_runs_in_a_real_lua(program: str, tmp_path: Path) -> None:
     assert seen.latency.percentile_us(99.9) == 99_900
     assert (seen.latency.max_us, seen.latency.mean_us) == (201_000, 20_400.5)
     assert seen.achieved_rate == pytest.approx(7000 / 14.000123, abs=0.001)
-    # Nothing answered: wrk2 hands over not-a-number for the mean, and JSON has no such thing.
+    # With no answers wrk2 passes NaN for the mean, which JSON does not have.
     hung = printed(max=0, mean="0 / 0", percentile="0 / 0", timeouts=122, requests=0)
     assert (hung.requests, hung.void, hung.latency.spectrum) == (0, "no request was completed", [])
 
@@ -327,7 +327,7 @@ def test_a_generator_is_chosen_by_what_it_can(tmp_path: Path, monkeypatch: pytes
 
 @pytest.fixture
 def stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A program that reads its arguments as wrk2 does, as the only wrk2 there is."""
+    """A program that parses its arguments as wrk2 does, installed as the only wrk2."""
     program = tmp_path / "wrk"
     script = Path(__file__).with_name("stand_in_wrk2.py")
     program.write_text(f'#!/bin/sh\nexec {sys.executable} {script} "$@"\n')

@@ -71,7 +71,7 @@ def target(children: Children, folder: Path, path: str = "/") -> str:
     return f"http://127.0.0.1:{Places(children, {}, folder).port('origin/plain')}{path}"
 
 
-def test_what_decides_a_stall_is_kept_and_what_needs_their_machine_is_not() -> None:
+def test_settings_that_decide_a_stall_are_kept_and_those_of_their_machine_are_dropped() -> None:
     adopted = adopt(THEIRS)
     assert adopted.frontends == [("www-80", "http"), ("www-443", "https"), ("plain-10-0-0-1-8080", "http")]
     live = [line.strip() for line in adopted.text.splitlines() if line.strip() and not line.startswith("#")]
@@ -112,7 +112,7 @@ def test_only_an_address_is_a_target(address: str) -> None:
 
 def test_an_address_where_nobody_listens_is_said_in_one_line(tmp_path: Path) -> None:
     with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))  # bound, and nobody listens
+        taken.bind(("127.0.0.1", 0))  # bound but not listening: connections are refused
         done = run(tmp_path / "out", TARGET=f"http://127.0.0.1:{taken.getsockname()[1]}/")
     assert done.returncode == 3
     assert "takes no connection: Connection refused" in done.stderr
@@ -131,8 +131,8 @@ SENDING: dict[str, str] = yaml.safe_load((FIXTURES / "haproxy-sending.yaml").rea
 
 
 @pytest.mark.parametrize("what", SENDING)
-def test_nothing_of_theirs_can_send_anything_elsewhere(what: str, children: Children, tmp_path: Path) -> None:
-    """A listener stands where their configuration points. It sees nobody."""
+def test_their_configuration_sends_nothing_elsewhere(what: str, children: Children, tmp_path: Path) -> None:
+    """A listener of this test is the address in their configuration. It must receive nothing."""
     with socket.create_server(("127.0.0.1", 0)) as victim, socket.socket(type=socket.SOCK_DGRAM) as datagrams:
         port = victim.getsockname()[1]
         datagrams.bind(("127.0.0.1", port))
@@ -177,7 +177,7 @@ def test_the_last_check_refuses_any_address_that_is_not_ours(line: str) -> None:
         guard(good + "  " + line + "\n")
 
 
-def test_what_a_last_word_cannot_hide() -> None:
+def test_a_comment_does_not_make_an_address_ours() -> None:
     with pytest.raises(BenchError, match="line 2 of the copy"):
         guard('listen a\n  server one 10.0.0.1:80 # "${ONEWRITE_ORIGIN}"\n')
 
@@ -239,7 +239,7 @@ ROUTING = (
         (own.Request(expect=404), None),
     ],
 )
-def test_path_host_and_status_are_the_users(
+def test_path_host_and_status_can_be_chosen(
     request_: own.Request, expected: str | None, children: Children, tmp_path: Path
 ) -> None:
     theirs = tmp_path / "their.cfg"
@@ -273,8 +273,8 @@ def test_a_target_that_fails_is_never_clean(
 
 
 @pytest.mark.timed
-def test_a_slow_service_is_judged_by_what_comes_on_top(children: Children, tmp_path: Path) -> None:
-    """It takes 50 ms for everybody: an absolute limit of 30 ms would call everybody stalled."""
+def test_a_slow_service_is_judged_by_the_time_above_its_own(children: Children, tmp_path: Path) -> None:
+    """The service takes 50 ms for every client: an absolute limit of 30 ms would call all of them stalled."""
     done = run(
         tmp_path / "out", "--languages", "python", "--requests", "10", TARGET=target(children, tmp_path, "/slow?ms=50")
     )

@@ -47,7 +47,7 @@ def test_nothing_imports_an_adapter() -> None:
 
 
 def test_only_the_topology_starts_servers() -> None:
-    """Others run programs to their end; a process that stays is a Child, a driver, or what `ends` ties to the bench."""
+    """Elsewhere a process is run to its end, or is a Child, a driver, or tied to the bench by `ends`."""
     for path in ROOT.rglob("*.py"):
         room = path.relative_to(ROOT).parts[0]
         if room != "topology" and path.name not in ("ends.py", "jmh.py"):

@@ -99,7 +99,7 @@ def test_haproxy_stalls_where_the_scenarios_say_and_nowhere_else(children: Child
             assert (p50_ms(sock, split=True) > 30) is stalls[frontend], frontend
             assert p50_ms(sock, split=False) < 30, frontend
 
-    with ThreadPoolExecutor() as pool:  # all at once: a stall is a wait, it takes no time from the others
+    with ThreadPoolExecutor() as pool:  # at the same time: a stalled request waits and uses no processor
         for result in [pool.submit(tries, partial(check, name), 4) for name in stalls]:
             result.result()
 

@@ -1,4 +1,4 @@
-"""The verdict must be able to say each of its words, and for the right reason."""
+"""Every verdict is reached, each for the right reason."""
 
 from __future__ import annotations
 
@@ -57,13 +57,13 @@ def test_two_segments_fail_even_where_the_control_showed_nothing() -> None:
         ({"latency_us": 44_000, "segments": [[40, 20]] * 5}, "STALLS, SPLITS"),
     ],
 )
-def test_stalls_is_said_of_time_alone(fields: dict[str, Any], word: str) -> None:
+def test_only_times_are_called_stalls(fields: dict[str, Any], word: str) -> None:
     verdicts = judge([cell("control", **CONTROL), cell("adapter", **fields)])
     settle(verdicts, {}, lambda: False)
     assert verdict_line(verdicts[0]).startswith(f"python: {word}: ")
 
 
-def test_a_target_that_fails_for_everybody_judges_nobody() -> None:
+def test_a_target_that_fails_for_a_bare_socket_too_is_inconclusive() -> None:
     failing: dict[str, Any] = {"errors": 20, "error_sample": "status 503"}
     good = cell("good", client="raw socket", language="raw", beside=True, **failing)
     everybody = [cell("control", **{**CONTROL, **failing}), cell("adapter", **failing), good]
@@ -75,8 +75,8 @@ def test_a_target_that_fails_for_everybody_judges_nobody() -> None:
 
 
 @pytest.mark.parametrize("service_us", [50_000, 300_000])
-def test_a_slow_target_is_judged_by_what_comes_on_top(service_us: int) -> None:
-    """It takes 50 or 300 ms by itself: everybody is over 30 ms, and only the control over that by another 40."""
+def test_a_slow_target_is_judged_by_the_time_above_its_own(service_us: int) -> None:
+    """The target takes 50 or 300 ms, so all clients are over 30 ms; the control alone takes another 40."""
     unknown: dict[str, Any] = {"extra": {"unknown": True}}
     good = cell("good", client="raw socket", language="raw", beside=True, latency_us=service_us, **unknown)
     control = cell("control", **{**CONTROL, **unknown, "latency_us": service_us + 41_000})
@@ -145,7 +145,7 @@ def test_the_good_control_of_the_same_group_counts_before_the_one_beside_it() ->
         (["stalls"], "not run", "not run", 2),
     ],
 )
-def test_red_only_when_every_measurement_agrees(earlier: list[str], last: str, expected: str, status: int) -> None:
+def test_a_failure_needs_every_measurement_to_agree(earlier: list[str], last: str, expected: str, status: int) -> None:
     verdicts = [Verdict("python", last, "why", True, {"group": "python", "calm": True})]
     settle(verdicts, {"python": earlier}, lambda: False)
     assert (verdicts[0].state, exit_status(verdicts)) == (expected, status)

@@ -1,4 +1,4 @@
-"""The network of the `wan` scenario: a real distance, real acknowledgements, gone without a trace."""
+"""The network of the `wan` scenario: its round trip, its acknowledgements, and its removal."""
 
 from __future__ import annotations
 

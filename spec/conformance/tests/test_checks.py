@@ -67,7 +67,7 @@ def test_counts() -> None:
     assert not matches(None, {"min": 0})
 
 
-def test_the_mode_decides_and_odd_counts_need_an_excuse_which_reaches_for_a_fifth() -> None:
+def test_the_mode_decides_and_retransmissions_excuse_at_most_a_fifth() -> None:
     for values, excuse, problems, unsteady in (
         ([1] * 20, 0, 0, 0),
         ([2] * 20, 0, 1, 0),

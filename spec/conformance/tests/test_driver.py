@@ -1,4 +1,4 @@
-"""A driver that hangs, talks, dies or lies is named as such, in time, and never blamed on the library."""
+"""A driver that hangs, prints noise, exits or replies nonsense is reported as a fault of the driver, never of the library."""
 
 from __future__ import annotations
 

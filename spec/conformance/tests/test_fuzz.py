@@ -1,4 +1,4 @@
-"""The fuzzer makes the same scenarios of the same seed, sees a difference, and shrinks it."""
+"""The fuzzer makes the same scenarios from the same seed, finds a difference, and shrinks it."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from onewrite_conformance.run.adapters import reference
 KINDS = ["bytes", "file", "form", "memory_file", "multipart", "stream", "text"]
 
 
-def test_a_seed_is_a_story() -> None:
+def test_a_seed_makes_the_same_scenario_again() -> None:
     one, other = (scenario(random.Random("1/7"), KINDS, 7) for _ in range(2))
     assert one == other
     assert one != scenario(random.Random("2/7"), KINDS, 7)
 
 
-def test_stories_are_cases() -> None:
+def test_a_scenario_is_a_valid_case() -> None:
     for number in range(200):
         case = scenario(random.Random(f"t/{number}"), KINDS, number)
         assert _file_faults(yaml.safe_load(as_yaml(Finding("t", "text", case))), "scenario") == []
@@ -52,7 +52,7 @@ def test_the_reference_is_equal_to_its_stock() -> None:
 
 
 @pytest.mark.parametrize(("mutant", "said"), [("truncation", "outcome"), ("chunk_split", "segments")])
-def test_a_mutant_is_not(mutant: str, said: str) -> None:
+def test_a_mutant_differs_from_its_stock(mutant: str, said: str) -> None:
     (found,) = findings(mutant, 120)
     assert said in found.text
     assert sum("request" in step for step in found.case.do) <= 2  # a large scenario was shrunk

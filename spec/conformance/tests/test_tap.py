@@ -1,4 +1,4 @@
-"""The tap counts what a client does. Clients here are bare sockets, so that it is known what they do."""
+"""The tap counts what a client does. The clients here are bare sockets, so their writes are known."""
 
 from __future__ import annotations
 

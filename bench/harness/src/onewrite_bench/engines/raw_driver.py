@@ -1,4 +1,4 @@
-"""A driver over a bare blocking socket: what no library can beat, and the stall with nothing else around it.
+"""A driver over a bare blocking socket: the lowest cost a library can reach, and the stall without a library.
 
 Speaks version 1 of the driver protocol (spec/conformance/PROTOCOL.md), as much as the bench needs: open, load,
 close. Client `control` has Nagle on and makes two writes; `onewrite` has TCP_NODELAY and makes one. The adapter
