@@ -1,4 +1,4 @@
-"""Brings the repository's Markdown files into the site, each under its own path, and changes links that work in a checkout alone.
+"""Brings the repository's Markdown files into the site, each under its own path.
 
 A link to a file that is no page of the site, such as a source file, leads to the repository's web page.
 The API references of Ruby and Java are HTML made by YARD and Javadoc: their folders are copied beside the pages, and

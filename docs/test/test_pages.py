@@ -13,6 +13,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tools"))
 
 import configuration
 import links
+import site_sources
 
 GENERATED = {
     "proxies.md": ["versions", "haproxy", "others", "streams"],
@@ -40,6 +41,26 @@ def test_the_link_checker_sees_what_is_broken(tmp_path: Path, monkeypatch: pytes
     assert "gone.md: no such file" in reasons
     assert "nowhere: no such heading" in reasons
     assert "trailing white space" in reasons
+
+
+def test_what_the_site_is_built_from_is_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert site_sources.main() == 0
+    for folder in ("docs/site/api", "docs/site/node", "python/src/onewrite", "node"):
+        (tmp_path / folder).mkdir(parents=True)
+    monkeypatch.setattr(links, "ROOT", tmp_path)
+    monkeypatch.setattr(site_sources, "ROOT", tmp_path)
+    (tmp_path / "page.md").write_text("# A - B\n[works on GitHub alone](#a---b) [works nowhere](#c)\n")
+    (tmp_path / "docs/site/mkdocs.yml").write_text("nav: [Start: page.md, More: [gone.md, api/made.md]]")
+    (tmp_path / "docs/site/api/python.md").write_text("::: onewrite\n::: onewrite.gone\n")
+    (tmp_path / "python/src/onewrite/httpx.py").touch()
+    (tmp_path / "docs/site/node/typedoc.json").write_text('{"entryPoints": []}')
+    (tmp_path / "node/package.json").write_text('{"exports": {".": {"types": "index.d.ts"}}}')
+    assert site_sources.main() == 1
+    menu = ["page.md", "gone.md", "api/made.md"]
+    assert site_sources.menu_faults(menu) == ["docs/site/mkdocs.yml: gone.md: no such file"]
+    assert ["#a---b" in fault for fault in site_sources.anchor_faults(menu)] == [True, False]
+    assert [fault.split(": ")[1] for fault in site_sources.python_faults()] == ["onewrite.gone is not public", "onewrite.httpx is missing"]
+    assert [fault.rpartition(" ")[2] for fault in site_sources.node_faults()] == ["missing"]
 
 
 def test_the_options_page_is_what_the_contract_says() -> None:

@@ -55,6 +55,14 @@ def anchors(path: Path) -> frozenset[str]:
     return frozenset(found)
 
 
+def numbered_targets(text: str) -> list[tuple[int, str]]:
+    """(line, target) of each link in a page's prose."""
+    # Code is blanked, not cut, so that positions still tell the line.
+    prose = CODE.sub(lambda m: " " * len(m[0]), FENCE.sub(lambda m: re.sub(r"[^\n]", " ", m[0]), text))
+    found = (match for pattern in (LINK, REFERENCE, HTML) for match in pattern.finditer(prose))
+    return [(prose.count("\n", 0, match.start()) + 1, match.group(1)) for match in found]
+
+
 def complaints(path: Path) -> list[str]:
     """What is wrong in one file, each as `file:line: reason`."""
     text = path.read_text(encoding="utf-8")
@@ -67,13 +75,10 @@ def complaints(path: Path) -> list[str]:
         wrong.append(f"{where}: no newline at the end")
     if text.endswith("\n\n"):
         wrong.append(f"{where}: blank lines at the end")
-    # Code is blanked, not cut, so that positions still tell the line.
-    prose = CODE.sub(lambda m: " " * len(m[0]), FENCE.sub(lambda m: re.sub(r"[^\n]", " ", m[0]), text))
-    for pattern in (LINK, REFERENCE, HTML):
-        for match in pattern.finditer(prose):
-            reason = broken(path, match.group(1))
-            if reason:
-                wrong.append(f"{where}:{prose.count(chr(10), 0, match.start()) + 1}: {reason}")
+    for line, target in numbered_targets(text):
+        reason = broken(path, target)
+        if reason:
+            wrong.append(f"{where}:{line}: {reason}")
     return wrong
 
 
