@@ -3,6 +3,7 @@
 
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
+import { readFileSync } from 'node:fs'
 import { describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
@@ -16,7 +17,10 @@ import * as undici from 'undici'
 import { Agent, hookFailures, RetryAgent } from '../src/index.js'
 import { CallContext } from '../src/opentelemetry/call-context.js'
 import { openTelemetry } from '../src/opentelemetry/index.js'
+import { Instruments } from '../src/opentelemetry/instruments.js'
 import { Observed } from '../src/opentelemetry/observer.js'
+import { AttemptState } from '../src/timing/attempt.js'
+import { Timing } from '../src/timing/record.js'
 import { until } from './support/record.js'
 import { CLOSED_PORT, startServer } from './support/server.js'
 import { modeOf, startTap } from './support/tap.js'
@@ -220,6 +224,23 @@ describe('in this process, without instrumentations', () => {
     assert.equal(sum(pointsOf(found, 'http.client.request.duration'), ({ value }) => value.count), before)
     assert.ok(pointsOf(found, 'onewrite.wait.duration').some(({ attributes }) => attributes['http.request.method'] === '_OTHER'))
   }))
+
+  test('metrics name the methods of the contract; one of one\'s own makes no time series', async () => {
+    const events = readFileSync(new URL('../../spec/events.yaml', import.meta.url), 'utf8')
+    const known = /^ {2}methods: \[(.*)\]/m.exec(events)[1].split(', ')
+    const instruments = new Instruments(metrics.getMeter('methods'))
+    for (const method of [...known, 'BREW', 'WHEN', 'get']) {
+      const attempt = Object.assign(new AttemptState(0, 1), { requestEndNs: 2, responseStartNs: 3 }).record('ok', 4)
+      const timing = new Timing(undefined, method, 'http://localhost/', 1, 3, [attempt], 'ok')
+      instruments.record(timing, {}, ROOT_CONTEXT, true)
+    }
+    await reader.forceFlush()
+    const found = pointed(numbers.getMetrics().flatMap(({ scopeMetrics }) => scopeMetrics).filter(({ scope }) => scope.name === 'methods').flatMap((scope) => scope.metrics))
+    for (const name of ['http.client.request.duration', 'onewrite.wait.duration']) {
+      const counts = Object.fromEntries(pointsOf(found, name).map(({ attributes, value }) => [attributes['http.request.method'], value.count]))
+      assert.deepEqual(counts, { ...Object.fromEntries(known.map((method) => [method, 1])), _OTHER: 3 })
+    }
+  })
 
   test('a fault of the SDK is a hook that throws: the request goes on', () => withAgent(openTelemetry(), async (agent, origin) => {
     const before = hookFailures()

@@ -7,6 +7,7 @@ import contextlib
 import gc
 import os
 import pathlib
+import re
 import socket
 import subprocess
 import sys
@@ -30,6 +31,7 @@ import onewrite.httpx
 import onewrite.opentelemetry
 import onewrite.requests
 from onewrite._opentelemetry.connections import Connections
+from onewrite._opentelemetry.instruments import _METHODS
 from onewrite._timing.connection import Link
 from tap import Peer, Seen, mode, reply
 from telemetry import Telemetry
@@ -277,6 +279,13 @@ def test_a_method_of_ones_own_makes_no_time_series(telemetry: Telemetry, tap: ty
     metrics = telemetry.metrics()
     for name in ("http.client.request.duration", "onewrite.wait.duration"):
         assert [(one.attributes["http.request.method"], one.count) for one in metrics[name]] == [("_OTHER", 3)], name
+
+
+def test_the_methods_are_those_of_the_contract() -> None:
+    events = pathlib.Path(__file__).parents[2] / "spec" / "events.yaml"
+    line = re.search(r"^  methods: \[(.*)\]", events.read_text(), re.MULTILINE)
+    assert line
+    assert set(line[1].split(", ")) == _METHODS
 
 
 # -- connections --------------------------------------------------------------------------------------

@@ -137,7 +137,8 @@ class OpenTelemetryTest < OnewriteTest
   }.freeze
   CALLS = 31
   # The names of all languages.
-  METRICS = YAML.load_file(File.expand_path("../spec/events.yaml", ROOT)).fetch("opentelemetry").fetch("metrics")
+  METRICS, METHODS = YAML.load_file(File.expand_path("../spec/events.yaml", ROOT)).fetch("opentelemetry")
+                         .values_at("metrics", "methods")
 
   ORDERS.merge(OFF_ORDERS).each do |order, script|
     define_method("test_the program and its spans are as without us: #{order}") do
@@ -229,6 +230,22 @@ class OpenTelemetryTest < OnewriteTest
       end
     end
     assert_equal [["onewrite", Onewrite::VERSION]], found["metrics"].values.flatten.map { |one| one["scope"] }.uniq
+  end
+
+  # A method of one's own makes no time series.
+  def test_metrics_name_the_methods_of_the_contract
+    tap = tap_server { "HTTP/1.1 204 No Content\r\n\r\n" }
+    found = run_with(<<~'RUBY', "PORT" => tap.port.to_s, "METHODS" => [*METHODS, "BREW", "WHEN", "get"].join(" "))
+      configure
+      ours
+      http = session.start
+      ENV["METHODS"].split.each { |name| http.request(Net::HTTPGenericRequest.new(name, false, false, "/")) }
+      report
+    RUBY
+    %w[http.client.request.duration onewrite.wait.duration].each do |name|
+      counts = points(found, name).map { |one| [one["attributes"]["http.request.method"], one["count"]] }
+      assert_equal [*METHODS.map { |method| [method, 1] }, ["_OTHER", 3]].sort, counts.sort
+    end
   end
 
   def test_the_example_of_the_readme
