@@ -40,7 +40,7 @@ SECOND = {
 
 # A driver lives for seconds or minutes: a JVM that compiles quickly takes a third less of the processor than one that
 # compiles well. The bench, which compares times, does not ask for it.
-ENV = {"java": {"ONEWRITE_JAVA_OPTS": "-XX:TieredStopAtLevel=1"}}
+ENV = {"java": {"ONEWRITE_JAVA_OPTS": "-XX:TieredStopAtLevel=1 -XX:CompileThresholdScaling=10"}}
 
 
 @dataclass
