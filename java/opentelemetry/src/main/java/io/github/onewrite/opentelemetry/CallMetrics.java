@@ -18,7 +18,7 @@ import org.jspecify.annotations.Nullable;
 /** The metrics of finished calls. */
 final class CallMetrics {
     /** Those of the semantic conventions; any other is "_OTHER", or a caller could make as many series as it likes. */
-    private static final Set<String> METHODS =
+    static final Set<String> METHODS =
             Set.of("CONNECT", "DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT", "QUERY", "TRACE");
 
     private static final AttributeKey<String> METHOD = AttributeKey.stringKey("http.request.method");

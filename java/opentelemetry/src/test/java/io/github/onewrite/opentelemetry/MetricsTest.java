@@ -11,9 +11,13 @@ import io.github.onewrite.testing.Eventually;
 import io.github.onewrite.testing.TestServer;
 import io.opentelemetry.api.common.AttributeKey;
 import io.opentelemetry.sdk.metrics.data.HistogramPointData;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -168,5 +172,14 @@ class MetricsTest {
                         only(sdk.histogram(name)).getAttributes().get(AttributeKey.stringKey("http.request.method")));
             }
         }
+    }
+
+    @Test
+    void theMethodsAreThoseOfTheContract() throws Exception {
+        String events = Files.readString(Path.of("..", "..", "spec", "events.yaml"));
+        Matcher line =
+                Pattern.compile("^  methods: \\[(.*)]", Pattern.MULTILINE).matcher(events);
+        assertTrue(line.find());
+        assertEquals(Set.of(line.group(1).split(", ")), CallMetrics.METHODS);
     }
 }
