@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import pathlib
 import ssl
@@ -53,6 +54,17 @@ def tap(authority: Authority) -> typing.Iterator[typing.Callable[..., Tap]]:
     for one in made:
         one.close()
     assert not [error for one in made for error in one.errors]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def frozen() -> None:
+    """A collection looks through what this module's tests have made, not through all that was imported before."""
+    gc.collect()
+    gc.freeze()
+
+
+def pytest_sessionfinish() -> None:
+    gc.unfreeze()  # hypothesis looks for what refers to an object
 
 
 @pytest.fixture(autouse=True)

@@ -13,6 +13,7 @@ import socket
 import ssl
 import struct
 import threading
+import time
 import typing
 
 DATA_SEGS_IN = 152
@@ -213,8 +214,8 @@ class Tap:
         except BaseException as error:
             self.errors.append(error)
         finally:
-            self._open.discard(sock)
             sock.close()
+            self._open.discard(sock)
 
     def _one(self, peer: Peer) -> None:
         segments, records = peer.segments, peer.records
@@ -245,6 +246,13 @@ class Tap:
         seen.records = peer.records - records
         self.seen.append(seen)
         self.answer(peer, seen)
+
+    def wait_until_closed(self) -> None:
+        """Wait for the end of each connection, when the answers are such that it comes."""
+        deadline = time.monotonic() + 20
+        while self._open:
+            assert time.monotonic() < deadline, "a connection stays open"
+            time.sleep(0.0005)
 
     def close(self) -> None:
         self.listener.close()

@@ -19,7 +19,7 @@ import pytest
 import onewrite
 import onewrite.httpx
 from httpx_clients import LIBRARIES, Clients
-from tap import Peer, Seen, mode, reply
+from tap import Peer, Seen, Tap, mode, reply
 
 #: Where sending or reading breaks off, httpx and httpcore leave generators unread, of which trio warns.
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
@@ -71,20 +71,25 @@ TROUBLES: dict[str, tuple[typing.Any, dict[str, typing.Any], float, str, str]] =
 }
 
 
+def in_trouble(name: str, runtime: str, way: str, server: Tap, **more: typing.Any) -> str:
+    _, keywords, timeout, _, _ = TROUBLES[name]
+    calls = [("POST", server.url(), {"content": b"x" * 200, **keywords})]
+    return trouble(Clients("httpx", runtime, way), calls, timeout=timeout, **more)
+
+
+@functools.cache
+def stock_in_trouble(name: str, runtime: str) -> str:
+    with Tap(TROUBLES[name][0]) as server:
+        return in_trouble(name, runtime, "stock", server)
+
+
 @pytest.mark.parametrize("name", TROUBLES)
 def test_errors(name: str, runtime: str, way: str, tap: typing.Any) -> None:
-    answer, keywords, timeout, kind, phase = TROUBLES[name]
+    answer, _, _, kind, phase = TROUBLES[name]
     timings: list[onewrite.Timing] = []
-
-    def asked(server: typing.Any, how: str, **more: typing.Any) -> str:
-        calls = [("POST", server.url(), {"content": b"x" * 200, **keywords})]
-        return trouble(Clients("httpx", runtime, how), calls, timeout=timeout, **more)
-
-    stock = asked(tap(answer), "stock")
     server = tap(answer)
-    ours = asked(server, way, hooks={"on_timing": timings.append})
-    assert stock != "nothing"
-    assert ours == stock
+    ours = in_trouble(name, runtime, way, server, hooks={"on_timing": timings.append})
+    assert ours == stock_in_trouble(name, runtime) != "nothing"
     assert [(timing.outcome, timing.error_kind, timing.error_phase) for timing in timings] == [("error", kind, phase)]
     if kind == "invalid_request":
         assert server.seen == []

@@ -12,6 +12,7 @@ import contextvars
 import typing
 
 import hypercorn.app_wrappers
+import hypercorn.config
 import hypercorn.trio.tcp_server
 import trio
 
@@ -46,3 +47,5 @@ async def call(self: typing.Any, scope: typing.Any, *rest: typing.Any) -> None:
 
 
 _server.run, _wrapper.__call__ = run, call
+# A server that ends waits for the tunnels that a test has left open, three seconds unless it is told otherwise.
+hypercorn.config.Config.graceful_timeout = 0.1
