@@ -6,9 +6,10 @@ import argparse
 import os
 import signal
 import sys
+from dataclasses import fields
 from pathlib import Path
 from types import FrameType
-from typing import NoReturn
+from typing import NoReturn, TypeVar
 
 from onewrite_cli import __version__
 from onewrite_cli.check.command import CheckOptions, check
@@ -35,6 +36,9 @@ _BODY_FILE and _REQUESTS are in its environment. CMD is run again until enough r
 DOCTOR = """\
 Sends a few requests to URL in four ways, in turn: in two writes with Nagle on and off, in one write, and in one write
 with quick ACKs. Says whether the first hop makes a split request wait, how long bytes were held, and by whom."""
+
+
+Options = TypeVar("Options", CheckOptions, DoctorOptions)
 
 
 class _Parser(argparse.ArgumentParser):
@@ -88,15 +92,15 @@ def _check_options(parser: argparse.ArgumentParser) -> None:
     add("--tls", action="store_true", help="{url} is https")
     add("--proxy", action="store_true", help="be the command's HTTP(S)_PROXY")
     add("--via", choices=("auto", "tap", "strace"), default="auto", help="who looks (default auto)")
-    add("--rule", action="append", default=[], metavar="NAME=fail|warn|off", help="what a finding is worth")
+    add("--rule", dest="rules", action="append", default=[], metavar="NAME=fail|warn|off", help="what a finding is worth")
     add("--baseline", type=Path, metavar="FILE", help="an earlier -f json report: what it found is known")
-    add("--timeout", type=_count(86_400), default=120, metavar="S", help="for each run of CMD (default 120)")
+    add("--timeout", dest="timeout_s", type=_count(86_400), default=120, metavar="S", help="for each run of CMD (default 120)")
     add(
         "--lose-answer",
         action="store_true",
         help="one more run, in which one request gets no answer: is it sent twice?",
     )
-    add("-v", "--verbose", action="store_true", help="show what CMD prints, on stderr")
+    add("-v", "--verbose", dest="show", action="store_true", help="show what CMD prints, on stderr")
     add("-f", "--format", choices=tuple(FORMATS), default="text")
     add("-o", "--output", type=Path, metavar="FILE", help="write the report there, and the text to stdout")
 
@@ -108,13 +112,13 @@ def _doctor_options(parser: argparse.ArgumentParser) -> None:
     body.add_argument("--get", action="store_true", help="GET, its head split in two (default)")
     body.add_argument("--post", metavar="FILE", help="POST this body ('-': stdin)")
     body.add_argument("--post-bytes", type=_count(1 << 20), metavar="N", help="POST N bytes of x")
-    add("--header", action="append", default=[], metavar="'Name: value'", help="one more header (may be repeated)")
+    add("--header", dest="headers", action="append", default=[], metavar="'Name: value'", help="one more header (repeatable)")
     add("--proxy", default="env", metavar="env|none|URL", help="HTTP proxy (default: as the environment says)")
     add("--samples", type=_count(100), default=30, help="requests per arm (default 30)")
     add("--ca-file", type=Path, metavar="PEM", help="trust these authorities")
-    add("--timeout", type=_count(600), default=15, metavar="S", help="for each request (default 15)")
+    add("--timeout", dest="timeout_s", type=_count(600), default=15, metavar="S", help="for each request (default 15)")
     add("--yes", action="store_true", help="do not ask before sending")
-    add("-f", "--format", choices=("text", "json"), default="text")
+    add("-f", "--format", dest="form", choices=("text", "json"), default="text")
 
 
 def _tap_options(parser: argparse.ArgumentParser) -> None:
@@ -132,7 +136,7 @@ def _run(arguments: list[str]) -> ExitStatus:
     if arguments[:1] == ["check"] and "--" in arguments:
         at = arguments.index("--")
         arguments, command = arguments[:at], arguments[at + 1 :]
-    options = _parser().parse_args(arguments)
+    options = _parser().parse_args(arguments, argparse.Namespace(command=command))
     if options.what == "explain":
         return explain(options.rule)
     if options.what == "tap":
@@ -145,43 +149,17 @@ def _run(arguments: list[str]) -> ExitStatus:
             form=options.format,
         )
     if options.what == "doctor":
-        return doctor(_doctor(options))
+        return doctor(_filled(DoctorOptions, options))
     if not command:
         raise CouldNotRun("say the command after two dashes: onewrite check -- curl -d hello {url}")
-    report = check(_check(options, command))
+    report = check(_filled(CheckOptions, options))
     write_report(report, options.format, options.output)
     return report.exit_status
 
 
-def _check(options: argparse.Namespace, command: list[str]) -> CheckOptions:
-    return CheckOptions(
-        command,
-        requests=options.requests,
-        body=options.body,
-        tls=options.tls,
-        proxy=options.proxy,
-        via=options.via,
-        rules=options.rule,
-        baseline=options.baseline,
-        timeout_s=options.timeout,
-        lose_answer=options.lose_answer,
-        show=options.verbose,
-    )
-
-
-def _doctor(options: argparse.Namespace) -> DoctorOptions:
-    return DoctorOptions(
-        options.url,
-        post=options.post,
-        post_bytes=options.post_bytes,
-        headers=options.header,
-        proxy=options.proxy,
-        samples=options.samples,
-        ca_file=options.ca_file,
-        timeout_s=options.timeout,
-        yes=options.yes,
-        form=options.format,
-    )
+def _filled(kind: type[Options], said: argparse.Namespace) -> Options:
+    """The options of a command; argparse stores each under the name of its field."""
+    return kind(**{one.name: getattr(said, one.name) for one in fields(kind)})
 
 
 def _terminated(number: int, frame: FrameType | None) -> NoReturn:
