@@ -98,13 +98,18 @@ def broken(path: Path, target: str) -> str | None:
     return None
 
 
+def told(wrong: list[str], what: str) -> int:
+    """Print the complaints and a summary; returns the exit status."""
+    for complaint in wrong:
+        print(complaint, file=sys.stderr)
+    print(f"{what}, {len(wrong)} complaints")
+    return 1 if wrong else 0
+
+
 def main() -> int:
     files = markdown_files()
     wrong = [complaint for path in files for complaint in complaints(path)]
-    for complaint in wrong:
-        print(complaint, file=sys.stderr)
-    print(f"docs: {len(files)} Markdown files, {len(wrong)} complaints")
-    return 1 if wrong else 0
+    return told(wrong, f"docs: {len(files)} Markdown files")
 
 
 if __name__ == "__main__":

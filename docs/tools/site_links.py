@@ -13,6 +13,8 @@ from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+from links import told
+
 #: Made by YARD and Javadoc, which check their own links; they are only targets here.
 FOREIGN = ("api/ruby/", "api/java/")
 #: Attributes that make a browser load something.
@@ -73,10 +75,7 @@ def main(site: Path) -> int:
             reason = complaint(site, path, re.sub(r"^\s+|\s+$", "", target), loaded)
             if reason:
                 wrong.append(f"{path.relative_to(site)}: {reason}")
-    for one in sorted(set(wrong)):
-        print(one, file=sys.stderr)
-    print(f"site: {len(pages)} pages, {len(set(wrong))} complaints")
-    return 1 if wrong else 0
+    return told(sorted(set(wrong)), f"site: {len(pages)} pages")
 
 
 if __name__ == "__main__":
