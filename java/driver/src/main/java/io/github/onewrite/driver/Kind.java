@@ -6,10 +6,10 @@ import java.util.List;
 /** A client kind of the protocol: onewrite, patched, stock or control. */
 interface Kind {
 
-    /** What it can drive, the usual one first. */
+    /** The apis it can drive, the default first. */
     List<String> apis();
 
-    /** What it can do with this api. */
+    /** Its capabilities with this api. */
     List<String> capabilities(String api);
 
     Client open(Options options);
@@ -21,6 +21,8 @@ interface Kind {
 
     static String baseVersion(String api) {
         Library library = Library.of(api);
-        return library == null ? Version.identify().get("netty-codec-http").artifactVersion() : library.version();
+        return library == null
+                ? Version.identify().get("netty-codec-http").artifactVersion()
+                : library.version().get();
     }
 }

@@ -4,68 +4,64 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.io.UncheckedIOException;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.List;
 import java.util.Properties;
 import java.util.function.BiFunction;
 import java.util.function.Supplier;
 import org.asynchttpclient.AsyncHttpClient;
 
-/** The libraries whose own clients the adapter customizes. A stock process opens them without a customizer. */
-enum Library {
-    OKHTTP(
-            "okhttp",
-            () -> okhttp3.OkHttp.VERSION,
-            List.of("proxy_forward", "proxy_connect", "custom_connector", "redirects"),
-            List.of("timing", "events", "dns_split"),
-            (options, customized) -> new OkHttp(options, customized ? Customizers.okHttp(options) : null)),
+/**
+ * A library whose own client the adapter customizes. A stock process opens it without a customizer.
+ *
+ * @param api its name in the protocol, which is the base library's
+ * @param features what the client can do
+ * @param hooks what the customizer can report of its calls
+ * @param opener opens a client; the flag says whether the adapter is applied to it
+ */
+record Library(
+        String api,
+        Supplier<String> version,
+        List<String> features,
+        List<String> hooks,
+        BiFunction<Options, Boolean, Client> opener) {
 
-    /** Its proxy handler makes a tunnel for http, too: no forward proxy. */
-    REACTOR_NETTY(
-            "reactor-netty",
-            () -> reactor.netty.http.client.HttpClient.class.getPackage().getImplementationVersion(),
-            List.of("proxy_connect", "socket_options", "redirects"),
-            List.of("timing", "events", "dns_split", "queue", "attempts", "tcp_info", "rwnd_limited", "quickack"),
-            (options, customized) -> new ReactorNetty(options, customized ? Customizers.reactorNetty(options) : null)),
-
-    AHC(
-            "ahc",
-            Library::ahcVersion,
-            List.of("proxy_forward", "proxy_connect", "socket_options", "retries", "redirects", "total_timeout"),
-            List.of("timing", "events", "dns_split", "attempts", "tcp_info", "rwnd_limited", "quickack"),
-            (options, customized) -> new Ahc(options, customized ? Customizers.ahc(options) : null));
-
-    private final String api;
-    private final Supplier<String> version;
-    private final List<String> features;
-    private final List<String> hooks;
-    private final BiFunction<Options, Boolean, Client> opener;
-
-    /**
-     * @param features what its client can do
-     * @param hooks what is seen of its calls by way of the customizer
-     */
-    Library(
-            String api,
-            Supplier<String> version,
-            List<String> features,
-            List<String> hooks,
-            BiFunction<Options, Boolean, Client> opener) {
-        this.api = api;
-        this.version = version;
-        this.features = features;
-        this.hooks = hooks;
-        this.opener = opener;
-    }
-
-    /** Its name in the protocol, which is the base library's. */
-    String api() {
-        return api;
-    }
-
-    String version() {
-        return version.get();
-    }
+    private static final List<Library> ALL = List.of(
+            new Library(
+                    "okhttp",
+                    () -> okhttp3.OkHttp.VERSION,
+                    List.of("proxy_forward", "proxy_connect", "custom_connector", "redirects"),
+                    List.of("timing", "events", "dns_split"),
+                    (options, customized) -> new OkHttp(options, customized ? Customizers.okHttp(options) : null)),
+            // No forward proxy: its proxy handler makes a tunnel for http, too.
+            new Library(
+                    "reactor-netty",
+                    () -> reactor.netty.http.client.HttpClient.class
+                            .getPackage()
+                            .getImplementationVersion(),
+                    List.of("proxy_connect", "socket_options", "redirects"),
+                    List.of(
+                            "timing",
+                            "events",
+                            "dns_split",
+                            "queue",
+                            "attempts",
+                            "tcp_info",
+                            "rwnd_limited",
+                            "quickack"),
+                    (options, customized) ->
+                            new ReactorNetty(options, customized ? Customizers.reactorNetty(options) : null)),
+            new Library(
+                    "ahc",
+                    Library::ahcVersion,
+                    List.of(
+                            "proxy_forward",
+                            "proxy_connect",
+                            "socket_options",
+                            "retries",
+                            "redirects",
+                            "total_timeout"),
+                    List.of("timing", "events", "dns_split", "attempts", "tcp_info", "rwnd_limited", "quickack"),
+                    (options, customized) -> new Ahc(options, customized ? Customizers.ahc(options) : null)));
 
     /** @param customized whether the adapter is applied to the client */
     Client open(Options options, boolean customized) {
@@ -83,7 +79,7 @@ enum Library {
         return Bodies.allWith(all.toArray(String[]::new));
     }
 
-    /** From its Maven properties: its own constant, AsyncHttpClientConfigDefaults.AHC_VERSION, was never filled in. */
+    /** From its Maven properties, because its constant AsyncHttpClientConfigDefaults.AHC_VERSION is not filled in. */
     private static String ahcVersion() {
         Properties maven = new Properties();
         try (InputStream in = AsyncHttpClient.class.getResourceAsStream(
@@ -96,16 +92,11 @@ enum Library {
     }
 
     static List<String> apis() {
-        return Arrays.stream(values()).map(Library::api).toList();
+        return ALL.stream().map(Library::api).toList();
     }
 
     /** The library of this api, or null. */
     static Library of(String api) {
-        for (Library library : values()) {
-            if (library.api.equals(api)) {
-                return library;
-            }
-        }
-        return null;
+        return ALL.stream().filter(one -> one.api.equals(api)).findFirst().orElse(null);
     }
 }
