@@ -12,7 +12,7 @@ import java.nio.charset.StandardCharsets;
 import java.util.concurrent.Executors;
 
 /**
- * A small web service that stores what it is POSTed through a proxy, and logs where each call's time went.
+ * A small web service that forwards each order it receives to an upstream, and logs where the call's time went.
  *
  * <pre>
  *   make -C ../bench/surveys stand                  # HAProxy before an origin; prints URL=

@@ -21,9 +21,9 @@ import java.util.stream.Stream;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** The tables that all languages run: records as text and in the words of others, causes, error kinds. */
+/** The tables that all languages run: text form, mappers, causes, error kinds. */
 class TablesTest {
-    /** When a phase begins, by the name of the event. */
+    /** The event that begins a phase. */
     private static final Map<Phase, String> BEGINNINGS = Map.of(
             Phase.QUEUE, "queue_start",
             Phase.DNS, "dns_start",
@@ -34,7 +34,7 @@ class TablesTest {
             Phase.RECEIVE, "response_start",
             Phase.TOTAL, "attempt_start");
 
-    /** A row, shown by what it is about. */
+    /** A row, named in reports by its subject. */
     record Row(JsonObject json) {
         @Override
         public String toString() {

@@ -19,10 +19,10 @@ import org.asynchttpclient.DefaultAsyncHttpClientConfig;
 import org.asynchttpclient.Dsl;
 import org.junit.jupiter.api.Test;
 
-/** TCP_NODELAY as the connection says it is. */
+/** TCP_NODELAY, read back from the connection. */
 class NodelayTest {
 
-    /** Notes the option when the channel is connected. */
+    /** Reads the option when the channel is connected. */
     private static Consumer<Channel> noting(List<Boolean> seen) {
         return channel -> channel.pipeline().addFirst(new ChannelInboundHandlerAdapter() {
             @Override
@@ -33,7 +33,7 @@ class NodelayTest {
         });
     }
 
-    /** Sends one POST with a client of this configuration, and answers the option of its connection. */
+    /** Sends one POST with this configuration, and returns its connection's TCP_NODELAY. */
     private static boolean nodelay(OnewriteAhc customizer, DefaultAsyncHttpClientConfig.Builder builder)
             throws Exception {
         List<Boolean> seen = new CopyOnWriteArrayList<>();
@@ -53,9 +53,9 @@ class NodelayTest {
         assertTrue(nodelay(OnewriteAhc.create(), Dsl.config().addChannelOption(ChannelOption.SO_SNDBUF, 65536)));
     }
 
-    /** An initializer that loses the option is no wish for Nagle's algorithm. */
+    /** A channel initializer that switches the option off is overruled: only the client's configuration counts. */
     @Test
-    void isSetWhereItWasLost() throws Exception {
+    void isSetWhereAnInitializerLostIt() throws Exception {
         Consumer<Channel> losing = channel -> channel.config().setOption(ChannelOption.TCP_NODELAY, false);
         assertEquals(
                 false,
@@ -66,7 +66,7 @@ class NodelayTest {
     }
 
     @Test
-    void whoNamesItIsObeyed() throws Exception {
+    void anExplicitSettingOfTheUserIsKept() throws Exception {
         assertEquals(false, nodelay(OnewriteAhc.create(), Dsl.config().setTcpNoDelay(false)));
         assertEquals(
                 false, nodelay(OnewriteAhc.create(), Dsl.config().addChannelOption(ChannelOption.TCP_NODELAY, false)));

@@ -38,7 +38,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.condition.EnabledOnOs;
 import org.junit.jupiter.api.condition.OS;
 
-/** The common record, and the order of events, of calls through AsyncHttpClient. */
+/** Records, and the order of events, of calls through AsyncHttpClient. */
 class TimingTest {
     private final Calls calls = new Calls();
 
@@ -120,7 +120,7 @@ class TimingTest {
         }
     }
 
-    /** A hook that takes its time delays no connection's return to the pool, so a sequential caller keeps one. */
+    /** A slow hook does not delay the connection's return to the pool: a sequential caller needs one connection. */
     @Test
     void aSlowHookCostsNoConnection() throws Exception {
         try (TestServer server = TestServer.answering();
@@ -145,7 +145,7 @@ class TimingTest {
         }
     }
 
-    /** Redirects stay the client's; each hop is an attempt, on the same connection or on another. */
+    /** AsyncHttpClient follows the redirect; each hop is an attempt, on the same connection or on another. */
     @Test
     void aRedirectIsAnAttempt() throws Exception {
         try (TestServer other = TestServer.answering();
@@ -181,7 +181,7 @@ class TimingTest {
         }
     }
 
-    /** The server reads the second POST and closes: the client sends it again, which is its own affair. */
+    /** AsyncHttpClient sends a POST again when the server closes after reading it; that is an attempt of its own. */
     @Test
     void aRetryIsAnAttempt() throws Exception {
         try (TestServer server = TestServer.closingAt(2);
@@ -281,7 +281,7 @@ class TimingTest {
         }
     }
 
-    /** The client closes the connection before it says why: that is no word of a caller who gave up. */
+    /** AsyncHttpClient closes the connection before it reports the timeout; the call is not recorded as cancelled. */
     @Test
     void noAnswerInTime() throws Exception {
         try (TestServer server = TestServer.silent();
@@ -306,7 +306,7 @@ class TimingTest {
         }
     }
 
-    /** A handler that has seen enough: the response is an answer all the same, and its connection is not used again. */
+    /** A handler that aborts after the status: the call is answered, and its connection is not reused. */
     @Test
     void aHandlerThatAborts() throws Exception {
         try (TestServer server = TestServer.answering();
@@ -347,7 +347,6 @@ class TimingTest {
         }
     }
 
-    /** One write per request, after a handshake that has a phase of its own. */
     @Test
     void overTls() throws Exception {
         try (TestServer server = TestServer.answering(Identity.listener());
@@ -359,7 +358,7 @@ class TimingTest {
         }
     }
 
-    /** The client changes its pipeline for a tunnel: the tunnel is part of the connect, TLS a phase of its own. */
+    /** The CONNECT exchange is part of the connect phase; TLS through the tunnel is a phase of its own. */
     @Test
     void throughATunnel() throws Exception {
         try (TestServer server = TestServer.answering(Identity.listener());
@@ -384,7 +383,7 @@ class TimingTest {
         }
     }
 
-    /** A plain request through a proxy goes as it is; the tunnel of another is part of its connect. */
+    /** An http URL through a forward proxy needs no tunnel. */
     @Test
     void throughAProxy() throws Exception {
         try (TestServer proxy = TestServer.answering();
@@ -423,7 +422,7 @@ class TimingTest {
         }
     }
 
-    /** A handler the client looks for by class is left alone, and its call is not timed. */
+    /** AsyncHttpClient looks for this handler by its class, so it is not wrapped, and the call is not timed. */
     @Test
     void aTransferCompletionHandler() throws Exception {
         try (TestServer server = TestServer.answering();

@@ -21,7 +21,7 @@ import org.asynchttpclient.proxy.ProxyServer;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** When a tunnel stands, AsyncHttpClient puts TLS and a new codec into its pipeline: ours follow, hooks or not. */
+/** After CONNECT, AsyncHttpClient adds TLS and a new codec to the pipeline; our handlers move around that codec. */
 class TunnelTest {
     @ParameterizedTest(name = "timed {0}")
     @ValueSource(booleans = {false, true})

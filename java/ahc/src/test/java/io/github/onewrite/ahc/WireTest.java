@@ -38,7 +38,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** One request, one segment: counted where it arrives, on both transports, beside the stock client. */
+/** Each request is one segment, counted at the server, with NIO and epoll; the stock client is the control. */
 @EnabledOnOs(OS.LINUX)
 @SuppressWarnings("deprecation")
 class WireTest {
@@ -95,7 +95,7 @@ class WireTest {
         assertEquals(1, segments(OnewriteAhc.create().apply(Dsl.config()), transport, body), name);
     }
 
-    /** What the first read brings of each request: never the head alone. */
+    /** The server's first read of each request has more than the head. */
     @Test
     void aLargeBodyLeavesWithItsHead() throws Exception {
         byte[] large = new byte[3_000_000];
@@ -111,7 +111,7 @@ class WireTest {
         assertTrue(first.stream().noneMatch(read -> read.endsWith("\r\n\r\n")), first::toString);
     }
 
-    /** The controls: the stock client splits a stream, and so does ours when it is told to. */
+    /** The controls: a stream is split by the stock client, and with joining switched off. */
     @Test
     void stockAndSwitchedOff() throws Exception {
         Consumer<BoundRequestBuilder> stream = request -> request.setBody(new ByteArrayInputStream(SMALL));
@@ -125,7 +125,7 @@ class WireTest {
         assertSame(null, builder.build().getHttpAdditionalChannelInitializer());
     }
 
-    /** What is fed piece by piece leaves piece by piece: nothing waits for the end. */
+    /** A body that is fed in pieces is sent in pieces: nothing waits for its end. */
     @Test
     void aFedBody() throws Exception {
         CompletableFuture<String> first = new CompletableFuture<>();

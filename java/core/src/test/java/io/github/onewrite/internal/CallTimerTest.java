@@ -92,7 +92,7 @@ class CallTimerTest {
         assertEquals(1, timings.size());
     }
 
-    /** An answer before the request's end: there is no wait, and time does not run backwards. */
+    /** A response that begins before the request's end: no wait phase, and no negative times. */
     @Test
     void anEarlyAnswer() {
         CallTimer timer = start();

@@ -19,7 +19,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** The table that all languages run, and each place in which a URL is shown. */
+/** The table that all languages run, and each place where the adapter shows a URL. */
 class RedactionTest {
     private static final String URL = "https://user:secret@example.org/a?sig=secret";
     private static final String SHOWN = "https://example.org/a?sig=REDACTED";
@@ -64,7 +64,7 @@ class RedactionTest {
         assertEquals(List.of(SHOWN, SHOWN, SHOWN), shown);
     }
 
-    /** A record that is made by hand shows no more than one of a call. */
+    /** A record that is constructed directly is redacted, too. */
     @Test
     void textAndMappers() {
         Timing timing = new Timing("GET", URL, null, Outcome.OK, null, null, 0, 0, 1, List.of());

@@ -5,8 +5,8 @@ import com.google.gson.JsonPrimitive;
 import io.github.onewrite.OnewriteConfig;
 
 /**
- * The adapter options of an {@code open} message, by their canonical names. What is out of range the adapter refuses;
- * what is no option, or of another type, cannot be written in Java at all.
+ * The adapter options of an {@code open} message, by their canonical names. The adapter refuses a value out
+ * of range. An unknown name, or a value of another type, would not compile in Java: the driver skips it.
  */
 final class AdapterOptions {
     private AdapterOptions() {}

@@ -34,8 +34,8 @@ import org.asynchttpclient.request.body.multipart.ByteArrayPart;
 import org.asynchttpclient.request.body.multipart.StringPart;
 
 /**
- * Drives AsyncHttpClient, with or without the customizer. It has a limit of connections, but no queue of calls: the
- * calls that would be beyond the limit wait here.
+ * Drives AsyncHttpClient, with or without the customizer. It can limit connections but does not queue calls, so
+ * calls beyond the limit wait here.
  */
 final class Ahc implements Client {
     private final Options options;
@@ -190,7 +190,7 @@ final class Ahc implements Client {
         }
     }
 
-    /** Each piece is fed when its time has come. */
+    /** A body that is fed chunk by chunk, each after its pause. */
     private static FeedableBodyGenerator fed(Payload.Stream stream) {
         UnboundedQueueFeedableBodyGenerator generator = new UnboundedQueueFeedableBodyGenerator();
         new Chunks(stream.chunks(), stream.gapMs()).subscribe(new Flow.Subscriber<>() {
@@ -239,7 +239,7 @@ final class Ahc implements Client {
         }
     }
 
-    /** Reads an answer into a reply. */
+    /** Reads a response into a reply. */
     private final class Answer implements AsyncHandler<Void> {
         private final Call call;
         private final Reply reply;

@@ -89,7 +89,7 @@ final class BareExchange {
 
     void fail(Throwable cause) {
         if (!done.isDone()) {
-            // Half a response is none: the caller of a real client would see the error alone.
+            // A real client's caller would see the error and nothing of the response.
             reply.status = null;
             giveUp(reply.failed(cause, Errors.kind(cause), null));
         }
@@ -179,7 +179,7 @@ final class BareExchange {
         encoded(to, encoder);
     }
 
-    /** The way of Netty's own documentation: the finalized request, then the encoder when it is chunked. */
+    /** As in Netty's documentation: the finalized request, then the encoder if the body is chunked. */
     private void encoded(Channel to, HttpPostRequestEncoder encoder) throws Exception {
         HttpRequest request = encoder.finalizeRequest();
         if (encoder.isChunked()) {

@@ -25,7 +25,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
 import javax.net.ssl.SSLException;
 
-/** Netty as the field uses it: HttpClientCodec, its own FixedChannelPool, one flush per full request. */
+/** Netty as applications use it: HttpClientCodec, its FixedChannelPool, one flush per full request. */
 final class BareNetty implements Client {
     static final List<String> CAPABILITIES = Bodies.allWith(
             "cancel",

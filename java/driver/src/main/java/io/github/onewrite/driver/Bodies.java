@@ -3,13 +3,13 @@ package io.github.onewrite.driver;
 import java.util.ArrayList;
 import java.util.List;
 
-/** The body capabilities, written down once. */
+/** The names of the body capabilities. */
 final class Bodies {
-    /** What each client here can send. */
+    /** Bodies that each client of this driver can send. */
     private static final List<String> PLAIN =
             List.of("body:none", "body:bytes", "body:text", "body:memory_file", "body:file", "body:stream");
 
-    /** What a client with helpers of its own can send besides. */
+    /** Bodies that only clients with helpers for forms can send. */
     private static final List<String> FORMS = List.of("body:form", "body:multipart");
 
     private Bodies() {}

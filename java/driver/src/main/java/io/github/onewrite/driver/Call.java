@@ -10,10 +10,10 @@ import java.util.Map;
 /**
  * One request message.
  *
- * @param url as it came: an invalid one must reach the client, which is to refuse it
+ * @param url unchanged: an invalid one must reach the client, which has to refuse it
  * @param timeoutMs time limit of the whole call, or -1
- * @param cancelAfterMs when to give the call up, or -1
- * @param read false: give the response up after its headers
+ * @param cancelAfterMs when to cancel the call, or -1
+ * @param read false to abandon the response after its headers
  * @param chunkTimes report when each piece of the response body was handed over
  */
 record Call(

@@ -7,7 +7,7 @@ import java.util.concurrent.Flow;
 import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
 
-/** Publishes chunks on demand: at once where there is no gap, else from a timer's thread. */
+/** Publishes chunks on demand: at once where there is no pause, else from a timer's thread. */
 final class Chunks implements Flow.Publisher<ByteBuffer> {
     private static final ScheduledExecutorService TIMER = Executors.newSingleThreadScheduledExecutor(task -> {
         Thread thread = new Thread(task, "driver-chunks");
@@ -48,7 +48,7 @@ final class Chunks implements Flow.Publisher<ByteBuffer> {
             }
         }
 
-        /** Emits what is asked for, up to the next pause. What is asked for meanwhile is seen by the loop. */
+        /** Emits what was requested, up to the next pause. The loop also sees what is requested while it runs. */
         private void go() {
             while (demand > 0 && !over) {
                 if (gapMs > 0 && next > 0 && next < chunks.size()) {

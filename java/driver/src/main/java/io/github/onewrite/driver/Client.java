@@ -5,7 +5,7 @@ import java.util.concurrent.CompletableFuture;
 /** One open client of the kind this process drives. */
 interface Client extends AutoCloseable {
 
-    /** Sends one request. The future always completes normally: what went wrong is in the reply. */
+    /** Sends one request. The future always completes normally: an error is part of the reply. */
     CompletableFuture<Reply> send(Call call);
 
     /** Closes the client and its pooled connections. */

@@ -2,7 +2,7 @@ package io.github.onewrite.driver;
 
 import java.util.List;
 
-/** The disease: bare Netty with Nagle on, and head and body in two writes. */
+/** The control that stalls: bare Netty with Nagle's algorithm on, head and body in two writes. */
 final class ControlKind implements Kind {
     @Override
     public List<String> apis() {

@@ -9,7 +9,7 @@ import okhttp3.OkHttpClient;
 import org.asynchttpclient.DefaultAsyncHttpClientConfig;
 import reactor.netty.http.client.HttpClient;
 
-/** The adapter's customizers; apart, so that a stock process never loads them. */
+/** The adapter's customizers, in a class of their own so that a stock process never loads them. */
 final class Customizers {
     private Customizers() {}
 
@@ -21,7 +21,7 @@ final class Customizers {
         return tagged(OnewriteReactorNetty.create(), options)::apply;
     }
 
-    /** AsyncHttpClient's requests carry no tag: a call is started, and its request filter run, by the sending thread. */
+    /** AsyncHttpClient's requests carry no tag, but its request filter runs on the thread that starts the call. */
     static UnaryOperator<DefaultAsyncHttpClientConfig.Builder> ahc(Options options) {
         OnewriteAhc customizer = OnewriteAhc.create().config(AdapterOptions.of(options.adapter()));
         if (options.withHooks()) {

@@ -10,7 +10,7 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeoutException;
 import javax.net.ssl.SSLException;
 
-/** Names the kind of a stock client's error, as well as its class and message tell. */
+/** The protocol's error kind of a stock client's exception, from its class and message. */
 final class Errors {
     private Errors() {}
 
@@ -37,7 +37,7 @@ final class Errors {
         String type = error.getClass().getSimpleName();
         String message = String.valueOf(error.getMessage()).toLowerCase(Locale.ROOT);
         if (type.equals("OnewriteException")) {
-            // By name, so that a stock process loads nothing of the adapter: what a customizer refuses by itself.
+            // Refused by a customizer. Compared by name, so that a stock process does not load the adapter.
             return "invalid_request";
         }
         if (error instanceof UnknownHostException) {

@@ -6,7 +6,7 @@ import com.google.gson.JsonObject;
 import java.util.List;
 import java.util.Map;
 
-/** Reads optional members, and writes lists. */
+/** Optional members and lists of Gson's objects. */
 final class Json {
     private Json() {}
 

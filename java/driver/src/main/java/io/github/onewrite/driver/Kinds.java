@@ -19,8 +19,8 @@ final class Kinds {
     }
 
     /**
-     * The apis a process serves: what the kind can drive, or the one that ONEWRITE_DRIVER_API names. The judge knows a
-     * client of a second base library by that.
+     * The apis a process serves: all that the kind can drive, or only the one that ONEWRITE_DRIVER_API names, which is how
+     * the judge tests the clients of other base libraries.
      */
     static List<String> apis(Kind kind) {
         String only = System.getenv("ONEWRITE_DRIVER_API");
@@ -33,7 +33,7 @@ final class Kinds {
         return List.of(only);
     }
 
-    /** The adapter's version, from the jar this driver was built into. */
+    /** The adapter's version, from the manifest of the driver's jar. */
     static String version() {
         String version = Kinds.class.getPackage().getImplementationVersion();
         return version == null ? "unknown" : version;

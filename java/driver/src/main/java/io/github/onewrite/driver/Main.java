@@ -7,7 +7,7 @@ public final class Main {
     private Main() {}
 
     public static void main(String[] args) throws Exception {
-        // stdout belongs to the protocol: whatever else prints goes to the log.
+        // stdout is for the protocol: anything else that prints there goes to stderr.
         java.io.PrintStream protocol = System.out;
         System.setOut(System.err);
         if (List.of(args).contains("--warm-up")) {
@@ -16,7 +16,7 @@ public final class Main {
             }
         }
         new Protocol(protocol).run(System.in);
-        // Event loops and clients of a dying process need no quiet period.
+        // Without the quiet periods of event loops and clients.
         System.exit(0);
     }
 }

@@ -110,7 +110,7 @@ final class OkHttp implements Client {
         reply.headers = headers;
         if (call.read()) {
             if (call.chunkTimes()) {
-                // What is there, as it comes: a read waits for one byte, not for a full buffer.
+                // A read returns what has arrived; it does not wait for a full buffer.
                 InputStream pieces = response.body().byteStream();
                 byte[] piece = new byte[8192];
                 for (int read = pieces.read(piece); read >= 0; read = pieces.read(piece)) {
@@ -166,7 +166,7 @@ final class OkHttp implements Client {
         client.dispatcher().executorService().shutdown();
     }
 
-    /** The user's own socket factory, which sets no option. */
+    /** A user's socket factory, which sets no option. */
     private static final class PlainSockets extends SocketFactory {
         @Override
         public Socket createSocket() {

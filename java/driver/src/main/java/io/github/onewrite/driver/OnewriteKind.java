@@ -3,8 +3,8 @@ package io.github.onewrite.driver;
 import java.util.List;
 
 /**
- * The adapter's own client. Its first api lets the client choose its transport, which is epoll on Linux: the native
- * library is on this driver's class path.
+ * The adapter's own client. With the api {@code netty} it chooses its transport, which is epoll on Linux because the
+ * native library is on the driver's class path.
  */
 final class OnewriteKind implements Kind {
     @Override

@@ -47,7 +47,7 @@ record Options(
         return !hooks.equals("none");
     }
 
-    /** Refuses what a client kind has no means for, before anything is opened. */
+    /** Throws {@link Skip} for options that a client kind does not support, before anything is opened. */
     void refuseRetriesAndRedirects() {
         if (retries > 0) {
             throw new Skip("retries are not a setting of this client");

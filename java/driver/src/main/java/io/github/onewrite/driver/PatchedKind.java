@@ -2,7 +2,7 @@ package io.github.onewrite.driver;
 
 import java.util.List;
 
-/** Other libraries' own clients after the adapter's customizer. */
+/** Other libraries' clients with the adapter's customizer. */
 final class PatchedKind implements Kind {
     @Override
     public List<String> apis() {

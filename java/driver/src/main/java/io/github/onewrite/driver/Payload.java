@@ -53,7 +53,7 @@ sealed interface Payload {
     }
 
     /**
-     * Pieces in time.
+     * A body in chunks, with a pause between them.
      *
      * @param declaredSize the Content-Length to announce, or -1 for chunked
      */

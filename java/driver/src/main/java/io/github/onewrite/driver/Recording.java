@@ -47,7 +47,7 @@ final class Recording implements TimingListener {
         }
     }
 
-    /** For whom a call is being started on this thread. */
+    /** The recording of the call that is being started on this thread. */
     static Recording starting() {
         return STARTING.get();
     }
@@ -81,7 +81,7 @@ final class Recording implements TimingListener {
         }
     }
 
-    /** Waits for the record, or for as long as the protocol has patience with a call whose end is not reported. */
+    /** Waits for the record, but no longer than the protocol waits for a call whose end is not reported. */
     CompletableFuture<Reply> joinTo(CompletableFuture<Reply> outcome) {
         return outcome.thenCompose(settled -> ended.completeOnTimeout(null, LATE_MS, TimeUnit.MILLISECONDS)
                 .thenApply(end -> {
@@ -93,7 +93,7 @@ final class Recording implements TimingListener {
     private synchronized void into(Reply reply) {
         reply.timings = timings;
         if (timing != null && reply.errorKind != null) {
-            // What the adapter made of the error is what is to be judged.
+            // The judge tests the adapter's own view of the error.
             reply.errorKind = timing.errorKind().map(ErrorKind::canonicalName).orElse(reply.errorKind);
             reply.errorPhase = timing.errorPhase().map(Phase::canonicalName).orElse(null);
         }

@@ -10,7 +10,7 @@ import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
 
-/** What became of a call. Built by one client, read once by the protocol. */
+/** The result of a call. Filled by one client, then written by the protocol. */
 final class Reply {
     String outcome = "response";
     Integer status;
@@ -30,14 +30,14 @@ final class Reply {
     int timings;
     JsonArray events;
 
-    /** False: given up while it waited for a place in a pool of this driver's. */
+    /** False when the call was cancelled while this driver held it back, before the client had it. */
     boolean called = true;
 
     Reply(Call call) {
         this(call.keep(), call.chunkTimes());
     }
 
-    /** A reply to something that is no request. */
+    /** The reply to a message that has no call. */
     Reply() {
         this(Call.Keep.COUNT, false);
     }

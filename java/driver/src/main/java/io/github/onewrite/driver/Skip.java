@@ -1,6 +1,6 @@
 package io.github.onewrite.driver;
 
-/** What was asked for is outside what this client kind can do. */
+/** Thrown where this client kind cannot do what a message asks for; answered as {@code skipped}. */
 final class Skip extends RuntimeException {
     private static final long serialVersionUID = 1L;
 

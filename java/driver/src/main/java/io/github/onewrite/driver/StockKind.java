@@ -3,7 +3,7 @@ package io.github.onewrite.driver;
 import java.util.ArrayList;
 import java.util.List;
 
-/** Base libraries as people use them: Netty's bare codec pipeline, and others' clients. The adapter is not loaded. */
+/** The base libraries without the adapter, which is not loaded: Netty's bare codec pipeline, and other clients. */
 final class StockKind implements Kind {
     @Override
     public List<String> apis() {

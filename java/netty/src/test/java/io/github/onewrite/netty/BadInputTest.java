@@ -24,13 +24,13 @@ import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.MethodSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** What is refused on its way out, and on its way in. */
+/** Requests that are refused before they are sent, and responses that are refused. */
 class BadInputTest {
     private static OnewriteException refused(OnewriteClient client, Request.Builder request) {
         return assertThrows(OnewriteException.class, () -> client.execute(request));
     }
 
-    /** The request's URL is put after the server's. */
+    /** None of them may open a connection. */
     static List<Request.Builder> badRequests() {
         String url = "http://127.0.0.1:1/";
         return List.of(
@@ -75,7 +75,7 @@ class BadInputTest {
         }
     }
 
-    /** A response to HEAD, and a 204 or 304, have the headers of a body but none: what follows is the next response. */
+    /** A response to HEAD, and a 304, announce a body that does not come: the next bytes are the next response. */
     @Test
     void aResponseWithoutTheBodyItAnnounces() throws Exception {
         try (TestServer server = new TestServer(connection -> {
@@ -143,7 +143,7 @@ class BadInputTest {
         return Arguments.of(what, bytes);
     }
 
-    /** Each is refused as a whole: framing that two readers could take differently. */
+    /** Framing that two parsers could read differently. */
     static List<Arguments> badFraming() {
         String head = "HTTP/1.1 200 OK\r\n";
         String chunked = head + "Transfer-Encoding: chunked\r\n\r\n";
@@ -234,13 +234,13 @@ class BadInputTest {
                     OnewriteClient client = OnewriteClient.create()) {
                 OnewriteException why = refused(client, Request.get(server.url()));
                 assertEquals(ErrorKind.PROTOCOL, why.kind(), why.getMessage());
-                // Closed, never reused. What the caller hears is sent before the pool has heard of the close.
+                // Closed, not reused; the caller's error comes before the pool's counters change.
                 Eventually.until(() -> client.stats().equals(new PoolStats(0, 0, 0, 0, 1)));
             }
         }
     }
 
-    /** What is unusual, but can be read in one way only. */
+    /** Unusual responses that can be read in one way only. */
     @ParameterizedTest
     @ValueSource(
             strings = {
@@ -347,7 +347,7 @@ class BadInputTest {
         }
     }
 
-    /** Bytes that trickle in do not prolong the wait for a whole head. */
+    /** The limit for the head is not extended by bytes that arrive slowly. */
     @Test
     void aSlowHeadHasADeadline() throws Exception {
         FakeTime time = new FakeTime();
@@ -437,7 +437,7 @@ class BadInputTest {
         }
     }
 
-    /** A listener that never accepts: TCP stands, TLS does not. */
+    /** A listener that never accepts: TCP connects, the TLS handshake does not end. */
     @Test
     void connectingHasADeadlineThatCoversTheHandshake() throws Exception {
         FakeTime time = new FakeTime();
@@ -450,7 +450,7 @@ class BadInputTest {
                     client.send(Request.get("https://127.0.0.1:" + silent.getLocalPort() + "/")
                             .build());
             try (Socket accepted = silent.accept()) {
-                // The first bytes of the handshake are here: TCP is over.
+                // The first bytes of the handshake have arrived: the TCP connect is over.
                 assertEquals(22, accepted.getInputStream().read());
                 time.advance(Duration.ofSeconds(10));
                 OnewriteException why = Eventually.failure(call);

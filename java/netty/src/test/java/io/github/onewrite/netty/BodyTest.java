@@ -25,7 +25,7 @@ import java.util.zip.GZIPOutputStream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Bodies on their way out and in. */
+/** Bodies of requests and responses. */
 class BodyTest {
     @TempDir
     Path dir;
@@ -55,7 +55,7 @@ class BodyTest {
         }
     }
 
-    /** The file is opened when the call has its connection; what was announced then no longer holds. */
+    /** The file is opened when the call has its connection: its length may differ from the one announced. */
     @Test
     void aFileThatChangesWhileItsCallWaits() throws Exception {
         CountDownLatch go = new CountDownLatch(1);
@@ -117,7 +117,7 @@ class BodyTest {
         }
     }
 
-    /** A peer that does not read stops the publisher, not the memory. */
+    /** When the peer does not read, the publisher gets no more demand, and memory stays bounded. */
     @Test
     void aPublisherIsHeldBack() throws Exception {
         AtomicInteger published = new AtomicInteger();

@@ -27,7 +27,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** What callers bring runs on our event loop: publishers, subscribers, executors. What these throw harms nobody else. */
+/** Publishers, subscribers and executors of the caller's that throw on the event loop affect no other call. */
 class CallersCodeTest {
     private static final PoolStats ALL_CLOSED = new PoolStats(0, 0, 0, 0, 1);
 
@@ -67,7 +67,7 @@ class CallersCodeTest {
         };
     }
 
-    /** It is subscribed while the call before it ends: that one's connection is its own. */
+    /** The publisher is subscribed while the previous call ends, on the connection which that call gives back. */
     @ParameterizedTest(name = "in {0}")
     @ValueSource(strings = {"subscribe", "request", "second request", "request on another thread"})
     void aPublisherThatThrowsFailsItsOwnCallAlone(String where) throws Exception {
@@ -90,7 +90,7 @@ class CallersCodeTest {
         }
     }
 
-    /** The body is asked for when the server says so, or when it has been silent long enough. */
+    /** The body is requested after the server's 100, or after continueTimeout. */
     @ParameterizedTest
     @ValueSource(booleans = {true, false})
     void aPublisherThatThrowsAfterExpectContinue(boolean answered) throws Exception {
@@ -127,7 +127,7 @@ class CallersCodeTest {
                 response.close();
                 return threadName();
             });
-            // Registered before the connection is there, so before the answer is.
+            // Registered before there is a connection, and so before the response.
             CompletableFuture<String> failed = new CompletableFuture<>();
             executor.execute(() -> client.send(get(server)).whenComplete((any, why) -> failed.complete(threadName())));
             assertEquals("test-callback", Eventually.of(failed), "the queue is full");
@@ -151,7 +151,7 @@ class CallersCodeTest {
                 TestServer server = TestServer.answering();
                 OnewriteClient client =
                         OnewriteClient.builder().callbackExecutor(executor).build()) {
-            // Bound, it keeps the port from others, and does not listen.
+            // Bound and not listening: connects are refused, and nobody else gets the port.
             nobody.bind(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0));
             assertEquals(200, Eventually.of(client.send(get(server))).status());
             CompletableFuture<Integer> executed = CompletableFuture.supplyAsync(() -> {
@@ -172,10 +172,10 @@ class CallersCodeTest {
         }
     }
 
-    /** As orTimeout, completeOnTimeout and others do. */
+    /** As orTimeout and completeOnTimeout complete it. */
     @ParameterizedTest(name = "{0}")
     @ValueSource(strings = {"send", "stream"})
-    void aFutureThatIsCompletedFromOutsideGivesTheCallUp(String how) throws Exception {
+    void aFutureThatIsCompletedFromOutsideCancelsTheCall(String how) throws Exception {
         try (TestServer server = TestServer.silent();
                 OnewriteClient client = OnewriteClient.create()) {
             CompletableFuture<?> first = how.equals("send") ? client.send(get(server)) : client.stream(get(server));
@@ -188,7 +188,7 @@ class CallersCodeTest {
         }
     }
 
-    /** Not every way to complete a future can be seen. At the latest the response finds that nobody wants it. */
+    /** completeAsync cannot be intercepted: the call notices when its response arrives, and closes it. */
     @Test
     void aResponseThatFindsItsFutureCompletedIsClosed() throws Exception {
         CountDownLatch go = new CountDownLatch(1);
@@ -203,7 +203,7 @@ class CallersCodeTest {
         }
     }
 
-    /** Throws in one signal; is told by onError. */
+    /** A subscriber that throws in one of its methods. */
     private static final class Throwing implements Flow.Subscriber<ByteBuffer> {
         private final String where;
         private final CompletableFuture<Throwable> told = new CompletableFuture<>();
@@ -243,7 +243,7 @@ class CallersCodeTest {
 
     @ParameterizedTest
     @ValueSource(strings = {"onSubscribe", "onNext"})
-    void aSubscriberThatThrowsHasLeft(String where) throws Exception {
+    void aSubscriberThatThrowsCancelsItsResponse(String where) throws Exception {
         try (TestServer server = TestServer.answeringOnce("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf");
                 OnewriteClient client = OnewriteClient.create()) {
             Throwing subscriber = new Throwing(where);
@@ -253,7 +253,7 @@ class CallersCodeTest {
         }
     }
 
-    /** When the body ends, its connection has been handed to the next call. */
+    /** When onComplete is called, the connection already belongs to the next call. */
     @Test
     void aSubscriberThatThrowsAtTheEndDoesNotFailTheNextCall() throws Exception {
         CountDownLatch go = new CountDownLatch(1);
@@ -289,7 +289,7 @@ class CallersCodeTest {
         }
     }
 
-    /** With the client goes its event loop: what is left of a response says so, and closing it is no error. */
+    /** The client and its event loop are gone: the body's subscriber gets an error, and close() does nothing. */
     @Test
     void aBodyThatOutlivesItsClient() throws Exception {
         try (TestServer server = TestServer.answeringOnce("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf")) {

@@ -9,7 +9,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 
-/** A clock that moves when it is told to. What falls due runs on its loop, in order, before {@link #advance} returns. */
+/** A clock that only {@link #advance} moves. Tasks that fall due run on their loop, in order, before it returns. */
 final class FakeTime implements Timekeeper {
     private record Due(long at, long number, EventLoop loop, Runnable task, CompletableFuture<Void> future) {}
 
@@ -30,7 +30,7 @@ final class FakeTime implements Timekeeper {
         return future;
     }
 
-    /** How many tasks wait for their time. */
+    /** The number of tasks that are planned. */
     synchronized long planned() {
         return planned.stream().filter(due -> !due.future().isDone()).count();
     }

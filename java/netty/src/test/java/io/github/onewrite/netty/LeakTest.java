@@ -9,7 +9,7 @@ import io.netty.buffer.PooledByteBufAllocator;
 import io.netty.util.ResourceLeakDetector;
 import org.junit.jupiter.api.Test;
 
-/** The control of every other test here: a buffer that is not released is found, and would fail its class. */
+/** The control for all other tests: a buffer that is not released is detected, and would fail its class. */
 class LeakTest {
     @Test
     void aLeakIsFound() throws Exception {

@@ -38,7 +38,7 @@ import org.junit.jupiter.api.condition.OS;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** What a pool has to get right, point by point: real sockets, and a clock of the test's own. */
+/** The pool's fifteen rules, on real sockets and with a fake clock. */
 class PoolTest {
     private final FakeTime time = new FakeTime();
 
@@ -166,7 +166,7 @@ class PoolTest {
         }
     }
 
-    /** RFC 2068, 19.7.1.1: leave a second before the server does, also when others may stay longer. */
+    /** Keep-Alive: timeout=N (RFC 2068, 19.7.1.1): the connection is closed a second earlier, others are not. */
     @Test
     void point04AServersKeepAliveTimeIsHonoured() throws Exception {
         try (TestServer patient = TestServer.answering();
@@ -200,7 +200,7 @@ class PoolTest {
         }
     }
 
-    /** Connections made together do not all end together. */
+    /** Connections that were opened together are not all closed together. */
     @Test
     void point05TheLifetimeHasJitter() throws Exception {
         int count = 20;
@@ -264,14 +264,14 @@ class PoolTest {
         }
     }
 
-    /** Bytes that come in one piece with the response spoil the connection just as well. */
+    /** Extra bytes in the same segment as the response end the connection, too. */
     @ParameterizedTest
     @ValueSource(strings = {"GARB", "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\npoison"})
     void point06BytesBehindTheResponseEndTheConnection(String tail) throws Exception {
         try (TestServer server = TestServer.answering(TestServer.OK + tail);
                 OnewriteClient client =
                         OnewriteClient.builder().maxConnectionsPerOrigin(1).build()) {
-            // Two at once: the second waits, and must not be handed the spoiled connection.
+            // Two at once: the second waits, and must not get that connection.
             CompletableFuture<Response> first = client.send(get(server));
             CompletableFuture<Response> second = client.send(get(server));
             assertEquals("ok", Eventually.of(first).text());
@@ -296,7 +296,7 @@ class PoolTest {
         }
     }
 
-    /** Its time ran out, but nothing has looked yet: the lease does. */
+    /** Expired, but not yet closed by the sweep: the lease checks by itself. */
     @Test
     void point07AConnectionIsLookedAtWhenItIsLeased() throws Exception {
         FakeTime still = new FakeTime();
@@ -487,9 +487,9 @@ class PoolTest {
         }
     }
 
-    /** An interrupt ends the waiting, not the calls' right to an end: this one looks up a name for ever. */
+    /** An interrupted close() fails the calls under way; this one is stuck in its DNS lookup. */
     @Test
-    void point12AnInterruptedCloseFailsWhatIsUnderWay() throws Exception {
+    void point12AnInterruptedCloseFailsCallsUnderWay() throws Exception {
         CountDownLatch resolve = new CountDownLatch(1);
         OnewriteClient client = OnewriteClient.builder()
                 .resolver(host -> List.of(after(resolve)))
@@ -504,7 +504,7 @@ class PoolTest {
         resolve.countDown();
     }
 
-    /** The loops are their owner's, who may end them first; limits end with them. */
+    /** Event loops of the caller's may be shut down before the client. */
     @Test
     void point12ALookupThatOutlivesItsLoopFailsTheCalls() throws Exception {
         CountDownLatch resolve = new CountDownLatch(1);
@@ -525,7 +525,7 @@ class PoolTest {
         client.close();
     }
 
-    /** The loopback, once the latch is open. */
+    /** Returns the loopback address once the latch is open. */
     private static InetAddress after(CountDownLatch resolve) {
         try {
             resolve.await();
@@ -535,7 +535,7 @@ class PoolTest {
         return InetAddress.getLoopbackAddress();
     }
 
-    /** A call that found the client open and makes its origin's pool only when the close has been round. */
+    /** A call that starts before close(), and creates its origin's pool after it. */
     @Test
     void point12APoolMadeDuringTheCloseTakesNoCall() throws Exception {
         Transport transport = Transport.nio(1);
@@ -553,7 +553,7 @@ class PoolTest {
                     call.completeExceptionally(why);
                 }
             }));
-            // The first https call makes the TLS context, between the two.
+            // The first https call creates the TLS context between these two steps: its lock holds the call there.
             synchronized (((ClientSettings) settings.get(client)).tls()) {
                 caller.start();
                 until(() -> caller.getState() == Thread.State.BLOCKED);
@@ -566,7 +566,7 @@ class PoolTest {
         }
     }
 
-    /** A listener whose queue is full answers no SYN: the first address takes its part of the time, not all of it. */
+    /** A listener with a full queue answers no SYN: the first address gets half of the connect timeout, not all of it. */
     @Test
     @EnabledOnOs(OS.LINUX)
     void anAddressThatDoesNotAnswerLeavesTimeForTheNext() throws Exception {
@@ -591,7 +591,7 @@ class PoolTest {
             assertEquals(200, Eventually.of(call).status());
             assertEquals(1, server.connections());
 
-            // The call for which there is no other address has all of the time.
+            // With one address the whole timeout is for it.
             until(() -> client.stats().idle() == 1);
             CompletableFuture<Response> dead = client.send(
                     Request.get("http://127.0.0.1:" + server.port() + "/").build());
@@ -620,7 +620,7 @@ class PoolTest {
         }
     }
 
-    /** What may be sent again, and what never: ResendTest has the whole table. */
+    /** {@link ResendTest} has the other methods. */
     @Test
     void point13APostOnALostConnectionIsNotSentAgain() throws Exception {
         try (TestServer server = TestServer.closingAt(2);
@@ -670,7 +670,7 @@ class PoolTest {
         }
     }
 
-    /** Several loops for one origin split its connections between them, and the counters add up. */
+    /** Two loops share the connections of one origin, and the counters are their sums. */
     @Test
     void loopsShareTheCap() throws Exception {
         try (TestServer server = TestServer.answering();

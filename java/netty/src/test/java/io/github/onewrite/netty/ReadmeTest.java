@@ -14,7 +14,7 @@ import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** What the README shows first, and the example, run as they stand. */
+/** Runs the README's first example and recipes, and the programs of examples/, unchanged. */
 class ReadmeTest {
     private static final Path EXAMPLES = Path.of("..", "examples");
 
@@ -38,7 +38,7 @@ class ReadmeTest {
         }
     }
 
-    /** The service takes an order, and stores it where it is told to; what it prints says where the time went. */
+    /** The service forwards an order to the upstream, prints the call's timing, and answers 502 without the upstream. */
     @Test
     void service(@TempDir Path dir) throws Exception {
         Path output = dir.resolve("output");
@@ -71,7 +71,7 @@ class ReadmeTest {
         }
     }
 
-    /** What follows these words in a whole line of the output, which is waited for. */
+    /** Waits for a line with these words, and returns the rest of it. */
     private static String printed(Process process, Path output, String words) throws Exception {
         long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(80);
         while (true) {
@@ -86,7 +86,7 @@ class ReadmeTest {
         }
     }
 
-    /** Each recipe as it stands, with the few lines around it that the README leaves to its reader. */
+    /** The recipe as it stands in the README, inside a program. */
     @Test
     void recipes(@TempDir Path dir) throws Exception {
         String program = RECIPES.replace("MICROMETER", Program.readmeCode("**Micrometer**"));

@@ -8,7 +8,7 @@ import org.junit.jupiter.api.Test;
 class RequestTest {
     private static final String URL = "http://example.org/";
 
-    /** A builder may make several requests; what it learns later is not theirs. */
+    /** A builder can build several requests; later changes of it do not change those. */
     @Test
     void aRequestDoesNotChangeWithItsBuilder() throws Exception {
         Request.Builder builder = Request.post(URL, Body.of("a"));

@@ -23,9 +23,9 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** When a request is sent again, and when never. */
+/** Which requests are sent again on a new connection, and which never. */
 class ResendTest {
-    /** The server sees the warm-up and then, at most, what the method allows. */
+    /** After one request that is answered, the second is delivered once, or twice if its method is idempotent. */
     @ParameterizedTest(name = "{0}: delivered {1} times")
     @CsvSource({"POST,1", "PATCH,1", "GET,2", "PUT,2", "DELETE,2"})
     void onALostReusedConnection(String method, int deliveries) throws Exception {
@@ -45,7 +45,7 @@ class ResendTest {
         }
     }
 
-    /** The connection is lost between lease and write: a POST goes to another one, delivered once, and tries so once. */
+    /** The connection is lost before a byte is written: a POST is sent on another connection, one more time at most. */
     @ParameterizedTest(name = "lost {0} times")
     @ValueSource(ints = {1, 2})
     void nothingHandedOver(int losses) throws Exception {
@@ -55,7 +55,7 @@ class ResendTest {
         TimingListener closing = new TimingListener() {
             @Override
             public void onConnectionAcquired(TimingEvent.ConnectionAcquired event) {
-                // On the event loop: closed before this returns.
+                // On the event loop, so the channel is closed when this returns.
                 if (left.getAndDecrement() > 0) {
                     channels.get(channels.size() - 1).close();
                 }
@@ -98,7 +98,7 @@ class ResendTest {
         }
     }
 
-    /** A new connection that fails is a failure: the server may be telling something. */
+    /** A failure on a new connection is reported. */
     @Test
     void notOnANewConnection() throws Exception {
         try (TestServer server = new TestServer(connection -> connection.read());
@@ -112,7 +112,7 @@ class ResendTest {
 
     @Test
     void onceOnly() throws Exception {
-        // Neither of the first two is answered before both are there: so there are two connections to be used again.
+        // The first two are answered when both have arrived, so that two connections are idle afterwards.
         CountDownLatch both = new CountDownLatch(2);
         try (TestServer server = new TestServer(connection -> {
                     if (connection.number() <= 2) {
@@ -135,7 +135,7 @@ class ResendTest {
         }
     }
 
-    /** A response that had begun is not asked for twice. */
+    /** Not after the response has begun. */
     @Test
     void notAfterTheResponseBegan() throws Exception {
         List<Timing> timings = new CopyOnWriteArrayList<>();

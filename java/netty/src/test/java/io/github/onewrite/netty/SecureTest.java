@@ -85,7 +85,7 @@ class SecureTest {
         try (TestServer server = tlsServer();
                 OnewriteClient strict = OnewriteClient.create();
                 OnewriteClient client = OnewriteClient.builder().trust(pem).build();
-                // Whatever the context says, the name is checked: here it says to check nothing but the chain.
+                // The host name is verified although this context verifies the chain alone.
                 OnewriteClient lax = OnewriteClient.builder()
                         .sslContext(SslContextBuilder.forClient()
                                 .trustManager(pem.toFile())
@@ -145,7 +145,7 @@ class SecureTest {
         }
     }
 
-    /** TLS cannot send a file by itself: it is read block by block, as the socket takes it. */
+    /** Over TLS a file is read block by block, as fast as the socket takes it. */
     @Test
     void aFileArrivesWhole() throws Exception {
         try (TestServer server = tlsServer();
@@ -165,7 +165,7 @@ class SecureTest {
         }
     }
 
-    /** The server asks who is there. */
+    /** The server asks for a client certificate. */
     @Test
     void aClientCertificateIsShownWhereOneIsSet() throws Exception {
         Identity own = Identity.make(dir, "client", "CN=a client");
@@ -177,9 +177,8 @@ class SecureTest {
                 OnewriteClient unknown = OnewriteClient.builder().trust(pem).build()) {
             assertEquals(200, known.execute(post(server, "localhost")).status());
             assertEquals(1, server.requests().size());
-            // With TLS 1.3 the client's part is over before the server says no: the alert comes as an answer, or a
-            // reset
-            // behind it.
+            // With TLS 1.3 the client's handshake is over before the server refuses it. The alert comes instead of a
+            // response, or is lost in a reset.
             ErrorKind kind = failure(unknown, post(server, "localhost")).kind();
             assertTrue(List.of(ErrorKind.TLS, ErrorKind.CLOSED, ErrorKind.RESET).contains(kind), kind::name);
             assertEquals(1, server.requests().size());
@@ -255,7 +254,7 @@ class SecureTest {
             try {
                 task.run();
             } catch (Exception e) {
-                // A socket was closed: the end of the test.
+                // The test is over: a socket was closed.
             }
         });
         thread.setDaemon(true);

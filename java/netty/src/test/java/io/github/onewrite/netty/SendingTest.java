@@ -37,7 +37,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** Large bodies on their way out: the limit of silence, and files that the kernel sends by itself. */
+/** Sending large bodies: idleReadTimeout with a slow peer, and files that are sent by sendfile. */
 class SendingTest {
     private static final Duration IDLE = Duration.ofSeconds(60);
 
@@ -56,7 +56,7 @@ class SendingTest {
         identity = Identity.localhost();
     }
 
-    /** Reads so much of the body as it is let, and answers when it has all. */
+    /** Reads one step of the body whenever it is allowed to, and answers after the last. */
     private static final class SlowServer implements AutoCloseable {
         private final Semaphore allowed = new Semaphore(0);
         private final Semaphore read = new Semaphore(0);
@@ -81,7 +81,7 @@ class SendingTest {
             });
         }
 
-        /** When this returns, the client has handed more bytes to its socket than when it was called. */
+        /** Lets the server read one step, and waits for it: the client's socket has taken more bytes then. */
         void readOn() throws InterruptedException {
             allowed.release();
             assertTrue(read.tryAcquire(60, TimeUnit.SECONDS), "nothing came in 60 s");
@@ -135,7 +135,7 @@ class SendingTest {
         "io_uring, bytes, http, 2",
         "io_uring, chunk, http, 6"
     })
-    void aSlowPeerIsNotASilentOne(String transport, String what, String scheme, int steps) throws Exception {
+    void aSlowPeerDoesNotTimeOut(String transport, String what, String scheme, int steps) throws Exception {
         FakeTime time = new FakeTime();
         try (SlowServer slow = new SlowServer(scheme.equals("https"), steps);
                 Transports.Standing standing = Transports.build(
@@ -173,7 +173,7 @@ class SendingTest {
         }
     }
 
-    /** A publisher that publishes nothing is silent, too. */
+    /** A publisher that publishes nothing counts as silence. */
     @Test
     void aSilentPublisher() throws Exception {
         FakeTime time = new FakeTime();
@@ -192,7 +192,7 @@ class SendingTest {
         }
     }
 
-    /** Sees what reaches the transport. */
+    /** A channel that notes what is written to the transport. */
     private static final class Watched extends NioSocketChannel {
         private static final Queue<Object> WRITTEN = new ConcurrentLinkedQueue<>();
 
@@ -207,7 +207,7 @@ class SendingTest {
         }
     }
 
-    /** A file is never read into memory where the kernel can send it: all but what leaves with the head. */
+    /** On a plain socket a file is sent as a file region, except for the part that leaves with the head. */
     @Test
     void aFileIsHandedToTheKernel() throws Exception {
         int size = 1_000_000;

@@ -5,7 +5,7 @@ import io.netty.channel.socket.DefaultSocketChannelConfig;
 import io.netty.channel.socket.SocketChannelConfig;
 import io.netty.channel.socket.nio.NioSocketChannel;
 
-/** A channel whose configuration leaves Nagle's algorithm on, whatever it is told. */
+/** A channel that ignores TCP_NODELAY. */
 public final class StubbornChannel extends NioSocketChannel {
     @Override
     public SocketChannelConfig config() {

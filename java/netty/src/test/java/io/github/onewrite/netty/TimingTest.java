@@ -36,7 +36,7 @@ import org.junit.jupiter.api.condition.EnabledOnOs;
 import org.junit.jupiter.api.condition.OS;
 import org.junit.jupiter.api.io.TempDir;
 
-/** What the hooks report, and in which order. */
+/** Records and events of the client, and their order. */
 class TimingTest {
     private final Calls calls = new Calls();
     private final Recorder recorder = new Recorder();
@@ -58,7 +58,7 @@ class TimingTest {
                     .timeNanos();
         }
 
-        /** The names so far, and forgets them; checks that time never runs backwards. */
+        /** Returns the names of the events so far and forgets them; asserts that their times never decrease. */
         synchronized String names() {
             long last = Long.MIN_VALUE;
             List<String> names = new ArrayList<>();
@@ -229,7 +229,7 @@ class TimingTest {
         }
     }
 
-    /** What a call asks when no hook is set, a hundred thousand times over. */
+    /** What a call does for its timing when no hook is set. */
     @Test
     void whatIsOffAllocatesNothing() {
         int times = 100_000;
@@ -265,18 +265,17 @@ class TimingTest {
                 client.execute(request);
                 Timing timing = calls.next();
                 assertTrue(timing.kernel().orElseThrow().rttMicros().isPresent());
-                // The server slept; the kernel held nothing.
+                // The server waited; the kernel held nothing back.
                 blamed += timing.toString().contains("(server)") ? 1 : 0;
                 single += timing.kernel().orElseThrow().segmentsOut().orElseThrow() == 1 ? 1 : 0;
             }
-            // Most, not all: a thread that is kept from the processor between a write and its stamp tells another
-            // story.
+            // Most, not all: on a busy machine a thread may lose the processor between a write and its time stamp.
             assertTrue(blamed > 10, "blamed on the server: " + blamed + " of 20");
             assertTrue(single > 10, "in one segment: " + single + " of 20");
         }
     }
 
-    /** The disease, made on purpose: Nagle on, two writes, and a peer that delays its ACK. The record names it. */
+    /** The stall, made on purpose: Nagle's algorithm on, two writes, and a peer that delays its ACK. */
     @Test
     @EnabledOnOs(OS.LINUX)
     void aHeldBodyIsBlamedOnNagle() throws Exception {
@@ -299,7 +298,7 @@ class TimingTest {
         assertTrue(blamed >= 10, "blamed " + blamed + " of 20");
     }
 
-    /** Held by pacing with TCP_NODELAY on, in two writes: whatever it was, it was not Nagle. */
+    /** Two writes that pacing holds back with TCP_NODELAY on: the cause is not Nagle's algorithm. */
     @Test
     @EnabledOnOs(OS.LINUX)
     void whatPacingHoldsIsNotBlamedOnNagle() throws Exception {

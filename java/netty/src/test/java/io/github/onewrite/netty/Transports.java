@@ -11,13 +11,13 @@ import java.lang.reflect.InvocationTargetException;
 import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.TimeUnit;
 
-/** The transports a client can stand on. What this kernel, or this Netty, does not have is skipped, with the reason. */
+/** Clients on each transport. A test is skipped where the kernel, or this version of Netty, lacks its transport. */
 final class Transports {
     static final String[] ALL = {"nio", "epoll", "io_uring"};
 
     private Transports() {}
 
-    /** A client of the caller's making, and the loops that are not its own. */
+    /** A client, and event loops that it does not shut down itself. */
     record Standing(OnewriteClient client, EventLoopGroup group) implements AutoCloseable {
         @Override
         public void close() {
@@ -44,7 +44,7 @@ final class Transports {
         return new Standing(builder.build(), null);
     }
 
-    /** By name: Netty 4.1 has no such classes, and these tests run on it, too. */
+    /** By reflection: the tests also run with Netty 4.1, which does not have these classes. */
     private static EventLoopGroup ioUring() throws Exception {
         Class<?> uring = classOrSkip("io.netty.channel.uring.IoUring");
         boolean available = (boolean) uring.getMethod("isAvailable").invoke(null);
@@ -59,7 +59,7 @@ final class Transports {
                     .getConstructor(int.class, ThreadFactory.class, factory)
                     .newInstance(1, Transport.threads(), handlers);
         } catch (InvocationTargetException e) {
-            // A kernel may have io_uring and refuse a ring: too little memory that can be locked, a seccomp filter.
+            // A kernel with io_uring may refuse a ring: too little lockable memory, or a seccomp filter.
             assumeTrue(false, () -> "no ring: " + e.getCause());
             throw e;
         }

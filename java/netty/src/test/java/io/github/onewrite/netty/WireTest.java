@@ -25,7 +25,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** One request, one segment: counted where it arrives, on every transport. */
+/** Each request is one segment, counted at the server, on every transport. */
 @EnabledOnOs(OS.LINUX)
 class WireTest {
     private static final int REQUESTS = 20;
@@ -46,7 +46,7 @@ class WireTest {
             all.add(body(transport, "chunked", () -> Body.ofPublisher(Publishers.of(SMALL)), 1));
             all.add(body(transport, "chunked in three", () -> Body.ofPublisher(Publishers.of("a", SMALL, "b")), 1));
             all.add(body(transport, "stream with length", () -> Body.ofPublisher(Publishers.of("a", "bc"), 3), 1));
-            // The loopback's segments hold 65483 bytes: the head must not have one of its own.
+            // A segment of the loopback holds 65483 bytes, so two: the head has none of its own.
             all.add(body(transport, "64 KiB", () -> Body.of(new byte[65536]), 2));
         }
         return all.stream();
@@ -74,7 +74,7 @@ class WireTest {
         }
     }
 
-    /** The control: what the server counts is not always one. */
+    /** The control: the server counts more than one segment where more are sent. */
     @Test
     void twoWritesAreTwoSegments() throws Exception {
         try (SegmentServer server = new SegmentServer();
@@ -88,7 +88,7 @@ class WireTest {
         }
     }
 
-    /** The JDK's own flight recorder counts the writes of NIO sockets. */
+    /** The JDK's Flight Recorder counts the writes of NIO sockets. */
     @Test
     void writesCountedByTheFlightRecorder() throws Exception {
         Path file = dir.resolve("writes.jfr");

@@ -24,9 +24,9 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
-/** Whatever OkHttp, or an application, asks of the socket is asked of the JDK's socket behind it. */
+/** Every method is forwarded to the JDK's socket. */
 class CoalescingSslSocketTest {
-    /** What shakes hands, makes an object anew, or is the wrapper's own. */
+    /** Methods that start a handshake, return a new object each time, or belong to the wrapper. */
     private static final Set<String> NOT_COMPARED =
             Set.of("getSession", "getSSLParameters", "getOutputStream", "getClass", "getApplicationProtocol");
 
@@ -50,7 +50,7 @@ class CoalescingSslSocketTest {
         assertTrue(behind.isClosed());
     }
 
-    /** The answer as something that can be compared, an exception included. */
+    /** The result, or the exception, in a comparable form. */
     private static Object asked(SSLSocket of, Method what, Object... with) throws IllegalAccessException {
         try {
             Object answer = what.invoke(of, with);

@@ -16,7 +16,7 @@ import javax.net.ssl.TrustManager;
 import javax.net.ssl.X509TrustManager;
 import okhttp3.OkHttpClient;
 
-/** A real HAProxy that waits for whole bodies and answers by itself: one frontend in the clear, one with TLS 1.3. */
+/** A real HAProxy that buffers whole requests and answers them itself: one plain frontend, one with TLS 1.3. */
 final class HaProxy implements AutoCloseable {
     private final Process process;
     private final int plainPort;
@@ -84,7 +84,7 @@ final class HaProxy implements AutoCloseable {
         return "https://localhost:" + tlsPort + "/";
     }
 
-    /** A builder that trusts this proxy. */
+    /** A client builder that trusts this proxy's certificate. */
     OkHttpClient.Builder trusting() throws Exception {
         TrustManager[] trust = identity.trust();
         SSLContext context = SSLContext.getInstance("TLS");

@@ -104,7 +104,7 @@ class OnewriteOkHttpTest {
     @Test
     void aFactoryOfTheUsersIsKept() throws Exception {
         Sockets sockets = new Sockets();
-        // One that changes nothing of the JDK's sockets, and is not the JDK's own.
+        // Creates plain JDK sockets, and is not the JDK's default factory.
         SocketFactory own = new NodelaySocketFactory(
                 SocketFactory.getDefault(), OnewriteConfig.defaults().withDisabled(true));
         try (TestServer server = TestServer.answering()) {
@@ -129,7 +129,7 @@ class OnewriteOkHttpTest {
         Calls.assertServerTiming(calls.next());
     }
 
-    /** Joined or not, what arrives is what was sent. */
+    /** With and without joining, the server receives the bytes that were sent. */
     @Test
     void everySizeArrivesWhole() throws Exception {
         try (TestServer server = TestServer.answering()) {
@@ -183,7 +183,7 @@ class OnewriteOkHttpTest {
         }
     }
 
-    /** OkHttp starts a call that waited before it tells that the wait is over: the two race. */
+    /** OkHttp may start a queued call before it reports the end of its queueing. */
     @Test
     void theQueueEndsWhenTheCallGoesOn() {
         assumeTrue(
@@ -202,7 +202,7 @@ class OnewriteOkHttpTest {
                 .build();
         Call call =
                 client.newCall(new Request.Builder().url("http://127.0.0.1/").build());
-        // The call has made a listener of its own.
+        // newCall created a listener, too.
         names.clear();
         ForwardingEventListener listener =
                 (ForwardingEventListener) client.eventListenerFactory().create(call);
@@ -234,7 +234,7 @@ class OnewriteOkHttpTest {
                 .build();
     }
 
-    /** The server reads a POST on a reused connection and closes. Stock OkHttp sends it again; the control. */
+    /** The server reads a POST on a reused connection and closes. The control: stock OkHttp sends it again. */
     @Test
     void aPostIsDeliveredOnce() throws Exception {
         try (TestServer server = TestServer.closingAt(2)) {
@@ -257,7 +257,7 @@ class OnewriteOkHttpTest {
         }
     }
 
-    /** Without a hook nothing is made for a call: one listener serves all, and the client's own hears through it. */
+    /** Without hooks no listener is created per call: one serves all, and forwards to the client's own. */
     @Test
     void whatIsOffIsNotMadePerCall() {
         Sockets own = new Sockets();
@@ -287,7 +287,7 @@ class OnewriteOkHttpTest {
         }
     }
 
-    /** OkHttp makes these sockets itself: the option comes before the request, timed or not. */
+    /** OkHttp creates sockets of SOCKS proxies itself: the option is set when the connection is acquired. */
     @ParameterizedTest(name = "timed {0}")
     @ValueSource(booleans = {false, true})
     void aSocksProxysSocketGetsNodelayLate(boolean timed) throws Exception {

@@ -33,16 +33,16 @@ import org.junit.jupiter.api.condition.OS;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * The stalls of OkHttp behind a real HAProxy, and their end. Stock and cured client take turns, and the difference of
- * their medians is what is judged: a delayed ACK is 40 ms, and a busy machine is slow for both. Where it is so busy that
- * 40 ms cannot be told, the timed tests are skipped and say so; what is counted is judged anywhere.
+ * The stalls of OkHttp behind a real HAProxy, and that they are gone with the customizer. Requests of the two clients
+ * alternate, and the difference of the medians is judged: a delayed ACK is 40 ms, and a busy machine slows down both.
+ * Where it is too busy to see 40 ms, the timed tests are skipped with that reason; counts are judged anyway.
  */
 @EnabledOnOs(OS.LINUX)
 class StallTest {
     private static final int ROUNDS = 15;
     private static final int ATTEMPTS = 3;
 
-    /** Half of what Linux delays an ACK by at least. */
+    /** Half of Linux's shortest delay of an ACK. */
     private static final double HALF_A_STALL_MS = 20;
 
     /** A quiet machine needs 1 ms for a small POST on a kept connection. */
@@ -88,8 +88,8 @@ class StallTest {
     /**
      * One comparison, in milliseconds.
      *
-     * @param saved by the cure, of a typical or of a good request
-     * @param yardstick what a small POST on a kept connection takes, which never stalls: how busy the machine is
+     * @param saved the larger difference of the medians and of the lower quartiles
+     * @param yardstick the median of a small POST on a kept connection, which never stalls: a measure of the load
      */
     private record Compared(double saved, double yardstick) {}
 
@@ -137,7 +137,7 @@ class StallTest {
         assertTrue(false, () -> "milliseconds saved, of some 40: " + all);
     }
 
-    /** What the tests below time, seen directly: the option is on before the first byte of the handshake. */
+    /** The cause of the difference, seen directly: TCP_NODELAY is on before the first byte of the handshake. */
     @Test
     void nodelayIsOnBeforeTheHandshake() throws Exception {
         List<Boolean> seen = new CopyOnWriteArrayList<>();

@@ -32,9 +32,9 @@ import reactor.netty.http.client.HttpClient;
 import reactor.netty.resources.ConnectionProvider;
 
 /**
- * A client with onewrite on it, and an instrumentation of OpenTelemetry's if it is to have one.
+ * A client with onewrite, and with or without an instrumentation of OpenTelemetry's.
  *
- * @param post POSTs a small body, in pieces where the client can, and answers the status
+ * @param post POSTs a small body, in pieces where the client can, and returns the status
  * @param end closes the client
  */
 record Caller(Post post, AutoCloseable end) implements AutoCloseable {
@@ -51,12 +51,12 @@ record Caller(Post post, AutoCloseable end) implements AutoCloseable {
         end.close();
     }
 
-    /** Makes one. */
+    /** @see Caller */
     interface Maker {
         Caller make(@Nullable Sdk spans, OnewriteOpenTelemetry onewrite);
     }
 
-    /** Without an instrumentation. */
+    /** OpenTelemetry has no instrumentation for this client. */
     static Caller netty(@Nullable Sdk none, OnewriteOpenTelemetry onewrite) {
         OnewriteClient client =
                 OnewriteClient.builder().listenerFactory(onewrite).build();
@@ -64,7 +64,7 @@ record Caller(Post post, AutoCloseable end) implements AutoCloseable {
                 url -> client.execute(Request.post(url, Body.of("hello"))).status(), client);
     }
 
-    /** The library wraps the client that is there, so that onewrite is always first. */
+    /** The instrumentation wraps a finished client, so onewrite is always applied first. */
     static Caller okHttp(@Nullable Sdk spans, OnewriteOpenTelemetry onewrite) {
         ConnectionPool pool = new ConnectionPool();
         OkHttpClient client = OnewriteOkHttp.create()

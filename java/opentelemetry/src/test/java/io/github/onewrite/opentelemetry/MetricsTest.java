@@ -70,7 +70,7 @@ class MetricsTest {
             Map<String, Object> answered = new java.util.TreeMap<>(where);
             answered.put("http.response.status_code", 200L);
             assertEquals(answered, Sdk.sorted(duration.getAttributes()));
-            // On a busy machine a wait may take 20 ms: then it has a cause, and a point of its own.
+            // On a busy machine a wait may be longer than 20 ms: then it has a cause, and so a data point of its own.
             java.util.Collection<HistogramPointData> waits = sdk.histogram("onewrite.wait.duration");
             for (HistogramPointData wait : waits) {
                 Map<String, Object> named = new java.util.TreeMap<>(Sdk.sorted(wait.getAttributes()));
@@ -87,7 +87,7 @@ class MetricsTest {
         }
     }
 
-    /** Open, reuse, closed by the server, opened again, closed by the client: nothing is left over. */
+    /** Opened, reused, closed by the server, opened again, closed by the client: all counters return to 0. */
     @ParameterizedTest(name = "{0}")
     @MethodSource("clients")
     void everyConnectionIsTakenAwayAgain(String name, Caller.Maker maker) throws Exception {
@@ -107,7 +107,7 @@ class MetricsTest {
                 assertFalse(sdk.metrics().containsKey("http.client.connection.duration"));
                 assertEquals(200, caller.post(server.url()));
                 sdk.events(2);
-                // OkHttp and AsyncHttpClient may see the close only when they are about to use the connection again.
+                // OkHttp and AsyncHttpClient may notice the close only when they are about to reuse the connection.
                 Thread.sleep(100);
                 assertEquals(200, caller.post(server.url()));
                 sdk.events(3);

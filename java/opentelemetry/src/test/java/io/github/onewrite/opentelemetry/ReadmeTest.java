@@ -10,7 +10,7 @@ import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** The line that the README shows for OpenTelemetry, run as it stands. */
+/** Runs the README's recipe for OpenTelemetry unchanged. */
 class ReadmeTest {
     private static final String PROGRAM = """
             import io.github.onewrite.okhttp.OnewriteOkHttp;
@@ -38,7 +38,7 @@ class ReadmeTest {
             """;
 
     @Test
-    void theLine(@TempDir Path dir) throws Exception {
+    void theRecipe(@TempDir Path dir) throws Exception {
         Path source = Files.writeString(
                 dir.resolve("Program.java"), PROGRAM.replace("RECIPE", Program.readmeCode("\n### OpenTelemetry\n")));
         Path output = dir.resolve("output");

@@ -24,7 +24,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 
-/** The real SDK, which keeps what it is given in memory. */
+/** OpenTelemetry's SDK with exporters that keep everything in memory. */
 final class Sdk implements AutoCloseable {
     private final InMemorySpanExporter spans = InMemorySpanExporter.create();
     private final InMemoryLogRecordExporter logs = InMemoryLogRecordExporter.create();
@@ -45,19 +45,19 @@ final class Sdk implements AutoCloseable {
         return sdk;
     }
 
-    /** The spans that have ended, once there are so many. */
+    /** Waits for this many ended spans, and returns them. */
     List<SpanData> spans(int count) throws InterruptedException {
         Eventually.until(() -> spans.getFinishedSpanItems().size() >= count);
         return spans.getFinishedSpanItems();
     }
 
-    /** The log events, once there are so many. */
+    /** Waits for this many log events, and returns them. */
     List<LogRecordData> events(int count) throws InterruptedException {
         Eventually.until(() -> logs.getFinishedLogRecordItems().size() >= count);
         return logs.getFinishedLogRecordItems();
     }
 
-    /** The metrics of our scope, by name. */
+    /** The metrics of onewrite's scope, by name. */
     Map<String, MetricData> metrics() {
         Map<String, MetricData> found = new TreeMap<>();
         for (MetricData each : metrics.collectAllMetrics()) {
@@ -83,7 +83,7 @@ final class Sdk implements AutoCloseable {
                         .sum();
     }
 
-    /** Connections in a state. */
+    /** The number of open connections in this state. */
     long connections(String state) {
         return sum("http.client.open_connections", AttributeKey.stringKey("http.connection.state"), state);
     }

@@ -36,7 +36,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** What the spans of OpenTelemetry's own instrumentations get, and the log event beside them. */
+/** The attributes on spans of OpenTelemetry's instrumentations, and the log event of each call. */
 class SpanTest {
     private static final int REQUESTS = 20;
     private final Sdk sdk = new Sdk();
@@ -96,7 +96,7 @@ class SpanTest {
                     sdk.events(3).stream()
                             .map(event -> event.getSpanContext().getSpanId())
                             .toList());
-            // The header that the server saw is the span's.
+            // The traceparent header that the server received belongs to this span.
             for (int i = 0; i < 3; i++) {
                 String header = server.requests().get(i).header("traceparent");
                 assertTrue(header.contains(spans.get(i).getSpanId()), header);
@@ -129,7 +129,7 @@ class SpanTest {
         }
     }
 
-    /** No instrumentation: the span around the call is the one there is. */
+    /** Without an instrumentation the attributes go to the span around the call. */
     @ParameterizedTest(name = "{0}")
     @MethodSource("clients")
     void theSpanAroundTheCall(String name, Caller.Maker maker) throws Exception {
@@ -147,7 +147,7 @@ class SpanTest {
                     span.getSpanContext().getTraceId(), event.getSpanContext().getTraceId());
             if (!name.contains("last")) {
                 SpanData ended = sdk.spans(1).get(0);
-                // It lived to the end of the call.
+                // This span is still open at the end of the call.
                 assertTrue(number(ended, "total_ns") > number(ended, "wait_ns"));
                 assertTrue(number(ended, "receive_ns") >= 0);
             }
@@ -168,7 +168,7 @@ class SpanTest {
                 sdk.events(1).get(0).getSpanContext().getSpanId());
     }
 
-    /** A span that is not sampled, or has ended, is left alone; the event still has its context. */
+    /** A span that is not sampled, or has ended, gets no attributes; the log event still has its context. */
     @Test
     void aSpanThatDoesNotRecord() throws Exception {
         Span span = sdk.api().getTracer("test").spanBuilder("over").startSpan();
@@ -185,8 +185,8 @@ class SpanTest {
     }
 
     /**
-     * The server reads the request and closes: the span has what was known until then. The instrumentation of Netty never
-     * ends such a span, with or without onewrite.
+     * The server reads the request and closes: the span has the phases until then. OpenTelemetry's instrumentation of
+     * Netty never ends such a span, with or without onewrite.
      */
     @ParameterizedTest(name = "{0}")
     @MethodSource("instrumented")
@@ -209,7 +209,7 @@ class SpanTest {
     @ParameterizedTest(name = "{0}")
     @MethodSource("clients")
     void nobodyListens(String name, Caller.Maker maker) throws Exception {
-        // Bound and not listening, it keeps its port from everybody.
+        // Bound and not listening: connects are refused, and nobody else gets the port.
         try (Socket taken = new Socket();
                 Caller caller = maker.make(sdk, onewrite())) {
             taken.bind(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0));

@@ -24,10 +24,10 @@ import reactor.netty.http.client.HttpClient;
 import reactor.netty.resources.LoopResources;
 import reactor.netty.transport.ProxyProvider;
 
-/** TCP_NODELAY as the connection says it is. */
+/** TCP_NODELAY, read back from the connection. */
 class NodelayTest {
 
-    /** Sends one GET and answers the option of its connection. */
+    /** Sends one GET, and returns its connection's TCP_NODELAY. */
     private static boolean nodelay(HttpClient client, String url) {
         List<Boolean> seen = new CopyOnWriteArrayList<>();
         client.doOnRequest((request, connection) ->
@@ -53,7 +53,7 @@ class NodelayTest {
     }
 
     @Test
-    void whoNamesItIsObeyed() throws Exception {
+    void anExplicitSettingOfTheUserIsKept() throws Exception {
         try (TestServer server = TestServer.answering()) {
             HttpClient named = HttpClient.newConnection().option(ChannelOption.TCP_NODELAY, false);
             assertEquals(false, nodelay(OnewriteReactorNetty.create().apply(named), server.url()));
@@ -76,7 +76,7 @@ class NodelayTest {
         }
     }
 
-    /** A channel whose configuration leaves Nagle's algorithm on, whatever it is told. */
+    /** A channel that ignores TCP_NODELAY. */
     public static final class StubbornChannel extends NioSocketChannel {
         @Override
         public SocketChannelConfig config() {
@@ -91,7 +91,7 @@ class NodelayTest {
         }
     }
 
-    /** Loops whose channels are stubborn. */
+    /** Loops with such channels. */
     private record StubbornLoops(LoopResources loops) implements LoopResources {
         @Override
         public EventLoopGroup onServer(boolean useNative) {

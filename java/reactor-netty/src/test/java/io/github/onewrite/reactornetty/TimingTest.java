@@ -45,7 +45,7 @@ import reactor.netty.resources.ConnectionProvider;
 import reactor.netty.resources.LoopResources;
 import reactor.netty.transport.ProxyProvider;
 
-/** The common record, and the order of events, of calls through Reactor Netty. */
+/** Records, and the order of events, of calls through Reactor Netty. */
 class TimingTest {
     private final Calls calls = new Calls();
     private final ConnectionProvider connections = ConnectionProvider.create("timing-test", 1);
@@ -96,7 +96,7 @@ class TimingTest {
         }
     }
 
-    /** A hook that takes its time delays no connection's return to the pool, so a sequential caller keeps one. */
+    /** A slow hook does not delay the connection's return to the pool: as many connections as without it. */
     @Test
     void aSlowHookCostsNoConnection() throws Exception {
         ConnectionProvider many = ConnectionProvider.create("slow-hook", 10);
@@ -115,7 +115,7 @@ class TimingTest {
         }
     }
 
-    /** Reactor Netty takes user information in a text for a part of the host's name, and fails to look it up. */
+    /** Reactor Netty takes user information in a URL for a part of the host name, and so cannot resolve it. */
     @Test
     void recordsAndEventsShowNoCredentials() throws Exception {
         List<String> shown = new CopyOnWriteArrayList<>();
@@ -135,7 +135,7 @@ class TimingTest {
         assertFalse(shown.toString().contains("secret"), shown.toString());
     }
 
-    /** A framework may apply what the application has applied: one record, the first customizer's. */
+    /** When an application and a framework both apply a customizer, the first one times the call. */
     @Test
     void appliedTwiceIsAppliedOnce() throws Exception {
         try (TestServer server = TestServer.answering()) {
@@ -167,7 +167,7 @@ class TimingTest {
             Timing first = calls.next();
             calls.assertFresh(first, server.url());
 
-            // Reactor Netty answers before the connection is back: it may make a second one, or wait for the first.
+            // Reactor Netty completes before the connection is back: the next call may open a second one, or queue.
             Timing second = first;
             for (int i = 0; i < 20 && !second.reused().orElseThrow(); i++) {
                 assertEquals(200, post(client, server.url()));
@@ -200,7 +200,7 @@ class TimingTest {
         }
     }
 
-    /** Three calls, one connection: the later ones say that they waited for it. */
+    /** Three calls on one connection: the second and third have a queue phase. */
     @Test
     void waitingForAConnectionIsQueue() throws Exception {
         CountDownLatch go = new CountDownLatch(1);
@@ -243,7 +243,7 @@ class TimingTest {
         }
     }
 
-    /** Redirects stay Reactor Netty's; each hop is an attempt. */
+    /** Reactor Netty follows the redirect; each hop is an attempt. */
     @Test
     void aRedirectIsAnAttempt() throws Exception {
         try (TestServer server = new TestServer(connection -> {
@@ -307,7 +307,7 @@ class TimingTest {
         assertEquals(Phase.DNS, timing.errorPhase().orElseThrow());
     }
 
-    /** Read and closed: Reactor Netty does not send such a POST again, and neither do we. */
+    /** The server reads a POST and closes: it is not sent again. */
     @Test
     void closedWithoutAnAnswer() throws Exception {
         AtomicInteger received = new AtomicInteger();
@@ -370,7 +370,7 @@ class TimingTest {
         }
     }
 
-    /** The body's source fails: so does the call, and not a byte of the request has left. */
+    /** A body whose source fails: the call fails, and nothing was sent. */
     @Test
     void theSourceFails() throws Exception {
         try (TestServer server = TestServer.answering()) {
@@ -417,7 +417,7 @@ class TimingTest {
         }
     }
 
-    /** A WebSocket is one call, answered with 101, which lasts until it is closed. */
+    /** A WebSocket is one call with status 101, which lasts until it is closed. */
     @Test
     void aWebSocket() throws Exception {
         try (TestServer server = new TestServer(connection -> {
@@ -445,14 +445,13 @@ class TimingTest {
                 .build();
     }
 
-    /** This pool's client through a proxy, without a customizer. */
+    /** A client through this proxy, without a customizer. */
     private HttpClient through(TestServer proxy) {
         return HttpClient.create(connections)
                 .proxy(spec ->
                         spec.type(ProxyProvider.Proxy.HTTP).host("127.0.0.1").port(proxy.port()));
     }
 
-    /** One write per request, after a handshake that has a phase of its own. */
     @Test
     void overTls() throws Exception {
         SslContext trusting = trusting();
@@ -463,7 +462,7 @@ class TimingTest {
         }
     }
 
-    /** The record of a plain request through a proxy: its tunnel belongs to the connect. */
+    /** Reactor Netty tunnels http, too: the CONNECT exchange is part of the connect phase. */
     @Test
     void throughAProxy() throws Exception {
         try (TestServer proxy = new TestServer(connection -> {
@@ -480,7 +479,7 @@ class TimingTest {
         }
     }
 
-    /** And of one over TLS: the tunnel stands before TLS begins, and before the client has a codec. */
+    /** With TLS the tunnel is made before TLS begins, and before the client has its codec. */
     @Test
     void overTlsThroughAProxy() throws Exception {
         SslContext trusting = trusting();
@@ -516,7 +515,7 @@ class TimingTest {
             assertEquals(0, throwing.hookFailures());
             assertEquals(200, post(client, server.url()));
             assertEquals(200, post(client, server.url()));
-            // The client answers before its connection is back, and the record comes then.
+            // The record comes when the connection is back, which is after the response.
             Eventually.until(() -> throwing.hookFailures() == 4);
         }
     }
@@ -549,7 +548,7 @@ class TimingTest {
             }
             assertTrue(segments.contains(1L), segments::toString);
         } finally {
-            // Before its loops are gone.
+            // Connections first, while their event loop still runs.
             connections.disposeLater().block();
             loops.disposeLater(Duration.ZERO, Duration.ofSeconds(5)).block();
         }

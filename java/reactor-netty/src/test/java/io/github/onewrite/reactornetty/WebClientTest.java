@@ -95,7 +95,7 @@ class WebClientTest {
         return all.stream();
     }
 
-    /** @param stock how many segments stock takes, at least */
+    /** @param stock the least number of segments that the stock client needs */
     private static Arguments body(String name, int stock, Body body) {
         return Arguments.of(name, stock, body);
     }
@@ -116,7 +116,7 @@ class WebClientTest {
         }
     }
 
-    /** Each POST is one segment, has TCP_NODELAY, and delivers its record; stock takes more for a Flux. */
+    /** Each POST is one segment, has TCP_NODELAY, and a record; the stock client needs more segments for a Flux. */
     @ParameterizedTest(name = "{0}")
     @MethodSource("bodies")
     @EnabledOnOs(OS.LINUX)
@@ -179,8 +179,8 @@ class WebClientTest {
     }
 
     /**
-     * RestClient writes the body on another thread, which is waited for, but not for long. A busy machine may take longer
-     * to hand over to it now and then, so what counts is that many arrive in one segment where none of stock's do.
+     * RestClient writes the body on another thread, for which the head waits a short time. A busy machine is sometimes too
+     * slow for that, so many must arrive in one segment, not all; of the stock client's none do.
      */
     @ParameterizedTest(name = "{0}")
     @MethodSource("blockingBodies")
@@ -189,7 +189,7 @@ class WebClientTest {
         manyAreOneSegment(restClient(HttpClient.create(connections), post), restClient(client(), post));
     }
 
-    /** A resource is read on another thread, too. */
+    /** A resource is also read on another thread. */
     @Test
     @EnabledOnOs(OS.LINUX)
     void oneSegmentOfAMultipartResource() throws Exception {
@@ -231,7 +231,7 @@ class WebClientTest {
         }
     }
 
-    /** An error status is an answer; Spring makes the exception. */
+    /** An error status is a response; the exception is Spring's. */
     @Test
     void anErrorStatus() throws Exception {
         try (TestServer server =
@@ -272,7 +272,7 @@ class WebClientTest {
         assertEquals(ErrorKind.TIMEOUT, timing.errorKind().orElseThrow());
     }
 
-    /** A time limit of the reactive chain is a cancel to the client. */
+    /** A timeout in the reactive chain cancels the request. */
     @Test
     void aCancelledCall() throws Exception {
         try (TestServer server = new TestServer(TestServer.Connection::drain)) {

@@ -39,7 +39,7 @@ import reactor.netty.http.client.HttpClient;
 import reactor.netty.resources.ConnectionProvider;
 import reactor.netty.resources.LoopResources;
 
-/** One request, one segment: counted where it arrives, on both transports, beside the stock client. */
+/** Each request is one segment, counted at the server, with NIO and epoll; the stock client is the control. */
 @EnabledOnOs(OS.LINUX)
 class WireTest {
     private static final int REQUESTS = 20;
@@ -52,7 +52,7 @@ class WireTest {
         return Unpooled.copiedBuffer(text, StandardCharsets.UTF_8);
     }
 
-    /** Publishes the texts when it is subscribed. */
+    /** A cold source of these texts. */
     private static Flux<ByteBuf> flux(String... texts) {
         return Flux.fromArray(texts).map(WireTest::buffer);
     }
@@ -76,7 +76,7 @@ class WireTest {
         return Arguments.of(epoll ? "epoll" : "nio", name, length, body);
     }
 
-    /** Runs the POSTs one after the other and answers the mode of their segments. */
+    /** Sends the POSTs one after the other, and returns the most frequent number of segments. */
     private static int segments(HttpClient client, int length, Publisher<ByteBuf> body) throws Exception {
         try (SegmentServer server = new SegmentServer()) {
             for (int i = 0; i < REQUESTS; i++) {
@@ -103,7 +103,7 @@ class WireTest {
         return status;
     }
 
-    /** A client with loops and connections of its own, both gone at the end. */
+    /** A client with its own event loops and pool, both closed at the end. */
     private static void with(String transport, ClientTest test) throws Exception {
         LoopResources loops = LoopResources.create("test", 1, true);
         ConnectionProvider connections = ConnectionProvider.create("test", 10);
@@ -145,7 +145,7 @@ class WireTest {
                                     .then(Mono.just(response.status().code())))
                             .block();
                     assertEquals(200, status);
-                    // A request of another kind finds the handlers in order, too.
+                    // The handlers are in order for a request of another kind, too.
                     assertEquals(200, post(client, server.url(), -1, flux("a", "b")));
                 }
                 assertEquals(2 * REQUESTS, server.segments().size());
@@ -156,7 +156,7 @@ class WireTest {
         });
     }
 
-    /** What the first read brings of each of these: never the head alone. */
+    /** The server's first read of each request has more than the head. */
     @ParameterizedTest
     @ValueSource(strings = {"nio", "epoll"})
     void aLargeBodyLeavesWithItsHead(String transport) throws Exception {
@@ -175,7 +175,7 @@ class WireTest {
         });
     }
 
-    /** The control: the stock client splits a Flux, and so does ours when it is told to. */
+    /** The controls: a Flux is split by the stock client, and with joining switched off. */
     @Test
     void stockAndSwitchedOff() throws Exception {
         with("epoll", stock -> {
@@ -190,7 +190,7 @@ class WireTest {
         });
     }
 
-    /** A small file is read, and leaves with its head. */
+    /** A small file leaves with the head. */
     @Test
     void aFile() throws Exception {
         Path file = Files.writeString(dir.resolve("small"), SMALL);
@@ -210,7 +210,7 @@ class WireTest {
         });
     }
 
-    /** The head does not wait for a source that is slow, and the rest arrives in order. */
+    /** The head is sent before a slow source's first element, and the rest arrives in order. */
     @Test
     void aSlowSource() throws Exception {
         CompletableFuture<String> head = new CompletableFuture<>();
@@ -261,7 +261,7 @@ class WireTest {
         }
     }
 
-    /** What is answered early is bounded: a server that does not read stops the source. */
+    /** Backpressure stays: a source is not asked for more while the server does not read. */
     @Test
     void backpressure() throws Exception {
         int blocks = 8192;
@@ -288,7 +288,7 @@ class WireTest {
         }
     }
 
-    /** A head that expects 100-continue leaves at once, alone. */
+    /** A head with Expect: 100-continue is sent at once and alone. */
     @Test
     void expectContinue() throws Exception {
         with("epoll", stock -> {

@@ -46,7 +46,7 @@ import org.springframework.web.reactive.function.client.WebClient;
 import reactor.core.publisher.Flux;
 import reactor.netty.http.client.HttpClient;
 
-/** The clients that Spring Boot makes in a real context, with all its auto-configuration. */
+/** The clients of a real Spring Boot context with all auto-configurations. */
 class OnewriteAutoConfigurationTest {
     private static final int POSTS = 20;
 
@@ -85,7 +85,7 @@ class OnewriteAutoConfigurationTest {
         Post of(ApplicationContext context);
     }
 
-    /** How many segments each POST took. */
+    /** The number of segments of each POST. */
     private static List<Integer> segments(ApplicationContext context, Client client) throws Exception {
         try (SegmentServer server = new SegmentServer()) {
             Post post = client.of(context);
@@ -131,7 +131,7 @@ class OnewriteAutoConfigurationTest {
                 "org.springframework.boot.http.client.ReactorClientHttpRequestFactoryBuilder", null);
     }
 
-    /** Another thread writes the body: a busy machine may be too slow now and then, stock is always. */
+    /** RestClient writes the body on another thread: on a busy machine some arrive in two segments, of stock's all do. */
     @Test
     @EnabledOnOs(OS.LINUX)
     @EnabledIf("bootMakesRestClientsOverReactor")
@@ -167,7 +167,7 @@ class OnewriteAutoConfigurationTest {
                 });
     }
 
-    /** Whether an application is stock whose own properties say so, and whose other sources are these. */
+    /** Whether onewrite is off in an application whose own properties switch it off, beside these other sources. */
     private static boolean isStock(Map<String, Object> properties, Map<String, Object> variables) {
         StandardEnvironment environment = new StandardEnvironment();
         environment.getPropertySources().replace("systemProperties", new MapPropertySource("properties", properties));
@@ -241,7 +241,7 @@ class OnewriteAutoConfigurationTest {
         });
     }
 
-    /** The application's own customizer, which it has also applied by hand, is the one that is used, and once. */
+    /** A customizer bean of the application's is used instead, once, although the application also applies it by hand. */
     @Test
     @SuppressWarnings("removal")
     void theApplicationsOwnCustomizer() {
@@ -261,7 +261,7 @@ class OnewriteAutoConfigurationTest {
                 });
     }
 
-    /** Alone: up to Boot 3.4 its own classes remember for the life of the process what they did not find. */
+    /** With this auto-configuration alone: classes of Boot 3.4 and older cache for the whole process what is missing. */
     @Test
     void withoutReactorNettyThereIsNothing() {
         new ApplicationContextRunner()

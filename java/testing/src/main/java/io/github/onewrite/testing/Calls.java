@@ -22,9 +22,9 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Consumer;
 
-/** Records the timings and events of one client's calls: give it as consumer and as listener factory. */
+/** Records the timings and events of a client's calls; it is both the consumer and the listener factory. */
 public final class Calls implements Consumer<Timing>, TimingListener.Factory {
-    /** The events of a call over a new connection to an address: no name, no TLS. */
+    /** The events of a call over a new connection to an IP address, without TLS. */
     public static final List<String> FRESH = List.of(
             "call_start",
             "attempt_start",
@@ -40,7 +40,7 @@ public final class Calls implements Consumer<Timing>, TimingListener.Factory {
             "attempt_end",
             "call_end");
 
-    /** The same over a connection that was there. */
+    /** The events of a call over a reused connection. */
     public static final List<String> REUSED =
             FRESH.stream().filter(name -> !name.startsWith("connect_")).toList();
 
@@ -69,12 +69,12 @@ public final class Calls implements Consumer<Timing>, TimingListener.Factory {
         }
     }
 
-    /** A customizer whose calls are recorded here. */
+    /** Adds this as hook and listener factory. */
     public <S extends TimingOptions<S>> S heard(S customizer) {
         return customizer.onTiming(this).listenerFactory(this);
     }
 
-    /** A customizer that has a hook and a listener factory, which throw. */
+    /** Adds a hook and a listener factory that throw. */
     public static <S extends TimingOptions<S>> S throwing(S customizer) {
         return customizer
                 .onTiming(timing -> {
@@ -85,7 +85,7 @@ public final class Calls implements Consumer<Timing>, TimingListener.Factory {
                 });
     }
 
-    /** A record of a call that was answered {@link TestServer#TIMED}. */
+    /** Asserts that the call was answered with {@link TestServer#TIMED}. */
     public static void assertServerTiming(Timing timing) {
         assertEquals(
                 List.of(
@@ -98,7 +98,7 @@ public final class Calls implements Consumer<Timing>, TimingListener.Factory {
                 timing.waitNanos().orElseThrow() - 2000, timing.networkNanos().orElseThrow());
     }
 
-    /** The next timing, which is waited for. */
+    /** Waits for the next timing. */
     public Timing next() throws InterruptedException {
         Timing timing = timings.poll(30, TimeUnit.SECONDS);
         assertTrue(timing != null, "no timing in 30 s");
@@ -120,8 +120,9 @@ public final class Calls implements Consumer<Timing>, TimingListener.Factory {
     }
 
     /**
-     * Asserts that this is the record of a small POST that was answered {@link TestServer#OK} over a new connection, and
-     * of the call that ended last.
+     * Asserts that the last call was a small POST over a new connection, answered with {@link TestServer#OK}.
+     *
+     * @param timing its record
      */
     public void assertFresh(Timing timing, String url) {
         assertEquals(FRESH, names());
@@ -140,7 +141,7 @@ public final class Calls implements Consumer<Timing>, TimingListener.Factory {
         }
     }
 
-    /** Asserts that this is the record of a failed call, the one that ended last, and that it ended once. */
+    /** Asserts that the last call, of which this is the record, failed and ended once. */
     public void assertFailed(Timing timing) {
         assertEquals(Outcome.ERROR, timing.outcome());
         List<String> names = names();
@@ -148,7 +149,7 @@ public final class Calls implements Consumer<Timing>, TimingListener.Factory {
         assertEquals("call_end", names.get(names.size() - 1));
     }
 
-    /** Asserts that the call that ended last shook hands right after its connect, and left in one write. */
+    /** Asserts that the TLS handshake of the last call came right after its connect, and its request in one write. */
     public void assertFreshOverTls(Timing timing) {
         assertTrue(timing.tlsNanos().isPresent() && timing.connectNanos().isPresent(), timing::toString);
         assertEquals(1, timing.attempts().size());

@@ -9,7 +9,7 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
 
-/** Waits for what another thread does, generously: how long it takes is never the question. */
+/** Waits up to 30 s for what another thread does: the tests do not depend on how long it takes. */
 public final class Eventually {
     private static final long PATIENCE_SECONDS = 30;
 
@@ -27,7 +27,7 @@ public final class Eventually {
         return future.get(PATIENCE_SECONDS, TimeUnit.SECONDS);
     }
 
-    /** The error a call ends with. */
+    /** Waits for a call to fail, and returns its error. */
     public static OnewriteException failure(CompletableFuture<?> future) {
         ExecutionException thrown =
                 assertThrows(ExecutionException.class, () -> future.get(PATIENCE_SECONDS, TimeUnit.SECONDS));

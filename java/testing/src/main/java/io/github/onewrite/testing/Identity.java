@@ -23,7 +23,7 @@ public record Identity(KeyStore store, Path chainPem, Path keyPem) {
 
     private static Identity localhost;
 
-    /** The identity of localhost: one for all tests of a process, because keytool takes a second. */
+    /** An identity for localhost, made once per process because keytool takes a second. */
     public static synchronized Identity localhost() throws Exception {
         if (localhost == null) {
             Path dir = Files.createTempDirectory("onewrite-localhost");
@@ -36,7 +36,7 @@ public record Identity(KeyStore store, Path chainPem, Path keyPem) {
         return localhost;
     }
 
-    /** Makes one in this folder. */
+    /** Makes an identity, and its PEM files in this folder. */
     public static Identity make(Path dir, String name, String distinguished) throws Exception {
         Path file = dir.resolve(name + ".p12");
         Path log = dir.resolve(name + ".log");
@@ -85,7 +85,7 @@ public record Identity(KeyStore store, Path chainPem, Path keyPem) {
     /**
      * A context for a server with this identity.
      *
-     * @param client who is let in, or null for all
+     * @param client the only client certificate to trust, or null for the JDK's trust store
      */
     public SSLContext serverContext(Identity client) throws Exception {
         KeyManagerFactory keys = KeyManagerFactory.getInstance(KeyManagerFactory.getDefaultAlgorithm());
@@ -95,7 +95,7 @@ public record Identity(KeyStore store, Path chainPem, Path keyPem) {
         return context;
     }
 
-    /** What trusts this identity, and no other. */
+    /** Trusts this identity alone. */
     public TrustManager[] trust() throws Exception {
         KeyStore known = KeyStore.getInstance(KeyStore.getDefaultType());
         known.load(null);
@@ -105,7 +105,7 @@ public record Identity(KeyStore store, Path chainPem, Path keyPem) {
         return trust.getTrustManagers();
     }
 
-    /** A TLS listener that says it is localhost, whose certificate nobody has signed. */
+    /** A TLS listener with the self-signed certificate of localhost. */
     public static ServerSocket listener() throws Exception {
         return localhost()
                 .serverContext(null)

@@ -43,13 +43,13 @@ public final class LeakExtension implements BeforeAllCallback, AfterAllCallback 
         }
     }
 
-    /** What has leaked since the class began, once the collector had its chance. */
+    /** The leaks since the class began, after a garbage collection. */
     public static List<String> leaks() throws InterruptedException {
         provoke();
         return List.copyOf(LEAKS);
     }
 
-    /** Forgets what a test leaked on purpose. */
+    /** Forgets the leaks so far: a test made them on purpose. */
     public static void forget() {
         LEAKS.clear();
     }
@@ -64,7 +64,7 @@ public final class LeakExtension implements BeforeAllCallback, AfterAllCallback 
         assertEquals(List.of(), leaks(), "leaked buffers");
     }
 
-    /** Leaks are reported when a later buffer is made, after the leaked one was collected. */
+    /** Netty reports a leak when a buffer is allocated after the leaked one was collected. */
     private static void provoke() throws InterruptedException {
         for (int i = 0; i < 3; i++) {
             System.gc();

@@ -9,12 +9,12 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 
-/** Java programs in a JVM of their own, with the class path of the tests. */
+/** Java programs that run in another JVM, with the class path of the tests. */
 public final class Program {
     private Program() {}
 
     /**
-     * A JVM that starts quickly; its output goes to this file.
+     * The command; its output goes to this file. The JVM's options make it start quickly.
      *
      * @param arguments options, a class or a source file, and its arguments
      */
@@ -29,7 +29,7 @@ public final class Program {
         return new ProcessBuilder(command).redirectErrorStream(true).redirectOutput(output.toFile());
     }
 
-    /** Runs a program to its end, which is to be a good one. */
+    /** Runs a program, and asserts that it exits with 0. */
     public static void run(ProcessBuilder program) throws Exception {
         Process process = program.start();
         try {
@@ -43,7 +43,7 @@ public final class Program {
         }
     }
 
-    /** The first Java code in java/README.md that follows these words. */
+    /** The first Java code block in java/README.md after these words. */
     public static String readmeCode(String words) throws Exception {
         String readme = Files.readString(Path.of("..", "README.md"));
         int from = readme.indexOf("```java\n", readme.indexOf(words)) + "```java\n".length();

@@ -60,7 +60,7 @@ public final class SegmentServer implements AutoCloseable {
         return segments;
     }
 
-    /** The count most requests had: a loss probe may add to a single one. */
+    /** The most frequent count. A single request may have one more, from a tail loss probe. */
     public int mode() {
         Map<Integer, Integer> times = new TreeMap<>();
         segments.forEach(count -> times.merge(count, 1, Integer::sum));

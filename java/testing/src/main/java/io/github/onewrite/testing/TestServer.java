@@ -14,17 +14,17 @@ import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicInteger;
 
-/** A server on a real socket that follows a script: a function of one connection. */
+/** A server on a real socket. A script, a function of one connection, says what it does. */
 public final class TestServer implements AutoCloseable {
     public static final String OK = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
-    /** The same, and what the server says of its own time: {@link Calls#assertServerTiming} looks for it. */
+    /** The same with Server-Timing fields, which {@link Calls#assertServerTiming} expects. */
     public static final String TIMED = OK.replace(
             "Content-Length",
             "Server-Timing: cache;desc=\"a hit\";dur=0.001, nonsense;dur=x, ;\r\n"
                     + "server-timing: total;dur=0.002\r\nContent-Length");
 
-    /** What happens on one connection; when it returns, the connection is closed. */
+    /** Serves one connection, which is closed when it returns. */
     public interface Script {
         void on(Connection connection) throws Exception;
     }
@@ -71,7 +71,7 @@ public final class TestServer implements AutoCloseable {
         return new TestServer(connection -> connection.answerAll(answer));
     }
 
-    /** Answers every request with these bytes, none before {@code go} is open. */
+    /** Answers every request with these bytes, once the latch is open. */
     public static TestServer answeringAfter(CountDownLatch go, String answer) throws IOException {
         return new TestServer(connection -> {
             while (true) {
@@ -82,7 +82,7 @@ public final class TestServer implements AutoCloseable {
         });
     }
 
-    /** Answers the first request of a connection with these bytes; then it is the client's turn to close. */
+    /** Answers the first request of a connection with these bytes, then waits for the client to close. */
     public static TestServer answeringOnce(String answer) throws IOException {
         return new TestServer(connection -> {
             connection.read();
@@ -91,7 +91,7 @@ public final class TestServer implements AutoCloseable {
         });
     }
 
-    /** Answers every request with 200 but one: that it reads, and closes the connection. */
+    /** Answers every request with 200 except this one, counted over all connections: it closes instead. */
     public static TestServer closingAt(int request) throws IOException {
         AtomicInteger received = new AtomicInteger();
         return new TestServer(connection -> {
@@ -120,7 +120,7 @@ public final class TestServer implements AutoCloseable {
         }
     }
 
-    /** Answers every request with 200, and keeps what the first read brought of it. */
+    /** Answers every request with 200, and notes the bytes that the first read of it returned. */
     public static TestServer keepingFirstReads(List<String> reads) throws IOException {
         return new TestServer(connection -> {
             byte[] first = new byte[4096];
@@ -150,7 +150,7 @@ public final class TestServer implements AutoCloseable {
                 thread.start();
             }
         } catch (IOException e) {
-            // The listener is closed: the end of the test.
+            // The test is over: the listener is closed.
         }
     }
 
@@ -180,7 +180,7 @@ public final class TestServer implements AutoCloseable {
         return sockets.size();
     }
 
-    /** How many of the connections are closed, by either side. */
+    /** How many connections have been closed, by either side. */
     public int closed() {
         return closed.get();
     }
@@ -217,7 +217,7 @@ public final class TestServer implements AutoCloseable {
             return socket;
         }
 
-        /** What the client sends, from where the last read ended. */
+        /** The bytes that the client sends. */
         public InputStream in() {
             return in;
         }

@@ -7,7 +7,7 @@ import java.net.Socket;
 public final class Tunnel {
     private Tunnel() {}
 
-    /** Whatever the client asks for, its tunnel leads to this server. */
+    /** A proxy whose tunnels all lead to this server, whatever host the client names. */
     public static TestServer to(TestServer server) throws IOException {
         return new TestServer(connection -> {
             connection.readHead();
@@ -17,7 +17,7 @@ public final class Tunnel {
                     try {
                         origin.getInputStream().transferTo(connection.socket().getOutputStream());
                     } catch (IOException e) {
-                        // One of the two has closed: the end.
+                        // Either side has closed.
                     }
                 });
                 back.setDaemon(true);

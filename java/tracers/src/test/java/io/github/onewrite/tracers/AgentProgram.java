@@ -23,8 +23,8 @@ import reactor.core.publisher.Flux;
 import reactor.netty.http.client.HttpClient;
 
 /**
- * Somebody's program, which runs under OpenTelemetry's agent: POSTs some times with one client, and prints what came.
- * Arguments: the client; stock, off (onewrite without hooks) or on; how often; URLs.
+ * A program that runs under OpenTelemetry's agent: sends POSTs with one client, and prints the results. Arguments: the
+ * client; stock, off (onewrite without hooks) or on; the number of POSTs for each URL; URLs.
  */
 public final class AgentProgram {
     private AgentProgram() {}
@@ -48,7 +48,7 @@ public final class AgentProgram {
                 }
             }
         }
-        // A span may end a moment after its caller has the answer; the agent exports what it has when the program ends.
+        // A span may end shortly after its call; the agent exports at the program's end what has ended.
         Thread.sleep(1000);
         System.exit(0);
     }
@@ -99,7 +99,7 @@ public final class AgentProgram {
         };
     }
 
-    /** There is no stock of this one. */
+    /** This client is onewrite's own: stock is the same as off. */
     private static Callable<String> netty(String mode, String url) {
         OnewriteClientBuilder builder = OnewriteClient.builder();
         if (mode.equals("on")) {

@@ -21,7 +21,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** OpenTelemetry's Java agent in a JVM of its own, as people run it: stock, onewrite without hooks, and with all. */
+/** Programs under OpenTelemetry's Java agent: without onewrite, with onewrite but no hooks, and with its hooks. */
 @Tag("agent")
 @Timeout(value = 10, unit = TimeUnit.MINUTES)
 class AgentTest {
@@ -30,7 +30,7 @@ class AgentTest {
     @TempDir
     Path dir;
 
-    /** What a run has printed: results, and the client spans and log events that the agent exported. */
+    /** The output of a run: the program's results, and the spans and log events that the agent exported. */
     private record Run(List<String> results, List<JsonObject> spans, List<JsonObject> events) {
         /** Names, kinds and status of the spans. */
         List<String> plainSpans() {
@@ -56,8 +56,7 @@ class AgentTest {
     private Run run(String client, String mode, int times, String... urls) throws Exception {
         List<String> arguments = new ArrayList<>(List.of(
                 "-javaagent:" + System.getProperty("opentelemetry.agent"),
-                // Through the agent's own log: two that write to the output by themselves write into each other's
-                // lines.
+                // These exporters use the agent's log, so that lines of spans and of events do not mix.
                 "-Dotel.traces.exporter=logging-otlp",
                 "-Dotel.logs.exporter=logging-otlp",
                 "-Dotel.metrics.exporter=none",
@@ -117,7 +116,7 @@ class AgentTest {
             }
         }
         Run stock = runs.get(0);
-        // The agent's handlers of bare Netty end no span of a connection that is closed without an answer.
+        // The agent's instrumentation of bare Netty ends no span when the connection closes without a response.
         int ended = client.equals("netty") ? 2 : 4;
         assertEquals(ended, stock.spans.size(), stock::toString);
         for (int i = 1; i < runs.size(); i++) {
@@ -132,9 +131,9 @@ class AgentTest {
             JsonObject span = on.spans.get(i);
             assertFalse(attribute(span, "onewrite.wait_ns").isEmpty(), span::toString);
             assertEquals("2000", attribute(span, "onewrite.server_ns"));
-            // A sequential caller of Reactor Netty has two connections.
+            // True or false: a sequential caller of Reactor Netty may open a second connection.
             assertFalse(attribute(span, "onewrite.reused").isEmpty(), span::toString);
-            // Two loops may tell of their calls in either order.
+            // Events of different event loops may come in either order.
             JsonObject event = on.events.stream()
                     .filter(each -> span.get("spanId").equals(each.get("spanId")))
                     .findFirst()

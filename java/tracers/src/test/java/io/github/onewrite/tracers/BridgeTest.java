@@ -31,7 +31,7 @@ import reactor.core.publisher.Hooks;
 import reactor.core.publisher.Mono;
 import reactor.netty.http.client.HttpClient;
 
-/** Spring's observations as OpenTelemetry spans, through Micrometer's bridge: the README's two ways to reach them. */
+/** Spans that Micrometer's bridge makes of Spring's observations: the README's two ways to set attributes on them. */
 class BridgeTest {
     private final InMemorySpanExporter spans = InMemorySpanExporter.create();
     private final ContextPropagators propagators = ContextPropagators.create(W3CTraceContextPropagator.getInstance());

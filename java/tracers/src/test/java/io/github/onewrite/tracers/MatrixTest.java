@@ -26,17 +26,17 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** Beside a tracer, in either order, with and without hooks: results, heads and what is recorded are those of stock. */
+/** With a tracer, applied before or after onewrite, with and without hooks: results, heads and spans equal stock's. */
 class MatrixTest {
     private static final int REQUESTS = 20;
     private static final int CALLS = 3;
 
-    /** What stock shows, by the tracer's name: the same for all rows of one. */
+    /** What was seen without onewrite, by the tracer's name. */
     private static final Map<String, Seen> STOCK = new HashMap<>();
 
-    /** A row: one tracer on one client. */
+    /** One tracer on one client. */
     record Tracer(String name, BiFunction<Place, List<Timing>, Traced> maker) {
-        /** @param hooks where timings go, or null for none */
+        /** @param hooks receives the timings; null for no hooks */
         Traced make(Place place, List<Timing> hooks) {
             return maker.apply(place, hooks);
         }
@@ -81,7 +81,7 @@ class MatrixTest {
         return all.stream();
     }
 
-    /** What somebody who knows nothing of onewrite can see. */
+    /** What is seen from outside. */
     private record Seen(List<String> results, List<String> heads, List<String> recorded) {}
 
     private static Seen see(Tracer tracer, Place place, List<Timing> timings) throws Exception {
@@ -101,7 +101,7 @@ class MatrixTest {
                     Stream.concat(server.requests().stream(), closing.requests().stream());
             List<String> heads = requests.map(request -> plain(request.head()) + new String(request.body()))
                     .toList();
-            // The last is recorded when the caller has its answer, or a moment later.
+            // The last call may be recorded shortly after its response.
             return new Seen(results, heads, settled(client));
         }
     }
@@ -120,7 +120,7 @@ class MatrixTest {
         return before;
     }
 
-    /** Without what differs from run to run: ports and ids. */
+    /** Without ports and ids, which differ from run to run. */
     private static String plain(String head) {
         return head.replaceAll("127.0.0.1:[0-9]+", "HERE").replaceAll("[0-9a-f]{16,32}", "ID");
     }
@@ -136,7 +136,7 @@ class MatrixTest {
         }
         assertTrue(!stock.recorded.isEmpty(), "the tracer records nothing: this compares nothing");
         assertEquals(stock, see(tracer, place, hooks ? timings : null));
-        // A client of OkHttp has one event listener: one that is set after onewrite takes its place.
+        // An OkHttp client has one event listener: one that is set later replaces onewrite's.
         boolean heard = hooks && !(tracer == LISTENER && place == Place.BEFORE);
         int expected = heard ? CALLS + 1 : 0;
         Eventually.until(() -> timings.size() >= expected);
@@ -158,14 +158,13 @@ class MatrixTest {
         }
         List<Integer> segments = segments(tracer, place, hooks);
         if (tracer == REST_CLIENT) {
-            // Another thread writes the body, and a busy machine is late with it; of stock's requests none is one
-            // segment.
+            // The body is written on another thread, late on a busy machine; of stock's requests none is one segment.
             for (int again = 0; again < 3 && ones(segments) < REQUESTS / 5; again++) {
                 segments = segments(tracer, place, hooks);
             }
             assertTrue(ones(segments) >= REQUESTS / 5, segments.toString());
         } else {
-            // The mode: a loss probe may add to a single one.
+            // Most, not all: a tail loss probe may add a segment to one.
             assertTrue(ones(segments) > REQUESTS / 2, segments.toString());
         }
     }

@@ -8,7 +8,7 @@ import io.micrometer.core.instrument.observation.DefaultMeterObservationHandler;
 import io.micrometer.observation.ObservationRegistry;
 import java.util.List;
 
-/** Micrometer's meters in words. */
+/** Micrometer's meters as text. */
 final class Meters {
     private Meters() {}
 
@@ -18,11 +18,11 @@ final class Meters {
         return observations;
     }
 
-    /** The timers of this name, with how often they were used; what differs from server to server is left out. */
+    /** The timers of this name with their counts, without tags that differ between servers. */
     static List<String> of(MeterRegistry registry, String name) {
         return registry.getMeters().stream()
                 .filter(meter -> meter.getId().getName().equals(name))
-                // Micrometer's global registry gives a new one the meters of those before it, unused.
+                // A registry that joins the global one gets the meters of earlier registries, with count 0.
                 .filter(meter -> !(meter instanceof Timer timer) || timer.count() > 0)
                 .map(Meters::words)
                 .sorted()

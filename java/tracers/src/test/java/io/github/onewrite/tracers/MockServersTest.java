@@ -28,7 +28,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** The mock servers of other people's tests: what they see and answer is the same with onewrite. */
+/** Mock servers receive and answer the same with onewrite and without. */
 class MockServersTest {
     private final List<Timing> timings = new CopyOnWriteArrayList<>();
 
@@ -49,7 +49,7 @@ class MockServersTest {
                 Arguments.of("RestClient", rest));
     }
 
-    /** Those of the two calls with onewrite: a client may answer before it gives its connection back, and records after. */
+    /** Waits for the records of the two calls with onewrite, which may come after the response. */
     private void awaitTimings() throws InterruptedException {
         Eventually.until(() -> timings.size() >= 2);
         assertEquals(2, timings.size());

@@ -28,7 +28,7 @@ import okhttp3.RequestBody;
 import okhttp3.Response;
 import okhttp3.ResponseBody;
 
-/** Those of OkHttp. */
+/** OkHttp with a tracer, a meter or a mock. */
 final class OkHttpTracers {
     private OkHttpTracers() {}
 
@@ -63,7 +63,7 @@ final class OkHttpTracers {
         }
     }
 
-    /** Micrometer's listener of events: one client has one, so the one that is set last is the one. */
+    /** Micrometer's event listener. A client has one listener: the last one that is set. */
     static Traced micrometerListener(Place place, OnewriteOkHttp onewrite) {
         SimpleMeterRegistry registry = new SimpleMeterRegistry();
         return client(
@@ -108,7 +108,7 @@ final class OkHttpTracers {
                 () -> List.copyOf(spans));
     }
 
-    /** A mock: an interceptor that answers by itself, for hosts that do not exist, too. */
+    /** A mock: an interceptor that answers without a connection. */
     static Traced mock(Place place, OnewriteOkHttp onewrite) {
         List<String> asked = new CopyOnWriteArrayList<>();
         return client(

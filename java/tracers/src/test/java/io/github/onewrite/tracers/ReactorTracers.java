@@ -18,7 +18,7 @@ import reactor.core.publisher.Flux;
 import reactor.netty.http.client.HttpClient;
 import reactor.netty.resources.ConnectionProvider;
 
-/** Those of Reactor Netty, and of Spring's clients on it. */
+/** Reactor Netty, and Spring's clients over it, with a tracer or a meter. */
 final class ReactorTracers {
     private ReactorTracers() {}
 
@@ -57,7 +57,7 @@ final class ReactorTracers {
                 });
     }
 
-    /** A client of Spring's, whose observations are meters of this registry. */
+    /** A client of Spring's whose observations become meters of this registry. */
     private static Traced observed(Traced.Post post, MeterRegistry registry, ConnectionProvider pool) {
         return new Traced(post, () -> Meters.of(registry, "http.client.requests"), () -> pool.disposeLater()
                 .block());

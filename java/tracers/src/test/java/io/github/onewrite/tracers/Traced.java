@@ -4,20 +4,20 @@ import java.util.List;
 import java.util.concurrent.Callable;
 
 /**
- * A client with a tracer or a meter of somebody's in it.
+ * A client with a third party's tracer, meter or mock.
  *
- * @param post POSTs "hello", in pieces where the client can, and answers "200 ok"
- * @param records what the tracer has recorded, in words that are the same in each run
+ * @param post POSTs "hello", in pieces where the client can, and returns status and body: "200 ok"
+ * @param records what the tracer has recorded, without what differs from run to run
  * @param end closes the client
  */
 record Traced(Post post, Callable<List<String>> records, AutoCloseable end) implements AutoCloseable {
-    /** Where onewrite is put. */
+    /** When onewrite is applied. */
     enum Place {
-        /** Nowhere. */
+        /** Never. */
         STOCK,
-        /** On a client that has the tracer. */
+        /** After the tracer. */
         AFTER,
-        /** On a client that gets the tracer later. */
+        /** Before the tracer. */
         BEFORE
     }
 

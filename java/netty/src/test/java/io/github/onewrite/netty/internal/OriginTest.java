@@ -8,7 +8,7 @@ import org.junit.jupiter.api.Test;
 
 class OriginTest {
 
-    /** Connections are shared by it: each of its parts counts. */
+    /** Connections are shared by origin: each part of it is significant. */
     @Test
     void eachPartCounts() {
         Origin origin = new Origin(true, "tea", 443);
