@@ -188,33 +188,39 @@ describe('who gave up', () => {
       controller.abort()
       await failed
     }, 'cancelled', 'cancelled', 'receive'],
-    'axios, timeout': [(agent) => axios.get(`${server.origin}/hang`, { httpAgent: agent, timeout: 2500 }), 'error', 'timeout', 'wait'],
     'got, AbortController': [(agent) => got(`${server.origin}/hang`, { agent: { http: agent }, signal: onArrival(), ...noRetry }), 'cancelled', 'cancelled', 'wait'],
-    'got, timeout': [(agent) => got(`${server.origin}/hang`, { agent: { http: agent }, timeout: { request: 2500 }, ...noRetry }), 'error', 'timeout', 'wait'],
     'node-fetch, AbortController': [(agent) => nodeFetch(`${server.origin}/hang`, { agent, signal: /** @type {any} */ (onArrival()) }), 'cancelled', 'cancelled', 'wait'],
     'http, signal': [(agent) => bare('/hang', { agent, signal: onArrival() }), 'cancelled', 'cancelled', 'wait'],
     'http, destroy()': [(agent) => bare('/hang', { agent }, (request) => onArrival(() => request.destroy())), 'cancelled', 'cancelled', 'wait'],
     'http, destroy(error)': [(agent) => bare('/hang', { agent }, (request) => onArrival(() => request.destroy(new Error('enough')))), 'cancelled', 'cancelled', 'wait'],
     'http, abort()': [(agent) => bare('/hang', { agent }, (request) => onArrival(() => request.abort())), 'cancelled', 'cancelled', 'wait'],
-    'http, destroy() in the answer': [(agent) => bare('/begun', { agent }, (request) => request.destroy()), 'cancelled', 'cancelled', 'receive'],
-    'http, timeout and destroy()': [(agent) => bare('/hang', { agent, timeout: 2500 }, (request) => request.on('timeout', () => request.destroy())), 'error', 'timeout', 'wait'],
-    'http, setTimeout(): destroy(error)': [(agent) => bare('/hang', { agent }, (request) => request.setTimeout(2500, () => request.destroy(new Error('too slow')))), 'error', 'timeout', 'wait']
+    'http, destroy() in the answer': [(agent) => bare('/begun', { agent }, (request) => request.destroy()), 'cancelled', 'cancelled', 'receive']
   })
-  for (const [name, [call, outcome, kind, phase]] of Object.entries(cases)) {
-    test(name, async () => {
-      const seen = recorder()
-      const agent = new HttpAgent({ keepAlive: true, ...seen.hooks })
-      arrived = () => {}
-      try {
-        await call(agent).catch(() => {})
-        const timing = await seen.last()
-        assert.deepEqual([timing.outcome, timing.errorKind, timing.errorPhase], [outcome, kind, phase])
-        assert.equal(seen.timings.length, 1)
-      } finally {
-        agent.destroy()
-      }
+  const check = (name, [call, outcome, kind, phase]) => test(name, async () => {
+    const seen = recorder()
+    const agent = new HttpAgent({ keepAlive: true, ...seen.hooks })
+    arrived = () => {}
+    try {
+      await call(agent).catch(() => {})
+      const timing = await seen.last()
+      assert.deepEqual([timing.outcome, timing.errorKind, timing.errorPhase], [outcome, kind, phase])
+      assert.equal(seen.timings.length, 1)
+    } finally {
+      agent.destroy()
+    }
+  })
+  for (const [name, one] of Object.entries(cases)) check(name, one)
+
+  // All at once: each waits for most of its time.
+  describe('by a time limit', { concurrency: true }, () => {
+    const limits = /** @type {typeof cases} */ ({
+      'axios, timeout': [(agent) => axios.get(`${server.origin}/hang`, { httpAgent: agent, timeout: 2500 }), 'error', 'timeout', 'wait'],
+      'got, timeout': [(agent) => got(`${server.origin}/hang`, { agent: { http: agent }, timeout: { request: 2500 }, ...noRetry }), 'error', 'timeout', 'wait'],
+      'http, timeout and destroy()': [(agent) => bare('/hang', { agent, timeout: 2500 }, (request) => request.on('timeout', () => request.destroy())), 'error', 'timeout', 'wait'],
+      'http, setTimeout(): destroy(error)': [(agent) => bare('/hang', { agent }, (request) => request.setTimeout(2500, () => request.destroy(new Error('too slow')))), 'error', 'timeout', 'wait']
     })
-  }
+    for (const [name, one] of Object.entries(limits)) check(name, one)
+  })
 
   for (const way of ['destroy', 'abort']) {
     test(`${way}() while queued`, async () => {
