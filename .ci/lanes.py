@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -26,7 +26,6 @@ class Step:
 
     `alone`: nothing else runs beside it, because it counts segments or compares times.
     `after`: names of steps of the same plan that must have ended first; they need not have succeeded.
-    `again`: run once more, alone, when it fails.
     """
 
     name: str
@@ -34,38 +33,35 @@ class Step:
     command: Sequence[str]
     alone: bool = False
     after: tuple[str, ...] = ()
-    again: bool = False
     timeout_s: int = 1200
 
 
 @dataclass
 class Outcome:
-    """How a step ended: exit status of its last run, seconds and processor seconds of all runs, number of runs."""
+    """How a step ended: its exit status, seconds, and processor seconds."""
 
     step: Step
     status: int
     seconds: float
     cpu_seconds: float
-    runs: int = 1
 
 
 @dataclass
 class Lanes:
     """Runs `steps` with at most `width` at a time.
 
-    `logs` is the folder for the output of each step. `before_again` is called with a step that is about to run again.
+    `logs` is the folder for the output of each step.
     """
 
     steps: Sequence[Step]
     logs: Path
     width: int = 2
-    before_again: Callable[[Step], None] = lambda step: None
     outcomes: dict[str, Outcome] = field(default_factory=dict)
     _running: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
     _stopped: bool = False
 
     def run(self) -> list[Outcome]:
-        """Run all steps, then those that failed and may run again. Return an outcome per step, in the plan's order."""
+        """Run all steps. Return an outcome per step, in the plan's order."""
         self.logs.mkdir(parents=True, exist_ok=True)
         waiting = list(self.steps)
         changed = threading.Condition()
@@ -91,9 +87,6 @@ class Lanes:
                     self._say(step, "…")
                     self._running[step.name] = self._start(step)
                 threading.Thread(target=work, args=(step,), daemon=True).start()
-            for step in self.steps:
-                if step.again and self.outcomes[step.name].status:
-                    self._again(step)
         except KeyboardInterrupt:
             self._stop()
             raise SystemExit(130) from None
@@ -127,23 +120,6 @@ class Lanes:
             if status:
                 self._show(step)
         return Outcome(step, status, seconds, cpu_seconds)
-
-    def _again(self, step: Step) -> None:
-        first = self.outcomes[step.name]
-        self.before_again(step)
-        log = self._log(step)
-        log.replace(log.with_suffix(".first.log"))
-        self._say(step, "… once more, alone, because it failed")
-        self._running[step.name] = self._start(step)
-        second = self._once(step)
-        self._running.clear()
-        self.outcomes[step.name] = Outcome(
-            step,
-            second.status,
-            first.seconds + second.seconds,
-            first.cpu_seconds + second.cpu_seconds,
-            runs=2,
-        )
 
     def _say(self, step: Step, words: str) -> None:
         number = [one.name for one in self.steps].index(step.name) + 1

@@ -34,17 +34,6 @@ def outcomes(report: Path) -> list[tuple[str, str, str]]:
     return found
 
 
-def failed_first(folder: Path, step: str) -> list[str]:
-    """Names of the tests that failed in the first run of a step that was run twice."""
-    failed = []
-    for report in sorted(folder.glob(f"{step}*.xml.first")):
-        try:
-            failed += [name for name, outcome, _ in outcomes(report) if outcome == "failed"]
-        except ElementTree.ParseError:
-            failed.append(f"{report.name}, which cannot be read")
-    return failed
-
-
 def inconclusive(folder: Path) -> bool:
     """Whether the demo's gate could not tell, as on a machine too busy to show the stall: no failure, no pass."""
     try:
@@ -59,6 +48,13 @@ def reason_line(reason: str) -> str:
     return re.sub(r"\d+(\.\d+)*", "N", first)[:110]
 
 
+def step_of(report: Path, steps: Iterable[str]) -> str:
+    """The step that left a report: the longest name its file begins with (`bench-timed.xml`), or the first word."""
+    words = re.split(r"[-.]", report.name)
+    names = ("-".join(words[:length]) for length in range(len(words), 0, -1))
+    return next((name for name in names if name in set(steps)), words[0])
+
+
 def steps_with_tests(ran: Iterable[Outcome]) -> list[str]:
     """Names of the steps that must leave a report: all but linters and the gate."""
     return [one.step.name for one in ran if one.step.name != "gate" and not one.step.name.startswith("lint")]
@@ -70,7 +66,7 @@ def main(folder: Path, ran: Sequence[Outcome]) -> int:
     failures: list[str] = []
     reasons: Counter[tuple[str, str]] = Counter()
     for report in sorted(folder.rglob("*.xml")):
-        part = report.name.split("-")[0].split(".")[0]
+        part = step_of(report, [one.step.name for one in ran])
         try:
             found = outcomes(report)
         except ElementTree.ParseError as error:
@@ -89,8 +85,6 @@ def main(folder: Path, ran: Sequence[Outcome]) -> int:
             f"{name:<12} {one.status:>5} {one.seconds:>8.0f} {one.cpu_seconds:>6.0f} {row['passed']:>7}"
             f" {row['failed']:>7} {row['skipped']:>8} {row[NOT_APPLICABLE]:>15}"
         )
-        if one.runs > 1:
-            print(f"             failed when run first: {', '.join(failed_first(folder, name)) or 'see its log'}")
         if one.status == 0:
             # A step without test cases of its own (a linter, the gate) that ended well is one check passed.
             total["passed"] += not row.total()
@@ -109,9 +103,6 @@ def main(folder: Path, ran: Sequence[Outcome]) -> int:
             print(f"{sum(reasons.values()) - sum(n for _, n in reasons.most_common(REASONS)):>6}  for other reasons")
     for failure in failures:
         print(f"failed: {failure}")
-    again = [one.step.name for one in ran if one.runs > 1 and not one.status]
-    if again:
-        print(f"\npassed only when run again, alone: {', '.join(again)}; the tests that failed first are named above")
     print(f"\n{total[NOT_APPLICABLE]} cases do not apply: their client lacks the capability")
     print(f"{total['passed']} passed, {len(failures)} failed, {total['skipped']} skipped")
     return 1 if failures else 0
