@@ -1,4 +1,4 @@
-"""The errors that onewrite itself raises, and the words of spec/events.yaml for anybody's."""
+"""The errors that onewrite itself raises, and the error kind (spec/events.yaml) of any exception."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ _NAME_RESOLUTION: tuple[type[BaseException], ...] = tuple(
     one for one in (getattr(base, "NameResolutionError", None), socket.gaierror) if one is not None
 )
 
-#: Error kinds in the order of the question; the first class found anywhere in the chain decides.
+#: Error kinds in the order in which they are tried; the first class found anywhere in the chain decides.
 _KINDS: tuple[tuple[str, tuple[type[BaseException], ...]], ...] = (
     ("invalid_request", (InvalidRequestError, base.LocationValueError)),
     ("pool", (base.EmptyPoolError, base.ClosedPoolError)),
     ("dns", _NAME_RESOLUTION),
-    # In urllib3 a refused connection is a ConnectTimeoutError by descent: ask for it first.
+    # Tried before ConnectTimeoutError, which is its base class.
     ("connect", (base.NewConnectionError, ConnectionRefusedError)),
     ("timeout", (base.ConnectTimeoutError,)),
     ("tls", (ssl.SSLError, base.SSLError)),
@@ -52,7 +52,7 @@ _KINDS: tuple[tuple[str, tuple[type[BaseException], ...]], ...] = (
 )
 
 
-#: Of httpcore and h11, which may not be installed: by name, where the causes of an error do not say more.
+#: Errors of httpcore and h11, by name since these may not be installed; used where no cause says more.
 _NAMED = {
     "ConnectTimeout": "timeout",
     "ReadTimeout": "timeout",
@@ -66,7 +66,7 @@ _NAMED = {
     "UnsupportedProtocol": "invalid_request",
 }
 _NAMED_BY = ("httpcore", "httpcore2", "h11")
-#: How httpcore and h11 say that the peer has gone.
+#: Messages of httpcore and h11 for a connection that the peer has closed.
 _GONE = ("Server disconnected", "peer closed connection")
 
 
@@ -88,9 +88,9 @@ def chain(error: BaseException) -> list[BaseException]:
 def kind_of(error: BaseException) -> str:
     """One of the error kinds, or "cancelled"."""
     if not isinstance(error, Exception):
-        return "cancelled"  # KeyboardInterrupt, GeneratorExit, gevent.Timeout: someone gave up
+        return "cancelled"  # KeyboardInterrupt, GeneratorExit, gevent.Timeout
     wrapped = chain(error)
-    # EOF in violation of the protocol is how a TLS library says that the peer has gone.
+    # "EOF occurred in violation of protocol": the peer closed without a TLS close_notify.
     if any(isinstance(one, ssl.SSLEOFError) for one in wrapped) and any(
         isinstance(one, base.ProtocolError) for one in wrapped
     ):

@@ -6,8 +6,8 @@ the class when they are imported. A subclass that overrides one of these methods
 parent keeps its own way of writing. HTTP/2 connections (``urllib3.http2``) override ``request`` and
 ``send`` and are left alone.
 
-What a wrapper was put around, by a tracer that came first, is called as the class would call it: bound by the
-descriptor protocol, so that the tracer sees the instance. A tracer that comes later wraps ours.
+A method that a tracer has wrapped before install() is bound by the descriptor protocol, as the class would bind it,
+so the tracer sees the instance. A tracer that comes later wraps ours.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class _Patch(typing.NamedTuple):
     timing: bool = False
 
 
-#: In an order in which a request under way is never cut in two. Why each of them is said where it is defined.
+#: In this order no request under way is cut in two. Each function says why it replaces that method.
 _PATCHES = [
     _Patch(_Connection, "send", connection.send),
     _Patch(_Connection, "__init__", connection.init),
@@ -170,8 +170,8 @@ def install(
         connection.undoing = calls.unwatched = False
         _hooks = hooks
         setattr(_Connection, _INSTALLED, True)
-        # What uninstall() had to leave works again, unless it has gone: with the wrapper that was around it, or
-        # because a mock that came before has put back what it had found.
+        # Methods that uninstall() had to leave in place work again. Those that somebody has restored since, a mock
+        # that came before us for one, are replaced anew.
         _replaced[:] = [one for one in _replaced if not _gone(one)]
         present = {(one.owner, one.name) for one in _replaced}
         for patch in _PATCHES:
@@ -180,14 +180,14 @@ def install(
             defining = next(cls for cls in patch.owner.__mro__ if patch.name in cls.__dict__)
             original = defining.__dict__[patch.name]
             ours = _around(patch, original)
-            if originals.own(original, defining.__module__):  # the seam may find ours there
+            if originals.own(original, defining.__module__):  # the seam may run below it
                 originals.installed(ours)
             _replaced.append(_Replaced(patch.owner, patch.name, patch.owner.__dict__.get(patch.name), ours))
             setattr(patch.owner, patch.name, ours)
 
 
 def _gone(one: _Replaced) -> bool:
-    """Whether what install() has put in place is in no chain of wrappers any more."""
+    """Whether the library's own method is back in the place of ours."""
     there = one.owner.__dict__.get(one.name)
     return there is one.own or originals.own(there, one.owner.__module__)
 
@@ -214,7 +214,7 @@ def uninstall() -> None:
         deadline = time.monotonic() + 2.0
         while connection.holding and time.monotonic() < deadline:
             time.sleep(0.001)
-        connection.holding.clear()  # a request that was given up at the wrong moment stays in there
+        connection.holding.clear()  # a request that was interrupted may have left its entry
         _Connection._onewrite_own = _Pool._onewrite_own = True
         delattr(_Connection, _INSTALLED)
         left = []
@@ -236,7 +236,7 @@ def uninstall() -> None:
 
 @dataclasses.dataclass(frozen=True)
 class Status:
-    """What onewrite does in this process just now, and what it leaves alone, with the reason."""
+    """What onewrite does in this process, what it leaves alone, and why."""
 
     #: Version of urllib3, and why it is left alone; None where it is known.
     urllib3: str
@@ -321,7 +321,7 @@ def _fast_off(options: _config.Options) -> str | None:
 
 
 def _replaced_by_others() -> list[tuple[type, str, typing.Any]]:
-    """What of the methods that the seam does the work of is not the libraries' own."""
+    """The methods bypassed by the seam that are not the libraries' own."""
     return [
         *originals.methods(_HTTPSConnection, _HTTPSPool).replaced(),
         *((_Pool, "_make_request", own) for own in [_Pool.__dict__["_make_request"]] if originals.wrappers(own)),

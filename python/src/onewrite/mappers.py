@@ -30,7 +30,7 @@ def _server(url: str) -> tuple[str | None, int | None]:
     try:
         found = parse_url(url)
     except LocationParseError:
-        found = Url()  # refused for that
+        found = Url()  # the call was refused for it
     if not found.host:
         return None, None
     return found.host.strip("[]"), found.port or {"http": 80, "https": 443}.get(found.scheme or "")

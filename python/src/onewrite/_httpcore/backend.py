@@ -1,4 +1,4 @@
-"""Network backends around those of a pool: TCP_NODELAY is on, and heads wait for their bodies."""
+"""Network backends that wrap those of a pool: they set TCP_NODELAY, and their streams join head and body."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ class Around:
 
     def __init__(self, below: typing.Any, options: Options, installed: bool = False) -> None:
         self.below = below
-        #: Whether install() has put it there, and not a class of our own.
+        #: Whether it was put there by install(), not by an own class.
         self.installed = installed
         self._nodelay = not options.nodelay_disabled
         self._limit = 0 if options.coalesce_disabled else options.coalesce_max
 
-    def _asks(self, arguments: dict[str, typing.Any]) -> bool:
-        """Whether TCP_NODELAY is to be seen to: a user who names it is obeyed as httpcore obeys."""
+    def _sets_nodelay(self, arguments: dict[str, typing.Any]) -> bool:
+        """Whether to set TCP_NODELAY: not where the user's socket options name it."""
         options = arguments.get("socket_options")
         if options is not None:
-            arguments["socket_options"] = options = list(options)  # an iterator is gone once looked at
+            arguments["socket_options"] = options = list(options)  # an iterator can be read once
         return self._nodelay and not nodelay.named_by(options)
 
 
@@ -33,9 +33,9 @@ class Backend(Around):
 
     def connect_tcp(self, **arguments: typing.Any) -> Stream:
         """Connect as the backend below does."""
-        asks = self._asks(arguments)
+        wanted = self._sets_nodelay(arguments)
         stream = self.below.connect_tcp(**arguments)
-        if asks:  # a backend of a user's own may set no option
+        if wanted:  # a user's own backend may set no option
             nodelay.ensure(stream.get_extra_info("socket"))
         return Stream(stream, self._limit, Link(None))
 
@@ -53,9 +53,9 @@ class AsyncBackend(Around):
 
     async def connect_tcp(self, **arguments: typing.Any) -> AsyncStream:
         """Connect as the backend below does."""
-        asks = self._asks(arguments)
+        wanted = self._sets_nodelay(arguments)
         stream = await self.below.connect_tcp(**arguments)
-        if asks:
+        if wanted:
             nodelay.ensure(stream.get_extra_info("socket"))
         return AsyncStream(stream, self._limit, Link(None))
 

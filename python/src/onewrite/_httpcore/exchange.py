@@ -1,4 +1,4 @@
-"""One request, from the pool's ``handle_request`` to the end of its response, and the moments noted of it.
+"""One request, from the pool's ``handle_request`` to the end of its response, and its timing.
 
 httpcore's trace extension says when a connection is made and TLS begins; the stream says when bytes leave and come.
 What a pool waits for a free connection it does not tell, nor what of connecting was the look-up of the name.
@@ -17,12 +17,12 @@ from .._timing.hooks import Hooks
 
 
 class Exchange:
-    """A request that is on its way."""
+    """A request under way."""
 
     __slots__ = ("attempt", "call", "first_ns", "host", "interim", "may_wait", "opening", "stream", "wrong")
 
     def __init__(self, request: typing.Any, may_wait: bool, hooks: Hooks | None, wrong: str = "") -> None:
-        #: Why it must not be sent, which h11 would let pass.
+        #: Why it must not be sent, though h11 would send it; "" if it may.
         self.wrong = wrong
         #: How its head begins; a tunnel's CONNECT and the frames of HTTP/2 begin otherwise.
         self.opening: bytes = request.method + b" "
@@ -33,7 +33,7 @@ class Exchange:
         self.attempt: typing.Any = None
         if hooks is not None:
             secure = request.url.scheme in (b"https", b"wss")
-            #: Whom TLS is made with; None without.
+            #: Server name of the TLS handshake with the origin; None without TLS.
             self.host = (
                 (request.extensions.get("sni_hostname") or request.url.host.decode("ascii")) if secure else None
             )
@@ -44,12 +44,12 @@ class Exchange:
             self.attempt = calls.begin_attempt(self.call)
 
     def check(self, request: typing.Any) -> None:
-        """Refuse what could be read in two ways, with httpcore's own error: before a byte is sent."""
+        """Raise httpcore's LocalProtocolError for a request that must not be sent."""
         if self.wrong:
             raise sys.modules[type(request).__module__].LocalProtocolError(self.wrong)
 
     def trace(self, name: str, info: dict[str, typing.Any]) -> None:
-        """Hear an event of httpcore's trace extension."""
+        """Take an event of httpcore's trace extension."""
         attempt = self.attempt
         what, _, stage = name.partition(".")[2].partition(".")
         if what in ("connect_tcp", "connect_unix_socket"):
@@ -79,18 +79,18 @@ class Exchange:
             moments.request_start(self.attempt)
 
     def sent(self, size: int, last: bool) -> None:
-        """They were; *last*: no others follow."""
+        """*size* bytes were written; *last*: they end the request."""
         self.attempt.writes += 1
         self.attempt.bytes_sent += size
         if last:
             moments.request_end(self.attempt)
 
     def awaiting(self) -> None:
-        """Nothing more is written: the answer is read."""
+        """The client begins to read: nothing more is written."""
         moments.request_end(self.attempt)
 
     def received(self, data: bytes) -> None:
-        """Some bytes came."""
+        """*data* was read."""
         attempt = self.attempt
         if attempt._response_start or not data:
             return
@@ -130,7 +130,7 @@ class Exchange:
             calls.end_attempt(attempt, "ok", whole, link.idle_since)
 
     def failed(self, error: BaseException) -> None:
-        """Nothing came of it, or the body broke off."""
+        """The request failed, or reading its response did."""
         attempt = self.attempt
         if kind_of(error) == "invalid_request":
             attempt._phase = "send"  # refused before it could be written

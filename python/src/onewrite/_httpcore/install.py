@@ -18,14 +18,14 @@ from . import seam
 from .backend import AsyncBackend, Backend
 
 _lock = threading.Lock()
-#: What pools are given from now on; None while not installed.
+#: Settings of pools that are made from now on; None while not installed.
 _given: seam.Settings | None = None
 #: Class, name, what the class had, what is there in its place.
 _replaced: list[tuple[type, str, typing.Any, typing.Any]] = []
 
 
 def _constructor(original: typing.Any, kind: typing.Any) -> typing.Any:
-    # The one place where a pool gets its backend; those of proxies call it, too. Own classes are seen to already.
+    # A pool gets its backend here and nowhere else; the classes for proxies call it, too. Own classes have theirs.
     @functools.wraps(original)
     def __init__(self: typing.Any, *args: typing.Any, **kwargs: typing.Any) -> None:  # noqa: N807
         original.__get__(self, type(self))(*args, **kwargs)
@@ -36,12 +36,12 @@ def _constructor(original: typing.Any, kind: typing.Any) -> typing.Any:
 
 
 def _given_to(pool: typing.Any) -> seam.Settings | None:
-    """The settings for *pool*; None where it is older than install(), or a class of our own looks after it."""
+    """The settings for *pool*; None if it was made before install() or is of an own class."""
     return _given if getattr(getattr(pool, "_network_backend", None), "installed", False) else None
 
 
 def _handle(original: typing.Any) -> typing.Any:
-    # The only method that has the request with its body, and in which all of it is written.
+    # Why this method: it alone gets the request with its body, and all of it is written before it returns.
     @functools.wraps(original)
     def handle_request(self: typing.Any, request: typing.Any) -> typing.Any:
         return seam.handle(original.__get__(self, type(self)), request, _given_to(self))

@@ -1,4 +1,4 @@
-"""What stands around ``handle_request`` of a pool: for own classes and for install() alike."""
+"""The wrapper around a pool's ``handle_request``, for own classes and for install()."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ def settings(on_timing: typing.Any, listener: typing.Any, arguments: dict[str, t
 
 
 def adopt(pool: typing.Any, kind: type[Around], options: _config.Options, installed: bool = False) -> None:
-    """Put a backend of *kind* around that of *pool*.
+    """Wrap the network backend of *pool* in one of *kind*.
 
-    It keeps it under a name that is not public; an asynchronous pool picks one itself, where it is given none.
+    The attribute is private. It cannot be avoided: an asynchronous pool that is given no backend chooses one itself.
     """
     below = getattr(pool, "_network_backend", None)
     if below is None:
@@ -49,7 +49,7 @@ def adopt(pool: typing.Any, kind: type[Around], options: _config.Options, instal
 
 
 def _at_hand(stream: typing.Any) -> bool:
-    """Whether every piece of a body can be had without waiting for anyone."""
+    """Whether every piece of a body can be read without blocking."""
     kind = type(stream)
     if kind.__module__.partition(".")[0] not in _BASES:
         return False
@@ -57,12 +57,12 @@ def _at_hand(stream: typing.Any) -> bool:
         return True
     if kind.__name__ == "MultipartStream":
         return all(bodies.kind(getattr(field, "file", b"")) != bodies.BLOCKING for field in stream.fields)
-    # Around a file, a list or a generator; where it does not say which, it may block.
+    # Wraps a file, a list or a generator; if it cannot be told which, it may block.
     source = getattr(stream, "_stream", iter(()))
     return kind.__name__ == "IteratorByteStream" and bodies.kind(source) != bodies.BLOCKING
 
 
-#: What h11 lets pass (RFC 9110, 5.5).
+#: Control characters that h11 lets pass and RFC 9110, 5.5 does not.
 _control = re.compile(rb"[\x01-\x08\x0b\x0c\x0e-\x1f\x7f]").search
 
 
@@ -85,7 +85,7 @@ def _begun(request: typing.Any, given: Settings) -> Exchange:
 
 
 class _Sending:
-    """A request while its pool has it: what is written meanwhile is known to be its. Afterwards all is as before."""
+    """Names the request that a pool is handling, so that its stream knows whose bytes it writes."""
 
     __slots__ = ("_around", "_extensions", "_request", "exchange")
 
@@ -108,12 +108,12 @@ class _Sending:
             current.set(self._around)  # no reset(token): a coroutine may be closed in another context
 
     def watch(self, trace: typing.Callable[..., typing.Any]) -> None:
-        """Hear httpcore's trace extension, and let the user's own hear it, too."""
+        """Subscribe to httpcore's trace extension; a trace function of the user is still called."""
         heard = functools.partial(trace, self.exchange, self._extensions.get("trace"))
         self._request.extensions = {**self._extensions, "trace": heard}
 
     def answered(self, response: typing.Any, body: type[_Body | _AsyncBody]) -> typing.Any:
-        """Hear of the end of the response's body."""
+        """Watch for the end of the response's body."""
         response.stream = body(response.stream, self.exchange)
         self.exchange.answered(response)
         return response
@@ -174,7 +174,7 @@ class _Body:
                 size += len(part)
                 yield part
         except GeneratorExit:
-            raise  # the reader has enough
+            raise  # the caller stopped reading
         except BaseException as error:
             self._exchange.failed(error)
             raise
@@ -211,10 +211,10 @@ class _AsyncBody:
 
 
 class _Laid:
-    """Laid over a transport or pool: what both kinds do when they are made."""
+    """Mixin of own transports and pools."""
 
     _onewrite_backend: typing.ClassVar[type[Around]]
-    #: The pool's method that requests come in by, and what stands before it.
+    #: The pool's method that takes requests, and the function called in its place.
     _onewrite_method: typing.ClassVar[str]
     _onewrite_handled: typing.ClassVar[typing.Callable[..., typing.Any]]
 
@@ -232,7 +232,7 @@ class _Laid:
 
 
 def _handled(pool: typing.Any, given: Settings, request: typing.Any) -> typing.Any:
-    # Asked of the class each time: a mock may have patched it since. Weakly: pool and partial would be a ring.
+    # The class is asked each time: a mock may have patched it since. Weakly: pool and partial would be a cycle.
     return handle(functools.partial(type(pool()).handle_request, pool()), request, given)
 
 
@@ -241,7 +241,7 @@ async def _handled_async(pool: typing.Any, given: Settings, request: typing.Any)
 
 
 class Blocking(_Laid):
-    """Laid over a blocking transport or pool."""
+    """Mixin of own blocking transports and pools."""
 
     _onewrite_backend = Backend
     _onewrite_method = "handle_request"
@@ -249,7 +249,7 @@ class Blocking(_Laid):
 
 
 class Asynchronous(_Laid):
-    """Laid over a transport or pool of asyncio and trio."""
+    """Mixin of own transports and pools for asyncio and trio."""
 
     _onewrite_backend = AsyncBackend
     _onewrite_method = "handle_async_request"

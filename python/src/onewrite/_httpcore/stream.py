@@ -17,12 +17,12 @@ _ENDS = (b"", b"0\r\n\r\n")
 
 
 class _Waiting:
-    """What both kinds of stream share: the bytes that wait, and what is to be written now."""
+    """What both kinds of stream share: the bytes that are held."""
 
     def __init__(self, stream: typing.Any, limit: int, link: Link) -> None:
         self._stream = stream
         self._limit = limit
-        #: The connection, as the records know it; TLS keeps it.
+        #: The connection as the records know it; the same before and after start_tls().
         self.link = link
         self._pieces: list[bytes] = []
         self._size = 0
@@ -30,7 +30,7 @@ class _Waiting:
         self._timeout: float | None = None
 
     def _due(self, data: bytes, timeout: float | None) -> tuple[typing.Any, ...]:
-        """What is to be written of *data* and of what has waited."""
+        """What to write now, of the bytes that are held and of *data*."""
         if not self._joining:
             exchange = current.get()
             if exchange is None or exchange.stream is not None or not data.startswith(exchange.opening):
@@ -52,7 +52,7 @@ class _Waiting:
         return self._joined(data)
 
     def _joined(self, data: bytes) -> tuple[typing.Any, ...]:
-        """What has waited with *data* behind it: one write as far as the limit goes, the rest uncopied."""
+        """The held bytes and *data*: joined up to the limit, the rest uncopied."""
         waiting = b"".join(self._pieces)
         self._pieces.clear()
         self._size = 0
@@ -63,12 +63,12 @@ class _Waiting:
         return (waiting + view[:room], view[room:])
 
     def _overdue(self) -> tuple[typing.Any, ...]:
-        """What waits when somebody reads: no end of the message has come."""
+        """The bytes that are still held when the caller reads before the end of the message."""
         self._joining = False
         return self._joined(b"") if self._pieces else ()
 
     def _noting(self) -> Exchange | None:
-        """Whom to tell what this stream does, if anyone listens."""
+        """The exchange to report to, if it is recorded."""
         exchange = current.get()
         return exchange if exchange is not None and exchange.stream is self and exchange.attempt is not None else None
 
@@ -84,7 +84,7 @@ class Stream(_Waiting):
     """A blocking network stream (httpcore's NetworkStream)."""
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
-        """Write *buffer*, or let it wait."""
+        """Write *buffer*, or hold it."""
         self._write(self._due(buffer, timeout), timeout)
 
     def _write(self, due: tuple[typing.Any, ...], timeout: float | None) -> None:
@@ -97,7 +97,7 @@ class Stream(_Waiting):
                 exchange.sent(len(data), self._ended and data is due[-1])
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        """Read, once what waits is written."""
+        """Write what is held, then read."""
         if self._joining:
             self._write(self._overdue(), self._timeout)
         exchange = self._noting()
@@ -109,7 +109,7 @@ class Stream(_Waiting):
         return data
 
     def close(self) -> None:
-        """Close; what waits is not sent."""
+        """Close; held bytes are not sent."""
         self._stream.close()
         self.link.closed()
 
@@ -124,7 +124,7 @@ class AsyncStream(_Waiting):
     """A network stream of asyncio or trio (httpcore's AsyncNetworkStream)."""
 
     async def write(self, buffer: bytes, timeout: float | None = None) -> None:
-        """Write *buffer*, or let it wait."""
+        """Write *buffer*, or hold it."""
         await self._write(self._due(buffer, timeout), timeout)
 
     async def _write(self, due: tuple[typing.Any, ...], timeout: float | None) -> None:
@@ -137,7 +137,7 @@ class AsyncStream(_Waiting):
                 exchange.sent(len(data), self._ended and data is due[-1])
 
     async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        """Read, once what waits is written."""
+        """Write what is held, then read."""
         if self._joining:
             await self._write(self._overdue(), self._timeout)
         exchange = self._noting()
@@ -149,7 +149,7 @@ class AsyncStream(_Waiting):
         return data
 
     async def aclose(self) -> None:
-        """Close; what waits is not sent."""
+        """Close; held bytes are not sent."""
         await self._stream.aclose()
         self.link.closed()
 

@@ -17,25 +17,25 @@ from .garbage import collecting
 
 Server = tuple[str, int | None]
 
-#: Servers without an open connection that are told of, with 0; a crawler asks any number.
+#: Servers without an open connection that are still reported, as 0; a crawler may reach any number.
 MOST_SERVERS = 1000
 
 
 class Connections:
-    """The connections that carried a request since somebody listens."""
+    """The connections that have carried a request since the listener was made."""
 
     def __init__(self, ended: typing.Callable[[Server, float], None]) -> None:
-        """*ended* is told of each connection whose beginning and end were seen: its server, and seconds."""
+        """*ended* is called with the server and the seconds of each connection that was seen from its beginning to its end."""
         self._ended = ended
         self._lock = threading.Lock()
         self._links: weakref.WeakKeyDictionary[Link, tuple[Server, int | None]] = weakref.WeakKeyDictionary()
-        #: Servers that were told of once go on being told of: else a reader keeps the last number.
+        #: Servers reported once are reported on: without a value a reader would keep the last one.
         self._servers: set[Server] = set()
         #: Connections that were closed, and when.
         self._closed: collections.deque[tuple[Link, int]] = collections.deque()
 
     def add(self, link: Link, server: Server, new: bool) -> None:
-        """*link* carries its first request that we see; *new*: its first of all."""
+        """*link* carries its first request that was seen; *new*: it was just opened."""
         link.watcher = self._over
         self._settle()
         with self._lock:
@@ -52,7 +52,7 @@ class Connections:
             self._settle()
 
     def _settle(self) -> None:
-        """Tell of the connections that were closed."""
+        """Report the connections that were closed."""
         while self._closed:
             try:
                 link, closed = self._closed.popleft()

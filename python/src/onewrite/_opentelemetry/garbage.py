@@ -1,7 +1,7 @@
-"""Whether the garbage collector runs on this thread just now.
+"""Whether the garbage collector is running on this thread.
 
-It may begin in any allocation, one made while the SDK holds a lock of its own among them. A connection or a response
-that it finds is closed there; to tell the SDK of that at once would wait for that lock for ever.
+It may begin at any allocation, also while the SDK holds one of its locks. A response that it frees is closed there;
+reporting that to the SDK at once would deadlock on the lock.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What is told of a call, and when: the span while it lives; the log event and the metrics at the call's end.
+"""What is reported of a call, and when: on its span while that is recording, as log event and metrics at its end.
 
 Instrumentations make their span around requests' ``Session.send``, a pool's ``urlopen`` or a transport's
 ``handle_request``, and so around the beginning of our call or within it: the context that is current inside, when a
@@ -23,30 +23,30 @@ from .instruments import Instruments
 
 #: Of the log event.
 NAME = "onewrite.request"
-#: Spans that are of the work a request is part of, and may make a hundred of them.
+#: Kinds of spans that stand for work of which the request is a part, perhaps one of many.
 _NOT_OURS = (trace.SpanKind.SERVER, trace.SpanKind.CONSUMER)
-#: As older instrumentations spell the key.
+#: The second is how older instrumentations spell the key.
 _SUPPRESSED = (_SUPPRESS_INSTRUMENTATION_KEY, "suppress_instrumentation")
 
 
 class Listener(TimingListener):
-    """Tells OpenTelemetry of each call."""
+    """Reports each call to OpenTelemetry."""
 
     def __init__(self, instruments: Instruments, logger: Logger | None, request_duration: bool) -> None:
         self._instruments = instruments
         self._logger = logger
         self._request_duration = request_duration
-        #: Calls that the garbage collector has ended, with their contexts: told of at the next end of a call.
+        #: Calls that ended inside the garbage collector, with their contexts: reported at the next end of a call.
         self._ended: collections.deque[tuple[Timing, Context]] = collections.deque()
 
     def on_call_start(self, event: Event) -> None:
-        """Keep the context with the call, unless it is an exporter's own: that would be told of without end."""
+        """Keep the context with the call. An exporter's requests are not reported: each would cause another."""
         context = get_current()
         if not any(get_value(key, context) for key in _SUPPRESSED):
             event.timing._kept = context
 
     def on_queue_end(self, event: Event) -> None:
-        """The only phase of a request that gets no connection."""
+        """Write the phase: a request that gets no connection has no other."""
         _write_known(event.timing)
 
     def on_connection_acquired(self, event: Event) -> None:
@@ -72,11 +72,11 @@ class Listener(TimingListener):
                 span.set_attribute("onewrite.receive_ns", attempt.receive_ns)
         elif attempt._phase != "queue":
             if not attempt._acquired:
-                timing._kept = get_current()  # it failed to connect, and urllib3 closes before it tells its caller
+                timing._kept = get_current()  # connecting failed: the span that is current now is the caller's
             _write_phases(timing)
 
     def on_call_end(self, event: Event) -> None:
-        """Write the rest, if the span still lives; add to the metrics; emit the log event."""
+        """Write the rest, if the span is still recording; add to the metrics; emit the log event."""
         timing = event.timing
         if timing._kept is None:
             return
@@ -105,7 +105,7 @@ class Listener(TimingListener):
                     self._emit(self._logger, timing, attributes, context)
 
     def _emit(self, logger: Logger, timing: Timing, attributes: dict[str, typing.Any], context: Context) -> None:
-        enabled = getattr(logger, "enabled", None)  # older loggers do not say
+        enabled = getattr(logger, "enabled", None)  # not in older versions
         if enabled is not None and not enabled(context=context, severity_number=SeverityNumber.INFO, event_name=NAME):
             return
         logger.emit(
@@ -122,13 +122,13 @@ class Listener(TimingListener):
 
 
 def _span(context: Context) -> trace.Span | None:
-    """The span that is told of the phases, if it still lives."""
+    """The span to write the phases on, if it is still recording."""
     span = trace.get_current_span(context)
     return span if span.is_recording() and getattr(span, "kind", None) not in _NOT_OURS else None
 
 
 def _write_known(timing: Timing) -> None:
-    """Write the phases so far, to the span that is current now; nothing of a call that is not told of."""
+    """Write the phases so far on the span that is current now, if the call is reported."""
     if timing._kept is not None:
         timing._kept = get_current()
         _write_phases(timing)

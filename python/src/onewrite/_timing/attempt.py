@@ -29,7 +29,7 @@ def tell(attempt: Attempt, name: str, t_ns: int, **fields: typing.Any) -> None:
 
 
 def deliver(methods: typing.Any, event: Event) -> None:
-    """Hand *event* to *methods*. What they ask over HTTP themselves is no part of this call."""
+    """Hand *event* to *methods*. A request that one of them makes is a call of its own."""
     if current.get() is None:
         events.deliver(methods, event)
         return

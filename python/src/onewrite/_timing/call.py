@@ -75,7 +75,7 @@ def under_way() -> Timing | None:
     A request made while another one is being sent (by a generator that is its body) is a call of its own.
     """
     call = current.get()
-    # One that is over is met in a context that was copied while it ran.
+    # A context that was copied during a call still has that call after its end.
     if call is None or call._returned or call._ended:
         return None
     if not call.attempts:
@@ -93,7 +93,7 @@ def returned(call: Timing) -> None:
     if last is None or last._end:
         _end(call, None)
     elif last._link is None:
-        # A connection that is not ours to watch (a recorder's stand-in): the response is all we see.
+        # A connection without our methods (a recorder's stand-in): nothing else ends the call.
         end_attempt(last, "ok")
     else:
         call._if_freed = _freed
@@ -116,12 +116,12 @@ def _freed(call: Timing) -> None:
 #: Calls under install() whose response is still being read.
 _reading: weakref.WeakSet[Timing] = weakref.WeakSet()
 _reading_lock = threading.Lock()
-#: Whether what watches responses was taken away; looked at once a call is in ``_reading``, so that none is forgotten.
+#: Whether install() was undone; read after a call has joined ``_reading``, so that none is missed.
 unwatched = False
 
 
 def end_unwatched() -> None:
-    """End the calls whose end nobody would see any more."""
+    """End the calls whose end would not be seen any more."""
     with _reading_lock:
         calls = list(_reading)
         _reading.clear()
@@ -151,7 +151,7 @@ def _end(call: Timing, error: BaseException | None) -> None:
     call._ended = True
     last = None
     for last in call.attempts:
-        # A ring of references would live until the collector comes, and a record that is kept keeps no socket.
+        # Without these references there is no cycle, and a record that is kept keeps no socket open.
         last._call = last._link = last._error = None
     if error is not None:
         call.error_kind = kind_of(error)
@@ -169,7 +169,7 @@ def _end(call: Timing, error: BaseException | None) -> None:
         _tell(call, "call_end", end, **fields)
     on_timing = call._on_timing
     if on_timing is not None:
-        # What it asks over HTTP itself is no part of the call around this one, where there is one.
+        # A request that the hook makes is a call of its own.
         token = current.set(None) if current.get() is not None else None
         try:
             on_timing(call)

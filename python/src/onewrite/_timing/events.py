@@ -102,7 +102,7 @@ def told(listener: typing.Any) -> Told:
 
 
 def deliver(methods: typing.Iterable[typing.Callable[[Event], object]], event: Event) -> None:
-    """Hand *event* to *methods*, whatever they do with it."""
+    """Hand *event* to *methods*; what they raise is swallowed."""
     for method in methods:
         try:
             method(event)

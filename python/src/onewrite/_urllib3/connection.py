@@ -145,7 +145,7 @@ def _flush(conn: typing.Any) -> None:
 
 
 def send_whole(conn: typing.Any, head: bytes, body: bytes) -> None:
-    """Send a request. A server may close after it has answered, so a broken pipe does no harm yet."""
+    """Send a request. A broken pipe is ignored, as by urllib3: the server may have answered before it closed."""
     sys.audit("http.client.send", conn, head)
     if body:
         sys.audit("http.client.send", conn, body)
@@ -178,7 +178,7 @@ def write(conn: typing.Any, pieces: list[typing.Any], size: int) -> None:
 
 
 def send(conn: typing.Any, original: Original, data: typing.Any) -> None:
-    """Hold *data* while a request is being put together; otherwise send it as ever.
+    """Hold *data* while a request is being put together; otherwise send it.
 
     All bytes of a request pass here, also those of subclasses that override ``_send_output`` (botocore).
     """

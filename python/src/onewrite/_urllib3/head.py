@@ -93,7 +93,7 @@ _MOST_LINES = 99
 
 
 class _NoFile:
-    """What http.client makes a response of, when its file is put in place later."""
+    """Given to HTTPResponse for a socket: the response gets its file later."""
 
     @staticmethod
     def makefile(mode: str) -> None:

@@ -65,7 +65,7 @@ class Methods:
 
     def __init__(self, *groups: tuple[type, tuple[str, ...]]) -> None:
         self._pairs = [(level, name) for cls, names in groups for level in self._levels(cls, names) for name in names]
-        # One call that looks all of them up: this is asked for each request.
+        # One call looks all of them up: this runs for each request.
         self._classes = types.SimpleNamespace()
         paths = []
         for number, (level, name) in enumerate(self._pairs):
@@ -94,7 +94,7 @@ class Methods:
         if self._seen and all(map(operator.is_, now, self._seen)):
             return self._verdict
         if any(type(one) is not types.FunctionType for one in now):
-            return False  # a proxy is another one each time
+            return False  # a wrapt proxy: each look-up makes another
         self._verdict = not self.replaced()
         self._seen = now
         return self._verdict
@@ -112,7 +112,7 @@ class Methods:
         return found
 
 
-#: Somebody may make classes as he goes.
+#: A program may make classes without end.
 _MOST_CLASSES = 256
 _methods: dict[tuple[type, type], Methods] = {}
 
@@ -157,5 +157,5 @@ def installed(function: typing.Any) -> None:
 
 
 def uninstalled(function: typing.Any) -> None:
-    """It was put away."""
+    """*function* was taken away again."""
     _installed.pop(id(function), None)

@@ -1,9 +1,9 @@
-"""urllib3's pools: the seam, what timing needs of them, and the own classes.
+"""urllib3's pools: the seam, timing, and the own classes.
 
 The seam stands in for one method, ``_make_request``, and within it for sending a request and reading its
 answer. ``urlopen`` stays urllib3's in every case: retries, redirects, proxies, the wrapping of errors and what
 becomes of a bad connection. What is unusual goes to urllib3's own ``_make_request`` before a byte is sent; an
-answer that turns out unusual is read on by http.client, behind the bytes that were read.
+answer that turns out unusual is read on by http.client, after the bytes already read.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _HTTP = originals.genuine(http.client, "HTTPConnection")
 
 # -- the seam -----------------------------------------------------------------------------------------
 
-#: Sockets whose ``recv`` reads what a file made of them would.
+#: Socket classes whose ``recv`` and ``makefile`` read the same bytes.
 _SOCKETS = frozenset((socket.socket, ssl.SSLSocket))
 
 
@@ -146,7 +146,7 @@ def make_request(
 
 
 def _ready(pool: typing.Any, original: Original, conn: typing.Any) -> bool:
-    """Whether *conn* can carry a request at once and in our way, and nobody is in that way."""
+    """Whether the seam can take a request on *conn*: connected, plain, and none of the methods it bypasses replaced."""
     watched: typing.Any = State if pool._onewrite_own else _Connection
     if OFF is not None or not issubclass(type(conn), watched):  # isinstance() believes a mock's __class__
         return False
@@ -192,7 +192,7 @@ def call(
     """Run the outermost request as a call."""
     timing = calls.begin(hooks, method, url, installed)
     outer = moments.current.get()
-    # Somebody may give up between any two steps: what is set is set back then, too.
+    # An exception (of a signal, a greenlet's timeout) may come between any two lines: the variable is reset then, too.
     try:
         moments.current.set(timing)
         answer = run(timing)
@@ -207,8 +207,8 @@ def call(
     try:
         return answer
     finally:
-        # A response keeps the errors of its retries, their tracebacks the frames they came through, and those
-        # this one: a ring that would hold the connection until the collector comes.
+        # The response keeps the errors of its retries, their tracebacks keep this frame: with the response in it,
+        # that is a cycle, and the connection would stay open until the collector runs.
         del answer
 
 
@@ -239,7 +239,7 @@ def urlopen(
 
 
 def get_conn(pool: typing.Any, original: Original, timeout: typing.Any = None) -> typing.Any:
-    """Pin the attempt to the connection. There is no public place that knows which one a request gets."""
+    """Pin the attempt to the connection. No public method knows which connection a request gets."""
     timing = moments.current.get()
     attempt = None if timing is None else timing._last()
     if attempt is None or attempt._end or attempt._link is not None or attempt._phase != "queue":
@@ -252,7 +252,7 @@ def get_conn(pool: typing.Any, original: Original, timeout: typing.Any = None) -
     finally:
         if waiting:
             moments.queue_end(attempt)
-    if hasattr(conn, "_onewrite_link"):  # else one of a class that we do not watch
+    if hasattr(conn, "_onewrite_link"):  # else a class without our methods
         conn._onewrite_attempt = attempt
         attempt._phase = "connect"
         if conn.sock is not None:  # else it still has to connect
@@ -297,7 +297,7 @@ def split(keywords: dict[str, typing.Any]) -> tuple[Options, Hooks | None]:
 
 
 class ConnectionClass:
-    """The connections of an own pool: ours, unless somebody has put others in the place of urllib3's (vcrpy)."""
+    """``ConnectionCls`` of an own pool: our class, unless urllib3's was replaced, as vcrpy does."""
 
     def __init__(self, ours: typing.Any, pool: typing.Any, theirs: typing.Any) -> None:
         self._ours = ours

@@ -1,4 +1,4 @@
-"""Reading an exchange's answer: interim answers are read past, the moments are noted.
+"""Reading a response: interim responses are skipped, the times are taken.
 
 http.client makes the response object inside ``getresponse`` and reads the head at once, so there is one
 way to be there in time: for the length of that call the connection's ``response_class`` is a function
@@ -27,10 +27,10 @@ from .._wire import quickack
 from . import head as heads
 from .state import acquire
 
-#: A server that goes on with interim answers has none of its own to give.
+#: Interim responses that are skipped; with more of them the response is an error.
 MOST_INTERIM = 100
 
-#: As much as the file that http.client makes of a socket reads at once; a TLS record where that is more.
+#: As much as http.client's own file reads at once, at most one TLS record.
 _READ = min(io.DEFAULT_BUFFER_SIZE, 16384)
 
 
@@ -96,8 +96,8 @@ def _watch(conn: typing.Any, attempt: Attempt | None, response: typing.Any, read
     def watched_read_status() -> typing.Any:
         nonlocal read_at
         for _ in range(MOST_INTERIM):
-            # Peeking reads once from the socket when nothing is there, so it returns with the first byte.
-            # A message that came behind an interim one is there already: it was read a moment ago.
+            # With an empty buffer peek() reads once, so it returns with the first byte. What came in one read with an
+            # interim response is in the buffer.
             if attempt is not None and hasattr(response.fp, "peek"):
                 response.fp.peek(1)
             t_ns, read_at = read_at or (0 if attempt is None else now()), 0
@@ -110,7 +110,7 @@ def _watch(conn: typing.Any, attempt: Attempt | None, response: typing.Any, read
             if attempt is not None:
                 moments.informational(attempt, status)
             if status == 100:
-                return found  # the only interim answer that http.client itself skips; any other is final to it
+                return found  # http.client itself skips a 100, and no other
             http.client._read_headers(response.fp)  # type: ignore[attr-defined]
         raise http.client.HTTPException(f"got more than {MOST_INTERIM} interim responses")
 
@@ -129,7 +129,7 @@ def _watch(conn: typing.Any, attempt: Attempt | None, response: typing.Any, read
 
 def _answered(conn: typing.Any, attempt: Attempt, t_ns: int) -> None:
     if not attempt._acquired and conn.sock is not None:
-        acquire(conn, attempt, True)  # and the request was sent while install() was undone
+        acquire(conn, attempt, True)  # the request was sent while install() was undone
     moments.response_start(attempt, t_ns, conn.sock)
 
 
