@@ -25,7 +25,7 @@ class Connections:
     """The connections that have carried a request since the listener was made."""
 
     def __init__(self, ended: typing.Callable[[Server, float], None]) -> None:
-        """*ended* is called with the server and the seconds of each connection that was seen from its beginning to its end."""
+        """*ended* is called with server and seconds of each connection that was seen from beginning to end."""
         self._ended = ended
         self._lock = threading.Lock()
         self._links: weakref.WeakKeyDictionary[Link, tuple[Server, int | None]] = weakref.WeakKeyDictionary()

@@ -146,7 +146,7 @@ def make_request(
 
 
 def _ready(pool: typing.Any, original: Original, conn: typing.Any) -> bool:
-    """Whether the seam can take a request on *conn*: connected, plain, and none of the methods it bypasses replaced."""
+    """Whether *conn* is connected and idle, and none of the methods that the seam bypasses was replaced."""
     watched: typing.Any = State if pool._onewrite_own else _Connection
     if OFF is not None or not issubclass(type(conn), watched):  # isinstance() believes a mock's __class__
         return False
@@ -192,7 +192,7 @@ def call(
     """Run the outermost request as a call."""
     timing = calls.begin(hooks, method, url, installed)
     outer = moments.current.get()
-    # An exception (of a signal, a greenlet's timeout) may come between any two lines: the variable is reset then, too.
+    # A signal or a greenlet's timeout may raise between any two lines: the variable is reset then, too.
     try:
         moments.current.set(timing)
         answer = run(timing)
