@@ -158,30 +158,25 @@ class ConnectionTest < OnewriteTest
     assert_equal 2, tap.connections
   end
 
-  # Somebody who counts what leaves.
+  # @return [String] code that counts the bytes of *name* of Net::BufferedIO by an alias chain
+  def self.counting_chain(name)
+    <<~RUBY
+      require "net/http"
+      class Net::BufferedIO
+        alias #{name}_without_count #{name}
+
+        def #{name}(*texts)
+          $count += texts.sum(&:bytesize)
+          #{name}_without_count(*texts)
+        end
+      end
+    RUBY
+  end
+
+  # Ways in which other code counts the bytes that are written.
   COUNTERS = {
-    "a chain of aliases over write" => <<~'RUBY',
-      require "net/http"
-      class Net::BufferedIO
-        alias write_without_count write
-
-        def write(*texts)
-          $count += texts.sum(&:bytesize)
-          write_without_count(*texts)
-        end
-      end
-    RUBY
-    "a chain of aliases over write0" => <<~'RUBY',
-      require "net/http"
-      class Net::BufferedIO
-        alias write0_without_count write0
-
-        def write0(*texts)
-          $count += texts.sum(&:bytesize)
-          write0_without_count(*texts)
-        end
-      end
-    RUBY
+    "a chain of aliases over write" => counting_chain(:write),
+    "a chain of aliases over write0" => counting_chain(:write0),
     "a module before write" => <<~'RUBY',
       require "net/http"
       Net::BufferedIO.prepend(Module.new do
