@@ -45,7 +45,7 @@ class Parts:
     def __call__(self, peer: Peer) -> None:
         for number, piece in enumerate(self.pieces):
             if number:
-                time.sleep(0.005)
+                time.sleep(0.003)
             peer.send(piece)
         if self.close:
             raise EOFError
@@ -273,7 +273,7 @@ SWITCHED = b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n"
 @pytest.mark.parametrize("how", ["own", "own without a timeout", "installed", "installed without a timeout"])
 def test_interim_answers_cut_at_every_byte(how: str, first: bytes, tap: typing.Any) -> None:
     """Each request gets its own answer, the final one; 101 is one."""
-    answers = [Parts(first[:cut], first[cut:], gap=0.003) for cut in range(1, first.index(b"\r\n\r\n") + 6)]
+    answers = [Parts(first[:cut], first[cut:]) for cut in range(1, first.index(b"\r\n\r\n") + 6)]
     server = tap(lambda peer, seen: answers.pop(0)(peer) if " /odd" in seen.line else peer.send(reply()))
     if "installed" in how:
         onewrite.install()
@@ -373,7 +373,7 @@ def test_a_connection_that_the_server_has_closed_is_replaced(tap: typing.Any) ->
     conn = http.connection_from_url(server.url()).pool.queue[-1]
     deadline = time.monotonic() + 20
     while conn.is_connected and time.monotonic() < deadline:
-        time.sleep(0.005)
+        time.sleep(0.003)
     assert http.request("POST", server.url(), body=b"x").status == 200
     assert server.connections == 2
 
