@@ -113,20 +113,14 @@ public final class CallTimer {
     }
 
     public void queueStart() {
-        if (absent(Phase.QUEUE)) {
-            long now = begin(Phase.QUEUE);
-            if (listening()) {
-                emit(new TimingEvent.QueueStart(now, index));
-            }
+        if (begins(Phase.QUEUE)) {
+            emit(new TimingEvent.QueueStart(lastNanos, index));
         }
     }
 
     public void queueEnd() {
-        if (open(Phase.QUEUE)) {
-            long now = finish(Phase.QUEUE);
-            if (listening()) {
-                emit(new TimingEvent.QueueEnd(now, index));
-            }
+        if (ends(Phase.QUEUE)) {
+            emit(new TimingEvent.QueueEnd(lastNanos, index));
         }
     }
 
@@ -146,11 +140,8 @@ public final class CallTimer {
     }
 
     public void dnsStart(String host) {
-        if (absent(Phase.DNS)) {
-            long now = begin(Phase.DNS);
-            if (listening()) {
-                emit(new TimingEvent.DnsStart(now, index, shown(host)));
-            }
+        if (begins(Phase.DNS)) {
+            emit(new TimingEvent.DnsStart(lastNanos, index, shown(host)));
         }
     }
 
@@ -160,20 +151,14 @@ public final class CallTimer {
      * @param error null when it went well
      */
     public void dnsEnd(@Nullable Throwable error) {
-        if (open(Phase.DNS)) {
-            long now = finish(Phase.DNS);
-            if (listening()) {
-                emit(new TimingEvent.DnsEnd(now, index, text(error)));
-            }
+        if (ends(Phase.DNS)) {
+            emit(new TimingEvent.DnsEnd(lastNanos, index, text(error)));
         }
     }
 
     public void connectStart() {
-        if (absent(Phase.CONNECT)) {
-            long now = begin(Phase.CONNECT);
-            if (listening()) {
-                emit(new TimingEvent.ConnectStart(now, index));
-            }
+        if (begins(Phase.CONNECT)) {
+            emit(new TimingEvent.ConnectStart(lastNanos, index));
         }
     }
 
@@ -183,20 +168,14 @@ public final class CallTimer {
      * @param error null when it went well
      */
     public void connectEnd(@Nullable Throwable error) {
-        if (open(Phase.CONNECT)) {
-            long now = finish(Phase.CONNECT);
-            if (listening()) {
-                emit(new TimingEvent.ConnectEnd(now, index, text(error)));
-            }
+        if (ends(Phase.CONNECT)) {
+            emit(new TimingEvent.ConnectEnd(lastNanos, index, text(error)));
         }
     }
 
     public void tlsStart() {
-        if (absent(Phase.TLS)) {
-            long now = begin(Phase.TLS);
-            if (listening()) {
-                emit(new TimingEvent.TlsStart(now, index));
-            }
+        if (begins(Phase.TLS)) {
+            emit(new TimingEvent.TlsStart(lastNanos, index));
         }
     }
 
@@ -206,11 +185,8 @@ public final class CallTimer {
      * @param error null when it went well
      */
     public void tlsEnd(@Nullable Throwable error) {
-        if (open(Phase.TLS)) {
-            long now = finish(Phase.TLS);
-            if (listening()) {
-                emit(new TimingEvent.TlsEnd(now, index, text(error)));
-            }
+        if (ends(Phase.TLS)) {
+            emit(new TimingEvent.TlsEnd(lastNanos, index, text(error)));
         }
     }
 
@@ -241,11 +217,8 @@ public final class CallTimer {
     }
 
     public void requestStart() {
-        if (absent(Phase.SEND)) {
-            long now = begin(Phase.SEND);
-            if (listening()) {
-                emit(new TimingEvent.RequestStart(now, index));
-            }
+        if (begins(Phase.SEND)) {
+            emit(new TimingEvent.RequestStart(lastNanos, index));
         }
     }
 
@@ -487,6 +460,24 @@ public final class CallTimer {
     /** True when the phase has neither begun nor ended in the attempt under way. */
     private boolean absent(Phase phase) {
         return attempting && !open(phase) && phases[phase.ordinal()] < 0;
+    }
+
+    /** Begins a phase, at {@link #lastNanos}, unless the attempt has had it; true when listeners are to be told. */
+    private boolean begins(Phase phase) {
+        if (!absent(phase)) {
+            return false;
+        }
+        begin(phase);
+        return listening();
+    }
+
+    /** Ends a phase, at {@link #lastNanos}, if it is open; true when listeners are to be told. */
+    private boolean ends(Phase phase) {
+        if (!open(phase)) {
+            return false;
+        }
+        finish(phase);
+        return listening();
     }
 
     private long begin(Phase phase) {

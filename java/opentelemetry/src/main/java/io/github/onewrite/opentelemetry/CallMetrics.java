@@ -34,23 +34,30 @@ final class CallMetrics {
     /** @param withDuration whether http.client.request.duration is recorded */
     CallMetrics(Meter meter, boolean withDuration) {
         this.duration = withDuration
-                ? meter.histogramBuilder("http.client.request.duration")
-                        .setUnit("s")
-                        .setDescription("Duration of HTTP client requests.")
-                        .setExplicitBucketBoundariesAdvice(List.of(
-                                0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1.0, 2.5, 5.0, 7.5, 10.0))
-                        .build()
+                ? seconds(
+                        meter,
+                        "http.client.request.duration",
+                        "Duration of HTTP client requests.",
+                        List.of(0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1.0, 2.5, 5.0, 7.5, 10.0))
                 : null;
         // An edge at 35 ms: below it a round trip or two, above it what Nagle's algorithm and a delayed ACK cost.
-        this.wait = meter.histogramBuilder("onewrite.wait.duration")
-                .setUnit("s")
-                .setDescription("From the request's last write to the response's first byte, of each attempt.")
-                .setExplicitBucketBoundariesAdvice(
-                        List.of(0.001, 0.0025, 0.005, 0.01, 0.02, 0.035, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0))
-                .build();
+        this.wait = seconds(
+                meter,
+                "onewrite.wait.duration",
+                "From the request's last write to the response's first byte, of each attempt.",
+                List.of(0.001, 0.0025, 0.005, 0.01, 0.02, 0.035, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0));
         this.requests = meter.counterBuilder("onewrite.requests")
                 .setUnit("{request}")
                 .setDescription("Requests that got a connection, reused or new.")
+                .build();
+    }
+
+    /** A histogram of seconds with these bucket boundaries. */
+    static DoubleHistogram seconds(Meter meter, String name, String description, List<Double> boundaries) {
+        return meter.histogramBuilder(name)
+                .setUnit("s")
+                .setDescription(description)
+                .setExplicitBucketBoundariesAdvice(boundaries)
                 .build();
     }
 

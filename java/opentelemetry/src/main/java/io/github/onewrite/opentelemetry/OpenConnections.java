@@ -27,12 +27,11 @@ final class OpenConnections {
                 .setUnit("{connection}")
                 .setDescription("Number of outbound HTTP connections that are currently active or idle on the client.")
                 .build();
-        this.duration = meter.histogramBuilder("http.client.connection.duration")
-                .setUnit("s")
-                .setDescription("The duration of the successfully established outbound HTTP connections.")
-                .setExplicitBucketBoundariesAdvice(
-                        List.of(0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0))
-                .build();
+        this.duration = CallMetrics.seconds(
+                meter,
+                "http.client.connection.duration",
+                "The duration of the successfully established outbound HTTP connections.",
+                List.of(0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0));
     }
 
     /**
