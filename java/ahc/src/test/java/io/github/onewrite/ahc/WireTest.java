@@ -1,5 +1,6 @@
 package io.github.onewrite.ahc;
 
+import static io.github.onewrite.testing.SegmentServer.REQUESTS;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -42,7 +43,6 @@ import org.junit.jupiter.params.provider.MethodSource;
 @EnabledOnOs(OS.LINUX)
 @SuppressWarnings("deprecation")
 class WireTest {
-    private static final int REQUESTS = 20;
     private static final byte[] SMALL = "x".repeat(200).getBytes(StandardCharsets.US_ASCII);
 
     @TempDir

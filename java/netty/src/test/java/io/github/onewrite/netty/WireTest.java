@@ -1,5 +1,6 @@
 package io.github.onewrite.netty;
 
+import static io.github.onewrite.testing.SegmentServer.REQUESTS;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -28,7 +29,6 @@ import org.junit.jupiter.params.provider.MethodSource;
 /** Each request is one segment, counted at the server, on every transport. */
 @EnabledOnOs(OS.LINUX)
 class WireTest {
-    private static final int REQUESTS = 20;
     private static final String SMALL = "x".repeat(200);
 
     @TempDir

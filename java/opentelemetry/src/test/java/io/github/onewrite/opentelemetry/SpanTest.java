@@ -1,5 +1,6 @@
 package io.github.onewrite.opentelemetry;
 
+import static io.github.onewrite.testing.SegmentServer.REQUESTS;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
@@ -38,7 +39,6 @@ import org.junit.jupiter.params.provider.MethodSource;
 
 /** The attributes on spans of OpenTelemetry's instrumentations, and the log event of each call. */
 class SpanTest {
-    private static final int REQUESTS = 20;
     private final Sdk sdk = new Sdk();
 
     static Stream<Arguments> instrumented() {

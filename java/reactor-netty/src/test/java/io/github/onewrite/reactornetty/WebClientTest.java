@@ -1,5 +1,6 @@
 package io.github.onewrite.reactornetty;
 
+import static io.github.onewrite.testing.SegmentServer.REQUESTS;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -46,8 +47,6 @@ import reactor.netty.resources.ConnectionProvider;
 
 /** Spring's WebClient over a customized client. */
 class WebClientTest {
-    private static final int POSTS = 20;
-
     private final Calls calls = new Calls();
     private final ConnectionProvider connections = ConnectionProvider.create("web-client-test", 10);
 
@@ -103,7 +102,7 @@ class WebClientTest {
     private static int segments(HttpClient client, Body body) throws Exception {
         try (SegmentServer server = new SegmentServer()) {
             WebClient web = web(client, server.url());
-            for (int i = 0; i < POSTS; i++) {
+            for (int i = 0; i < REQUESTS; i++) {
                 assertEquals(
                         "ok",
                         body.of(web.post().uri("/orders"))
@@ -111,7 +110,7 @@ class WebClientTest {
                                 .bodyToMono(String.class)
                                 .block());
             }
-            assertEquals(POSTS, server.segments().size());
+            assertEquals(REQUESTS, server.segments().size());
             return server.mode();
         }
     }
@@ -126,8 +125,8 @@ class WebClientTest {
         HttpClient client = client().doOnRequest((request, connection) ->
                 nodelay.add(connection.channel().config().getOption(ChannelOption.TCP_NODELAY)));
         assertEquals(1, segments(client, body), name);
-        assertEquals(POSTS, nodelay.stream().filter(Boolean.TRUE::equals).count());
-        for (int i = 0; i < POSTS; i++) {
+        assertEquals(REQUESTS, nodelay.stream().filter(Boolean.TRUE::equals).count());
+        for (int i = 0; i < REQUESTS; i++) {
             Timing timing = calls.next();
             assertEquals(Outcome.OK, timing.outcome());
             assertEquals("POST", timing.method());
@@ -170,10 +169,10 @@ class WebClientTest {
     /** How many of the POSTs arrived in one segment. */
     private static long inOneSegment(Poster poster) throws Exception {
         try (SegmentServer server = new SegmentServer()) {
-            for (int i = 0; i < POSTS; i++) {
+            for (int i = 0; i < REQUESTS; i++) {
                 assertEquals("ok", poster.post(server.url()));
             }
-            assertEquals(POSTS, server.segments().size());
+            assertEquals(REQUESTS, server.segments().size());
             return server.segments().stream().filter(count -> count == 1).count();
         }
     }
@@ -209,8 +208,8 @@ class WebClientTest {
     private void manyAreOneSegment(Poster stock, Poster ours) throws Exception {
         assertEquals(0, inOneSegment(stock), "the control");
         long joined = inOneSegment(ours);
-        assertTrue(joined >= POSTS / 5, joined + " of " + POSTS);
-        for (int i = 0; i < POSTS; i++) {
+        assertTrue(joined >= REQUESTS / 5, joined + " of " + REQUESTS);
+        for (int i = 0; i < REQUESTS; i++) {
             assertEquals(Outcome.OK, calls.next().outcome());
         }
     }

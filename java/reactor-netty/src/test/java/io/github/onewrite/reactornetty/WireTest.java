@@ -1,5 +1,6 @@
 package io.github.onewrite.reactornetty;
 
+import static io.github.onewrite.testing.SegmentServer.REQUESTS;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertSame;
@@ -42,7 +43,6 @@ import reactor.netty.resources.LoopResources;
 /** Each request is one segment, counted at the server, with NIO and epoll; the stock client is the control. */
 @EnabledOnOs(OS.LINUX)
 class WireTest {
-    private static final int REQUESTS = 20;
     private static final String SMALL = "x".repeat(200);
 
     @TempDir

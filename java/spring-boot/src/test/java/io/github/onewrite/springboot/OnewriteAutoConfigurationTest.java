@@ -1,5 +1,6 @@
 package io.github.onewrite.springboot;
 
+import static io.github.onewrite.testing.SegmentServer.REQUESTS;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNull;
@@ -48,8 +49,6 @@ import reactor.netty.http.client.HttpClient;
 
 /** The clients of a real Spring Boot context with all auto-configurations. */
 class OnewriteAutoConfigurationTest {
-    private static final int POSTS = 20;
-
     private final Calls calls = new Calls();
     private final ApplicationContextRunner application =
             new ApplicationContextRunner().withUserConfiguration(Application.class);
@@ -89,10 +88,10 @@ class OnewriteAutoConfigurationTest {
     private static List<Integer> segments(ApplicationContext context, Client client) throws Exception {
         try (SegmentServer server = new SegmentServer()) {
             Post post = client.of(context);
-            for (int i = 0; i < POSTS; i++) {
+            for (int i = 0; i < REQUESTS; i++) {
                 assertEquals("ok", post.to(server.url() + "orders"));
             }
-            assertEquals(POSTS, server.segments().size());
+            assertEquals(REQUESTS, server.segments().size());
             return List.copyOf(server.segments());
         }
     }
@@ -106,7 +105,7 @@ class OnewriteAutoConfigurationTest {
     }
 
     private void assertOneRecordEach() throws InterruptedException {
-        for (int i = 0; i < POSTS; i++) {
+        for (int i = 0; i < REQUESTS; i++) {
             Timing timing = calls.next();
             assertEquals(Outcome.OK, timing.outcome());
             assertEquals("POST", timing.method());
@@ -120,7 +119,7 @@ class OnewriteAutoConfigurationTest {
     void webClientPostsInOneSegmentAndIsTimed() {
         heard().run(context -> {
             long joined = inOneSegment(context, OnewriteAutoConfigurationTest::webClient);
-            assertTrue(joined > POSTS / 2, joined + " of " + POSTS);
+            assertTrue(joined > REQUESTS / 2, joined + " of " + REQUESTS);
             assertOneRecordEach();
             assertEquals("call_end", calls.names().get(calls.names().size() - 1), "the listener, too");
         });
@@ -138,7 +137,7 @@ class OnewriteAutoConfigurationTest {
     void restClientPostsInOneSegmentAndIsTimed() {
         heard().run(context -> {
             long joined = inOneSegment(context, OnewriteAutoConfigurationTest::restClient);
-            assertTrue(joined >= POSTS / 5, joined + " of " + POSTS);
+            assertTrue(joined >= REQUESTS / 5, joined + " of " + REQUESTS);
             assertOneRecordEach();
         });
     }

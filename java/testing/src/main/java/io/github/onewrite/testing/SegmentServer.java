@@ -28,6 +28,9 @@ import java.util.concurrent.TimeUnit;
  */
 @SuppressWarnings("deprecation")
 public final class SegmentServer implements AutoCloseable {
+    /** How many requests a test sends, so that the mode of their counts means something. */
+    public static final int REQUESTS = 20;
+
     private static final int DATA_SEGS_IN = 152;
     private static final RawUnixChannelOption INFO = new RawUnixChannelOption("TEST_TCP_INFO", 6, 11, 192);
     private static final byte[] OK = TestServer.OK.getBytes(StandardCharsets.US_ASCII);

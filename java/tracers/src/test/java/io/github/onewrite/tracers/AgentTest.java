@@ -1,5 +1,6 @@
 package io.github.onewrite.tracers;
 
+import static io.github.onewrite.testing.SegmentServer.REQUESTS;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -25,8 +26,6 @@ import org.junit.jupiter.params.provider.ValueSource;
 @Tag("agent")
 @Timeout(value = 10, unit = TimeUnit.MINUTES)
 class AgentTest {
-    private static final int REQUESTS = 20;
-
     @TempDir
     Path dir;
 

@@ -1,5 +1,6 @@
 package io.github.onewrite.tracers;
 
+import static io.github.onewrite.testing.SegmentServer.REQUESTS;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -28,7 +29,6 @@ import org.junit.jupiter.params.provider.MethodSource;
 
 /** With a tracer, applied before or after onewrite, with and without hooks: results, heads and spans equal stock's. */
 class MatrixTest {
-    private static final int REQUESTS = 20;
     private static final int CALLS = 3;
 
     /** What was seen without onewrite, by the tracer's name. */
