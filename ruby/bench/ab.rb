@@ -3,15 +3,14 @@
 # Stock Net::HTTP against onewrite and its peers. Prints Markdown.
 # usage: ruby bench/ab.rb [PAIRS] [BLOCKS]
 #
-# Two processes, the client in question and stock, take turns on one keep-alive connection each: a block of some dozen
-# requests here, a block there, so that a busy machine is busy for both. A ratio is that of two neighbouring blocks; a
-# pair of processes gives the median of its blocks. Processes differ among themselves by more than what is measured
-# (where their memory lies), so there are several pairs, and the table shows the median pair with the least and the
-# greatest.
+# Two processes, the measured client and stock, take turns with blocks of requests on one keep-alive connection each, so
+# that load on the machine hits both. A ratio compares two neighbouring blocks; a pair of processes gives the median of its
+# blocks. Memory layout alone makes processes differ by more than what is measured, so there are several pairs; the table
+# shows the median pair with the minimum and the maximum.
 #
-# Left to itself, a scheduler moves client and server together and apart again, and the same exchange takes twice as long
-# or half. So where there are two processors and a `taskset`, each pair runs with the clients on one processor and the
-# servers on the other, or ("on one processor") all on the same, where a second write costs the server's time as well.
+# Where the scheduler moves client and server between processors, the same exchange takes twice or half the time. With two
+# processors and `taskset`, clients are pinned to one and servers to the other, or ("on one processor") all to the same,
+# where a second write also costs the server's time.
 
 require "etc"
 require "open3"
@@ -97,7 +96,7 @@ class Servers
   end
 end
 
-# What is compared with what. `client` is the command that places the clients.
+# One row of the table. `client` is the command that pins the clients to a processor.
 Row = Struct.new(:title, :name, :base, :port, :kind, :bytes, :times, :stdlib, :pairs, :client, keyword_init: true) do
   # One pair of processes taking turns.
   # @return [Array<Array(Array(Float, Float))>, nil] per block: latency and CPU of the base and of the other
@@ -111,7 +110,7 @@ Row = Struct.new(:title, :name, :base, :port, :kind, :bytes, :times, :stdlib, :p
   end
 
   # @yieldparam blocks as of {pair}
-  # @return [Array] what the block makes of each pair
+  # @return [Array] the results of the block
   def pairs_of(&block)
     Array.new(pairs) { pair }.compact.map(&block)
   end
@@ -137,7 +136,7 @@ def compare(row)
        "#{spread(cpu, "%.2f")} |"
 end
 
-# What is added to onewrite without a hook, in microseconds of CPU.
+# Prints what a hook adds to onewrite without hooks, in microseconds of CPU.
 def cost_of_timing(row)
   found = row.pairs_of { |blocks| median(blocks.map { |base, own| own[1] - base[1] }) }
   puts "| #{row.title} | #{row.bytes} | #{spread(found, "%.1f")} |"

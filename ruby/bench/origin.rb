@@ -9,7 +9,7 @@ module Origin
   ANSWER = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok".b.freeze
 
   # @param pause [Float] seconds to wait before each answer
-  # @param before [Array<String>] what to put before its command, such as `taskset -c 1`
+  # @param before [Array<String>] prefix of its command, such as `taskset -c 1`
   # @return [Array(Integer, Integer)] port and pid
   def self.start(pause = 0.0, before: [])
     server = TCPServer.new("127.0.0.1", 0)
@@ -41,7 +41,8 @@ module Origin
     socket.close
   end
 
-  # Reads the body away; returns what followed it.
+  # Reads and drops the body.
+  # @return [String] the bytes after it
   def self.body(buffer, head, socket, piece)
     if (length = buffer[/content-length: (\d+)/i, 1])
       total = head + 4 + length.to_i

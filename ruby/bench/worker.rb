@@ -7,7 +7,7 @@ client, port = ARGV
 port = port.to_i
 url = "http://127.0.0.1:#{port}/"
 
-# A source that hands out four pieces and knows no size.
+# A source of four pieces and unknown size.
 class Pieces
   def initialize(size)
     @pieces = Array.new(4) { "x" * (size / 4) }
@@ -46,7 +46,7 @@ def net_http(port)
   end
 end
 
-# What no timing can do without: seven readings of the clock and one of TCP_INFO, and nothing made of them.
+# The minimum that timing costs: seven readings of the clock and one of TCP_INFO, with the results dropped.
 def asked(port)
   http = nil
   send = net_http(port) { |one| http = one }
@@ -90,7 +90,7 @@ send =
     require "httpclient"
     require "stringio"
     httpclient = HTTPClient.new
-    # It streams what can be rewound and knows its size; of any other source it sends the first piece alone.
+    # It streams only sources with `rewind` and `size`; of any other it sends just the first piece.
     ->(kind, body) { httpclient.post(url, kind == "stream" ? StringIO.new(body) : body, TYPE) }
   when "typhoeus"
     require "typhoeus"

@@ -5,7 +5,7 @@ require "tempfile"
 
 # Gives a request of Net::HTTP the body that the protocol describes, in the library's own way.
 module Bodies
-  # A source that may block: it hands out its chunks one by one and pauses before each but the first.
+  # A source that may block: one chunk per read, with a pause before each but the first.
   class Chunks
     def initialize(sizes, fill, gap_ms)
       @chunks = sizes.map { |size| fill * size }
@@ -13,7 +13,7 @@ module Bodies
       @first = true
     end
 
-    # IO.copy_stream asks with readpartial and takes what is there.
+    # IO.copy_stream prefers readpartial and accepts short reads.
     def readpartial(max, buffer = +"")
       raise EOFError, "end of stream" if @chunks.empty?
 
@@ -31,7 +31,7 @@ module Bodies
 
   module_function
 
-  # Returns what must be closed after the request, or nil.
+  # @return [#close, nil] what must be closed after the request
   def give(request, spec, fields)
     return nil if spec.nil? || spec["kind"] == "none"
 

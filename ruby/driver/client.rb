@@ -17,7 +17,7 @@ class Client
     @options = options
     @hooks = Hooks.new(options["hooks"] || "none")
     refuse_what_cannot_be_done
-    # The adapter's options hold for the process: what an earlier client was given is taken back.
+    # The adapter's options are process-wide, so those of an earlier client are reset.
     Onewrite.configure(**Onewrite::Config::OPTIONS.map { |name, _| [name, nil] }.to_h.merge(adapter_options)) if kind.adapter?
     @size = (options["pool_size"] || 1).to_i
     @pool_timeout = options["pool_timeout_ms"] && (options["pool_timeout_ms"] / 1000.0)
@@ -99,7 +99,7 @@ class Client
   def limits(http, timeout, expect_continue)
     connect = @options["connect_timeout_ms"] && (@options["connect_timeout_ms"] / 1000.0)
     http.open_timeout = connect || timeout || 60
-    # Not the library's 60 s: a session that stock left poisoned would keep the judge waiting.
+    # Shorter than the library's 60 s, because stock may leave a session in a state in which it waits for nothing.
     http.read_timeout = timeout || 10
     http.write_timeout = timeout || 10 if http.respond_to?(:write_timeout=)
     http.continue_timeout = expect_continue ? 1 : nil

@@ -3,8 +3,8 @@
 # Driver for the judge and the bench: JSON lines on stdin and stdout (driver protocol, version 1).
 #
 # The environment variable ONEWRITE_DRIVER_STDLIB=2.0 starts it with the net/http of Ruby 2.0 (which sets no
-# TCP_NODELAY) on today's Ruby; `make setup` puts those files into .stdlib/2.0. Such a process names its one API
-# net-http-2.0. Which standard library is loaded holds for a whole process, so it is no option of `open`.
+# TCP_NODELAY) on this Ruby; `make setup` puts those files into .stdlib/2.0. The API of such a process is called
+# net-http-2.0. A process loads one standard library, so this is not an option of `open`.
 
 require "json"
 
@@ -19,7 +19,7 @@ require_relative "exchange"
 require_relative "load"
 require_relative "serve"
 
-# Reads commands, answers them; requests run in threads of their own.
+# Reads commands and answers them. Each request runs in its own thread.
 class Driver
   def initialize
     @clients = {}
@@ -34,7 +34,7 @@ class Driver
       message = JSON.parse(line)
       case message["cmd"]
       when "bye" then return reply(message["seq"], ok: true)
-      # What later commands build on is done before they are read.
+      # Commands that later ones depend on are finished before the next is read.
       when "hello", "open", "close" then handle(message)
       else Thread.new { handle(message) }
       end

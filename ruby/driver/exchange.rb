@@ -30,7 +30,7 @@ module Exchange
     collected ? told(reply, collected) : reply
   end
 
-  # The caller's own limit ran out, in the way applications set one around any code.
+  # The caller's time limit expired, set with Timeout.timeout as applications do.
   class GivenUp < StandardError; end
 
   def giving_up(after_ms, &block)
@@ -39,7 +39,7 @@ module Exchange
     begin
       Timeout.timeout(after_ms / 1000.0, &block)
     rescue Timeout::Error => e
-      # Timeouts of Net::HTTP itself are subclasses.
+      # Net::HTTP's own timeouts are subclasses of it.
       raise unless e.instance_of?(Timeout::Error)
 
       raise GivenUp
@@ -84,7 +84,7 @@ module Exchange
     request
   end
 
-  # Reads the body as the library hands it over, each piece with its moment.
+  # Reads the body piece by piece and notes when each arrived.
   def read_in_pieces(http, request)
     pieces = []
     response = http.request(request) do |answer|
@@ -103,7 +103,7 @@ module Exchange
     http.request(request) { |response| return UnreadAnswer.new(response.code, response.to_hash) }
   end
 
-  # Status and headers of a response whose body nobody read.
+  # Status and headers of a response with an unread body.
   UnreadAnswer = Struct.new(:code, :to_hash) do
     def body
       nil
@@ -135,7 +135,7 @@ module Exchange
   end
 
   def told(reply, collected)
-    # No session of our own pool was free in time: Net::HTTP, which has no pool, was not asked.
+    # The driver's pool had no free session in time; Net::HTTP was not called.
     return reply.merge(called: false) if Stage.now == :queue
 
     reply[:timings] = collected.timings.size

@@ -4,11 +4,11 @@ require "net/http"
 require "openssl"
 require "socket"
 
-# Names an error of Net::HTTP by the kinds of the contract, as well as can be told from outside.
+# Maps an error of Net::HTTP to a kind of the contract, as well as that is possible from outside.
 module Failures
   module_function
 
-  # @param stage [Symbol, nil] how far the request came
+  # @param stage [Symbol, nil] the stage that the request had reached
   # @return [Array(String, String)] kind and phase; the phase may be nil
   def classify(error, stage)
     phase = stage&.to_s
@@ -34,7 +34,7 @@ module Failures
     end
   end
 
-  # Net::WriteTimeout is no older than Ruby 2.6.
+  # Net::WriteTimeout exists from Ruby 2.6 on.
   def written?(error)
     error.class.ancestors.none? { |parent| parent.to_s == "Net::WriteTimeout" }
   end

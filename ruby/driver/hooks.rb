@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# Collects what the adapter's hooks deliver. A call runs on one thread, so the thread names the request.
+# Collects what the adapter's hooks deliver. A call runs on one thread, so the thread identifies the request.
 class Hooks
   # What was delivered for one request.
   Collected = Struct.new(:timings, :events)
@@ -24,7 +24,7 @@ class Hooks
     Thread.current.thread_variable_get(:onewrite_driver) || collect
   end
 
-  # Gives *http* hooks of its own.
+  # Sets hooks on *http*.
   def attach(http)
     http.onewrite_timing = lambda do |timing|
       collected.timings << timing.to_h

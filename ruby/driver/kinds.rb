@@ -3,14 +3,14 @@
 require "net/http"
 require "socket"
 
-# The driver cannot do what is asked; the message says why.
+# The driver does not support the command; the message says why.
 class Skipped < StandardError; end
 
-# The client kinds. Only :onewrite loads the adapter; stock is really stock.
+# The client kinds. Only onewrite loads the adapter.
 module Kinds
   VERSION_FILE = File.expand_path("../../VERSION", __dir__)
 
-  # What holds for every kind; the adapter's own kind adds to it.
+  # Capabilities of every kind; onewrite adds its own.
   COMMON = %w[
     shared_clock proxy_forward proxy_connect custom_connector expect_continue concurrency retries cancel load serve
     chunk_times prompt_memory

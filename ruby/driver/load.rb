@@ -2,7 +2,7 @@
 
 require_relative "exchange"
 
-# Load: the same request again and again, closed or open loop, on keep-alive connections.
+# Load: repeats one request on keep-alive connections, in a closed or an open loop.
 module Load
   # What the callers measured, in microseconds.
   class Tally
@@ -27,7 +27,7 @@ module Load
       end
     end
 
-    # The request was answered, and not with the status that counts as success.
+    # The response had another status than the one that counts as success.
     def refuse(status)
       @lock.synchronize do
         @errors += 1
@@ -100,7 +100,7 @@ module Load
     expect ? status == expect : status.between?(200, 299)
   end
 
-  # Shares *total* requests among *count* callers, or goes on until *ends*.
+  # Shares *total* requests among *count* callers, or runs until *ends*.
   def callers(count, total, ends)
     return if total&.zero?
 

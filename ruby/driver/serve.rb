@@ -3,7 +3,7 @@
 require "socket"
 require_relative "exchange"
 
-# The bridge: a small HTTP/1.1 service that POSTs each request on to an upstream through the client.
+# The bridge: a small HTTP/1.1 service that forwards each request as a POST to an upstream, through the client.
 # Keep-alive, NODELAY, one write per answer; GET /null answers without going upstream.
 module Serve
   module_function

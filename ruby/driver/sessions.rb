@@ -15,10 +15,10 @@ class Sessions
     @returned = ConditionVariable.new
   end
 
-  # Yields a started session and takes it back, whatever happened: Net::HTTP closes its socket after an error and
-  # opens a new one for the next request.
+  # Yields a started session and returns it to the pool, also after an error: Net::HTTP then opens a new socket for the
+  # next request.
   def with(&use)
-    # A caller that gives up (Timeout.timeout) takes neither a session nor its place along.
+    # A caller that is interrupted (Timeout.timeout) must not leak a session or its place in the pool.
     Thread.handle_interrupt(Object => :never) do
       session = take
       begin

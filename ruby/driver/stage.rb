@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# How far the request of this thread came, as a caller can tell it from outside.
+# The stage that the request of this thread has reached, as a caller can tell from outside.
 module Stage
   module_function
 

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# A small web service that stores what it is POSTed through a proxy, and logs where each call's time went.
+# A small web service that forwards each POST through a proxy and logs where the time of each call went.
 #
 #   make -C ../bench/surveys stand                     # HAProxy before an origin; prints URL=
 #   UPSTREAM=$URL ruby -I lib examples/service.rb      # PORT=8000 unless set; 0 takes a free one
@@ -14,7 +14,7 @@ $stdout.sync = true
 UPSTREAM = URI(ENV.fetch("UPSTREAM"))
 Onewrite.on_timing { |timing| puts JSON.generate(timing.to_h) }
 
-# One kept connection per thread: Net::HTTP opens it anew when the proxy has closed it.
+# One kept connection per thread. Net::HTTP reconnects when the proxy has closed it.
 def upstream
   Thread.current[:upstream] ||= Net::HTTP.start(UPSTREAM.host, UPSTREAM.port, use_ssl: UPSTREAM.scheme == "https")
 end
@@ -24,7 +24,7 @@ server = WEBrick::HTTPServer.new(
   Port: Integer(ENV.fetch("PORT", "8000")),
   AccessLog: [],
   Logger: WEBrick::Log.new($stderr, WEBrick::Log::WARN),
-  # WEBrick writes an answer in two: without this its callers would stall.
+  # WEBrick writes a response in two writes; without TCP_NODELAY its callers would stall.
   AcceptCallback: ->(socket) { socket.setsockopt(Socket::IPPROTO_TCP, Socket::TCP_NODELAY, 1) }
 )
 
