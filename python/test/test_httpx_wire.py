@@ -69,6 +69,8 @@ def test_small_bodies_arrive_in_one_segment(
 ) -> None:
     server = tapped(tap, route)
     bodies = {**BODIES, **(BLOCKING_BODIES if clients.blocking else {})}
+    if clients.way == "installed":  # the same code: that it is reached shows in a few
+        bodies = {kind: bodies[kind] for kind in ("bytes", "multipart of a file", "none")}
     found = {}
     for kind, keywords in bodies.items():
         calls = [("POST", target(server), keywords)] * (ROUNDS + 1)
