@@ -54,16 +54,16 @@ backend origin
     server one 127.0.0.1:{origin}
 """
 
-#: What is wanted: by placement and route, ratios to urllib3 of one run.
+#: Targets: ratios to urllib3 in one run, by placement and route.
 WANTED = {
     ("one", "direct"): [("onewrite", "req/s", 2.5), ("urllib3, install()", "req/s", 2.5)],
     ("one", "haproxy"): [("onewrite", "req/s", 1.7), ("urllib3, install()", "req/s", 1.7)],
     ("two", "direct"): [("urllib3, install()", "p50", 1.0)],
     ("two", "haproxy"): [("urllib3, install()", "p50", 1.0)],
 }
-#: And the processor time of requests after install(), to that of requests.
+#: Target: processor time of requests after install(), as a ratio to stock requests.
 REQUESTS = ("requests, install()", "requests", 0.8)
-#: What a hook is measured against, and what it should cost at most of that.
+#: Client that a hook is measured against, and the target for its cost as a share of it.
 HOOKS = {
     "onewrite": ("onewrite, on_timing", "onewrite, one event", "onewrite, every event", "onewrite, readings alone"),
     "urllib3, install()": ("urllib3, install(on_timing)",),
@@ -75,7 +75,7 @@ PEERS = ("requests", "httpx", "httpcore", "niquests", "urllib3-future", "aiohttp
 
 
 class Worker:
-    """A client at work in its process."""
+    """A client in a process of its own."""
 
     def __init__(self, number: int, url: str) -> None:
         self.client: Client = CLIENTS[number]
@@ -105,7 +105,7 @@ class Worker:
         return dict(json.loads(line))
 
     def round(self, count: int) -> tuple[list[int], float]:
-        """What each request took, and the processor time of one, in nanoseconds."""
+        """Latency of each request, and processor time per request, in nanoseconds."""
         assert self.process.stdin is not None
         self.process.stdin.write(f"{count}\n")
         self.process.stdin.flush()
@@ -162,7 +162,7 @@ def haproxy(origin_port: int) -> typing.Iterator[int]:
 
 
 class Row(typing.NamedTuple):
-    """What a client did on one route; ratios are to urllib3, with their quartiles."""
+    """Results of a client on one route; ratios are to urllib3, with quartiles."""
 
     p50_us: float
     rate: float
@@ -179,7 +179,7 @@ def measure(workers: list[Worker], rounds: int, requests: int) -> dict[str, Row]
     for worker in workers:
         worker.round(100)
     for number in range(rounds):
-        # Turn by turn, and each time from another one on: nobody is always behind the same neighbour.
+        # Round robin, each round from another client on, so that no client always runs after the same one.
         for worker in workers[number % len(workers) :] + workers[: number % len(workers)]:
             times, cpu = worker.round(requests)
             taken[worker.client.name].append(times)
@@ -274,7 +274,7 @@ def pin(cores: list[int]) -> None:
 def run(
     place: str, route: str, names: typing.Collection[str], rounds: int, requests: int
 ) -> tuple[list[Worker], list[Worker], dict[str, Row]]:
-    """One table: the clients that took part, those that are missing, and what they did."""
+    """One table: the clients that ran, those that are missing, and the results."""
     with contextlib.ExitStack() as stack:
         stack.callback(pin, CORES)
         pin(CORES[:1] if place == "two" else CORES[-1:])
@@ -297,7 +297,7 @@ def run(
 
 
 def idle() -> float:
-    """The share of time in which the cores do nothing just now, from 0 to 1."""
+    """The share of idle time of the cores, from 0 to 1."""
     if not pathlib.Path("/proc/stat").exists():
         return max(1 - os.getloadavg()[0] / (os.cpu_count() or 1), 0)
 

@@ -43,7 +43,7 @@ def installed(url: str) -> Send:
 
 
 def _longest() -> typing.Callable[[typing.Any], None]:
-    """A hook that does a little with each record, as a user's does."""
+    """A hook that does a little work with each record."""
     longest = 0
 
     def on_timing(timing: typing.Any) -> None:
@@ -76,7 +76,7 @@ def own_on_timing(url: str) -> Send:
 
 
 def own_readings(url: str) -> Send:
-    """No hook, but what a record cannot be had without: six clock readings, one of the kernel, an object, a call."""
+    """The least that a record costs, without onewrite: six clock readings, one getsockopt, an object, a call."""
     import socket
     import time
 

@@ -13,7 +13,7 @@ ANSWER = (
 
 
 def complete(data: bytes) -> int:
-    """How long the first request in *data* is; 0 where it has not come whole."""
+    """Length of the first request in *data*; 0 if it is incomplete."""
     head, end, rest = data.partition(b"\r\n\r\n")
     if not end:
         return 0

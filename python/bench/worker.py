@@ -26,7 +26,7 @@ def say(**fields: typing.Any) -> None:
 
 
 def counts() -> typing.Iterator[tuple[int, list[int]]]:
-    """For each line of stdin its count and a list for that many times; says them, and the CPU time, afterwards."""
+    """Each number on stdin, with a list for as many latencies; prints these and the processor time."""
     for line in sys.stdin:
         taken: list[int] = []
         gc.collect()

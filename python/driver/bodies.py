@@ -1,4 +1,4 @@
-"""Request bodies of the protocol, in the forms in which users of urllib3 and requests give them."""
+"""Request bodies of the protocol, in the forms that users of urllib3 and requests pass."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Body(typing.NamedTuple):
     """Exactly one of data, fields and multipart is given, or none of them."""
 
     data: typing.Any = None
-    length: int | None = None  # to announce, where the library does not find it out
+    length: int | None = None  # for Content-Length, where the library cannot tell
     fields: list[tuple[str, str]] | None = None
     multipart: list[tuple[str, typing.Any]] | None = None
     close: typing.Callable[[], None] | None = None
@@ -40,7 +40,7 @@ def _chunks(spec: Spec) -> typing.Iterator[bytes]:
 
 
 class SizedStream:
-    """An iterable that knows its length: what requests takes for a stream with Content-Length."""
+    """An iterable with a length, which requests sends as a stream with Content-Length."""
 
     def __init__(self, body: Body) -> None:
         self.body = body

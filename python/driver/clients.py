@@ -30,7 +30,7 @@ def taken(source: typing.Iterable[bytes], pieces: Pieces) -> bytes:
 
 
 def as_it_comes(response: typing.Any) -> typing.Iterator[bytes]:
-    """urllib3's own streaming: chunks as they are, anything else as much as is there."""
+    """Read as urllib3 streams: chunk by chunk, or as much as has arrived."""
     if response.chunked:
         yield from response.stream()
         return
@@ -94,7 +94,7 @@ def _files(multipart: list[tuple[str, typing.Any]]) -> list[tuple[str, typing.An
 
 
 class Client:
-    """What the APIs share."""
+    """Base of the clients of all APIs."""
 
     def __init__(self, kind: Kind, options: Options) -> None:
         self.kind = kind
@@ -119,7 +119,7 @@ class Client:
         self.socket_options = None
         if options.get("socket_options") is not None:
             self.socket_options = [socket_option(option) for option in options["socket_options"]]
-        #: What the requests go through, made with all options known. Without keep-alive each request makes its own.
+        #: Made with the options of ``open``; without keep-alive each request makes its own.
         self.http = self._make()
 
     def _make(self) -> typing.Any:
@@ -184,7 +184,7 @@ class Urllib3Client(Client):
             extra.update(fields=body.multipart)
         elif body.data is not None:
             extra["body"] = body.data
-        # Without headers of its own a request is given none, as a user would do it.
+        # As a user would: a request without headers is given none.
         extra["headers"] = fields if fields else None
         response = http.request(ask.method, ask.url, **extra)
         answer_body = None
@@ -277,7 +277,7 @@ class RequestsClient(Client):
 
 
 class HttpxClient(Client):
-    """httpx as a second base library; imported when it is asked for."""
+    """httpx as a second base library; imported on demand."""
 
     def _make(self) -> typing.Any:
         import httpx
@@ -285,7 +285,7 @@ class HttpxClient(Client):
         if self.retries or self.options.get("custom_connector"):
             raise Skipped("httpx repeats no request, and takes no connector of one's own")
         keywords: dict[str, typing.Any] = {
-            # Without a CA nothing is trusted: to load all that certifi has takes longer than the requests of a case.
+            # No CA is loaded unless one is given: loading certifi's takes longer than the requests of a case.
             "verify": ssl.create_default_context(cafile=self.options["tls_ca"])
             if self.options.get("tls_ca")
             else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT),

@@ -21,13 +21,13 @@ import serve
 
 Message = dict[str, typing.Any]
 
-#: "httpx" where that is driven instead of urllib3.
+#: "httpx" to drive that instead of urllib3.
 SECOND = os.environ.get("ONEWRITE_DRIVER_API")
 
 OUT = os.fdopen(os.dup(1), "w", encoding="utf-8", newline="\n")
 os.dup2(2, 1)  # a stray print goes to stderr: stdout is protocol only
 
-#: What holds for every kind; the adapter's own kinds add to it.
+#: Capabilities of every kind of client; the adapter's own kinds add theirs.
 COMMON = [
     "shared_clock", "proxy_forward", "proxy_connect", "socket_options", "custom_connector",
     "concurrency", "chunk_times", "prompt_memory", "retries", "redirects", "load", "serve",
@@ -145,7 +145,7 @@ def main() -> None:
             driver.reply(message.get("seq", 0), ok=True)
             break
         if message.get("cmd") in ("hello", "open", "close"):
-            driver.handle(message)  # what later commands build on is done before they are read
+            driver.handle(message)  # later commands depend on these: they are done before the next line is read
         else:
             threading.Thread(target=driver.handle, args=(message,), daemon=True).start()
     OUT.flush()

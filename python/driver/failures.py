@@ -1,4 +1,4 @@
-"""Names a library's error by the kinds of the contract, as well as can be told from outside."""
+"""Maps a library's error to the error kinds of the contract, from its class and causes."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _BUSY_WITH = {
 
 
 def phase_of(error: BaseException) -> str | None:
-    """The phase in which *error* came up, told from where it was raised."""
+    """The phase in which *error* was raised, from its traceback."""
     found = None
     for one in _chain(error):
         trace = one.__traceback__

@@ -1,4 +1,4 @@
-"""Collects what the adapter's hooks deliver. A call runs on one thread, so the thread names the request."""
+"""Collects what the adapter's hooks deliver. A call runs on one thread, so the thread tells which request it is."""
 
 from __future__ import annotations
 

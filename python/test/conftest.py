@@ -1,4 +1,4 @@
-"""What all tests share: a certificate authority, taps that close, urllib3 left as it was found."""
+"""Fixtures of all tests: a certificate authority, taps that are closed, install() that is undone."""
 
 from __future__ import annotations
 

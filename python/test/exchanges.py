@@ -1,4 +1,4 @@
-"""Answers for differential tests of whole exchanges: odd in their framing, cut anywhere."""
+"""Random responses for differential tests of whole exchanges: odd framing, cut into pieces anywhere."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ INTERIM = (
 
 
 class Case(typing.NamedTuple):
-    """What the server sends after a request, and how ours and stock are to be asked."""
+    """What the server sends after a request, and how the client reads it."""
 
     method: str
-    #: Read past by ours; stock takes the first other than 100 for the answer, so it is not sent any.
+    #: Interim responses. Not sent to stock, which takes any but a 100 for the final response.
     interim: bytes
     answer: bytes
     cuts: tuple[int, ...]
@@ -36,7 +36,7 @@ class Case(typing.NamedTuple):
     timeout: float | None
 
     def pieces(self, ours: bool) -> list[bytes]:
-        """The bytes, cut."""
+        """The pieces that the server sends."""
         data = (self.interim if ours else b"") + self.answer
         marks = [0, *sorted(cut for cut in self.cuts if 0 < cut < len(data)), len(data)]
         return [data[start:end] for start, end in itertools.pairwise(marks)]
@@ -63,7 +63,7 @@ def _framed(source: random.Random) -> bytes:
 
 
 def case(source: random.Random) -> Case:
-    """One at random."""
+    """A random answer."""
     answer = _framed(source) if source.random() < 0.8 else heads.one(source)
     interim = b"".join(source.choices(INTERIM, k=source.choice((0, 0, 0, 1, 2))))
     if answer[:8] == b"HTTP/1.1" and answer[9:10] == b"1":
@@ -107,7 +107,7 @@ def _outcome(http: typing.Any, url: str, one: Case) -> typing.Any:
 
 
 def seen_of(how: str, one: Case, server: Tap, current: dict[str, typing.Any]) -> list[typing.Any]:
-    """What a caller sees of the exchange, and of one on the same pool after it."""
+    """What a caller sees of the exchange, and of a plain one on the same pool after it."""
     current["pieces"] = one.pieces(ours=how != "stock")
     sent = current["sent"] = threading.Event()
     if how == "installed":

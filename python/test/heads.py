@@ -70,7 +70,7 @@ BYTES = bytes(range(256))
 
 
 def one(random: random.Random) -> bytes:
-    """One head, with luck a bad one."""
+    """A random head, often a malformed one."""
     if random.random() < 0.3:
         fields = [random.choice(NAMES) + b": " + random.choice(VALUES) for _ in range(random.randrange(6))]
         return b"\r\n".join([random.choice(STATUS[:5]), *fields, b"", b"body"])
@@ -96,7 +96,7 @@ class Socket:
 
 
 def looked_at(response: http.client.HTTPResponse, left: bytes | None) -> tuple[typing.Any, ...]:
-    """Everything that urllib3 looks at, and what is left unread."""
+    """Every attribute that urllib3 reads, and the bytes left unread."""
     return (
         response.version,
         response.status,
@@ -124,7 +124,7 @@ def standard(data: bytes, method: str) -> typing.Any:
 
 
 def same(data: bytes, method: str) -> bool:
-    """Whether ours reads *data*, which has to be as http.client does; what is not plain it leaves alone."""
+    """Whether onewrite parses *data*. If it does, the result must equal http.client's."""
     answer = heads.read(data, method)
     if answer is None:
         return False
@@ -135,7 +135,7 @@ def same(data: bytes, method: str) -> bool:
 
 
 def run(count: int, seed: int) -> tuple[int, int]:
-    """Compare *count* heads; return how many there were and how many ours reads."""
+    """Compare *count* heads; return *count* and how many of them onewrite parses."""
     source = random.Random(seed)
     short = sum(same(one(source), source.choice(("GET", "POST", "HEAD"))) for _ in range(count))
     return count, short

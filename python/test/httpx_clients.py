@@ -1,4 +1,4 @@
-"""Clients of httpx and httpx2 for tests: blocking, asyncio and trio, stock, with our transport, under install()."""
+"""Clients of httpx and httpx2: blocking, asyncio and trio; stock, with onewrite's transport, under install()."""
 
 from __future__ import annotations
 

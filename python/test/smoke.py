@@ -1,4 +1,4 @@
-"""A package as installed: one POST, one segment, one record; its extras and entry point. Exit 0 when that is so."""
+"""Checks an installed package: a POST is one segment and one record; extras and entry point import. Exit 0 if so."""
 
 from __future__ import annotations
 

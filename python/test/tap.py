@@ -80,8 +80,7 @@ class Peer:
         self.number = number
         self.buffer = b""
         self.records = 0
-        # The kernel's count when the last request was complete. Read any later, after the answer, it
-        # may already hold the next request.
+        # The kernel's count when the last request was complete; after the answer it may include the next request.
         self.segments = 0
         self.tls: ssl.SSLObject | None = None
         self._wire = b""
@@ -170,7 +169,7 @@ def ok(peer: Peer, seen: Seen) -> None:
 
 
 class Tap:
-    """Serves until closed. As a proxy it answers CONNECT and then is the origin, too."""
+    """Serves until closed. A proxy answers CONNECT, and is the origin behind the tunnel as well."""
 
     def __init__(
         self,
@@ -248,7 +247,7 @@ class Tap:
         self.answer(peer, seen)
 
     def wait_until_closed(self) -> None:
-        """Wait for the end of each connection, when the answers are such that it comes."""
+        """Wait until every connection is closed, after an answer that closes it."""
         deadline = time.monotonic() + 20
         while self._open:
             assert time.monotonic() < deadline, "a connection stays open"

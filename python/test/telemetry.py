@@ -25,7 +25,7 @@ class Point(typing.NamedTuple):
 
 
 class Telemetry:
-    """The three providers, and what they were told."""
+    """The three providers, and what was exported."""
 
     def __init__(self) -> None:
         self._spans = InMemorySpanExporter()
@@ -34,7 +34,7 @@ class Telemetry:
         self.tracer = self.tracer_provider.get_tracer("test")
         self._reader = InMemoryMetricReader()
         self.meter_provider = MeterProvider([self._reader], shutdown_on_exit=False)
-        # Before 1.39 it had another name.
+        # Its name before 1.39.
         named = "InMemoryLogRecordExporter" if hasattr(export, "InMemoryLogRecordExporter") else "InMemoryLogExporter"
         self._logs: typing.Any = getattr(export, named)()
         self.logger_provider = LoggerProvider(shutdown_on_exit=False)
@@ -42,7 +42,7 @@ class Telemetry:
 
     @property
     def ours(self) -> dict[str, typing.Any]:
-        """What ``onewrite.opentelemetry.listener`` is to be given."""
+        """The arguments for ``onewrite.opentelemetry.listener``."""
         return {"meter_provider": self.meter_provider, "logger_provider": self.logger_provider}
 
     def spans(self) -> list[ReadableSpan]:

@@ -1,4 +1,4 @@
-"""What is urllib3's business stays as it is with urllib3: early answers, time limits, block sizes."""
+"""Early answers, timeouts and block sizes are those of urllib3."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Make = typing.Callable[..., typing.Any]
 
 @pytest.fixture(params=WAYS)
 def make(request: pytest.FixtureRequest) -> typing.Iterator[Make]:
-    """Makes a manager; ``make.timings`` are its records, None where none are asked for."""
+    """Makes a manager; ``make.timings`` are its records, None without hooks."""
     timings: list[onewrite.Timing] | None = [] if "hooks" in request.param else None
     hooks: dict[str, typing.Any] = {} if timings is None else {"on_timing": timings.append}
     if request.param.startswith("installed"):
@@ -40,7 +40,7 @@ def make(request: pytest.FixtureRequest) -> typing.Iterator[Make]:
 
 
 class Hasty:
-    """Answers as soon as it has the head, reads no body, and goes: with a reset, since bytes are left unread."""
+    """Answers as soon as it has the head and closes without reading the body, which resets the connection."""
 
     def __init__(self) -> None:
         self.done = 0
@@ -56,11 +56,11 @@ class Hasty:
 
 
 def head(sock: socket.socket) -> bytes:
-    """A request's head; what has come behind it is dropped."""
+    """A request's head; bytes read behind it are dropped."""
     return Peer(sock, 1, None).until(b"\r\n\r\n")
 
 
-#: Far more than what the buffers of both sides can take.
+#: Far more than the socket buffers of both sides hold.
 LARGE = 30_000_000
 BODIES: dict[str, typing.Callable[[], dict[str, typing.Any]]] = {
     "bytes": lambda: {"body": b"x" * LARGE},
@@ -72,7 +72,7 @@ BODIES: dict[str, typing.Callable[[], dict[str, typing.Any]]] = {
 @pytest.mark.parametrize("warm", [False, True])
 @pytest.mark.parametrize("kind", BODIES)
 def test_an_early_answer_is_heard(kind: str, warm: bool, make: Make) -> None:
-    """The server does not want the body: sending breaks, and the answer counts."""
+    """Sending fails because the server does not read the body, and its answer is returned all the same."""
     server = Hasty()
     http = make(retries=False)
     for _ in range(3):
@@ -100,7 +100,7 @@ class Counting(io.BytesIO):
         return super().read(size)
 
 
-#: 1.26 has no such setting.
+#: urllib3 1.26 has no such option.
 BLOCK_SIZES = [None] if _base.IS_V1 else [None, 1000, 16384, 65536]
 
 
@@ -120,7 +120,7 @@ def test_blocks_are_as_large_as_asked_for(blocksize: int | None, make: Make, tap
 
 
 class Silent:
-    """Accepts, answers as often as it is told to, and then neither reads nor writes."""
+    """Answers *answers* requests, then neither reads nor writes."""
 
     def __init__(self, answers: int) -> None:
         self.answers = answers
@@ -143,7 +143,7 @@ class Silent:
 @pytest.mark.parametrize("size", [0, LARGE])
 @pytest.mark.parametrize("limit", [0.1, urllib3.Timeout(0.1), urllib3.Timeout(connect=0.1, read=0.1)])
 def test_time_limits_end_a_request(limit: typing.Any, size: int, warm: int, make: Make) -> None:
-    """Nobody reads a large body, or nobody answers a small one."""
+    """The server does not read a large body, or does not answer a small one."""
     server = Silent(warm)
     http = make(retries=False)
     for _ in range(warm):

@@ -132,7 +132,7 @@ def test_botocore_s3_waits_for_the_100(aws: typing.Any, tap: typing.Any) -> None
 
 @pytest.mark.parametrize("kind", [bytes, io.BytesIO])
 def test_botocore_s3_that_expects_nothing(kind: typing.Any, aws: typing.Any, tap: typing.Any) -> None:
-    """As PutObject does it to servers that know no 100 (Continue): the body is handed over as a file."""
+    """PutObject to a server without 100-continue: botocore hands the body over as a file."""
     server = tap(lambda peer, seen: peer.send(reply(b"")))
     config = pytest.importorskip("botocore.config").Config(s3={"addressing_style": "path"})
     client = aws.create_client("s3", endpoint_url=server.url(), config=config)
@@ -149,7 +149,7 @@ def test_botocore_s3_that_expects_nothing(kind: typing.Any, aws: typing.Any, tap
 
 @pytest.mark.parametrize("how", ["own", "installed"])
 def test_a_multipart_encoder_of_requests_toolbelt(how: str, tap: typing.Any, tmp_path: typing.Any) -> None:
-    """A form whose length is known: its parts are bytes and a file."""
+    """A form of known length, of bytes and a file."""
     requests = pytest.importorskip("requests")
     toolbelt = pytest.importorskip("requests_toolbelt")
     server = tap()
@@ -285,7 +285,7 @@ print(len(records))
 
 @pytest.mark.parametrize("when", ["before", "inside", "installed"])
 def test_vcrpy_records_and_plays(when: str, tap: typing.Any, tmp_path: typing.Any) -> None:
-    """With own classes, too, imported before the cassette or inside it."""
+    """Also with own classes, imported before the cassette or inside it."""
     pytest.importorskip("vcr")
     server = tap()
     cassette = str(tmp_path / "cassette.yaml")
@@ -435,7 +435,7 @@ assert "onewrite" not in HTTP2Connection.request.__module__ + HTTP2Connection.se
 
 
 def test_http2_is_left_alone(authority: typing.Any) -> None:
-    """urllib3's HTTP/2 writes as it does, is timed as a call, and nothing of ours gets in its way."""
+    """HTTP/2 of urllib3 works under install(), is timed as a call, and runs none of onewrite's methods."""
     h2_connection = pytest.importorskip("h2.connection")
     import h2.config
     import h2.events
@@ -552,7 +552,7 @@ def test_quickack_cures_a_server_that_splits_its_answer(
         peer.send(b"ok")
 
     def receive(quickack: bool) -> list[int]:
-        """How long each of some answers took from its first byte to its last."""
+        """The time of each answer from its first byte to its last."""
         timings: list[onewrite.Timing] = []
         keywords: dict[str, typing.Any] = {"ca_certs": authority.pem}
         if how == "own":

@@ -1,4 +1,4 @@
-"""What is not a request is refused before a byte leaves, with a typed error that says what to do."""
+"""A malformed request is refused before a byte is sent, with a typed error that says what to change."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hooks that change while requests run, and callers that give up anywhere: no record is touched or told twice."""
+"""Hooks replaced during requests, and callers interrupted at any line: each record is delivered once, unchanged."""
 
 from __future__ import annotations
 
@@ -129,11 +129,11 @@ def test_hooks_change_while_threads_send(tap: typing.Any) -> None:
 
 
 class GivesUp(BaseException):
-    """As gevent.Timeout or a signal's KeyboardInterrupt."""
+    """Like gevent.Timeout, or KeyboardInterrupt from a signal."""
 
 
 def giving_up(line: int, send: typing.Callable[[], object]) -> bool:
-    """Call *send*, raise before the *line*-th line of what stands around urllib3; whether it got that far."""
+    """Call *send*, raise before the *line*-th line of onewrite that runs; return whether there was such a line."""
     here = pathlib.Path(onewrite.__file__).parent
     files = {str(here / name) for name in ("_install.py", "_urllib3/pool.py", "_urllib3/manager.py")}
     left = line
@@ -159,7 +159,7 @@ def giving_up(line: int, send: typing.Callable[[], object]) -> bool:
     return left <= 0
 
 
-# A connection between a pool and its caller is then nobody's, as with urllib3 alone.
+# Interrupted between pool and caller, a connection is lost to the pool, as with urllib3 alone.
 @pytest.mark.filterwarnings("ignore:.*unclosed.*", "ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("listener", [None, onewrite.TimingListener()])
 def test_somebody_gives_up_between_any_two_lines(listener: typing.Any, tap: typing.Any) -> None:

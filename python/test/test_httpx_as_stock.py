@@ -1,4 +1,4 @@
-"""What a caller of httpx meets over onewrite is what he meets without it, and what the records say of it."""
+"""Errors, streams and cancellation of httpx are those without onewrite, and the records say what happened."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ import onewrite.httpx
 from httpx_clients import LIBRARIES, Clients
 from tap import Peer, Seen, Tap, mode, reply
 
-#: Where sending or reading breaks off, httpx and httpcore leave generators unread, of which trio warns.
+#: When sending or reading fails, httpx and httpcore leave generators unfinished, and trio warns of these.
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 
 
 def trouble(clients: Clients, *arguments: typing.Any, **keywords: typing.Any) -> str:
-    """The class and the words of what a call raises, without what differs from run to run."""
+    """Class and message of the error that a call raises."""
     try:
         clients.run(*arguments, **keywords)
     except Exception as error:

@@ -1,4 +1,4 @@
-"""The SDKs of openai and anthropic over httpx2: one segment per request, streams as they come."""
+"""The SDKs of openai and anthropic over httpx2: one segment per request, streams without delay."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def events_of(path: str) -> list[str]:
 
 
 class Server:
-    """Answers as both vendors do. The next event of a stream leaves when the reader has asked for it."""
+    """Answers as both vendors do. It sends the next event of a stream only when the reader has got the one before."""
 
     def __init__(self, tap: typing.Any) -> None:
         self.go_on = threading.Semaphore(0)

@@ -1,4 +1,4 @@
-"""httpx and httpx2: one request, one write, and what may block never waits."""
+"""httpx and httpx2: one request, one write; a body that may block does not delay the head."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ from tap import Peer, Seen, mode, reply
 
 
 class BoundEarlier(urllib3.connection.HTTPConnection):
-    """As botocore, docker and vcrpy do it: a subclass made before install()."""
+    """A subclass made before install(), as in botocore, docker and vcrpy."""
 
 
 def originals() -> list[typing.Any]:
@@ -29,7 +29,7 @@ def originals() -> list[typing.Any]:
 
 
 def test_what_stays_says_that_there_is_nothing_to_do() -> None:
-    """Threads that are on their way through a method of ours may look at these names."""
+    """A thread inside one of onewrite's methods may still read these names."""
     program = """
 import urllib3.connection, onewrite
 from onewrite._urllib3 import state as _exchange
@@ -60,7 +60,7 @@ def test_undone_without_a_trace() -> None:
 
 
 def wrapped(owner: typing.Any, name: str, seen: list[str]) -> typing.Any:
-    """As a tracer does it that comes after install()."""
+    """Wraps a method as a tracer does that comes after install()."""
     below = getattr(owner, name)
 
     def tracing(*args: typing.Any, **kwargs: typing.Any) -> typing.Any:
@@ -109,7 +109,7 @@ def test_a_wrapper_put_on_after_install_stays(
             onewrite.uninstall()
         assert rounds() == 2
         http.clear()
-        # The tracer goes and puts back what it found: ours, idle. Then that goes, too.
+        # The tracer is removed and restores onewrite's idle method. The next uninstall() removes that, too.
     onewrite.install(**more)
     onewrite.uninstall()
     assert originals() == before
@@ -163,7 +163,7 @@ def test_a_request_under_way_during_uninstall_has_its_record(tap: typing.Any) ->
 
 
 def test_installed_from_many_threads_at_once(tap: typing.Any) -> None:
-    """Once over urllib3's own methods, whoever comes first, and undone at once by whoever."""
+    """install() from many threads patches once; uninstall() from any of them undoes it."""
     server = tap()
     before = originals()
     for turn in range(10):

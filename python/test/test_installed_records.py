@@ -1,4 +1,4 @@
-"""The records of all kinds of calls under install(): with a listener and without, the same."""
+"""Records of all kinds of calls under install() are the same with a listener and without."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def kept(http: Http, url: str) -> None:
 
 
 def within(http: Http, url: str) -> None:
-    """A body that asks for something itself."""
+    """A body whose generator makes a request."""
 
     def body() -> typing.Iterator[bytes]:
         http.request("GET", url + "inner")
@@ -142,7 +142,7 @@ def test_the_record_is_that_of_a_call_that_is_listened_to(what: str, block: bool
         onewrite.install(on_timing=timings.append, listener=listener)
         http = urllib3.PoolManager(maxsize=1, block=block, timeout=20)
         try:
-            # On a new connection, on one that was used, and on whatever that has left.
+            # On a new connection, then twice on whatever the call before has left.
             for _ in range(3):
                 with contextlib.suppress(urllib3.exceptions.HTTPError, onewrite.InvalidRequestError):
                     SENDING[what](http, server.url("/"))
@@ -184,7 +184,7 @@ def test_the_usual_call(through: str, recorded: list[onewrite.Timing], tap: typi
 
 
 def test_an_answer_that_takes_its_time(recorded: list[onewrite.Timing], tap: typing.Any) -> None:
-    """The kernel is asked again when the answer is there, and the cause has a name."""
+    """TCP_INFO is read again when the answer arrives, and the cause is named."""
     slow = threading.Event()
 
     def later(peer: Peer, seen: Seen) -> None:

@@ -135,7 +135,7 @@ if __name__ == "__main__":
 
 @pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
 def test_workers(method: str, tap: typing.Any, tmp_path: pathlib.Path) -> None:
-    """As docs/recipes.md has it."""
+    """The recipe of docs/recipes.md."""
     (tmp_path / "workers.py").write_text(WORKERS)
     server = tap()
     done = run("workers.py", server.url(), method, cwd=tmp_path)

@@ -1,4 +1,4 @@
-"""Records in the words of others keep the rules of those others."""
+"""Mapped records keep the rules of OpenTelemetry, W3C Resource Timing and HAR."""
 
 from __future__ import annotations
 

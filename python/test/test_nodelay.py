@@ -1,4 +1,4 @@
-"""TCP_NODELAY is on wherever urllib3 connects, and a user who names it is obeyed."""
+"""TCP_NODELAY is on wherever urllib3 connects, unless the user's own socket options name it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A request is sent once, by one connection, and its answer is its own, whatever happens around it."""
+"""Each request is sent once, on one connection, and gets its own answer, whatever hooks and signals do."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Making = typing.Callable[..., typing.Any]
 
 
 class Held:
-    """Answers /held when it is told to, everything else at once."""
+    """Answers /held when released, everything else at once."""
 
     def __init__(self, answer: bytes) -> None:
         self.answer = answer
@@ -40,7 +40,7 @@ class Held:
 
 
 def meanwhile(held: Held, send: typing.Callable[[], typing.Any], act: typing.Callable[[], object]) -> typing.Any:
-    """Call *send* on a thread, *act* while its answer is awaited; return the response."""
+    """Call *send* on a thread and *act* while it waits for the answer; return the response."""
     found: list[typing.Any] = []
     failures: list[BaseException] = []
 
@@ -110,7 +110,7 @@ def test_the_pools_are_cleared_while_a_redirect_is_awaited(status: str, make: Ma
 @pytest.mark.parametrize("kind", ["asks its parent", "has pools of its own", "on the object"])
 @pytest.mark.parametrize("library", [urllib3, onewrite])
 def test_a_manager_that_goes_round_servers(library: typing.Any, kind: str, tap: typing.Any) -> None:
-    """Each request, retry and redirect chooses once, as with urllib3's own manager."""
+    """Each request, retry and redirect gets a pool once, as in urllib3's own manager."""
 
     def answering(peer: Peer, seen: Seen) -> None:
         peer.send(reply(b"", "302 Found", "Location: /there") if "/moved" in seen.line else CHUNKED)
@@ -145,7 +145,7 @@ def test_a_manager_that_goes_round_servers(library: typing.Any, kind: str, tap: 
 
 @seam_only
 def test_a_request_made_while_another_goes_on(tap: typing.Any) -> None:
-    """By its own headers, for example, when they are copied: it must not meet the exchange of the other."""
+    """A headers object makes a request while it is copied for another one: the two are independent."""
     server = tap(lambda peer, seen: peer.send(CHUNKED if "/outer" in seen.line else reply(b"inner")))
     inner: list[bytes] = []
 
@@ -184,7 +184,7 @@ def test_redirects_and_retries_on_a_warm_connection_are_one_record(tap: typing.A
 
 
 class GivesUp(BaseException):
-    """As gevent.Timeout or a signal's KeyboardInterrupt."""
+    """Like gevent.Timeout, or KeyboardInterrupt from a signal."""
 
 
 @seam_only
@@ -258,7 +258,7 @@ for more in ({}, {"on_timing": lambda timing: None}):
 
 @pytest.mark.skipif(not hasattr(signal, "SIGALRM"), reason="no alarms here")
 def test_an_alarm_while_the_answer_is_awaited(tap: typing.Any) -> None:
-    """The late answer of the request that was given up is nobody's."""
+    """The late answer to an interrupted request is not taken for that to the next."""
     started, over = threading.Event(), threading.Event()
 
     def answering(peer: Peer, seen: Seen) -> None:

@@ -1,4 +1,4 @@
-"""onewrite.opentelemetry on the real SDK, without instrumentations: what is told, of which call, and to whom."""
+"""onewrite.opentelemetry on the real SDK, without instrumentations: what is reported of which call, on which span."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ def answer(peer: Peer, seen: Seen) -> None:
 
 
 class Client(typing.Protocol):
-    """What the program needs of a client: ask, and read the answer now or later."""
+    """A client of the program: sends a request, and reads the answer now or later."""
 
     def __call__(self, method: str, url: str, body: typing.Any = None, later: bool = False) -> int: ...
 
@@ -156,7 +156,7 @@ MAKERS: dict[str, typing.Any] = {
 
 
 def program(ask: Client, url: str, dead: str) -> list[typing.Any]:
-    """What is asked; what the caller sees."""
+    """Make the program's requests; return what the caller sees."""
     came: list[typing.Any] = [ask("POST", url + "/judged", BODY) for _ in range(JUDGED)]
     for method, path, body, later in (
         ("GET", "/missing", None, False),
@@ -310,7 +310,7 @@ def test_beside(
         span, found = by_id[log.span_id]
         assert log.trace_id == span.context.trace_id
         for key, value in found.items():
-            # What an earlier attempt wrote, and the last does not have, stays: a span takes nothing back.
+            # Attributes of an earlier attempt that the last one lacks stay: a span attribute cannot be removed.
             again = len(log.body["attempts"]) > 1 or sum(one.span_id == log.span_id for one in logs) > 1
             assert log.attributes.get(f"onewrite.{key}") == value or again or key == "attempts", key
         assert log.body["attempts"]

@@ -1,4 +1,4 @@
-"""Whoever replaces a method, a tracer or a guard, before onewrite is imported or after, is called as by urllib3."""
+"""A method replaced by a tracer or a guard, before onewrite is imported or after, is called as by urllib3."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ if not _base.IS_V1:  # 1.26 asks for an answer twice: first with an argument of 
 
 @pytest.fixture(params=["functools", "wrapt"])
 def kind(request: pytest.FixtureRequest) -> str:
-    """How a tracer wraps: a function, or a proxy that is equal to what it wraps and wants to be bound."""
+    """How a tracer wraps: by a function, or by a wrapt proxy, which equals what it wraps and has to be bound."""
     if request.param == "wrapt":
         pytest.importorskip("wrapt")
     return str(request.param)
@@ -191,5 +191,5 @@ assert records[0].connect_ns
 @pytest.mark.parametrize("what", ["create_connection", "_new_conn"])
 @pytest.mark.parametrize("when", ["before", "after"])
 def test_a_pinned_address_is_never_looked_up(when: str, what: str, how: str, tap: typing.Any) -> None:
-    """Guards against rebinding and against requests to inner networks live there."""
+    """Guards against DNS rebinding and against requests to internal networks replace these functions."""
     run(GUARD, str(tap().port), when, what, how)

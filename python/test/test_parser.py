@@ -1,4 +1,4 @@
-"""The strict parser says what the standard one says, or leaves the head to it."""
+"""The strict parser gives what the standard one gives, or leaves the head to it."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_left_to_the_standard_parser(data: bytes) -> None:
 @pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize("how", ["own", "installed"])
 def test_chunk_sizes_out_of_range_end_as_in_urllib3(how: str, stream: bool, size: bytes, tap: typing.Any) -> None:
-    """With the same error, after as many requests: what urllib3 does not retry is not retried."""
+    """The same error after the same number of requests."""
 
     def answer(peer: Peer, seen: Seen) -> None:
         if seen.line.startswith("GET"):

@@ -1,4 +1,4 @@
-"""The record itself: the same by each way it is made, whole in a copy, and free of what it was made from."""
+"""The record: the same however it is made, complete when copied, and without references to sockets."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ import onewrite
 from tap import Peer, reply
 from test_seam import ANSWERS, scripted
 
-#: Fields whose value is the same whenever the same happens.
+#: Fields whose values do not depend on time.
 STEADY = ("index", "outcome", "status", "reused", "conn_requests", "bytes_sent", "writes", "bytes_received")
 TIMES = ("queue_ns", "dns_ns", "connect_ns", "tls_ns", "send_ns", "wait_ns", "receive_ns", "total_ns")
 
 
 class Silent(onewrite.TimingListener):
-    """Hears everything: with it no call takes a short way to its record."""
+    """Takes every event."""
 
     def on_event(self, event: onewrite.Event) -> None:
         """Nothing."""
 
 
 def gist(timing: onewrite.Timing) -> typing.Any:
-    """What of a record does not depend on the clock."""
+    """The parts of a record that do not depend on the clock."""
     return (
         timing.method,
         timing.outcome,
@@ -110,7 +110,7 @@ def test_a_copy_is_whole(how: str, preload: bool, tap: typing.Any) -> None:
 
 
 def test_fields_in_any_order(tap: typing.Any) -> None:
-    """Whichever is asked for first, of a record that is made when somebody looks."""
+    """Whichever is read first: some are computed then."""
     names = [
         "method", "url", "outcome", "error_kind", "error_phase", "started_at_unix_ns", "started_at_mono_ns",
         "total_ns", "attempts", "status", "conn_id", "reused", "kernel", "cause", *TIMES[:-1],
@@ -210,7 +210,7 @@ def test_an_interim_answer_byte_by_byte(recorded: list[onewrite.Timing], tap: ty
 
 
 def freed_at_once(tap: typing.Any) -> bool:
-    """Whether a response that is dropped lets go of its connection; the attempt before it failed when drained."""
+    """Whether a dropped response frees its connection, after an attempt that failed while it was drained."""
     connections: list[int] = []
 
     def cut(peer: Peer, seen: typing.Any) -> None:
@@ -240,7 +240,7 @@ def freed_at_once(tap: typing.Any) -> bool:
 
 
 def test_a_response_that_is_dropped_after_a_retry_is_freed_at_once(tap: typing.Any) -> None:
-    """Nothing waits for the collector to close a socket."""
+    """Without the collector."""
     if not freed_at_once(tap):
         pytest.skip("this CPython leaves it to the collector, over stock as well")  # 3.12 and 3.13: contextlib
     timings: list[onewrite.Timing] = []
@@ -259,7 +259,7 @@ def responses() -> int:
 
 @pytest.mark.parametrize("how", ["stock", "timed", "told", "own", "own timed"])
 def test_a_response_that_nobody_took_is_freed_at_once(how: str, tap: typing.Any) -> None:
-    """It keeps the error of the attempt before it, whose traceback keeps the frames that it went through."""
+    """It keeps the error of the attempt before it, and that error's traceback keeps its frames."""
     connections: list[int] = []
 
     def garbled(peer: Peer, seen: typing.Any) -> None:
@@ -386,7 +386,7 @@ def test_two_threads_look_at_a_record_for_the_first_time(tap: typing.Any) -> Non
 
 
 def test_a_context_that_outlives_its_call(tap: typing.Any) -> None:
-    """As asyncio.to_thread copies one: what is asked in it later is a call of its own, the first stays as it is."""
+    """As asyncio.to_thread copies one: a later request in it is a new call, and the first record does not change."""
     timings: list[onewrite.Timing] = []
     contexts: list[contextvars.Context] = []
 

@@ -1,4 +1,4 @@
-"""The seam does what urllib3 does: same answers, same errors, same connections, whatever the server sends."""
+"""The seam gives the answers, errors and connections that urllib3 gives, whatever the server sends."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.skipif(pools.OFF is not None, reason="this urllib3 has 
 
 @pytest.fixture
 def exchanges(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The methods of the requests that the seam has sent and read itself."""
+    """The methods of the requests that went through the seam."""
     found: list[str] = []
     read = pools.response.read
 
@@ -272,7 +272,7 @@ SWITCHED = b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n"
 @pytest.mark.parametrize("first", [INTERIM + PLAIN, b"HTTP/1.1 100 Continue\r\n\r\n" + INTERIM + PLAIN, SWITCHED])
 @pytest.mark.parametrize("how", ["own", "own without a timeout", "installed", "installed without a timeout"])
 def test_interim_answers_cut_at_every_byte(how: str, first: bytes, tap: typing.Any) -> None:
-    """Each request gets its own answer, the final one; 101 is one."""
+    """Each request gets its own final answer; a 101 is final."""
     answers = [Parts(first[:cut], first[cut:]) for cut in range(1, first.index(b"\r\n\r\n") + 6)]
     server = tap(lambda peer, seen: answers.pop(0)(peer) if " /odd" in seen.line else peer.send(reply()))
     if "installed" in how:
@@ -304,7 +304,7 @@ def test_whole_exchanges_at_random() -> None:
 
 
 def test_lengths_that_differ(tap: typing.Any) -> None:
-    """Apart from the others: urllib3 itself leaves the socket of such an answer to the collector."""
+    """Not among the others, because urllib3 leaves the socket of such an answer to the collector."""
     server = scripted(tap, Parts(OK + b"Content-Length: 2, 3\r\n\r\nok"))
     http = onewrite.PoolManager(retries=False, maxsize=1, block=True)
     for _ in range(2):
@@ -393,7 +393,7 @@ def test_time_limits(tap: typing.Any) -> None:
 
 
 def test_whoever_replaces_a_method_sees_the_request(tap: typing.Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As tracers and mocks do it, on the class or on a subclass."""
+    """On the class or on a subclass, as tracers and mocks do."""
     server = tap()
     seen: list[str] = []
     pool_class = urllib3.connectionpool.HTTPConnectionPool
@@ -483,7 +483,7 @@ def test_a_mock_of_a_connection_gets_urllib3s_calls(how: str) -> None:
 
 
 def test_nothing_is_left_behind(tap: typing.Any) -> None:
-    """No exchange waits in the thread, no place of a blocking pool is lost, whatever went wrong."""
+    """After errors no state is left on the thread, and no slot of a blocking pool is lost."""
     server = scripted(tap, ANSWERS["no answer"])
     http = onewrite.PoolManager(maxsize=1, block=True, retries=False, on_timing=lambda timing: None)
     for _ in range(5):

@@ -1,4 +1,4 @@
-"""Server-Timing of real answers in the record: which of them, from which client, and never without a hook."""
+"""Server-Timing of real answers in the record: from every client, of the final answer, not without a hook."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from onewrite._timing import server_timing
 from tap import Peer, Seen, reply
 
 MS = 1_000_000
-#: The server says less than it takes, so that the wait has room for it.
+#: Less than the server takes: ``wait`` has to be longer than what it claims.
 SAID = (
     'Server-Timing: cache;desc="hit, or miss", db;dur=4.5',
     "server-timing: total;dur=6",
@@ -39,7 +39,7 @@ def slow(peer: Peer, seen: Seen) -> None:
 
 
 def clients(url: str) -> dict[str, typing.Callable[[typing.Any], None]]:
-    """Each way to urllib3, called with a hook."""
+    """Each way to use urllib3, with a hook."""
 
     def own(hook: typing.Any) -> None:
         http = onewrite.PoolManager(on_timing=hook)
@@ -172,7 +172,7 @@ def test_nonsense_never_raises_and_is_bounded(fields: list[str]) -> None:
 
 
 def test_the_worst_field_takes_no_time() -> None:
-    """What is read is bounded, however much a server sends: megabytes take what four kilobytes take."""
+    """Parsing is bounded: megabytes take as long as four kilobytes."""
     short, long = '"\\' * 2048, '"\\' * 4_000_000
 
     def taken(field: str) -> float:

@@ -366,7 +366,7 @@ def test_hooks_are_fixed_at_the_start(tap: typing.Any) -> None:
 
 
 def test_the_cause_of_a_stall_is_named(tap: typing.Any) -> None:
-    """Head and body in two writes with Nagle on: what the switches leave when both are thrown."""
+    """With both switches off: head and body in two writes, Nagle on."""
     server = tap()
     timings: list[onewrite.Timing] = []
     http = onewrite.PoolManager(
@@ -374,7 +374,7 @@ def test_the_cause_of_a_stall_is_named(tap: typing.Any) -> None:
     )
     for _ in range(15):
         http.request("POST", server.url(), body=b"x" * 200)
-    # A busy machine makes others wait as well, and says so: not all that waited were held.
+    # On a busy machine some requests wait for other causes, and are named so.
     stalled = [one for one in timings if one.cause == "nagle_delayed_ack"]
     assert len(stalled) >= 5
     assert all(one.wait_ns > 20 * MS for one in stalled)

@@ -102,7 +102,7 @@ def test_bytes_are_those_of_the_base_library(kind: str, route: str, tap: typing.
     ca = {"cert_reqs": "CERT_NONE"} if server.context else {}
     urllib3.disable_warnings()
     for http in (urllib3.PoolManager(**ca), onewrite.PoolManager(**ca)):
-        # The first request of a connection goes urllib3's way, the second one the short way.
+        # The first request of a connection goes through urllib3's own _make_request, the second through the seam.
         for headers in ({}, {"User-Agent": "test"}, {"Accept-Encoding": "gzip"}, {"Host": "other"}):
             keywords = BODIES[kind](tmp_path)
             if kind == "multipart":
@@ -212,7 +212,7 @@ def test_retries_and_redirects_send_the_body_again(
 
     server = tap(answering)
     http = manager(server)
-    # A manager's own redirects leave a file where it is, in urllib3 as here; those of a pool rewind it.
+    # urllib3 rewinds a file for a pool's redirect, and not for a manager's.
     pool = http.connection_from_url(server.url())
     retries = urllib3.Retry(3, status_forcelist=[503], allowed_methods=None)
     for send in (

@@ -27,7 +27,7 @@ hooks = {"on_timing": timings.append} if hooked == "hooks" else {}
 
 
 def begin_onewrite() -> None:
-    """Import it and switch it on, where the scenario has it."""
+    """Import onewrite and install() it, if the scenario says so."""
     if way == "stock":
         return
     import onewrite
@@ -82,7 +82,7 @@ def chain(error: BaseException | None) -> str:
 
 
 def wire() -> list[tuple[typing.Any, ...]]:
-    """What a program asks a server."""
+    """The requests of the program."""
     return [("POST", url + "/judged", BODY)] * JUDGED + [
         ("POST", url + "/text", "tea"),
         ("GET", url + "/get"),
@@ -97,7 +97,7 @@ def wire() -> list[tuple[typing.Any, ...]]:
 def seen(
     call: typing.Callable[..., tuple[typing.Any, ...]], wanted: list[tuple[typing.Any, ...]]
 ) -> list[typing.Any]:
-    """What comes of the calls: answers and errors."""
+    """Answers and errors of the calls."""
     came = []
     for one in wanted:
         try:

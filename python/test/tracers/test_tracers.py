@@ -31,7 +31,7 @@ WAYS = [("installed", "plain"), ("installed", "hooks"), ("own", "plain"), ("own"
 
 PAGE = HERE.parents[2] / "docs" / "tracers.md"
 PINNED = HERE.parents[1] / "requirements-tracers.txt"
-#: Where a tool is called otherwise than the package it comes in.
+#: Packages of the tools that are named otherwise.
 PACKAGES = {
     "opentelemetry-urllib3": "opentelemetry-instrumentation-urllib3",
     "opentelemetry-requests": "opentelemetry-instrumentation-requests",
@@ -41,7 +41,7 @@ Scenario = tuple[str, str, str, str]
 
 
 def answer(peer: Peer, seen: Seen) -> None:
-    """What the server says, by path."""
+    """The server's answer, by path."""
     method, path, _ = seen.line.split(" ")
     if path == "/missing":
         peer.send(reply(b"no such thing", "404 Not Found", "Content-Type: text/plain"))
@@ -66,7 +66,7 @@ VARYING = [(re.compile(r"127\.0\.0\.1:\d+"), "HOST"), (re.compile(r"localhost:\d
 
 def play(scenario: Scenario) -> Played:
     """Run it against a server of its own."""
-    # A port that nobody listens on: bound, and never asked to.
+    # A port that is bound and does not listen.
     with Tap(answer) as tap, socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
         dead = f"http://127.0.0.1:{closed.getsockname()[1]}"
@@ -91,7 +91,7 @@ def play(scenario: Scenario) -> Played:
 
 @pytest.fixture(scope="session")
 def played(request: pytest.FixtureRequest) -> typing.Iterator[typing.Callable[..., Played]]:
-    """Scenarios, each played once; those of the tests that were chosen are begun at once."""
+    """Plays each scenario once; those of the selected tests start in the background."""
     wanted: dict[Scenario, None] = {}
     for item in request.session.items:
         if item.module is sys.modules[__name__] and hasattr(item, "callspec"):
@@ -127,7 +127,7 @@ def test_as_with_stock(tool: str, order: str, way: tuple[str, str], played: typi
     assert [headers(one) for one in ours.seen] == [headers(one) for one in stock.seen]
     assert propagated(ours) == propagated(stock)
 
-    # The tool did its work in the scenario that is compared with.
+    # In the stock scenario the tool has recorded or mocked.
     if TOOLS[tool].mocks:
         assert stock.told["mocked"] == 3 * len(TOOLS[tool].clients)
     else:

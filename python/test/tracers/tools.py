@@ -16,11 +16,11 @@ ANSWER = "from the mock"
 
 
 class Tool:
-    """One of them. ``clients`` says through which clients it is reached in stock: urllib3's, requests' or both."""
+    """A tracer or mock. ``clients`` names the clients whose requests it sees: urllib3, requests or both."""
 
     clients: tuple[str, ...] = ("urllib3", "requests")
     mocks = False
-    #: Whether calls it does not know get through to the wire.
+    #: Whether requests without a mock are sent.
     passes = True
 
     def __init__(self, url: str) -> None:
@@ -34,14 +34,14 @@ class Tool:
 
     @contextlib.contextmanager
     def under(self) -> typing.Iterator[None]:
-        """What the calls must be made in, for a tracer that knows only what a transaction contains."""
+        """A context for the calls: some tracers record only inside a transaction."""
         yield
 
     def stop(self) -> None:
-        """Undo what start() has done; a tracer stays."""
+        """Undo start(); a tracer cannot be undone."""
 
     def spans(self) -> list[tuple[str, str]]:
-        """Each span's id and what it says."""
+        """Id and content of each span."""
         return []
 
 
@@ -176,7 +176,7 @@ class NewRelic(Tool):
         for intrinsics, _, attributes in sorted(events, key=lambda event: event[0]["timestamp"]):
             if intrinsics.get("category") == "http":
                 known = [intrinsics.get(name) for name in ("name", "component", "span.kind")]
-                # Where the code stands that was wrapped is another file with own classes.
+                # The file of the wrapped code differs with own classes.
                 kept = {name: value for name, value in attributes.items() if not name.startswith("code.")}
                 said.append((intrinsics["guid"], f"{known} {sorted(kept.items(), key=str)}"))
         return said
@@ -243,7 +243,7 @@ class Vcr(Mock):
         self.folder.cleanup()
 
     def spans(self) -> list[tuple[str, str]]:
-        """What the cassette holds: it records what it lets pass."""
+        """The requests on the cassette, which records what it lets pass."""
         return [("", f"{request.method} {request.path}") for request in self.tape.requests]
 
 
@@ -321,7 +321,7 @@ class Httpretty(Mock):
     def spans(self) -> list[tuple[str, str]]:
         import httpretty
 
-        # It notes a request once per write: over stock twice, head and body.
+        # It records a request once per write: with stock twice, for head and body.
         return [("", one) for one in sorted({f"{one.method} {one.path}" for one in httpretty.latest_requests()})]
 
 
