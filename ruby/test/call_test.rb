@@ -4,7 +4,7 @@ require_relative "support/helper"
 require "io/wait"
 require "minitest/mock"
 
-# Records and events of calls: what is told, in which order, and what is absent.
+# Records and events of calls: their content, their order, and what is absent.
 class CallTest < OnewriteTest
   # Keeps every event.
   class Keeping < Onewrite::TimingListener
@@ -63,8 +63,8 @@ class CallTest < OnewriteTest
     assert_equal 1, mode(@records.drop(1).map { |one| one.kernel.segments_out })
   end
 
-  # From net-http 0.5 on a request whose block was called is not repeated; a listener must not make it one.
-  def test_a_listener_brings_no_block_to_the_library
+  # From net-http 0.5 on a request with a block is not retried once the block was called, so a listener must add no block.
+  def test_a_listener_adds_no_block_to_the_request
     out = ruby(<<~'RUBY', env: { "PORT" => tap_server.port.to_s })
       require "net/http"
       Net::HTTP.prepend(Module.new { def transport_request(req, &block) p block.nil?; super; end })
@@ -89,7 +89,7 @@ class CallTest < OnewriteTest
     assert_operator @records[0].connect_ns, :>, 0
   end
 
-  def test_events_never_go_back_and_phases_are_their_distances
+  def test_events_are_in_order_and_phases_are_the_time_between_them
     http = timed(tap_server)
     3.times { http.request(post("/", "x")) }
     times = @listener.events.map(&:t_ns)
@@ -102,7 +102,7 @@ class CallTest < OnewriteTest
     assert_equal at[:call_end] - at[:call_start], record.total_ns
   end
 
-  def test_a_session_that_is_not_started_connects_within_the_call
+  def test_connecting_of_a_session_that_was_not_started_is_part_of_the_call
     tap = tap_server
     http = timed(tap, start: false)
     http.request(post("/", "x"))
@@ -110,7 +110,7 @@ class CallTest < OnewriteTest
     assert_equal false, @listener.events.find { |event| event.name == :connection_released }[:reusable]
   end
 
-  def test_a_connection_made_long_before_is_no_part_of_the_call
+  def test_connecting_long_before_the_first_request_is_no_part_of_the_call
     http = timed(tap_server)
     sleep 0.15
     before = Onewrite::Clock.now
@@ -120,7 +120,7 @@ class CallTest < OnewriteTest
     assert_operator @records[0].started_at_mono_ns, :>=, before
   end
 
-  def test_repetitions_are_attempts
+  def test_each_retry_is_an_attempt
     tap = tap_server { |seen| seen.connection == 1 ? :close : Tap::OK }
     http = timed(tap) { |one| one.max_retries = 1 if one.respond_to?(:max_retries=) }
     http.request(Net::HTTP::Get.new("/"))
@@ -147,7 +147,7 @@ class CallTest < OnewriteTest
     assert_equal %i[closed wait], [@records[0].error_kind, @records[0].error_phase]
   end
 
-  def test_a_connection_that_cannot_be_made
+  def test_a_refused_connection_is_an_error_in_connect
     port = TCPServer.open("127.0.0.1", 0) { |server| server.addr[1] }
     records = []
     http = Net::HTTP.new("127.0.0.1", port)
@@ -158,12 +158,12 @@ class CallTest < OnewriteTest
     assert_operator records[0].connect_ns, :>, 0
   end
 
-  # Standard libraries before 2.3 connect the sockets in one step.
+  # Standard libraries before 2.3 connect TCP and TLS in one step.
   def tells_tls_apart
     skip "this net/http connects in one step" unless Net::Protocol.private_method_defined?(:ssl_socket_connect)
   end
 
-  def test_a_certificate_nobody_trusts
+  def test_an_untrusted_certificate_is_an_error_in_tls
     tells_tls_apart
     tap = tap_server(tls: true)
     records = []
@@ -190,7 +190,7 @@ class CallTest < OnewriteTest
     assert_equal :cancelled, @records[0].outcome
   end
 
-  def test_interim_answers_do_not_end_the_wait
+  def test_interim_responses_do_not_end_the_wait
     tap = tap_server do |_, socket|
       socket.write("HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n")
       sleep 0.05
@@ -204,7 +204,7 @@ class CallTest < OnewriteTest
     assert_equal [103], @listener.events.select { |event| event.name == :informational }.map { |event| event[:status] }
   end
 
-  # The counters that were read when 100 (Continue) came know nothing of the body.
+  # The counters read at 100 (Continue) do not cover the body.
   def test_the_kernel_counts_the_body_that_100_continue_asked_for
     skip "no TCP_INFO" unless Onewrite.kernel_evidence?
     http = timed(tap_server(expect: "HTTP/1.1 100 Continue\r\n\r\n")) { |one| one.continue_timeout = 30 }
@@ -213,8 +213,8 @@ class CallTest < OnewriteTest
     assert_equal 2, mode(@records.map { |record| record.kernel.segments_out })
   end
 
-  # No such class of codes is defined; the library takes it for an answer.
-  def test_a_status_below_100_is_an_answer
+  # No such class of codes is defined; the library takes it for a final response.
+  def test_a_status_below_100_is_a_final_response
     http = timed(tap_server { "HTTP/1.1 099 Odd\r\nContent-Length: 0\r\n\r\n" })
     http.request(post("/", "x"))
     refute_includes names, :informational
@@ -234,7 +234,7 @@ class CallTest < OnewriteTest
     assert_operator @records[0].receive_ns || 0, :>, 40_000_000
   end
 
-  def test_what_the_caller_does_with_the_response_is_not_received
+  def test_time_in_the_callers_block_is_not_part_of_receive
     http = timed(tap_server)
     read = nil
     http.request(post("/", "x")) do |response|
@@ -247,7 +247,7 @@ class CallTest < OnewriteTest
     assert_operator @records[0].total_ns, :>, @records[0].receive_ns + 40_000_000
   end
 
-  def test_leaving_the_response_unread_is_ok_and_has_no_receive
+  def test_a_response_left_unread_is_ok_and_has_no_receive
     http = timed(tap_server { "HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\nabc" })
     catch(:enough) { http.request(post("/", "x")) { throw :enough } }
     assert_equal :ok, @records[0].outcome
@@ -275,7 +275,7 @@ class CallTest < OnewriteTest
     refute_includes record.to_h.values, nil
   end
 
-  def test_the_kernel_names_a_stall
+  def test_a_stall_of_nagle_is_named
     skip "needs TCP_INFO" unless Onewrite.kernel_evidence?
 
     records = []
@@ -300,8 +300,8 @@ class CallTest < OnewriteTest
 
   SO_MAX_PACING_RATE = 47 # socket(7); Ruby has no name for it
 
-  # Two writes, TCP_NODELAY on, and the kernel lets the bytes go at a rate: held, but not by Nagle.
-  def test_what_pacing_holds_is_not_called_nagle
+  # Two writes, TCP_NODELAY on, and pacing: the kernel holds bytes, but not because of Nagle's algorithm.
+  def test_a_hold_by_pacing_is_not_called_nagle
     skip "needs TCP_INFO" unless Onewrite.kernel_evidence?
 
     http = timed(tap_server)
@@ -313,7 +313,7 @@ class CallTest < OnewriteTest
     refute_includes held.map(&:cause), :nagle_delayed_ack
   end
 
-  def test_nodelay_is_asked_for_after_a_long_wait_alone
+  def test_nodelay_is_read_only_after_a_long_wait
     skip "needs TCP_INFO" unless Onewrite.kernel_evidence?
 
     slow = false
@@ -336,7 +336,7 @@ class CallTest < OnewriteTest
     end
   end
 
-  def test_the_kernel_blames_a_slow_server
+  def test_a_wait_for_a_slow_server_is_named
     skip "needs TCP_INFO" unless Onewrite.kernel_evidence?
 
     http = timed(tap_server { |_| sleep(0.05) && Tap::OK })

@@ -8,7 +8,7 @@ require "securerandom"
 require "stringio"
 require "tempfile"
 
-# How requests leave: counted by the kernel of the receiver, over plain sockets and TLS.
+# In how many segments requests leave, as the receiver's kernel counts them, over TCP and TLS.
 class CoalesceTest < OnewriteTest
   TIMES = 21
 
@@ -118,14 +118,14 @@ class CoalesceTest < OnewriteTest
     assert tap.seen.all? { |one| one.pieces[0].end_with?("\r\n\r\n") }
   end
 
-  def test_expect_without_a_continue_timeout_is_one_write_as_stock_does_not_wait_either
+  def test_expect_without_a_continue_timeout_is_one_write_because_stock_does_not_wait
     tap = tap_server
     http = session(tap)
     TIMES.times { http.request(post("/", "x" * 200, "Content-Type" => "text/plain", "Expect" => "100-continue")) }
     assert_equal 1, tap.segments
   end
 
-  def test_an_answer_before_the_body_is_heard_and_ends_the_connection
+  def test_an_answer_before_the_body_is_read_and_ends_the_connection
     tap = tap_server(expect: "HTTP/1.1 417 Expectation Failed\r\nContent-Length: 0\r\n\r\n")
     send = lambda do |http|
       http.request(post("/", "x" * 200, "Content-Type" => "text/plain", "Expect" => "100-continue"))
@@ -142,7 +142,7 @@ class CoalesceTest < OnewriteTest
     assert_predicate socket_of(http), :closed?
   end
 
-  def test_a_blocking_source_does_not_keep_the_head_back
+  def test_the_head_is_not_held_while_a_source_blocks
     arrived = Queue.new
     server = TCPServer.new("127.0.0.1", 0)
     @closing << -> { server.close }
@@ -164,8 +164,8 @@ class CoalesceTest < OnewriteTest
     assert reading.end_with?("\r\n\r\n")
   end
 
-  # Answers 413 when the head is there, says that it will send no more, and goes away with the body unread: what the
-  # client then writes ends with EPIPE.
+  # Answers 413 after the head with Connection: close and closes with the body unread, so the client's next write fails
+  # with EPIPE.
   def refusing
     server = TCPServer.new("127.0.0.1", 0)
     @closing << -> { server.close }
@@ -191,7 +191,7 @@ class CoalesceTest < OnewriteTest
       t.streamed(Pieces.new(*Array.new(LARGE >> 20) { "x" * (1 << 20) }))
     end
   }.each do |name, make|
-    define_method("test_an_answer_while_#{name} of 32 MB is being written is heard, as it is without the gem") do
+    define_method("test_an_answer_while_#{name} of 32 MB is being written is read, as without the gem") do
       port = refusing
       records = []
       answers = [true, false].map do |with|
@@ -216,7 +216,7 @@ class CoalesceTest < OnewriteTest
     end
   end
 
-  # Sources that hand out a piece when somebody has given it to them, and yet know their size.
+  # Sources of known size whose reads block until the test supplies the next piece.
   GIVEN = {
     "an object with a size" => lambda do |pieces|
       Struct.new(:pieces) do
@@ -273,7 +273,7 @@ class CoalesceTest < OnewriteTest
     end
   }.freeze
 
-  # Takes one request and answers it. Each time what has come ends as the next of *endings* says, the block is called.
+  # Reads one request and answers it. Calls the block each time the received bytes end with the next of *endings*.
   def handing(*endings)
     server = TCPServer.new("127.0.0.1", 0)
     @closing << -> { server.close }
@@ -289,7 +289,7 @@ class CoalesceTest < OnewriteTest
     server.addr[1]
   end
 
-  # What hangs in one of these was kept back.
+  # A test that hangs here means that bytes were held.
   HEAD = /\r\n\r\n\z/.freeze
 
   GIVEN.each do |name, make|
@@ -315,8 +315,8 @@ class CoalesceTest < OnewriteTest
     end
   end
 
-  # IO.copy_stream takes names, and objects that have one.
-  def test_a_name_in_the_place_of_a_stream_is_as_without_the_gem
+  # IO.copy_stream also takes a path, or an object with to_path.
+  def test_a_path_as_body_stream_works_as_without_the_gem
     tap = tap_server
     http = session(tap)
     path = file("x" * 200).path
@@ -327,7 +327,7 @@ class CoalesceTest < OnewriteTest
     assert_equal 1, tap.segments
   end
 
-  def test_the_name_of_a_pipe_keeps_nothing_back
+  def test_nothing_is_held_while_a_named_pipe_is_read
     Dir.mktmpdir do |folder|
       path = File.join(folder, "pipe")
       File.mkfifo(path)
@@ -350,7 +350,7 @@ class CoalesceTest < OnewriteTest
     assert_raises(Net::WriteTimeout) { http.start { http.request(post("/", "x" * 20_000_000)) } }
   end
 
-  def test_options_bound_the_joining
+  def test_the_options_limit_what_is_joined
     tap = tap_server(tls: true)
     http = session(tap)
     http.request(post("/", "x" * 200))

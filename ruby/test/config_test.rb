@@ -2,7 +2,7 @@
 
 require_relative "support/helper"
 
-# Options: where a value comes from, what is refused, and what "off" means.
+# Options: where a value comes from, what is refused, and that off means stock.
 class ConfigTest < OnewriteTest
   def status(env, script = "")
     ruby("require 'onewrite'; #{script}; s = Onewrite.status; print s[:enabled], ' ', s[:off_because].inspect, ' ', s[:options]",
@@ -23,7 +23,7 @@ class ConfigTest < OnewriteTest
     assert_match(/true nil .*:coalesce_max=>16384.*:quickack=>false/, out)
   end
 
-  def test_a_switch_takes_the_words_of_its_kind_in_any_case
+  def test_switches_take_the_usual_words_for_true_and_false_in_any_case
     words = { true => %w[1 true True YES on], false => ["0", "false", "No", "oFF", "", " "] }
     names = Onewrite::Config::OPTIONS.keys.grep(/disabled|quickack/)
     env = (names + ["disabled"]).map { |name| ["ONEWRITE_#{name.to_s.upcase}", nil] }.to_h
@@ -39,14 +39,14 @@ class ConfigTest < OnewriteTest
     Onewrite::Config.load({})
   end
 
-  def test_code_wins_and_can_take_its_word_back
+  def test_code_wins_over_the_environment_and_nil_unsets
     env = { "ONEWRITE_COALESCE_MAX" => "100" }
     assert_match(/:coalesce_max=>7\b/, status(env, "Onewrite.configure(coalesce_max: 7)"))
     back = "Onewrite.configure(coalesce_max: 7); Onewrite.configure(coalesce_max: nil)"
     assert_match(/:coalesce_max=>100/, status(env, back))
   end
 
-  def test_what_does_not_exist_is_refused
+  def test_unknown_options_and_bad_values_are_refused
     all = [{ colour: true }, { quickack: "true" }, { coalesce_max: -1 }, { coalesce_max: 16_385 }, { coalesce_max: 1.5 }]
     all.each do |bad|
       error = assert_raises(Onewrite::ConfigurationError) { Onewrite.configure(**bad) }
@@ -87,7 +87,7 @@ class ConfigTest < OnewriteTest
     assert_equal [1, 2, 1], tap.seen.map(&:segments).each_slice(21).map { |some| mode(some) }
   end
 
-  def test_the_version_is_that_of_the_house
+  def test_the_version_is_that_of_the_repository
     house = File.join(ROOT, "..", "VERSION")
     assert_equal File.read(house).strip, Onewrite::VERSION if File.exist?(house)
   end

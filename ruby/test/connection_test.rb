@@ -3,9 +3,9 @@
 require_relative "support/helper"
 require "io/wait"
 
-# Sockets that are not the library's own: ios of any kind under Net::BufferedIO, and other gems' methods over it.
+# Sockets that are not the library's own: any kind of io under Net::BufferedIO, and gems that wrap its methods.
 class ConnectionTest < OnewriteTest
-  # What Net::HTTP asks of an io that never says "wait": no to_io, no socket option.
+  # The methods that Net::HTTP needs of an io that never returns :wait_readable: no to_io, no socket options.
   class Duck
     attr_reader :written
 
@@ -36,7 +36,7 @@ class ConnectionTest < OnewriteTest
     end
   end
 
-  # As stand-ins for a network in tests, or tunnels, do it.
+  # As network doubles in tests, or tunnels, do it.
   class OverDuck < Net::HTTP
     attr_reader :duck
 
@@ -71,7 +71,7 @@ class ConnectionTest < OnewriteTest
     assert_operator records[0].wait_ns, :>, 0
   end
 
-  # Stands in for Net::BufferedIO, as tests of others have it: no io, and nothing that Net::HTTP does not ask for.
+  # A double of Net::BufferedIO as other projects' tests have it: no io, and only the methods that Net::HTTP calls.
   class Double
     attr_reader :asked
 
@@ -118,21 +118,21 @@ class ConnectionTest < OnewriteTest
     assert_equal [:ok, 3, nil], [records[0].outcome, records[0].attempts.size, records[0].kernel]
   end
 
-  def test_the_error_of_a_double_without_io_is_the_callers
+  def test_the_error_of_a_double_without_io_reaches_the_caller
     skip "this net/http repeats once" unless Net::HTTP.method_defined?(:max_retries=)
     double, records = over_double(100) { |http| assert_raises(Errno::ECONNRESET) { http.delete("/") } }
     assert_equal 4, double.asked
     assert_equal [[:error] * 4], records.map { |one| one.attempts.map(&:outcome) }
   end
 
-  # A wrapper that can be asked for its socket: a second answer that nobody asked for is found there.
+  # A wrapper with to_io, through which an unrequested second response is detected.
   class Wrapper < Duck
     def to_io
       @socket
     end
   end
 
-  def test_a_wrapped_connection_is_kept_and_a_second_answer_reaches_nobody
+  def test_a_wrapped_connection_is_kept_and_an_unrequested_response_reaches_nobody
     wrapped = Class.new(Net::HTTP) do
       private
 

@@ -2,7 +2,7 @@
 
 require_relative "support/helper"
 
-# What the README and the example show works as it stands.
+# The code of the README and the examples runs as it is printed.
 class DocsTest < OnewriteTest
   LINE = %r{^POST http://127\.0\.0\.1:\d+/\S* 200 in \d+\.\d ms: .*wait \d+\.\d.*; (?:new|reused) conn \d+$}.freeze
 
@@ -55,8 +55,8 @@ class DocsTest < OnewriteTest
     end
   end
 
-  # A message may name a header, never show its value or the query.
-  def test_messages_hold_no_secrets
+  # A message may name a header, but never contain its value or the query.
+  def test_error_messages_contain_no_secrets
     http = session(tap_server)
     secret = post("/x?token=secret", "x", "Content-Type" => "text/plain", "Authorization" => "sec\0ret")
     error = assert_raises(Onewrite::InvalidRequest) { http.request(secret) }

@@ -3,7 +3,7 @@
 require_relative "support/helper"
 require "json"
 
-# The driver of judge and bench where it is more than a pass-through: its pool.
+# The pool of sessions in the driver.
 class DriverTest < OnewriteTest
   def setup
     super
@@ -32,8 +32,8 @@ class DriverTest < OnewriteTest
     [reply["timings"], names.count("call_end"), names.last]
   end
 
-  # Of callers that give up, some wait for the driver's pool, and Net::HTTP was not asked; whoever got so far has one record.
-  def test_requests_given_up_in_a_pool_have_one_record_or_were_no_call
+  # A caller that is cancelled while it waits for the driver's pool has not called Net::HTTP; any other has one record.
+  def test_cancelled_requests_have_one_record_or_did_not_call_the_library
     tap = tap_server do
       sleep 0.002
       Tap::OK
@@ -45,7 +45,7 @@ class DriverTest < OnewriteTest
     assert_equal [["cancelled", nil]], waiting.map { |reply| reply.values_at("outcome", "timings") }.uniq
     assert_equal [[1, 1, "call_end"]], called.map { |reply| ends(reply) }.uniq
     assert_operator called.size, :>, 250
-    # Every place of the pool is still there.
+    # No place of the pool was lost.
     assert_equal Array.new(8, "response"), batch(client, Array.new(8) { one(tap, false) }).map { |reply| reply["outcome"] }
   end
 end

@@ -2,9 +2,9 @@
 
 require_relative "support/helper"
 
-# Names of header fields: as the library writes them, whoever has a hand in it.
+# Names of header fields are written as the library writes them, also where a program changes how.
 class HeaderTest < OnewriteTest
-  # The well-known way to keep the case of a name.
+  # The usual trick to keep the case of a name.
   class Kept < String
     def downcase
       self
@@ -23,7 +23,7 @@ class HeaderTest < OnewriteTest
     end
   end
 
-  # Takes what is written.
+  # Collects what is written.
   class Sink
     def write(*strs)
       (@written ||= []).concat(strs)
@@ -46,7 +46,7 @@ class HeaderTest < OnewriteTest
     [e.class, e.message]
   end
 
-  # With the library's own method in the place of ours.
+  # Runs the block with the library's method instead of the adapter's.
   def stock_head(request)
     Onewrite.disable!
     head(request)
@@ -80,12 +80,12 @@ class HeaderTest < OnewriteTest
     request
   end
 
-  def test_heads_of_chance_are_those_of_the_library
+  def test_random_heads_equal_those_of_the_library
     random = Random.new(20_131_125)
     1000.times { assert_as_stock(random_request(random)) }
   end
 
-  def test_headers_put_in_by_hand_are_those_of_the_library
+  def test_fields_put_into_the_hash_directly_equal_those_of_the_library
     request = Net::HTTP::Get.new("/")
     header = request.instance_variable_get(:@header)
     header["UPPER-case"] = ["x", nil, ["y", 1]]
@@ -101,7 +101,7 @@ class HeaderTest < OnewriteTest
     assert_as_stock(request, "\r\nhost: x\r\n")
   end
 
-  def test_a_class_or_an_object_with_its_own_way_gets_it
+  def test_a_class_or_an_object_with_its_own_capitalize_keeps_it
     own = Module.new do
       private
 
@@ -174,7 +174,7 @@ class HeaderTest < OnewriteTest
     super.tap { |tap| (@taps ||= []) << tap }
   end
 
-  def test_what_is_given_away_is_the_callers_own
+  def test_the_caller_may_change_the_strings_it_gets
     request = post("/", nil, "x-name" => "value")
     2.times do
       request.each_capitalized do |name, value|
@@ -186,7 +186,7 @@ class HeaderTest < OnewriteTest
     assert_equal STOCK.bind(request).call.to_a, request.each_capitalized.to_a
   end
 
-  def test_only_so_many_names_are_kept
+  def test_the_number_of_kept_names_is_limited
     400.times { |number| assert_as_stock(post("/", nil, "x-made-up-#{number}" => "v"), "\r\nX-Made-Up-#{number}: v\r\n") }
     assert_operator Onewrite::NetHTTP::Header.names.size, :<=, 256
   end

@@ -4,9 +4,9 @@ require_relative "support/helper"
 require "minitest/mock"
 require_relative "../bench/origin"
 
-# How hooks are set, taken away and kept from doing harm; and that without one nothing is paid.
+# Setting and removing hooks, errors in hooks, and that without a hook timing costs nothing.
 class HooksTest < OnewriteTest
-  def test_everybodys_block_gets_each_call_until_it_is_taken_away
+  def test_a_global_block_gets_each_call_until_it_is_removed
     http = session(tap_server)
     records = []
     hook = Onewrite.on_timing { |timing| records << timing }
@@ -18,7 +18,7 @@ class HooksTest < OnewriteTest
     assert_equal 0, Onewrite.status[:hooks]
   end
 
-  def test_everybodys_listener_gets_events_and_named_methods
+  def test_a_global_listener_gets_events_and_named_methods
     seen = []
     listener = Class.new(Onewrite::TimingListener) { define_method(:on_response_start) { |event| seen << event.name } }.new
     Onewrite.add_listener(listener)
@@ -34,8 +34,8 @@ class HooksTest < OnewriteTest
     assert_raises(ArgumentError) { Onewrite.on_timing }
   end
 
-  # A Struct answers to_a, as many a listener may.
-  def test_a_listener_of_a_session_may_be_a_struct_and_everybodys_come_first
+  # A Struct has to_a, so a splat would expand it.
+  def test_a_listener_of_a_session_may_be_a_struct_and_global_ones_come_first
     listener = Struct.new(:who, :told) { define_method(:on_event) { |event| told << [who, event.name] } }
     told = []
     everybodys = Onewrite.add_listener(listener.new(:everybody, told))
@@ -51,7 +51,7 @@ class HooksTest < OnewriteTest
     [everybodys, block].compact.each { |hook| Onewrite.remove(hook) }
   end
 
-  def test_hooks_are_those_of_the_start_of_the_call
+  def test_a_call_keeps_the_hooks_that_were_set_when_it_started
     late = []
     early = []
     hook = nil
@@ -67,7 +67,7 @@ class HooksTest < OnewriteTest
     Onewrite::Hooks.current.timings.each { |one| Onewrite.remove(one) }
   end
 
-  def test_a_hook_that_raises_changes_nothing_and_is_told_of_once
+  def test_a_hook_that_raises_changes_nothing_and_is_warned_of_once
     out = ruby(<<~RUBY, env: { "PORT" => tap_server.port.to_s })
       require "onewrite"
       seen = 0
@@ -80,7 +80,7 @@ class HooksTest < OnewriteTest
     assert_equal 1, out.scan(/a hook raised RuntimeError/).size
   end
 
-  def test_the_switch_silences_them
+  def test_hooks_disabled_switches_all_hooks_off
     records = []
     hook = Onewrite.on_timing { |timing| records << timing }
     http = session(tap_server)
@@ -91,10 +91,10 @@ class HooksTest < OnewriteTest
     Onewrite.remove(hook)
   end
 
-  # What timing costs where nobody listens: the same objects as with its patches passed by.
-  def test_without_a_hook_no_object_is_made_for_timing
+  # Without a hook a request allocates as many objects as with the timing patches bypassed.
+  def test_without_a_hook_timing_allocates_nothing
     skip "the check of signatures makes objects" if ENV["RBS_TEST_TARGET"]
-    # Another process, whose objects are not counted. It pauses, so that each read has to wait: that makes objects, too.
+    # The server is another process, so that its objects are not counted. It pauses, because a read that waits allocates.
     port, pid = Origin.start(0.003)
     @closing << -> { Process.kill(:KILL, pid) && Process.wait(pid) }
     http = Net::HTTP.start("127.0.0.1", port)
@@ -115,7 +115,7 @@ class HooksTest < OnewriteTest
     Onewrite.configure(hooks_disabled: nil)
     without_hook = count.call
     assert_equal with_switch, without_hook
-    # The one write saves what holding the head costs; before 2.6 a write of the library made fewer objects.
+    # One write saves as many objects as holding the head costs; before 2.6 a write of the library allocated fewer.
     assert_operator without_hook, :<=, stock if Net.const_defined?(:WriteTimeout)
     hook = Onewrite.on_timing { nil }
     assert_operator count.call, :>=, without_hook + 3, "the count sees the objects of timing"
@@ -123,7 +123,7 @@ class HooksTest < OnewriteTest
     Onewrite.remove(hook) if hook
   end
 
-  def test_without_a_hook_neither_clock_nor_kernel_is_asked
+  def test_without_a_hook_neither_clock_nor_tcp_info_is_read
     http = session(tap_server)
     http.request(post("/", "x"))
     fail_on_call = ->(*) { flunk "asked" }
@@ -132,7 +132,7 @@ class HooksTest < OnewriteTest
     end
   end
 
-  # How often the code of the gem asks the clock and the kernel for one request.
+  # @return [Array<Integer>] how often the gem reads the clock and TCP_INFO for one request
   def asked(&request)
     lib = File.join(ROOT, "lib")
     counts = Hash.new(0)
@@ -141,7 +141,7 @@ class HooksTest < OnewriteTest
     [counts[:clock_gettime], counts[:getsockopt]]
   end
 
-  def test_a_timed_request_reads_the_clock_seven_times_and_the_kernel_once_where_the_answer_is_prompt
+  def test_a_timed_request_with_a_prompt_answer_reads_the_clock_seven_times_and_tcp_info_once
     skip "the check of signatures calls in our name" if ENV["RBS_TEST_TARGET"]
     records = []
     http = session(tap_server)
@@ -160,17 +160,17 @@ class HooksTest < OnewriteTest
     assert(records.all?(&:kernel))
   end
 
-  # What Timeout.timeout(1, Late) or Thread#raise make.
+  # An error as Timeout.timeout(1, Late) or Thread#raise raise it.
   class Late < StandardError; end
 
-  # Raises Late in the thread of the caller, and gives it time to get there.
+  # Raises Late in the caller's thread and waits until it may have arrived.
   def late
     caller = Thread.current
     Thread.new { caller.raise(Late) }.join
     sleep 0.01
   end
 
-  def test_what_another_thread_raises_while_a_hook_runs_is_the_callers
+  def test_an_error_raised_by_another_thread_during_a_hook_reaches_the_caller
     errors = Onewrite.status[:hook_errors]
     records = []
     http = session(tap_server) { |one| one.onewrite_timing = records.method(:<<) }
@@ -184,7 +184,7 @@ class HooksTest < OnewriteTest
     Onewrite.remove(hook)
   end
 
-  def test_what_another_thread_raises_while_a_listener_is_told_is_the_callers
+  def test_an_error_raised_by_another_thread_during_a_listener_reaches_the_caller
     %i[call_start request_end call_end].each do |moment|
       errors = Onewrite.status[:hook_errors]
       events = []
@@ -204,7 +204,7 @@ class HooksTest < OnewriteTest
     end
   end
 
-  def test_each_call_given_up_at_any_moment_has_one_record_and_one_end
+  def test_a_call_interrupted_at_any_moment_has_one_record_and_one_end
     events = []
     records = []
     listener = Object.new
@@ -225,8 +225,8 @@ class HooksTest < OnewriteTest
     end
   end
 
-  # As a queue to another process does it.
-  def test_a_record_can_be_marshalled_also_where_listeners_were_told
+  # As for a queue to another process.
+  def test_a_record_can_be_marshalled_also_with_listeners
     record = nil
     http = session(tap_server) do |one|
       one.onewrite_timing = ->(timing) { record = timing }
@@ -236,8 +236,8 @@ class HooksTest < OnewriteTest
     assert_equal record.to_h, Marshal.load(Marshal.dump(record)).to_h
   end
 
-  # The methods of timing are patched in one after the other: whoever asks for them meanwhile waits for the last.
-  def test_two_threads_with_the_first_hook
+  # The timing patches are installed one after another; a second thread must wait for the last one.
+  def test_two_threads_that_set_the_first_hook_at_once
     out = ruby(<<~'RUBY', env: { "PORT" => tap_server.port.to_s })
       require "onewrite"
       patching = Queue.new

@@ -3,7 +3,7 @@
 require_relative "support/helper"
 require "tempfile"
 
-# JRuby as the client, this Ruby's tap as the server: the kernel counts, whoever writes.
+# JRuby as the client, a tap in this Ruby as the server.
 class JRubyTest < OnewriteTest
   LIMIT = 180
   VERSIONS = ENV.fetch("ONEWRITE_JRUBY", "9.4.12.0").split
