@@ -2,9 +2,9 @@
 
 require_relative "support/helper"
 
-# TCP_NODELAY, however the connection came to be.
+# TCP_NODELAY on each connection, whoever opened it.
 class NodelayTest < OnewriteTest
-  # As gems for SOCKS do it: no option, none of the hooks of Net::HTTP.
+  # Like gems for SOCKS: sets no socket option and calls none of Net::HTTP's hooks.
   class OwnConnect < Net::HTTP
     private
 
@@ -14,7 +14,7 @@ class NodelayTest < OnewriteTest
     end
   end
 
-  # A Unix socket in place of a connection, as gems for Docker do it.
+  # Like gems for Docker: a Unix socket instead of TCP.
   class UnixConnect < Net::HTTP
     attr_accessor :path
 
@@ -26,8 +26,8 @@ class NodelayTest < OnewriteTest
     end
   end
 
-  # A user's own last word.
-  class OwnWord < Net::HTTP
+  # Sets TCP_NODELAY off after `super`.
+  class NodelayOff < Net::HTTP
     private
 
     def on_connect
@@ -47,7 +47,7 @@ class NodelayTest < OnewriteTest
     assert nodelay?(http)
   end
 
-  def test_a_reconnect_has_it
+  def test_it_is_on_after_a_reconnect
     tap = tap_server { |_, socket| socket.write("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n") && :close }
     http = session(tap, OwnConnect)
     2.times { http.request(post("/", "x")) }
@@ -55,7 +55,7 @@ class NodelayTest < OnewriteTest
     assert_equal 0, Onewrite.status[:nodelay_failures]
   end
 
-  def test_a_unix_socket_goes_on_without
+  def test_a_unix_socket_works_without_it
     Dir.mktmpdir do |folder|
       path = File.join(folder, "socket")
       server = UNIXServer.new(path)
@@ -67,13 +67,13 @@ class NodelayTest < OnewriteTest
     end
   end
 
-  def test_the_word_of_a_subclass_is_the_last
-    http = session(tap_server, OwnWord)
+  def test_a_subclass_that_sets_the_option_after_super_wins
+    http = session(tap_server, NodelayOff)
     http.request(post("/", "x"))
     refute nodelay?(http)
   end
 
-  def test_the_word_of_a_session_is_obeyed
+  def test_the_option_of_a_session_is_obeyed
     refute nodelay?(session(tap_server) { |one| one.onewrite_nodelay = false })
     Onewrite.configure(nodelay_disabled: true)
     http = session(tap_server, OwnConnect) { |one| one.onewrite_nodelay = true }
@@ -81,14 +81,14 @@ class NodelayTest < OnewriteTest
     assert nodelay?(http)
   end
 
-  def test_the_switch_leaves_it_as_the_library_does
+  def test_nodelay_disabled_leaves_the_option_as_the_library_sets_it
     Onewrite.configure(nodelay_disabled: true)
     http = session(tap_server, OwnConnect)
     http.request(post("/", "x"))
     refute nodelay?(http)
   end
 
-  # A server that sends its answer in two writes with Nagle on waits for our acknowledgement; the flag makes it prompt.
+  # A server with Nagle on that writes its response in two pieces waits for our acknowledgement; QUICKACK sends it at once.
   def test_quickack_cures_a_split_answer
     tap = tap_server do |_, socket|
       socket.setsockopt(Socket::IPPROTO_TCP, Socket::TCP_NODELAY, 0)
@@ -107,7 +107,7 @@ class NodelayTest < OnewriteTest
     without = measure.call[10]
     skip "this machine does not delay acknowledgements" if without < 0.03
     Onewrite.configure(quickack: true)
-    # All of them wait 40 ms without it; some get through a busy machine promptly with it.
+    # Without the option each request waits 40 ms; with it at least some are prompt, even on a busy machine.
     assert_operator measure.call[2], :<, without / 2
   end
 end

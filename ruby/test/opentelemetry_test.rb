@@ -6,7 +6,7 @@ require "yaml"
 
 # OpenTelemetry's gems: clones of their repositories, or installed.
 module OpenTelemetryGems
-  # @return [Array(Array<String>, String)] folders to load from, and else why there are none
+  # @return [Array(Array<String>, String)] folders to load from; nil and the reason where there are none
   def self.find_gems
     out, err, status = Open3.capture3({ "RUBYOPT" => nil }, RbConfig.ruby, File.expand_path("../tools/opentelemetry.rb", __dir__))
     return [out.split("\n"), nil] if status.success?
@@ -21,7 +21,7 @@ module OpenTelemetryGems
   FOLDERS, WHY_NOT = find_gems
 end
 
-# onewrite/opentelemetry where there is no OpenTelemetry.
+# onewrite/opentelemetry where OpenTelemetry is not installed.
 class OpenTelemetryMissingTest < OnewriteTest
   def test_without_the_gem_there_is_a_clear_error
     out = ruby(<<~'RUBY')
@@ -136,12 +136,12 @@ class OpenTelemetryTest < OnewriteTest
     "after the instrumentation, hooks off" => "configure; require 'onewrite'"
   }.freeze
   CALLS = 31
-  # The names of all languages.
+  # From the contract of all languages.
   METRICS, METHODS = YAML.load_file(File.expand_path("../spec/events.yaml", ROOT)).fetch("opentelemetry")
                          .values_at("metrics", "methods")
 
   ORDERS.merge(OFF_ORDERS).each do |order, script|
-    define_method("test_the program and its spans are as without us: #{order}") do
+    define_method("test_the program and its spans are as without the gem: #{order}") do
       stock, = exchange("configure")
       found, tap = exchange(script)
       assert_like_stock(stock, found, tap)
@@ -150,7 +150,7 @@ class OpenTelemetryTest < OnewriteTest
   end
 
   %w[http http/dup].each do |names|
-    define_method("test_the program and its spans are as without us: names of #{names}, over TLS") do
+    define_method("test_the program and its spans are as without the gem: names of #{names}, over TLS") do
       stock, = exchange("configure", { "OTEL_SEMCONV_STABILITY_OPT_IN" => names }, tls: true)
       ORDERS.first(2).each do |_, script|
         found, tap = exchange(script, { "OTEL_SEMCONV_STABILITY_OPT_IN" => names }, tls: true)
@@ -182,7 +182,7 @@ class OpenTelemetryTest < OnewriteTest
     ok.each do |one|
       %w[send wait receive].each { |phase| assert_operator one["onewrite.#{phase}_ns"], :>, 0 }
     end
-    # Not all: a client that waited for the CPU may see less of the wait than the server.
+    # Not all: a client that was off the CPU may measure a shorter wait than the server's own time.
     split = ok.select { |one| one["onewrite.network_ns"] }
     assert_operator split.size, :>, 10
     split.each { |one| assert_equal one["onewrite.wait_ns"], one["onewrite.server_ns"] + one["onewrite.network_ns"] }
@@ -258,7 +258,7 @@ class OpenTelemetryTest < OnewriteTest
     names.each { |name| assert_includes readme, name }
   end
 
-  def test_connections_are_counted_out_whoever_ends_them
+  def test_a_connection_is_counted_until_it_ends_however_it_ends
     tap = tap_server { |seen| seen.line.include?("last") ? Tap::OK.sub("\r\n", "\r\nConnection: close\r\n") : Tap::OK }
     found = run_with(<<~'RUBY', "PORT" => tap.port.to_s)
       configure
@@ -319,7 +319,7 @@ class OpenTelemetryTest < OnewriteTest
     assert_equal [tap.connections, 0], [ended, found["hook_errors"]]
   end
 
-  def test_a_session_that_was_dropped_is_counted_out_as_garbage
+  def test_the_connection_of_a_dropped_session_is_counted_until_it_is_collected
     found = run_with(<<~'RUBY', "PORT" => tap_server.port.to_s)
       configure
       ours
@@ -333,7 +333,7 @@ class OpenTelemetryTest < OnewriteTest
     assert_equal 6, points(found, "http.client.connection.duration").sum { |one| one["count"] }
   end
 
-  def test_a_call_that_is_killed_or_given_up_is_counted_out
+  def test_the_connection_of_a_killed_or_cancelled_call_is_no_longer_counted
     tap = tap_server { |seen| seen.line.include?("slow") ? sleep(1) && :close : Tap::OK }
     found = run_with(<<~'RUBY', "PORT" => tap.port.to_s)
       require "timeout"
@@ -359,8 +359,8 @@ class OpenTelemetryTest < OnewriteTest
     assert_equal 0, found["hook_errors"]
   end
 
-  # Exporters that send what they get by Net::HTTP, as the SDK's own do.
-  def test_the_requests_of_the_sdk_itself_are_left_out
+  # As the SDK's own exporters, these send over Net::HTTP.
+  def test_requests_of_exporters_are_left_out
     tap = tap_server
     found = run_with(<<~'RUBY', "PORT" => tap.port.to_s)
       configure
@@ -392,7 +392,7 @@ class OpenTelemetryTest < OnewriteTest
     assert_equal 3, points(found, "http.client.connection.duration").sum { |one| one["count"] }
   end
 
-  # What came before is lost, and nothing is counted by halves.
+  # Calls and connections from before are not counted at all.
   def test_an_sdk_that_is_configured_late
     found = run_with(<<~'RUBY', "PORT" => tap_server.port.to_s)
       ours
@@ -415,7 +415,7 @@ class OpenTelemetryTest < OnewriteTest
     assert_equal [[], {}, 0], found.values_at("logs", "metrics", "hook_errors")
   end
 
-  def test_a_span_that_is_not_recorded_gets_nothing_and_the_log_has_its_context
+  def test_a_span_that_is_not_recorded_gets_no_attributes_and_the_log_has_its_context
     found = run_with(<<~'RUBY', "PORT" => tap_server.port.to_s)
       configure
       ours
@@ -427,7 +427,7 @@ class OpenTelemetryTest < OnewriteTest
     assert_match(/\A\h{32}\z/, found["logs"][0]["trace"])
   end
 
-  # Without instrumentation, the program's own span has the last call's phases.
+  # Without instrumentation the current span gets the phases of the last call in it.
   def test_a_span_of_the_program
     found = run_with(<<~'RUBY', "PORT" => tap_server.port.to_s)
       configure(instrument: false)
@@ -441,7 +441,7 @@ class OpenTelemetryTest < OnewriteTest
     assert_equal [mine["id"]] * 2, found["logs"].map { |one| one["id"] }
   end
 
-  def test_options_and_a_view_of_the_programs_own
+  def test_options_and_a_view_that_the_program_sets
     found = run_with(<<~'RUBY', "PORT" => tap_server.port.to_s)
       configure
       buckets = OpenTelemetry::SDK::Metrics::Aggregation::ExplicitBucketHistogram.new(boundaries: [1, 2])

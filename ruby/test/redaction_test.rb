@@ -2,7 +2,7 @@
 
 require_relative "support/helper"
 
-# What is told of a URL with a secret in it, and that the wire gets all of it. (The rules: tables_test.)
+# Secrets in a URL are redacted in records and sent on the wire. (The rules: tables_test.)
 class RedactionTest < OnewriteTest
   def setup
     super
@@ -47,7 +47,7 @@ class RedactionTest < OnewriteTest
     assert_equal tap.url("").chomp("/"), @records[0].url
   end
 
-  # Whoever passes a URL's authority for a host gets an error that names it.
+  # user:password@host as the host: the error of the resolver contains it.
   def test_a_host_with_a_password
     http = timed(Net::HTTP.new("user:secret@onewrite.invalid", 80, nil))
     assert_raises(SocketError) { http.get("/") }

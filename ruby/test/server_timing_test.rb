@@ -2,10 +2,10 @@
 
 require_relative "support/helper"
 
-# Server-Timing of real responses: which fields are the final response's, and that nothing it says harms the call. What is
-# read from a field is in tables_test.
+# Server-Timing of real responses: only fields of the final response count, and no content of it harms the call. How a
+# field is parsed is in tables_test.
 class ServerTimingTest < OnewriteTest
-  # Answers after a while, so that there is a wait to split.
+  # Answers with a delay, so that there is a wait to split.
   def answering(head, body = "ok")
     tap_server do
       sleep 0.005
@@ -13,7 +13,7 @@ class ServerTimingTest < OnewriteTest
     end
   end
 
-  # @param told [Boolean] whether every event is told, too
+  # @param told [Boolean] whether a listener gets the events, too
   def timed(tap, told, **options)
     @records = []
     session(tap, **options) do |http|
@@ -30,7 +30,7 @@ class ServerTimingTest < OnewriteTest
   [true, false].each do |told|
     with = told ? " with a listener" : ""
 
-    define_method("test_a response says where its time went#{with}") do
+    define_method("test_a response splits its wait#{with}") do
       http = timed(answering("200 OK\r\nserver-timing: db;dur=1.5;desc=\"a, b\"\r\nServer-Timing: total;dur=2, miss"), told)
       response = http.request(post("/", "x"))
       response.add_field("Server-Timing", "later;dur=3") # the response is the caller's
@@ -52,7 +52,7 @@ class ServerTimingTest < OnewriteTest
       assert_equal [["app", 1_000_000, nil]], said(@records[0])
     end
 
-    define_method("test_an interim response is not asked#{with}") do
+    define_method("test_an interim response does not count#{with}") do
       interim = "100 Continue\r\nServer-Timing: early;dur=1\r\n\r\nHTTP/1.1 "
       http = timed(tap_server { "HTTP/1.1 #{interim}200 OK\r\nContent-Length: 2\r\n\r\nok" }, told)
       http.request(post("/", "x"))
@@ -60,7 +60,7 @@ class ServerTimingTest < OnewriteTest
       refute_includes @records[0].to_h.keys, :server_timing
     end
 
-    define_method("test_an attempt that broke off in its body, and the next one#{with}") do
+    define_method("test_an attempt whose body broke off, and the next one#{with}") do
       answers = ["Server-Timing: app;dur=1\r\nTransfer-Encoding: chunked\r\n\r\n9\r\nok", "Content-Length: 2\r\n\r\nok"]
       http = timed(tap_server { |_, socket| socket.write("HTTP/1.1 200 OK\r\n#{answers.shift}") && :close }, told)
       http.request(Net::HTTP::Get.new("/"))
@@ -69,14 +69,14 @@ class ServerTimingTest < OnewriteTest
     end
   end
 
-  def test_more_than_the_wait_is_no_part_of_it
+  def test_a_server_time_longer_than_the_wait_is_dropped
     http = timed(answering("200 OK\r\nServer-Timing: total;dur=60000"), false)
     http.request(post("/", "x"))
     assert_equal [[["total", 60_000_000_000, nil]], nil, nil], [said(@records[0]), @records[0].server_ns, @records[0].network_ns]
     refute_includes @records[0].to_s, "network"
   end
 
-  # Bytes as they come from the wire, in no encoding at all.
+  # Bytes from the wire that are valid in no encoding.
   def test_bytes_that_are_no_text
     http = timed(answering("200 OK\r\nServer-Timing: a;desc=\"d\xC3\xA9\";dur=1, \xFF, b;dur=\"\xE9".b), false)
     assert_equal "200", http.request(post("/", "x")).code
@@ -84,8 +84,8 @@ class ServerTimingTest < OnewriteTest
     assert_equal Encoding::UTF_8, @records[0].server_timing[0].description.encoding
   end
 
-  # Of a field far beyond the limits little is read, at once.
-  def test_nonsense_without_end
+  # Of a field far beyond the limits only the beginning is parsed.
+  def test_a_huge_field_takes_no_time
     ["\"" * 60_000, "a," * 30_000, "a;dur=1;" * 7000, "\\\"" * 30_000, "a;desc=\"#{"\\" * 60_000}"].each do |field|
       started = Process.clock_gettime(Process::CLOCK_MONOTONIC)
       assert_operator Onewrite::ServerTiming.parse([field] * 3).size, :<=, 32

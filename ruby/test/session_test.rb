@@ -35,7 +35,7 @@ class SessionTest < OnewriteTest
       assert_next_is_clean(http, tap)
     end
 
-    define_method("test_bytes_read_along_with_an_answer_are_not_given_to_the_next_caller_over_#{over}") do
+    define_method("test_bytes_behind_an_answer_are_not_given_to_the_next_caller_over_#{over}") do
       tap = tap_server(tls: tls, &on_first("#{Tap::OK}HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil"))
       http = session(tap)
       http.request(post("/", "x"))
@@ -50,14 +50,14 @@ class SessionTest < OnewriteTest
     end
   end
 
-  def test_leaving_a_response_unread_does_not_leave_its_rest_to_the_next
+  def test_the_rest_of_an_unread_response_does_not_reach_the_next_caller
     tap = tap_server(&on_first("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n#{"x" * 100}"))
     http = session(tap)
     catch(:enough) { http.request(post("/", "x")) { throw :enough } }
     assert_next_is_clean(http, tap)
   end
 
-  def test_leaving_after_reading_keeps_the_connection
+  def test_leaving_the_block_after_reading_keeps_the_connection
     tap = tap_server
     http = session(tap)
     reader = -> { http.request(post("/", "x")) { |response| return response.body } }
@@ -93,7 +93,7 @@ class SessionTest < OnewriteTest
     assert_equal 1, tap.seen.size
   end
 
-  def test_disabled_all_is_as_it_was
+  def test_disabled_everything_is_as_in_the_library
     Onewrite.disable!
     tap = tap_server(&on_first("#{Tap::OK}HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil"))
     http = session(tap)

@@ -5,17 +5,17 @@ require "json"
 require "openssl"
 require "zlib"
 
-# The tables that every language runs (spec/testdata): what is made of a URL, an error, the kernel's counters, a record.
+# The tables that every language runs (spec/testdata): URLs, errors, the kernel's counters, records.
 class TablesTest < OnewriteTest
   TESTDATA = File.expand_path("../spec/testdata", ROOT)
-  # What this adapter sees.
+  # What this adapter can measure.
   CAPABILITIES = %w[attempts tcp_info rwnd_limited].freeze
 
   def self.table(name)
     JSON.parse(File.read(File.join(TESTDATA, "#{name}.json")))
   end
 
-  # Yields each row of the table that is for an adapter like this one.
+  # Yields each row of the table that applies to this adapter.
   def self.rows(table)
     table(table).fetch("rows").each_with_index do |row, index|
       yield row, "test_#{table}_#{index}_#{row["about"] || row["record"]}" if (row.fetch("needs", []) - CAPABILITIES).empty?
@@ -54,7 +54,7 @@ class TablesTest < OnewriteTest
     info
   end
 
-  # A call with the moments of one attempt, as if it had been.
+  # A call with the given times of one attempt.
   def call(moments)
     one = Onewrite::Call.allocate
     moments.compact.each { |name, value| one.instance_variable_set("@#{name}", value) }
@@ -138,7 +138,7 @@ class TablesTest < OnewriteTest
     end
   end
 
-  def test_the_attempts_of_the_table_say_what_their_servers_said
+  def test_attempts_have_the_server_timing_of_the_table
     told = RECORDS.count do |name, one|
       next unless (one.fetch("needs", []) - CAPABILITIES).empty?
 

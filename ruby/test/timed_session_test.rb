@@ -3,9 +3,9 @@
 require_relative "support/helper"
 require "io/wait"
 
-# Programs that use a session where, when or how one would not expect it: what works in the library works with the gem.
+# Unusual uses of a session: what works in the library works with the gem.
 class TimedSessionTest < OnewriteTest
-  # A signal handler may take no lock; the timeout of Ruby 3.3, which Net::HTTP connects under, takes one.
+  # A signal handler must not lock a Mutex; the Timeout of Ruby 3.3, under which Net::HTTP connects, locks one.
   def test_in_a_signal_handler
     script = <<~'RUBY'
       %s
@@ -30,7 +30,7 @@ class TimedSessionTest < OnewriteTest
     assert_equal [said.first] * 3, said
   end
 
-  # The switch is thrown when something is wrong: while requests are under way, at any point.
+  # Programs call disable! when something is wrong, so at any point of a request.
   Onewrite::Event::NAMES.each do |name|
     define_method("test_disabling_at_#{name} harms no request") do
       listener = Class.new(Onewrite::TimingListener) { define_method("on_#{name}") { |_event| Onewrite.disable! } }.new
@@ -58,7 +58,7 @@ class TimedSessionTest < OnewriteTest
     assert_equal 1, tap.connections
   end
 
-  # Hooks or all of the adapter are switched off while the outer call is under way.
+  # Hooks or the whole adapter are switched off while the outer call runs.
   { "hooks are off" => -> { Onewrite.configure(hooks_disabled: true) },
     "the adapter is off" => -> { Onewrite.disable! } }.each do |what, switch|
     define_method("test_a request within the block of another, made when #{what}, leaves its record alone") do
@@ -76,7 +76,7 @@ class TimedSessionTest < OnewriteTest
     end
   end
 
-  # What has begun is told of to its end, the repetitions included.
+  # A call that has begun is recorded to its end, with its retries.
   def test_disabling_between_two_attempts
     requests = 0
     records = []
@@ -94,7 +94,7 @@ class TimedSessionTest < OnewriteTest
     assert_equal 2, records[0].attempts.map(&:conn_id).uniq.size
   end
 
-  # As one that signs in to a gateway; and it calls none of the library's hooks.
+  # As one that signs in to a gateway. It calls none of the library's hooks.
   def test_a_connect_that_sends_a_request_itself
     signing_in = Class.new(Net::HTTP) do
       def connect
@@ -113,8 +113,8 @@ class TimedSessionTest < OnewriteTest
     assert_equal [["/in", :ok], ["/", :ok]], records.map { |one| [URI(one.url).path, one.outcome] }
   end
 
-  # An error within the block of a GET makes Net::HTTP, up to 0.5, repeat it: that is an attempt of the outer call.
-  def test_an_outer_request_that_is_repeated_for_its_inner_one
+  # Net::HTTP before 0.5 retries a GET after an error in its block: that is an attempt of the outer call.
+  def test_an_outer_request_that_is_retried_for_an_error_of_its_inner_one
     failed = false
     tap = tap_server { |seen| seen.line.include?("inner") && !failed ? (failed = :close) : Tap::OK }
     records = []
@@ -139,7 +139,7 @@ class TimedSessionTest < OnewriteTest
     assert_equal %i[error ok], records.last.attempts.map(&:outcome)
   end
 
-  # As net-http-pipeline does it: the answer of the first is there when the second begins.
+  # Like net-http-pipeline: the response of the first request is there when the second begins.
   def test_a_gem_that_pipelines_keeps_its_connection
     [false, true].each do |timed|
       tap = tap_server { |seen| Tap::OK.sub("ok", seen.line[%r{/(..)}, 1]) }
@@ -166,8 +166,8 @@ class TimedSessionTest < OnewriteTest
     end
   end
 
-  # The Fiber that was sending has been given up; what comes next must not land in the middle of its body.
-  def test_a_body_whose_fiber_is_given_up_ends_its_connection
+  # A Fiber that is never resumed leaves its body half sent; the next request must not follow on that connection.
+  def test_a_body_left_half_sent_by_a_fiber_ends_its_connection
     tap = tap_server
     http = session(tap)
     source = Object.new
@@ -183,8 +183,8 @@ class TimedSessionTest < OnewriteTest
     assert_equal [2], tap.seen.map(&:connection)
   end
 
-  # What was noted for one call is no part of a later one.
-  def test_connecting_is_forgotten_by_requests_that_nobody_listens_to
+  # The times of connecting belong to the first request, also where that has no hook.
+  def test_a_request_without_a_hook_drops_the_times_of_connecting
     tap = tap_server { |_, socket| socket.write("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n") && :close }
     records = []
     http = session(tap) { |one| one.onewrite_timing = records.method(:<<) }
@@ -196,7 +196,7 @@ class TimedSessionTest < OnewriteTest
     assert_operator records[0].started_at_mono_ns, :>=, before
   end
 
-  def test_the_url_of_a_session_that_turned_to_tls
+  def test_the_url_of_a_session_that_switches_to_tls
     records = []
     port = TCPServer.open("127.0.0.1", 0) { |server| server.addr[1] }
     http = Net::HTTP.new("127.0.0.1", port, nil)

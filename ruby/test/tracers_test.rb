@@ -2,11 +2,11 @@
 
 require_relative "support/helper"
 
-# Other gems that patch Net::HTTP, each in its own style, loaded before and after: both work, neither loops.
+# Other gems that patch Net::HTTP, loaded before and after onewrite: both work, and neither recurses.
 class TracersTest < OnewriteTest
   FIXTURES = File.join(__dir__, "fixtures", "tracers")
 
-  # style => what it notes of a start and two requests
+  # style => the calls that it sees of a start and two requests
   STYLES = {
     "alias_chain" => "connect request request",
     "httplog" => "connect request 2 request 2",
@@ -43,14 +43,14 @@ class TracersTest < OnewriteTest
   STYLES.each do |style, noted|
     fixture = File.join(FIXTURES, "#{style}.rb")
     { "before" => [fixture, "onewrite"], "after" => ["onewrite", fixture] }.each do |order, files|
-      define_method("test_#{style} loaded #{order} us") do
+      define_method("test_#{style} loaded #{order} onewrite") do
         assert_equal [noted, "1 1"], run_with(*files)
         assert_equal 1, @tap.segments
       end
     end
   end
 
-  def test_two_styles_that_mix_by_themselves_mix_with_us
+  def test_two_styles_that_work_together_also_work_with_onewrite
     chain = File.join(FIXTURES, "alias_chain.rb")
     prepend = File.join(FIXTURES, "opentelemetry.rb")
     [[chain, prepend, "onewrite"], [chain, "onewrite", prepend], ["onewrite", chain, prepend]].each do |files|
@@ -58,7 +58,7 @@ class TracersTest < OnewriteTest
     end
   end
 
-  # A chain of aliases over each method that is patched, private or not, counting its calls.
+  # An alias chain over each patched method that counts its calls.
   CHAINS = <<~'RUBY'
     require "net/http"
     $calls = Hash.new(0)
@@ -122,7 +122,7 @@ class TracersTest < OnewriteTest
   end
 
   ORDERS.each do |order, setup|
-    define_method("test_a chain over each patched method, #{order}, is called as often as without us") do
+    define_method("test_a chain over each patched method, #{order}, is called as often as without onewrite") do
       stock = chained("chain", "").first
       assert_includes stock, "transport_request 6"
       again = "Onewrite.disable!; exchanges; puts $told.map { |t| [t.outcome, t.writes].join } .join(' ')"
@@ -132,8 +132,8 @@ class TracersTest < OnewriteTest
     end
   end
 
-  # A chain in a subclass does not come back to the method of ours: there is nothing to step aside for.
-  def test_a_chain_in_subclasses_takes_nothing_away
+  # An alias chain in a subclass never calls the patched method by the alias, so nothing has to be bypassed.
+  def test_an_alias_chain_in_a_subclass_leaves_the_adapter_on
     tap = tap_server(tls: true)
     out = ruby(<<~'RUBY', env: { "PORT" => tap.port.to_s }, options: ["-W0"])
       require "onewrite"
@@ -178,8 +178,8 @@ class TracersTest < OnewriteTest
     assert_equal [1], tap.seen.map { |one| one.pieces.size }.uniq
   end
 
-  # As a circuit breaker or a stub does it: prepended before the first hook, so below our method, it answers by itself.
-  def test_a_module_that_answers_in_the_place_of_the_library
+  # Like a circuit breaker or a stub. Prepended before the first hook, it runs after the adapter's method.
+  def test_a_module_that_answers_instead_of_the_library
     out = ruby(<<~'RUBY', env: { "PORT" => tap_server.port.to_s })
       require "onewrite"
       $answers = [nil, :stubbed, Struct.new(:code).new("299")]
@@ -196,7 +196,7 @@ class TracersTest < OnewriteTest
     assert_equal "ok0 ok0 ok2990 ok2001 [nil, :stubbed, \"299\", \"200\"]\n" * 2, out
   end
 
-  # The methods that timing needs are patched in with the first hook: a chain may be laid over those, too.
+  # The timing patches are installed with the first hook; alias chains may wrap them, too.
   def test_a_chain_over_exec_that_is_loaded_after_the_first_hook
     out = ruby(<<~RUBY, env: { "PORT" => tap_server.port.to_s, "FIXTURE" => File.join(FIXTURES, "exec_chain.rb") })
       $traced = []
@@ -216,9 +216,9 @@ class TracersTest < OnewriteTest
     assert_match(/^exec\n1 1\n\z/, out)
   end
 
-  # Switched off, or with a socket that is none of ours, each patch passes its call on; a chain must not come back for ever.
+  # Disabled, or with a foreign socket, each patch calls super, which an alias chain must not turn into a recursion.
   %w[exec_chain writer_chain].each do |style|
-    define_method("test_#{style} loaded after us, with the adapter switched off and on a foreign socket") do
+    define_method("test_#{style} loaded after onewrite, with the adapter disabled and on a foreign socket") do
       env = { "PORT" => tap_server.port.to_s, "FIXTURE" => File.join(FIXTURES, "#{style}.rb") }
       out = ruby(<<~RUBY, env: env, options: ["-W0"])
         $traced = []
@@ -236,7 +236,7 @@ class TracersTest < OnewriteTest
     end
   end
 
-  def test_a_chain_over_the_writers_of_streams_loaded_after_us
+  def test_an_alias_chain_over_the_writers_of_streams_loaded_after_onewrite
     out = ruby(<<~RUBY, env: { "PORT" => tap_server.port.to_s }, options: ["-W0"])
       require "onewrite"
       require "stringio"
@@ -261,15 +261,15 @@ class TracersTest < OnewriteTest
     assert_equal "4\n", out
   end
 
-  # As ssrf_filter does it: a request written to a socket of its own.
+  # Like ssrf_filter: a request written to another socket.
   def test_exec_on_a_foreign_socket_is_passed_on
     text = StringIO.new
     Net::HTTP::Get.new("/x").exec(text, "1.1", "/x")
     assert_match(%r{\AGET /x HTTP/1\.1\r\n}, text.string)
   end
 
-  # As WebMock does it: a subclass in the place of the constant, taken away again.
-  def test_a_patch_survives_a_swapped_constant
+  # Like WebMock: Net::HTTP is replaced by a subclass for a while.
+  def test_the_patch_survives_a_replaced_constant
     out = ruby(<<~'RUBY', env: { "PORT" => tap_server.port.to_s })
       require "net/http"
       original = Net::HTTP
@@ -286,7 +286,7 @@ class TracersTest < OnewriteTest
     assert_equal "1\n", out
   end
 
-  def test_an_unknown_net_http_is_left_alone_and_told_of_once
+  def test_an_unknown_net_http_is_not_patched_and_warned_of_once
     out = ruby(<<~'RUBY')
       require "net/http"
       Net::HTTPGenericRequest.class_eval { def exec(sock, ver, path, more); end }
@@ -299,14 +299,14 @@ class TracersTest < OnewriteTest
     assert_match(/^false\nfalse\n"net-http has no .*exec as expected"$/, out)
   end
 
-  def test_an_unknown_version_is_left_alone
+  def test_an_unknown_version_is_not_patched
     out = ruby("require 'net/http'; Net::HTTP.const_set(:VERSION, '7.0.0'); require 'onewrite'; p Onewrite.enabled?")
     assert_match(/stays off: unknown version of net-http \(net-http 7\.0\.0\)/, out)
     assert_match(/^false$/, out)
   end
 
-  # Derived from the modules themselves, so that no method can be patched and not be told of.
-  def test_status_tells_of_every_method_that_is_patched
+  # Compared with the modules themselves, so that no patched method can be missing.
+  def test_status_lists_every_patched_method
     patches = Onewrite::NetHTTP.constants.map { |name| Onewrite::NetHTTP.const_get(name) }.grep_v(Class)
     patches -= [Onewrite::NetHTTP::SessionOptions]
     patched = patches.flat_map do |patch|
@@ -333,7 +333,7 @@ class TracersTest < OnewriteTest
     assert_includes readme, "and prepends #{observing} more when timing"
   end
 
-  def test_status_tells_who_comes_first
+  def test_status_names_the_module_that_comes_first
     out = ruby(<<~'RUBY')
       require "onewrite"
       other = Module.new { def send_request_with_body(*); super; end }

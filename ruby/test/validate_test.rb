@@ -4,7 +4,7 @@ require_relative "support/helper"
 require_relative "support/pieces"
 require "stringio"
 
-# What is refused before a byte is sent, and that the connection lives on.
+# What is refused before a byte is sent, and that the connection stays usable.
 class ValidateTest < OnewriteTest
   def request(method: "POST", path: "/", fields: {})
     Net::HTTPGenericRequest.new(method, true, true, path, { "Content-Type" => "text/plain" }.merge(fields)).tap do |one|
@@ -72,7 +72,7 @@ class ValidateTest < OnewriteTest
     Net::HTTP::Post.new("/").tap { |one| one.set_form(parts, "multipart/form-data", options) }
   end
 
-  # A file whose name only a file system would take.
+  # A file whose name contains a line break.
   BAD_FILE = Struct.new(:to_path) do
     def read(*)
       nil
@@ -121,8 +121,8 @@ class ValidateTest < OnewriteTest
     assert_includes tap.seen[1].body, "name=\"plain\"\r\n\r\nz"
   end
 
-  # What Net::HTTP itself set for the body before is no wish of the user's.
-  def test_a_request_that_is_sent_again_chunked_leaves_without_the_old_length
+  # A Content-Length that Net::HTTP set for the body before is not the user's.
+  def test_a_request_that_is_sent_again_chunked_has_not_the_old_length
     tap = tap_server
     http = session(tap)
     request = form([%w[a b]])
@@ -142,7 +142,7 @@ class ValidateTest < OnewriteTest
     assert_equal "6\r\nstream\r\n0\r\n\r\n", tap.seen.last.body
   end
 
-  def test_a_request_that_is_sent_again_without_a_body_leaves_without_the_old_length
+  def test_a_request_that_is_sent_again_without_a_body_has_not_the_old_length
     tap = tap_server
     http = session(tap)
     request = Net::HTTP::Get.new("/", "Content-Type" => "text/plain")
@@ -163,7 +163,7 @@ class ValidateTest < OnewriteTest
     assert_raises(Onewrite::InvalidRequest) { http.request(request) }
   end
 
-  def test_text_of_any_encoding_is_no_error
+  def test_values_of_any_encoding_are_sent
     tap = tap_server
     http = session(tap)
     ["Zoë", "Zo\xEB".b, "a\tb"].each do |value|

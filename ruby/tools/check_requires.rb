@@ -1,11 +1,11 @@
 # frozen_string_literal: true
 
-# Holds the files of lib/ against each other: whoever uses a constant requires the file that defines it, requires go one
-# way (the classes of Net::HTTP, then timing and wire, then what both rest on), and no file requires itself in a circle.
+# Checks the requires of lib/: a file that uses a constant requires the file that defines it; requires go one way (net_http,
+# then timing and wire, then config, errors and base_version); there are no cycles.
 
 LIB = File.expand_path("../lib", __dir__)
 FILES = Dir.chdir(LIB) { Dir["**/*.rb"] }.map { |file| [file.delete_suffix(".rb"), File.read(File.join(LIB, file))] }.to_h.freeze
-# A room may require rooms further down, and its own.
+# A folder may require folders further down, and itself.
 ROOMS = [
   %w[onewrite], %w[onewrite/opentelemetry], %r{\Aonewrite/opentelemetry/}, %w[onewrite/api], %w[onewrite/install],
   %r{\Aonewrite/net_http/}, %r{\Aonewrite/(timing|wire)/}, //

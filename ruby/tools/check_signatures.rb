@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# Holds sig/ against the code: each public method has a signature, and each signature has a method. What the signatures
-# say of arguments and results is checked while tests run, by rbs/test (`make types`).
+# Checks sig/ against the code: each public method has a signature, and each signature has a method. Arguments and results
+# are checked against the signatures while tests run, by rbs/test (`make test`).
 
 require "rbs"
 require "onewrite"

@@ -20,7 +20,7 @@ GEMS = {
   CONTRIB => { "instrumentation-base" => "instrumentation/base", "instrumentation-net_http" => "instrumentation/net_http" }
 }.freeze
 
-# The clones may be another user's.
+# safe.directory, because the clones may belong to another user.
 def git(clone, *words)
   out = IO.popen(["git", "-c", "safe.directory=*", "-C", clone, *words], err: File::NULL, &:read)
   $CHILD_STATUS.success? ? out : ""

@@ -102,7 +102,7 @@ class Suites
       results = tree.run(variant)
       tell(tree, variant, results)
       fails = stock.keys.select { |test| stock[test] == "pass" && results[test] != "pass" }
-      # A timing test on a busy machine gets a second and a third chance.
+      # Tests of timing may fail on a busy machine, so each gets three tries.
       fails.reject { |test| 2.times.any? { tree.run(variant, test)[test] == "pass" } }.each { |test| deviates(test) }
     end
   end

@@ -15,7 +15,7 @@ require "net/http"
 variant = ENV.fetch("ONEWRITE_UNDER_TEST")
 require "onewrite" unless variant == "stock"
 
-# Hooks that look at everything there is to see.
+# Hooks that read every field.
 case variant
 when "timed"
   Onewrite.on_timing { |timing| [timing.to_s, timing.to_h] }
@@ -32,7 +32,7 @@ when "told"
   Onewrite.add_listener(listener.new)
 end
 
-# What the tests ask of Ruby's own test library.
+# Assertions of Ruby's own test library that the tests use.
 module EnvUtil
   def self.apply_timeout_scale(seconds)
     seconds

@@ -11,7 +11,7 @@ require "timeout"
 require_relative "junit"
 require_relative "tap"
 
-# Puts the JUnit file beside the others when asked for one.
+# Writes the JUnit file where ONEWRITE_REPORTS names a folder.
 module Minitest
   def self.plugin_onewrite_init(_options)
     directory = ENV["ONEWRITE_REPORTS"].to_s
@@ -63,12 +63,12 @@ class OnewriteTest < Minitest::Test
     Net::HTTP::Post.new(path, fields).tap { |request| request.body = body if body }
   end
 
-  # The commonest of *values*: one odd count, as of a segment that the kernel sent twice, is no verdict.
+  # The most frequent of *values*: single counts may be off, as by a retransmission.
   def mode(values)
     values.tally.max_by(&:last).first
   end
 
-  # Waits until the block is true. @raise [Timeout::Error] when it never gets so
+  # Waits until the block is true. @raise [Timeout::Error] after the limit of the test
   def wait_until
     sleep 0.005 until yield
   end

@@ -3,7 +3,7 @@
 require "fileutils"
 require "minitest"
 
-# Writes what minitest saw as JUnit XML, for the summary of the whole repository.
+# Writes the results of minitest as JUnit XML, for the summary of all parts.
 class JUnit < Minitest::AbstractReporter
   def initialize(path)
     super()

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# What a program has that uses OpenTelemetry: the SDK with exporters that keep what they get, and the instrumentation of
-# Net::HTTP. Loaded in a process of its own.
+# A program with OpenTelemetry: the SDK with exporters that keep everything in memory, and the instrumentation of Net::HTTP.
+# Loaded in a process of its own.
 
 require "json"
 require "logger"
@@ -47,7 +47,7 @@ def session(**options)
   http
 end
 
-# Notes what the block gives.
+# Adds the result of the block to *results*.
 def note(results)
   result = yield
   results << (result.respond_to?(:code) ? [result.code, result.body] : result)
@@ -58,7 +58,7 @@ end
 TEXT = { "Content-Type" => "text/plain" }.freeze
 
 # Requests of every outcome.
-# @return [Array] what the program sees of them
+# @return [Array] their results, as the program sees them
 def exchanges
   results = []
   http = session(read_timeout: 0.3).start

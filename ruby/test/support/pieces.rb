@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# A source that hands out its pieces one by one and knows no size.
+# A source of unknown size: one piece per read.
 class Pieces
   def initialize(*pieces)
     @pieces = pieces

@@ -44,7 +44,7 @@ class Tap
     "http#{"s" if @tls}://127.0.0.1:#{@port}#{path}"
   end
 
-  # The commonest count of segments over the requests after the first, which shares its segment count with a handshake.
+  # The mode of the segments, without the first request, whose count includes the handshake.
   def segments
     @seen.drop(1).map(&:segments).tally.max_by(&:last).first
   end
