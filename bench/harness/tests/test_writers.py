@@ -31,6 +31,8 @@ SPLIT = {"/form": "form", "/stream": "streamed body", "/https": "https", "/bytes
 BY_PROXY = {"/forward": "forward proxy", "/connect": "CONNECT"}
 SEEN_AT = {"python": SPLIT | BY_PROXY, "ruby": SPLIT | BY_PROXY, "node": SPLIT}
 RED = ("splits", "stalls")
+#: A driver in Java lives for some seconds: the optimizing compiler would cost more than it gains.
+QUICK = "-XX:TieredStopAtLevel=1"
 
 DRIVER = REPOSITORY / "java" / "driver"
 JAVA: list[dict[str, Any]] = yaml.safe_load((DRIVER / "mutants.yaml").read_text())
@@ -54,10 +56,11 @@ def states(
     """What the gate says of each mutant at each target. `mutants`: by name, the environment that makes it."""
     controls = tuple(client for client in group.clients if client.role in ("control", "good"))
     broken = tuple(replace(adapter, label=name, env={**adapter.env, **env}) for name, env in mutants.items())
+    clients = tuple(replace(client, env={**client.env, "ONEWRITE_JAVA_OPTS": QUICK}) for client in controls + broken)
     kept = tuple(target for target in group.targets if target.name in targets)
     plan = scenario.load("writers")
     parameters = {**plan.parameters, "rounds": 2, "requests": 10, "warmup_s": 0}
-    plan = replace(plan, groups=(replace(group, clients=controls + broken, targets=kept),), parameters=parameters)
+    plan = replace(plan, groups=(replace(group, clients=clients, targets=kept),), parameters=parameters)
     cells = execute(plan, Console(quiet=True), "test").cells
     said: dict[str, dict[str, str]] = {name: {} for name in mutants}
     for name in mutants:
@@ -113,7 +116,7 @@ def compiled(mutant: dict[str, Any], folder: Path) -> Path:
     changed = folder / source.name
     changed.write_text(whole.replace(mutant["from"], mutant["to"]))
     on = (DRIVER / "target" / "classpath").read_text()
-    quick = ["-J-XX:TieredStopAtLevel=1", "-J-XX:+UseSerialGC"]
+    quick = [f"-J{QUICK}", "-J-XX:+UseSerialGC"]
     javac = ["javac", *quick, "-nowarn", "-proc:none", "--release", "17", "-cp", on, "-d", str(folder), str(changed)]
     subprocess.run(javac, check=True, timeout=120)
     return folder
