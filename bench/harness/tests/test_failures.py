@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -225,7 +226,8 @@ def test_the_gate_has_an_exit_status_for_each_outcome(tmp_path: Path) -> None:
     assert bench("gate", str(wrong), str(right), "--out", out).returncode == 1
     done = bench("gate", str(silent), "--out", out)
     assert done.returncode == 2
-    assert "the control stalled in 0% of its requests only (measured 3 times" in done.stdout
+    # 0 % of them, unless a busy machine made one late.
+    assert re.search(r"the control stalled in \d+% of its requests only \(measured 3 times", done.stdout), done.stdout
     assert "gate: exit status 2: inconclusive" in done.stdout
     clean = bench("gate", str(right), "--out", out)
     if "inconclusive" not in clean.stdout:  # a busy machine may make it inconclusive, never failing
