@@ -44,7 +44,7 @@ export async function warmUp (call, callers) {
 }
 
 /**
- * Makes calls for so long: each caller the next when it has its answer.
+ * Makes calls for a given time, each caller one after the other.
  * @param {() => Promise<any>} call
  * @param {number} callers
  * @param {number} sliceMs

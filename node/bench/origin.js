@@ -1,5 +1,5 @@
-// What the clients of the bench send to: a program of its own, so that its work is not counted as theirs.
-// Tells its parent two ports: of a server that answers at once, and of a sink for uploads.
+// The server of the bench, in its own process, so that its CPU time is not counted as the clients'.
+// Sends its parent two ports: of a server that answers at once, and of a sink for uploads.
 
 import http from 'node:http'
 import net from 'node:net'
@@ -8,7 +8,7 @@ const server = http.createServer((request, response) => {
   request.resume()
   request.on('end', () => response.writeHead(200, { 'content-length': 2 }).end('ok'))
 })
-// For uploads: parsing thousands of chunks costs a real server more than sending them costs the client.
+// The sink does not parse: parsing thousands of chunks would cost more than sending them.
 const sink = net.createServer((socket) => {
   socket.on('error', () => {})
   socket.on('data', (data) => {

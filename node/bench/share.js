@@ -1,8 +1,8 @@
-// What part of a client's processor time is this package's own code: samples of V8's profiler, by file. Where processes of
-// the same client differ by more than a hook costs, a ratio of two processes cannot tell; this is one process and its own
-// samples. What it cannot see: garbage of ours that is collected later, and system calls of others that come later for us.
+// The share of this package's code in a client's CPU time: samples of V8's profiler, by file. Two processes of the same
+// client differ by more than a hook costs, so their ratio shows nothing; this measures within one process. It does not see
+// the collection of this package's garbage, nor system calls that other code makes because of it.
 // node bench/share.js [seconds]
-// The output is Markdown; it stands at the end of bench/RESULTS.md.
+// Prints Markdown, the last part of bench/RESULTS.md.
 
 import { fork } from 'node:child_process'
 import { once } from 'node:events'

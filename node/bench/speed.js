@@ -1,8 +1,8 @@
-// Speed against stock. Each client is a process of its own, so that none is compiled for the other's objects; they take
-// turns of a slice, one runs at a time; a ratio per round, its median over the rounds.
+// Speed against stock. Each client is its own process, so that V8 does not optimize code for both kinds of objects. They
+// take turns, one runs at a time. Each round gives a ratio; the table shows the median of the rounds.
 // node bench/speed.js [rounds] [slice in ms] [rows with this text]
-// Absolute figures are of this machine and its load; ratios travel.
-// The output is Markdown; bench/RESULTS.md is one such output.
+// Absolute figures depend on the machine and its load; compare ratios.
+// Prints Markdown, as in bench/RESULTS.md.
 
 import { execFileSync, fork } from 'node:child_process'
 import { once } from 'node:events'
@@ -19,8 +19,8 @@ const EACH_EVENT = { onEvent () {} }
 const onTiming = () => {}
 
 /**
- * What is compared: a body or a library, how many callers, on how many connections, and the variants, of which the
- * first is what the other is compared with: a name and our options; null for stock.
+ * Rows of the table: a body or a library, the number of callers and of connections, and the variants, the first of which
+ * is the base: a name and our options, or null for stock.
  * @type {[string, string, number, number, Record<string, object | null>][]}
  */
 const SCENARIOS = [

@@ -1,4 +1,4 @@
-// Makes the body kinds of the protocol. Content is one letter repeated, so both sides know its hash.
+// Makes the bodies of the protocol. Their content is one repeated letter, so both sides know its hash.
 
 import { createReadStream } from 'node:fs'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
@@ -9,7 +9,7 @@ import { Skipped } from './skipped.js'
 export const BODY_KINDS = ['none', 'bytes', 'text', 'memory_file', 'file', 'form', 'multipart', 'stream']
 
 /**
- * What an API is to send: `value` in the form that the API's users would pass, `headers` that they would add.
+ * `value` is the body as a user of the API would pass it, `headers` are what the user would add.
  * @param {any} spec body of the protocol
  * @param {'undici' | 'fetch' | 'http'} api
  * @param {{FormData: any}} types FormData of the API
@@ -76,6 +76,6 @@ function streamBody (spec, fill, api) {
     if (api === 'fetch') throw new Skipped('fetch announces no length for a stream')
     headers.push(['content-length', String(spec.declared_size ?? sizes.reduce((sum, size) => sum + size, 0))])
   }
-  // As a byte stream, which fetch makes of an iterator, an empty chunk would never end.
+  // fetch turns an iterator into a byte stream, in which an empty chunk would never end.
   return { value: api === 'fetch' ? ReadableStream.from(chunks()) : chunks(), headers }
 }

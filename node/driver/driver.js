@@ -1,6 +1,6 @@
 // The driver: reads JSON lines from stdin, drives one client kind, writes JSON lines to stdout.
 // One kind per process, loaded on `hello`, so that `stock` and `control` never load the adapter.
-// ONEWRITE_DRIVER_API=http makes that API of a kind the one that is driven, instead of its first one: undici, http or fetch.
+// ONEWRITE_DRIVER_API chooses the API of the kind: undici, http or fetch; without it the first of the kind is driven.
 
 import { readFileSync } from 'node:fs'
 import { createInterface } from 'node:readline'

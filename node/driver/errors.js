@@ -11,10 +11,10 @@ for (const { kind, node = [] } of rows) {
 }
 
 function kindOf (error) {
-  // undici names a tunnel that the proxy refused like a caller's abort.
+  // undici uses the code of a caller's abort also for a tunnel that the proxy refused.
   if (error.code === 'UND_ERR_ABORTED' && error.message.startsWith('Proxy response')) return 'connect'
   if (String(error.message).includes('before secure TLS connection')) return 'tls'
-  // fetch's word for what it could not do always has a cause; without one it is about its arguments.
+  // fetch's TypeError for a failure has a cause; without one it is about the arguments.
   if (error instanceof TypeError && error.code === undefined && error.cause === undefined) return 'invalid_request'
   if (error.name === 'TimeoutError') return 'timeout'
   // node:http wraps the reason of an AbortSignal.

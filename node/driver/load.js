@@ -1,4 +1,4 @@
-// The load of the protocol: raw latencies, nothing aggregated here.
+// The load of the protocol. Returns raw latencies; the bench aggregates.
 
 import { makeBody } from './body.js'
 import { Skipped } from './skipped.js'
@@ -74,7 +74,7 @@ async function closedLoop (once, callers, { count, seconds }) {
   await Promise.all(Array.from({ length: callers }, caller))
 }
 
-// Requests are due at the rate whatever the server does; a late timer sends all that are due.
+// Open loop: requests are due at the given rate, whatever the server does; a late timer sends all that are due.
 async function openLoop (once, { rate, seconds, count }) {
   if (!rate) throw new Skipped('an open load needs a rate')
   const total = count ?? Math.round(rate * (seconds ?? 1))

@@ -1,4 +1,4 @@
-// Options of `open`, told to undici and node:http as their users would tell them.
+// Translates the options of `open` to those of undici and node:http.
 
 import { readFileSync } from 'node:fs'
 import net from 'node:net'
@@ -26,7 +26,7 @@ export function undiciOptions (options) {
   }
   return {
     connections: options.pool_size,
-    // pipelining 0 is undici's way to say: no keep-alive
+    // In undici pipelining 0 switches keep-alive off.
     ...(options.keepalive ? null : { pipelining: 0 }),
     connect: options.custom_connector ? plainConnector(ca) : connect
   }
@@ -40,7 +40,7 @@ export function undiciProxyOptions (options) {
   return { ...rest, uri: options.proxy, proxyTunnel: false, proxyTls: socket, ...(ca ? { requestTls: { ca } } : null) }
 }
 
-// A connector as users write it: it opens a socket and sets no option.
+// A custom connector as users write it: opens a socket and sets no options.
 function plainConnector (ca) {
   return ({ hostname, port, protocol, servername }, callback) => {
     const secure = protocol === 'https:'

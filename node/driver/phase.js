@@ -1,5 +1,5 @@
-// In which phase a call without hooks failed, as well as can be told from outside: from undici's diagnostics channels,
-// and for what happens before a request is written, from the kind of the error. node:http tells the driver nothing.
+// The phase in which a call without hooks failed, from undici's diagnostics channels; before a request is written, from the
+// kind of the error. For node:http there is no source.
 
 import { AsyncLocalStorage } from 'node:async_hooks'
 import diagnosticsChannel from 'node:diagnostics_channel'
@@ -15,7 +15,7 @@ function subscribe () {
   diagnosticsChannel.subscribe('undici:request:create', (message) => {
     const { request } = /** @type {any} */ (message)
     const state = calls.getStore()
-    // A proxy's tunnel is asked for in the same context, and is not the call.
+    // The CONNECT request for a tunnel runs in the same async context, and is not the call.
     if (state && request.method !== 'CONNECT') states.set(request, state)
   })
   const steps = { 'undici:client:sendHeaders': 'send', 'undici:request:bodySent': 'wait', 'undici:request:headers': 'receive' }

@@ -1,4 +1,4 @@
-// One request through one open client, told in the protocol's words.
+// Sends one request through one open client and makes the protocol's reply.
 
 import { createHash } from 'node:crypto'
 import { makeBody } from './body.js'

@@ -1,4 +1,4 @@
-// The bridge of the protocol: a small service whose every POST goes upstream through the client.
+// The bridge of the protocol: a small service that forwards each POST upstream through the client.
 
 import http from 'node:http'
 

@@ -1,4 +1,4 @@
-// Collects what the hooks of one call tell. Calls are told apart by their timing id.
+// Collects the record and events of each call, by its timing id.
 
 let lastId = 0
 

@@ -1,4 +1,4 @@
-// A small web service that stores what it is POSTed through a proxy, and logs where each call's time went.
+// A small web service that forwards each POST through a proxy and logs where the time of each call went.
 //
 //   make -C ../bench/surveys stand                  # HAProxy before an origin; prints URL=
 //   UPSTREAM=$URL node examples/service.js          # PORT=8000 unless set; 0 takes a free one

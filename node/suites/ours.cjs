@@ -1,4 +1,4 @@
-// Preloaded into each test file of undici: puts this package's classes where the file looks for undici's.
+// Preloaded into each test file of undici: replaces undici's classes by this package's.
 // ONEWRITE_SUITE_ROOT is undici's folder; ONEWRITE_SUITE_MODE is stock, plain (no hook) or hooks (every hook).
 
 const Module = require('node:module')
@@ -7,7 +7,7 @@ const { join } = require('node:path')
 const { ONEWRITE_SUITE_ROOT: root = '', ONEWRITE_SUITE_MODE: mode } = process.env
 
 if (mode !== 'stock') {
-  // A deviation that never ends would keep the rest of its file from running.
+  // Known deviations that hang are skipped, so that the rest of their file runs.
   const skipped = JSON.parse(process.env.ONEWRITE_SUITE_SKIP ?? '[]')
   const runner = require('node:test')
   const { test } = runner
@@ -43,7 +43,7 @@ if (mode !== 'stock') {
   if (undici.RoundRobinPool) undici.RoundRobinPool = withFactory(undici.RoundRobinPool, toClients)
   undici.setGlobalDispatcher(new undici.Agent())
 
-  // Some files require a class by its own path.
+  // Some test files require a class by its path.
   const own = {
     agent: 'Agent', pool: 'Pool', 'proxy-agent': 'ProxyAgent', 'retry-agent': 'RetryAgent', client: 'Client', 'balanced-pool': 'BalancedPool', 'round-robin-pool': 'RoundRobinPool'
   }

@@ -1,4 +1,4 @@
-// node:test's events of one file, a JSON line for each test.
+// A reporter for node:test: one JSON line per test.
 
 /** @param {AsyncIterable<any>} source */
 export default async function * (source) {

@@ -1,10 +1,10 @@
-// Runs undici's own test files over this package's classes, without hooks and with every hook, beside a run over stock
-// undici. A test that stock passes and ours fails is a deviation: it must stand in deviations.json with its reason.
-// A listed one that passes everywhere fails the run, too.
-// node suites/run.js [--undici VERSION]… [text that a file's path must have]…
+// Runs undici's own test files with stock undici, and with this package's classes, without hooks and with every hook. A test
+// that passes with stock and fails with ours is a deviation: it must be listed in deviations.json with its reason. A listed
+// one that passes everywhere fails the run, too.
+// node suites/run.js [--undici VERSION]… [part of a file's path]…
 //
 // The tests come from undici's repository, which is not part of this one: a clone, bare or not, at ../build/outside/undici
-// or where UNDICI_SRC says. Of its tags the newest that is no newer than the library is taken. Nothing of it is kept here.
+// or UNDICI_SRC. The newest tag that is not newer than the library is used. Nothing of it is kept here.
 
 import { execFileSync, spawn } from 'node:child_process'
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
@@ -179,7 +179,7 @@ function prepare (version, tag) {
     cpSync(join(fresh, 'node_modules'), join(root, 'node_modules'), { recursive: true, filter: (path) => !/node_modules\/undici(\/|$)/.test(path) })
     rmSync(fresh, { recursive: true })
     symlinkSync(root, join(root, 'node_modules', 'undici'))
-    // What is not published, and some tests read: the tests themselves and the bundle's source.
+    // Not in the published package: the tests, and the source of the bundle, which some tests read.
     const archive = git('archive', tag, 'test', 'index-fetch.js', 'scripts')
     execFileSync('tar', ['-x', '-C', root], { input: archive })
     execFileSync(process.execPath, ['scripts/generate-pem.js'], { cwd: root, stdio: 'ignore' })

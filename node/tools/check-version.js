@@ -1,4 +1,4 @@
-// The package, its lock file and the house have one version; no lock file names a registry.
+// Checks that the package and its lock file have the repository's version, and that no lock file names a registry.
 
 import { readFileSync } from 'node:fs'
 

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # Runs the tests on other versions of Node and undici: tools/matrix.sh [NODE[:UNDICI]…], default all.
-# A version may be given by its beginning: 22 is each 22.x, 24.14:8 is 24.14.1 with undici 8.
+# A prefix is enough: 22 is each 22.x, 24.14:8 is 24.14.1 with undici 8.
 # Node comes from npm's platform packages, which need no install script. Everything stays under build/matrix.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 work="$here/build/matrix"
 reports=${ONEWRITE_REPORTS:-$here/../build/reports}
-# NODE:UNDICI. The lowest versions that README.md promises come first, the newest of each line behind them;
+# NODE:UNDICI. First the lowest versions that README.md promises, then the newest of each line;
 # 24.14.1 is the last 24 whose https sockets lack TCP_NODELAY.
 pairs=(
   20.18.1:7.29.1 22.19.0:7.29.1 22.19.0:8.10.1

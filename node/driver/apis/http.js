@@ -16,7 +16,7 @@ export function request (transport, { method, url, headers, body, signal, read, 
       method, agent: secure ? transport.httpsAgent : transport.httpAgent, signal
     })
     request.on('error', reject)
-    // A change of protocol that nobody listens for ends without a word.
+    // An upgrade without a listener ends with no event but close.
     let answered = false
     request.on('close', () => { if (!answered) reject(Object.assign(new Error('closed without an answer'), { code: 'UND_ERR_SOCKET' })) })
     try {
@@ -53,8 +53,8 @@ function sendBody (request, body, reject) {
   else pipeline(Readable.from(body), request).catch(reject)
 }
 
-// The disease: header and body in two writes. It waits for a connected socket, because what
-// node:http queues before that leaves in one write and would not stall.
+// Sends header and body in two writes. It waits for a connected socket, because what node:http queues before that leaves in
+// one write.
 function splitSend (request, body, reject) {
   const size = body === undefined ? 0 : typeof body === 'string' ? Buffer.byteLength(body) : body.byteLength
   if (size !== undefined && !request.hasHeader('content-length') && request.method !== 'GET') request.setHeader('content-length', size)

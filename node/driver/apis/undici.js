@@ -15,7 +15,7 @@ export async function request (transport, { method, url, headers, body, signal, 
     headers: flat,
     body,
     signal,
-    // Behind a forward proxy undici loses the option of the pool that says the same.
+    // Behind a forward proxy undici drops the pool's option for this.
     ...(transport.keepalive === false ? { reset: true } : null),
     responseHeaders: 'raw'
   })

@@ -14,7 +14,7 @@ export async function open (options) {
   for (const name of ['proxy', 'custom_connector', 'retries', 'redirects']) {
     if (options[name]) throw new Skipped(`control has no ${name}`)
   }
-  // Users' socket options would take the disease away.
+  // noDelay of the user would remove the stall.
   const { noDelay, ...rest } = httpOptions(options)
   const httpAgent = new http.Agent({ ...rest, noDelay: false })
   const httpsAgent = new https.Agent({ ...rest, noDelay: false })

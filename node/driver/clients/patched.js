@@ -16,8 +16,8 @@ export const base = { name: 'undici', version: createRequire(import.meta.url)('u
 export const capabilities = [
   'timing', 'events', 'dns_split', 'queue', 'informational', 'shared_clock', 'cancel', 'socket_options', 'custom_connector',
   'concurrency', 'checked_options', 'load', 'serve', 'chunk_times',
-  // no prompt_memory: fetch itself copies the body, as its standard asks
-  // fetch takes no open file; a stream's length cannot be announced
+  // Not prompt_memory: fetch copies the body, as its standard requires.
+  // fetch takes no open file, and no Content-Length for a stream.
   ...BODY_KINDS.filter((kind) => kind !== 'file').map((kind) => `body:${kind}`)
 ]
 
