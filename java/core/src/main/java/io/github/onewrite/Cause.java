@@ -13,7 +13,7 @@ public enum Cause {
     /** The bytes had left; the peer, or what is behind it, took its time. */
     SERVER("server");
 
-    /** Below this a hold or a wait is not worth a name: 20 ms, half of the shortest delayed ACK of Linux. */
+    /** Shorter holds and waits have no cause: 20 ms is half of Linux's shortest delayed ACK. */
     private static final long WORTH_NAMING_NANOS = 20_000_000;
 
     private final String canonicalName;
@@ -40,7 +40,7 @@ public enum Cause {
     public static @Nullable Cause of(
             long waitNanos, long holdNanos, long retransmits, long windowLimitedNanos, boolean nagle) {
         if (holdNanos >= WORTH_NAMING_NANOS) {
-            // The window first: before a closed one the kernel sends probes, which count as retransmits.
+            // The window first: probes of a closed window count as retransmits.
             if (windowLimitedNanos > holdNanos / 2) {
                 return PEER_WINDOW;
             }

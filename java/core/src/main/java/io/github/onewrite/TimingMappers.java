@@ -10,7 +10,7 @@ import java.util.Map;
 import java.util.OptionalLong;
 
 /**
- * Timing records in the words of others: OpenTelemetry, W3C Resource Timing, HAR. No dependency on any; the values are
+ * Timing records under the names of OpenTelemetry, W3C Resource Timing and HAR. Depends on none of them; the values are
  * strings and boxed numbers, ready for a span, a meter or JSON.
  */
 public final class TimingMappers {

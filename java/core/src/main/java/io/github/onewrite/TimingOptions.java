@@ -8,7 +8,7 @@ import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Consumer;
 
 /**
- * What all customizers have in common: the switches, and who is told of the calls. Subclasses are the adapters'.
+ * Options common to all customizers: the switches, and the hooks. Only the adapters extend it.
  *
  * @param <S> the customizer, which each method returns
  */
@@ -39,7 +39,7 @@ public abstract class TimingOptions<S extends TimingOptions<S>> {
         return listenerFactory((method, url, tag) -> listener);
     }
 
-    /** Makes a listener for each call. What its tag is the customizer says. */
+    /** Makes a listener for each call. The customizer's documentation says where its tag comes from. */
     public S listenerFactory(TimingListener.Factory factory) {
         listeners.add(Objects.requireNonNull(factory, "factory"));
         return self();

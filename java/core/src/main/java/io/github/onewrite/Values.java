@@ -4,7 +4,7 @@ import java.util.Map;
 import java.util.OptionalInt;
 import java.util.OptionalLong;
 
-/** Numbers of the record, of which one below 0 is absent. */
+/** Numbers of the record; below 0 is absent. */
 final class Values {
     private Values() {}
 
@@ -16,7 +16,7 @@ final class Values {
         return value < 0 ? OptionalInt.empty() : OptionalInt.of(value);
     }
 
-    /** Puts what is there. */
+    /** Puts the value unless it is absent. */
     static void put(Map<String, Object> map, String name, long value) {
         if (value >= 0) {
             map.put(name, value);

@@ -14,7 +14,7 @@ import org.jspecify.annotations.Nullable;
  * @param nodelay whether TCP_NODELAY is to be ensured
  */
 record ChannelSetup(OnewriteConfig config, boolean nodelay) {
-    /** The call for which the channel was connected: its tunnel and handshake are still to come. */
+    /** The call for which the channel was connected, while its tunnel and handshake are not complete. */
     private static final AttributeKey<TimedCall> MAKER = AttributeKey.valueOf(ChannelSetup.class, "maker");
 
     void http(Channel channel) {
@@ -27,8 +27,8 @@ record ChannelSetup(OnewriteConfig config, boolean nodelay) {
 
     private TimedConnection guarded(Channel channel) {
         TimedConnection wire = TimedConnection.attach(channel, null, ChannelSetup::maker);
-        // NettyRequestSender.abort closes the channel first, and then tells the handler of the time limit.
-        wire.endsAreTold();
+        // NettyRequestSender.abort closes the channel before it reports the timeout to the handler.
+        wire.clientReportsOutcome();
         Handlers.guardConnect(channel, wire, nodelay);
         return wire;
     }
@@ -51,15 +51,15 @@ record ChannelSetup(OnewriteConfig config, boolean nodelay) {
     }
 
     /**
-     * The channel serves the call. A pooled channel is written to from the caller's thread: this goes to the event loop
-     * before the request does.
+     * The channel serves the call. A pooled channel is written to from the caller's thread: this task reaches the event
+     * loop before the request does.
      */
     void serve(Channel channel, TimedCall call) {
         TimedConnection wire = TimedConnection.of(channel);
         if (wire != null) {
             onLoop(channel, () -> {
                 channel.attr(MAKER).set(null);
-                // A tunnel brings a codec of its own.
+                // After CONNECT there is a new codec.
                 if (Handlers.surroundCodec(channel, wire, config, false)) {
                     wire.serve(call);
                 }

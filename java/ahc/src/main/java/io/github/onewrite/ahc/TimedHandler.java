@@ -18,15 +18,15 @@ import org.asynchttpclient.netty.request.NettyRequest;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Turns the client's callbacks into the common record, and passes each on. A connection attempt or look-up that failed
- * stays open: the next address may do, or the error that follows ends it and is said to have come there.
+ * Times a call by the client's callbacks, and passes each on. A failed connect or lookup leaves its phase open: the client
+ * may try the next address, or the error that follows ends the phase, and names it.
  */
 final class TimedHandler<T> implements ProgressAsyncHandler<T> {
     private final AsyncHandler<T> next;
     private final TimedCall call;
     private final ChannelSetup channels;
 
-    /** The attempt's channel; callbacks of one attempt come one after the other, if from several threads. */
+    /** The attempt's channel. Callbacks of one attempt are sequential, but may come from several threads. */
     private volatile @Nullable Channel channel;
 
     private volatile boolean sent;
@@ -38,7 +38,7 @@ final class TimedHandler<T> implements ProgressAsyncHandler<T> {
         this.channels = channels;
     }
 
-    /** What comes after a request was sent belongs to the next attempt: a redirect, a challenge, a retry. */
+    /** After a request was sent, further steps belong to the next attempt: a redirect, a challenge or a retry. */
     private void attempt() {
         if (sent) {
             leave(true);
@@ -95,7 +95,7 @@ final class TimedHandler<T> implements ProgressAsyncHandler<T> {
         next.onTcpConnectAttempt(remote);
     }
 
-    /** Not the end of the connect yet: a tunnel may have to be made. What comes next ends it, at once if there is none. */
+    /** The connect phase stays open, because a tunnel may follow; the next step ends it. */
     @Override
     public void onTcpConnectSuccess(InetSocketAddress remote, Channel connection) {
         channel = connection;
@@ -153,7 +153,7 @@ final class TimedHandler<T> implements ProgressAsyncHandler<T> {
 
     @Override
     public void onConnectionOffer(Channel connection) {
-        // After a redirect to elsewhere the connection of the attempt before is offered, while the next is under way.
+        // After a redirect to another host the previous attempt's connection is offered while the next attempt runs.
         if (connection == channel) {
             released = true;
         }
@@ -191,7 +191,7 @@ final class TimedHandler<T> implements ProgressAsyncHandler<T> {
     @Override
     public void onThrowable(Throwable thrown) {
         finish();
-        // The client wraps all that goes wrong before the request in a ConnectException.
+        // The client wraps all errors before the request in a ConnectException.
         Throwable cause = thrown.getCause();
         call.failed(thrown instanceof ConnectException && cause != null ? cause : thrown);
         next.onThrowable(thrown);

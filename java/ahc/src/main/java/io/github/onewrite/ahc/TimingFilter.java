@@ -10,7 +10,7 @@ import org.asynchttpclient.handler.TransferCompletionHandler;
 import org.asynchttpclient.handler.resumable.ResumableAsyncHandler;
 import org.asynchttpclient.ws.WebSocketUpgradeHandler;
 
-/** Starts timing each call: the client asks its request filters once, before it does anything else. */
+/** Starts timing each call: AsyncHttpClient runs its request filters once, before anything else. */
 final class TimingFilter implements RequestFilter {
     private final Hooks hooks;
     private final ChannelSetup channels;
@@ -35,7 +35,7 @@ final class TimingFilter implements RequestFilter {
                         .build();
     }
 
-    /** The client asks for these by class: a wrapper would hide them. */
+    /** AsyncHttpClient tests handlers for these classes, so they must not be wrapped. */
     private static boolean isLookedFor(AsyncHandler<?> handler) {
         return handler instanceof WebSocketUpgradeHandler
                 || handler instanceof ResumableAsyncHandler

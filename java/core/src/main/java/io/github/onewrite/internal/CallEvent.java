@@ -17,7 +17,7 @@ import jdk.jfr.Timespan;
 @Description("One HTTP call with its phases; committed when the call ends")
 @StackTrace(false)
 final class CallEvent extends Event {
-    /** Asked for each call whether a recording wants it, so that asking allocates nothing. */
+    /** Used to ask whether a recording is enabled, without an allocation per call. */
     private static final CallEvent ANY = new CallEvent();
 
     @Label("Method")

@@ -18,8 +18,8 @@ import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Stamps one call, tells its listeners, and makes the record at its end. An adapter holds null instead when nothing
- * listens, so that what is off costs one branch per step.
+ * Times one call, sends its events to the listeners, and builds the record at its end. Without hooks an adapter holds
+ * null instead, which costs one branch per step.
  *
  * <p>Confined to the thread that carries the call; a hand-over to another thread must publish it safely. Each method
  * is called when its step happens; ends without a start, and steps after the end, are ignored. So a late callback
@@ -124,7 +124,7 @@ public final class CallTimer {
         }
     }
 
-    /** The attempt has waited for a connection since it began: noticed only now, when the wait is about to end. */
+    /** The attempt has waited for a connection since it began; the client shows this only at the end of the wait. */
     public void queuedSinceStart() {
         if (absent(Phase.QUEUE)) {
             long since = begin(Phase.QUEUE, starts[Phase.TOTAL.ordinal()]);
@@ -250,7 +250,7 @@ public final class CallTimer {
         if (!absent(Phase.RECEIVE)) {
             return;
         }
-        // The read may have been stamped before a write's return was: time never runs backwards in a record.
+        // The read may have been stamped before the write's return; times of a record never decrease.
         long at = Math.max(readNanos, lastNanos);
         lastNanos = at;
         if (open(Phase.WAIT)) {
@@ -278,7 +278,7 @@ public final class CallTimer {
      * Kernel evidence read at the start of the response.
      *
      * @param windowLimitedNanos how long the peer's receive window kept the kernel from sending
-     * @param nagle asks whether TCP_NODELAY is off; of one write alone it is not asked
+     * @param nagle whether TCP_NODELAY is off; called only if there were several writes
      */
     public void kernel(Kernel evidence, long windowLimitedNanos, BooleanSupplier nagle) {
         kernel = evidence;
@@ -309,7 +309,7 @@ public final class CallTimer {
         }
     }
 
-    /** The attempt is lost, and will be ended: what is known of it is shown before its tracer's span ends. */
+    /** The attempt is lost and about to end: listeners get what is known of it before its tracer's span ends. */
     public void progress() {
         if (attempting && !recordListeners.isEmpty()) {
             Attempt soFar = attempt(Outcome.OK, starts.clone(), phases.clone());
@@ -431,7 +431,7 @@ public final class CallTimer {
         return noEarlier(System.nanoTime());
     }
 
-    /** The time, but none before that of the step before. */
+    /** The time, but not earlier than that of the previous step. */
     private long noEarlier(long when) {
         lastNanos = Math.max(when, lastNanos);
         return lastNanos;
@@ -504,12 +504,12 @@ public final class CallTimer {
         return error == null ? null : shown(String.valueOf(error.getMessage()));
     }
 
-    /** A client may take user information for a part of the host's name, and say so in its errors (Reactor Netty). */
+    /** Reactor Netty takes user information in a URL for a part of the host name, and shows it in its errors. */
     private String shown(String text) {
         return userInfo == null ? text : text.replace(userInfo, "");
     }
 
-    /** Names the end of a step that the caller, not the step, ended. Never thrown. */
+    /** The error of a step that was still open when its attempt ended. Never thrown. */
     private static final class CancelledStep extends RuntimeException {
         private static final long serialVersionUID = 1L;
 

@@ -16,7 +16,7 @@ public final class ConfigReader {
         this.environment = environment;
     }
 
-    /** A switch by the end of its name: {@code coalesce.disabled}. False where nothing is said. */
+    /** A switch by the end of its name, such as {@code coalesce.disabled}. False when unset. */
     public boolean flag(String name) {
         for (Source source : sources(name)) {
             switch (source.value.toLowerCase(Locale.ROOT)) {
@@ -32,7 +32,7 @@ public final class ConfigReader {
         return false;
     }
 
-    /** A number from 0 to {@code max}, which it is where nothing is said. */
+    /** A number from 0 to {@code max}, which is the default. */
     public int number(String name, int max) {
         for (Source source : sources(name)) {
             if (source.value.isEmpty()) {
@@ -44,7 +44,7 @@ public final class ConfigReader {
                     return value;
                 }
             } catch (NumberFormatException e) {
-                // Said below, together with numbers out of range.
+                // Warned of below, together with numbers out of range.
             }
             source.ignored("a number from 0 to " + max);
         }
@@ -67,7 +67,7 @@ public final class ConfigReader {
         try {
             value = from.apply(name);
         } catch (SecurityException e) {
-            // A sandbox that hides the setting is the same as none.
+            // A setting that a security manager hides counts as unset.
             return null;
         }
         return value == null ? null : new Source(name, value.strip());

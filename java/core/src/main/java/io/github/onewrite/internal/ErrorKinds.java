@@ -16,11 +16,11 @@ import java.util.concurrent.TimeoutException;
 import javax.net.ssl.SSLException;
 import org.jspecify.annotations.Nullable;
 
-/** Names the kind of an error thrown by a client that is not ours, by its class and what it says. */
+/** The kind of another client's exception, from its class and message. */
 public final class ErrorKinds {
     private ErrorKinds() {}
 
-    /** The kind of an error or, where it says nothing, of its cause. */
+    /** The kind of an error or, where that is unknown, of its cause. */
     public static ErrorKind of(@Nullable Throwable error) {
         Throwable each = error;
         for (int depth = 0; each != null && depth < 10; depth++) {

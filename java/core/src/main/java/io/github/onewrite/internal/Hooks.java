@@ -10,7 +10,7 @@ import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
-/** The hooks of one client, fixed when it is built. What a hook throws ends here. */
+/** The hooks of one client, fixed when it is built. Exceptions of hooks are caught here. */
 public final class Hooks {
     private static final System.Logger LOG = System.getLogger("io.github.onewrite");
 
@@ -34,7 +34,7 @@ public final class Hooks {
         this.enabled = config.callsHooks();
         this.consumers = enabled ? List.copyOf(consumers) : List.of();
         this.factories = enabled ? List.copyOf(factories) : List.of();
-        // Where a recording runs, its event type is registered now and not at the end of the first call.
+        // Registers the event type now if a recording runs, not at the end of the first call.
         recording();
     }
 
@@ -82,7 +82,7 @@ public final class Hooks {
         }
     }
 
-    /** Those that are told more than events. */
+    /** The listeners that take more than events. */
     static List<RecordListener> recordListeners(List<TimingListener> listeners) {
         List<RecordListener> found = List.of();
         for (TimingListener each : listeners) {

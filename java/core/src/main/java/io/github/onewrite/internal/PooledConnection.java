@@ -2,7 +2,7 @@ package io.github.onewrite.internal;
 
 import java.util.concurrent.atomic.AtomicLong;
 
-/** A connection of any client: what a call is told of the one it got. Two are equal only when they are the same. */
+/** A connection of any client, as calls see it. Compared by identity. */
 public interface PooledConnection {
     /** A number that no other connection of this process has. */
     static long nextId() {
@@ -14,11 +14,11 @@ public interface PooledConnection {
     /**
      * Runs a task when the connection is closed; at once if it is.
      *
-     * @return false where its end cannot be seen: the task never runs
+     * @return false where the close cannot be observed: the task never runs
      */
     boolean whenClosed(Runnable task);
 
-    /** Where the numbers come from. */
+    /** The source of the numbers. */
     final class Ids {
         private static final AtomicLong LAST = new AtomicLong();
 

@@ -4,9 +4,9 @@ import io.github.onewrite.Attempt;
 import io.github.onewrite.Timing;
 import io.github.onewrite.TimingListener;
 
-/** A listener of one call that is told more than its events: what a tracer needs while its span lives. */
+/** A listener of one call with what a tracer needs while its span is open, beside the events. */
 public interface RecordListener extends TimingListener {
-    /** The head is being written, or was just now, on this thread and in the scope of the span a tracer has made for it. */
+    /** The head is being written, or has just been, on this thread and in the scope of the tracer's span. */
     void onRequestWrite();
 
     /** Follows {@code connection_acquired}. */

@@ -10,8 +10,8 @@ import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Reads {@code Server-Timing} fields (W3C Server Timing). They come from the network: what is read of them is bounded,
- * and what makes no sense is ignored.
+ * Parses {@code Server-Timing} fields (W3C Server Timing). They come from the network: the amount that is parsed is
+ * bounded, and invalid parts are ignored.
  */
 public final class ServerTimings {
     /** The name of the fields. */
@@ -49,7 +49,7 @@ public final class ServerTimings {
     }
 
     /**
-     * What of a wait the server claims: the first entry named {@code total}, else the longest.
+     * The part of a wait that the server claims: the first entry named {@code total}, else the longest.
      *
      * @param waitNanos -1 when there was none
      * @return -1 when nothing is claimed, or more than the wait
@@ -93,7 +93,7 @@ public final class ServerTimings {
                 description == null || description.isEmpty() ? Optional.empty() : Optional.of(shortened(description)));
     }
 
-    /** Splits outside of quoted strings; one that is not closed lasts to the end. */
+    /** Splits outside of quoted strings. An unclosed string extends to the end. */
     private static List<String> split(String text, char separator) {
         List<String> parts = new ArrayList<>();
         boolean quoted = false;
@@ -154,7 +154,7 @@ public final class ServerTimings {
                 : description.substring(0, description.offsetByCodePoints(0, MAX_DESCRIPTION));
     }
 
-    /** Without the spaces and tabs around. {@link String#trim} takes control characters, too. */
+    /** Strips spaces and tabs alone; {@link String#trim} also strips control characters. */
     private static String trim(String text) {
         int from = 0;
         int end = text.length();

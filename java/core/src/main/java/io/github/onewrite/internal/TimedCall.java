@@ -7,11 +7,11 @@ import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One call of a client that is not ours, as that client's callbacks tell it. They come from the caller's thread, from
- * event loops and, when a call is cancelled, from anywhere: hence the lock, which is free of contention otherwise.
+ * One call of another library's client, timed by that client's callbacks. They come from the caller's thread, from event
+ * loops and, on cancellation, from any thread: hence the lock, which is otherwise uncontended.
  *
- * <p>Attempts are numbered. A step of a connection names the attempt it belongs to, so that what a redirect or a retry
- * has left behind cannot stamp the attempt that came after it.
+ * <p>Attempts are numbered. Each step of a connection names its attempt, so that late steps of an earlier attempt cannot
+ * change the current one.
  */
 public final class TimedCall {
     private final CallTimer timer;
@@ -92,7 +92,7 @@ public final class TimedCall {
     }
 
     /**
-     * The call was answered earlier: what ends a call may be told later, so that a slow hook holds nothing up.
+     * The call was answered at this time. The caller may report it later, so that a slow hook delays nothing.
      *
      * @param at when, by {@link System#nanoTime}
      */
@@ -116,10 +116,10 @@ public final class TimedCall {
     }
 
     /**
-     * The connection of one attempt is closed, and the client does not care: the call ends with it. Ignored when that
+     * The connection of one attempt is closed, and the client reports no outcome: the call ends here. Ignored when that
      * attempt is over.
      *
-     * @param error what the connection said, or null when the caller gave up
+     * @param error the connection's error, or null when the caller cancelled
      */
     public synchronized void abandoned(int of, @Nullable Throwable error) {
         if (attempting && of == attempt) {

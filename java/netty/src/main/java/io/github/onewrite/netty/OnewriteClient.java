@@ -197,7 +197,7 @@ public final class OnewriteClient implements AutoCloseable {
             abort();
             await(all);
         } catch (InterruptedException e) {
-            // There is no time left: calls fail now, or never.
+            // The time is over: the remaining calls fail now.
             abort();
             Thread.currentThread().interrupt();
         } catch (ExecutionException e) {
@@ -238,7 +238,7 @@ public final class OnewriteClient implements AutoCloseable {
                 settings.tls().get();
             }
             OriginPool pool = pools(origin).next();
-            // Again, now that the pool is among the others: either this sees the close, or the close sees the pool.
+            // Checked again after the pool was added: either this sees the close, or the close sees the pool.
             mustBeOpen();
             Call call = new Call(pool, prepared, timer, sinks.on(pool.loop()));
             future.givesUpBy(call::cancel);
@@ -275,7 +275,7 @@ public final class OnewriteClient implements AutoCloseable {
         return known != null ? known : pools.computeIfAbsent(origin, this::newPools);
     }
 
-    /** One loop per origin by its hash, or as many as asked for, each with its share of the connections. */
+    /** One loop per origin, chosen by its hash, or loopsPerOrigin of them, which share the connections. */
     private Pools newPools(Origin origin) {
         int count = Math.min(Math.min(settings.loopsPerOrigin(), loops.size()), settings.maxConnections());
         int first = Math.floorMod(origin.hashCode(), loops.size());

@@ -29,7 +29,7 @@ import java.util.function.IntFunction;
 import javax.net.ssl.SSLException;
 import org.jspecify.annotations.Nullable;
 
-/** Builds an {@link OnewriteClient}. Each method says its default; a value that makes no sense is refused at once. */
+/** Builds an {@link OnewriteClient}. Each method documents its default; invalid values are refused at once. */
 public final class OnewriteClientBuilder {
     private OnewriteConfig config = OnewriteConfig.defaults();
     private final Map<ChannelOption<?>, Object> channelOptions = new LinkedHashMap<>();
@@ -126,8 +126,7 @@ public final class OnewriteClientBuilder {
     }
 
     /**
-     * A socket option. Naming {@link ChannelOption#TCP_NODELAY} takes that decision from the client: it is obeyed, and
-     * not checked.
+     * A socket option. {@link ChannelOption#TCP_NODELAY} given here is used as it is, and not checked.
      */
     public <T> OnewriteClientBuilder channelOption(ChannelOption<T> option, T value) {
         channelOptions.put(option, Objects.requireNonNull(value, "value"));
@@ -254,8 +253,8 @@ public final class OnewriteClientBuilder {
     }
 
     /**
-     * Longest silence while a body is sent or received. While one is sent it is looked four times within this time
-     * whether the socket took anything, so that the call fails after up to a quarter more. Default 60 s; zero is no
+     * Longest silence while a body is sent or received. While one is sent the client checks four times within this time
+     * whether the socket has taken bytes, so that the call fails after up to a quarter more. Default 60 s; zero is no
      * limit.
      */
     public OnewriteClientBuilder idleReadTimeout(Duration limit) {

@@ -86,7 +86,7 @@ public final class Request {
         return tag;
     }
 
-    /** Checks the request and settles its headers. Done once where the body allows; the race is benign. */
+    /** Validates the request and completes its headers. Done once if possible; the race is benign. */
     PreparedRequest prepare() throws OnewriteException {
         PreparedRequest ready = prepared;
         if (ready == null) {
@@ -135,7 +135,7 @@ public final class Request {
         }
     }
 
-    /** Builds a {@link Request}. What is wrong with it is said when it is sent, by the call's future. */
+    /** Builds a {@link Request}. Errors in it are reported when it is sent, by the call's future. */
     public static final class Builder {
         private final String method;
         private final String url;

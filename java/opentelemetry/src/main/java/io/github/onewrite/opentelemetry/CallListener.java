@@ -16,7 +16,7 @@ import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
-/** Follows one call: finds its span, and reports what is known while it lives and when the call is over. */
+/** Follows one call: finds its span, sets attributes while it is open, and reports the finished call. */
 final class CallListener implements RecordListener {
     private final Attributes server;
     private final @Nullable Logger logger;
@@ -63,8 +63,8 @@ final class CallListener implements RecordListener {
     }
 
     /**
-     * Instrumentations of OkHttp and of Netty make their span only now. On an event loop another call's may be current:
-     * it has another trace.
+     * Instrumentations of OkHttp and of Netty start their span only now. On an event loop the current span may be another
+     * call's, which has another trace.
      */
     @Override
     public void onRequestWrite() {

@@ -17,7 +17,7 @@ import org.jspecify.annotations.Nullable;
 
 /** The metrics of finished calls. */
 final class CallMetrics {
-    /** Those of the semantic conventions; any other is "_OTHER", or a caller could make as many series as it likes. */
+    /** The methods of the semantic conventions; any other is "_OTHER", which bounds the number of series. */
     static final Set<String> METHODS =
             Set.of("CONNECT", "DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT", "QUERY", "TRACE");
 
@@ -40,7 +40,7 @@ final class CallMetrics {
                         "Duration of HTTP client requests.",
                         List.of(0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1.0, 2.5, 5.0, 7.5, 10.0))
                 : null;
-        // An edge at 35 ms: below it a round trip or two, above it what Nagle's algorithm and a delayed ACK cost.
+        // The boundary at 35 ms separates round trips from stalls, which a delayed ACK makes 40 ms or longer.
         this.wait = seconds(
                 meter,
                 "onewrite.wait.duration",

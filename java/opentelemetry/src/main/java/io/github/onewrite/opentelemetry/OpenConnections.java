@@ -11,9 +11,9 @@ import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 
 /**
- * Counts the connections that have served a call, from then to their close, and tells how long they lasted. What is
- * added for a connection is taken away with it, so that the sums never drift. Where the end cannot be seen it is counted
- * while a call has it, and no longer.
+ * Counts the connections that have served a call, from then to their close, and records their duration. Each connection is
+ * subtracted from the state in which it was counted, so that the sums never drift. A connection whose close cannot be
+ * observed is counted only while a call has it.
  */
 final class OpenConnections {
     private static final AttributeKey<String> STATE = AttributeKey.stringKey("http.connection.state");

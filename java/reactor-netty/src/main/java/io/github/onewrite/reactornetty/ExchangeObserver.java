@@ -12,7 +12,7 @@ import reactor.netty.channel.ChannelOperations;
 import reactor.netty.http.client.HttpClientInfos;
 import reactor.netty.http.client.HttpClientState;
 
-/** Binds each exchange to its connection, and learns how it ends. Runs on the connection's event loop. */
+/** Binds each exchange to its connection, and stamps its end. Runs on the connection's event loop. */
 final class ExchangeObserver implements ConnectionObserver {
     private final OnewriteConfig config;
 
@@ -31,7 +31,7 @@ final class ExchangeObserver implements ConnectionObserver {
         } else if (state == HttpClientState.RESPONSE_COMPLETED) {
             complete(connection, wire);
         } else if (state == HttpClientState.RESPONSE_INCOMPLETE && wire != null) {
-            // Before the response an exception follows; after its head this is all there is.
+            // Before the response an exception follows; after its head there is only this event.
             wire.error(new ClosedChannelException());
         }
     }

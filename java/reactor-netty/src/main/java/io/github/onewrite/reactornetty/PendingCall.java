@@ -9,8 +9,8 @@ import org.jspecify.annotations.Nullable;
 import reactor.netty.http.client.HttpClientConfig;
 
 /**
- * A call on its way through Reactor's context, which carries it to the connection. A retry may take its next connection
- * before the one it left has said so: what belongs to a further attempt ends the one before.
+ * A call in Reactor's context, which carries it to its connection. A retry may get its next connection before the previous
+ * one reports its end: so the first step of an attempt ends the previous attempt.
  */
 final class PendingCall {
     /** Its key in the context. */
@@ -45,7 +45,7 @@ final class PendingCall {
         return base.endsWith("/") ? base + uri.substring(1) : base + uri;
     }
 
-    /** The call, about to have a connection made. */
+    /** The call, for which a connection is about to be opened. */
     synchronized @Nullable TimedCall connecting() {
         if (call != null && served) {
             served = false;
@@ -54,20 +54,20 @@ final class PendingCall {
         return call;
     }
 
-    /** The connection is the call's. */
+    /** The connection serves the call from now on. */
     synchronized void serveBy(TimedConnection wire) {
         wire.serve(connecting());
         served = true;
     }
 
-    /** The response's head is with the caller: from now on the connection says how the call ends. */
+    /** The caller has the response's head: from now on the connection reports the call's end. */
     synchronized void connected() {
         connected = true;
     }
 
     /**
-     * The call is answered. Its hooks run on the connection's loop when what runs there now is done: Reactor Netty tells
-     * of the end before it gives the connection back, and a slow hook would hold it.
+     * The call is answered. Its hooks run in a later task of the connection's loop: Reactor Netty reports the end before it
+     * gives the connection back, and a slow hook would delay that.
      */
     synchronized void completed(EventLoop loop) {
         TimedCall ended = call;

@@ -18,8 +18,8 @@ import reactor.util.context.ContextView;
  */
 final class TimedConnect extends Mono<Connection> {
     /**
-     * The call being subscribed. Method and URL are known to doOnConnect alone, which has no context but runs within
-     * the subscription.
+     * The call being subscribed, for doOnConnect: it alone has method and URL, it has no context, and it runs within the
+     * subscription.
      */
     private static final ThreadLocal<@Nullable PendingCall> SUBSCRIBING = new ThreadLocal<>();
 
@@ -87,7 +87,7 @@ final class TimedConnect extends Mono<Connection> {
         }
     }
 
-    /** A look-up that failed stays open: the error that follows ends it, and is said to have come there. */
+    /** A failed lookup leaves the phase open: the error that follows ends it, with dns as its phase. */
     static void dnsEnd(Connection connection) {
         TimedCall call = connectingCall(connection.channel());
         if (call != null) {

@@ -4,8 +4,8 @@ import java.util.function.UnaryOperator;
 import org.springframework.beans.factory.config.BeanPostProcessor;
 
 /**
- * Changes the beans of one type of builder. Boot has customizers for them only from 3.5 on, and in 4 elsewhere; a bean
- * that is done is the same in all of them, and has what others set, which is to be looked at.
+ * Changes the beans of one type of builder. Boot has customizers for them from 3.5 on, and in 4 in another package; a
+ * post-processor works with all versions, and sees the options that others have set.
  */
 final class BuilderPostProcessor<B> implements BeanPostProcessor {
     private final Class<B> type;

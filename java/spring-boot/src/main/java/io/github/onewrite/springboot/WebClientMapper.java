@@ -16,7 +16,7 @@ import org.springframework.core.annotation.Order;
 @ConditionalOnMissingClass("org.springframework.boot.http.client.reactive.ReactorClientHttpConnectorBuilder")
 class WebClientMapper {
 
-    /** The last of the mappers: it looks at the options that others set. */
+    /** The last of the mappers, so that it sees the options that others set. */
     @Bean
     @Order(Ordered.LOWEST_PRECEDENCE)
     ReactorNettyHttpClientMapper onewriteHttpClientMapper(OnewriteReactorNetty onewrite) {

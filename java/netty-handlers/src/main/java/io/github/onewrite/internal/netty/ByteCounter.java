@@ -3,7 +3,7 @@ package io.github.onewrite.internal.netty;
 import io.netty.buffer.ByteBuf;
 import io.netty.channel.FileRegion;
 
-/** Counts the bytes of HTTP that one request hands over, and notes when the first byte of its response was read. */
+/** Counts the bytes of HTTP that a request writes, and notes when the first byte of its response was read. */
 public final class ByteCounter {
     private boolean pending;
     private long bytes;
@@ -40,7 +40,7 @@ public final class ByteCounter {
         return writes++ == 0;
     }
 
-    /** Bytes came; called for timed requests alone, as it reads the clock. */
+    /** Bytes were read. Called for timed requests only, because it reads the clock. */
     public void read() {
         lastRead = System.nanoTime();
         if (firstRead == 0) {
@@ -48,7 +48,7 @@ public final class ByteCounter {
         }
     }
 
-    /** What was read so far was an interim response: the final one starts with what follows. */
+    /** The bytes so far were an interim response: the final one starts with the next. */
     public void interimRead() {
         firstRead = 0;
     }

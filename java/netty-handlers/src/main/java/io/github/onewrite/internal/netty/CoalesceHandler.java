@@ -35,14 +35,15 @@ import org.jspecify.annotations.Nullable;
 /**
  * Sits above the HTTP codec. The flushes of a streamed request wait for its end, so that head, chunks and terminator
  * leave in one. They wait no longer than {@link #LINGER_NANOS} from the head, and no more than {@code joinMax} bytes or
- * a full transport allow; what comes later is flushed at the end of each turn of the event loop. A head that expects
- * 100-continue leaves alone. A request that is one message already is passed as it is.
+ * a full transport allow; later writes are flushed at the end of each turn of the event loop. A head with
+ * Expect: 100-continue leaves alone. A request that is one message already is passed on unchanged.
  *
- * <p>One turn is not enough for bodies that are at hand, but are published by another thread: Spring's RestClient
+ * <p>One turn is not enough for bodies in memory that another thread publishes: Spring's RestClient
  * writes them on a scheduler, and its multipart writer reads resources there.
  *
  * <p>Some clients pull the first chunk only when the head is written, and write the terminator only when the last chunk
- * is. For these a held write is answered at once, within the same limit; should it fail later, the channel says so.
+ * is. For these the promise of a held write is completed at once, within the same limit; a later failure
+ * is reported by the channel.
  *
  * <p>A file of up to {@code joinMax} bytes is read and joined like any chunk.
  *
@@ -52,7 +53,7 @@ import org.jspecify.annotations.Nullable;
 public final class CoalesceHandler extends ChannelDuplexHandler {
     static final String NAME = "onewrite.coalesce";
 
-    /** Longer than a hand-over between threads takes, and too short to be felt where a source is slow. */
+    /** Longer than a hand-over between threads takes, and negligible where a source is slow. */
     private static final long LINGER_NANOS = TimeUnit.MILLISECONDS.toNanos(2);
 
     /** Head and body of this size leave in one gathering write whatever the send buffer. */

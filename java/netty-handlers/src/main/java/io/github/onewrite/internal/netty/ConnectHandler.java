@@ -14,7 +14,7 @@ public final class ConnectHandler extends ChannelOutboundHandlerAdapter {
     private final TimedConnection connection;
     private final boolean nodelay;
 
-    /** @param nodelay false where the option is the user's own business */
+    /** @param nodelay false where the option is left to the user */
     public ConnectHandler(TimedConnection connection, boolean nodelay) {
         this.connection = connection;
         this.nodelay = nodelay;
@@ -34,12 +34,12 @@ public final class ConnectHandler extends ChannelOutboundHandlerAdapter {
         }
         maker.attempt();
         maker.step(timer -> {
-            // The look-up may report from a loop of its own, later than its result is used.
+            // The resolver may report on another event loop, after its result is used.
             timer.dnsEnd(null);
             timer.connectStart();
         });
         ctx.connect(remote, local, promise.unvoid().addListener(done -> {
-            // A connect that failed stays open: the client may try the next address, or end the attempt.
+            // A failed connect leaves the phase open: the client may try the next address, or end the attempt.
             if (done.isSuccess() && !connection.tunnels()) {
                 connection.connected();
             }

@@ -13,8 +13,8 @@ import org.jspecify.annotations.Nullable;
 /**
  * TCP_INFO through Netty's epoll transport. Loaded only where the epoll classes are.
  *
- * <p>{@code EpollSocketChannel.tcpInfo} copies the first 32 fields only; the raw option brings the whole struct of
- * linux/tcp.h, segment counters and receive-window time included. What an older kernel does not write stays 0.
+ * <p>{@code EpollSocketChannel.tcpInfo} copies the first 32 fields only; the raw option copies the whole struct of
+ * linux/tcp.h, with segment counters and receive-window time. Fields that an older kernel does not have stay 0.
  */
 final class EpollProbe implements KernelProbe {
     private static final int IPPROTO_TCP = 6;
@@ -45,7 +45,7 @@ final class EpollProbe implements KernelProbe {
 
     @Override
     public void begin() {
-        // The counters move while a request is sent, and not between two: the last reading serves again.
+        // The counters change only while a request is sent, so the last reading is the baseline of the next.
         if (before == null) {
             before = read();
         }

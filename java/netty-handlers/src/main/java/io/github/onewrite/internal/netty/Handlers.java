@@ -8,8 +8,8 @@ import io.netty.handler.codec.http.HttpClientCodec;
 
 /**
  * Puts our handlers around the HTTP/1.1 codec of a channel: {@link WireHandler} below, {@link CoalesceHandler} above.
- * A client may bring its codec late (ALPN) or change it (a tunnel): so they are looked at before each request of a timed
- * call, and otherwise when the codec they were put around is gone.
+ * A client may add its codec late (ALPN) or replace it (a tunnel): so their position is checked before each request of a
+ * timed call, and otherwise when the codec they surround has been removed.
  */
 public final class Handlers {
     private static final String CONNECT = "onewrite.connect";
@@ -17,13 +17,13 @@ public final class Handlers {
 
     private Handlers() {}
 
-    /** Puts the handler that guards and stamps the connect next to the socket. */
+    /** Adds the handler next to the socket that checks TCP_NODELAY and stamps the connect. */
     public static void guardConnect(Channel channel, TimedConnection connection, boolean nodelay) {
         channel.pipeline().addFirst(CONNECT, new ConnectHandler(connection, nodelay));
     }
 
     /**
-     * The first bytes go to a proxy, whose tunnel is part of the connect.
+     * The channel will open a tunnel through a proxy, which is part of its connect.
      *
      * @param proxyHandler name of the handler that makes the tunnel
      */
@@ -33,7 +33,7 @@ public final class Handlers {
     }
 
     /**
-     * Puts the handlers in place, where they are not.
+     * Puts the handlers in place, unless they are.
      *
      * @param answersHeldWrites see {@link CoalesceHandler}
      * @return false when the channel does not speak HTTP/1.1

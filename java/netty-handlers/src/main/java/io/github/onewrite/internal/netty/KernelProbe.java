@@ -5,21 +5,21 @@ import io.github.onewrite.internal.CallTimer;
 import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 
-/** Reads what the kernel knows of one connection. */
+/** Reads one connection's TCP statistics from the kernel. */
 public interface KernelProbe {
 
     /**
-     * What one reading brought.
+     * The result of one reading.
      *
      * @param windowLimitedNanos how long the peer's receive window kept the kernel from sending
-     * @param nagle asks whether TCP_NODELAY is off: another system call, made where the answer matters
+     * @param nagle whether TCP_NODELAY is off: another system call, made only if needed
      */
     record Evidence(Kernel kernel, long windowLimitedNanos, BooleanSupplier nagle) {}
 
     /** Remembers the counters before a request. */
     void begin();
 
-    /** The last reading is stale: bytes were sent that no reading has seen. */
+    /** The last reading cannot be reused: a request was sent without one. */
     void forget();
 
     /**
@@ -31,7 +31,7 @@ public interface KernelProbe {
     @Nullable
     Evidence end(long waitedNanos);
 
-    /** Tells the timer of a response that has just begun what the kernel knows. */
+    /** Adds the evidence to the record of a call whose response has just begun. */
     default void explain(CallTimer timer) {
         long waited = timer.waitNanos();
         Evidence evidence = waited < 0 ? null : end(waited);
@@ -40,6 +40,6 @@ public interface KernelProbe {
         }
     }
 
-    /** Makes the kernel acknowledge at once what is read next. Not durable: set again for each read. */
+    /** Sets TCP_QUICKACK, which the kernel resets: set again after each read. */
     void quickack();
 }

@@ -17,8 +17,8 @@ import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One connection of a client that is not ours, and the call it serves. Its handlers stamp the call's steps here.
- * Confined to the channel's event loop.
+ * One connection of another library's client, and the call it serves. Its handlers stamp the call's steps here. Confined
+ * to the channel's event loop.
  */
 public final class TimedConnection implements PooledConnection {
     private static final AttributeKey<TimedConnection> KEY = AttributeKey.valueOf(TimedConnection.class, "connection");
@@ -33,7 +33,7 @@ public final class TimedConnection implements PooledConnection {
     private boolean held;
 
     private @Nullable TimedCall call;
-    private boolean endsAreTold;
+    private boolean clientReportsOutcome;
     private int attempt;
     private int requests;
     private long freeSince;
@@ -53,8 +53,8 @@ public final class TimedConnection implements PooledConnection {
     /**
      * Attaches to a new channel.
      *
-     * @param remote where it will connect to, if known: its name is that of the look-up
-     * @param makers finds the call a connection is made for; null where the client tells that by itself
+     * @param remote the address it will connect to, if known: its host name is the one that DNS events show
+     * @param makers finds the call for which a connection is opened; finds null where the client reports that itself
      */
     public static TimedConnection attach(
             Channel channel, @Nullable SocketAddress remote, Function<Channel, @Nullable TimedCall> makers) {
@@ -79,7 +79,7 @@ public final class TimedConnection implements PooledConnection {
         return true;
     }
 
-    /** The name that is looked up for the connection. */
+    /** The host name that is resolved for the connection. */
     public String host() {
         return host;
     }
@@ -88,7 +88,7 @@ public final class TimedConnection implements PooledConnection {
         return codec == context;
     }
 
-    /** Whether the client took the codec away that the handlers were put around. */
+    /** Whether the client has removed the codec that the handlers surround. */
     boolean lostCodec() {
         ChannelHandlerContext known = codec;
         return known != null && known.isRemoved();
@@ -112,10 +112,10 @@ public final class TimedConnection implements PooledConnection {
         return makers.apply(channel);
     }
 
-    /** TCP, and the tunnel where there is one, stand. TLS begins by itself. */
+    /** The TCP connection, and the tunnel if there is one, is open. */
     void connected() {
         tunnels = false;
-        // A client that does not wait for the tunnel has begun its request.
+        // A client that does not wait for the tunnel may have begun its request.
         TimedCall maker = call == null ? maker() : call;
         if (maker == null) {
             return;
@@ -124,7 +124,7 @@ public final class TimedConnection implements PooledConnection {
         SslHandler tls = channel.pipeline().get(SslHandler.class);
         if (tls != null) {
             maker.step(CallTimer::tlsStart);
-            // A handshake that failed stays open: the error that follows ends it, and is said to have come there.
+            // A failed handshake leaves the phase open: the error that follows ends it, with tls as its phase.
             tls.handshakeFuture().addListener(done -> {
                 if (done.isSuccess()) {
                     maker.step(timer -> timer.tlsEnd(null));
@@ -163,7 +163,7 @@ public final class TimedConnection implements PooledConnection {
     private void acquired(CallTimer timer) {
         boolean reused = requests > 1;
         if (reused && freeSince > timer.attemptStartedAt()) {
-            // It served another call when this one asked for a connection.
+            // It served another call when this one requested a connection.
             timer.queuedSinceStart();
             timer.queueEnd();
         }
@@ -194,7 +194,7 @@ public final class TimedConnection implements PooledConnection {
         }
     }
 
-    /** What ends the connection, should it end before the call. The first to say so is right. */
+    /** The error that closes the connection, if it is closed before the call ends. The first one counts. */
     public void error(Throwable thrown) {
         if (error == null) {
             error = thrown;
@@ -209,19 +209,19 @@ public final class TimedConnection implements PooledConnection {
             return;
         }
         if (switched) {
-            // The call was answered with another protocol, and lasted as long as that.
+            // The call was answered with 101, and lasts as long as the other protocol.
             current.completed();
-        } else if (error != null || !endsAreTold) {
+        } else if (error != null || !clientReportsOutcome) {
             current.abandoned(attempt, error);
         }
     }
 
     /**
-     * The client tells how each call ends, a cancelled one too, but may close the connection before: a close that nobody
-     * explains is no end then.
+     * The client reports the outcome of each call itself, possibly after it has closed the connection: so a close without
+     * an error is ignored here.
      */
-    public void endsAreTold() {
-        endsAreTold = true;
+    public void clientReportsOutcome() {
+        clientReportsOutcome = true;
     }
 
     /** The call being served, if it is timed. */
@@ -281,7 +281,7 @@ public final class TimedConnection implements PooledConnection {
         }
     }
 
-    /** Makes the kernel acknowledge at once; not durable, so again after each read. */
+    /** Sets TCP_QUICKACK, which the kernel resets: set again after each read. */
     void quickack() {
         if (probe != null) {
             probe.quickack();

@@ -3,7 +3,7 @@ package io.github.onewrite.internal.netty;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
 
-/** Sits above Netty's proxy handler, and hears when its tunnel stands: before TLS begins, and before a codec is there. */
+/** Above Netty's proxy handler: stamps the end of its CONNECT exchange, before TLS begins and there is a codec. */
 final class TunnelHandler extends ChannelInboundHandlerAdapter {
     private final TimedConnection connection;
 
@@ -13,7 +13,7 @@ final class TunnelHandler extends ChannelInboundHandlerAdapter {
 
     @Override
     public void userEventTriggered(ChannelHandlerContext ctx, Object event) {
-        // By name: the proxy handlers are an optional part of Netty.
+        // Compared by name: Netty's proxy handlers are an optional dependency.
         if (event.getClass().getSimpleName().equals("ProxyConnectionEvent")) {
             ctx.pipeline().remove(this);
             connection.connected();

@@ -5,8 +5,8 @@ import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelPromise;
 
 /**
- * Sits where HTTP's bytes meet TLS or the socket. Counts what is handed over, and stamps the first byte that comes
- * back: the codec above answers only when a whole head is there, which may be later.
+ * Between the HTTP codec and TLS or the socket. Counts the bytes written, and stamps the first byte of the response: the
+ * codec above reports a head only when it is complete.
  */
 public final class WireHandler extends ChannelDuplexHandler {
     static final String NAME = "onewrite.wire";
@@ -20,7 +20,7 @@ public final class WireHandler extends ChannelDuplexHandler {
         this.quickack = quickack;
     }
 
-    /** The same, to be put elsewhere: a handler cannot be added twice. */
+    /** A copy for another position: a handler cannot be added twice. */
     WireHandler again() {
         return new WireHandler(connection, quickack);
     }

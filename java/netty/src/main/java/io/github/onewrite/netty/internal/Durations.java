@@ -2,7 +2,7 @@ package io.github.onewrite.netty.internal;
 
 import java.time.Duration;
 
-/** Checks durations that callers give. */
+/** Validates durations of the caller's. */
 public final class Durations {
     private Durations() {}
 

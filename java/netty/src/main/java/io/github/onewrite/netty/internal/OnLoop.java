@@ -3,11 +3,11 @@ package io.github.onewrite.netty.internal;
 import io.netty.channel.EventLoop;
 import java.util.concurrent.RejectedExecutionException;
 
-/** Tasks from other threads, for an event loop that may have been shut down: with the client, or by its owner. */
+/** Tasks for an event loop that may have been shut down, with the client or by its owner. */
 public final class OnLoop {
     private OnLoop() {}
 
-    /** Hands the task over, or answers false when the loop takes none any more: what lived on it is gone. */
+    /** Runs the task on the loop. Returns false when the loop has been shut down. */
     public static boolean ifItRuns(EventLoop loop, Runnable task) {
         try {
             loop.execute(task);

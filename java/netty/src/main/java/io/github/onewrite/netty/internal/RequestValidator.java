@@ -11,8 +11,8 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * What is refused before the first byte: anything that could be read as more than one message, or as another one
- * (RFC 9110, 5.5 and 5.6.2; RFC 9112, 6).
+ * Refuses requests, before the first byte, that a server could read as another message or as several (RFC 9110, 5.5 and
+ * 5.6.2; RFC 9112, 6).
  */
 public final class RequestValidator {
     private RequestValidator() {}
@@ -47,7 +47,7 @@ public final class RequestValidator {
     }
 
     /**
-     * Settles the framing headers: what the caller set must agree with the body, what is missing is added.
+     * Checks the caller's framing headers against the body, and adds missing ones.
      *
      * @param length bytes of the body, or -1 when unknown
      * @param bodyExpected whether the method usually has a body, so that an empty one is announced
@@ -92,7 +92,7 @@ public final class RequestValidator {
         }
     }
 
-    /** Headers that accept anything: the floor checks them, and names the culprit better. */
+    /** Headers without Netty's validation: they are validated here, with better messages. */
     public static HttpHeaders unchecked() {
         return DefaultHttpHeadersFactory.headersFactory().withValidation(false).newHeaders();
     }
@@ -108,7 +108,7 @@ public final class RequestValidator {
         return text.length() > 0;
     }
 
-    /** The text in quotes, fit for a message: controls replaced, cut at 100 characters. */
+    /** The text in quotes for a message, with control characters replaced, and cut at 100 characters. */
     static String printable(CharSequence text) {
         StringBuilder shown = new StringBuilder("\"");
         for (int i = 0; i < Math.min(text.length(), 100); i++) {

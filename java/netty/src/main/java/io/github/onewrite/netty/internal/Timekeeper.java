@@ -4,7 +4,7 @@ import io.netty.channel.EventLoop;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 
-/** The time by which limits are measured: a clock, and what waits for it. */
+/** The clock and the scheduler of all time limits. */
 public interface Timekeeper {
     /** The system's clock and the event loop's own schedule. */
     Timekeeper SYSTEM = new Timekeeper() {
@@ -22,6 +22,6 @@ public interface Timekeeper {
     /** As {@link System#nanoTime}. */
     long nanoTime();
 
-    /** Runs the task on the loop when the time has passed; a negative time is none. */
+    /** Runs the task on the loop after this time; at once if it is negative. */
     Future<?> after(long nanos, EventLoop loop, Runnable task);
 }

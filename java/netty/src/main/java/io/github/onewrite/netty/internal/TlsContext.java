@@ -23,7 +23,7 @@ public final class TlsContext {
         return new TlsContext(null);
     }
 
-    /** Called on the caller's thread first; on an event loop it is there already. */
+    /** First called on the caller's thread, so that no event loop has to build it. */
     public SslContext get() throws OnewriteException {
         SslContext ready = context;
         return ready == null ? make() : ready;

@@ -21,15 +21,15 @@ import java.util.Base64;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Sends one request. The rule: where body bytes are at hand, the head is never flushed alone; head and what is at hand
- * leave in one flush, which the transport makes one gathering write, and TLS one record when it fits.
+ * Sends one request. The rule: where body bytes are available, the head is never flushed alone; both leave
+ * in one flush, which the transport makes one gathering write, and TLS one record when it fits.
  */
 public abstract class BodySender {
     private static final AsciiString PROXY_AUTHORIZATION = HttpHeaderNames.PROXY_AUTHORIZATION;
 
-    /** Who is told how the sending goes. */
+    /** Receives the progress of the sending. */
     public interface Progress {
-        /** The body moved on. */
+        /** More of the body was written. */
         void sending();
 
         /** The last write returned. */
@@ -39,7 +39,7 @@ public abstract class BodySender {
     }
 
     /**
-     * What a sender works with.
+     * The parts that all senders need.
      *
      * @param ctx where to write
      * @param counter of the bytes that were written
@@ -76,10 +76,10 @@ public abstract class BodySender {
     /** The channel takes more again. */
     public void writable() {}
 
-    /** Stops: the rest of the body is not wanted any more. */
+    /** Stops sending: the rest of the body is not needed. */
     public void cancel() {}
 
-    /** For Expect: 100-continue, the one case in which the head is meant to travel alone. */
+    /** For Expect: 100-continue, the one case in which the head is to leave alone. */
     public void sendHeadAlone() {
         ctx.writeAndFlush(head()).addListener(whenFailed());
     }

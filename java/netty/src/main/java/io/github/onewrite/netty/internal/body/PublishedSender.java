@@ -13,8 +13,8 @@ import java.util.concurrent.Flow;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Sends what a publisher publishes, at the pace of the socket. What is published within one turn of the event loop
- * leaves in one flush: the head with the first chunk, the last chunk with the terminator. Nothing waits longer than
+ * Sends the buffers of a publisher, at the pace of the socket. Those published within one turn of the event loop leave in
+ * one flush: the head with the first chunk, the last chunk with the terminator. Nothing waits longer than
  * that turn, so a slow publisher costs a segment, never a stall.
  */
 final class PublishedSender extends BodySender implements Flow.Subscriber<ByteBuffer> {
@@ -149,7 +149,7 @@ final class PublishedSender extends BodySender implements Flow.Subscriber<ByteBu
         }
     }
 
-    /** What it throws would take the place of what the call ends with. */
+    /** Its exceptions are not passed on: they would replace the call's own error. */
     private static void cancel(Flow.Subscription from) {
         try {
             from.cancel();

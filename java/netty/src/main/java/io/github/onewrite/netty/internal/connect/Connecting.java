@@ -33,9 +33,9 @@ import java.util.concurrent.TimeUnit;
 import javax.net.ssl.SSLParameters;
 import org.jspecify.annotations.Nullable;
 
-/** One connection on its way: name, TCP, tunnel, TLS, pipeline; all within one time limit. */
+/** Opens one connection: DNS, TCP, tunnel, TLS, pipeline; all within one time limit. */
 public final class Connecting {
-    /** Who wants the connection. Called on the event loop. */
+    /** Receives the connection. Called on the event loop. */
     public interface Listener {
         /** The timer of the call that waits for it, if there is one and it is timed. */
         @Nullable
@@ -50,14 +50,14 @@ public final class Connecting {
         void loopIsGone();
     }
 
-    /** Name look-ups block in the system's resolver; an event loop must not. */
+    /** The system's resolver blocks, so lookups run on these threads and not on an event loop. */
     private static final ExecutorService LOOKUPS = Executors.newCachedThreadPool(task -> {
         Thread thread = new Thread(task, "onewrite-dns");
         thread.setDaemon(true);
         return thread;
     });
 
-    /** In less than this a far address would be left that only needs one SYN sent again. */
+    /** The least time for an address, so that one lost SYN, sent again after 1 s, does not give it up. */
     private static final long FAIR_NANOS = TimeUnit.SECONDS.toNanos(2);
 
     private final ClientSettings settings;
@@ -81,7 +81,7 @@ public final class Connecting {
         this.listener = listener;
     }
 
-    /** The phase under way, for an error's sake. */
+    /** The phase under way, for the error. */
     public Phase stage() {
         return stage;
     }
@@ -132,7 +132,7 @@ public final class Connecting {
         });
     }
 
-    /** A loop that was shut down meanwhile runs nothing any more, limits neither: the calls would never end. */
+    /** A loop that was shut down runs no tasks, not even timeouts: without this the calls would never end. */
     private void afterLookup(Runnable step) {
         if (!OnLoop.ifItRuns(loop, step)) {
             listener.loopIsGone();
@@ -174,7 +174,7 @@ public final class Connecting {
         channel = connected.channel();
         int others = addresses.size() - index - 1;
         if (others > 0 && settings.connectTimeout() > 0) {
-            // Closing it fails the connect below, which goes on with the next.
+            // Closing the channel fails its connect, whose listener goes on with the next address.
             share = settings.time().after(share(others), loop, connected.channel()::close);
         }
         connected.addListener(done -> {
@@ -209,7 +209,7 @@ public final class Connecting {
                 .group(loop)
                 .channelFactory((ChannelFactory<Channel>) channels)
                 .resolver(NoopAddressResolverGroup.INSTANCE)
-                // A failed write must not throw away the answer that explains it: a 413 may be there to be read.
+                // A failed write must not discard a response that explains it, such as a 413.
                 .option(ChannelOption.AUTO_CLOSE, false)
                 .handler(new ChannelInitializer<Channel>() {
                     @Override
@@ -360,7 +360,7 @@ public final class Connecting {
         }
     }
 
-    /** Ends the pipeline while the connection is made: what goes wrong is told by the futures, not logged as well. */
+    /** Ends the pipeline while the connection is opened: errors are reported by the futures, and not logged. */
     private static final class Silence extends ChannelInboundHandlerAdapter {
         @Override
         public void exceptionCaught(ChannelHandlerContext ctx, Throwable cause) {

@@ -21,9 +21,9 @@ import java.util.concurrent.ThreadLocalRandom;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A connection of a pool, and the last handler of its channel. While a call has it, what is read goes to the call's
- * exchange; while idle, whatever is read, a FIN or a stray byte alike, ends it: an answer to nothing must never
- * become the answer to the next request.
+ * A connection of a pool, and the last handler of its channel. While a call has it, messages go to the call's
+ * exchange. While it is idle, anything that arrives, a FIN or stray bytes, closes it: an unrequested response must never
+ * answer the next request.
  */
 public final class Connection extends ChannelInboundHandlerAdapter implements GuardHandler.Reader, PooledConnection {
     /** The pool. */
@@ -66,7 +66,7 @@ public final class Connection extends ChannelInboundHandlerAdapter implements Gu
     private final @Nullable KernelProbe probe;
     private final Timekeeper time;
 
-    /** When the connection is too old to be used again, or 0. */
+    /** When the connection reaches its maximum lifetime, or 0. */
     private final long expiresAt;
 
     private @Nullable ChannelHandlerContext ctx;
@@ -89,7 +89,7 @@ public final class Connection extends ChannelInboundHandlerAdapter implements Gu
         this.idleLimit = settings.idleLimit();
     }
 
-    /** Makes a channel that is connected, and encrypted where it is to be, a connection for HTTP. */
+    /** Adds the HTTP handlers to a channel that is connected, and encrypted if need be. */
     public static Connection on(Channel channel, Owner owner, ClientSettings settings) {
         Connection connection = new Connection(owner, channel, settings);
         channel.pipeline().addLast(connection.wire, connection.decoder, new HttpRequestEncoder());
@@ -125,7 +125,7 @@ public final class Connection extends ChannelInboundHandlerAdapter implements Gu
         return channel;
     }
 
-    /** For writing; the handler is in place before the connection is handed to anyone. */
+    /** The context for writing. */
     public ChannelHandlerContext context() {
         return java.util.Objects.requireNonNull(ctx, "not in the pipeline");
     }
@@ -170,7 +170,7 @@ public final class Connection extends ChannelInboundHandlerAdapter implements Gu
         return user != null;
     }
 
-    /** The exchange is over. The pool is told by the exchange. */
+    /** The exchange is over; it gives the connection back itself. */
     public void end() {
         user = null;
         deadline = 0;
@@ -180,7 +180,7 @@ public final class Connection extends ChannelInboundHandlerAdapter implements Gu
         idleSince = now;
     }
 
-    /** A server that announces its keep-alive time is left before it leaves us. */
+    /** Closes the connection before the server does, whose Keep-Alive header announced its limit. */
     public void limitIdle(long nanos) {
         idleLimit = Math.min(idleLimit, nanos);
     }
@@ -222,18 +222,18 @@ public final class Connection extends ChannelInboundHandlerAdapter implements Gu
     }
 
     /**
-     * Bytes written that the socket has not taken yet, file regions as less than none: it falls whenever the socket
-     * takes some. Netty's IdleStateHandler looks at the same two (observeOutput).
+     * A number that falls whenever the socket takes bytes: the bytes that are pending, less the progress of the current
+     * message, so negative for file regions. Netty's IdleStateHandler uses the same two (observeOutput).
      */
     public long backlog() {
         ChannelOutboundBuffer out = channel.unsafe().outboundBuffer();
         return out == null ? 0 : out.totalPendingWriteBytes() - out.currentProgress();
     }
 
-    /** Sets the moment at which the exchange is told {@link User#overdue}; 0 takes it back. */
+    /** Sets the time at which {@link User#overdue} is called; 0 cancels it. */
     public void deadline(long at) {
         deadline = at;
-        // One planned check serves many requests: it looks when it fires, and plans itself anew.
+        // One scheduled task serves many requests: when it fires too early it is scheduled again.
         if (at != 0 && (check == null || at < checkAt)) {
             plan(at);
         }

@@ -10,18 +10,18 @@ import io.netty.util.ReferenceCountUtil;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Sits where HTTP's bytes meet TLS or the socket. Counts what is handed over, stamps the first byte that comes back, and
- * shows each byte to the {@link ResponseGuard} before the decoder has it.
+ * Between the HTTP codec and TLS or the socket. Counts the bytes written, stamps the first byte of the response, and
+ * passes each byte to the {@link ResponseGuard} before the decoder.
  */
 final class GuardHandler extends ChannelDuplexHandler {
-    /** Who is told of bytes that are no part of a response. */
+    /** Receives what is wrong with the bytes read. */
     interface Reader {
         boolean expectsResponse();
 
-        /** Bytes came while nobody waited for any. */
+        /** Bytes arrived while no response was expected. */
         void strayBytes();
 
-        /** What arrives is no response. */
+        /** The bytes are not a valid response. */
         void refuse(String what);
     }
 
@@ -35,7 +35,7 @@ final class GuardHandler extends ChannelDuplexHandler {
     }
 
     /**
-     * Begins a request. Nothing is stamped unless it is timed.
+     * Begins a request.
      *
      * @param head whether its method is HEAD
      */
@@ -69,7 +69,7 @@ final class GuardHandler extends ChannelDuplexHandler {
     @Override
     public void channelRead(ChannelHandlerContext ctx, Object message) {
         if (!reader.expectsResponse()) {
-            // Before the decoder sees it, or half a line would wait there for the next response.
+            // Not passed to the decoder, where half a line would become part of the next response.
             ReferenceCountUtil.release(message);
             reader.strayBytes();
             return;

@@ -4,8 +4,8 @@ import io.netty.buffer.ByteBuf;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Reads along while a response arrives, and finds what Netty's decoder lets pass although two readers may take it for
- * different messages: a status line, a header line or a chunk's size line that is not in the form of RFC 9112 (4, 5, 5.1
+ * Checks a response while it arrives for what Netty's decoder accepts, although two parsers may read it as different
+ * messages: a status line, a header line or a chunk's size line that is not in the form of RFC 9112 (4, 5, 5.1
  * and 7.1). It looks at each byte of a head and of a chunk's size once, and at none of a body.
  */
 final class ResponseGuard {
@@ -34,7 +34,7 @@ final class ResponseGuard {
 
     private static final String CODING = "transfer-encoding";
 
-    /** Leading zeros included; what Netty 4.1 would take modulo 2^32 is refused by its value. */
+    /** The number of hexadecimal digits with leading zeros. Netty 4.1 takes sizes modulo 2^32, so they are checked here. */
     private static final int MAX_DIGITS = 15;
 
     private Place place = Place.BODY;
@@ -64,7 +64,7 @@ final class ResponseGuard {
         fault = null;
     }
 
-    /** Reads what came. @return what is wrong with it, or null */
+    /** Checks these bytes. @return what is wrong with them, or null */
     @Nullable
     String read(ByteBuf bytes) {
         int at = bytes.readerIndex();
@@ -145,8 +145,7 @@ final class ResponseGuard {
         if (value == '\n') {
             headRead();
         } else if (value == ' ' || value == '\t') {
-            // The continuation of the line before (RFC 9112, 5.2), which the decoder joins; the first line continues
-            // none.
+            // A continuation of the previous line (RFC 9112, 5.2), which the decoder joins. The first line has none.
             if (firstField) {
                 refuse("a header line that begins with a space");
             } else {

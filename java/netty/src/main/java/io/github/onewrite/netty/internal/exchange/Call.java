@@ -103,7 +103,7 @@ public final class Call implements Runnable, OriginPool.Waiter, Exchange.Caller 
         exchange.start();
     }
 
-    /** No connection was to be had. */
+    /** The call gets no connection. */
     @Override
     public void failed(OnewriteException why) {
         end(Outcome.ERROR, why);
@@ -148,7 +148,7 @@ public final class Call implements Runnable, OriginPool.Waiter, Exchange.Caller 
         }
     }
 
-    /** Gives the call up; from any thread. */
+    /** Cancels the call; from any thread. */
     public void cancel() {
         OnLoop.ifItRuns(
                 pool.loop(),

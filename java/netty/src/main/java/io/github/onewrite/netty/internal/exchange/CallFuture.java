@@ -5,8 +5,8 @@ import java.util.concurrent.Executor;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The caller's future. Whoever else completes it, by cancel, orTimeout or by hand, gives the call up: its connection is
- * closed.
+ * The caller's future. When anyone else completes it, by cancel, orTimeout or complete, the call is cancelled and its
+ * connection closed.
  */
 public final class CallFuture<T> extends CompletableFuture<T> {
     private final @Nullable Executor executor;
@@ -17,7 +17,7 @@ public final class CallFuture<T> extends CompletableFuture<T> {
     }
 
     /**
-     * Sets what gives the call up.
+     * Sets the task that cancels the call.
      *
      * @param task may be run on any thread, and more than once
      */
@@ -29,7 +29,7 @@ public final class CallFuture<T> extends CompletableFuture<T> {
         succeed(value, () -> {});
     }
 
-    /** @param unwanted what to do when the future was completed from outside before */
+    /** @param unwanted runs if the future was already completed from outside */
     void succeed(T value, Runnable unwanted) {
         finish(() -> {
             if (!super.complete(value)) {
@@ -50,7 +50,7 @@ public final class CallFuture<T> extends CompletableFuture<T> {
         try {
             executor.execute(completion);
         } catch (RuntimeException e) {
-            // It is full, or shut down. A future that never completes would be worse than the wrong thread.
+            // The executor is full or shut down. Completing on the event loop is better than never.
             completion.run();
         }
     }

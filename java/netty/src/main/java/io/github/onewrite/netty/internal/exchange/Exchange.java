@@ -46,10 +46,10 @@ final class Exchange implements Connection.User, BodySender.Progress, ResponseSi
         void abandoned();
     }
 
-    /** How long the answer that may explain a failed write is waited for. */
+    /** How long to wait, after a failed write, for a response that may explain it. */
     private static final long GRACE_NANOS = TimeUnit.MILLISECONDS.toNanos(500);
 
-    /** How often within idleReadTimeout it is looked whether the socket has taken anything. */
+    /** How many times within idleReadTimeout the exchange checks whether the socket has taken bytes. */
     private static final int LOOKS = 4;
 
     private final Caller caller;
@@ -71,7 +71,7 @@ final class Exchange implements Connection.User, BodySender.Progress, ResponseSi
     private boolean over;
     private long received;
 
-    /** Bytes that the socket had not taken when it was looked last, and how many looks have found the same. */
+    /** {@link Connection#backlog} at the last check, and how many checks have found it unchanged. */
     private long backlog = Long.MIN_VALUE;
 
     private int looks;
@@ -125,7 +125,7 @@ final class Exchange implements Connection.User, BodySender.Progress, ResponseSi
         } catch (OnewriteException e) {
             fail(e);
         } catch (Throwable e) {
-            // A publisher of the caller's threw. What is above on the stack may be the end of another's call.
+            // A publisher of the caller's threw. The caller on the stack may belong to another call.
             fail(Failures.ofBody(e));
         }
     }
@@ -145,7 +145,7 @@ final class Exchange implements Connection.User, BodySender.Progress, ResponseSi
         }
     }
 
-    /** The body moved on; the limit of silence starts anew. */
+    /** More of the body was written; idleReadTimeout starts again. */
     @Override
     public void sending() {
         if (!over && !headersRead) {
@@ -154,8 +154,8 @@ final class Exchange implements Connection.User, BodySender.Progress, ResponseSi
     }
 
     /**
-     * A large write moves on without a word from us, be it a file region, a chunk of a publisher's or what TLS made of
-     * either. So the limit is divided, and each part ends with a look at what is left.
+     * A large write, such as a file region, a large chunk or its TLS records, progresses without a callback. So the timeout
+     * is divided into parts, and after each the backlog is checked.
      */
     private void limitSending() {
         backlog = Long.MIN_VALUE;
@@ -178,7 +178,7 @@ final class Exchange implements Connection.User, BodySender.Progress, ResponseSi
         return looks++ >= LOOKS;
     }
 
-    /** A write failed. The server may have said why before it closed: that is waited for, shortly. */
+    /** A write failed. The server may have sent a response before it closed: wait for that for a short time. */
     @Override
     public void sendFailed(Throwable cause) {
         if (over || sent || headersRead) {
@@ -202,7 +202,7 @@ final class Exchange implements Connection.User, BodySender.Progress, ResponseSi
     @Override
     public void read(HttpObject part) {
         if (over || complete) {
-            // Bytes after the end of the response: whatever they are, nobody asked for them.
+            // Bytes after the end of the response.
             keepAlive = false;
             ReferenceCountUtil.release(part);
             return;
@@ -260,8 +260,8 @@ final class Exchange implements Connection.User, BodySender.Progress, ResponseSi
     }
 
     /**
-     * Chunked, once, is the only coding a client without TE is sent, and none before HTTP/1.1 (RFC 9112, 6.1). The
-     * decoder takes any list with a "chunked" in it, and any other to last until the connection is closed.
+     * A client that sends no TE may only get "chunked", once, and only in HTTP/1.1 (RFC 9112, 6.1). The decoder accepts any
+     * list that contains "chunked", and with any other coding reads until the connection is closed.
      */
     private static boolean codingIsKnown(HttpResponse response) {
         String coding = response.headers().get(HttpHeaderNames.TRANSFER_ENCODING);
@@ -319,8 +319,8 @@ final class Exchange implements Connection.User, BodySender.Progress, ResponseSi
     }
 
     /**
-     * All that was read is decoded. Only now is a complete response handed on: had more come with it, the connection
-     * would not be fit for the next request.
+     * All bytes read are decoded. A complete response is passed on only now: with extra bytes behind it the connection must
+     * not be reused.
      */
     @Override
     public void readComplete() {
@@ -418,12 +418,12 @@ final class Exchange implements Connection.User, BodySender.Progress, ResponseSi
         }
     }
 
-    /** The phase under way, for an error's sake. */
+    /** The phase under way, for the error. */
     Phase phase() {
         return headersRead ? Phase.RECEIVE : sent ? Phase.WAIT : Phase.SEND;
     }
 
-    /** Ends the exchange and its connection without telling the call. */
+    /** Ends the exchange and its connection without reporting it to the call. */
     void giveUp() {
         if (!over) {
             over = true;

@@ -5,12 +5,12 @@ import io.netty.buffer.ByteBuf;
 import io.netty.handler.codec.http.HttpHeaders;
 import org.jspecify.annotations.Nullable;
 
-/** Where a response goes. Called on the event loop. */
+/** Receives a response. Called on the event loop. */
 public interface ResponseSink {
 
-    /** Where a response comes from. */
+    /** The source of a response. */
     interface Source {
-        /** Whether the socket is read without being asked to. */
+        /** Whether the socket is read without {@link #readMore}. */
         void setAutoRead(boolean on);
 
         /** Reads on; used while the caller's demand, not the socket, sets the pace. */
@@ -22,11 +22,11 @@ public interface ResponseSink {
 
     void head(Source source, int status, HttpHeaders headers);
 
-    /** Takes bytes of the body, which it copies. @return null, or why it wants no more */
+    /** Copies bytes of the body. @return null, or why the response is refused */
     @Nullable
     OnewriteException content(ByteBuf bytes);
 
-    /** Whether silence from the server is to be held against it: not while the caller is the slow one. */
+    /** Whether silence of the server counts toward its timeout: not while the caller has no demand. */
     boolean wantsMore();
 
     /** The connection is about to be given back. */

@@ -95,7 +95,7 @@ public final class StreamedSink<R> implements ResponseSink, Flow.Publisher<ByteB
         OnLoop.ifItRuns(loop, this::drop);
     }
 
-    /** Wants no more: the connection is closed, unless the response was read to its end. */
+    /** Discards the rest: the connection is closed, unless the response was read to its end. */
     private void drop() {
         over = true;
         queue.clear();
@@ -186,7 +186,7 @@ public final class StreamedSink<R> implements ResponseSink, Flow.Publisher<ByteB
         }
     }
 
-    /** A subscriber that throws has left (Reactive Streams, 2.13); it is told so, in case it holds something. */
+    /** A subscriber that throws has cancelled (Reactive Streams, 2.13). onError lets it release resources. */
     private boolean signalled(Flow.Subscriber<? super ByteBuffer> to, Runnable signal) {
         Throwable thrown = contained(signal);
         if (thrown == null) {
@@ -197,7 +197,7 @@ public final class StreamedSink<R> implements ResponseSink, Flow.Publisher<ByteB
         return false;
     }
 
-    /** Whose call is above on the stack, and who has the connection by now, is not known: nothing goes further up. */
+    /** Catches everything: the caller on the stack may belong to another call. */
     private static @Nullable Throwable contained(Runnable signal) {
         try {
             signal.run();

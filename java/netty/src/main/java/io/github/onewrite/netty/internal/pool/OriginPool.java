@@ -24,12 +24,12 @@ import org.jspecify.annotations.Nullable;
  * The connections to one origin that live on one event loop, and the calls that wait for one. All state is touched on
  * that loop alone, so there are no locks and no hop between getting a connection and writing to it.
  *
- * <p>Waiters are served first come, first served; idle connections are reused last in, first out, so that what is not
- * needed grows old and is evicted. A connection under way belongs to the call that caused it; when that call has left,
- * the connection goes to the next waiter.
+ * <p>Waiters are served first come, first served; idle connections are reused last in, first out, so that those not needed
+ * expire. A connection that is being opened belongs to the call that caused it; when that call was cancelled, it goes to
+ * the next waiter.
  */
 public final class OriginPool implements Connection.Owner {
-    /** A call that wants a connection. */
+    /** A call that needs a connection. */
     public interface Waiter {
         /** Its timer, if it is timed. */
         @Nullable
@@ -51,7 +51,7 @@ public final class OriginPool implements Connection.Owner {
          */
         void acquired(Connection connection, long idleNanos);
 
-        /** No connection was to be had. */
+        /** The call gets no connection. */
         void failed(OnewriteException why);
     }
 
@@ -72,7 +72,7 @@ public final class OriginPool implements Connection.Owner {
     /** All connections: connecting, leased, idle, and those whose close is under way. */
     private int open;
 
-    // Counters for others to read: written on the loop alone, and only when they change.
+    // Counters for other threads: written on the loop only, and only when they change.
     private volatile int activeNow;
     private volatile int idleNow;
     private volatile int connectingNow;
@@ -145,7 +145,7 @@ public final class OriginPool implements Connection.Owner {
         }
     }
 
-    /** Takes a connection back, before its caller hears of the response: a sequential caller needs one. */
+    /** Takes a connection back, before the caller gets the response, so that a sequential caller needs only one. */
     @Override
     public void release(Connection connection, boolean reusable) {
         leased.remove(connection);
@@ -173,7 +173,7 @@ public final class OriginPool implements Connection.Owner {
     private final class Opening implements Connecting.Listener {
         private final Connecting connecting = new Connecting(settings, origin, loop, channels, this);
 
-        /** Null when the call has left: the connection goes on, for the next who waits. */
+        /** Null when the call was cancelled: the connection then goes to the next waiter. */
         private @Nullable Waiter owner;
 
         Opening(Waiter owner) {
@@ -207,7 +207,7 @@ public final class OriginPool implements Connection.Owner {
             }
         }
 
-        /** One failed connect fails the one call it was made for. */
+        /** A failed connect fails only the call for which it was started. */
         @Override
         public void failed(OnewriteException why) {
             openings.remove(this);
@@ -225,7 +225,7 @@ public final class OriginPool implements Connection.Owner {
         }
     }
 
-    /** Lets nothing in, fails those who wait, and is done when those who have a connection are. */
+    /** Refuses new calls and fails waiting ones; completes when no call has a connection any more. */
     public CompletableFuture<Void> drain() {
         if (drained == null) {
             drained = new CompletableFuture<>();
@@ -239,13 +239,13 @@ public final class OriginPool implements Connection.Owner {
         return drained;
     }
 
-    /** Ends what a drain waited for in vain. */
+    /** Closes the connections that are still opening or leased after a drain. */
     public void abort() {
         new ArrayList<>(openings).forEach(each -> each.connecting.abort());
         new ArrayList<>(leased).forEach(Connection::close);
     }
 
-    /** The loop was shut down before the client was. Fails what is left, from whichever threads find out. */
+    /** The loop was shut down before the client: fails all calls, on the thread that notices. */
     public synchronized void loopIsGone() {
         drain();
         abort();
@@ -303,7 +303,7 @@ public final class OriginPool implements Connection.Owner {
         doneWhenEmpty();
     }
 
-    /** Plans a look at the idle connections, unless one is planned that is early enough. */
+    /** Schedules a sweep of the idle connections, unless one is scheduled early enough. */
     private void sweepBy(long at, long now) {
         if (at == Long.MAX_VALUE || (sweep != null && sweepAt <= at)) {
             return;
