@@ -44,7 +44,7 @@ def session(request: pytest.FixtureRequest, authority: typing.Any) -> typing.Ite
 
 
 @pytest.mark.parametrize("route", ["http", "https", "forward", "connect"])
-def test_requests(route: str, session: typing.Any, tap: typing.Any) -> None:
+def test_bodies_of_requests_leave_in_one_segment(route: str, session: typing.Any, tap: typing.Any) -> None:
     tls = route in ("https", "connect")
     server = tap(tls=tls, proxy=route in ("forward", "connect"))
     if server.proxy:
@@ -351,7 +351,9 @@ assert len(records) == 22 and all(one.outcome == "ok" for one in records)
 @pytest.mark.parametrize("tls", [False, True])
 @pytest.mark.parametrize("kind", ["gevent", "eventlet", "pyopenssl"])
 @pytest.mark.filterwarnings("ignore")
-def test_other_sockets(kind: str, tls: bool, how: str, tap: typing.Any, authority: typing.Any) -> None:
+def test_sockets_of_gevent_eventlet_and_pyopenssl(
+    kind: str, tls: bool, how: str, tap: typing.Any, authority: typing.Any
+) -> None:
     pytest.importorskip({"pyopenssl": "OpenSSL"}.get(kind, kind))
     server = tap(tls=tls)
     command = [sys.executable, "-W", "ignore", "-c", GREEN, server.url(), kind, authority.pem, how]
@@ -502,7 +504,7 @@ def socks_proxy() -> typing.Iterator[int]:
 
 
 @pytest.mark.parametrize("how", ["requests", "installed", "installed, requests"])
-def test_socks(how: str, socks_proxy: int, tap: typing.Any) -> None:
+def test_socks_proxies(how: str, socks_proxy: int, tap: typing.Any) -> None:
     server = tap()
     timings: list[onewrite.Timing] = []
     proxy = f"socks5://127.0.0.1:{socks_proxy}"

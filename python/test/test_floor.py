@@ -37,7 +37,7 @@ BAD: dict[str, dict[str, typing.Any]] = {
 
 
 @pytest.mark.parametrize("kind", BAD)
-def test_refused(kind: str, library: typing.Any, tap: typing.Any) -> None:
+def test_a_malformed_request_is_refused(kind: str, library: typing.Any, tap: typing.Any) -> None:
     server = tap()
     manager = library.PoolManager(maxsize=1, block=True)
     assert manager.request("GET", server.url()).status == 200

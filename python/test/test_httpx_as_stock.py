@@ -84,7 +84,7 @@ def stock_in_trouble(name: str, runtime: str) -> str:
 
 
 @pytest.mark.parametrize("name", TROUBLES)
-def test_errors(name: str, runtime: str, way: str, tap: typing.Any) -> None:
+def test_errors_are_those_of_stock(name: str, runtime: str, way: str, tap: typing.Any) -> None:
     answer, _, _, kind, phase = TROUBLES[name]
     timings: list[onewrite.Timing] = []
     server = tap(answer)
@@ -404,7 +404,9 @@ def test_nothing_is_imported_that_was_not_asked_for(library: str) -> None:
 
 @pytest.mark.parametrize("route", ["http", "https", "forward", "connect"])
 @pytest.mark.parametrize("library", LIBRARIES)
-def test_phases(library: str, route: str, runtime: str, way: str, tap: typing.Any, authority: typing.Any) -> None:
+def test_phases_of_new_and_reused_connections(
+    library: str, route: str, runtime: str, way: str, tap: typing.Any, authority: typing.Any
+) -> None:
     server = tap(tls=route in ("https", "connect"), proxy=route in ("forward", "connect"))
     url = f"{'https' if server.context else 'http'}://localhost:{server.port}/items?q=1"
     timings: list[onewrite.Timing] = []

@@ -149,7 +149,9 @@ VENDORS = pytest.mark.parametrize("vendor", [openai, anthropic], ids=["openai", 
 
 
 @VENDORS
-def test_blocking(vendor: typing.Any, way: str, server: Server) -> None:
+def test_a_blocking_sdk_sends_one_segment_and_streams_without_delay(
+    vendor: typing.Any, way: str, server: Server
+) -> None:
     with made(vendor, server, way, False) as sdk:
         for _ in range(ROUNDS):
             assert said(create(sdk, vendor), vendor) == "".join(WORDS)
@@ -163,7 +165,9 @@ def test_blocking(vendor: typing.Any, way: str, server: Server) -> None:
 
 
 @VENDORS
-def test_asynchronous(vendor: typing.Any, way: str, server: Server) -> None:
+def test_an_asynchronous_sdk_sends_one_segment_and_streams_without_delay(
+    vendor: typing.Any, way: str, server: Server
+) -> None:
     words: list[str] = []
 
     async def main() -> None:

@@ -259,7 +259,7 @@ def test_unknown_versions_are_refused_and_nothing_changes(version: str, monkeypa
 
 
 @pytest.mark.parametrize("version", ["1.26.0", "1.26.20", "2.0.7", "2.99.1"])
-def test_known_versions(version: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_versions_that_are_supported(version: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(urllib3, "__version__", version)
     assert _base.unsupported() is None
 

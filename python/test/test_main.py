@@ -134,7 +134,7 @@ if __name__ == "__main__":
 
 
 @pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
-def test_workers(method: str, tap: typing.Any, tmp_path: pathlib.Path) -> None:
+def test_install_in_each_worker_of_multiprocessing(method: str, tap: typing.Any, tmp_path: pathlib.Path) -> None:
     """The recipe of docs/recipes.md."""
     (tmp_path / "workers.py").write_text(WORKERS)
     server = tap()

@@ -28,7 +28,7 @@ def timings(tap: typing.Any, authority: typing.Any) -> list[onewrite.Timing]:
     return found
 
 
-def test_opentelemetry(timings: list[onewrite.Timing]) -> None:
+def test_opentelemetry_attributes_and_metrics(timings: list[onewrite.Timing]) -> None:
     first, _, refused = (mappers.otel_attributes(one) for one in timings)
     assert first["http.request.method"] == "POST"
     assert first["server.address"] == "localhost"
@@ -89,7 +89,7 @@ def test_an_ipv6_address_with_a_zone() -> None:
     pool.close()
 
 
-def test_resource_timing(timings: list[onewrite.Timing]) -> None:
+def test_times_of_resource_timing_are_in_order(timings: list[onewrite.Timing]) -> None:
     order = [
         "startTime", "fetchStart", "domainLookupStart", "domainLookupEnd", "connectStart", "secureConnectionStart",
         "connectEnd", "requestStart", "responseStart", "responseEnd",
@@ -103,7 +103,7 @@ def test_resource_timing(timings: list[onewrite.Timing]) -> None:
     assert refused["requestStart"] == refused["responseStart"] == refused["responseEnd"] == 0
 
 
-def test_har(timings: list[onewrite.Timing]) -> None:
+def test_har_timings_add_up(timings: list[onewrite.Timing]) -> None:
     first, reused, refused = (mappers.har_timings(one) for one in timings)
     assert first["timings"]["connect"] > first["timings"]["ssl"] > 0
     assert reused["timings"]["connect"] == reused["timings"]["ssl"] == reused["timings"]["dns"] == -1

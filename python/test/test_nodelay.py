@@ -135,7 +135,7 @@ def test_connections_made_before_install(tap: typing.Any) -> None:
         onewrite.uninstall()
 
 
-def test_merged() -> None:
+def test_nodelay_joins_socket_options_that_do_not_name_it() -> None:
     assert _nodelay.merged(None) == [ON]
     assert _nodelay.merged([OFF]) == [OFF]
     assert _nodelay.merged(HTTPConnection.default_socket_options) == [ON]

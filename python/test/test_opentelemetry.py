@@ -49,7 +49,7 @@ def telemetry() -> typing.Iterator[Telemetry]:
     made.close()
 
 
-def test_one_line(telemetry: Telemetry, tap: typing.Any) -> None:
+def test_instrument_is_all_that_a_program_needs(telemetry: Telemetry, tap: typing.Any) -> None:
     onewrite.opentelemetry.instrument(**telemetry.ours)
     server = tap()
     http = urllib3.PoolManager()
@@ -460,7 +460,7 @@ def test_servers_that_are_asked_once(telemetry: Telemetry, tap: typing.Any, monk
 # -- faults -------------------------------------------------------------------------------------------
 
 
-def test_threads(telemetry: Telemetry, tap: typing.Any) -> None:
+def test_threads_write_on_their_own_spans(telemetry: Telemetry, tap: typing.Any) -> None:
     onewrite.opentelemetry.instrument(**telemetry.ours)
     http, server = urllib3.PoolManager(maxsize=4), tap()
 
@@ -583,7 +583,7 @@ def test_hooks_that_are_switched_off(telemetry: Telemetry, tap: typing.Any) -> N
     assert not telemetry.logs()
 
 
-def test_options(telemetry: Telemetry, tap: typing.Any) -> None:
+def test_options_are_passed_on_to_install(telemetry: Telemetry, tap: typing.Any) -> None:
     timings: list[onewrite.Timing] = []
     onewrite.opentelemetry.instrument(
         logs=False, request_duration=False, on_timing=timings.append, coalesce_max=100, **telemetry.ours

@@ -260,7 +260,7 @@ def stock(server: tuple[Tap, str]) -> typing.Callable[[str], Ran]:
 @pytest.mark.parametrize("way", ["own", "installed"])
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("name", CLIENTS)
-def test_beside(
+def test_spans_are_those_over_stock_with_phases(
     name: str, order: str, way: str, hooks: bool, server: tuple[Tap, str], stock: typing.Callable[[str], Ran]
 ) -> None:
     failures = onewrite.hook_failures()

@@ -30,7 +30,7 @@ def test_the_quick_start(tap: typing.Any) -> None:
     assert server.seen[0].segments == 1
 
 
-def test_opentelemetry(tap: typing.Any) -> None:
+def test_the_opentelemetry_program(tap: typing.Any) -> None:
     text = (HERE / "README.md").read_text()
     program = re.search(r"### OpenTelemetry\n.*?```python\n(.*?)```", text, re.DOTALL)
     assert program is not None

@@ -378,7 +378,7 @@ def test_a_connection_that_the_server_has_closed_is_replaced(tap: typing.Any) ->
     assert server.connections == 2
 
 
-def test_time_limits(tap: typing.Any) -> None:
+def test_read_timeouts_are_those_of_urllib3(tap: typing.Any) -> None:
     server = tap(lambda peer, seen: time.sleep(1) if "/slow" in seen.line else peer.send(reply()))
     for make in (urllib3.PoolManager, onewrite.PoolManager):
         http = make(retries=False, maxsize=1, block=True)

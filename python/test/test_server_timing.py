@@ -89,7 +89,7 @@ def check(timing: onewrite.Timing) -> None:
 
 
 @pytest.mark.parametrize("way", ["own", "left_to_urllib3", "installed", "adapter"])
-def test_urllib3(way: str, tap: typing.Any) -> None:
+def test_from_clients_of_urllib3(way: str, tap: typing.Any) -> None:
     timings: list[onewrite.Timing] = []
     clients(tap(slow).url())[way](timings.append)
     assert [timing.reused for timing in timings] == [False, True]
@@ -100,7 +100,7 @@ def test_urllib3(way: str, tap: typing.Any) -> None:
 @pytest.mark.parametrize("library", LIBRARIES)
 @pytest.mark.parametrize("runtime", RUNTIMES)
 @pytest.mark.parametrize("way", WAYS)
-def test_httpx(library: str, runtime: str, way: str, tap: typing.Any) -> None:
+def test_from_clients_of_httpx(library: str, runtime: str, way: str, tap: typing.Any) -> None:
     timings: list[onewrite.Timing] = []
     url = tap(slow).url()
     Clients(library, runtime, way).run([("POST", url, {"content": b"x"})] * 2, hooks={"on_timing": timings.append})

@@ -258,7 +258,7 @@ def refused_port() -> int:
         ("https://127.0.0.1:{refused}/", "connect", "connect"),
     ],
 )
-def test_no_connection(url: str, kind: str, phase: str, client: typing.Any) -> None:
+def test_a_name_or_a_port_that_does_not_answer(url: str, kind: str, phase: str, client: typing.Any) -> None:
     recorder, make = client
     with pytest.raises(urllib3.exceptions.HTTPError):
         make().request("GET", url.format(refused=refused_port()), retries=False)
@@ -266,7 +266,7 @@ def test_no_connection(url: str, kind: str, phase: str, client: typing.Any) -> N
     assert (timing.outcome, timing.error_kind, timing.error_phase) == ("error", kind, phase)
 
 
-def test_no_trust(client: typing.Any, tap: typing.Any) -> None:
+def test_an_untrusted_certificate(client: typing.Any, tap: typing.Any) -> None:
     recorder, make = client
     with pytest.raises(urllib3.exceptions.SSLError):
         make(cert_reqs="CERT_REQUIRED").request("GET", tap(tls=True).url(), retries=False)
@@ -276,7 +276,7 @@ def test_no_trust(client: typing.Any, tap: typing.Any) -> None:
     assert timing.send_ns is None
 
 
-def test_out_of_time(client: typing.Any, tap: typing.Any) -> None:
+def test_no_answer_in_time(client: typing.Any, tap: typing.Any) -> None:
     recorder, make = client
     server = tap(lambda peer, seen: time.sleep(0.4))
     with pytest.raises(urllib3.exceptions.ReadTimeoutError):
