@@ -168,7 +168,7 @@ def _terminated(number: int, frame: FrameType | None) -> NoReturn:
 
 def main(arguments: list[str] | None = None) -> int:
     """Run it; returns the exit status."""
-    # So that the command under test is ended, too. A shell starts what it puts in the background with SIGINT ignored.
+    # Both end the command under test as well. A shell starts background jobs with SIGINT ignored.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _terminated)
     try:

@@ -1,4 +1,4 @@
-"""The parts of the judge that this tool stands on: the only file that imports them."""
+"""The parts of the judge that this tool uses: the only file that imports them."""
 
 from __future__ import annotations
 

@@ -30,8 +30,7 @@ def main() -> int:
     bench.add_report_arguments(commands.add_parser("report", help="the report again, from results that are there"))
     jmh.add_arguments(commands.add_parser("jmh", help="what the Java adapter's call costs beside its competitors"))
     options = parser.parse_args()
-    # A terminated bench ends its helpers as an interrupted one does. A shell starts what runs in the background with
-    # SIGINT ignored: it is heard all the same.
+    # Both end the helpers as well. A shell starts background jobs with SIGINT ignored.
     signal.signal(signal.SIGINT, _interrupt)
     signal.signal(signal.SIGTERM, _interrupt)
     try:

@@ -1,4 +1,4 @@
-"""Nothing outlives the bench, even when it is killed: processes are tied to it, folders are swept behind it."""
+"""Nothing outlives the bench, even when it is killed: its processes end and its folders are removed."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ __all__ = ["scratch", "tied"]
 
 @cache
 def tied() -> tuple[str, ...]:
-    """What goes before a command line so that the kernel kills the program when the thread that started it is gone."""
+    """A prefix for a command line: the kernel kills the program when the thread that started it has ended."""
     setpriv = shutil.which("setpriv") if sys.platform == "linux" else None
     return (setpriv, "--pdeathsig", "KILL") if setpriv else ()
 
 
 @contextlib.contextmanager
 def scratch(prefix: str) -> Iterator[Path]:
-    """A folder that is gone in the end. When the bench is killed, a small process beside it removes the folder."""
+    """A temporary folder. When the bench is killed, a helper process removes it."""
     with tempfile.TemporaryDirectory(prefix=prefix, ignore_cleanup_errors=True) as name:
         with subprocess.Popen(
             [sys.executable, "-S", str(TOPOLOGY / "sweep.py"), name], stdin=subprocess.PIPE, start_new_session=True

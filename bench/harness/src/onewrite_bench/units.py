@@ -6,7 +6,7 @@ __all__ = ["milliseconds", "size"]
 
 
 def milliseconds(us: float | None) -> str:
-    """Microseconds shown as milliseconds with three digits or so."""
+    """Microseconds shown as milliseconds with about three digits."""
     if us is None:
         return "-"
     ms = us / 1000

@@ -70,7 +70,7 @@ class _Check:
         self._ran: list[Ran] = []
 
     def _witnesses(self) -> tuple[bool, bool]:
-        """(strace, tap). Without a placeholder nobody knows where the command connects to: both look."""
+        """(strace, tap). Without a placeholder it is unknown where the command connects, so both look."""
         options = self._options
         if options.via == "tap":
             return False, True

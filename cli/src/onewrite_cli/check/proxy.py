@@ -20,7 +20,7 @@ from onewrite_cli.judge import Arrival, Channel, Exchange, RequestParser, Tap
 
 __all__ = ["OWN_NAME", "Proxy"]
 
-#: No loopback name: Go, Ruby and Java send those past any proxy. The domain `test` is nobody's (RFC 6761, 6.2).
+#: No loopback name: Go, Ruby and Java send those past any proxy. The domain `test` is reserved (RFC 6761, 6.2).
 OWN_NAME = "check.onewrite.test"
 
 

@@ -62,7 +62,7 @@ def run_command(
 
 
 def _end(child: subprocess.Popen[bytes]) -> None:
-    """End the process group: politely, then not."""
+    """End the process group: SIGTERM first, then SIGKILL."""
     for number in (signal.SIGTERM, signal.SIGKILL):
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(child.pid, number)

@@ -17,7 +17,7 @@ from onewrite_bench.verdict.results import Cell, RateResult
 
 __all__ = ["Clients", "driver_command", "first_line", "mark"]
 
-# What the user's shell says about proxies and certificates must not lead a client away from the topology.
+# The user's proxy and certificate variables must not lead a client away from the topology.
 _PROXY_VARIABLES = ("http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY")
 _NEUTRAL_ENV = dict.fromkeys((*_PROXY_VARIABLES, "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"), "")
 

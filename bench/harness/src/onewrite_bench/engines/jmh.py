@@ -107,14 +107,14 @@ def _hooks(command: list[str]) -> list[dict[str, Any]]:
 
 
 def _missing(raw: list[dict[str, Any]]) -> list[str]:
-    """A client that failed has no entry in JMH's result: the others' stand, and that it failed is said."""
+    """A client that failed has no entry in JMH's result: a note names it."""
     seen = {entry["params"]["client"] for entry in raw}
     lost = [name for name in ("onewrite", *COMPETITORS) if name not in seen]
     return [f"No result, JMH's own output says why: {', '.join(lost)}."] if lost else []
 
 
 def _run_to_its_end(command: list[str], shown: bool) -> int:
-    """JMH starts Java machines of its own: an interrupted or killed run takes all of them along."""
+    """JMH starts JVMs of its own, which end with an interrupted or killed run."""
     with subprocess.Popen(
         script(TOPOLOGY / "until_eof.py", *command),
         stdin=subprocess.PIPE,

@@ -70,7 +70,7 @@ class PostEngine:
         runs = []
         for group in groups:
             for target in group.targets:
-                self._places.port(target.at)  # a place that is not there is said before anything runs
+                self._places.port(target.at)  # an unknown place is an error before anything runs
             cells = self._cells(group)
             publish(cells)
             runs.append((group, cells))
@@ -124,7 +124,7 @@ class PostEngine:
                 if not self._stopping.is_set():
                     self._run_processes(group, cells, number)
         except Exception as error:
-            # After Ctrl-C drivers vanish under whoever talks to them. Otherwise: this group's loss, and said so.
+            # After Ctrl-C drivers end in the middle of a command. Any other error fails this group alone.
             if not self._stopping.is_set():
                 mark(cells, "failed", f"the bench itself: {type(error).__name__}: {error}")
 

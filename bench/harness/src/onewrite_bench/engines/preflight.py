@@ -1,4 +1,4 @@
-"""Asks a target that nobody knows a few times before any client does: what fails for a bare socket judges no client."""
+"""Sends a few requests to an unknown target first: one that fails for a bare socket cannot judge a client."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ REQUESTS = 3
 
 
 def examine(scenario: Scenario, places: Places) -> tuple[Scenario, list[Verdict]]:
-    """The scenario without the targets that nothing can be judged at, and a verdict for each of those."""
+    """The scenario without the targets that cannot judge a client, and a verdict for each of those."""
     verdicts = []
     fit = []
     for target in scenario.targets:

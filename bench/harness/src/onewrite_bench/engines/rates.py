@@ -76,7 +76,7 @@ class RateEngine:
         self._stopping.set()
 
     def _lane(self, jobs: queue.SimpleQueue[tuple[Group, Client, list[RateResult]]]) -> None:
-        """One client after the other. A late generator says so, so more lanes than the machine has room for show."""
+        """One client after the other. Too many lanes for the machine make a generator late, and it says so."""
         while not self._stopping.is_set():
             try:
                 group, client, mine = jobs.get_nowait()
@@ -101,7 +101,7 @@ class RateEngine:
                 self._clients.finish(driver)
 
     def _driven(self, group: Group) -> list[Client]:
-        """A good control is a bare socket and has no bridge; a group that is not required is beside the story."""
+        """The clients to drive: none of a group that is not required, and no bare socket, which has no bridge."""
         if group.language == "raw" or not group.required:
             return []
         return [client for client in group.clients if client.language is None and client.role in self._roles]
@@ -167,7 +167,7 @@ class RateEngine:
         return seen
 
     def nothing_measured(self, rows: Sequence[RateResult]) -> Verdict | None:
-        """That the generator itself failed and left no number at all, which must not pass for a result."""
+        """A verdict that the generator failed and measured nothing, which must not pass for a result."""
         tried = [row for row in rows if not row.skipped]
         empty = [row for row in tried if row.measurement is None or row.measurement["requests"] <= 0]
         if not tried or len(empty) < len(tried):

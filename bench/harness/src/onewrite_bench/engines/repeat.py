@@ -1,4 +1,4 @@
-"""Measures all groups, and what came out unclear once more, at most twice."""
+"""Measures all groups, and those with an unclear verdict again, at most twice."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def measure(
 
 
 def _worth_another(line: Verdict) -> bool:
-    """A driver that is not there will not be there next time; one that broke down may have met a full machine."""
+    """A missing driver is not tried again; one that failed may have run out of memory or time."""
     if line.details.get("certain"):
         return False
     return line.state in (*verdict.FAULTS, "slow", "slower", "inconclusive") or bool(line.details.get("failed"))

@@ -35,7 +35,7 @@ class Oha:
 
     @cached_property
     def version(self) -> str:
-        """As it says itself; its results do not."""
+        """From `oha --version`: its results do not hold it."""
         words = call([self._program, "--version"], 10).stdout.split()
         return words[-1] if words else "unreported"
 

@@ -94,5 +94,5 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _judged(run: Run) -> bool:
-    """With some languages left out, a scenario may have nobody left to judge: that is no doubt about anyone."""
+    """With some languages left out, a scenario may judge no client: that is not inconclusive."""
     return bool(run.verdicts) or run.interrupted or any(cell.role == "adapter" for cell in run.cells)

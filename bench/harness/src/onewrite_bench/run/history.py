@@ -1,4 +1,4 @@
-"""`history`: adds what the last run came to under its commit, and draws the page of all that were added."""
+"""`history`: adds the last run's results under its commit, and draws the page of all results."""
 
 from __future__ import annotations
 

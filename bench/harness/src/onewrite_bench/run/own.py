@@ -43,7 +43,7 @@ class Request:
 
 
 def of_configuration(path: Path, directory: Path, request: Request) -> Scenario:
-    """The POST scenario over the frontends of a HAProxy configuration. Nobody knows yet which of them stall."""
+    """The POST scenario over the frontends of a HAProxy configuration. It is not known which of them stall."""
     try:
         text = path.read_text()
     except (OSError, UnicodeDecodeError) as error:

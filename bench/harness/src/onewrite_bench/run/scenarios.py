@@ -77,7 +77,7 @@ def _run(options: argparse.Namespace) -> int:
     ]
     if options.jmh and not options.scenario:
         works.append((jmh.NAME, jmh.TITLE, partial(_jmh, console)))
-    # What was left out of a user's own configuration is theirs to know before they read the table.
+    # What was left out of the user's configuration is shown before the table.
     stories = {plan.name: plan.story for plan in plans if plan.parameters.get("unknown")}
     statuses: list[int] = []
     for name, title, work in works:
@@ -97,11 +97,11 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _one(name: str, work: Callable[[], Run], options: argparse.Namespace, console: Console) -> int:
-    """Run one scenario, show it, keep it, and write the report anew: whatever comes later, this one is not lost."""
+    """Run one scenario, show and keep its result, and write the report anew: a later failure loses nothing."""
     try:
         run = work()
     except (BenchError, OSError) as error:
-        # One scenario that cannot run does not take the others' results with it.
+        # One scenario that cannot run does not stop the others.
         console.say(f"{name}: could not run: {error}")
         return 3
     except KeyboardInterrupt:

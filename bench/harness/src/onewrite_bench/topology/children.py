@@ -80,7 +80,7 @@ class Child:
         """The end of what it wrote to its log, as a clause for a message."""
         with contextlib.suppress(OSError):
             lines = [line.strip() for line in self.log.read_text(errors="replace").splitlines() if line.strip()]
-            # HAProxy says why, and after that that it goes.
+            # HAProxy says why, and in its last line only that it exits.
             telling = [
                 line for line in lines if not line.endswith(("Exiting.", "Fatal errors found in configuration."))
             ]

@@ -42,7 +42,7 @@ class Network:
         self._there(lambda: socket.create_connection((self.address, port), timeout=1).close())
 
     def answers(self, port: int, timeout_s: float) -> bool:
-        """Whether a server says anything to a plain request: then it is past its start, whatever it says."""
+        """Whether a server answers a plain request at all: then it has started."""
 
         def ask() -> bool:
             with socket.create_connection((self.address, port), timeout=timeout_s) as sock:
@@ -55,7 +55,7 @@ class Network:
             return False
 
     def _there(self, work: Callable[[], _Result]) -> _Result:
-        """Run `work` in the servers' namespace: a thread of its own enters it and never comes back."""
+        """Run `work` in the servers' namespace: in a thread that enters it and then ends."""
         if self.server_namespace is None:
             return work()
         results: list[_Result] = []

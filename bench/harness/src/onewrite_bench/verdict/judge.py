@@ -39,7 +39,7 @@ def judge(cells: Sequence[Cell]) -> list[Verdict]:
 
 
 def _allow_for_the_targets_own_time(cells: Sequence[Cell]) -> None:
-    """A target that nobody knew beforehand may be slow by itself: a stall is what comes on top of the good control."""
+    """An unknown target may be slow by itself: a stall is the time beyond the good control's."""
     for group in dict.fromkeys(cell.group for cell in cells):
         good = _good_controls(cells, group)
         for cell in cells:
@@ -130,7 +130,7 @@ def _judge_client(group: str, client: str, members: Sequence[Cell], good: Good, 
         "intervals_us": _intervals(shown),
         "group": group,
         "calm": _calm(mine, good),
-        "certain": certain,  # counted by the kernel: a busy machine changes nothing about it
+        "certain": certain,  # counted by the kernel, so the same on a busy machine
     }
     kinds = [kind for kind in FAULTS if faults[kind]]
     if kinds:
@@ -151,7 +151,7 @@ def _judge_client(group: str, client: str, members: Sequence[Cell], good: Good, 
 
 
 def _harmless(cell: Cell, control: Cell | None) -> bool:
-    """Whether a target that nobody knew beforehand turned out not to stall anyone."""
+    """Whether an unknown target turned out to stall no client."""
     measured = control is not None and control.measured
     return bool(cell.extra.get("unknown") and measured and control and (control.share_over or 0.0) < BAD_SHARE)
 

@@ -1,4 +1,4 @@
-"""By what rule cells are judged: what each client came to, what several measurements mean, and the exit status."""
+"""The rules that judge cells: each client's verdict, what several measurements mean, and the exit status."""
 
 from __future__ import annotations
 
