@@ -1,4 +1,4 @@
-// The libraries that people use, on our dispatcher or agents, each against a real server.
+// Popular HTTP libraries with our dispatcher or agents, each against a real server.
 
 import assert from 'node:assert/strict'
 import http from 'node:http'
@@ -132,7 +132,7 @@ for (const secure of [false, true]) {
   })
 }
 
-describe('got, whose pieces come in several turns', () => {
+describe('got, which writes a form in several turns', () => {
   test('a form arrives whole through HttpAgent', async () => {
     const tap = await startTap({ answer: echo, count: false })
     const httpAgent = new HttpAgent({ keepAlive: true })

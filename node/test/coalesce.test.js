@@ -1,4 +1,4 @@
-// The deferred uncork on real sockets: nothing dropped, nothing held beyond the turn, backpressure as before.
+// The deferred uncork on real sockets: nothing is lost, nothing is held beyond the turn, backpressure works.
 
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
@@ -73,7 +73,7 @@ test('an unfinished message leaves when the turn ends', () => withHeld(async ({ 
   assert.match(await arrived(LENGTH_HEAD(10).length + 3), /abc$/)
 }))
 
-test('of a beginning no more than the limit is held, later four times as much', () => withHeld(async ({ socket, writes }) => {
+test('at the beginning of a message no more than the limit is held, later four times as much', () => withHeld(async ({ socket, writes }) => {
   const chunk = () => writeCorked(socket, '\r\n64\r\n', 'x'.repeat(100))
   writeCorked(socket, CHUNKED_HEAD, '\r\n64\r\n', 'x'.repeat(100))
   assert.equal(writes(), 1)
@@ -117,7 +117,7 @@ test('a user\'s own cork is respected', () => withHeld(async ({ socket, writes }
   assert.equal(writes(), 1)
 }))
 
-test('what is no HTTP is not held', () => withHeld(async ({ socket, writes }) => {
+test('bytes that are not HTTP are not held', () => withHeld(async ({ socket, writes }) => {
   writeCorked(socket, 'hello', ' ', 'world')
   assert.equal(writes(), 1)
   socket.write(Buffer.from('again'))

@@ -1,4 +1,4 @@
-// Options: code over environment over default; a switch that is off is stock.
+// Options: code over environment over default; switched off means stock.
 
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
@@ -36,7 +36,7 @@ test('disabled and coalesceDisabled leave the writes as in stock', async () => {
   assert.equal(await segmentsWith({ nodelayDisabled: true, hooksDisabled: true }), 1)
 })
 
-test('beyond coalesceMax nothing is held', async () => {
+test('more than coalesceMax is not held', async () => {
   const segments = await segmentsWith({ coalesceMax: 150 })
   assert.ok(segments > 1 && segments < 5, `${segments}`)
 })
@@ -109,16 +109,16 @@ test('a bad value in code is refused with the name of the option', () => {
   assert.equal(resolveConfig({ coalesceMax: 16384 }).coalesceMax, 16384)
 })
 
-test('versions of undici outside the range are known', () => {
+test('versions of undici outside the range are recognized', () => {
   for (const version of ['7.29.1', '7.30.2', '8.10.1', '8.12.4']) assert.equal(isSupported(version), true, version)
   for (const version of ['6.29.1', '7.29.0', '8.9.0', '8.10.0', '9.0.0', '']) assert.equal(isSupported(version), false, version)
 })
 
-test('what the user says of noDelay is obeyed', async () => {
+test('the user\'s noDelay is obeyed', async () => {
   const tap = await startTap({ count: false })
   const calls = []
   const original = net.Socket.prototype.setNoDelay
-  // Looked at, not replaced: undici and this package call it on the real socket.
+  // Wrapped, not replaced: undici and this package call it on the real socket.
   net.Socket.prototype.setNoDelay = function (on) { calls.push(on); return original.call(this, on) }
   try {
     const makers = [(options) => new Agent(options), (options) => new undici.Agent({ ...options, factory: agentFactory() })]
@@ -135,7 +135,7 @@ test('what the user says of noDelay is obeyed', async () => {
   }
 })
 
-describe('an option that nobody has is refused by its name', () => {
+describe('an unknown option is refused by its name', () => {
   for (const [name, make] of Object.entries({
     Agent: (options) => new Agent(options),
     Pool: (options) => new Pool('http://localhost', options),
@@ -147,7 +147,7 @@ describe('an option that nobody has is refused by its name', () => {
     test(name, () => assert.throws(() => make({ noSuchOption: true }), { name: 'TypeError', code: 'ONEWRITE_INVALID_OPTION', message: /noSuchOption/ }))
   }
   test('a factory takes ours alone', () => assert.throws(() => clientFactory(/** @type {any} */ ({ connections: 1 })), { code: 'ONEWRITE_INVALID_OPTION', message: /connections/ }))
-  test('what undici reads is let through, to be obeyed or refused by undici', async () => {
+  test('undici\'s own options are passed on to undici', async () => {
     // The option names in the constructors of the undici that is installed.
     const read = (file) => readFileSync(new URL(`../node_modules/undici/lib/dispatcher/${file}.js`, import.meta.url), 'utf8')
     const names = ['agent', 'pool', 'client'].flatMap((file) => {

@@ -1,4 +1,4 @@
-// What the README and examples/ say is run as it stands.
+// The code of the README and of examples/ runs as it is printed.
 
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
@@ -33,13 +33,13 @@ const expected = [
   ['withTimingId', [/^order 17 \d+$/m, /^ok$/m], ([{ head }]) => assert.match(head, /^GET /)]
 ]
 
-test('each example of the README is expected here', () => {
+test('every example of the README is in the list below', () => {
   assert.deepEqual(examples.map((code) => expected.filter(([word]) => code.includes(word)).length), expected.map(() => 1))
 })
 
 for (const [word, prints, check] of expected) {
   test(`the example of the README with ${word} runs`, async () => {
-    // What an example leaves open would keep its process for a while.
+    // An example may leave connections open, which would keep its process alive for a while.
     const { stdout, requests } = await runAgainstTap(['--input-type=module', '-e', `${examples.find((code) => code.includes(word))}\nprocess.exit()`])
     for (const pattern of prints) assert.match(stdout, pattern)
     assert.equal(requests.length, 1)

@@ -1,4 +1,4 @@
-// HttpAgent and HttpsAgent tell of errors where Node's agents do, and make no more connections than they.
+// HttpAgent and HttpsAgent report errors as Node's agents do, and open no more connections.
 
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
@@ -93,7 +93,7 @@ for (const secure of [false, true]) {
       ['axios', (url, agent) => axios.post(url, 'x', { httpAgent: agent, httpsAgent: agent })]
     ])) {
       test(`one caller of ${client} keeps to one connection, as with Node's agent`, async () => {
-        // In a thread of its own, as no other server answers in the turn of the write.
+        // In its own thread: only such a server can answer in the turn of the write.
         const other = await startOtherThread({ secure })
         const agent = new Ours({ keepAlive: true, ca: other.ca })
         try {

@@ -1,4 +1,4 @@
-// What HttpAgent and HttpsAgent refuse before a byte is sent, and node:http sends (spec/06-security.md).
+// Requests that HttpAgent and HttpsAgent refuse before a byte is sent, and node:http sends (spec/06-security.md).
 
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
@@ -26,7 +26,7 @@ async function outcome (request) {
   return first.statusCode
 }
 
-// [headers, body, only with the body can it be told]: of each node:http sends the bytes as they are told
+// [headers, body, whether it shows only with the body]; node:http sends each of them
 const cases = /** @type {Record<string, [any, string | undefined, boolean?]>} */ ({
   'both framings': [{ 'content-length': '5', 'transfer-encoding': 'chunked' }, 'hello'],
   'both framings, flat': [['host', 'a', 'Transfer-Encoding', 'chunked', 'Content-Length', '5'], 'hello'],
@@ -64,7 +64,7 @@ for (const secure of [false, true]) {
           assert.match(error.message, /Content-Length/)
           const next = send({})
           assert.equal(await outcome(next), 200)
-          // A connection that was given to a request already is closed by Node up to 22.
+          // Node up to 22 closes a connection that was assigned to a destroyed request.
           if (!late) assert.ok(next.socket === first.socket)
           assert.equal(tap.requests.length, 2)
         } finally {
@@ -112,7 +112,7 @@ describe('HttpAgent', () => {
     assert.equal(tap.requests.length, 0)
   }))
 
-  test('a refused request is one record, of an invalid request, in no phase', () => {
+  test('a refused request has one record, an invalid request without a phase', () => {
     const seen = recorder()
     return withTap(async (url, agent) => {
       for (const headers of [{ 'content-length': '+5' }, { 'content-length': '9' }]) {
@@ -126,7 +126,7 @@ describe('HttpAgent', () => {
     }, seen.hooks)
   })
 
-  test('axios and got hand the error on', () => withTap(async (url, agent, tap) => {
+  test('axios and got pass the error on', () => withTap(async (url, agent, tap) => {
     const headers = { 'content-length': '9', 'transfer-encoding': 'chunked' }
     await assert.rejects(axios.post(url, Readable.from(['hello']), { headers, httpAgent: agent, maxRedirects: 0 }), { code: 'ONEWRITE_INVALID_REQUEST' })
     await assert.rejects(got.post(url, { body: Readable.from(['hello']), headers, agent: { http: agent }, retry: { limit: 0 } }), { code: 'ONEWRITE_INVALID_REQUEST' })
@@ -158,7 +158,7 @@ describe('HttpAgent', () => {
         await assert.rejects(pipeline(body, request), { code: 'ERR_HTTP_CONTENT_LENGTH_MISMATCH' })
         assert.equal((await closed).destroyed, true)
         const text = Buffer.concat(received.flat()).toString('latin1')
-        // Never a byte beyond what was announced.
+        // No byte beyond the Content-Length arrives.
         assert.ok(text.split('\r\n\r\n')[1].length <= length)
         assert.ok(text.includes('hello') && received.length === 1)
       } finally {
@@ -202,7 +202,7 @@ describe('HttpAgent', () => {
         const last = rest.pop()
         for (const part of rest) request.write(part)
         request.end(last)
-        // Where the head had gone, the server may have answered before there was a body to refuse.
+        // Where the head had been sent, the server may have answered before the body was written.
         const ending = await ended
         if (ending !== 200) assert.match(ending.message, /says nothing of a body/)
         if (name === 'headers in one flat list') assert.ok(ending instanceof InvalidRequestError)
@@ -222,7 +222,7 @@ describe('HttpAgent', () => {
     }))
   }
 
-  test('a body that is whole waits for no drain, which Node may never tell of', () => withTap(async (url, agent) => {
+  test('a complete body does not wait for drain, which Node may never emit', () => withTap(async (url, agent) => {
     const last = {}
     for (const [name, chosen] of Object.entries({ ours: agent, stock: new http.Agent() })) {
       const request = http.request(url, { method: 'POST', agent: chosen, headers: { 'content-length': '200000' } })
@@ -237,7 +237,7 @@ describe('HttpAgent', () => {
     assert.deepEqual(last, { ours: true, stock: false })
   }))
 
-  test('what is in order is sent', () => withTap(async (url, agent, tap) => {
+  test('valid requests are sent', () => withTap(async (url, agent, tap) => {
     const send = (headers, ...parts) => {
       const request = http.request(url, { method: 'POST', agent, headers })
       const last = parts.pop()

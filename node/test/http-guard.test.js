@@ -1,4 +1,4 @@
-// The guard sets TCP_NODELAY before the first byte of a body, on fresh connections too, and the user's word stands.
+// The guard sets TCP_NODELAY before the first byte of a body, also on fresh connections, and the user's setNoDelay() wins.
 
 import assert from 'node:assert/strict'
 import diagnosticsChannel from 'node:diagnostics_channel'
@@ -68,10 +68,10 @@ test('a fresh https connection has the option before the first byte of a body th
   }
 })
 
-test('and its pieces are not held', { skip: !early && 'this Node names a request when it is ended' }, async () => {
+test('the pieces of such a body are not held', { skip: !early && 'this Node names a request when it is ended' }, async () => {
   const control = await segments()
   const ours = await guarded(segments)
-  // Before them goes the ClientHello. What Nagle holds is joined; a pause of the machine frees it, so of the control the least counts.
+  // The first segment is the ClientHello. Nagle's algorithm joins what it holds; when the machine pauses it does not, so the minimum of the control counts.
   assert.ok(ours[10] > TURNS, `ours: ${ours}`)
   if (!cured) assert.ok(control[0] < ours[10], `control: ${control}, ours: ${ours}`)
 })
@@ -79,13 +79,13 @@ test('and its pieces are not held', { skip: !early && 'this Node names a request
 for (const secure of [false, true]) {
   describe(`request.setNoDelay() over ${secure ? 'https' : 'http'}`, () => {
     for (const word of [false, true]) {
-      test(`${word} is the last word`, { skip: !early && 'this Node names a request when it is ended' }, async () => {
+      test(`${word} wins`, { skip: !early && 'this Node names a request when it is ended' }, async () => {
         const tap = await startTap({ secure, count: false })
         const { protocol } = new URL(tap.origin)
         const agent = new library[protocol].Agent({ keepAlive: true, maxSockets: 1, ca })
         try {
           await guarded(async () => {
-            // On a fresh connection and on a kept one, where the option is on from the request before.
+            // On a fresh connection, and on a kept one, where the request before has set the option.
             for (const said of [word, true, word]) {
               const request = library[protocol].request(tap.origin, { method: 'POST', agent, ca })
               request.setNoDelay(said)
@@ -105,7 +105,7 @@ for (const secure of [false, true]) {
   })
 }
 
-test('each request is guarded once, and no longer than asked for', async () => {
+test('each request is guarded once, and none after unguardNodeHttp()', async () => {
   const tap = await startTap({ count: false })
   const names = ['http.client.request.created', 'http.client.request.start']
   const subscribed = () => names.map((name) => diagnosticsChannel.hasSubscribers(name))
@@ -119,7 +119,7 @@ test('each request is guarded once, and no longer than asked for', async () => {
       const [response] = await once(request, 'response')
       response.resume()
       await once(response, 'end')
-      // The early name came before this test could look.
+      // With the early event setNoDelay() was called before this test could wrap it.
       assert.deepEqual(calls, early ? [] : [true])
       assert.deepEqual(subscribed(), [true, !early])
     })

@@ -1,4 +1,4 @@
-// Bytes that come on an idle connection of node:http are nobody's answer, whether the event loop has read them or not.
+// Bytes that arrive on an idle connection of node:http must not become the next answer, whether they were read or not.
 
 import assert from 'node:assert/strict'
 import http from 'node:http'
@@ -47,7 +47,7 @@ for (const secure of [false, true]) {
         })
       })
 
-      test(`Node's own agent takes one that came ${when}, so this origin can tell`, () => {
+      test(`control: Node's own agent takes one that came ${when}`, () => {
         const agent = new StockAgent(options)
         return withOrigin(agent, async (other) => {
           await wait()
@@ -67,7 +67,7 @@ for (const secure of [false, true]) {
       })
     })
 
-    test('a connection on which nothing came is used again, and the wait is told as queue', () => {
+    test('a connection on which nothing came is used again, and the check is part of queue', () => {
       const seen = recorder()
       const agent = new Ours({ ...options, ...seen.hooks })
       return withOrigin(agent, async (other) => {

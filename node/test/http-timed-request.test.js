@@ -1,5 +1,5 @@
-// A hook on HttpAgent changes nothing but that it is called: answers and upgrades that nobody listens for go as with
-// Node's own agent, and a call that its caller gives up is told from one that its peer gives up.
+// Hooks on HttpAgent change nothing else: responses and upgrades without a listener are handled as by Node's own agent. And a
+// call that the caller cancels is distinguished from one that the peer ends.
 
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
@@ -21,8 +21,8 @@ const agents = {
 }
 
 for (const [name, make] of Object.entries(agents)) {
-  describe(`${name}: what nobody listens for`, () => {
-    test('answers are thrown away, and the one connection serves the next request', async () => {
+  describe(`${name}: without a listener`, () => {
+    test('responses are dropped, and the connection serves the next request', async () => {
       const server = await startServer(answerOk)
       const agent = make()
       try {
@@ -77,7 +77,7 @@ for (const [name, make] of Object.entries(agents)) {
   })
 }
 
-test('an upgrade is told with its status, whether someone listens for it or not', async () => {
+test('an upgrade is recorded with its status, with and without a listener', async () => {
   const server = await startServer((socket) => socket.write('HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n'))
   try {
     for (const listens of [true, false]) {
@@ -97,7 +97,7 @@ test('an upgrade is told with its status, whether someone listens for it or not'
 })
 
 for (const secure of [false, true]) {
-  test(`over ${secure ? 'https' : 'http'} a request was sent when its last byte was, though its source has not ended`, async () => {
+  test(`over ${secure ? 'https' : 'http'} send ends with the last byte, also where end() comes later`, async () => {
     const server = await startServer((socket, data) => { if (data.includes('last')) answerOk(socket) }, { secure })
     const seen = recorder()
     const options = { keepAlive: true, ...seen.hooks }
@@ -149,9 +149,9 @@ test('without a hook no clock is read, and nothing is noted on a request or its 
   }
 }))
 
-describe('who gave up', () => {
+describe('a call that the caller ends', () => {
   let server
-  /** A caller that gives up when the server has its request. */
+  /** Called when the server has received the request. */
   let arrived = () => {}
   before(async () => {
     server = await startServer((socket, data) => {
@@ -211,7 +211,7 @@ describe('who gave up', () => {
   })
   for (const [name, one] of Object.entries(cases)) check(name, one)
 
-  // All at once: each waits for most of its time.
+  // Run at once, because each only waits.
   describe('by a time limit', { concurrency: true }, () => {
     const limits = /** @type {typeof cases} */ ({
       'axios, timeout': [(agent) => axios.get(`${server.origin}/hang`, { httpAgent: agent, timeout: 2500 }), 'error', 'timeout', 'wait'],
@@ -230,7 +230,7 @@ describe('who gave up', () => {
         const first = http.get(`${server.origin}/hang`, { agent }).on('error', () => {})
         const queued = http.get(`${server.origin}/queued`, { agent }).on('error', () => {})
         queued[way]()
-        // Its turn in the agent's queue is when Node looks at it.
+        // Node notices it when its turn in the agent's queue comes.
         first.destroy()
         await new Promise((resolve) => queued.once('close', resolve))
         const timing = seen.timings.find(({ url }) => url.endsWith('/queued'))
@@ -242,7 +242,7 @@ describe('who gave up', () => {
     })
   }
 
-  test('a redirect that axios follows is no giving up', async () => {
+  test('a redirect that axios follows is not cancelled', async () => {
     const seen = recorder()
     const agent = new HttpAgent({ keepAlive: true, ...seen.hooks })
     try {

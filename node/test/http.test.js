@@ -1,4 +1,4 @@
-// node:http with our agents, and with the guard: segments, TCP_NODELAY, timing, and the libraries people use.
+// node:http with our agents and with the guard: segments, TCP_NODELAY, timing.
 
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
@@ -131,7 +131,7 @@ describe('failures through HttpAgent', () => {
     })
   }
 
-  test('an error that nobody listens for is not swallowed', () => {
+  test('an error without a listener is thrown', () => {
     const script = `
       import http from 'node:http'
       import { HttpAgent } from ${JSON.stringify(fileURLToPath(new URL('../src/http/index.js', import.meta.url)))}
@@ -145,7 +145,7 @@ describe('failures through HttpAgent', () => {
 describe('TCP_NODELAY on https', () => {
   const calls = []
   const original = net.Socket.prototype.setNoDelay
-  // Looked at, not replaced.
+  // Wrapped, not replaced.
   before(() => { net.Socket.prototype.setNoDelay = function (on) { calls.push(on); return original.call(this, on) } })
   after(() => { net.Socket.prototype.setNoDelay = original })
 
@@ -154,7 +154,7 @@ describe('TCP_NODELAY on https', () => {
     try {
       await run()
       calls.length = 0
-      // The tap's own sockets call it too, with true; a false can only be the client's.
+      // The tap's own sockets call it, too, with true; only the client can pass false.
       const { socket } = await send(tap.origin, { agent, body: 'x' })
       return Reflect.ownKeys(socket).filter((key) => String(key) === 'Symbol(kSetNoDelay)').map((key) => socket[key])[0]
     } finally {

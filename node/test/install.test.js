@@ -1,4 +1,4 @@
-// install() and uninstall(), each in a process of its own: the global dispatcher is one per process.
+// install() and uninstall(), each in its own process, because the global dispatcher is one per process.
 
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
@@ -81,7 +81,7 @@ test('install() times fetch, a second install() replaces the first, uninstall() 
   assert.deepEqual(out, { seen: ['mine'], installed: true, took: false, kept: true, back: true, again: false })
 })
 
-test('install({ disabled: true }) takes an Agent back that was installed before', async () => {
+test('install({ disabled: true }) uninstalls an Agent that was installed before', async () => {
   const { out } = await runScript(`
     import { install, uninstall } from ${JSON.stringify(index)}
     import * as undici from 'undici'
@@ -147,7 +147,7 @@ async function inFolder (put, run) {
   }
 }
 
-test('node --import onewrite/register: fetch and node:http without a word in the program', async () => {
+test('node --import onewrite/register: fetch and node:http without a change to the program', async () => {
   const tap = await startTap()
   try {
     const { out } = await runScript(`
@@ -157,7 +157,7 @@ test('node --import onewrite/register: fetch and node:http without a word in the
       console.log(JSON.stringify({ guarded: dc.hasSubscribers('http.client.request.start'), agent: undici.getGlobalDispatcher().constructor.name }))`,
     { args: ['--import', register] })
     assert.deepEqual(out, { guarded: true, agent: 'FetchAgent' })
-    // Its pool may take a second connection, so the mode is over those that had one before them.
+    // The pool may open a second connection; the mode is over the requests on a kept one.
     assert.equal(tap.mode('segments'), 1)
     const off = await runScript(`
       import dc from 'node:diagnostics_channel'
@@ -168,7 +168,7 @@ test('node --import onewrite/register: fetch and node:http without a word in the
   }
 })
 
-test('node --import onewrite/register: node:http over https is not held, without a word in the program', async () => {
+test('node --import onewrite/register: node:http over https is not held, without a change to the program', async () => {
   const TURNS = 6
   const { cert } = localhostIdentity()
   const segments = async (args) => {
@@ -199,14 +199,14 @@ test('node --import onewrite/register: node:http over https is not held, without
   }
   const control = await segments([])
   const ours = await segments(['--import', register])
-  // What Nagle holds is joined; a pause of the machine frees it, so of the control the least counts.
+  // Nagle's algorithm joins what it holds; when the machine pauses it does not, so the minimum of the control counts.
   assert.ok(ours[10] >= TURNS, `ours: ${ours}`)
   const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
   const cured = major > 24 || (major === 24 && minor >= 15)
   if (!cured) assert.ok(control[0] < TURNS, `control: ${control}`)
 })
 
-test('register without undici guards node:http and says in one line that fetch is left alone', () => inFolder(() => {}, async (folder) => {
+test('register without undici guards node:http and warns once that fetch is not installed', () => inFolder(() => {}, async (folder) => {
   const { out, error } = await runScript(`
     import dc from 'node:diagnostics_channel'
     console.log(JSON.stringify(dc.hasSubscribers('http.client.request.start')))`, { args: ['--import', join(folder, 'src', 'register.js')] })
@@ -215,7 +215,7 @@ test('register without undici guards node:http and says in one line that fetch i
   assert.match(error, /onewrite\/register leaves fetch as it is: Cannot find package 'undici'/)
 }))
 
-test('with an undici that cannot work everything stays stock, and one line says so', () => inFolder((to, from) => {
+test('with an unsupported undici everything stays stock, with one warning', () => inFolder((to, from) => {
   cpSync(from, to, { recursive: true, dereference: true })
   const file = join(to, 'package.json')
   writeFileSync(file, readFileSync(file, 'utf8').replace(/"version": "[^"]*"/, '"version": "8.9.0"'))

@@ -1,4 +1,4 @@
-// Records in the words of others, held against what those words mean.
+// The mappers on real records: what OpenTelemetry, W3C Resource Timing and HAR demand of the values.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'

@@ -1,5 +1,5 @@
-// TCP_NODELAY where undici loses it: with a connector of the user's own. Shown by what the server's kernel counts,
-// against stock in the same run: of writes some turns apart Nagle holds all but the first, and joins them.
+// TCP_NODELAY where undici loses it: with a custom connector. Shown by the segments that the server's kernel counts, with
+// stock as the control: of several writes Nagle's algorithm holds all but the first, and joins them.
 
 import assert from 'node:assert/strict'
 import net from 'node:net'
@@ -50,11 +50,11 @@ async function segments (dispatcher, secure) {
 }
 
 for (const secure of [false, true]) {
-  test(`what a connector opened without an option is not held, ${secure ? 'https' : 'http'}`, async () => {
+  test(`writes on the socket of a custom connector are not held, ${secure ? 'https' : 'http'}`, async () => {
     const options = { connections: 1, connect: connector }
     const [ours, stock] = [new Agent(options), new undici.Agent(options)]
     try {
-      // What Nagle holds back is joined. A pause of the machine frees it, so of the control the least counts.
+      // When the machine pauses, nothing is joined, so the minimum of the control counts.
       const control = await segments(stock, secure)
       const counts = await segments(ours, secure)
       assert.ok(control[0] < TURNS, `control: ${control}`)
@@ -84,7 +84,7 @@ test('a socket of a connector has the option before its TLS handshake, when the 
   }
 })
 
-test('a Unix socket and a socket without the methods are served as before', async () => {
+test('a Unix socket and a socket without the methods work as before', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'onewrite-unix-'))
   const server = http.createServer((request, response) => request.pipe(response))
   await new Promise((resolve) => server.listen(join(folder, 's'), () => resolve(undefined)))
@@ -108,7 +108,7 @@ test('a Unix socket and a socket without the methods are served as before', asyn
   }
 })
 
-test('a dispatcher of the user\'s own gets both with clientFactory()', async () => {
+test('with clientFactory() a custom dispatcher has TCP_NODELAY and one write', async () => {
   const tap = await startTap()
   const pool = new undici.BalancedPool([tap.origin], { connections: 1, factory: (origin, options) => new undici.Pool(origin, { ...options, factory: clientFactory() }) })
   try {

@@ -1,5 +1,5 @@
-// onewrite/opentelemetry on the real SDK, beside the real instrumentations, whoever comes first. Each program is a process of
-// its own (support/otel-program.js) and is compared with the same one over stock undici and node:http.
+// onewrite/opentelemetry on the real SDK with the real instrumentations, in both orders. Each program is its own process
+// (support/otel-program.js) and is compared with the same program over stock undici and node:http.
 
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
@@ -69,7 +69,7 @@ for (const api of ['fetch', 'undici', 'http']) {
         const [wanted, told] = await Promise.all([stock ??= play('stock', api, 'instrumentation-first'), play('onewrite', api, order)])
         assert.equal(told.hookFailures, 0, told.stderr)
 
-        // Everything is as without us: results, spans, what reaches the server.
+        // Results, spans and what reaches the server are as without onewrite.
         assert.deepEqual(told.results, wanted.results)
         assert.deepEqual(told.spans.map(({ name, kind, status }) => ({ name, kind, status })), wanted.spans.map(({ name, kind, status }) => ({ name, kind, status })))
         assert.deepEqual(told.spans.map(plain), wanted.spans.map(plain))
@@ -77,7 +77,7 @@ for (const api of ['fetch', 'undici', 'http']) {
         assert.deepEqual(told.requests.map(names), wanted.requests.map(names))
         assert.equal(modeOf(told.requests.filter(({ head }) => head.includes('/judged')).map(({ segments }) => segments)), 1)
 
-        // One span per call, and each log event has the ids of its span. The exporter's call is told of nowhere.
+        // One span per call, and each log event has the ids of its span. The exporter's own call appears nowhere.
         const clients = told.spans.filter(({ kind }) => kind === 2)
         assert.equal(clients.length, 28)
         assert.equal(told.requests.filter(({ head }) => head.includes('/exported')).length, 1)
@@ -89,7 +89,7 @@ for (const api of ['fetch', 'undici', 'http']) {
           assert.ok(Math.abs(at[0] * 1e9 + at[1] - body.started_at_unix_ns - body.total_ns) < 1024)
         }
 
-        // The phases are on the span, and the numbers of the record.
+        // The span has the phases, with the values of the record.
         const byIds = new Map(told.events.map((event) => [event.ids, event]))
         for (const { attributes, ids, name } of clients) {
           const { body } = byIds.get(ids)
@@ -103,7 +103,7 @@ for (const api of ['fetch', 'undici', 'http']) {
           for (const phase of ['queue', 'connect', 'send', 'wait', 'server', 'network']) assert.equal(found[`onewrite.${phase}_ns`], last[`${phase}_ns`], phase)
         }
         assert.ok(clients.filter(({ attributes }) => attributes['onewrite.server_ns'] === 1000).length >= 20)
-        // The span of the incoming request is not one of ours.
+        // The span of the incoming request gets nothing.
         assert.deepEqual(told.spans.filter(({ kind }) => kind === 1).flatMap(({ attributes }) => Object.entries(attributes).filter(ours)), [])
 
         // Metrics.
@@ -127,7 +127,7 @@ for (const api of ['fetch', 'undici', 'http']) {
         assert.deepEqual(told.connections, { idle: { active: 0, idle: 1 }, active: { active: 1, idle: 0 }, closed: { active: 0, idle: 0 } })
         const used = new Set(told.events.map(({ body }) => body.conn_id).filter(Boolean)).size
         const lived = sum(pointsOf(told.metrics, 'http.client.connection.duration'), ({ value }) => value.count)
-        // The exporter's call may have had one of its own.
+        // The exporter's call may have used another connection.
         assert.ok(lived === used || lived === used + 1, `${lived} ended, ${used} used`)
       })
     }
@@ -163,7 +163,7 @@ describe('in this process, without instrumentations', () => {
     return numbers.getMetrics().flatMap(({ scopeMetrics }) => scopeMetrics).flatMap((scope) => scope.metrics)
   }
 
-  test('a span of the program\'s own gets all of it, to the end of the call', () => withAgent(openTelemetry(), async (agent, origin) => {
+  test('a span that the program made gets every attribute, up to the end of the call', () => withAgent(openTelemetry(), async (agent, origin) => {
     await tracer.startActiveSpan('own', async (span) => {
       await send(agent, origin)
       await until(() => events.getFinishedLogRecords().length === 1)
@@ -176,7 +176,7 @@ describe('in this process, without instrumentations', () => {
     assert.deepEqual(attributes, phases)
   }))
 
-  test('a retry overwrites what the attempt before it wrote', () => {
+  test('a retry overwrites the attributes of the attempt before it', () => {
     let count = 0
     return withAgent(openTelemetry(), async (agent, origin) => {
       await tracer.startActiveSpan('own', async (span) => {
@@ -187,12 +187,12 @@ describe('in this process, without instrumentations', () => {
       const [{ attributes }] = spans.getFinishedSpans()
       assert.equal(attributes['onewrite.attempts'], 2)
       assert.equal(attributes['onewrite.reused'], true)
-      // OpenTelemetry has no way to take an attribute away.
+      // OpenTelemetry cannot remove an attribute.
       assert.ok(attributes['onewrite.connect_ns'] > 0)
     }, (socket) => socket.write(count++ === 0 ? 'HTTP/1.1 503 Busy\r\nretry-after: 0\r\ncontent-length: 0\r\n\r\n' : OK('ok')))
   })
 
-  test('methods of one\'s own stand beside it', () => {
+  test('the listener can be combined with one\'s own methods', () => {
     const ends = []
     return withAgent({ ...openTelemetry(), onCallEnd: (event) => ends.push(event.outcome) }, async (agent, origin) => {
       await send(agent, origin)
@@ -215,7 +215,7 @@ describe('in this process, without instrumentations', () => {
     }))
   }
 
-  test('logs: false, requestDuration: false, and a method that nobody knows', () => withAgent(openTelemetry({ logs: false, requestDuration: false }), async (agent, origin) => {
+  test('logs: false, requestDuration: false, and an unknown method', () => withAgent(openTelemetry({ logs: false, requestDuration: false }), async (agent, origin) => {
     const before = sum(pointsOf(pointed(await names()), 'http.client.request.duration'), ({ value }) => value.count)
     await send(agent, origin, 'PROPFIND')
     await new Promise((resolve) => setTimeout(resolve, 20))
@@ -242,7 +242,7 @@ describe('in this process, without instrumentations', () => {
     }
   })
 
-  test('a fault of the SDK is a hook that throws: the request goes on', () => withAgent(openTelemetry(), async (agent, origin) => {
+  test('an error in the SDK counts as a hook that throws, and the request goes on', () => withAgent(openTelemetry(), async (agent, origin) => {
     const before = hookFailures()
     const faulty = Object.assign(tracer.startSpan('faulty'), { setAttributes () { throw new Error('faulty') } })
     await context.with(trace.setSpan(context.active(), faulty), async () => assert.equal(await send(agent, origin), 'ok'))
@@ -250,7 +250,7 @@ describe('in this process, without instrumentations', () => {
     assert.ok(hookFailures() > before)
   }))
 
-  test('the context of a request notices no span after it was made, and none stands on another', () => {
+  test('the context of a request takes no span that is set later, and contexts do not nest', () => {
     const observed = new Observed(ROOT_CONTEXT)
     const [first, later] = [tracer.startSpan('first'), tracer.startSpan('later')]
     let inherited

@@ -1,4 +1,4 @@
-// Hooks of clientFactory() and agentFactory(), in dispatchers of undici's that this package did not make.
+// Hooks of clientFactory() and agentFactory(), in dispatchers of undici.
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
@@ -62,14 +62,14 @@ for (const [name, make] of Object.entries(makers)) {
   })
 }
 
-test('agentFactory() tells how long a request waited in its pool', async () => {
+test('with agentFactory() the record has the wait in the pool', async () => {
   const waiting = []
   const server = await startServer((socket) => { if (waiting.push(socket) === 2) release() })
   const release = () => { for (const socket of waiting.splice(0)) answerOk(socket) }
   const seen = recorder()
   const dispatcher = new undici.Agent({ connections: 2, factory: agentFactory(seen.hooks) })
   try {
-    // Two are on their connections until both have arrived, so two wait for them.
+    // Two requests hold the connections until both have arrived, so the other two wait.
     await Promise.all(Array.from({ length: 4 }, async () => (await undici.request(server.origin, { dispatcher })).body.text()))
     for (let turn = 0; turn < 10_000 && seen.timings.length < 4; turn++) await new Promise((resolve) => setTimeout(resolve, 1))
     const [first, second, ...late] = seen.timings
@@ -84,7 +84,7 @@ test('agentFactory() tells how long a request waited in its pool', async () => {
   }
 })
 
-test('a hook of our Agent above takes the place of the factory\'s, and has the connection', async () => {
+test('a hook of our Agent above replaces the factory\'s, and its record has the connection', async () => {
   const server = await startServer(answerOk)
   const [above, below] = [recorder(), recorder()]
   const agent = new Agent({ ...above.hooks, factory: (origin, options) => new undici.Pool(origin, { ...options, factory: clientFactory(below.hooks) }) })

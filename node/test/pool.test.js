@@ -1,4 +1,4 @@
-// What undici's constructors and dispatch() take and refuse, ours take and refuse.
+// Our constructors and dispatch() accept and refuse what undici's do.
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
@@ -60,7 +60,7 @@ test('the options that BalancedPool hands to its factory are taken', async () =>
   await pool.close()
 })
 
-describe('a factory that is none', () => {
+describe('a factory that is not a function', () => {
   for (const factory of /** @type {any[]} */ ([undefined, null, '', 0, false, 'a', {}])) {
     test(`${JSON.stringify(factory)} is taken or refused as by undici`, async () => {
       for (const [Stock, Ours] of /** @type {[any, any][]} */ ([[undici.Agent, Agent], [undici.ProxyAgent, ProxyAgent]])) {
@@ -77,7 +77,7 @@ describe('a factory that is none', () => {
     })
   }
 
-  test('undefined is no reason to leave ours out', async () => {
+  test('with factory: undefined ours is used', async () => {
     const server = await startServer((socket, data) => socket.write(data.toString().startsWith('GET http:') ? 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok' : ''))
     const seen = recorder()
     const agent = new ProxyAgent({ uri: server.origin, proxyTunnel: false, factory: undefined, clientFactory: undefined, ...seen.hooks })
@@ -94,7 +94,7 @@ describe('a factory that is none', () => {
 describe('a handler that undici refuses', () => {
   const legacy = { onConnect () {}, onError () {}, onHeaders () { return true }, onData () { return true }, onComplete () {} }
   const controller = { onRequestStart () {}, onResponseStart () {}, onResponseData () {}, onResponseEnd () {}, onResponseError () {} }
-  // undici 7 looks at handlers of the older style, 8 at those with a controller.
+  // undici 7 validates handlers of the older style, 8 those with a controller.
   const whole = 'Dispatcher1Wrapper' in undici ? controller : legacy
   const styles = Object.keys(whole).map((name) => ({ ...whole, [name]: undefined }))
   for (const handler of /** @type {any[]} */ ([...styles, undefined, null, 'a', { ...whole, onBodySent: 1 }])) {
@@ -124,7 +124,7 @@ describe('a handler that undici refuses', () => {
             told.push({ thrown, refused: errors.includes('UND_ERR_INVALID_ARG'), sent: taken.length - before })
             dispatcher.destroy().catch(() => {})
           }
-          // Where undici takes it, what comes of it is its own.
+          // Where undici accepts it, the outcome is undici's.
           if (told[0].thrown === undefined && !told[0].refused) return
           assert.deepEqual(told[1], told[0])
           assert.deepEqual(told[2], told[0])

@@ -1,4 +1,4 @@
-// The debugging aid, on a socket that is really held back by Nagle and on one whose server is slow.
+// The debugging aid, on a socket whose bytes Nagle's algorithm holds, and on one with a slow server.
 
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
@@ -47,7 +47,7 @@ async function withServer (delayMs, run) {
 const most = (values) => values.sort((a, b) => values.filter((each) => each === b).length - values.filter((each) => each === a).length)[0]
 
 test('two writes with Nagle on: held by the kernel', () => withServer(0, async (socket) => {
-  // A busy machine delays the reading of evidence too: what counts is that it is named, again and again.
+  // A busy machine also delays the reading of TCP_INFO, so the cause must be named several times, not each time.
   const causes = []
   const named = () => causes.filter((cause) => cause === 'nagle_delayed_ack').length
   while (named() < 4 && causes.length < 100) causes.push((await exchange(socket, true)).cause)
@@ -69,7 +69,7 @@ test('both ways of reading agree', { skip: tcpInfoReader() === null && 'this Nod
   assert.ok(Math.abs(direct.lastSentNs - bySs.lastSentNs) < 1e9)
 }))
 
-test('without node:ffi it is ss, with it no process is started', () => {
+test('without node:ffi it runs ss, with it it starts no process', () => {
   const has = process.getBuiltinModule?.('node:ffi') !== undefined
   assert.equal(tcpInfoReader() !== null, has)
 })

@@ -1,4 +1,4 @@
-// Requests through a CONNECT tunnel, whose socket is first one of the proxy's and then one of the origin's.
+// Requests through a CONNECT tunnel, whose socket first talks to the proxy and then to the origin.
 
 import assert from 'node:assert/strict'
 import net from 'node:net'
@@ -76,7 +76,7 @@ for (const secure of [false, true]) {
         }
       }
 
-      // undici 8 forwards what is not TLS, unless it is told to tunnel.
+      // undici 8 forwards plain http unless it is told to tunnel.
       if (!secure && 'Dispatcher1Wrapper' in undici) delete makers['ProxyAgent, proxyTunnel left out']
       for (const [name, make] of Object.entries(makers)) {
         test(`${name}: each request arrives, a stream in one piece`, async () => {
@@ -108,7 +108,7 @@ for (const secure of [false, true]) {
   }
 }
 
-test('what holds in a tunnel is the option of the client that sends through it', async () => {
+test('in a tunnel the options of the client that sends through it apply', async () => {
   for (const [first, second] of [[0, 16384], [16384, 0]]) {
     const [proxy, tap] = [await startProxy(), await startTap({ count: false })]
     const seen = recorder()
@@ -125,7 +125,7 @@ test('what holds in a tunnel is the option of the client that sends through it',
         assert.equal(await body.text(), 'ok')
       }
       assert.ok(tap.requests.every(({ body }) => body.toString() === 'onewrite'))
-      // The proxy joins what it reads, so the writes are counted here.
+      // The proxy joins what it reads, so writes are counted at the client.
       assert.deepEqual(seen.timings.map(({ attempts: [{ writes }] }) => writes === 1), Array(3).fill(second > 0))
     } finally {
       await agent.destroy()

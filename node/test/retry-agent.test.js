@@ -1,4 +1,4 @@
-// One call is one record, and each try that was made is one attempt of it, whoever stands between caller and client.
+// A call has one record and each try is an attempt of it, whatever dispatchers are between caller and client.
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
@@ -58,7 +58,7 @@ test('hooks on an Agent and on the Pool of its factory: one record, the Agent\'s
   }
 })
 
-test('what undici\'s cache answers is a call without an attempt', async () => {
+test('an answer of undici\'s cache is a call without an attempt', async () => {
   let asked = 0
   const server = await startServer((socket) => { asked++; socket.write(OK) })
   const seen = recorder()

@@ -1,4 +1,4 @@
-// Server-Timing of a response in the record of its call, by every way to a response. The rules of reading: testdata.test.js.
+// Server-Timing in the record of a call, with each API. How a field is parsed is in testdata.test.js.
 
 import assert from 'node:assert/strict'
 import { once } from 'node:events'

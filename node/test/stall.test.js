@@ -1,7 +1,7 @@
 // nodejs/node issue 62003: node:http over https on Node 20, 22 and up to 24.14 runs with Nagle on, so a body that comes in
-// several turns of the event loop waits about 40 ms for the server's delayed acknowledgement. Seen by what the server's
-// kernel counts: what Nagle holds back is joined, so the control, Node's own agent, sends fewer segments than it writes.
-// Times are for the bench: a busy machine makes anyone slow.
+// several turns of the event loop waits about 40 ms for the server's delayed acknowledgement. Shown by the segments that the
+// server's kernel counts: Nagle's algorithm joins what it holds, so the control, Node's own agent, sends fewer segments than
+// it writes. Times are measured in the bench.
 
 import assert from 'node:assert/strict'
 import https from 'node:https'
@@ -67,8 +67,8 @@ describe(`on Node ${process.versions.node} over https`, () => {
     const check = async (ours) => {
       const control = await segments(call, new https.Agent(options))
       const counts = await ours()
-      // Half and more of ours leave as they are written. A pause of the machine frees what Nagle holds, so of the
-      // control the least counts.
+      // At least half of ours leave as they are written. When the machine pauses, nothing is joined, so the minimum of the
+      // control counts.
       assert.ok(counts[10] >= least, `ours: ${counts}`)
       if (!cured) assert.ok(control[0] < least, `control: ${control}`)
     }

@@ -1,4 +1,4 @@
-// status() says what is patched, and what is off for which reason; each in a process of its own.
+// status() says what is patched, and what is off for which reason. Each test is its own process.
 
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
@@ -30,14 +30,14 @@ test('before anything is installed', () => {
   assert.equal(status.options.coalesceMax, 16384)
 })
 
-test('what install() and guardNodeHttp() switch on, and what another takes away', () => {
+test('install() and guardNodeHttp() are listed, and a dispatcher that was replaced since', () => {
   const { patches } = statusAfter('onewrite.install(); onewrite.guardNodeHttp()')
   assert.deepEqual([patches[FETCH], patches[GUARD]], ['on', 'on'])
   assert.equal(statusAfter('onewrite.install(); undici.setGlobalDispatcher(new undici.Agent())').patches[FETCH], 'another dispatcher was set since')
   assert.equal(statusAfter('onewrite.install(); onewrite.uninstall()').patches[FETCH], 'not installed')
 })
 
-test('each switch is named where it is the reason', () => {
+test('the switch that is the reason is named', () => {
   const off = statusAfter('onewrite.install()', { ONEWRITE_DISABLED: 'yes' })
   assert.deepEqual([off.enabled, off.offBecause], [false, 'ONEWRITE_DISABLED is set'])
   for (const state of Object.values(off.patches)) assert.equal(state, 'ONEWRITE_DISABLED is set')

@@ -33,7 +33,7 @@ describe('Server-Timing', () => {
       const waitNs = row.wait_ns ?? undefined
       const serverNs = serverNsOf(entries, waitNs)
       assert.equal(serverNs ?? null, row.server_ns)
-      // As a record has it.
+      // In a record.
       const state = new AttemptState(0, 1)
       Object.assign(state, { serverTimingFields: row.fields, requestEndNs: waitNs === undefined ? 0 : 10, responseStartNs: waitNs === undefined ? 0 : 10 + waitNs })
       const attempt = state.record('ok', 1e9)
@@ -116,7 +116,7 @@ const skipped = ({ record }) => {
   return lacking.length > 0 && `no ${lacking.join(', ')}`
 }
 
-test('most records are for this language', () => {
+test('most rows apply to this adapter', () => {
   assert.ok(table('text_form').rows.filter((row) => !skipped(row)).length >= 10)
 })
 

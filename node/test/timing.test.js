@@ -1,4 +1,4 @@
-// Records and events of undici's requests: order, absence, distances. Never a duration's size, but for wide ratios.
+// Records and events of undici's requests: order, absence, and distances. No absolute durations.
 
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
@@ -64,7 +64,7 @@ test('a fresh and a reused connection on https', () => withAgent(answerOk, { sec
   for (const phase of ['dnsNs', 'connectNs', 'tlsNs']) assert.equal(reused[phase], undefined)
 }))
 
-test('an address needs no look-up', () => withAgent(answerOk, {}, async ({ server, agent, seen }) => {
+test('an IP address has no dns phase', () => withAgent(answerOk, {}, async ({ server, agent, seen }) => {
   await (await undici.request(`http://127.0.0.1:${server.port}`, { dispatcher: agent })).body.text()
   assert.equal((await seen.last()).dnsNs, undefined)
   assert.deepEqual(seen.names(), without('dnsStart', 'dnsEnd', 'tlsStart', 'tlsEnd'))
@@ -91,7 +91,7 @@ test('a request that waits for the only connection has a queue', () => withAgent
   assert.equal(seen.timings[1].queueNs, at('b', 'queueEnd') - at('b', 'queueStart'))
 }))
 
-test('interim responses are told and do not end the wait', () => {
+test('interim responses have events and do not end the wait', () => {
   let answeredNs = 0
   return withAgent((socket) => {
     socket.write('HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n')
@@ -118,7 +118,7 @@ test('a connection that the server closes is released as not reusable', () => wi
   assert.equal(seen.events.find((event) => event.name === 'connectionReleased').reusable, false)
 }))
 
-test('a body given up is no error', () => withAgent((socket) => socket.write(`HTTP/1.1 200 OK\r\ncontent-length: 5000000\r\n\r\n${'x'.repeat(100_000)}`), {}, async ({ send, seen }) => {
+test('a body that is left unread is not an error', () => withAgent((socket) => socket.write(`HTTP/1.1 200 OK\r\ncontent-length: 5000000\r\n\r\n${'x'.repeat(100_000)}`), {}, async ({ send, seen }) => {
   const { body } = await send()
   body.on('error', () => {}).destroy()
   const timing = await seen.last()
@@ -159,7 +159,7 @@ describe('failures have a kind and a phase', () => {
   }
 })
 
-test('a call that is given up ends as cancelled', () => {
+test('a call that is aborted ends as cancelled', () => {
   const controller = new AbortController()
   return withAgent(() => setTimeout(() => controller.abort(), 20), {}, async ({ send, seen }) => {
     await assert.rejects(send({ signal: controller.signal }), { name: 'AbortError' })
@@ -192,14 +192,14 @@ describe('a signal aborted while the body is sent', () => {
       assert.equal(seen.timings.length, 1)
       assertOrdered(seen.events)
       seen.clear()
-      // The connection that carried half a message is not used again.
+      // A connection with half a message is not used again.
       assert.equal(await (await send()).body.text(), 'ok')
       assert.equal((await seen.last()).reused, false)
     }))
   }
 })
 
-test('an early answer has no end of the request', () => withAgent((socket) => {
+test('after an early answer there is no requestEnd', () => withAgent((socket) => {
   socket.end('HTTP/1.1 413 Too Large\r\nconnection: close\r\ncontent-length: 2\r\n\r\nno')
 }, {}, async ({ send, seen }) => {
   async function * endless () {
@@ -262,7 +262,7 @@ test('methods of the listener are called on it, before onEvent', () => withAgent
   assert.deepEqual(heard, ['on responseStart', 'any'])
 }))
 
-describe('a listener with one method is told of that event alone, as onEvent is told of it', () => {
+describe('a listener with one method gets that event alone, the same as onEvent gets', () => {
   const keys = (object) => Object.keys(object).filter((key) => object[key] !== undefined).sort()
   const once = async (hooks, origin) => {
     const timings = []
@@ -284,7 +284,7 @@ describe('a listener with one method is told of that event alone, as onEvent is 
   })
   after(() => server.close())
 
-  test('nothing is told without a listener', async () => assert.deepEqual(keys((await once({}, server.origin)).attempts[0]), keys(known.attempts[0])))
+  test('a record is the same without a listener', async () => assert.deepEqual(keys((await once({}, server.origin)).attempts[0]), keys(known.attempts[0])))
   for (const name of [...FRESH, 'informational']) {
     test(name, async () => {
       const heard = []
@@ -324,7 +324,7 @@ test('an upgrade ends the call and leaves the socket alone', () => withAgent((so
   socket.destroy()
 }))
 
-test('a record reads well as a line', () => withAgent(answerOk, {}, async ({ send, seen, server }) => {
+test('the text form of a record', () => withAgent(answerOk, {}, async ({ send, seen, server }) => {
   await (await send()).body.text()
   const line = String(await seen.last())
   assert.match(line, new RegExp(`^POST ${server.origin}/ 200 in [\\d.]+ ms: queue [\\d.]+, dns [\\d.]+, connect [\\d.]+, send [\\d.]+, wait [\\d.]+, receive [\\d.]+; new conn \\d+$`))

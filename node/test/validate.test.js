@@ -1,4 +1,4 @@
-// What is refused before a byte is sent, by undici and beyond undici.
+// What is refused before a byte is sent, by undici and by this package.
 
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
@@ -16,7 +16,7 @@ after(() => Promise.all([agent.destroy(), tap.close()]))
 
 const post = (opts) => undici.request(tap.origin, { dispatcher: agent, method: 'POST', ...opts })
 
-describe('a Content-Length that is not the body\'s', () => {
+describe('a Content-Length that differs from the body\'s', () => {
   const cases = {
     'POST without a body': { headers: { 'Content-Length': '10' } },
     'POST without a body, flat headers': { headers: ['content-length', '10'] },
@@ -42,7 +42,7 @@ describe('a Content-Length that is not the body\'s', () => {
     test(`${method} with a body is refused by undici itself, with its own code`, () =>
       assert.rejects(post({ method, body: 'hello', headers: { 'content-length': '4' } }), { code: 'UND_ERR_REQ_CONTENT_LENGTH_MISMATCH' }))
   }
-  test('a Pool refuses too, with a hook, which is told', async () => {
+  test('a Pool refuses, too, and its hook gets the record', async () => {
     const timings = []
     const pool = new Pool(tap.origin, { onTiming: (timing) => timings.push(timing) })
     await assert.rejects(pool.request({ path: '/', method: 'POST', headers: { 'content-length': '3' } }), InvalidRequestError)
@@ -51,7 +51,7 @@ describe('a Content-Length that is not the body\'s', () => {
   })
 })
 
-describe('a true Content-Length', () => {
+describe('a correct Content-Length', () => {
   const cases = {
     'POST without a body': { headers: { 'content-length': '0' } },
     'POST with a body': { body: 'hello', headers: { 'content-length': '5' } },

@@ -29,7 +29,7 @@ function form (withFile) {
   return form
 }
 
-// [body, headers, segments that stock undici takes on http: the tap must be able to see more than one]
+// [body, headers, segments that stock undici sends on http: the control, in which the tap must see more than one]
 const kinds = {
   'no body': () => [undefined, {}, 1],
   string: () => ['x'.repeat(200), {}, 1],
@@ -37,7 +37,7 @@ const kinds = {
   'empty string': () => ['', {}, 1],
   'Buffer that fills the limit with its head': () => [Buffer.alloc(16_000), {}, 1],
   Blob: () => [new Blob(['x'.repeat(200)]), {}, 1],
-  // Its end is known: to look for it takes a turn in which the answer may come, and undici then closes the connection.
+  // With `end`, because finding the end takes another turn, in which the answer may come; undici then closes the connection.
   'file with length': () => [createReadStream(file, { end: 199 }), { 'content-length': '200' }, 1],
   'stream of 4 chunks with length': () => [Readable.from(chunks(4, 50)), { 'content-length': '200' }, 4],
   'stream of 1 chunk, chunked': () => [Readable.from(chunks(1, 200)), {}, 2],
@@ -132,7 +132,7 @@ function largeForm () {
   return form
 }
 
-test('a form of the runtime goes through undici.request too', async () => {
+test('undici.request() takes a FormData of the runtime', async () => {
   const tap = await startTap()
   const agent = new Agent({ connections: 1 })
   try {
@@ -192,7 +192,7 @@ test('a slow stream is not held: each chunk has arrived before the next one is m
   }
   async function * slow () {
     for (let index = 0; index < 3; index++) {
-      // What was yielded must arrive though nothing follows; the deadline is there for one that is held for good.
+      // The chunk must arrive although nothing follows it. The limit is for a chunk that is never sent.
       if (index > 0) await arrival(seen.at(-1) ?? 0)
       seen.push(received)
       yield Buffer.alloc(50)

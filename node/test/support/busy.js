@@ -1,4 +1,4 @@
-// An origin in a thread of its own, for what arrives while the client's thread is busy.
+// An origin in its own thread, for bytes that arrive while the client's thread is busy.
 
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads'
 import { OK, startServer } from './server.js'

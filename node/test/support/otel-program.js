@@ -1,4 +1,4 @@
-// A program with OpenTelemetry's SDK and instrumentations, in a process of its own. Prints what came of its calls as JSON.
+// A program with OpenTelemetry's SDK and instrumentations. Prints the results of its calls as JSON.
 // node otel-program.js stock|onewrite fetch|undici|http onewrite-first|instrumentation-first ORIGIN DEAD-ORIGIN
 
 import { once } from 'node:events'
@@ -107,9 +107,9 @@ await outcome(() => client.call('GET', `${origin}/never`, { signal: AbortSignal.
 const server = trace.getTracer('program').startSpan('incoming', { kind: SpanKind.SERVER })
 await context.with(trace.setSpan(context.active(), server), () => outcome(() => client.call('GET', `${origin}/get`)))
 server.end()
-// As the SDK makes an exporter's own requests.
+// The SDK suppresses tracing for the requests of exporters like this.
 await context.with(suppressTracing(context.active()), () => outcome(() => client.call('POST', `${origin}/exported`, { body: BODY })))
-// The server closes what is idle; then the pool closes.
+// The server closes the idle connection; then the pool closes.
 await outcome(() => client.call('GET', `${origin}/close`))
 await sleep(20)
 await outcome(() => client.call('GET', `${origin}/get`))

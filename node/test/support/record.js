@@ -1,4 +1,4 @@
-/** Collects records and events, and waits for the record of the call that is over. */
+/** Collects records and events; last() waits for the end of the call. */
 export function recorder () {
   const timings = []
   const events = []
@@ -16,7 +16,7 @@ export function recorder () {
 }
 
 /**
- * Waits for what is to come; what never comes is left to the assertion that follows.
+ * Waits until the condition holds, or about 10 s: then the assertion after it fails.
  * @param {() => boolean} condition
  */
 export async function until (condition) {

@@ -1,4 +1,4 @@
-// A small origin on a raw socket: the answer is a script, so that it can be early, late, cut or wrong.
+// A small origin on a raw socket. The test writes the response, so it can be early, late, cut short or invalid.
 
 import net from 'node:net'
 import tls from 'node:tls'

@@ -1,8 +1,7 @@
-// A server that counts what arrives: data segments as the receiving kernel counts them (tcpi_data_segs_in, read with
-// `ss` from iproute2), TLS application records, and the bytes of each request.
+// A server that counts, per request, data segments (tcpi_data_segs_in of the receiving kernel, read with `ss` from
+// iproute2) and TLS application records, and keeps the bytes.
 //
-// The count is read when a request is complete and before it is answered: later, a fast client's next request would
-// be in it already.
+// The count is read when a request is complete, before it is answered: later it could include the next request.
 
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
@@ -57,7 +56,7 @@ function takeMessage (buffer) {
 
 /**
  * @param {{secure?: boolean, count?: boolean, answer?: (request: {head: string, body: Buffer, socket: import('node:net').Socket}) => void}} [options]
- *   `answer` replaces the plain 200; `count: false` spares the calls of `ss`
+ *   `answer` replaces the plain 200; `count: false` counts no segments, and runs no `ss`
  */
 export async function startTap ({ secure = false, count = true, answer = reply() } = {}) {
   const requests = []
@@ -74,8 +73,8 @@ export async function startTap ({ secure = false, count = true, answer = reply()
         buffer = message.rest
         const wire = counted()
         const total = count ? segmentsIn(wire.socket) : 0
-        // Before the first on a connection there is nothing, or with TLS 1.3 a handshake: of segments nobody knows how
-        // many, of encrypted records one, the client's Finished.
+        // The first request on a TLS 1.3 connection follows a handshake: an unknown number of segments, and one encrypted
+        // record, the client's Finished.
         requests.push({
           head: message.head,
           body: message.body,
@@ -100,7 +99,7 @@ export async function startTap ({ secure = false, count = true, answer = reply()
     port = await listen(server)
     servers.push(server)
   } else {
-    // The counted socket is in front and hands the bytes on, because a TLS socket does not show its records.
+    // A TLS socket does not show its records, so a plain socket in front counts them and forwards the bytes.
     const inner = tls.createServer(localhostIdentity(), (socket) => {
       track(socket)
       const wire = watched.get(socket.remotePort)

@@ -2,8 +2,8 @@
 // node scenario.js TOOL stock|onewrite tool-first|onewrite-first hooks|plain URL DEAD-URL
 //
 // With onewrite: install() for fetch, its Agent for undici.request(), its HttpAgent for node:http.
-// tool-first: the tool has patched before onewrite is imported, and the clients come last. onewrite-first: onewrite is
-// there, and each client has a warm connection, when the tool comes.
+// tool-first: the tool patches before onewrite is imported and the clients are made. onewrite-first: the tool patches when
+// each client already has a connection.
 
 import { once } from 'node:events'
 import { createRequire } from 'node:module'
@@ -16,7 +16,7 @@ const BODY = 'x'.repeat(200)
 /** Calls over which the number of segments is judged. */
 const JUDGED = 20
 
-// By require(): that is where tools hook in which replace what is exported.
+// By require(), because tools that replace exports hook in there.
 const require = createRequire(import.meta.url)
 const undiciPath = fileURLToPath(new URL('../../node_modules/undici', import.meta.url))
 
@@ -111,7 +111,7 @@ if (order === 'tool-first') {
   for (const [, call] of clients) await call('POST', `${url}/warm`, BODY)
   await tool.start()
 }
-// A tool that waits for somebody to load the module.
+// Some tools patch when the module is loaded.
 require('http')
 
 const results = {}
@@ -129,7 +129,7 @@ for (const [name, call] of clients) {
 const spans = await tool.spans?.() ?? []
 if (tool.stop !== undefined) {
   await tool.stop()
-  // It put back the dispatcher that it had found, which was there before install().
+  // The tool has restored the dispatcher from before install().
   if (tool.isDispatcher && order === 'tool-first') await begin()
   for (const [name, call] of clients) {
     results[name].afterwards = await seen(call, wire())

@@ -1,7 +1,7 @@
-// The tracers and mocks of the matrix: how each is switched on, and what it then knows of the calls.
+// The tracers and mocks of the matrix: how each is started, and what it has recorded.
 //
-// A tracer tells its spans, each as a line without what differs from run to run, and their ids. A mock answers one URL;
-// what it does not know it lets pass to the wire.
+// A tracer gives its spans, each as a line without what differs from run to run, and their ids. A mock answers one URL and
+// lets every other request through.
 
 import { createRequire } from 'node:module'
 import { fileURLToPath } from 'node:url'
@@ -13,16 +13,16 @@ const UNDICI = fileURLToPath(new URL('../../node_modules/undici', import.meta.ur
 
 /**
  * @typedef {object} Tool
- * @property {string} package it comes in
- * @property {string[]} clients through which it is reached
+ * @property {string} package the npm package
+ * @property {string[]} clients that it sees
  * @property {boolean} [mocks]
- * @property {string} [mocked] the URL that it answers; without: `/mocked` of the server
- * @property {boolean} [isDispatcher] it stands where onewrite stands, so the one that comes last is used, as in stock
+ * @property {string} [mocked] the URL that it answers; default: `/mocked` of the server
+ * @property {boolean} [isDispatcher] it is a global dispatcher like onewrite's, so the one that is set last is used
  * @property {() => any} start patches
- * @property {(run: () => Promise<void>) => Promise<void>} [under] what the calls must be made in, for a tracer that knows
- *   only what a transaction contains
- * @property {() => any} [stop] undoes what start() has done; a tracer stays
- * @property {() => [string, string][] | Promise<[string, string][]>} [spans] each span's id and what it says
+ * @property {(run: () => Promise<void>) => Promise<void>} [under] runs the calls in a transaction, for a tracer that records
+ *   nothing outside of one
+ * @property {() => any} [stop] undoes start(); tracers have none
+ * @property {() => [string, string][] | Promise<[string, string][]>} [spans] each span's id and its line
  */
 
 const line = (/** @type {any[]} */ ...parts) => parts.map((part) => typeof part === 'object' ? JSON.stringify(part) : String(part)).join(' ')
@@ -61,10 +61,10 @@ export const toolsFor = (url) => ({
       start () {
         Object.assign(process.env, { DD_INSTRUMENTATION_TELEMETRY_ENABLED: 'false', DD_REMOTE_CONFIGURATION_ENABLED: 'false', DD_TRACE_STARTUP_LOGS: 'false', DD_CRASHTRACKING_ENABLED: 'false' })
         const tracer = require('dd-trace').init({ plugins: true })
-        // Its own tests take spans here, too.
+        // The tracer's own tests take the spans here, too.
         tracer._tracer._processor._exporter = { export: (spans) => found.push(...spans), setUrl () {}, flush (done) { done?.() } }
       },
-      // How many connections a pool makes, and when, hangs on timing.
+      // How many connections a pool opens, and when, depends on timing.
       spans: () => found.filter((span) => span.name.endsWith('.request')).map((span) => [span.span_id.toString(16).padStart(16, '0'), line(span.name, span.error, kept(span.meta, ['http.method', 'http.status_code', 'http.url', 'component', 'error.type']))])
     }
   },
@@ -181,7 +181,7 @@ export const toolsFor = (url) => ({
 
   'undici MockAgent': () => {
     const undici = require(UNDICI)
-    // Of an origin that the agent has a pool for it gives that, and no mock.
+    // For an origin that the agent already has a pool for, it uses that pool and not the mock.
     const origin = url.replace('localhost', '127.0.0.1')
     let mock, previous
     return {

@@ -1,4 +1,4 @@
-// The tracers and mocks that people run, with onewrite: what they record and answer is what they do over stock.
+// Popular tracers and mocks with onewrite: they record and answer the same as with stock.
 //
 // A scenario is one process (scenario.js). What it sees is compared with the same scenario without onewrite: results,
 // errors, spans, the headers that arrive at the server. What reaches the server arrives in one segment.
@@ -75,12 +75,12 @@ for (const name of tools) {
           assert.equal(propagated(ours), propagated(wanted))
           assert.equal(ours.hookFailures, 0)
 
-          // The tool did its work in the scenario that is compared with.
-          // A mock of sockets does not reach a client that has its connection.
+          // In the scenario without onewrite the tool worked.
+          // A mock of sockets does not reach a client with an open connection.
           const least = tool.isDispatcher ? 0 : 3
           if (tool.mocks) assert.ok(order === 'tool-first' && !tool.isDispatcher ? wanted.mocked === 3 * tool.clients.length : wanted.mocked >= least, `${wanted.mocked} mocked`)
           else {
-            // Some reach only what is loaded after them.
+            // Some only see modules that are loaded after them.
             const clients = order === 'tool-first' ? tool.clients.length : 1
             assert.ok(wanted.spans.length >= 27 * clients, `${wanted.spans.length} spans`)
             assert.ok(propagated(wanted) >= 26 * clients, `${propagated(wanted)} propagated`)
@@ -91,7 +91,7 @@ for (const name of tools) {
           assert.equal(modeOf(judged.map(({ segments }) => segments)), 1)
 
           for (const client of hooks === 'hooks' ? tool.clients : []) {
-            // What reaches the wire gives its record, and what a mock answers gives none.
+            // A request that reaches the wire has a record; one that a mock answers has none.
             const { seen, timings, timingsAfterwards } = ours.results[client]
             const posts = (answers) => answers.filter((text) => /"POST \d+"/.test(text)).length
             for (const [told, answers] of [[timings, seen], [timingsAfterwards, ours.results[client].afterwards]]) {

@@ -1,4 +1,4 @@
-// What the published types accept and refuse. Checked by tsc; never run.
+// What the published types accept and reject. Checked by tsc, never run.
 
 import * as undici from 'undici'
 import { Agent, agentFactory, clientFactory, HttpAgent, HttpsAgent, install, InvalidRequestError, Pool, ProxyAgent, RetryAgent, status, Timing, uninstall, withTimingId } from 'onewrite'
