@@ -392,6 +392,21 @@ def test_a_pool_that_nobody_keeps_is_freed_at_once(tap: typing.Any) -> None:
         gc.enable()
 
 
+def test_a_response_that_is_freed_unread_ends_its_call(way: str, tap: typing.Any) -> None:
+    timings: list[onewrite.Timing] = []
+    server = tap(partly)
+
+    def drop(http: typing.Any) -> None:
+        response = http.send(http.build_request("GET", server.url()), stream=True)
+        assert timings == []
+        del response
+        gc.collect()
+        assert [timing.outcome for timing in timings] == ["ok"]
+
+    Clients("httpx", "blocking", way).run(drop, hooks={"on_timing": timings.append})
+    assert len(timings) == 1
+
+
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_nothing_is_imported_that_was_not_asked_for(library: str) -> None:
     program = "import sys, onewrite; print([name for name in sys.modules if name.startswith('http')])"
