@@ -294,8 +294,10 @@ class TimingTest {
 
     @Test
     void tooManyConnections() throws Exception {
+        // AsyncHttpClient waits for a free connection for as long as for a connect.
         try (TestServer server = TestServer.silent();
-                AsyncHttpClient client = client(Dsl.config().setMaxConnections(1))) {
+                AsyncHttpClient client =
+                        client(Dsl.config().setMaxConnections(1).setConnectTimeout(Duration.ofMillis(200)))) {
             var first = client.prepareGet(server.url()).execute();
             Eventually.until(() -> server.requests().size() == 1);
             failed(client, server.url(), ErrorKind.POOL, Phase.QUEUE);
