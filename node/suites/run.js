@@ -17,7 +17,7 @@ const adapter = join(here, '..')
 const source = process.env.UNDICI_SRC ?? join(adapter, '..', 'build', 'outside', 'undici')
 const work = join(adapter, 'build', 'suites')
 
-/** What is tested elsewhere (browser standards, fuzzing, types), or needs the network. */
+/** Folders of tests that are run; '' is test/ itself. The others test browser standards, fuzzing or types, or need the network. */
 const FOLDERS = ['', 'node-test', 'interceptors', 'cache-interceptor', 'node-fetch', 'fetch', 'websocket', 'eventsource', 'mock']
 /** What the test files require beside undici. */
 const TEST_PACKAGES = [
