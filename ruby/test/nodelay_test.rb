@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../driver/kinds"
 require_relative "support/helper"
 
 # TCP_NODELAY on each connection, whoever opened it.
@@ -23,16 +24,6 @@ class NodelayTest < OnewriteTest
     def connect
       @socket = Net::BufferedIO.new(UNIXSocket.new(path))
       on_connect
-    end
-  end
-
-  # Sets TCP_NODELAY off after `super`.
-  class NodelayOff < Net::HTTP
-    private
-
-    def on_connect
-      super
-      @socket.io.to_io.setsockopt(Socket::IPPROTO_TCP, Socket::TCP_NODELAY, 0)
     end
   end
 
@@ -68,7 +59,7 @@ class NodelayTest < OnewriteTest
   end
 
   def test_a_subclass_that_sets_the_option_after_super_wins
-    http = session(tap_server, NodelayOff)
+    http = session(tap_server, Kinds::NagleHTTP)
     http.request(post("/", "x"))
     refute nodelay?(http)
   end
