@@ -78,7 +78,7 @@ class Peer:
     def __init__(self, sock: socket.socket, number: int, context: ssl.SSLContext | None) -> None:
         self.sock = sock
         self.number = number
-        self.buffer = b""
+        self.buffer = bytearray()
         self.records = 0
         # The kernel's count when the last request was complete; after the answer it may include the next request.
         self.segments = 0
@@ -144,15 +144,15 @@ class Peer:
         self.buffer += data
 
     def until(self, mark: bytes) -> bytes:
-        while mark not in self.buffer:
+        while (at := self.buffer.find(mark)) < 0:
             self._more()
-        found, _, self.buffer = self.buffer.partition(mark)
-        return found + mark
+        return self.exactly(at + len(mark))
 
     def exactly(self, size: int) -> bytes:
         while len(self.buffer) < size:
             self._more()
-        found, self.buffer = self.buffer[:size], self.buffer[size:]
+        found = bytes(self.buffer[:size])
+        del self.buffer[:size]
         return found
 
 
