@@ -72,7 +72,7 @@ on_jdk() { JAVA_HOME=$1 mvn -B -q -Dwerror= verify; }
 
 in_copy netty-4.1 on_other_version testing,core,netty-handlers,netty "-Dnetty.version=$netty" -Donewrite.netty-4.1=true
 record netty-4.1 netty "netty=$netty"
-in_copy okhttp-4.12 on_other_version core,okhttp -Dokhttp.artifact=okhttp "-Dokhttp.version=$okhttp"
+in_copy okhttp-4.12 on_other_version testing,core,okhttp -Dokhttp.artifact=okhttp "-Dokhttp.version=$okhttp"
 record okhttp-4.12 okhttp "okhttp=$okhttp"
 for versions in spring-6/1.2.11 "reactor-netty-1.1/$reactor"; do
   IFS=/ read -r what version <<<"$versions"
