@@ -26,6 +26,7 @@ import org.asynchttpclient.AsyncHttpClient;
 import org.asynchttpclient.DefaultAsyncHttpClientConfig;
 import org.asynchttpclient.Dsl;
 import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.params.provider.Arguments;
 import reactor.core.publisher.Flux;
 import reactor.core.publisher.Mono;
 import reactor.netty.http.client.HttpClient;
@@ -51,9 +52,13 @@ record Caller(Post post, AutoCloseable end) implements AutoCloseable {
         end.close();
     }
 
-    /** @see Caller */
     interface Maker {
         Caller make(@Nullable Sdk spans, OnewriteOpenTelemetry onewrite);
+    }
+
+    /** The arguments of a test: a client's name, and its maker. */
+    static Arguments named(String name, Maker maker) {
+        return Arguments.of(name, maker);
     }
 
     /** OpenTelemetry has no instrumentation for this client. */

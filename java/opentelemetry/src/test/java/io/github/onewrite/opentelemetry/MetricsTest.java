@@ -32,14 +32,10 @@ class MetricsTest {
 
     static Stream<Arguments> clients() {
         return Stream.of(
-                maker("onewrite", Caller::netty),
-                maker("OkHttp", Caller::okHttp),
-                maker("Reactor Netty", Caller::reactor),
-                maker("AsyncHttpClient", Caller::ahc));
-    }
-
-    private static Arguments maker(String name, Caller.Maker maker) {
-        return Arguments.of(name, maker);
+                Caller.named("onewrite", Caller::netty),
+                Caller.named("OkHttp", Caller::okHttp),
+                Caller.named("Reactor Netty", Caller::reactor),
+                Caller.named("AsyncHttpClient", Caller::ahc));
     }
 
     private static HistogramPointData only(java.util.Collection<HistogramPointData> points) {

@@ -43,18 +43,14 @@ class SpanTest {
 
     static Stream<Arguments> instrumented() {
         return Stream.of(
-                maker("OkHttp", Caller::okHttp),
-                maker("Reactor Netty", Caller::reactor),
-                maker("Reactor Netty, tracer added last", Caller::reactorReversed),
-                maker("AsyncHttpClient", Caller::ahc));
+                Caller.named("OkHttp", Caller::okHttp),
+                Caller.named("Reactor Netty", Caller::reactor),
+                Caller.named("Reactor Netty, tracer added last", Caller::reactorReversed),
+                Caller.named("AsyncHttpClient", Caller::ahc));
     }
 
     static Stream<Arguments> clients() {
-        return Stream.concat(Stream.of(maker("onewrite", Caller::netty)), instrumented());
-    }
-
-    private static Arguments maker(String name, Caller.Maker maker) {
-        return Arguments.of(name, maker);
+        return Stream.concat(Stream.of(Caller.named("onewrite", Caller::netty)), instrumented());
     }
 
     private OnewriteOpenTelemetry onewrite() {

@@ -246,15 +246,8 @@ class TimingTest {
     /** Reactor Netty follows the redirect; each hop is an attempt. */
     @Test
     void aRedirectIsAnAttempt() throws Exception {
-        try (TestServer server = new TestServer(connection -> {
-            while (true) {
-                boolean first = connection.read().head().startsWith("GET /first");
-                connection.send(
-                        first
-                                ? "HTTP/1.1 302 Found\r\nLocation: /second\r\nContent-Length: 4\r\n\r\ngone"
-                                : TestServer.OK);
-            }
-        })) {
+        try (TestServer server = TestServer.answering(
+                "GET /first", "HTTP/1.1 302 Found\r\nLocation: /second\r\nContent-Length: 4\r\n\r\ngone")) {
             client().followRedirect(true)
                     .get()
                     .uri(server.url() + "first")

@@ -288,15 +288,8 @@ class WebClientTest {
 
     @Test
     void aRedirectedPost() throws Exception {
-        try (TestServer server = new TestServer(connection -> {
-            while (true) {
-                boolean first = connection.read().head().startsWith("POST /first");
-                connection.send(
-                        first
-                                ? "HTTP/1.1 307 Temporary Redirect\r\nLocation: /second\r\nContent-Length: 0\r\n\r\n"
-                                : TestServer.OK);
-            }
-        })) {
+        try (TestServer server = TestServer.answering(
+                "POST /first", "HTTP/1.1 307 Temporary Redirect\r\nLocation: /second\r\nContent-Length: 0\r\n\r\n")) {
             WebClient web = web(client().followRedirect(true), server.url());
             web.post()
                     .uri("/first")

@@ -71,6 +71,15 @@ public final class TestServer implements AutoCloseable {
         return new TestServer(connection -> connection.answerAll(answer));
     }
 
+    /** Answers requests that begin with these words with these bytes, and all others with 200. */
+    public static TestServer answering(String words, String answer) throws IOException {
+        return new TestServer(connection -> {
+            while (true) {
+                connection.send(connection.read().head().startsWith(words) ? answer : OK);
+            }
+        });
+    }
+
     /** Answers every request with these bytes, once the latch is open. */
     public static TestServer answeringAfter(CountDownLatch go, String answer) throws IOException {
         return new TestServer(connection -> {
