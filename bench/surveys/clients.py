@@ -20,12 +20,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from onewrite_bench.ends import tied
+from onewrite_bench.topology.children import installed
 
 from measure import STALLED_MS, measure
 from origin import Origin
 from page import fill, machine, table
 from page import run as run_main
-from servers import HERE, ROOT, Missing, Servers, find
+from servers import HERE, ROOT, Missing, Servers
 
 PAGE = ROOT / "docs" / "do-i-have-it.md"
 RESULT = ROOT / "build" / "surveys" / "victims.json"
@@ -93,15 +94,15 @@ def python_command() -> list[str]:
 
 def ruby_command() -> list[str]:
     packages("ruby", "ruby-http", "ruby-excon", "ruby-httpclient")
-    return [find("ruby"), "-W0", "-I", str(ROOT / "ruby" / "lib"), str(PROGRAMS / "ruby" / "victim.rb")]
+    return [installed("ruby"), "-W0", "-I", str(ROOT / "ruby" / "lib"), str(PROGRAMS / "ruby" / "victim.rb")]
 
 
 def node_command() -> list[str]:
     folder = PROGRAMS / "node"
-    installed, wanted = folder / "node_modules" / ".package-lock.json", folder / "package-lock.json"
-    if not installed.is_file() or installed.stat().st_mtime < wanted.stat().st_mtime:
-        run([find("npm"), "ci", "--ignore-scripts", "--no-audit", "--no-fund"], cwd=folder)
-    return [find("node", "nodejs"), "--no-warnings", str(folder / "victim.mjs")]
+    there, wanted = folder / "node_modules" / ".package-lock.json", folder / "package-lock.json"
+    if not there.is_file() or there.stat().st_mtime < wanted.stat().st_mtime:
+        run([installed("npm"), "ci", "--ignore-scripts", "--no-audit", "--no-fund"], cwd=folder)
+    return [installed("node", "nodejs"), "--no-warnings", str(folder / "victim.mjs")]
 
 
 def other_node(version: str) -> str:
@@ -115,7 +116,7 @@ def other_node(version: str) -> str:
     if not program.is_file():
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "package.json").write_text('{"private": true}')
-        run([find("npm"), "install", "--prefix", str(folder), "--ignore-scripts", "--no-save", "--no-audit", "--no-fund",
+        run([installed("npm"), "install", "--prefix", str(folder), "--ignore-scripts", "--no-save", "--no-audit", "--no-fund",
              f"node-{name}@{version}"])
     return str(program)
 
@@ -123,15 +124,15 @@ def other_node(version: str) -> str:
 def java_jars(profile: str) -> str:
     jars = PROGRAMS / "java" / "target" / profile
     if not jars.is_dir():
-        run([find("mvn", "maven"), "-q", "-B", f"-P{profile}", "dependency:copy-dependencies", "-DincludeScope=runtime",
+        run([installed("mvn", "maven"), "-q", "-B", f"-P{profile}", "dependency:copy-dependencies", "-DincludeScope=runtime",
              f"-DoutputDirectory={jars}"], cwd=PROGRAMS / "java")
     return os.pathsep.join([f"{jars}/*", *(str(ROOT / "java" / module / "target" / "classes") for module in ("core", "okhttp"))])
 
 
 def java_command() -> list[str]:
     if not (ROOT / "java" / "okhttp" / "target" / "classes").is_dir():
-        run([find("make"), "--no-print-directory", "-C", str(ROOT / "java"), "setup"])
-    return [find("java", "openjdk-17-jdk-headless")]
+        run([installed("make"), "--no-print-directory", "-C", str(ROOT / "java"), "setup"])
+    return [installed("java", "openjdk-17-jdk-headless")]
 
 
 def newer_java() -> str:

@@ -15,11 +15,13 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from onewrite_bench.topology.children import installed
+
 from clients import python_command
 from frontends import HAPROXY
 from page import fill
 from page import run as run_main
-from servers import HERE, ROOT, Missing, Servers, find
+from servers import HERE, ROOT, Missing, Servers
 
 PAGE = ROOT / "docs" / "finding-a-stall.md"
 PATIENT = HERE / "patient.py"
@@ -49,7 +51,7 @@ def symptom(port: int, origin: int) -> str:
     ):
         command = " ".join([f"python3 bench/surveys/patient.py ${name}", *arguments])
         lines.append(f"$ {command}\n{run(patient(at, *arguments)).rstrip()}")
-    curl = [find("curl"), "-s", "-o", "/dev/null", "--data", "x" * 200, "-w", "%{time_total}\n", f"http://127.0.0.1:{port}/?[1-41]"]
+    curl = [installed("curl"), "-s", "-o", "/dev/null", "--data", "x" * 200, "-w", "%{time_total}\n", f"http://127.0.0.1:{port}/?[1-41]"]
     median = sorted(run(curl).split())[20]
     lines.append("$ curl -s -o /dev/null --data \"$(printf %200s)\" -w '%{time_total}\\n' \"$URL?[1-41]\" | sort | sed -n 21p")
     lines.append(median)
@@ -64,7 +66,7 @@ def sockets(port: int) -> str:
     with subprocess.Popen(patient(port, "--seconds", "6"), stdout=subprocess.DEVNULL) as process:
         time.sleep(1.5)
         while process.poll() is None:
-            out = run([find("ss", "iproute2"), *command])
+            out = run([installed("ss", "iproute2"), *command])
             if "notsent" in out or "bytes_sent" in out:
                 looked += 1
             if re.search(r"\bnotsent:\d", out) and re.search(r"\bunacked:1\b", out):
@@ -87,7 +89,7 @@ def capture(port: int, folder: Path) -> str:
     if os.geteuid() != 0:
         raise Missing("capturing needs root")
     file = folder / "stall.pcap"
-    with subprocess.Popen([find("dumpcap", "tshark"), "-q", "-i", "lo", "-f", f"tcp port {port}", "-w", str(file)],
+    with subprocess.Popen([installed("dumpcap", "tshark"), "-q", "-i", "lo", "-f", f"tcp port {port}", "-w", str(file)],
                           stderr=subprocess.DEVNULL) as dumpcap:
         time.sleep(1.5)
         output = run(patient(port, "--requests", "40"))
@@ -95,7 +97,7 @@ def capture(port: int, folder: Path) -> str:
         dumpcap.terminate()
     fields = ["frame.time_relative", "tcp.srcport", "tcp.dstport", "tcp.len", "tcp.analysis.ack_rtt"]
     arguments = [argument for field in fields for argument in ("-e", field)]
-    tshark = [find("tshark"), "-r", str(file), "-T", "fields"]
+    tshark = [installed("tshark"), "-r", str(file), "-T", "fields"]
     late = run([*tshark, "-Y", "tcp.len==0 && tcp.analysis.ack_rtt>0.03", *arguments]).splitlines()
     around = run([*tshark, "-Y", "tcp.len>0 || tcp.analysis.ack_rtt>0.03", *arguments]).splitlines()
     if not late:
@@ -114,7 +116,7 @@ def capture(port: int, folder: Path) -> str:
 def calls(port: int, folder: Path) -> str:
     """The system calls of one request, in steady state."""
     log = folder / "strace"
-    run([find("strace"), "-f", "-r", "-s", "48", "-e", "trace=setsockopt,connect,sendto,recvfrom", "-o", str(log),
+    run([installed("strace"), "-f", "-r", "-s", "48", "-e", "trace=setsockopt,connect,sendto,recvfrom", "-o", str(log),
          *patient(port, "--requests", "4")])
     lines = [re.sub(r"^\d+ +", "", line) for line in log.read_text().splitlines() if "AF_UNIX" not in line]
     lines = [re.sub(rf"htons\({port}\)", "htons($PORT)", re.sub(rf"127\.0\.0\.1:{port}", "127.0.0.1:$PORT", one)) for one in lines]

@@ -7,19 +7,18 @@ import subprocess
 from contextlib import ExitStack
 from functools import cached_property
 from pathlib import Path
-from types import TracebackType
 
 from onewrite_bench.ends import scratch
 from onewrite_bench.failures import BenchError
 from onewrite_bench.paths import TOPOLOGY
 from onewrite_bench.topology import certificate, haproxy
-from onewrite_bench.topology.children import Children, script
+from onewrite_bench.topology.children import Children, installed, script
 from onewrite_bench.topology.haproxy import HAProxy
 from onewrite_bench.topology.nginx import Nginx
 
 from frontends import HAPROXY, NGINX, Frontend, haproxy_configuration, nginx_configuration
 
-__all__ = ["HERE", "ROOT", "Missing", "Servers", "find", "haproxy_version", "nginx_version"]
+__all__ = ["HERE", "ROOT", "Missing", "Servers", "haproxy_version", "nginx_version"]
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
@@ -28,20 +27,13 @@ Missing = BenchError
 """A program that a survey needs is not here; the message says how to get it."""
 
 
-def find(program: str, package: str | None = None) -> str:
-    found = shutil.which(program) or shutil.which(program, path="/usr/sbin:/sbin:/usr/local/sbin")
-    if found is None:
-        raise Missing(f"{program} is not installed: sudo apt-get install {package or program}")
-    return found
-
-
 def haproxy_version() -> str:
     """Its version, and where it is from: this is the HAProxy that was measured, whichever comes first on PATH."""
     return f"{haproxy.version() or 'unknown'} ({_source(haproxy.find())})"
 
 
 def nginx_version() -> str:
-    program = find("nginx", "nginx-light")
+    program = installed("nginx", "nginx-light")
     text = subprocess.run([program, "-v"], capture_output=True, text=True, timeout=10, check=False).stderr
     return f"{text.partition('nginx/')[2].split()[0] if 'nginx/' in text else 'unknown'} ({_source(program)})"
 
@@ -67,9 +59,7 @@ class Servers:
         self.children = self._stack.enter_context(Children(self.folder))
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._stack.close()
 
     @cached_property

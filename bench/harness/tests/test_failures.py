@@ -130,8 +130,8 @@ def test_a_port_in_use_is_one_clear_line(children: Children, tmp_path: Path) -> 
 def test_a_missing_haproxy_loses_one_scenario_and_says_how_to_get_it(tmp_path: Path) -> None:
     quick = written(tmp_path, "quick")
     code = (
-        "import sys, onewrite_bench.topology.haproxy as haproxy, onewrite_bench.__main__ as bench\n"
-        "haproxy.shutil.which = lambda *_, **__: None\n"
+        "import shutil, sys, onewrite_bench.__main__ as bench\n"
+        "shutil.which = lambda *_, **__: None\n"
         "sys.exit(bench.main())"
     )
     done = subprocess.run(

@@ -9,6 +9,7 @@ import contextlib
 import json
 import os
 import select
+import shutil
 import subprocess
 import sys
 import time
@@ -17,7 +18,15 @@ from pathlib import Path
 
 from onewrite_bench.failures import BenchError
 
-__all__ = ["Child", "Children", "script"]
+__all__ = ["Child", "Children", "installed", "script"]
+
+
+def installed(program: str, package: str | None = None) -> str:
+    """The path of a program, also where PATH has no sbin. Raises BenchError with the Debian package that has it."""
+    found = shutil.which(program) or shutil.which(program, path="/usr/sbin:/sbin:/usr/local/sbin")
+    if found is None:
+        raise BenchError(f"{program} is not installed: sudo apt-get install {package or program}")
+    return found
 
 
 def script(path: Path, *arguments: str) -> list[str]:

@@ -7,7 +7,6 @@ it over, so no port is ever taken, guessed or raced for.
 from __future__ import annotations
 
 import re
-import shutil
 import socket
 import subprocess
 import time
@@ -15,7 +14,7 @@ from pathlib import Path
 
 from onewrite_bench.failures import BenchError
 from onewrite_bench.paths import TOPOLOGY
-from onewrite_bench.topology.children import Child, Children, script
+from onewrite_bench.topology.children import Child, Children, installed, script
 from onewrite_bench.topology.network import LOOPBACK, Network
 
 __all__ = ["HAProxy", "complaint", "find", "frontend_names", "version"]
@@ -25,10 +24,7 @@ _FD = re.compile(r"fd@\$\{FD_([A-Z0-9_]+)\}")
 
 def find() -> str:
     """The path of haproxy. Raises BenchError with the way to get it."""
-    found = shutil.which("haproxy") or shutil.which("haproxy", path="/usr/sbin:/usr/local/sbin")
-    if found is None:
-        raise BenchError("haproxy is not installed: sudo apt-get install haproxy (macOS: brew install haproxy)")
-    return found
+    return installed("haproxy", "haproxy (macOS: brew install haproxy)")
 
 
 def version() -> str | None:

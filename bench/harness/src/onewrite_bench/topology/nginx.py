@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import shutil
 import socket
 import time
 from collections.abc import Callable, Iterable
@@ -11,17 +10,9 @@ from pathlib import Path
 
 from onewrite_bench.failures import BenchError
 from onewrite_bench.paths import TOPOLOGY
-from onewrite_bench.topology.children import Children, script
+from onewrite_bench.topology.children import Children, installed, script
 
-__all__ = ["Nginx", "find"]
-
-
-def find() -> str:
-    """The path of nginx. Raises BenchError with the way to get it."""
-    found = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin:/usr/local/sbin")
-    if found is None:
-        raise BenchError("nginx is not installed: sudo apt-get install nginx-light")
-    return found
+__all__ = ["Nginx"]
 
 
 class Nginx:
@@ -36,7 +27,8 @@ class Nginx:
         configuration = directory / "nginx.conf"
         configuration.write_text(written(self.ports))
         descriptors = [listener.fileno() for listener in sockets.values()]
-        command = [find(), "-p", str(directory), "-e", str(directory / "early.log"), "-c", str(configuration)]
+        program = installed("nginx", "nginx-light")
+        command = [program, "-p", str(directory), "-e", str(directory / "early.log"), "-c", str(configuration)]
         try:
             child = children.start(
                 "nginx",
