@@ -29,7 +29,7 @@ final class WarmUp {
             Payload body = new Payload.Memory("bytes", new byte[10]);
             try (Client client = kind.open(Options.parse(options, api))) {
                 client.send(Call.bare("POST", "http://127.0.0.1:" + listener.getLocalPort() + "/", body))
-                        .orTimeout(5, TimeUnit.SECONDS)
+                        .orTimeout(30, TimeUnit.SECONDS)
                         .join()
                         .toJson();
             }
