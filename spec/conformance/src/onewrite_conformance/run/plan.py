@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections import Counter, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -56,7 +56,9 @@ class Plan:
             self._left.setdefault(share.adapter, deque()).append(share)
         self._most, self._clock = most, clock
         self._at: dict[int, tuple[Share, float]] = {}  # what each worker has, and since when
-        self._guessed, self._took = Counter[str](), Counter[str]()  # seconds of the shares that came back
+        # Seconds of the shares that came back, by adapter.
+        self._guessed: dict[str, float] = defaultdict(float)
+        self._took: dict[str, float] = defaultdict(float)
 
     def next(self, worker: int) -> Share | None:
         """The next share for this worker, or None when there is none for it."""
