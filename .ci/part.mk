@@ -3,7 +3,8 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
 
-export ONEWRITE_REPORTS ?= $(abspath $(dir $(lastword $(MAKEFILE_LIST)))../build/reports)
+ROOT := $(abspath $(dir $(lastword $(MAKEFILE_LIST)))..)
+export ONEWRITE_REPORTS ?= $(ROOT)/build/reports
 
 .PHONY: help
 help: ## what there is to run
