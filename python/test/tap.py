@@ -23,6 +23,21 @@ def segments_in(sock: socket.socket) -> int:
     return struct.unpack_from("=I", sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 160), DATA_SEGS_IN)[0]
 
 
+class Listener(socket.socket):
+    """Listens on *host*, on a free port, or on the Unix socket *path*."""
+
+    def __init__(self, host: str = "127.0.0.1", path: object = None) -> None:
+        super().__init__(socket.AF_UNIX if path else socket.AF_INET6 if ":" in host else socket.AF_INET)
+        self.bind(str(path) if path else (host, 0))
+        self.listen(128)
+
+    def close(self) -> None:
+        # Else a thread stays in accept(), and may accept for the socket that gets this one's number.
+        with contextlib.suppress(OSError):
+            self.shutdown(socket.SHUT_RDWR)
+        super().close()
+
+
 def accepted(listener: socket.socket) -> typing.Iterator[socket.socket]:
     """The connections of *listener*, until it is closed."""
     while True:
@@ -35,10 +50,7 @@ def accepted(listener: socket.socket) -> typing.Iterator[socket.socket]:
 
 def listening(handle: typing.Callable[[socket.socket], object], path: object = None) -> socket.socket:
     """A listener on a free port, or on the Unix socket *path*: *handle* gets its connections one by one."""
-    listener = socket.create_server(("127.0.0.1", 0)) if path is None else socket.socket(socket.AF_UNIX)
-    if path is not None:
-        listener.bind(str(path))
-        listener.listen()
+    listener = Listener(path=path)
 
     def serve() -> None:
         for sock in accepted(listener):
@@ -186,9 +198,8 @@ class Tap:
         self.errors: list[BaseException] = []
         self.connections = 0
         self._open: set[socket.socket] = set()
-        family = socket.AF_INET6 if ":" in host else socket.AF_INET
         self.host = f"[{host}]" if ":" in host else host
-        self.listener = socket.create_server((host, 0), family=family, backlog=128)
+        self.listener = Listener(host)
         self.port: int = self.listener.getsockname()[1]
         self.thread = threading.Thread(target=self._accept, daemon=True)
         self.thread.start()

@@ -74,16 +74,17 @@ def test_instrument_is_all_that_a_program_needs(telemetry: Telemetry, tap: typin
         assert span.start_time <= log.timestamp <= span.end_time
 
     metrics = telemetry.metrics()
-    (duration,), (wait,) = metrics["http.client.request.duration"], metrics["onewrite.wait.duration"]
+    (duration,), waits = metrics["http.client.request.duration"], metrics["onewrite.wait.duration"]
     assert duration.attributes == {
         "http.request.method": "POST",
         "server.address": "127.0.0.1",
         "server.port": server.port,
         "http.response.status_code": 200,
     }
-    assert duration.count == wait.count == 20
-    assert 0 < wait.value < duration.value
-    assert 0.035 in wait.edges
+    # One series for each cause: on a busy machine a wait may be long enough to have one.
+    assert duration.count == sum(wait.count for wait in waits) == 20
+    assert 0 < sum(wait.value for wait in waits) < duration.value
+    assert 0.035 in waits[0].edges
     assert 0.075 in duration.edges
     requests = {point.attributes["onewrite.reused"]: point.value for point in metrics["onewrite.requests"]}
     assert requests == {False: 1, True: 19}
