@@ -10,10 +10,10 @@ import re
 import ssl
 import warnings
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from cryptography import x509
-from cryptography.hazmat.primitives.hashes import SHA256
-from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, pkcs12
+if TYPE_CHECKING:
+    from cryptography import x509
 
 __all__ = ["PEM_VARIABLES", "java_options", "trust_environment"]
 
@@ -49,6 +49,8 @@ def trust_environment(ca_file: str, folder: Path) -> dict[str, str]:
 
 def _certificates(bundle: bytes) -> list[x509.Certificate]:
     """Those of a bundle that can be read: old system authorities break today's rules, and may be left out."""
+    from cryptography import x509
+
     found = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -60,6 +62,10 @@ def _certificates(bundle: bytes) -> list[x509.Certificate]:
 
 def java_options(bundle: Path, folder: Path) -> list[str]:
     """A trust store of the same authorities, as options for a JVM."""
+    # Not at the start of commands that need no trust store: cryptography takes 50 ms.
+    from cryptography.hazmat.primitives.hashes import SHA256
+    from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, pkcs12
+
     entries = [
         pkcs12.PKCS12Certificate(certificate, certificate.fingerprint(SHA256()).hex().encode())
         for certificate in _certificates(bundle.read_bytes())

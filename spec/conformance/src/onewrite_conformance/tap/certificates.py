@@ -8,8 +8,10 @@ import ssl
 import tempfile
 import threading
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import trustme
+if TYPE_CHECKING:
+    import trustme
 
 __all__ = ["Certificates", "shared"]
 
@@ -21,6 +23,8 @@ class Certificates:
     """A fresh authority. `ca_file` is the PEM that a client is told to trust."""
 
     def __init__(self) -> None:
+        import trustme  # not at the start of commands that speak no TLS: it takes 50 ms
+
         self._folder = tempfile.TemporaryDirectory(prefix="onewrite-conformance-")
         self._authority = trustme.CA()
         self._foreign = trustme.CA()
