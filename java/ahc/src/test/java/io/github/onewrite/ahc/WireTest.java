@@ -38,6 +38,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.MethodSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Each request is one segment, counted at the server, with NIO and epoll; the stock client is the control. */
 @EnabledOnOs(OS.LINUX)
@@ -71,10 +72,14 @@ class WireTest {
         return Arguments.of(transport, name, body);
     }
 
+    private static EventLoopGroup loops(String transport) {
+        return transport.equals("epoll") ? new EpollEventLoopGroup(1) : new NioEventLoopGroup(1);
+    }
+
     private static int segments(
             DefaultAsyncHttpClientConfig.Builder builder, String transport, Consumer<BoundRequestBuilder> body)
             throws Exception {
-        EventLoopGroup loops = transport.equals("epoll") ? new EpollEventLoopGroup(1) : new NioEventLoopGroup(1);
+        EventLoopGroup loops = loops(transport);
         try (SegmentServer server = new SegmentServer();
                 AsyncHttpClient client = Dsl.asyncHttpClient(builder.setEventLoopGroup(loops))) {
             for (int i = 0; i < REQUESTS; i++) {
@@ -95,17 +100,32 @@ class WireTest {
         assertEquals(1, segments(OnewriteAhc.create().apply(Dsl.config()), transport, body), name);
     }
 
-    /** The server's first read of each request has more than the head. */
-    @Test
-    void aLargeBodyLeavesWithItsHead() throws Exception {
+    static Stream<Arguments> largeBodies() throws Exception {
         byte[] large = new byte[3_000_000];
+        Path file = Files.write(dir.resolve("zeros"), large);
+        return Stream.of("nio", "epoll")
+                .flatMap(transport -> Stream.of(
+                        body(transport, "bytes", request -> request.setBody(large)),
+                        body(transport, "file", request -> request.setBody(file.toFile()))));
+    }
+
+    /** The server's first read of each request has more than the head. */
+    @ParameterizedTest(name = "{1} on {0}")
+    @MethodSource("largeBodies")
+    void aLargeBodyLeavesWithItsHead(String transport, String name, Consumer<BoundRequestBuilder> body)
+            throws Exception {
         List<String> first = new CopyOnWriteArrayList<>();
+        EventLoopGroup loops = loops(transport);
         try (TestServer server = TestServer.keepingFirstReads(first);
-                AsyncHttpClient client =
-                        Dsl.asyncHttpClient(OnewriteAhc.create().apply(Dsl.config()))) {
+                AsyncHttpClient client = Dsl.asyncHttpClient(
+                        OnewriteAhc.create().apply(Dsl.config()).setEventLoopGroup(loops))) {
             for (int i = 0; i < REQUESTS; i++) {
-                client.preparePost(server.url()).setBody(large).execute().get(60, TimeUnit.SECONDS);
+                BoundRequestBuilder request = client.preparePost(server.url());
+                body.accept(request);
+                request.execute().get(60, TimeUnit.SECONDS);
             }
+        } finally {
+            loops.shutdownGracefully(0, 5, TimeUnit.SECONDS).await();
         }
         assertEquals(REQUESTS, first.size());
         assertTrue(first.stream().noneMatch(read -> read.endsWith("\r\n\r\n")), first::toString);
@@ -152,16 +172,20 @@ class WireTest {
         }
     }
 
-    @Test
-    void aLargeBodyArrivesWhole() throws Exception {
+    @ParameterizedTest
+    @ValueSource(strings = {"nio", "epoll"})
+    void aLargeBodyArrivesWhole(String transport) throws Exception {
         byte[] large = new byte[3_000_000];
         for (int i = 0; i < large.length; i++) {
             large[i] = (byte) (i * 31 + (i >> 8));
         }
         Path file = Files.write(dir.resolve("large"), large);
+        EventLoopGroup loops = loops(transport);
+        DefaultAsyncHttpClientConfig.Builder builder =
+                Dsl.config().setReadTimeout(Duration.ofSeconds(60)).setEventLoopGroup(loops);
         try (TestServer server = TestServer.answering();
-                AsyncHttpClient client = Dsl.asyncHttpClient(
-                        OnewriteAhc.create().apply(Dsl.config().setReadTimeout(Duration.ofSeconds(60))))) {
+                AsyncHttpClient client =
+                        Dsl.asyncHttpClient(OnewriteAhc.create().apply(builder))) {
             client.preparePost(server.url())
                     .setBody(new ByteArrayInputStream(large))
                     .execute()
@@ -170,6 +194,8 @@ class WireTest {
             for (TestServer.Received received : server.requests()) {
                 assertTrue(java.util.Arrays.equals(large, received.body()));
             }
+        } finally {
+            loops.shutdownGracefully(0, 5, TimeUnit.SECONDS).await();
         }
     }
 }

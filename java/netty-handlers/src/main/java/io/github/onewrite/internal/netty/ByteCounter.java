@@ -25,7 +25,7 @@ public final class ByteCounter {
         if (message instanceof ByteBuf buffer) {
             size = buffer.readableBytes();
         } else if (message instanceof FileRegion region) {
-            size = region.count();
+            size = region.count() - region.transferred(); // its first piece may have gone before
         }
         bytes += size;
         pending |= size > 0;

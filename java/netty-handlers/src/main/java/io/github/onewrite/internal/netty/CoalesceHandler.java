@@ -1,12 +1,13 @@
 package io.github.onewrite.internal.netty;
 
 import io.netty.buffer.ByteBuf;
-import io.netty.buffer.ByteBufOutputStream;
+import io.netty.channel.Channel;
 import io.netty.channel.ChannelDuplexHandler;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelPipeline;
 import io.netty.channel.ChannelPromise;
 import io.netty.channel.FileRegion;
+import io.netty.channel.socket.nio.NioSocketChannel;
 import io.netty.handler.codec.http.DefaultHttpContent;
 import io.netty.handler.codec.http.DefaultHttpRequest;
 import io.netty.handler.codec.http.DefaultLastHttpContent;
@@ -24,7 +25,7 @@ import io.netty.handler.ssl.SslHandler;
 import io.netty.handler.stream.ChunkedInput;
 import java.io.EOFException;
 import java.io.IOException;
-import java.nio.channels.Channels;
+import java.nio.ByteBuffer;
 import java.nio.channels.ClosedChannelException;
 import java.nio.channels.WritableByteChannel;
 import java.util.List;
@@ -45,7 +46,7 @@ import org.jspecify.annotations.Nullable;
  * is. For these the promise of a held write is completed at once, within the same limit; a later failure
  * is reported by the channel.
  *
- * <p>A file of up to {@code joinMax} bytes is read and joined like any chunk.
+ * <p>A file of up to {@code joinMax} bytes is read and joined like any chunk; of a larger one the first piece is.
  *
  * <p>A large body in memory is cut: the transport gathers up to twice the send buffer, and would send the head alone
  * before a body that does not fit (IovArray, ChannelOutboundBuffer.nioBuffers). TLS takes what it is given.
@@ -126,6 +127,8 @@ public final class CoalesceHandler extends ChannelDuplexHandler {
             ctx.write(message instanceof FullHttpRequest request ? cut(ctx, request, sent) : message, sent);
         } else if (message instanceof FileRegion region && joining && !alone && region.count() <= joinMax) {
             writeJoined(ctx, region, promise);
+        } else if (message instanceof FileRegion region && first && joinMax > 0 && resumes(ctx.channel())) {
+            writeCut(ctx, region, promise);
         } else if (joining && answersHeldWrites && !(message instanceof FileRegion)) {
             hold(ctx, message, promise);
         } else {
@@ -191,21 +194,70 @@ public final class CoalesceHandler extends ChannelDuplexHandler {
 
     /** A small file is read, so that it can leave with its head: sendfile is a write of its own. */
     private void writeJoined(ChannelHandlerContext ctx, FileRegion region, ChannelPromise promise) {
-        ByteBuf content = ctx.alloc().buffer((int) region.count());
-        try (WritableByteChannel target = Channels.newChannel(new ByteBufOutputStream(content))) {
-            while (region.transferred() < region.count()) {
+        ByteBuf content = read(ctx, region, (int) region.count(), promise);
+        if (content != null) {
+            region.release();
+            write(ctx, content, promise);
+        }
+    }
+
+    /** Of a large file the first piece is read; sendfile goes on behind it. */
+    private void writeCut(ChannelHandlerContext ctx, FileRegion region, ChannelPromise promise) {
+        first = false;
+        ByteBuf piece = read(ctx, region, Math.min(joinMax, SURELY_GATHERED), promise);
+        if (piece != null) {
+            ctx.write(piece);
+            ctx.write(region, promise);
+        }
+    }
+
+    /** The next bytes of a file; null when they cannot be read, which fails the promise and releases the region. */
+    private static @Nullable ByteBuf read(
+            ChannelHandlerContext ctx, FileRegion region, int length, ChannelPromise promise) {
+        ByteBuf content = ctx.alloc().buffer(length, length);
+        try (WritableByteChannel target = new Room(content)) {
+            while (content.isWritable()) {
                 if (region.transferTo(target, region.transferred()) <= 0) {
                     throw new EOFException("the file is shorter than the request says");
                 }
             }
+            return content;
         } catch (IOException e) {
             content.release();
-            promise.tryFailure(e);
-            return;
-        } finally {
             region.release();
+            promise.tryFailure(e);
+            return null;
         }
-        write(ctx, content, promise);
+    }
+
+    /**
+     * Whether the transport sends a file from {@link FileRegion#transferred} on. io_uring counts from the region's
+     * beginning (IoUringFileRegion).
+     */
+    private static boolean resumes(Channel channel) {
+        return channel instanceof NioSocketChannel
+                || channel.getClass().getName().contains(".epoll.");
+    }
+
+    /** Takes as many bytes as the buffer has room for. */
+    private record Room(ByteBuf content) implements WritableByteChannel {
+        @Override
+        public int write(ByteBuffer source) {
+            int size = Math.min(source.remaining(), content.writableBytes());
+            content.writeBytes(source.slice(source.position(), size));
+            source.position(source.position() + size);
+            return size;
+        }
+
+        @Override
+        public boolean isOpen() {
+            return true;
+        }
+
+        @Override
+        public void close() {
+            // There is nothing to close.
+        }
     }
 
     private ChannelPromise whenSent(ChannelPromise promise) {
