@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from conftest import CLIENT, check, clean_environment, onewrite
+from onewrite_cli.check.run import run_command
 
 CLEAN = {"OW101": "ok", "OW102": "ok", "OW103": "skipped", "OW104": "ok", "OW105": "ok", "OW106": "skipped"}
 
@@ -166,6 +167,22 @@ def test_the_commands_output_is_shown_when_asked_for() -> None:
     done = onewrite("check", "-v", "--requests", "3", "--", *CLIENT, "none", "{url}", "--requests", "3")
     assert "done, whatever the tests print" in done.err
     assert "whatever" not in done.out
+
+
+def test_an_interrupt_while_the_command_is_started_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Popen returns some time after the command has begun to run, on a busy machine much later."""
+    children = []
+    popen = subprocess.Popen
+
+    def interrupted_popen(*arguments: object, **options: object) -> object:
+        children.append(popen(*arguments, **options))  # type: ignore[call-overload]
+        os.kill(os.getpid(), signal.SIGINT)
+        return children[0]
+
+    monkeypatch.setattr(subprocess, "Popen", interrupted_popen)
+    with pytest.raises(KeyboardInterrupt):
+        run_command(["sleep", "60"], clean_environment(), timeout_s=60, show=False, started=lambda pid: None)
+    assert children[0].returncode == -signal.SIGTERM
 
 
 @pytest.mark.parametrize("background", [False, True])

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from onewrite_cli.exit_status import CouldNotRun
@@ -39,19 +39,22 @@ def run_command(
     """Run it; with `show` its output goes to stderr as it comes. Raises CouldNotRun when it cannot be started."""
     with tempfile.TemporaryFile() as kept:
         output = sys.stderr.fileno() if show else kept.fileno()
-        try:
-            child = subprocess.Popen(
-                arguments,
-                env=environment,
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=output,
-                start_new_session=True,
-            )
-        except OSError as error:
-            raise CouldNotRun(f"{arguments[0]} could not be started: {error.strerror}") from error
+        with _interrupts_later() as interrupted:
+            try:
+                child = subprocess.Popen(
+                    arguments,
+                    env=environment,
+                    stdin=subprocess.DEVNULL,
+                    stdout=output,
+                    stderr=output,
+                    start_new_session=True,
+                )
+            except OSError as error:
+                raise CouldNotRun(f"{arguments[0]} could not be started: {error.strerror}") from error
         status: int | None = None
         try:
+            if interrupted:
+                raise KeyboardInterrupt
             started(child.pid)
             status = child.wait(timeout_s)
         except subprocess.TimeoutExpired:
@@ -59,6 +62,20 @@ def run_command(
         finally:
             _end(child)
         return Ran(status, "" if show else _end_of(kept.fileno()))
+
+
+@contextlib.contextmanager
+def _interrupts_later() -> Iterator[list[int]]:
+    """Note SIGINT and SIGTERM instead of raising: within Popen an exception would lose a process that runs already."""
+    noted: list[int] = []
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    for number in before:
+        signal.signal(number, lambda number, _frame: noted.append(number))
+    try:
+        yield noted
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _end(child: subprocess.Popen[bytes]) -> None:
