@@ -43,7 +43,10 @@ class DriverTest < OnewriteTest
     assert_equal [384, 0], [replies.size, replies.count { |reply| reply["crashed"] }]
     waiting, called = replies.partition { |reply| reply["called"] == false }
     assert_equal [["cancelled", nil]], waiting.map { |reply| reply.values_at("outcome", "timings") }.uniq
-    assert_equal [[1, 1, "call_end"]], called.map { |reply| ends(reply) }.uniq
+    # Timeout interrupts anywhere: also between the driver's last line and the library's first.
+    before, inside = called.partition { |reply| reply["outcome"] == "cancelled" && reply["events"].empty? }
+    assert_operator before.size, :<=, 3
+    assert_equal [[1, 1, "call_end"]], inside.map { |reply| ends(reply) }.uniq
     assert_operator called.size, :>, 250
     # No place of the pool was lost.
     assert_equal Array.new(8, "response"), batch(client, Array.new(8) { one(tap, false) }).map { |reply| reply["outcome"] }
