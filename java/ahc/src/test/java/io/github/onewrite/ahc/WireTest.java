@@ -11,6 +11,7 @@ import io.github.onewrite.testing.TestServer;
 import io.netty.channel.EventLoopGroup;
 import io.netty.channel.epoll.EpollEventLoopGroup;
 import io.netty.channel.nio.NioEventLoopGroup;
+import io.netty.handler.codec.http.HttpHeaders;
 import java.io.ByteArrayInputStream;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -28,6 +29,8 @@ import org.asynchttpclient.BoundRequestBuilder;
 import org.asynchttpclient.DefaultAsyncHttpClientConfig;
 import org.asynchttpclient.Dsl;
 import org.asynchttpclient.Response;
+import org.asynchttpclient.handler.TransferCompletionHandler;
+import org.asynchttpclient.handler.TransferListener;
 import org.asynchttpclient.request.body.generator.ByteArrayBodyGenerator;
 import org.asynchttpclient.request.body.generator.InputStreamBodyGenerator;
 import org.asynchttpclient.request.body.generator.UnboundedQueueFeedableBodyGenerator;
@@ -197,5 +200,48 @@ class WireTest {
         } finally {
             loops.shutdownGracefully(0, 5, TimeUnit.SECONDS).await();
         }
+    }
+
+    /** What a listener of transfers hears of a large file adds up to the file, as with the stock client. */
+    @ParameterizedTest
+    @ValueSource(booleans = {true, false})
+    void progressOfALargeFile(boolean customized) throws Exception {
+        Path file = Files.write(dir.resolve("progress"), new byte[3_000_000]);
+        List<Long> sent = new CopyOnWriteArrayList<>();
+        TransferCompletionHandler handler = new TransferCompletionHandler();
+        handler.addTransferListener(new Sent(sent));
+        DefaultAsyncHttpClientConfig.Builder builder = Dsl.config();
+        try (TestServer server = TestServer.answering();
+                AsyncHttpClient client =
+                        Dsl.asyncHttpClient(customized ? OnewriteAhc.create().apply(builder) : builder)) {
+            client.preparePost(server.url())
+                    .setBody(file.toFile())
+                    .execute(handler)
+                    .get(60, TimeUnit.SECONDS);
+        }
+        assertEquals(3_000_000L, sent.stream().mapToLong(Long::longValue).sum());
+    }
+
+    /** Keeps the bytes of each step. */
+    private record Sent(List<Long> amounts) implements TransferListener {
+        @Override
+        public void onRequestHeadersSent(HttpHeaders headers) {}
+
+        @Override
+        public void onResponseHeadersReceived(HttpHeaders headers) {}
+
+        @Override
+        public void onBytesReceived(byte[] bytes) {}
+
+        @Override
+        public void onBytesSent(long amount, long current, long total) {
+            amounts.add(amount);
+        }
+
+        @Override
+        public void onRequestResponseCompleted() {}
+
+        @Override
+        public void onThrowable(Throwable error) {}
     }
 }

@@ -5,6 +5,9 @@ import io.netty.channel.Channel;
 import io.netty.channel.ChannelDuplexHandler;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelPipeline;
+import io.netty.channel.ChannelProgressiveFuture;
+import io.netty.channel.ChannelProgressiveFutureListener;
+import io.netty.channel.ChannelProgressivePromise;
 import io.netty.channel.ChannelPromise;
 import io.netty.channel.FileRegion;
 import io.netty.channel.socket.nio.NioSocketChannel;
@@ -206,9 +209,29 @@ public final class CoalesceHandler extends ChannelDuplexHandler {
         first = false;
         ByteBuf piece = read(ctx, region, Math.min(joinMax, SURELY_GATHERED), promise);
         if (piece != null) {
+            int size = piece.readableBytes();
             ctx.write(piece);
-            ctx.write(region, promise);
+            ctx.write(region, promise instanceof ChannelProgressivePromise told ? behind(ctx, size, told) : promise);
         }
+    }
+
+    /** A promise whose progress is told to another with {@code size} bytes more: those went before. */
+    private static ChannelPromise behind(ChannelHandlerContext ctx, int size, ChannelProgressivePromise told) {
+        return ctx.newProgressivePromise().addListener(new ChannelProgressiveFutureListener() {
+            @Override
+            public void operationProgressed(ChannelProgressiveFuture future, long progress, long total) {
+                told.tryProgress(size + progress, total);
+            }
+
+            @Override
+            public void operationComplete(ChannelProgressiveFuture future) {
+                if (future.isSuccess()) {
+                    told.trySuccess();
+                } else {
+                    told.tryFailure(future.cause());
+                }
+            }
+        });
     }
 
     /** The next bytes of a file; null when they cannot be read, which fails the promise and releases the region. */
