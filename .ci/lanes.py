@@ -67,7 +67,7 @@ class Lanes:
         changed = threading.Condition()
 
         def work(step: Step) -> None:
-            outcome = self._once(step)
+            outcome = self._outcome(step)
             with changed:
                 self.outcomes[step.name] = outcome
                 self._running.pop(step.name, None)
@@ -105,7 +105,7 @@ class Lanes:
                 step.command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
             )
 
-    def _once(self, step: Step) -> Outcome:
+    def _outcome(self, step: Step) -> Outcome:
         started = time.monotonic()
         process = self._running[step.name]
         cpu_seconds = _wait(process, step.timeout_s)

@@ -199,6 +199,29 @@ def test_the_longest_share_comes_first_and_a_worker_keeps_its_adapter() -> None:
     assert [told(0), told(0), told(1), told(1)] == ["long-9", None, "short-9", None]
 
 
+def test_few_workers_take_the_same_adapter() -> None:
+    plan = Plan([Share("long", [str(number)], seconds=30) for number in range(9)], most=2)
+    assert [share and share.adapter for share in map(plan.next, range(3))] == ["long", "long", None]
+
+
+def test_an_adapter_that_takes_longer_than_was_guessed_gets_the_next_worker() -> None:
+    now = 0.0
+    shares = [Share(name, [name], seconds=20) for name in ("slow",) * 3 + ("quick",) * 4]
+    plan = Plan(shares, most=2, clock=lambda: now)
+
+    def told(worker: int) -> str | None:
+        share = plan.next(worker)
+        return None if share is None else share.adapter
+
+    assert [told(0), told(1)] == ["quick", "slow"]
+    now = 1.0
+    assert told(0) == "quick"
+    now = 100.0
+    assert told(1) == "slow"
+    # By the guess 40 s of the quick one are left, and 20 s of the slow one.
+    assert told(2) == "slow"
+
+
 def test_one_worker_judges_all_adapters() -> None:
     plan = Plan([Share(name, [name], seconds=0.1) for name in ("a", "b", "c")], most=1)
     found = [share.adapter for share in iter(lambda: plan.next(0), None)]

@@ -46,8 +46,8 @@ class Plan:
     """Hands out shares to workers, which are told apart by a number; at most `most` of them judge the same adapter.
 
     Each worker has drivers of its own, and to start and warm them up costs more than to judge by them: a JVM's first
-    second is its dearest. So few workers take an adapter, those that need the longest first; how long an adapter takes
-    in fact is learned from the shares that came back, read from `clock` (seconds).
+    second is its dearest. So few workers take an adapter, and the one that has the most left comes first; how long it
+    takes in fact is learned from the shares that came back, read from `clock` (seconds).
     """
 
     def __init__(self, shares: list[Share], most: int, clock: Callable[[], float] = time.monotonic) -> None:
