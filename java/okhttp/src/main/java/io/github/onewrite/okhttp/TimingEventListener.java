@@ -71,6 +71,7 @@ final class TimingEventListener extends ForwardingEventListener {
 
     private final CallTimer timer;
     private final Connections connections;
+    private boolean dequeued;
     private boolean answered;
     private @Nullable Phase lost;
 
@@ -95,8 +96,6 @@ final class TimingEventListener extends ForwardingEventListener {
             answered = false;
             lost = null;
         }
-        // The dispatcher tells the end of the queue from another thread, when the call may be under way already.
-        with.queueEnd();
         with.attemptStart();
     }
 
@@ -126,15 +125,25 @@ final class TimingEventListener extends ForwardingEventListener {
         super.callFailed(call, failure);
     }
 
+    /** May come after the end of the wait, and when the call is under way: another call's end has let it run. */
     @Override
     public void dispatcherQueueStart(Call call, Dispatcher dispatcher) {
-        step(CallTimer::queueStart);
+        step(with -> {
+            if (!dequeued) {
+                with.queueStart();
+            }
+        });
         super.dispatcherQueueStart(call, dispatcher);
     }
 
+    /** Comes before the call runs (Dispatcher.promoteAndExecute). */
     @Override
     public void dispatcherQueueEnd(Call call, Dispatcher dispatcher) {
-        step(CallTimer::queueEnd);
+        step(with -> {
+            dequeued = true;
+            with.queuedSinceStart();
+            with.queueEnd();
+        });
         super.dispatcherQueueEnd(call, dispatcher);
     }
 

@@ -1,6 +1,7 @@
 package io.github.onewrite.okhttp;
 
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertDoesNotThrow;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertSame;
@@ -15,18 +16,24 @@ import io.github.onewrite.TimingEvent;
 import io.github.onewrite.TimingListener;
 import io.github.onewrite.TimingMappers;
 import io.github.onewrite.testing.Calls;
+import io.github.onewrite.testing.Eventually;
 import io.github.onewrite.testing.TestServer;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.net.Socket;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
 import javax.net.SocketFactory;
 import okhttp3.Call;
+import okhttp3.Callback;
 import okhttp3.Connection;
 import okhttp3.ConnectionPool;
+import okhttp3.Dispatcher;
 import okhttp3.EventListener;
 import okhttp3.OkHttpClient;
 import okhttp3.Request;
@@ -183,34 +190,70 @@ class OnewriteOkHttpTest {
         }
     }
 
-    /** OkHttp may start a queued call before it reports the end of its queueing. */
+    /** OkHttp tells that a call waits after another call's end may have let it run. */
     @Test
-    void theQueueEndsWhenTheCallGoesOn() {
+    void theQueueEndsBeforeTheCallRuns() throws Exception {
         assumeTrue(
                 Stream.of(EventListener.class.getMethods())
                         .anyMatch(each -> each.getName().equals("dispatcherQueueStart")),
                 "OkHttp 4 does not tell of its queue");
-        List<String> names = new CopyOnWriteArrayList<>();
-        OkHttpClient client = OnewriteOkHttp.create()
-                .listener(new TimingListener() {
-                    @Override
-                    public void onEvent(TimingEvent event) {
-                        names.add(event.name());
+        CountDownLatch running = new CountDownLatch(2);
+        CountDownLatch go = new CountDownLatch(1);
+        try (TestServer server = TestServer.answeringAfter(go, TestServer.OK)) {
+            OkHttpClient timed = calls.heard(OnewriteOkHttp.create())
+                    .apply(new OkHttpClient.Builder())
+                    .build();
+            timed.dispatcher().setMaxRequests(1);
+            OkHttpClient client = timed.newBuilder()
+                    .eventListenerFactory(call ->
+                            new ToldLate(timed.eventListenerFactory().create(call), running))
+                    .build();
+            Request request = new Request.Builder().url(server.url()).build();
+            Callback reading = new Callback() {
+                @Override
+                public void onResponse(Call call, Response response) throws IOException {
+                    try (response) {
+                        response.body().bytes();
                     }
-                })
-                .apply(new OkHttpClient.Builder())
-                .build();
-        Call call =
-                client.newCall(new Request.Builder().url("http://127.0.0.1/").build());
-        // newCall created a listener, too.
-        names.clear();
-        ForwardingEventListener listener =
-                (ForwardingEventListener) client.eventListenerFactory().create(call);
-        listener.callStart(call);
-        listener.dispatcherQueueStart(call, client.dispatcher());
-        listener.dnsStart(call, "somewhere.test");
-        listener.dispatcherQueueEnd(call, client.dispatcher());
-        assertEquals(List.of("call_start", "attempt_start", "queue_start", "queue_end", "dns_start"), names);
+                }
+
+                @Override
+                public void onFailure(Call call, IOException failure) {}
+            };
+            client.newCall(request).enqueue(reading);
+            Thread caller = new Thread(() -> client.newCall(request).enqueue(reading), "caller");
+            caller.start();
+            Eventually.until(() -> client.dispatcher().queuedCallsCount() == 1);
+            go.countDown();
+            assertTrue(calls.next().queueNanos().isEmpty(), "the control");
+            assertTrue(calls.next().queueNanos().isPresent());
+            caller.join();
+            List<String> names = new ArrayList<>(Calls.REUSED);
+            names.addAll(2, List.of("queue_start", "queue_end"));
+            assertEquals(names, calls.names());
+        }
+    }
+
+    /** Passes the start of a wait on when the request of the second call is being written. */
+    private static final class ToldLate extends ForwardingEventListener {
+        private final CountDownLatch running;
+
+        ToldLate(EventListener next, CountDownLatch running) {
+            super(next);
+            this.running = running;
+        }
+
+        @Override
+        public void dispatcherQueueStart(Call call, Dispatcher dispatcher) {
+            assertDoesNotThrow(() -> assertTrue(running.await(30, TimeUnit.SECONDS)));
+            super.dispatcherQueueStart(call, dispatcher);
+        }
+
+        @Override
+        public void requestHeadersEnd(Call call, Request request) {
+            super.requestHeadersEnd(call, request);
+            running.countDown();
+        }
     }
 
     @Test
