@@ -198,8 +198,7 @@ class TimedSessionTest < OnewriteTest
 
   def test_the_url_of_a_session_that_switches_to_tls
     records = []
-    port = TCPServer.open("127.0.0.1", 0) { |server| server.addr[1] }
-    http = Net::HTTP.new("127.0.0.1", port, nil)
+    http = Net::HTTP.new("127.0.0.1", refusing_port, nil)
     http.onewrite_timing = records.method(:<<)
     [false, true].each do |tls|
       http.use_ssl = tls

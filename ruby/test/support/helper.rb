@@ -46,6 +46,14 @@ class OnewriteTest < Minitest::Test
     Tap.new(**options, &answer).tap { |tap| @closing << -> { tap.close } }
   end
 
+  # @return [Integer] a port that refuses connections as long as the test runs: it is bound, and nobody listens
+  def refusing_port
+    socket = Socket.new(:INET, :STREAM)
+    @closing << -> { socket.close }
+    socket.bind(Addrinfo.tcp("127.0.0.1", 0))
+    socket.local_address.ip_port
+  end
+
   # A session to *tap*; started, so that its connection is kept.
   def session(tap, session_class = Net::HTTP, start: true)
     http = session_class.new("127.0.0.1", tap.port, nil)

@@ -61,7 +61,7 @@ TEXT = { "Content-Type" => "text/plain" }.freeze
 # @return [Array] their results, as the program sees them
 def exchanges
   results = []
-  http = session(read_timeout: 0.3).start
+  http = session.start
   22.times { |index| note(results) { http.post("/items?i=#{index}", "hello", TEXT) } }
   note(results) { http.get("/500") }
   stream = Net::HTTP::Post.new("/stream", TEXT.merge("Transfer-Encoding" => "chunked"))
@@ -69,7 +69,9 @@ def exchanges
   note(results) { http.request(stream) }
   pieces = +""
   note(results) { http.request_get("/long") { |response| response.read_body { |piece| pieces << piece } } && pieces.size }
+  http.read_timeout = 0.3
   note(results) { http.get("/slow") }
+  http.read_timeout = 60
   note(results) { http.get("/again") }
   note(results) { http.request_get("/items") { raise "in the block" } }
   http.finish
