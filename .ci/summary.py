@@ -60,6 +60,19 @@ def steps_with_tests(ran: Iterable[Outcome]) -> list[str]:
     return [one.step.name for one in ran if one.step.name != "gate" and not one.step.name.startswith("lint")]
 
 
+def second_looks(folder: Path) -> list[str]:
+    """A line for each run of the judge that failed beside others and then passed alone: each is a defect to mend."""
+    found = []
+    for report in sorted(folder.glob("judge-*.jsonl")):
+        runs = [json.loads(line) for line in report.read_text().splitlines()]
+        found += [
+            f"{run['adapter']} {run['path']}: {(run['notes'] or [''])[0]}"
+            for run in runs
+            if run["failed_tries"] and run["status"] == "ok"
+        ]
+    return found
+
+
 def main(folder: Path, ran: Sequence[Outcome]) -> int:
     """Print the summary, its last line `N passed, N failed, N skipped`. Return 1 when anything failed."""
     by_part: dict[str, Counter[str]] = {}
@@ -102,6 +115,8 @@ def main(folder: Path, ran: Sequence[Outcome]) -> int:
             print(f"{count:>6}  {part}: {reason}")
         if len(reasons) > REASONS:
             print(f"{sum(reasons.values()) - sum(n for _, n in reasons.most_common(REASONS)):>6}  for other reasons")
+    for line in second_looks(folder):
+        print(f"judged again: {line}")
     for failure in failures:
         print(f"failed: {failure}")
     print(f"\n{total[NOT_APPLICABLE]} cases do not apply: their client lacks the capability")
