@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from onewrite_conformance.checks.counts import judge_mode
+from onewrite_conformance.checks.seen import Sample
 from onewrite_conformance.checks.stock import even
-from onewrite_conformance.checks.timing import _event_invariants, sequence_problem
+from onewrite_conformance.checks.timing import _event_invariants, bound_problems, sequence_problem
 from onewrite_conformance.checks.verdict import Verdict, matches
 from onewrite_conformance.checks.wire import example_problems
 from onewrite_conformance.tap.exchange import Arrival, Exchange
@@ -86,6 +87,28 @@ def test_the_mode_decides_and_retransmissions_excuse_at_most_a_fifth() -> None:
     verdict = Verdict()
     judge_mode("segments", [None, None], 1, verdict)
     assert verdict.doubts
+
+
+@pytest.mark.parametrize(
+    ("inside", "outside", "said"),
+    [(20, 0, None), (15, 5, None), (14, 6, "in 6 of 20"), (3, 0, None), (2, 1, "in 1 of 3"), (0, 1, "in 1 of 1")],
+)
+@pytest.mark.parametrize(("bounds", "value"), [({"min_ms": 30}, 20), ({"max_ms": 30}, 40)])
+def test_a_quarter_of_the_requests_may_be_out_of_bounds(
+    inside: int, outside: int, said: str | None, bounds: dict[str, int], value: int
+) -> None:
+    def sample(milliseconds: int) -> Sample:
+        return Sample({}, {"timing": {"attempts": [{"wait_ns": milliseconds * 1_000_000}]}}, [], True, 0)
+
+    samples = [sample(30)] * inside + [sample(value)] * outside
+    problems = list(bound_problems(samples, {"timing": {"bounds": {"wait": bounds}}}))
+    assert len(problems) == (said is not None)
+    assert all(said in problem for problem in problems if said)
+
+
+def test_a_phase_that_has_bounds_is_there() -> None:
+    sample = Sample({}, {"timing": {"attempts": [{}]}}, [], True, 0)
+    assert list(bound_problems([sample], {"timing": {"bounds": {"wait": {"max_ms": 1}}}}))
 
 
 EXAMPLE = "POST /a HTTP/1.1\nHost: {authority}\nContent-Type: m; boundary={boundary}\n\n--{boundary}\n{x*3}{any}\n--{boundary}--"

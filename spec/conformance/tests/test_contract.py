@@ -10,6 +10,7 @@ from onewrite_conformance.contract.cases import Case, CaseError, coverage_faults
 from onewrite_conformance.contract.load import load_all
 from onewrite_conformance.contract.places import CASES
 from onewrite_conformance.contract.requirements import Requirement, SpecError, read_spec
+from onewrite_conformance.run.plan import times
 
 
 def test_the_contract_has_no_faults() -> None:
@@ -17,6 +18,18 @@ def test_the_contract_has_no_faults() -> None:
     assert faults == []
     assert len(cases) > 150
     assert len(requirements) > 60
+
+
+def test_a_lower_bound_is_100_ms_from_what_the_case_makes() -> None:
+    bound: list[tuple[str, float]] = []
+    for case in load_all()[0]:
+        for expect in case.expectations():
+            timing = expect.get("timing", {})
+            lows = [phase["min_ms"] for phase in timing.get("bounds", {}).values() if "min_ms" in phase]
+            lows += [timing["fields"]["idle_ns"]["min"] / 1e6] if "idle_ns" in timing.get("fields", {}) else []
+            bound += [(case.id, times(case.server) + times(case.do) - low) for low in lows if low]
+    assert len(bound) > 10
+    assert [(name, room) for name, room in bound if room < 100] == []
 
 
 def write(folder: Path, text: str) -> Path:

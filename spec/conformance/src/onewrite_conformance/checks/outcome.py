@@ -32,11 +32,12 @@ def judge(seen: Observation, stock: Observation | None = None) -> Verdict:
             elif seen.run.case.hooks and "timing" in seen.capabilities:
                 found = timing_problems(sample, expect, seen.capabilities)
                 verdict.problems += [f"{label}{problem}" for problem in found]
-                verdict.unsteady += [f"{label}{problem}" for problem in bound_problems(sample, expect)]
         verdict.problems += [f"{label}{problem}" for problem in wire_problems(sample, expect, seen)]
     judge_run(seen, verdict)
     for step in {sample.step for sample in seen.counted}:
-        judge_step(seen, step, seen.run.expect(steps[step]), verdict)
+        expect = seen.run.expect(steps[step])
+        judge_step(seen, step, expect, verdict)
+        verdict.unsteady += bound_problems([sample for sample in seen.counted if sample.step == step], expect)
     if seen.run.case.example is not None:
         for exchange in seen.counted_exchanges():
             verdict.problems += example_problems(exchange, seen.run.case.example, seen.names)

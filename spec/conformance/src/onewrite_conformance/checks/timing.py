@@ -1,7 +1,8 @@
 """Checks timing records and events: invariants that hold for every call, and what a case expects beyond.
 
-Times are never compared with fixed durations, save lower bounds that the tap's script caused. Order, presence
-and equality are what is checked, as W3C's resource timing tests do, and event sequences as MongoDB's driver tests.
+Order, presence and equality are what is checked, as W3C's resource timing tests do, and event sequences as MongoDB's
+driver tests. Durations are compared with those of the tap's script alone, far enough from them that a busy machine
+does not matter (`bound_problems`).
 """
 
 from __future__ import annotations
@@ -322,19 +323,23 @@ def _expected(record: dict[str, Any], wanted: dict[str, Any]) -> Iterable[str]:
                 yield f"attempt {position}: {name} is {attempt.get(name)!r}, not {value!r}"
 
 
-def bound_problems(sample: Sample, expect: dict[str, Any]) -> Iterable[str]:
-    """Phases that are shorter or longer than the tap's script makes them. Not firm: a client that loses the CPU
-    between its last write and its clock reading measures a wait that is too short."""
-    record = sample.reply.get("timing")
-    if record is None:
-        return
-    last = (record.get("attempts") or [{}])[-1]
+def bound_problems(samples: list[Sample], expect: dict[str, Any]) -> Iterable[str]:
+    """Phases that are shorter or longer than the tap's script makes them, in more than a quarter of the requests.
+
+    A client that waits for a timer waits each time; one that lost the CPU measured too much or too little once.
+    """
+    records = [sample.reply["timing"] for sample in samples if sample.reply.get("timing") is not None]
+    last = [(record.get("attempts") or [{}])[-1] for record in records]
     for phase, bounds in expect.get("timing", {}).get("bounds", {}).items():
-        value = last.get(f"{phase}_ns")
-        if value is None:
-            yield f"the phase {phase} is absent"
-        elif not bounds.get("min_ms", 0) <= int(value) / 1e6 <= bounds.get("max_ms", float("inf")):
-            yield f"{phase} took {int(value) / 1e6:.3f} ms, not within {bounds}"
+        values = [attempt.get(f"{phase}_ns") for attempt in last]
+        if None in values:
+            yield f"the phase {phase} is absent in {values.count(None)} of {len(values)} records"
+        known = [int(value) / 1e6 for value in values if value is not None]
+        low, high = bounds.get("min_ms", 0), bounds.get("max_ms", float("inf"))
+        outside = [value for value in known if not low <= value <= high]
+        if len(outside) > len(known) // 4:
+            took = ", ".join(f"{value:.3f}" for value in outside[:5])
+            yield f"{phase} took {took} ms, not within {bounds}, in {len(outside)} of {len(known)} requests"
 
 
 def _field_matches(actual: Any, wanted: Any) -> bool:

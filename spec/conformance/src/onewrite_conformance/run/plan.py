@@ -10,7 +10,7 @@ from typing import Any
 
 from onewrite_conformance.contract.cases import Case
 
-__all__ = ["Plan", "Share", "length_s"]
+__all__ = ["Plan", "Share", "length_s", "times"]
 
 RUN_S = 0.1  # a run that waits for nothing
 START_S = 1.0  # the drivers of one client kind, started for one environment
@@ -29,17 +29,19 @@ class Share:
 
 def length_s(case: Case) -> float:
     """A guess of what a run of this case takes: all times that it names. Only the order of runs depends on it."""
-    milliseconds = _times(case.server)
+    milliseconds = times(case.server)
     for step in case.do:
-        milliseconds += _times(step) * (step.get("warmup", 0) + step.get("repeat", 1))
+        milliseconds += times(step) * (step.get("warmup", 0) + step.get("repeat", 1))
     return RUN_S + milliseconds / 1000 + (START_S if case.env else 0.0)
 
 
-def _times(value: Any) -> float:
+def times(value: Any) -> float:
+    """The milliseconds that a part of a case names, all together."""
     if isinstance(value, dict):
-        here = sum(time for name, time in value.items() if name.endswith("_ms") and isinstance(time, (int, float)))
-        return here + sum(_times(inner) for inner in value.values())
-    return sum(_times(inner) for inner in value) if isinstance(value, list) else 0.0
+        here: float = sum(time for name, time in value.items() if name.endswith("_ms") and isinstance(time, (int, float)))
+        here += value.get("interim_gap_ms", 0) * (len(value.get("interim", ())) - 1)
+        return here + sum(times(inner) for inner in value.values())
+    return sum(times(inner) for inner in value) if isinstance(value, list) else 0.0
 
 
 class Plan:
