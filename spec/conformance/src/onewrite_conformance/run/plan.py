@@ -38,7 +38,9 @@ def length_s(case: Case) -> float:
 def times(value: Any) -> float:
     """The milliseconds that a part of a case names, all together."""
     if isinstance(value, dict):
-        here: float = sum(time for name, time in value.items() if name.endswith("_ms") and isinstance(time, (int, float)))
+        here: float = sum(
+            time for name, time in value.items() if name.endswith("_ms") and isinstance(time, (int, float))
+        )
         here += value.get("interim_gap_ms", 0) * (len(value.get("interim", ())) - 1)
         return here + sum(times(inner) for inner in value.values())
     return sum(times(inner) for inner in value) if isinstance(value, list) else 0.0
