@@ -230,7 +230,7 @@ class Tap:
     def _one(self, peer: Peer) -> None:
         segments, records = peer.segments, peer.records
         head = peer.until(b"\r\n\r\n")
-        if head.startswith(b"CONNECT "):
+        if self.proxy and head.startswith(b"CONNECT "):
             self.connects.append(head)
             peer.segments = segments_in(peer.sock)
             peer.send(b"HTTP/1.1 200 Connection established\r\n\r\n")

@@ -12,7 +12,7 @@ import urllib3
 
 import onewrite
 from onewrite import _base_version as _base
-from tap import Peer, listening, reply
+from tap import Peer, Seen, listening, reply
 
 WAYS = ["stock", "own", "own with hooks", "installed", "installed with hooks"]
 Make = typing.Callable[..., typing.Any]
@@ -88,6 +88,26 @@ def test_an_early_answer_is_heard(kind: str, warm: bool, make: Make) -> None:
         assert all((one.attempts[0].bytes_sent or 0) <= LARGE * 1.01 for one in early)
     http.clear()
     server.listener.close()
+
+
+@pytest.mark.parametrize("body", [None, b"x" * 200])
+@pytest.mark.parametrize("framed", [True, False])
+def test_a_caller_may_ask_for_connect(framed: bool, body: bytes | None, make: Make, tap: typing.Any) -> None:
+    """http.client reads the answer as that of any method: without a length its body ends with the connection."""
+
+    def answer(peer: Peer, seen: Seen) -> None:
+        peer.send(reply() if framed else b"HTTP/1.1 200 Connection established\r\n\r\nok")
+        if not framed:
+            raise EOFError
+
+    server = tap(answer)
+    http = make(retries=False)
+    for _ in range(2):
+        response = http.request("CONNECT", server.url("/x"), body=body, timeout=20)
+        assert (response.status, response.data) == (200, b"ok")
+    assert [(seen.line, seen.body) for seen in server.seen] == [("CONNECT /x HTTP/1.1", body or b"")] * 2
+    assert server.connections == (1 if framed else 2)
+    http.clear()
 
 
 class Counting(io.BytesIO):
