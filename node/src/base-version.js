@@ -1,6 +1,25 @@
-/** The base library's version. Outside the supported range everything stays stock, and one warning says so. */
+/** The version of undici. Outside the supported range everything stays stock, and one warning says so. */
 
 import { createRequire } from 'node:module'
+
+const version = readVersion()
+const supported = version === '' || isSupported(version)
+let warned = false
+
+/**
+ * Whether undici tells handlers with a controller that the request was sent. undici 7 tells only handlers of the older
+ * style.
+ */
+export const tellsControllersOfSent = !version.startsWith('7.')
+
+/** @returns {string} '' where it cannot be read, as in a bundle; such a version is taken as supported */
+function readVersion () {
+  try {
+    return createRequire(import.meta.url)('undici/package.json').version
+  } catch {
+    return ''
+  }
+}
 
 /**
  * The ranges of the peer dependency in package.json. Below them undici waits 1 to 500 ms before it uses a kept
@@ -15,51 +34,26 @@ export function isSupported (version) {
   return minor > leastMinor || (minor === leastMinor && patch >= leastPatch)
 }
 
-/** undici 7 tells handlers of the older style alone that a request was sent, later ones tell all. @returns {boolean} */
-export function tellsControllersOfSent () {
-  tells ??= !undiciVersion().startsWith('7.')
-  return tells
-}
-
-/** @type {boolean | undefined} */
-let tells
-
-/** @returns {string} '' where it cannot be read, as in a bundle; then it is taken for supported */
-function undiciVersion () {
-  try {
-    return createRequire(import.meta.url)('undici/package.json').version
-  } catch {
-    return ''
-  }
-}
-
 /**
- * Whether all options of this undici are known to options.js, which was read beside 7.30 and 8.12.
+ * Whether undici/options.js lists all options of this undici. The list was made from 7.30 and 8.12.
  * @returns {boolean}
  */
 export function baseIsKnown () {
-  const [major = 0, minor = 0] = undiciVersion().split('.').map(Number)
+  const [major = 0, minor = 0] = version.split('.').map(Number)
   return (major === 7 && minor <= 30) || (major === 8 && minor <= 12)
 }
 
 /** @returns {{version: string, supported: boolean}} version '' where it cannot be read */
 export function baseStatus () {
-  const version = undiciVersion()
-  return { version, supported: version === '' || isSupported(version) }
+  return { version, supported }
 }
 
-let warned = false
-
-/** @returns {boolean} */
+/** @returns {boolean} false with one warning, the first time it is asked */
 export function baseIsSupported () {
-  supported ??= baseStatus().supported
   if (!supported && !warned) {
     warned = true
     process.emitWarning(
-      `onewrite stays off: it supports undici >=7.29.1 <8 and >=8.10.1 <9, and this is ${undiciVersion()}`, { code: 'ONEWRITE_UNSUPPORTED_BASE' })
+      `onewrite stays off: it supports undici >=7.29.1 <8 and >=8.10.1 <9, and this is ${version}`, { code: 'ONEWRITE_UNSUPPORTED_BASE' })
   }
   return supported
 }
-
-/** @type {boolean | undefined} */
-let supported

@@ -94,11 +94,12 @@ export function resolveConfig (options = {}) {
   return config
 }
 
-const plain = (/** @type {string} */ name) => name.toLowerCase().replaceAll('_', '')
+/** Without case and underscores, in which spellings differ. @param {string} name */
+const plain = (name) => name.toLowerCase().replaceAll('_', '')
 const PLAIN_NAMES = new Map([...OPTION_NAMES].map((name) => [plain(name), name]))
 
 /**
- * undici's options stand beside ours and are not ours to check; but a name of ours in another spelling is refused.
+ * Refuses the name of one of our options in another spelling. Other names in the object are the base library's.
  * @param {object} options
  */
 function refuseMisspelt (options) {

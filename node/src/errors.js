@@ -44,13 +44,13 @@ const KINDS = {
   UND_ERR_PRX_TLS: 'tls',
   UND_ERR_ABORTED: 'cancelled',
   ABORT_ERR: 'cancelled',
-  // axios and got
+  // Of axios and got.
   ERR_CANCELED: 'cancelled',
   ERR_ABORTED: 'cancelled'
 }
 
 /**
- * The kind of an error in the words of spec/events.yaml. Looks through `cause` and the parts of an AggregateError.
+ * The kind of an error, as named in spec/events.yaml. Looks through `cause` and the parts of an AggregateError.
  * @param {any} error
  * @returns {ErrorKind}
  */
@@ -69,19 +69,19 @@ export function errorKind (error) {
  */
 function kindOfOne (error) {
   const message = String(error.message)
-  // A tunnel that the proxy refused. undici names it like a caller's abort.
+  // The proxy refused the tunnel. undici gives this error the code of a caller's abort.
   if (error.code === 'UND_ERR_ABORTED' && message.startsWith('Proxy response')) return 'connect'
-  // Node names a peer that leaves in the handshake like one that resets.
+  // Node gives a peer that closes during the handshake the code of a reset.
   if (error.code === 'ECONNRESET' && message.includes('before secure TLS connection')) return 'tls'
   if (error.name === 'TimeoutError') return 'timeout'
-  // node:http wraps the reason of an AbortSignal.
+  // node:http puts the reason of an AbortSignal into `cause`.
   if (error.name === 'AbortError') return error.cause?.name === 'TimeoutError' ? 'timeout' : 'cancelled'
   if (error.name === 'HTTPParserError') return error.code === 'HPE_INVALID_EOF_STATE' ? 'closed' : 'protocol'
   const code = error.code
   if (typeof code !== 'string') return null
-  // node:http says ECONNRESET for both; only this message means a plain FIN.
+  // node:http uses ECONNRESET for a reset and for a FIN. This message means a FIN.
   if (message === 'socket hang up') return 'closed'
-  // axios' word for a time limit that ran out; from the kernel it is a reset.
+  // axios uses this code for an expired timeout; from the kernel, with a syscall, it is a reset.
   if (code === 'ECONNABORTED') return error.syscall === undefined ? 'timeout' : 'reset'
   if (Object.hasOwn(KINDS, code)) return /** @type {ErrorKind} */ (KINDS[code])
   if (code.startsWith('HPE_')) return 'protocol'

@@ -1,4 +1,4 @@
-/** Makes the runtime's own fetch, and every undici call without a dispatcher, use our Agent. */
+/** Makes the runtime's fetch, and every undici call without a dispatcher of its own, use our Agent. */
 
 import { createRequire } from 'node:module'
 import * as undici from 'undici'
@@ -50,7 +50,7 @@ export function uninstall () {
   if (ours) {
     undici.setGlobalDispatcher(previous)
     const globals = /** @type {any} */ (globalThis)
-    // undici 8 keeps two, one of them wrapped: put back the very objects.
+    // undici 8 keeps two, one of them wrapped, and wraps again when set: put back the same objects.
     if (raw.legacy !== undefined) globals[LEGACY] = raw.legacy
     if (raw.current !== undefined) globals[CURRENT] = raw.current
   }
@@ -63,12 +63,12 @@ export function uninstall () {
  * @typedef {object} Status
  * @property {string} version of this package
  * @property {boolean} enabled false: everything is as without this package
- * @property {string} [offBecause] why it is not
+ * @property {string} [offBecause] why not
  * @property {{name: 'undici', version: string | undefined, supported: boolean}} base the library that is wrapped;
  *   no version where it cannot be read, as in a bundle
  * @property {string} runtime
  * @property {Record<string, string>} patches each thing that is changed: `on`, or why it is not
- * @property {import('./config.js').Config} options as the environment has them; what a class is given in code goes before
+ * @property {import('./config.js').Config} options from the environment; options given in code take precedence over them
  * @property {number} hookErrors how many hooks have thrown
  */
 
@@ -76,10 +76,9 @@ export function uninstall () {
 export function status () {
   const options = resolveConfig()
   const { version, supported } = baseStatus()
-  const offBecause = options.disabled ? 'ONEWRITE_DISABLED is set' : supported ? undefined : 'this version of undici is not supported'
-  const unless = (/** @type {boolean} */ off, /** @type {string} */ name) => offBecause ?? (off ? `${name} is set` : 'on')
-  // What of ours does not go through undici.
-  const http = options.disabled ? offBecause ?? 'on' : 'on'
+  const disabled = options.disabled ? 'ONEWRITE_DISABLED is set' : undefined
+  const offBecause = disabled ?? (supported ? undefined : 'this version of undici is not supported')
+  const unless = (/** @type {boolean} */ off, /** @type {string} */ name, otherwise = 'on') => offBecause ?? (off ? `${name} is set` : otherwise)
   const current = installed === null ? 'not installed' : undici.getGlobalDispatcher() === installed.agent ? 'on' : 'another dispatcher was set since'
   return {
     version: createRequire(import.meta.url)('../package.json').version,
@@ -92,15 +91,15 @@ export function status () {
       'http.client.request.created (guardNodeHttp)': guardStatus(),
       'socket.setNoDelay of each connection': unless(options.nodelayDisabled, 'ONEWRITE_NODELAY_DISABLED'),
       'socket.write, socket.uncork of each connection': unless(options.coalesceDisabled, 'ONEWRITE_COALESCE_DISABLED'),
-      'socket._write, socket._writev (timing)': offBecause ?? (options.hooksDisabled ? 'ONEWRITE_HOOKS_DISABLED is set' : 'waits for a hook'),
-      'ClientRequest#write, #end, #flushHeaders of HttpAgent': http
+      'socket._write, socket._writev (timing)': unless(options.hooksDisabled, 'ONEWRITE_HOOKS_DISABLED', 'waits for a hook'),
+      'ClientRequest#write, #end, #flushHeaders of HttpAgent': disabled ?? 'on'
     },
     options,
     hookErrors: hookFailures()
   }
 }
 
-/** What only the runtime's fetch does. */
+/** Our Agent, with what only requests of fetch need. */
 class FetchAgent extends Agent {
   /** @param {any} opts @param {any} handler */
   dispatch (opts, handler) {
@@ -111,10 +110,11 @@ class FetchAgent extends Agent {
 }
 
 /**
- * fetch joins a Content-Length of the user's with its own to `5, 5`. The undici in the runtime reads that as 5, later
- * ones refuse it; equal lengths are one length (RFC 9110 section 8.6).
- * And fetch has forms read part by part, a file's part in turns of its own: a small one is brought into one piece.
- * A form is all that fetch gives both a length and a multipart type.
+ * Mends two things in the options of a dispatch that comes from fetch.
+ * fetch joins the user's Content-Length with its own to `5, 5`. The undici in the runtime reads that as 5, later ones
+ * refuse it; equal lengths are one length (RFC 9110 section 8.6).
+ * fetch gives a form as an iterator over its parts, in which a file takes turns of the event loop: a small form is
+ * brought into one piece. Only a form has both a length and a multipart type.
  * @param {any} opts
  * @param {string} name of the header
  * @param {import('./config.js').Config} config

@@ -1,4 +1,4 @@
-/** A debugging aid, not for production: names the cause of one long wait from what Linux knows of the socket. */
+/** A debugging aid, not for production: names the cause of one long wait from what Linux counts for the socket. */
 
 export { explainWait } from './timing/cause.js'
 export { readBySs, readKernel } from './timing/kernel.js'

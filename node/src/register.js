@@ -1,6 +1,7 @@
 /**
- * For `node --import onewrite/register app.js`: the runtime's fetch through our Agent, TCP_NODELAY on every request of
- * node:http and node:https. Without undici, or with one that cannot serve this runtime's fetch, the second half alone.
+ * For `node --import onewrite/register app.js`: the runtime's fetch goes through our Agent, and every request of node:http
+ * and node:https gets TCP_NODELAY. Where undici is missing or fails to load, a warning says so, and only the second
+ * half is done.
  */
 
 import { guardNodeHttp } from './http/guard.js'

@@ -7,7 +7,8 @@ import { agentFactoryFor, resolveSettings, wantsNoDelay } from './factory.js'
 
 /**
  * undici's Agent whose requests leave in one write, at once. It takes undici's options, and ours beside them.
- * With a `factory` of your own give that one `clientFactory()`: this class cannot reach into clients made elsewhere.
+ * With a `factory` of your own, give the pools that it makes `factory: clientFactory()`: this class cannot change clients
+ * that are made elsewhere.
  */
 export class Agent extends withDispatch(undici.Agent) {
   /**

@@ -1,4 +1,4 @@
-/** Clients whose connector is wrapped: one connection each, to one origin. */
+/** Makes undici's Client, which is one connection to one origin, with a wrapped connector. */
 
 import { buildConnector, Client } from 'undici'
 import { wrapConnector } from './connector.js'
@@ -7,8 +7,8 @@ import { callOf, dispatchThrough, kBase, kOrigin, kSettings, originOf } from './
 /** @typedef {import('./connector.js').Settings} Settings */
 
 /**
- * A client that tells a call which connection it will get. Only made where a hook exists. A request that comes from a
- * dispatcher of the user's own brings no call: it begins here.
+ * A client that tells a call which connection it will get. It is made only where a hook exists. For a request from a
+ * dispatcher that is not ours the call begins here.
  */
 class TimedClient extends Client {
   #slot
@@ -56,13 +56,13 @@ export function makeClient (origin, options, settings, noDelay) {
 }
 
 /**
- * A Pool hands finished connectors to its factory, an Agent does not: then undici's public builder makes it from the
- * same options as undici's Client does (undici lib/dispatcher/client.js, constructor).
+ * A Pool gives its factory a connector, an Agent does not. Then undici's public builder makes one from the same options
+ * that undici's Client uses (undici lib/dispatcher/client.js, constructor).
  * @param {any} options
  */
 function withConnector (options) {
   const given = options.connect
-  // What is neither, undici refuses when it makes the client.
+  // undici refuses a `connect` of another type when it makes the client.
   if (typeof given === 'function' || (given !== undefined && given !== null && typeof given !== 'object')) return options
   const { connect, tls, connectTimeout, maxCachedSessions, socketPath, allowH2, useH2c, autoSelectFamily, autoSelectFamilyAttemptTimeout } = options
   return {

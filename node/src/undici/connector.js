@@ -1,4 +1,4 @@
-/** Wraps a connector: undici's own finished one, or a user's function. Nothing of connecting is done here. */
+/** Wraps a connector, which is undici's own or a user's function. Connecting itself stays with that function. */
 
 import { Connection } from '../timing/connection.js'
 import { holdUnfinished } from '../wire/coalesce.js'
@@ -6,7 +6,7 @@ import { setNoDelay } from '../wire/nodelay.js'
 import { undiciFraming } from './framing.js'
 
 /**
- * What is done to each socket of a client.
+ * What applies to each socket of a client.
  * @typedef {object} Settings
  * @property {import('../config.js').Config} config
  * @property {import('../timing/hooks.js').Hooks | null} hooks
@@ -15,7 +15,7 @@ import { undiciFraming } from './framing.js'
 /** @typedef {(options: any, callback: (error: Error | null, socket: any) => void) => any} Connector */
 
 /**
- * The connection whose connector is being called: a connector that goes through a proxy asks for its tunnel in there.
+ * The connection whose connector is running. A connector that goes through a proxy asks for its tunnel in that call.
  * @type {{connection: Connection | null}}
  */
 export const connecting = { connection: null }
@@ -24,12 +24,12 @@ export const connecting = { connection: null }
  * @param {Connector} connect
  * @param {Settings} settings
  * @param {boolean} noDelay what the user asked for; undici's connector sets TCP_NODELAY in any case
- * @param {{connection: Connection | null}} slot told of each connection that is begun
+ * @param {{connection: Connection | null}} slot gets each connection when it begins
  * @returns {Connector}
  */
 export function wrapConnector (connect, { config, hooks }, noDelay, slot) {
   if (config.disabled) return connect
-  // A plain function: undici calls it as a method of the client, and a user's own may look at `this`.
+  // Not an arrow function: undici calls it as a method of the client, and a user's own connector may use `this`.
   return /** @this {any} */ function (options, callback) {
     const secure = options.protocol === 'https:'
     const connection = hooks === null ? null : (slot.connection = new Connection(options.hostname ?? options.host, secure, Number(options.port) || (secure ? 443 : 80), hooks))
@@ -42,7 +42,9 @@ export function wrapConnector (connect, { config, hooks }, noDelay, slot) {
           connection?.failed(error)
           return callback(error, socket)
         }
-        prepare(socket, config, noDelay)
+        setNoDelay(socket, config, noDelay)
+        // HTTP/2 frames its own writes.
+        holdUnfinished(socket, config.coalesceDisabled || socket.alpnProtocol === 'h2' ? 0 : config.coalesceMax, undiciFraming)
         connection?.ready()
         connection?.attach(socket)
         callback(null, socket)
@@ -50,24 +52,13 @@ export function wrapConnector (connect, { config, hooks }, noDelay, slot) {
     } finally {
       connecting.connection = outer
     }
-    // undici's connector and many of users' own return the socket at once: with TCP_NODELAY set before the TLS
-    // handshake its last message does not hold the request back either.
-    if (typeof socket?.setNoDelay === 'function') setNoDelay(socket, config, noDelay)
+    // undici's connector, as many others, returns the socket before it is connected. With TCP_NODELAY set before the TLS
+    // handshake, the last message of the handshake does not hold back the request.
+    setNoDelay(socket, config, noDelay)
     if (connection !== null) {
       if (socket?.connecting === true && typeof socket.once === 'function') connection.follow(socket)
       else connection.cannotFollow()
     }
     return socket
   }
-}
-
-/**
- * @param {any} socket
- * @param {import('../config.js').Config} config
- * @param {boolean} noDelay
- */
-function prepare (socket, config, noDelay) {
-  setNoDelay(socket, config, noDelay)
-  // HTTP/2 frames its own writes.
-  holdUnfinished(socket, config.coalesceDisabled || socket.alpnProtocol === 'h2' ? 0 : config.coalesceMax, undiciFraming)
 }

@@ -1,17 +1,18 @@
 /**
- * What undici does not refuse and should (spec/06-security.md). undici itself refuses controls, both framings, lengths that differ from
- * the body where a method has one, and lengths that are no digits. It corrects these silently: here they are refused.
+ * Refuses a wrong Content-Length that undici would silently correct (spec/06-security.md). undici itself refuses control
+ * characters, Content-Length beside Transfer-Encoding, a length that is not digits, and a length that differs from the
+ * body of a method that is expected to have one.
  */
 
 import { InvalidRequestError } from '../errors.js'
 import { sizeInMemory } from '../wire/body.js'
 
-/** The methods whose body undici sends with whatever length it is given. */
+/** The methods for which undici does not compare the length with the body. */
 const UNCHECKED = ['GET', 'HEAD', 'OPTIONS', 'TRACE', 'CONNECT']
 
 /**
  * A Content-Length beside a body in memory of another length, or beside no body (RFC 9110 section 8.6).
- * Only what undici does not check is looked at, so a POST with a body and a GET without one cost two comparisons.
+ * Only what undici does not check is checked here, so a POST with a body and a GET without one cost a few comparisons.
  * @param {any} opts of a dispatch
  * @returns {InvalidRequestError | null}
  */

@@ -1,4 +1,4 @@
-/** What Agent, Pool and ProxyAgent do with a request before undici gets it. */
+/** What our dispatchers do with a request before undici gets it. */
 
 import * as undici from 'undici'
 import { tellsControllersOfSent } from '../base-version.js'
@@ -9,7 +9,7 @@ import { refusal } from './content-length.js'
 import { AttemptNotes, CallNotes, ControllerHandler, isTaken, timedHandler } from './handlers.js'
 import { currentTimingId } from '../timing/id.js'
 
-/** Where a dispatcher of ours keeps its settings; no #field, because a composed dispatcher is a Proxy. */
+/** Where a dispatcher of ours keeps its settings. Not a #field, because a composed dispatcher is a Proxy. */
 export const kSettings = Symbol('onewrite settings')
 /** Where a Pool or Client keeps its origin, which is not in the options of its dispatches. */
 export const kOrigin = Symbol('onewrite origin')
@@ -19,7 +19,7 @@ export const kBase = Symbol('onewrite base dispatch')
 /** @typedef {import('../timing/hooks.js').Hooks} Hooks */
 /** @typedef {(opts: any, handler: any) => boolean} Dispatch */
 
-/** undici 8 has it for handlers of the older style, as the fetch of Node 22 and 24 passes them. @type {any} */
+/** Of undici 8, for handlers of the older style, which the fetch of Node 22 and 24 uses. @type {any} */
 const legacy = /** @type {any} */ (undici).Dispatcher1Wrapper
 
 /**
@@ -30,8 +30,8 @@ const legacy = /** @type {any} */ (undici).Dispatcher1Wrapper
  */
 export function dispatchThrough (self, opts, handler) {
   const { config, hooks } = self[kSettings]
-  // A dispatcher of ours above has done all of it.
-  if (config.disabled || callOf(opts, handler) !== undefined) return self[kBase](opts, handler)
+  // With a call, a dispatcher of ours above has done all of this.
+  if (config.disabled || (hooks !== null && callOf(opts, handler) !== undefined)) return self[kBase](opts, handler)
   if (legacy !== undefined && typeof handler?.onRequestStart !== 'function' && typeof handler?.onConnect === 'function') {
     handler = legacy.wrapHandler(handler)
     opts = { ...opts, allowH2: false }
@@ -43,7 +43,7 @@ export function dispatchThrough (self, opts, handler) {
 }
 
 /**
- * What every dispatcher of ours does with a request, and with interceptors.
+ * Adds to a dispatcher class what each of ours does with a request and with interceptors.
  * @template {new (...args: any[]) => undici.Dispatcher} T
  * @param {T} Base undici's class
  * @returns {T}
@@ -56,10 +56,13 @@ export const withDispatch = (Base) => /** @type {any} */ (class extends /** @typ
   [kBase] (opts, handler) { return super.dispatch(opts, handler) }
 
   /**
-   * With retries and redirects composed on it, a call is one record with an attempt for each try.
+   * Above the user's interceptors comes one of ours: retries and redirects are attempts of one call.
    * @param {any[]} interceptors
    */
-  compose (...interceptors) { return super.compose(composed(this, interceptors)) }
+  compose (...interceptors) {
+    const { hooks } = /** @type {any} */ (this)[kSettings]
+    return super.compose(hooks === null ? interceptors.flat() : [...interceptors.flat(), oneCall(this, hooks)])
+  }
 })
 
 /**
@@ -71,7 +74,7 @@ export const withDispatch = (Base) => /** @type {any} */ (class extends /** @typ
  */
 function timedDispatch (self, hooks, opts, handler) {
   if (!isTaken(handler, opts)) return self[kBase](opts, handler)
-  /** @type {Call | undefined} a call that was begun above, with retries or redirects between there and here */
+  /** @type {Call | undefined} begun above; between there and here are retries or redirects */
   const above = opts?.[kCall]
   if (above !== undefined) above.nextAttempt()
   const call = above ?? startCall(self, hooks, opts, false)
@@ -79,8 +82,8 @@ function timedDispatch (self, hooks, opts, handler) {
   const refused = refusal(opts)
   if (refused !== null) return refuse(timed, refused)
   try {
-    // undici 7 puts a handler of its own around one with a controller, so there the options carry the call.
-    return self[kBase](timed instanceof ControllerHandler && !tellsControllersOfSent() ? { ...opts, [kAttempt]: call } : opts, timed)
+    // undici 7 wraps a handler with a controller in one of its own, so there the options carry the call.
+    return self[kBase](timed instanceof ControllerHandler && !tellsControllersOfSent ? { ...opts, [kAttempt]: call } : opts, timed)
   } catch (error) {
     call.fail(error)
     throw error
@@ -88,19 +91,7 @@ function timedDispatch (self, hooks, opts, handler) {
 }
 
 /**
- * The interceptors of a composed dispatcher, and around them one that makes what comes below, however often, one call.
- * @param {any} self
- * @param {any[]} interceptors
- * @returns {any[]}
- */
-function composed (self, interceptors) {
-  const { hooks } = self[kSettings]
-  const all = interceptors.flat()
-  return hooks === null ? all : [...all, oneCall(self, hooks)]
-}
-
-/**
- * Makes what is dispatched below, however often, one call.
+ * An interceptor that makes all dispatches below it, for one dispatch above, attempts of one call.
  * @param {any} self the dispatcher below
  * @param {Hooks} hooks
  * @returns {(dispatch: Dispatch) => Dispatch}
@@ -130,8 +121,8 @@ function startCall (self, hooks, opts, composed) {
 }
 
 /**
- * @param {any} origin a string or an URL
- * @param {any} path of a request; whole for a proxy that forwards, `host:port` for one that tunnels
+ * @param {any} origin a string or a URL
+ * @param {any} path of a request; a whole URL for a proxy that forwards, `host:port` for one that tunnels
  */
 function urlOf (origin, path) {
   const text = origin instanceof URL ? origin.origin : String(origin ?? '')
@@ -142,7 +133,7 @@ function urlOf (origin, path) {
 /**
  * @param {any} opts
  * @param {any} handler
- * @returns {Call | undefined} the call whose attempt this dispatch is
+ * @returns {Call | undefined} the call of which this dispatch is an attempt
  */
 export function callOf (opts, handler) {
   return handler?.[kAttempt] ?? opts?.[kAttempt]
@@ -150,7 +141,7 @@ export function callOf (opts, handler) {
 
 /**
  * The origin of a Pool or Client, in any of the forms that undici takes (undici lib/core/util.js, parseURL).
- * @param {any} url that undici has taken
+ * @param {any} url that undici has accepted
  * @returns {string}
  */
 export function originOf (url) {
@@ -159,7 +150,7 @@ export function originOf (url) {
 }
 
 /**
- * Tells the handler as undici tells it of an invalid argument.
+ * Passes an error to the handler as undici passes an invalid argument.
  * @param {any} handler
  * @param {Error} error
  * @returns {false}

@@ -1,7 +1,7 @@
 /**
- * The hook into undici: the documented `factory` option of Agent, Pool and their kin. When a factory is called the
- * options are complete, so undici's own connector (timeouts, TLS sessions, address families, socketPath, HTTP/2)
- * or the user's function is there to be wrapped and nothing has to be done again.
+ * The way into undici: the documented `factory` option of Agent, Pool and similar classes. A factory gets complete options,
+ * so the connector of undici (timeouts, TLS sessions, address families, socketPath, HTTP/2) or of the user is there to be
+ * wrapped, and none of its work is repeated.
  */
 
 import { Pool } from 'undici'
@@ -16,7 +16,7 @@ import { resolveHooks } from '../timing/hooks.js'
 
 /**
  * @param {Options} options
- * @param {boolean} [besideUndicis] undici's options stand in the same object
+ * @param {boolean} [besideUndicis] the object holds undici's options too
  * @returns {Settings}
  * @throws {TypeError} code `ONEWRITE_INVALID_OPTION`
  */
@@ -38,7 +38,8 @@ export function clientFactoryFor (settings, noDelay = true) {
 }
 
 /**
- * A factory of pools for `new undici.Agent({ factory })` and ProxyAgent; a single client for `connections: 1`, as undici.
+ * A factory of pools for `new undici.Agent({ factory })` and ProxyAgent. For `connections: 1` it makes a client, as undici
+ * does.
  * @param {Settings} settings
  * @param {boolean} [noDelay]
  * @returns {(origin: string | URL, options: any) => import('undici').Dispatcher}

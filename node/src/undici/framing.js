@@ -1,4 +1,4 @@
-/** Finds where a message of undici ends, from what it writes to its socket. */
+/** Finds in what undici writes to its socket where a message ends. */
 
 import { CHUNKED } from '../wire/coalesce.js'
 
@@ -14,7 +14,7 @@ export const undiciFraming = {
 }
 
 /**
- * undici ends each head with the line that frames the body, so it is read from its end.
+ * undici ends each head with the line that frames the body, so the head is read from its end.
  * @param {string} head
  */
 function bytesAfterUndiciHead (head) {

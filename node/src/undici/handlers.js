@@ -1,23 +1,23 @@
 /**
- * Stand between undici and the handler of a request and note what passes. Both styles of handler exist:
+ * Wrappers around the handler of a request, which note what undici tells it. There are two styles of handlers:
  * undici 7's API and older fetch use onConnect/onHeaders/…, undici 8 uses onRequestStart/onResponseStart/….
- * Each method does its note and hands on all arguments; `this` of the user's handler stays the user's handler.
+ * Each method makes its note and passes on all arguments; `this` of the user's handler is still that handler.
  */
 
 import { tellsControllersOfSent } from '../base-version.js'
 import { kAttempt } from '../timing/call.js'
 import { serverTimingFields } from '../timing/server-timing.js'
-import { isAtHand } from '../wire/body.js'
+import { isInMemory } from '../wire/body.js'
 
 /** @typedef {import('../timing/call.js').Call} Call */
 /** @typedef {AttemptNotes | CallNotes} Notes */
 
-/** For what comes after this turn's work: `queueMicrotask()` would make an AsyncResource of each. */
+/** Its callbacks run when the present task is done. `queueMicrotask()` would make an AsyncResource for each. */
 const settled = Promise.resolve()
 
 /**
- * Whether undici takes the handler (undici lib/core/util.js, assertRequestHandler). One that it refuses must reach it as it
- * is, or the request is sent before anyone sees what the handler lacks.
+ * Whether undici accepts the handler (undici lib/core/util.js, assertRequestHandler). A handler that it refuses must reach
+ * it unwrapped: a wrapper has all methods, so the request would be sent before the missing one is noticed.
  * @param {any} handler
  * @param {any} opts
  */
@@ -26,8 +26,8 @@ export function isTaken (handler, opts) {
   const mayHave = (/** @type {string} */ name) => handler[name] === undefined || has(name)
   const upgrade = opts?.upgrade || opts?.method === 'CONNECT'
   if (has('onRequestStart')) {
-    // undici 7 looks no further.
-    if (!tellsControllersOfSent()) return true
+    // undici 7 checks no more.
+    if (!tellsControllersOfSent) return true
     return has('onResponseError') && mayHave('onBodySent') && mayHave('onRequestSent') &&
       (upgrade ? has('onRequestUpgrade') : has('onResponseStart') && has('onResponseData') && has('onResponseEnd'))
   }
@@ -36,14 +36,14 @@ export function isTaken (handler, opts) {
 }
 
 /**
- * @param {any} handler that undici takes
+ * @param {any} handler that undici accepts
  * @param {Notes} notes
  */
 export function timedHandler (handler, notes) {
   return typeof handler.onRequestStart === 'function' ? new ControllerHandler(handler, notes) : new LegacyHandler(handler, notes)
 }
 
-/** What the handler of one dispatch notes: an attempt. */
+/** What is noted of one dispatch, which is an attempt. */
 export class AttemptNotes {
   isAttempt = true
 
@@ -52,14 +52,14 @@ export class AttemptNotes {
     this.call = call
     this.attempt = call.attempt
     this.signal = opts?.signal
-    this.atOnce = isAtHand(opts?.body)
+    this.atOnce = isInMemory(opts?.body)
   }
 
   start () { this.call.acquired(this.call.slot?.connection ?? null, this.atOnce) }
   sent () { this.call.requestSent() }
 
   firstByte () {
-    if (!this.tells) this.call.requestSent(null)
+    if (!this.tellsSent) this.call.requestSent(null)
     this.call.firstByte()
   }
 
@@ -76,14 +76,14 @@ export class AttemptNotes {
     const { call } = this
     const attempt = call.attempt
     call.responseEnd()
-    // Only a listener is told whether the connection can be used again.
+    // Whether the connection can be used again is asked only for a listener.
     if (!call.wants.connectionReleased) return call.finish(true, attempt)
-    // undici destroys a connection that cannot be used again only after it has told the handler, in the same turn.
+    // undici destroys a connection that cannot be used again after this call, in the same task.
     const socket = attempt.connection?.socket
     settled.then(() => call.finish(socket != null && !socket.destroyed, attempt))
   }
 
-  /** @param {number} status of the head that is the last thing of HTTP on its connection: 101, or 200 for a tunnel */
+  /** @param {number} status 101, or 200 for a tunnel: the connection carries no more HTTP */
   upgraded (status) {
     this.call.headers(status)
     this.call.finish(false)
@@ -93,18 +93,18 @@ export class AttemptNotes {
   failed (error) {
     const { signal, call } = this
     const reason = signal?.aborted === true ? signal.reason : undefined
-    // The caller gave up a body that it did not want to read: the call itself went well.
+    // The caller dropped a body that it did not want to read: the call itself succeeded.
     if (call.answered && reason === undefined && isGivenUp(error)) return call.finish(false)
-    if (!this.tells) call.requestSent(null)
-    const [shown, cancelled] = told(error, reason)
+    if (!this.tellsSent) call.requestSent(null)
+    const [shown, cancelled] = shownTo(error, reason)
     call.fail(shown, cancelled)
   }
 
-  /** The base library says when a request was sent. */
-  tells = true
+  /** undici calls `onRequestSent`. */
+  tellsSent = true
 }
 
-/** What the outermost handler of a composed dispatcher notes: the end of the call. */
+/** What is noted at the outermost handler of a composed dispatcher: the end of the call. */
 export class CallNotes {
   isAttempt = false
 
@@ -115,7 +115,7 @@ export class CallNotes {
     this.answered = false
   }
 
-  tells = true
+  tellsSent = true
   start () {}
   sent () {}
   firstByte () {}
@@ -124,7 +124,7 @@ export class CallNotes {
   /** @param {number} status */
   head (status) { this.answered = status >= 200 }
 
-  // After the attempt's own note, which waits for the same turn to end.
+  // After the end of the attempt, which may wait for the same task.
   complete () { settled.then(() => this.call.end()) }
   upgraded () { this.call.end() }
 
@@ -132,7 +132,7 @@ export class CallNotes {
   failed (error) {
     const reason = this.signal?.aborted === true ? this.signal.reason : undefined
     if (this.answered && reason === undefined && isGivenUp(error)) return this.call.end()
-    const [shown, cancelled] = told(error, reason)
+    const [shown, cancelled] = shownTo(error, reason)
     this.call.end(shown ?? new Error('failed'), cancelled)
   }
 }
@@ -140,24 +140,24 @@ export class CallNotes {
 /**
  * @param {any} error
  * @param {any} reason of the caller's signal, when that was aborted
- * @returns {[any, boolean]} what the caller sees, and whether the caller wanted it
+ * @returns {[any, boolean]} the error that the caller gets, and whether the caller cancelled
  */
-function told (error, reason) {
+function shownTo (error, reason) {
   const aborted = error?.code === 'UND_ERR_ABORTED'
   const cancelled = reason !== undefined && reason?.name !== 'TimeoutError' && (error === reason || aborted)
   return [aborted ? reason ?? error : error, cancelled]
 }
 
 /**
- * True for undici's own words when a body is destroyed, and for fetch's when one is cancelled; an AbortSignal of fetch
- * brings its reason instead (undici lib/web/fetch/index.js, Fetch.abort).
+ * Whether it is undici's error for a body that was destroyed, or fetch's for one that was cancelled. For an AbortSignal
+ * fetch uses the signal's reason instead (undici lib/web/fetch/index.js, Fetch.abort).
  * @param {any} error
  */
 function isGivenUp (error) {
   return error?.code === 'UND_ERR_ABORTED' || (error?.name === 'AbortError' && error.message === 'The operation was aborted.')
 }
 
-/** What both styles have. */
+/** The methods that both styles have. */
 class TimedHandler {
   /** @param {any} inner @param {Notes} notes */
   constructor (inner, notes) {
@@ -186,7 +186,7 @@ class LegacyHandler extends TimedHandler {
   /** @param {any} inner @param {Notes} notes */
   constructor (inner, notes) {
     super(inner, notes)
-    // undici asks which of these exist to see what a handler can do.
+    // undici checks whether these exist to learn what a handler can do.
     if (typeof inner.onUpgrade !== 'function') hide(this, 'onUpgrade')
     if (typeof inner.onHeaders !== 'function') hide(this, 'onHeaders')
   }
@@ -232,7 +232,7 @@ export class ControllerHandler extends TimedHandler {
   /** @param {any} inner @param {Notes} notes */
   constructor (inner, notes) {
     super(inner, notes)
-    this.notes.tells = tellsControllersOfSent()
+    this.notes.tellsSent = tellsControllersOfSent
     if (typeof inner.onRequestUpgrade !== 'function') hide(this, 'onRequestUpgrade')
   }
 
@@ -274,7 +274,7 @@ export class ControllerHandler extends TimedHandler {
 }
 
 /**
- * Makes a method of the class absent on this one object.
+ * Makes a method of the class absent on one object.
  * @param {any} object
  * @param {string} name
  */

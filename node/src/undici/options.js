@@ -1,14 +1,14 @@
 /**
- * The options of undici's dispatchers, beside which ours stand in one object. An option that nobody has would be lost
- * without a word: here it is refused by its name.
+ * Refuses unknown options. Ours and undici's are given in one object, and undici ignores a name that it does not know, so
+ * a misspelt option would have no effect and no error.
  */
 
 import { baseIsKnown } from '../base-version.js'
 import { invalidOption, OPTION_NAMES } from '../config.js'
 
 /**
- * What the constructors of undici 7.30 and 8.12 read (lib/dispatcher/{agent,pool,client,proxy-agent}.js), with those that
- * Client reads only to say what has taken their place.
+ * What the constructors of undici 7.30 and 8.12 read (lib/dispatcher/{agent,pool,client,proxy-agent}.js), with the removed
+ * options for which Client names the replacement.
  */
 const UNDICIS = [
   'allowH2', 'autoSelectFamily', 'autoSelectFamilyAttemptTimeout', 'bodyTimeout', 'clientTtl', 'connect', 'connectTimeout',
@@ -17,9 +17,9 @@ const UNDICIS = [
   'localAddress', 'maxCachedSessions', 'maxConcurrentStreams', 'maxHeaderSize', 'maxKeepAliveTimeout', 'maxOrigins',
   'maxRedirections', 'maxRequestsPerClient', 'maxResponseSize', 'pingInterval', 'pipelining', 'requestTimeout', 'socketPath',
   'socketTimeout', 'strictContentLength', 'throwOnError', 'tls', 'useH2c', 'useMilo', 'webSocket',
-  // of BalancedPool, which hands them on to its factory
+  // Of BalancedPool, which passes them to its factory.
   'errorPenalty', 'maxWeightPerServer',
-  // of ProxyAgent
+  // Of ProxyAgent.
   'auth', 'clientFactory', 'headers', 'proxyTls', 'proxyTunnel', 'requestTls', 'token', 'uri'
 ]
 
@@ -27,8 +27,8 @@ const all = new Set([...OPTION_NAMES, ...UNDICIS])
 
 /**
  * @param {object} options
- * @param {boolean} besideUndicis undici's options stand there too; with an undici that is newer than these lists an
- *   unknown name is left to it
+ * @param {boolean} besideUndicis the object holds undici's options too. With an undici newer than the list above, unknown
+ *   names are accepted.
  * @throws {TypeError} code `ONEWRITE_INVALID_OPTION`, which names the option
  */
 export function refuseUnknown (options, besideUndicis) {

@@ -1,4 +1,4 @@
-/** The helpers for users with a dispatcher of their own: factories for the documented option of undici's classes. */
+/** Factories for the `factory` option of undici's classes, for users who make their own dispatcher. */
 
 import * as undici from 'undici'
 import { kOrigin, kSettings, originOf, withDispatch } from './dispatch.js'
@@ -7,10 +7,11 @@ import { agentFactoryFor, clientFactoryFor, resolveSettings, wantsNoDelay } from
 /** @typedef {import('./factory.js').Options} Options */
 
 /**
- * The helper for a dispatcher that makes its own pools: undici's BalancedPool, RoundRobinPool, Pool, or one of your own.
+ * For a dispatcher that makes its own pools: undici's BalancedPool, RoundRobinPool, Pool, or one of your own.
  * `new BalancedPool(urls, { factory: (origin, options) => new Pool(origin, { ...options, factory: clientFactory() }) })`.
- * @param {Options} [options] A hook given here is called for each request, from when the dispatcher hands it to a client:
- *   what it queues itself is in no record. A hook on this package's Agent or Pool above takes the place of these.
+ * @param {Options} [options] A hook given here is called for each request, timed from when the dispatcher passes it to a
+ *   client: time in the dispatcher's own queue is not in the record. A hook of this package's Agent or Pool above replaces
+ *   it.
  * @returns {(origin: string | URL, options: object) => undici.Dispatcher}
  * @throws {TypeError} code `ONEWRITE_INVALID_OPTION`
  */
@@ -19,8 +20,8 @@ export function clientFactory (options = {}) {
 }
 
 /**
- * The helper for an undici Agent or ProxyAgent of one's own: `new undici.Agent({ factory: agentFactory() })`.
- * @param {Options} [options] A hook given here is called for each request that the Agent hands to this factory's pools.
+ * For undici's own Agent or ProxyAgent: `new undici.Agent({ factory: agentFactory() })`.
+ * @param {Options} [options] A hook given here is called for each request that the Agent passes to the pools made here.
  * @returns {(origin: string | URL, options: any) => undici.Dispatcher}
  * @throws {TypeError} code `ONEWRITE_INVALID_OPTION`
  */
@@ -34,7 +35,7 @@ export function agentFactory (options = {}) {
   }
 }
 
-/** A pool that begins the record before it queues. */
+/** A pool whose records include the time in its queue. */
 class TimedPool extends withDispatch(undici.Pool) {
   /**
    * @param {string | URL} origin

@@ -8,7 +8,7 @@ import { agentFactoryFor, clientFactoryFor, resolveSettings, wantsNoDelay } from
 
 /**
  * undici's ProxyAgent whose requests leave in one write, at once, forwarded or through a CONNECT tunnel.
- * SOCKS proxies are left to undici as they are.
+ * SOCKS proxies stay as undici makes them.
  */
 export class ProxyAgent extends withDispatch(undici.ProxyAgent) {
   /**
@@ -32,7 +32,7 @@ function withFactories (options, settings) {
   const noDelay = wantsNoDelay(options.proxyTls)
   const toOrigin = agentFactoryFor(settings, noDelay)
   const toForwarder = clientFactoryFor(settings, noDelay)
-  // undici hands these on to the pool of a tunnelled origin, and forgets them for the pool of a forwarding proxy.
+  // undici passes these to the pool of a tunnelled origin, but not to the pool of a forwarding proxy.
   const { connections, pipelining } = options
   const limits = { ...(connections === undefined ? null : { connections }), ...(pipelining === undefined ? null : { pipelining }) }
   const toProxy = clientFactoryFor({ ...settings, hooks: null }, noDelay)
@@ -49,7 +49,7 @@ function withFactories (options, settings) {
   }
 }
 
-/** Connections to the proxy. It notes when the proxy has opened a tunnel: what comes after that is TLS. */
+/** Connections to the proxy. It notes when the proxy has opened a tunnel, because TLS begins then. */
 class TunnelPool extends undici.Pool {
   /** @param {any} params @param {any} [callback] */
   connect (params, callback) {

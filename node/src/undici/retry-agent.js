@@ -2,15 +2,15 @@ import * as undici from 'undici'
 import { kSettings, oneCall } from './dispatch.js'
 
 /**
- * undici's RetryAgent whose retries are attempts of one timing record. undici's own class, around an Agent of ours,
- * makes a record of each try: nothing tells the Agent below which tries belong together.
+ * undici's RetryAgent whose retries are attempts of one timing record. With undici's own class around an Agent of ours
+ * each try has a record of its own, because the Agent cannot know which tries belong together.
  */
 export class RetryAgent extends undici.RetryAgent {
   #dispatch
 
   /**
-   * @param {undici.Dispatcher} agent an Agent, Pool or ProxyAgent of ours; around any other this is undici's class
-   * @param {undici.RetryHandler.RetryOptions} [options] undici's
+   * @param {undici.Dispatcher} agent an Agent, Pool or ProxyAgent of ours; around any other it behaves as undici's class
+   * @param {undici.RetryHandler.RetryOptions} [options] those of undici
    */
   constructor (agent, options = {}) {
     super(agent, options)

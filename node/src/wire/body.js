@@ -1,13 +1,20 @@
-/** What kind of body it is, and whether all of it is at hand. */
+/** What kind of body it is, and whether all of it is in memory. */
 
 /**
  * @param {any} body
- * @returns {number | null} null for what is not in memory
+ * @returns {boolean} undici writes it as soon as it has a connection; it may have to wait for any other
+ */
+export function isInMemory (body) {
+  return body === undefined || body === null || typeof body === 'string' || body instanceof Uint8Array
+}
+
+/**
+ * @param {any} body
+ * @returns {number | null} bytes; null for what is not in memory
  */
 export function sizeInMemory (body) {
-  if (body === undefined || body === null) return 0
-  if (typeof body === 'string') return Buffer.byteLength(body)
-  return body instanceof Uint8Array ? body.byteLength : null
+  if (!isInMemory(body)) return null
+  return typeof body === 'string' ? Buffer.byteLength(body) : body?.byteLength ?? 0
 }
 
 /**
@@ -15,14 +22,6 @@ export function sizeInMemory (body) {
  * @returns {boolean} a FormData of this or another realm
  */
 export function isFormData (body) {
-  // What most bodies are, before a look at a tag, which is dear on a Buffer.
+  // Buffers are excluded first: they are the common case, and reading the tag of a Buffer is slow.
   return typeof body === 'object' && body !== null && !(body instanceof Uint8Array) && body[Symbol.toStringTag] === 'FormData' && typeof body.entries === 'function'
-}
-
-/**
- * @param {any} body
- * @returns {boolean} undici writes it as soon as it has a connection; for anything else it may have to wait
- */
-export function isAtHand (body) {
-  return body === undefined || body === null || typeof body === 'string' || body instanceof Uint8Array
 }

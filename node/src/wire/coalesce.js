@@ -1,32 +1,32 @@
 /**
- * Deferred uncork: what undici writes for one message in one turn of the event loop leaves in one `writev`.
+ * Deferred uncork: what is written for one message in one turn of the event loop leaves in one `writev`.
  *
  * undici corks around the head and the first chunk of a body, and around each later chunk alone
  * (undici lib/dispatcher/client-h1.js, AsyncWriter). So a form, a stream or a chunked body takes two to six writes.
  * Here the last uncork of a message that is not finished waits for the end of the turn, and no longer.
  * A finished message leaves at once: for a string or a Buffer nothing is deferred.
  *
- * Nothing is dropped and nothing is copied. Of a message's beginning no more than `max` bytes are held, of what comes
- * after that four times as much, so that a stream of many small chunks takes few writes; and never more than the
- * socket's high-water mark, at which the source is told to wait.
+ * Nothing is dropped and nothing is copied. At most `max` bytes are held at the beginning of a message. After that it is
+ * four times as much, so that a stream of many small chunks takes few writes, but never more than the socket's
+ * high-water mark, at which the source has to wait.
  */
 
 /**
- * How a library's writes show where a message ends. A wrong guess costs a write or a turn of the loop, never a byte.
+ * Finds in what a library writes where a message ends. A wrong answer costs a write or a turn of the loop, never a byte.
  * @typedef {object} Framing
- * @property {(text: string, socket: any) => number} bytesAfterHead bytes that follow a text that begins a message;
- *   CHUNKED while it comes in chunks
- * @property {(text: string) => boolean} isLast the text that ends a chunked message
+ * @property {(text: string, socket: any) => number} bytesAfterHead how many bytes of the message follow `text`, which
+ *   begins with its head; CHUNKED for a chunked body
+ * @property {(text: string) => boolean} isLast whether `text` ends a chunked message
  */
 
-/** For the bytes of a message that come in chunks: it goes on until the last of them. */
+/** Stands for the length of a chunked body, which is not known before its last chunk. */
 export const CHUNKED = -1
 
 const kHold = Symbol('onewrite hold')
 
-/** What is known of one socket. */
+/** What is held on one socket. */
 class Hold {
-  /** One cork of the socket is ours. */
+  /** One of the socket's corks is ours. */
   held = false
   /** Bytes of the message that are still to be written. */
   left = 0
@@ -44,7 +44,7 @@ class Hold {
   }
 
   /**
-   * Whoever writes from now on begins with a new message.
+   * The next write begins a new message.
    * @param {number} max
    * @param {Framing} framing
    */
@@ -92,7 +92,7 @@ function uncork () {
   /** @type {Hold} */
   const hold = this[kHold]
   if (hold.held) {
-    // At one cork it is our own that goes: Writable.end() wants everything out.
+    // The last cork is ours: this call comes from Writable.end(), which flushes everything.
     if (this.writableCorked <= 1) return release(hold)
     hold.uncork.call(this)
     if (this.writableLength >= hold.limit) release(hold)
@@ -107,19 +107,19 @@ function uncork () {
 }
 
 /**
- * Patches `write` and `uncork` of this one socket. The instance, because a connector hands over finished sockets of
- * several classes (net, tls, a user's own); prototypes stay as they are. It cannot reach writes that undici makes
- * in different turns: those were waiting for their source.
- * @param {any} socket as a connector hands it over
+ * Patches `write` and `uncork` of this one socket. It is the instance, because a connector returns connected sockets of
+ * several classes (net, tls, a user's own); prototypes stay as they are. It cannot join writes of different turns:
+ * those had to wait for their source.
+ * @param {any} socket from a connector
  * @param {number} max most bytes to hold; 0: none
  * @param {Framing} framing
  */
 export function holdUnfinished (socket, max, framing) {
   /** @type {Hold | undefined} */
   const hold = socket[kHold]
-  // A tunnel's socket comes twice: first to be asked for CONNECT, then to carry requests to the origin.
+  // A tunnel's socket comes twice: first for the CONNECT request, then for requests to the origin.
   if (hold !== undefined) return hold.begin(max, framing)
-  // A user's own or a mock socket may be no Writable.
+  // A user's own socket, or a mock, may lack parts of Writable.
   if (max === 0 || typeof socket.write !== 'function' || typeof socket.uncork !== 'function' || typeof socket.writableCorked !== 'number') return
   socket[kHold] = new Hold(socket, max, framing)
   socket.write = write

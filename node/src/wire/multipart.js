@@ -1,10 +1,10 @@
 /**
- * multipart/form-data of small forms as one piece. undici reads the parts of a form one by one, a file's in turns of
- * its own, so the form takes two writes and more. Here the parts are gathered first; it also lets `undici.request()`
- * take the runtime's own FormData, which undici 7 and 8 refuse.
+ * Encodes small forms (multipart/form-data) as one piece. undici reads the parts of a form one by one, and a file takes
+ * turns of the event loop, so the form takes two writes or more. Here the parts are joined first. It also lets
+ * `undici.request()` take the runtime's own FormData, which undici 7 and 8 refuse.
  *
- * Bytes are those of the HTML standard's encoding, as undici writes them (lib/web/fetch/body.js, extractBody);
- * the boundary is random there and here.
+ * The bytes are those that undici writes (lib/web/fetch/body.js, extractBody), which follow the HTML standard; the
+ * boundary is random in both.
  */
 
 import { randomInt } from 'node:crypto'
@@ -14,7 +14,7 @@ const lineEnds = (/** @type {string} */ text) => text.replace(/\r?\n|\r/g, '\r\n
 const quoted = (/** @type {string} */ text) => text.replace(/\n/g, '%0A').replace(/\r/g, '%0D').replace(/"/g, '%22')
 
 /**
- * The boundary looks like undici's, so that a message has the same length.
+ * The boundary has the form of undici's, so that the message has the same length.
  * @param {any} opts of a dispatch whose body is a FormData
  * @param {number} max bytes up to which the form becomes one piece
  * @returns {any} opts with the encoded body and its headers
@@ -35,14 +35,7 @@ export function encodeForm (opts, max) {
   parts.push(encode(`--${boundary}--\r\n`))
   const size = parts.reduce((sum, part) => sum + (part instanceof Uint8Array ? part.byteLength : part.size), 0)
   const type = `multipart/form-data; boundary=${boundary}`
-  return { ...opts, body: size <= max ? gathered(parts) : piecewise(parts), headers: withForm(opts.headers, type, size) }
-}
-
-/** @param {(Buffer | Blob)[]} parts */
-async function * gathered (parts) {
-  const buffers = []
-  for (const part of parts) buffers.push(part instanceof Uint8Array ? part : Buffer.from(await part.arrayBuffer()))
-  yield Buffer.concat(buffers)
+  return { ...opts, body: size <= max ? inOnePiece(piecewise(parts)) : piecewise(parts), headers: withForm(opts.headers, type, size) }
 }
 
 /** @param {(Buffer | Blob)[]} parts */
@@ -54,7 +47,7 @@ async function * piecewise (parts) {
 }
 
 /**
- * Brings what a body known to be small and in memory yields into one piece.
+ * Joins what a body yields that is known to be small and in memory.
  * @param {AsyncIterable<Uint8Array>} body
  */
 export async function * inOnePiece (body) {
@@ -67,7 +60,7 @@ export async function * inOnePiece (body) {
  * @param {any} headers in any of undici's forms
  * @param {string} type
  * @param {number} size
- * @returns {any[]} flat
+ * @returns {any[]} names and values in turn
  */
 function withForm (headers, type, size) {
   const flat = Array.isArray(headers) ? [...headers] : headers ? [...(headers[Symbol.iterator] ? headers : Object.entries(headers))].flat(1) : []

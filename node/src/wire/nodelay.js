@@ -1,10 +1,10 @@
-/** TCP_NODELAY on a connection of ours. Node has no getsockopt, so it cannot be read back. */
+/** Sets TCP_NODELAY. Node has no getsockopt, so it cannot be read back. */
 
 /**
- * @param {any} socket as a connector hands it over; a user's own or a mock one may lack the method
+ * @param {any} socket from a connector; a user's own, or a mock, may lack the method
  * @param {import('../config.js').Config} config
- * @param {boolean} wanted false: the user asked for Nagle, and is obeyed
+ * @param {boolean} wanted false: the user asked for Nagle's algorithm
  */
 export function setNoDelay (socket, config, wanted) {
-  if (!config.nodelayDisabled) socket.setNoDelay?.(wanted)
+  if (!config.nodelayDisabled) socket?.setNoDelay?.(wanted)
 }

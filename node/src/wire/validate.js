@@ -1,4 +1,4 @@
-/** How a request may say where its body ends. What it may not is refused before the first byte (spec/06-security.md). */
+/** Checks the fields that say where a body ends. A bad one is refused before the first byte (spec/06-security.md). */
 
 import { InvalidRequestError } from '../errors.js'
 
@@ -6,7 +6,7 @@ const DIGITS = /^\d+$/
 
 /**
  * @param {string[]} lengths the values of the Content-Length fields, at least one
- * @param {boolean} encoded there is a Transfer-Encoding, too
+ * @param {boolean} encoded there is a Transfer-Encoding as well
  * @returns {InvalidRequestError | null}
  */
 export function framingRefusal (lengths, encoded) {
