@@ -1,20 +1,19 @@
 package io.github.onewrite.driver;
 
-import io.netty.buffer.Unpooled;
+import io.netty.channel.Channel;
 import io.netty.channel.ChannelOption;
 import io.netty.handler.codec.http.HttpHeaders;
 import io.netty.handler.ssl.SslContextBuilder;
 import java.io.ByteArrayInputStream;
 import java.io.IOException;
 import java.io.UncheckedIOException;
-import java.nio.ByteBuffer;
+import java.net.InetSocketAddress;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.Queue;
 import java.util.concurrent.CancellationException;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.Flow;
 import java.util.concurrent.TimeUnit;
 import java.util.function.UnaryOperator;
 import org.asynchttpclient.AsyncHandler;
@@ -27,9 +26,7 @@ import org.asynchttpclient.ListenableFuture;
 import org.asynchttpclient.Request;
 import org.asynchttpclient.RequestBuilder;
 import org.asynchttpclient.proxy.ProxyServer;
-import org.asynchttpclient.request.body.generator.FeedableBodyGenerator;
 import org.asynchttpclient.request.body.generator.InputStreamBodyGenerator;
-import org.asynchttpclient.request.body.generator.UnboundedQueueFeedableBodyGenerator;
 import org.asynchttpclient.request.body.multipart.ByteArrayPart;
 import org.asynchttpclient.request.body.multipart.StringPart;
 
@@ -106,7 +103,7 @@ final class Ahc implements Client {
 
     private void start(Answer answer) {
         try {
-            Request request = request(answer.call);
+            Request request = request(answer.call, answer);
             answer.sent = answer.recording == null
                     ? client.executeRequest(request, answer)
                     : answer.recording.starting(() -> client.executeRequest(request, answer));
@@ -144,17 +141,17 @@ final class Ahc implements Client {
         }
     }
 
-    private static Request request(Call call) {
+    private static Request request(Call call, Answer answer) {
         RequestBuilder builder = new RequestBuilder(call.method()).setUrl(call.url());
         call.headers().forEach(header -> builder.addHeader(header.getKey(), header.getValue()));
         if (call.timeoutMs() > 0) {
             builder.setRequestTimeout(Duration.ofMillis(call.timeoutMs()));
         }
-        body(builder, call.body());
+        body(builder, call.body(), answer);
         return builder.build();
     }
 
-    private static void body(RequestBuilder builder, Payload body) {
+    private static void body(RequestBuilder builder, Payload body, Answer answer) {
         if (body instanceof Payload.Memory memory) {
             switch (memory.kind()) {
                 case "text" -> builder.setBody(new String(memory.bytes(), StandardCharsets.UTF_8));
@@ -174,7 +171,7 @@ final class Ahc implements Client {
                 builder.setBody(new InputStreamBodyGenerator(
                         new ChunkStream(stream.chunks(), stream.gapMs()), stream.declaredSize()));
             } else {
-                builder.setBody(fed(stream));
+                builder.setBody(new FedBody(stream, () -> answer.channel));
             }
         }
     }
@@ -188,46 +185,6 @@ final class Ahc implements Client {
                         part.name(), part.content(), "application/octet-stream", null, part.fileName()));
             }
         }
-    }
-
-    /** A body that is fed chunk by chunk, each after its pause. */
-    private static FeedableBodyGenerator fed(Payload.Stream stream) {
-        UnboundedQueueFeedableBodyGenerator generator = new UnboundedQueueFeedableBodyGenerator();
-        new Chunks(stream.chunks(), stream.gapMs()).subscribe(new Flow.Subscriber<>() {
-            private int left = stream.chunks().size();
-            private Flow.Subscription demand;
-
-            @Override
-            public void onSubscribe(Flow.Subscription subscription) {
-                if (left == 0) {
-                    feed(ByteBuffer.allocate(0));
-                }
-                demand = subscription;
-                demand.request(1);
-            }
-
-            @Override
-            public void onNext(ByteBuffer chunk) {
-                left--;
-                feed(chunk);
-                demand.request(1);
-            }
-
-            private void feed(ByteBuffer chunk) {
-                try {
-                    generator.feed(Unpooled.wrappedBuffer(chunk), left == 0);
-                } catch (Exception e) {
-                    System.err.println("not fed: " + e);
-                }
-            }
-
-            @Override
-            public void onError(Throwable thrown) {}
-
-            @Override
-            public void onComplete() {}
-        });
-        return generator;
     }
 
     @Override
@@ -246,6 +203,7 @@ final class Ahc implements Client {
         private final CompletableFuture<Reply> done = new CompletableFuture<>();
         private final Recording recording = Recording.of(options);
         private volatile ListenableFuture<?> sent;
+        private volatile Channel channel;
 
         Answer(Call call) {
             this.call = call;
@@ -254,6 +212,16 @@ final class Ahc implements Client {
 
         CompletableFuture<Reply> told() {
             return recording == null ? done : recording.joinTo(done);
+        }
+
+        @Override
+        public void onConnectionPooled(Channel connection) {
+            channel = connection;
+        }
+
+        @Override
+        public void onTcpConnectSuccess(InetSocketAddress remote, Channel connection) {
+            channel = connection;
         }
 
         @Override

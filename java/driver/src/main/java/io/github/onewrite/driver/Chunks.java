@@ -7,7 +7,7 @@ import java.util.concurrent.Flow;
 import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
 
-/** Publishes chunks on demand: at once where there is no pause, else from a timer's thread. */
+/** Publishes chunks on demand: at once where there is no pause, else as a timer's task. */
 final class Chunks implements Flow.Publisher<ByteBuffer> {
     private static final ScheduledExecutorService TIMER = Executors.newSingleThreadScheduledExecutor(task -> {
         Thread thread = new Thread(task, "driver-chunks");
@@ -17,10 +17,20 @@ final class Chunks implements Flow.Publisher<ByteBuffer> {
 
     private final List<byte[]> chunks;
     private final long gapMs;
+    private ScheduledExecutorService timer = TIMER;
 
     Chunks(List<byte[]> chunks, long gapMs) {
         this.chunks = chunks;
         this.gapMs = gapMs;
+    }
+
+    /**
+     * Pauses are tasks of the connection's event loop: for a client that asks for chunks before it has sent the previous
+     * ones. A loop that runs late then does not find two chunks to be sent together.
+     */
+    Chunks pacedBy(ScheduledExecutorService loop) {
+        timer = loop;
+        return this;
     }
 
     @Override
@@ -52,7 +62,7 @@ final class Chunks implements Flow.Publisher<ByteBuffer> {
         private void go() {
             while (demand > 0 && !over) {
                 if (gapMs > 0 && next > 0 && next < chunks.size()) {
-                    TIMER.schedule(this::afterPause, gapMs, TimeUnit.MILLISECONDS);
+                    timer.schedule(this::afterPause, gapMs, TimeUnit.MILLISECONDS);
                     return;
                 }
                 emit();

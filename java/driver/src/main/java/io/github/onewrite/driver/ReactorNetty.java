@@ -1,7 +1,6 @@
 package io.github.onewrite.driver;
 
 import io.github.onewrite.reactornetty.OnewriteReactorNetty;
-import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
 import io.netty.channel.ChannelOption;
 import io.netty.handler.codec.http.HttpHeaderNames;
@@ -127,13 +126,16 @@ final class ReactorNetty implements Client {
         if (body instanceof Payload.Memory memory) {
             byte[] bytes = memory.bytes();
             if (memory.kind().equals("memory_file")) {
-                return streamed(sender, Flux.just(bytes).map(Unpooled::wrappedBuffer), bytes.length);
+                return sender.send((head, out) -> {
+                    announce(head, bytes.length);
+                    return out.send(Flux.just(bytes).map(Unpooled::wrappedBuffer));
+                });
             }
             return sender.send(Mono.fromSupplier(() -> Unpooled.wrappedBuffer(bytes)));
         }
         if (body instanceof Payload.OpenFile file) {
             return sender.send((head, out) -> {
-                head.header(HttpHeaderNames.CONTENT_LENGTH, Long.toString(file.size()));
+                announce(head, file.size());
                 return out.sendFile(file.path());
             });
         }
@@ -145,21 +147,21 @@ final class ReactorNetty implements Client {
             return sender.sendForm((head, fields) -> multipart(multipart, fields));
         }
         if (body instanceof Payload.Stream stream) {
-            Flux<ByteBuf> chunks = JdkFlowAdapter.flowPublisherToFlux(new Chunks(stream.chunks(), stream.gapMs()))
-                    .map(Unpooled::wrappedBuffer);
-            return streamed(sender, chunks, stream.declaredSize());
+            return sender.send((head, out) -> {
+                announce(head, stream.declaredSize());
+                Chunks chunks = new Chunks(stream.chunks(), stream.gapMs());
+                out.withConnection(
+                        connection -> chunks.pacedBy(connection.channel().eventLoop()));
+                return out.send(JdkFlowAdapter.flowPublisherToFlux(chunks).map(Unpooled::wrappedBuffer));
+            });
         }
         return sender;
     }
 
-    private static HttpClient.ResponseReceiver<?> streamed(
-            HttpClient.RequestSender sender, Flux<ByteBuf> chunks, long length) {
-        return sender.send((HttpClientRequest head, reactor.netty.NettyOutbound out) -> {
-            if (length >= 0) {
-                head.header(HttpHeaderNames.CONTENT_LENGTH, Long.toString(length));
-            }
-            return out.send(chunks);
-        });
+    private static void announce(HttpClientRequest head, long length) {
+        if (length >= 0) {
+            head.header(HttpHeaderNames.CONTENT_LENGTH, Long.toString(length));
+        }
     }
 
     private static void multipart(Payload.Multipart multipart, HttpClientForm fields) {
