@@ -12,7 +12,7 @@ import org.jspecify.annotations.Nullable;
  * One attempt of a call: the request on one connection. A call has one, and a second when the request was sent again
  * or redirected. Times are in nanoseconds. What did not happen is empty, never 0 and never an older connection's value.
  */
-public final class Attempt {
+public final class Attempt extends Phases {
     private final int index;
     private final Outcome outcome;
     private final int status;
@@ -118,7 +118,7 @@ public final class Attempt {
         return Values.present(bytesReceived);
     }
 
-    /** The length of a phase in nanoseconds. */
+    @Override
     public OptionalLong nanos(Phase phase) {
         return Values.present(phases[phase.ordinal()]);
     }
@@ -126,34 +126,6 @@ public final class Attempt {
     /** When a phase that is present began, in nanoseconds of {@link System#nanoTime}. */
     public OptionalLong startNanos(Phase phase) {
         return phases[phase.ordinal()] < 0 ? OptionalLong.empty() : OptionalLong.of(starts[phase.ordinal()]);
-    }
-
-    public OptionalLong queueNanos() {
-        return nanos(Phase.QUEUE);
-    }
-
-    public OptionalLong dnsNanos() {
-        return nanos(Phase.DNS);
-    }
-
-    public OptionalLong connectNanos() {
-        return nanos(Phase.CONNECT);
-    }
-
-    public OptionalLong tlsNanos() {
-        return nanos(Phase.TLS);
-    }
-
-    public OptionalLong sendNanos() {
-        return nanos(Phase.SEND);
-    }
-
-    public OptionalLong waitNanos() {
-        return nanos(Phase.WAIT);
-    }
-
-    public OptionalLong receiveNanos() {
-        return nanos(Phase.RECEIVE);
     }
 
     public OptionalLong totalNanos() {

@@ -17,7 +17,7 @@ import org.jspecify.annotations.Nullable;
  * <p>The phases, the status, the connection, the kernel evidence and the cause are those of the last attempt;
  * {@link #attempts} has them all. Phases are never summed over attempts.
  */
-public final class Timing {
+public final class Timing extends Phases {
     private final String method;
     private final String url;
     private final @Nullable Object tag;
@@ -122,36 +122,9 @@ public final class Timing {
     }
 
     /** The length of a phase of the last attempt, in nanoseconds. */
+    @Override
     public OptionalLong nanos(Phase phase) {
         return attempts.isEmpty() ? OptionalLong.empty() : last().nanos(phase);
-    }
-
-    public OptionalLong queueNanos() {
-        return nanos(Phase.QUEUE);
-    }
-
-    public OptionalLong dnsNanos() {
-        return nanos(Phase.DNS);
-    }
-
-    public OptionalLong connectNanos() {
-        return nanos(Phase.CONNECT);
-    }
-
-    public OptionalLong tlsNanos() {
-        return nanos(Phase.TLS);
-    }
-
-    public OptionalLong sendNanos() {
-        return nanos(Phase.SEND);
-    }
-
-    public OptionalLong waitNanos() {
-        return nanos(Phase.WAIT);
-    }
-
-    public OptionalLong receiveNanos() {
-        return nanos(Phase.RECEIVE);
     }
 
     public Optional<Kernel> kernel() {
