@@ -1,8 +1,8 @@
 /**
- * What node:http sends and must not (spec/06-security.md). Node refuses line breaks, controls and names that are no
- * tokens. It sends a Content-Length as it is told: beside a Transfer-Encoding, twice, `+5`, or of another body; and
- * the body of a DELETE with no length at all. Its own `strictContentLength` looks only at the length of the body, throws
- * in the middle of `end()`, and by then has queued the body (lib/_http_outgoing.js).
+ * Refuses what node:http would send and must not (spec/06-security.md). Node refuses line breaks, control characters and
+ * header names that are not tokens. It sends any Content-Length: beside a Transfer-Encoding, twice, `+5`, or of another
+ * length than the body. And it sends the body of a DELETE without any length. Its own `strictContentLength` only compares
+ * the length with the body, throws within `end()`, and has queued the body by then (lib/_http_outgoing.js).
  */
 
 import { InvalidRequestError } from '../errors.js'
@@ -11,14 +11,15 @@ import { framingRefusal } from '../wire/validate.js'
 const kBody = Symbol('onewrite body')
 const UNDECLARED = -1
 
-/** What is known of one request. */
-class Announced {
-  /** The head will not change any more. */
+/** The body of one request. */
+class Body {
+  /** The head has been checked, and will not change. */
   checked = false
-  /** Something was handed to Node. */
+  /** Node has got a part of the body, or was told to send the head. */
   begun = false
   /** The Content-Length of the head. */
   declared = UNDECLARED
+  /** Bytes. */
   written = 0
 
   /** @param {any} request */
@@ -36,7 +37,7 @@ class Announced {
   begin (request, size = 0) {
     if (this.checked) return true
     this.checked = true
-    // Node frames no body of a DELETE, GET or OPTIONS: the peer reads it as the next request. This flag is what it asks.
+    // Node sends the body of a DELETE, GET or OPTIONS without a length or chunks unless this flag is set.
     if (size > 0) request.useChunkedEncodingByDefault = true
     const lengths = lengthsOf(request)
     if (lengths.length === 0) return true
@@ -50,8 +51,8 @@ class Announced {
   }
 
   /**
-   * Node makes the head of a DELETE, GET or OPTIONS without a word of a body at an empty write, at flushHeaders(), of
-   * headers in one flat list, and with `Expect`. A body can only be refused then.
+   * Node makes the head of a DELETE, GET or OPTIONS without Content-Length or Transfer-Encoding at an empty write, at
+   * flushHeaders(), from headers in one flat list, and with `Expect`. Then a body can only be refused.
    * @param {any} request
    * @param {number} size of a piece of the body
    * @returns {boolean} whether it was refused
@@ -59,7 +60,7 @@ class Announced {
   refusesUnframed (request, size) {
     if (size === 0 || typeof request._header !== 'string' || request.chunkedEncoding || this.declared !== UNDECLARED) return false
     if (/\r\ntransfer-encoding:/i.test(request._header)) return false
-    const what = `the head of this ${request.method} says nothing of a body, which would be read as the next request`
+    const what = `the head of this ${request.method} announces no body, so the server would read it as the next request`
     request.destroy(this.begun || request._headerSent
       ? Object.assign(new Error(`${what}: the connection is closed; set Content-Length`), { code: 'ERR_HTTP_CONTENT_LENGTH_MISMATCH' })
       : new InvalidRequestError(`${what}: set Content-Length, or give the headers as an object`))
@@ -79,34 +80,34 @@ class Announced {
 }
 
 /**
- * Patches `write`, `end` and `flushHeaders` of this one request: only there head and body are known, and nothing has
- * been sent. A request that is refused gets its error as any other does, by its event. What the headers alone tell is
- * told before it gets a connection.
+ * Patches `write`, `end` and `flushHeaders` of this one request: only there are head and body known while nothing has
+ * been sent. A refusal is an 'error' event of the request, as any other error. What is wrong with the headers alone is
+ * found before the request gets a connection.
  * @param {any} request that an agent has just been given
- * @returns {InvalidRequestError | null} what is wrong already
+ * @returns {InvalidRequestError | null} what is wrong with its head
  */
 export function validateRequest (request) {
-  // Node refuses the other controls.
+  // Node refuses the other control characters.
   if (request.path?.includes('\x7f')) return new InvalidRequestError('the path has a control character (DEL): encode it as %7F')
   const refused = refusalOf(request, lengthsOf(request))
   if (refused !== null) return refused
-  request[kBody] = new Announced(request)
+  request[kBody] = new Body(request)
   request.write = write
   request.end = end
   request.flushHeaders = flushHeaders
   return null
 }
 
-/** @param {any} request @returns {boolean} its body was handed over to the last byte */
+/** @param {any} request @returns {boolean} Node has got the last byte of its body */
 export function isWhole (request) {
-  /** @type {Announced | undefined} */
+  /** @type {Body | undefined} */
   const body = request[kBody]
   return request.writableEnded || (body !== undefined && body.written === body.declared)
 }
 
 /** @this {any} @param {any} chunk @param {any} encoding @param {any} callback */
 function write (chunk, encoding, callback) {
-  /** @type {Announced} */
+  /** @type {Body} */
   const body = this[kBody]
   const size = sizeOf(chunk, encoding)
   if (!this.destroyed && body.begin(this, size) && !body.refusesUnframed(this, size)) {
@@ -115,20 +116,20 @@ function write (chunk, encoding, callback) {
       else body.written += size
     }
     body.begun = true
-    // The body is whole, so its source has nothing to wait for. Node lets it wait for good when the answer is there before
-    // the socket has drained: with the answer it takes its listener for 'drain' away (lib/_http_client.js, socketOnData).
+    // The body is complete, so its source must not be told to wait for 'drain'. Node may never emit that: when the response
+    // is there before the socket has drained, it removes its own listener (lib/_http_client.js, socketOnData).
     if (body.written === body.declared) {
       body.write.call(this, chunk, encoding, callback)
       return !this.destroyed
     }
   }
-  // Of a destroyed request Node writes nothing, and tells the callback.
+  // For a destroyed request Node writes nothing, and calls the callback with an error.
   return body.write.call(this, chunk, encoding, callback)
 }
 
 /** @this {any} @param {any} chunk @param {any} encoding @param {any} callback */
 function end (chunk, encoding, callback) {
-  /** @type {Announced} */
+  /** @type {Body} */
   const body = this[kBody]
   if (!this.destroyed && !this.finished) {
     const size = chunk && typeof chunk !== 'function' ? sizeOf(chunk, encoding) : 0
@@ -143,7 +144,7 @@ function end (chunk, encoding, callback) {
 
 /** @this {any} */
 function flushHeaders () {
-  /** @type {Announced} */
+  /** @type {Body} */
   const body = this[kBody]
   if (!body.begin(this)) return
   body.begun = true
@@ -155,7 +156,7 @@ function flushHeaders () {
  * @returns {string[]} the values of its Content-Length fields
  */
 function lengthsOf (request) {
-  // Of headers in one flat list Node keeps the finished head alone (lib/_http_client.js).
+  // For headers in one flat list Node keeps only the finished head (lib/_http_client.js).
   if (typeof request._header === 'string') return [...request._header.matchAll(/\r\ncontent-length:([^\r]*)/gi)].map((match) => match[1].trim())
   const value = request.getHeader('content-length')
   if (value === undefined) return []
@@ -178,6 +179,6 @@ function refusalOf (request, lengths) {
  */
 function sizeOf (chunk, encoding) {
   if (typeof chunk === 'string') return Buffer.byteLength(chunk, typeof encoding === 'string' ? /** @type {any} */ (encoding) : 'utf8')
-  // What is neither Node refuses.
+  // Node refuses other types.
   return chunk?.byteLength ?? 0
 }

@@ -1,4 +1,4 @@
-/** Finds where a message of node:http ends, from what it writes to its socket. */
+/** Finds in what node:http writes to its socket where a message ends. */
 
 import { CHUNKED } from '../wire/coalesce.js'
 
@@ -7,14 +7,14 @@ const CONTENT_LENGTH = 'content-length:'
 const [CHUNKED_LINE, EXPECT_LINE] = ['transfer-encoding: chunked', 'expect: 100-continue']
 
 /**
- * node:http writes the head as the beginning of a string, sometimes with a first piece of the body behind it
- * (lib/_http_outgoing.js, _send). What follows is the body: with a length, or in chunks up to `0\r\n`.
+ * node:http writes the head at the beginning of a string, sometimes followed by a first piece of the body
+ * (lib/_http_outgoing.js, _send). The body follows: with a length, or in chunks up to `0\r\n`.
  * @param {string} text that begins with a head
  * @param {any} socket
  * @returns {number} bytes of the message that follow `text`; CHUNKED for a chunked body
  */
 function bytesAfterHead (text, socket) {
-  // A request that its user had ended before it got its socket is flushed whole: there is nothing to wait for.
+  // A request that was ended before it got its socket is flushed whole: there is nothing to wait for.
   if (socket._httpMessage?.writableEnded === true) return 0
   const end = text.indexOf('\r\n\r\n')
   if (end < 0) return 0
@@ -24,7 +24,7 @@ function bytesAfterHead (text, socket) {
     const first = text.charCodeAt(at) | LOWER
     if (first === C || first === T || first === E) {
       const line = text.slice(at, next).toLowerCase()
-      // With Expect: 100-continue the head travels alone, by the caller's wish.
+      // With Expect: 100-continue the caller wants the head sent alone.
       if (line === EXPECT_LINE) return 0
       if (line === CHUNKED_LINE) bytes = text.endsWith('\r\n0\r\n\r\n') ? 0 : CHUNKED
       else if (line.startsWith(CONTENT_LENGTH)) {
@@ -39,6 +39,6 @@ function bytesAfterHead (text, socket) {
 /** @type {import('../wire/coalesce.js').Framing} */
 export const nodeHttpFraming = {
   bytesAfterHead,
-  // The last chunk and the trailers behind it are one text.
+  // The last chunk and its trailers are one string.
   isLast: (text) => text.startsWith('0\r\n') && text.endsWith('\r\n\r\n')
 }

@@ -1,20 +1,10 @@
 /**
- * Bytes that come on an idle connection answer no request (RFC 9112 section 9.2): such a connection carries no other.
+ * Bytes that arrive on an idle connection answer no request (RFC 9112 section 9.2): the connection must not be reused.
  *
- * Node 22.23.3, 24.21 and 26.10 close one on which they read such bytes; 20.20 and 24.14 drop them and keep it. None
- * looks for those that it has not read yet: a request that is written while they wait in the kernel, because the
- * program was busy when they came, is given them as its answer. So a request waits here until the event loop has read
- * what is there.
+ * Node 22.23.3, 24.21 and 26.10 close a connection on which they read such bytes; 20.20 and 24.14 drop the bytes and keep
+ * it. No version checks for bytes that it has not read yet. When they arrived while the program was busy, a request that is
+ * written next gets them as its response. So here a request waits until the event loop has read what is there.
  */
-
-/**
- * Calls back once the event loop has read all that the kernel holds now. The first immediate may run in this turn
- * still, whose reads were begun before; between it and the second the loop polls.
- * @param {() => void} callback
- */
-function afterPoll (callback) {
-  setImmediate(setImmediate, callback)
-}
 
 /** @param {any} socket that has become idle */
 export function guardIdle (socket) {
@@ -26,18 +16,19 @@ function onIdleData () {
   this.destroy()
 }
 
-/** While a socket waits, neither Node's agent nor the request listens for its errors; it is destroyed with one. */
+/** While a socket waits, neither Node's agent nor the request listens for errors. An error destroys it by itself. */
 function onWaitingError () {}
 
 /**
- * Hands over a used socket that the agent has just chosen for a request, once what had arrived on it is read.
- * @param {any} socket
+ * Calls back when what has arrived on a socket is read.
+ * @param {any} socket reused, which the agent has just chosen for a request
  * @param {(usable: boolean) => void} handOver
  */
 export function whenRead (socket, handOver) {
   guardIdle(socket)
   socket.on('error', onWaitingError)
-  afterPoll(() => {
+  // Two immediates: the first may run in this turn, whose reads have begun. The event loop polls before the second.
+  setImmediate(setImmediate, () => {
     socket.off('data', onIdleData)
     socket.off('error', onWaitingError)
     handOver(!socket.destroyed && socket.writable)

@@ -1,4 +1,4 @@
-/** The part for node:http alone. It does not load undici. */
+/** The part for node:http. It does not load undici. */
 
 export { HttpAgent, HttpsAgent } from './agent.js'
 export { guardNodeHttp, unguardNodeHttp } from './guard.js'

@@ -1,4 +1,4 @@
-/** Times one request of node:http by what it and its socket tell. What is patched is these objects alone. */
+/** Times one request of node:http by its events and those of its socket. Only these objects are patched. */
 
 import { errorKind } from '../errors.js'
 import { Call } from '../timing/call.js'
@@ -10,17 +10,17 @@ import { isWhole } from './client-request.js'
 const kNotes = Symbol('onewrite notes')
 
 /**
- * Patches `emit` and `destroy` of this one request. Node asks whether anyone listens: it throws away an answer that
- * nobody listens for, and closes a connection that changes its protocol when nobody listens for that
- * (lib/_http_client.js, parserOnIncomingClient and socketOnData). So nothing here may be a listener for 'response',
- * 'upgrade' or 'connect'. And only `destroy` tells a caller who gives up from a peer who does.
+ * Patches `emit` and `destroy` of this one request. Node checks whether there are listeners: without them it drops a
+ * response, and closes a connection that is upgraded (lib/_http_client.js, parserOnIncomingClient and socketOnData). So
+ * nothing here may listen for 'response', 'upgrade' or 'connect'. And only `destroy` shows that it was the caller who
+ * ended the request, not the peer.
  * @param {any} request a ClientRequest that an agent has just been given
  * @param {any} options of the request
  * @param {import('../timing/hooks.js').Hooks} hooks
  */
 export function timeRequest (request, options, hooks) {
   const host = request.getHeader?.('host') ?? options.host
-  // For a proxy that forwards, the path is a whole URL; for one that tunnels, `host:port`.
+  // The path is a whole URL for a proxy that forwards, `host:port` for one that tunnels.
   const { path } = request
   const url = /^https?:\/\//.test(path) ? path : `${request.protocol}//${host}${path.startsWith('/') ? '' : '/'}${path}`
   const call = new Call(hooks, currentTimingId(), request.method, url)
@@ -30,7 +30,7 @@ export function timeRequest (request, options, hooks) {
 }
 
 /**
- * Node's agent has thrown: the caller gets the error, and no event will come.
+ * Node's agent has thrown: the caller gets the error, and there will be no event.
  * @param {any} request
  * @param {any} error
  */
@@ -40,7 +40,7 @@ export function refusedByNode (request, error) {
   notes?.call.fail(error)
 }
 
-/** What is noted of one request. */
+/** What is noted of one request, beside its call. */
 class Notes {
   /** @type {any} */
   failure = undefined
@@ -48,7 +48,7 @@ class Notes {
   socket = undefined
   timedOut = false
   answering = false
-  /** @type {any} what the caller gave up with */
+  /** @type {any} the argument of the caller's `destroy()` */
   reason = undefined
   /** @type {any} the response's own `push` */
   push = undefined
@@ -79,16 +79,16 @@ class Notes {
     if (this.call.running) this.call.acquired(connection)
   }
 
-  /** Over TLS 'finish' is told a turn after the last byte was handed over, when the answer may be here. */
+  /** Under TLS 'finish' comes one turn after the last byte was passed on, when the response may have arrived. */
   wasSent () {
-    // Node ends a body with an empty write.
+    // What is left may be the empty write with which Node ends a body.
     return isWhole(this.request) && this.socket?.writableBuffer?.every((/** @type {any} */ { chunk }) => chunk.length === 0) === true
   }
 
   /** @param {any} response */
   onResponse (response) {
     this.call.headers(response.statusCode, serverTimingFields(response.rawHeaders))
-    // Not by a listener for 'data', which would start the flow before the user wants it.
+    // Not a listener for 'data', which would start the flow before the user wants it.
     this.push = response.push
     response[kNotes] = this
     response.push = push
@@ -97,7 +97,7 @@ class Notes {
   /** @param {any} error */
   onError (error) {
     this.failure ??= this.givenUp ? causeOf(error, this.timedOut) : error
-    // Who listens for it, as a tracer that ends its span, is told after this.
+    // Listeners, such as a tracer that ends its span, are called after this.
     const { call } = this
     if (!call.running) return
     call.captureWrites()
@@ -114,12 +114,12 @@ class Notes {
     }
     if (response?.complete) return call.finish(!socket.destroyed)
     if (this.failure !== undefined) return call.fail(this.failure)
-    // The peer went away in the middle of the answer.
+    // The peer closed within the response.
     if (response !== undefined && (socket?.readableEnded || socket?.errored)) {
       return call.fail(socket.errored ?? { code: 'UND_ERR_SOCKET', message: 'the peer closed in the middle of the response' })
     }
     if (this.givenUp) return call.fail(causeOf(this.reason, this.timedOut))
-    // The caller did not want the rest of the answer.
+    // The caller did not want the rest of the response.
     call.finish(socket !== undefined && !socket.destroyed)
   }
 }
@@ -151,7 +151,7 @@ function emit (name, ...args) {
 function destroy (error) {
   /** @type {Notes} */
   const notes = this[kNotes]
-  // Who destroys a request when its answer begins, as follow-redirects does, has what it wanted.
+  // A caller who destroys a request when its response begins, as follow-redirects does, did not cancel it.
   if (!notes.answering) {
     notes.givenUp = true
     notes.reason ??= error
@@ -169,12 +169,12 @@ function push (chunk, encoding) {
 }
 
 /**
- * What ended a request that its caller destroyed. Node's own word for it, "socket hang up", is that of a peer who left.
- * @param {any} error that the request ended with
- * @param {boolean} timedOut a time limit of the request had run out
+ * What ended a request that its caller destroyed. Node's error for it, "socket hang up", is also that of a peer who closed.
+ * @param {any} error with which the request ended
+ * @param {boolean} timedOut a timeout of the request had expired
  */
 function causeOf (error, timedOut) {
-  // A body that could not be read is no giving up.
+  // The body could not be read: the caller did not cancel.
   if (error?.syscall !== undefined) return error
   const kind = error === undefined || error.message === 'socket hang up' ? 'other' : errorKind(error)
   if (kind !== 'other') return error

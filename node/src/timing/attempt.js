@@ -1,4 +1,4 @@
-/** The times of one attempt while it runs. 0 and undefined both mean: has not happened. */
+/** The state of one attempt while it runs, and its record. In the state, 0 and undefined mean: has not happened. */
 
 import { parseServerTiming, serverNsOf } from './server-timing.js'
 
@@ -12,7 +12,7 @@ export class AttemptState {
   acquiredNs = 0
   /** @type {Connection | null} */
   connection = null
-  /** The connection was made for this attempt, so its steps are told here. */
+  /** The connection was made for this attempt, whose phases include its steps. */
   ownConnection = false
   reused = false
   /** @type {number | undefined} */
@@ -22,8 +22,9 @@ export class AttemptState {
   requestEndNs = 0
   bytesSent = 0
   writes = 0
-  /** The base library has handed over the whole request. null: it does not say. @type {boolean | null} */
+  /** The base library has passed the whole request to the socket. null: it does not say. @type {boolean | null} */
   sent = false
+  /** What was written has been taken over from the connection. */
   captured = false
   firstByteNs = 0
   responseStartNs = 0
@@ -69,10 +70,7 @@ export class AttemptState {
  * @property {number} responseEndNs
  */
 
-/** @type {import('./server-timing.js').ServerTiming[]} */
-const NONE = []
-
-/** A record shows distances alone; the times are for the mappers. Numbers only: a record that is kept keeps no socket. */
+/** Shows durations only; the times in private fields are for the mappers. It holds no object that could hold a socket. */
 class AttemptRecord {
   #startNs
   #requestStartNs
@@ -103,9 +101,9 @@ class AttemptRecord {
     this.sendNs = between(state.requestStartNs, state.requestEndNs)
     this.waitNs = between(state.requestEndNs, state.responseStartNs)
     this.receiveNs = between(state.responseStartNs, state.responseEndNs)
-    const entries = state.serverTimingFields === null ? NONE : parseServerTiming(state.serverTimingFields)
+    const entries = state.serverTimingFields === null ? [] : parseServerTiming(state.serverTimingFields)
     this.serverTiming = entries.length === 0 ? undefined : entries
-    this.serverNs = serverNsOf(entries, this.waitNs)
+    this.serverNs = entries.length === 0 ? undefined : serverNsOf(entries, this.waitNs)
     this.networkNs = this.serverNs === undefined || this.waitNs === undefined ? undefined : this.waitNs - this.serverNs || undefined
     this.totalNs = now - state.startNs
     this.#startNs = state.startNs
@@ -114,21 +112,22 @@ class AttemptRecord {
   }
 
   /**
-   * The steps of a connection follow the queue, each begins where the one before it ended.
+   * The steps of a connection follow the queue; each begins where the one before it ended.
    * @param {AttemptRecord} record
    * @returns {Times}
    */
   static times (record) {
     const { queueNs, dnsNs, connectNs, tlsNs, receiveNs } = record
     let at = record.#startNs + (queueNs ?? 0)
-    const step = (/** @type {number | undefined} */ ns) => {
+    /** @type {(ns: number | undefined) => [number, number]} */
+    const step = (ns) => {
       if (ns === undefined) return [0, 0]
       at += ns
       return [at - ns, at]
     }
-    const [dnsStartNs = 0, dnsEndNs = 0] = step(dnsNs)
-    const [connectStartNs = 0, connectEndNs = 0] = step(connectNs)
-    const [tlsStartNs = 0, tlsEndNs = 0] = step(tlsNs)
+    const [dnsStartNs, dnsEndNs] = step(dnsNs)
+    const [connectStartNs, connectEndNs] = step(connectNs)
+    const [tlsStartNs, tlsEndNs] = step(tlsNs)
     return {
       startNs: record.#startNs,
       dnsStartNs,

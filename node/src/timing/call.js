@@ -1,6 +1,6 @@
 /**
- * One call while it runs: takes the times, tells the listener, makes the record.
- * An event is told once it is known to be in order; it carries the time at which it happened.
+ * One call while it runs: takes the times, calls the listener, makes the record.
+ * The listener gets an event when its place in the order is known; the event has the time at which it happened.
  */
 
 import { nowNs, unixNs } from './clock.js'
@@ -14,9 +14,9 @@ import { Timing } from './record.js'
 /** @typedef {import('./record.js').Phase} Phase */
 /** @typedef {{connection: Connection | null}} Slot the newest connection of the client that will send the call */
 
-/** Under this key the options of a dispatch carry a call whose attempts are made below: retries, redirects. */
+/** Key in the options of a dispatch: the call whose attempts are made below, as retries or redirects. */
 export const kCall = Symbol('onewrite call')
-/** Under this key a handler of ours, or else the options of a dispatch, carry a call whose attempt has begun. */
+/** Key in a handler of ours, or else in the options of a dispatch: the call whose attempt has begun. */
 export const kAttempt = Symbol('onewrite attempt')
 
 const STEP_METHODS = /** @type {const} */ ({
@@ -34,7 +34,7 @@ export class Call {
    * @param {string | number | undefined} id
    * @param {string} method
    * @param {string} url
-   * @param {boolean} [composed] retries and redirects come above the attempts; the call ends when `end()` says so
+   * @param {boolean} [composed] there may be retries and redirects; the call ends with `end()`
    */
   constructor (hooks, id, method, url, composed = false) {
     this.composed = composed
@@ -45,14 +45,14 @@ export class Call {
     this.method = method
     this.url = redactUrl(url)
     this.startNs = nowNs()
-    /** What the observer keeps of this call; null: there is none, or it is not told of this one. @type {any} */
+    /** What the observer returned for this call; null: there is no observer, or it ignores this call. @type {any} */
     this.observed = hooks.observer === null ? null : hooks.begin()
     /** @type {Slot | null} */
     this.slot = null
-    /** Asked where it was not told that the request was sent. @type {{wasSent: () => boolean} | null} */
+    /** Is asked when `requestSent()` was not called. @type {{wasSent: () => boolean} | null} */
     this.sender = null
     this.attempt = new AttemptState(0, this.startNs)
-    /** An attempt was made. What an interceptor answers by itself, as from a cache, is a call without one. */
+    /** An attempt was made. There is none when an interceptor answers by itself, as from a cache. */
     this.attempted = !composed
     if (wants.callStart) {
       this.#tell('onCallStart', { name: 'callStart', tNs: this.startNs, method, url: this.url, startedAtUnixNs: unixNs(this.startNs) })
@@ -66,16 +66,15 @@ export class Call {
     if (wants.queueStart) this.#tell('onQueueStart', { name: 'queueStart', tNs: startNs, attempt: index })
   }
 
-  /** The first attempt of a composed call begins, or a retry or a redirect hop: what was, is over. @returns {AttemptState} */
+  /** Begins the first attempt of a composed call, or a retry or a redirect hop after the end of the one before. */
   nextAttempt () {
     if (!this.attempted) {
       this.attempted = true
       this.attempt = new AttemptState(0, nowNs())
-      this.#announceAttempt()
-      return this.attempt
+      return this.#announceAttempt()
     }
     const { attempt } = this
-    if (!attempt.acquired && !attempt.ended) return attempt
+    if (!attempt.acquired && !attempt.ended) return
     if (!attempt.ended) {
       if (attempt.responseEndNs !== 0) this.finish(true)
       else this.#endAttempt('error', nowNs())
@@ -84,14 +83,13 @@ export class Call {
     this.attempt = new AttemptState(attempt.index + 1, now)
     this.slot = null
     this.#announceAttempt()
-    return this.attempt
   }
 
   /**
    * The request is about to be written on a connection.
    * @param {Connection | null} connection
-   * @param {boolean} [atOnce] the first write follows in the same turn: unless someone wants to hear of it now, its time
-   *   does for both
+   * @param {boolean} [atOnce] the first write follows in the same turn. Its time is then used for this event too, unless
+   *   someone has to be told now
    */
   acquired (connection, atOnce = false) {
     // undici puts requests of a pipeline back when their connection breaks.
@@ -107,7 +105,7 @@ export class Call {
       attempt.reused = connection.requests++ > 0
       connection.active++
       attempt.connRequests = connection.requests
-      // One that was begun before, for a call that has gone since, was not waited for in these phases.
+      // A connection that was begun for an earlier call is not part of this attempt's phases.
       attempt.ownConnection = !attempt.reused && connection.startNs >= attempt.startNs
     }
     const { wants } = this
@@ -153,10 +151,10 @@ export class Call {
     }
   }
 
-  /** The base library has handed the whole request to the socket; null: it will not say. @param {boolean | null} [sent] */
+  /** The base library has passed the whole request to the socket; null: it does not say. @param {boolean | null} [sent] */
   requestSent (sent = true) { this.attempt.sent = sent }
 
-  /** Takes over what was written, because the answer or the next message of a pipeline is here. */
+  /** Takes over the connection's counts, because the response or the next message of a pipeline has begun. */
   captureWrites () {
     const attempt = this.attempt
     const connection = attempt.connection
@@ -227,13 +225,13 @@ export class Call {
     }
   }
 
-  /** Tells the observer what is known by now. */
+  /** Tells the observer that more is known. */
   progress () {
     const { observed, hooks } = this
     if (observed !== null) hooks.progress(observed, this)
   }
 
-  /** @returns {Timing} the record as it would be if the call ended now, and well */
+  /** @returns {Timing} the record as it would be if the call succeeded now */
   snapshot () {
     const { id, method, url, startNs, attempt } = this
     const now = nowNs()
@@ -245,11 +243,11 @@ export class Call {
   /** The final response has begun. */
   get answered () { return this.attempt.responseStartNs !== 0 }
 
-  /** The attempt is not over yet. */
+  /** The attempt has not ended. */
   get running () { return !this.attempt.ended }
 
   /**
-   * The attempt is over and went well.
+   * The attempt succeeded.
    * @param {boolean} reusable the connection can carry another request
    * @param {AttemptState} [attempt]
    */
@@ -263,9 +261,9 @@ export class Call {
   }
 
   /**
-   * The attempt is over and did not go well.
+   * The attempt failed.
    * @param {any} error
-   * @param {boolean} [cancelled] the caller gave up
+   * @param {boolean} [cancelled] by the caller
    * @param {AttemptState} [attempt]
    */
   fail (error, cancelled = false, attempt = this.attempt) {
@@ -282,8 +280,8 @@ export class Call {
   }
 
   /**
-   * A composed call is over.
-   * @param {any} [error] what the caller gets instead of a response
+   * The end of a composed call.
+   * @param {any} [error] that the caller gets instead of a response
    * @param {boolean} [cancelled]
    */
   end (error, cancelled = false) {
@@ -293,12 +291,12 @@ export class Call {
     }
     if (this.attempted && !this.attempt.ended) this.fail(error, cancelled)
     const kind = cancelled ? 'cancelled' : errorKind(error)
-    // An interceptor has words of its own for a failure that it passes on.
+    // An interceptor may replace the error of the last attempt by one of its own, whose kind is not known.
     this.#endCall(outcomeOf(kind), nowNs(), kind === 'other' ? this.#failure?.kind ?? kind : kind, this.#failure?.phase)
   }
 
   /**
-   * The phase in which a call failed that never got a connection.
+   * The phase in which a call without a connection failed.
    * @param {import('../errors.js').ErrorKind} kind
    * @param {any} error
    * @returns {Phase | undefined}
@@ -317,7 +315,7 @@ export class Call {
     return own === null ? 'queue' : own.lastStep()
   }
 
-  /** @returns {Phase} the phase in which a call failed that had a connection */
+  /** @returns {Phase} the phase in which a call with a connection failed */
   #failedOn () {
     if (this.answered) return 'receive'
     return this.attempt.requestEndNs === 0 ? 'send' : 'wait'

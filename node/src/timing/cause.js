@@ -1,4 +1,4 @@
-/** The cause of one long wait, by the rule of spec/events.yaml, `causes`. It holds for HTTP/1.1 with one request in flight. */
+/** Names the cause of a long wait by the rule `causes` of spec/events.yaml, for HTTP/1.1 with one request in flight. */
 
 /** @typedef {import('./kernel.js').Kernel} Kernel */
 /** @typedef {'nagle_delayed_ack' | 'retransmit' | 'peer_window' | 'server'} Cause */
@@ -8,9 +8,9 @@ const LONG_NS = 20e6
 /**
  * The cause of one wait.
  *
- * The kernel does not tell all of it to this process: whoever asks says in how many writes the request went (`writes` of
- * the event `requestEnd`) and whether TCP_NODELAY was on. With it on, or in one write, nothing is held by Nagle, and what
- * was held all the same has no cause (pacing, a queue, the network). What is left out is taken for what Nagle needs.
+ * Two facts cannot be read from the kernel here and come from the caller: the number of writes (`writes` of the event
+ * `requestEnd`) and whether TCP_NODELAY was on. With it on, or with one write, Nagle's algorithm holds nothing, and bytes
+ * that were held have no named cause (pacing, a queue, the network). The defaults are those under which Nagle can hold.
  * @param {Kernel} before read before the request
  * @param {Kernel} after read as soon as the response has begun, before anything else is sent on the connection
  * @param {{requestEndNs: number, responseStartNs: number, writes?: number, nodelay?: boolean}} request times of the events

@@ -1,6 +1,6 @@
 /** One monotonic clock in whole nanoseconds: that of `process.hrtime()`, on Linux CLOCK_MONOTONIC. */
 
-// Imported: the global `process` is a getter, which costs as much again as the clock.
+// Imported, because the global `process` is a getter that costs as much as reading the clock.
 import { hrtime } from 'node:process'
 
 /** @returns {number} now, integer ns */
@@ -9,10 +9,10 @@ export function nowNs () {
   return time[0] * 1e9 + time[1]
 }
 
-/** From the monotonic clock to the wall clock, as it was when the process started. */
+/** The difference of wall clock and monotonic clock when the process started. */
 const unixOffsetNs = (() => {
   let zeroNs = -Infinity
-  // What passes between the two readings makes the difference too small, so the greatest is the nearest.
+  // The time between the two readings makes the difference too small, so the greatest is the most exact.
   for (let round = 0; round < 32; round++) zeroNs = Math.max(zeroNs, nowNs() - performance.now() * 1e6)
   return performance.timeOrigin * 1e6 - zeroNs
 })()

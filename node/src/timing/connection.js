@@ -1,6 +1,4 @@
-/**
- * What is known of one connection: its own steps, once, and what was written for the message that it carries now.
- */
+/** What is noted of one connection: its own steps, and what was written for its present message. */
 
 import net from 'node:net'
 import { nowNs } from './clock.js'
@@ -19,7 +17,7 @@ export class Connection {
     this.host = host
     this.port = port
     this.secure = secure
-    /** Its observer is told of the connection. */
+    /** Their observer is told of the connection. */
     this.hooks = hooks
     this.startNs = nowNs()
     /** 0: the step has not happened. */
@@ -31,7 +29,7 @@ export class Connection {
     this.tlsEndNs = 0
     /** @type {string | undefined} message of the step that failed */
     this.error = undefined
-    /** It is there for requests. */
+    /** It can carry requests. */
     this.isReady = false
     this.requests = 0
     /** Attempts under way on it. */
@@ -95,7 +93,7 @@ export class Connection {
     if (this.secure) socket.once('secureConnect', () => this.secured())
   }
 
-  /** The connector shows no socket before it is finished, so its steps cannot be told apart: all of it is `connect`. */
+  /** The connector returns no socket before it is connected, so its steps cannot be told apart: all of it is `connect`. */
   cannotFollow () {
     if (this.connectEndNs !== 0) return
     this.dnsStartNs = 0
@@ -106,7 +104,7 @@ export class Connection {
   connected () {
     if (this.connectEndNs !== 0) return
     this.connectEndNs = nowNs()
-    // Where nobody could follow the socket there is nothing between its two steps.
+    // Called by `ready()`, it means that no event of the socket told where TCP ended: TLS is then part of `connect`.
     if (this.secure && !this.isReady) this.tlsStartNs = this.connectEndNs
   }
 
@@ -114,7 +112,7 @@ export class Connection {
     if (this.tlsStartNs !== 0 && this.tlsEndNs === 0) this.tlsEndNs = nowNs()
   }
 
-  /** The socket is finished: the next thing on it is a request. */
+  /** The socket is connected, with TLS where wanted: a request comes next. */
   ready () {
     if (this.isReady) return
     this.isReady = true
@@ -132,10 +130,10 @@ export class Connection {
     this.#open()
   }
 
-  /** Once it is ready, and has its socket. */
+  /** Tells the observer when both are there: readiness and the socket. */
   #open () {
     const { isReady, socket, hooks } = this
-    // Of a user's own socket or a mock nobody may tell that it is closed.
+    // A user's own socket, or a mock, may have no event for its end.
     if (hooks.observer === null || !isReady || typeof socket?.once !== 'function') return
     socket.once('close', () => hooks.connection('closed', this))
     hooks.connection('opened', this)
@@ -151,15 +149,15 @@ export class Connection {
   }
 
   /**
-   * Patches `_write` and `_writev` of this socket: below them is the kernel, so here a write is a write.
-   * Not `write`, which only queues while the socket is corked. Only on sockets of an agent with hooks.
+   * Patches `_write` and `_writev` of this socket, because each call of them is one write to the kernel.
+   * Not `write`, which only queues while the socket is corked. Only sockets of an agent with hooks are patched.
    * @param {any} socket
    */
   watchWrites (socket) {
     if (typeof socket._write !== 'function') return
     /** @type {WriteWatch | undefined} */
     const watching = socket[kWatch]
-    // A tunnel's socket: from now on its writes are those of the connection through the tunnel.
+    // The socket of a tunnel: from now on its writes belong to the connection through the tunnel.
     if (watching !== undefined) {
       watching.connection = this
       return
@@ -171,8 +169,8 @@ export class Connection {
   }
 
   /**
-   * Patches `push` of this socket, for a base library that does not tell of the first byte: net calls it with what was
-   * read. Not a listener for 'data', which would take what arrives while nobody else listens.
+   * Patches `push` of this socket, for a base library that does not report the first byte: net calls it with what was
+   * read. Not a listener for 'data', which would consume what arrives while nobody else listens.
    * @param {any} socket
    */
   watchReads (socket) {
@@ -201,7 +199,7 @@ function push (chunk, encoding) {
   return this[kPush](chunk, encoding)
 }
 
-/** What goes down to the kernel on one socket. A stream has at most one write under way. */
+/** Counts what one socket writes to the kernel. A stream has at most one write under way. */
 class WriteWatch {
   /** @param {Connection} connection @param {any} socket */
   constructor (connection, socket) {
@@ -213,7 +211,7 @@ class WriteWatch {
     this.done = (/** @type {any} */ error) => {
       const { callback, connection } = this
       this.callback = null
-      // Of a destroyed socket net calls every write back, without an error, whatever the kernel took of it.
+      // For a destroyed socket net calls back every write without an error, whether the kernel took it or not.
       if (connection.writing && !socket.destroyed) connection.lateWrite()
       callback(error)
     }
@@ -232,7 +230,7 @@ class WriteWatch {
   after (socket) {
     const { connection } = this
     connection.lastWriteNs = nowNs()
-    // Called back already: everything went at once.
+    // Without a callback the write is done: the kernel took all of it at once.
     connection.writing = this.callback !== null && (socket.connecting === true || socket.secureConnecting === true || unsent(socket._handle) > 0)
   }
 }
@@ -267,8 +265,8 @@ function sizeOf (chunk, encoding) {
 }
 
 /**
- * Bytes that libuv still has to hand to the kernel. On TLS the handle below knows: the TLS handle says that a write is
- * done only a turn later, when the answer may be here already.
+ * Bytes that libuv has not yet passed to the kernel. Under TLS the handle below is asked: the TLS handle reports the end of
+ * a write one turn later, when the response may have arrived.
  * @param {any} handle
  * @returns {number}
  */

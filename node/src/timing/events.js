@@ -1,4 +1,4 @@
-/** The events of a call: their fields, the listener that is told them, and which of them it wants (spec/events.yaml). */
+/** The events of a call (spec/events.yaml): their fields, the listener, and which of them it wants. */
 
 /**
  * One step of a call. `tNs` is CLOCK_MONOTONIC (on other systems than Linux the clock of `process.hrtime()`),
@@ -29,8 +29,8 @@
 /** @typedef {(event: TimingEvent) => void} OnEvent */
 
 /**
- * Methods are all optional and are called on the listener. `onEvent` gets every event, after the event's own method.
- * Which of them there are is looked at once, when the agent is made.
+ * All methods are optional and are called on the listener. `onEvent` gets every event, after the event's own method.
+ * Which methods there are is checked once, when the agent is made.
  * @typedef {object} TimingListener
  * @property {OnEvent} [onCallStart]
  * @property {OnEvent} [onAttemptStart]
@@ -55,7 +55,7 @@
  * @property {OnEvent} [onEvent]
  */
 
-/** Which events a listener wants. The others are not made, and clocks that only they need are not read. */
+/** Which events a listener wants. The others are not made, and the clock is not read for them. */
 export class Wants {
   /** @param {any} listener */
   constructor (listener) {

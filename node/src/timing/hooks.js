@@ -1,6 +1,6 @@
 /**
- * The user's side of timing: one callback for the finished record, one listener for single events.
- * A hook that throws is swallowed, counted and reported once; the request goes on.
+ * Calls the user's hooks: a callback for the finished record and a listener for single events.
+ * What a hook throws is swallowed, counted and reported once; the request goes on.
  */
 
 import { invalidOption } from '../config.js'
@@ -16,14 +16,14 @@ import { Wants } from './events.js'
  */
 
 /**
- * Who is told of a call beyond its events: OpenTelemetry's half of this package. A listener has it under kObserver.
+ * Gets more of a call than its events: the OpenTelemetry part of this package. A listener has it under kObserver.
  * @typedef {object} CallObserver
- * @property {() => any} begin a call begins: what the observer keeps of it; null: it is not told of this one
- * @property {(kept: any, run: () => boolean) => boolean} within runs what makes undici's request of the next attempt
+ * @property {() => any} begin a call begins; returns what the other methods get as `kept`, or null to ignore this call
+ * @property {(kept: any, run: () => boolean) => boolean} within calls `run`, which makes undici's request of an attempt
  * @property {(kept: any, call: import('./call.js').Call) => void} progress more is known of the running attempt
- * @property {(kept: any, timing: import('./record.js').Timing) => void} end the call is over
- * @property {(connection: import('./connection.js').Connection) => void} opened it is there for requests
- * @property {(connection: import('./connection.js').Connection) => void} closed its socket is
+ * @property {(kept: any, timing: import('./record.js').Timing) => void} end the call has ended
+ * @property {(connection: import('./connection.js').Connection) => void} opened the connection can carry requests
+ * @property {(connection: import('./connection.js').Connection) => void} closed its socket is closed
  */
 
 export const kObserver = Symbol('onewrite observer')
@@ -42,6 +42,20 @@ function swallow (error) {
   process.emitWarning(`a timing hook threw; this is reported once: ${reason}`, { code: 'ONEWRITE_HOOK_FAILED' })
 }
 
+/**
+ * @template T
+ * @param {() => T} run
+ * @returns {T | undefined} undefined when it threw
+ */
+function safely (run) {
+  try {
+    return run()
+  } catch (error) {
+    swallow(error)
+    return undefined
+  }
+}
+
 export class Hooks {
   /**
    * @param {HookOptions['onTiming'] | null} onTiming
@@ -53,7 +67,7 @@ export class Hooks {
     this.wants = new Wants(listener)
     /** @type {CallObserver | null} */
     this.observer = /** @type {any} */ (listener)?.[kObserver] ?? null
-    /** A finished record is asked for. */
+    /** A finished record is wanted. */
     this.records = onTiming !== null || this.observer !== null
   }
 
@@ -75,20 +89,13 @@ export class Hooks {
     }
   }
 
-  /** @returns {any} what the observer keeps of a call that begins now; null: it is not told of it */
-  begin () {
-    try {
-      return this.observer === null ? null : this.observer.begin()
-    } catch (error) {
-      swallow(error)
-      return null
-    }
-  }
+  /** @returns {any} what the observer keeps of a call that begins; null: it ignores this call */
+  begin () { return safely(() => this.observer?.begin()) ?? null }
 
   /**
    * @param {any} kept
    * @param {() => boolean} run
-   * @returns {boolean} what `run` returns, which runs once whatever the observer does
+   * @returns {boolean} what `run` returns; it runs once, also when the observer throws
    */
   within (kept, run) {
     let begun = false
@@ -105,31 +112,13 @@ export class Hooks {
   }
 
   /** @param {any} kept @param {import('./call.js').Call} call */
-  progress (kept, call) {
-    try {
-      this.observer?.progress(kept, call)
-    } catch (error) {
-      swallow(error)
-    }
-  }
+  progress (kept, call) { safely(() => this.observer?.progress(kept, call)) }
 
   /** @param {any} kept @param {import('./record.js').Timing} timing */
-  end (kept, timing) {
-    try {
-      this.observer?.end(kept, timing)
-    } catch (error) {
-      swallow(error)
-    }
-  }
+  end (kept, timing) { safely(() => this.observer?.end(kept, timing)) }
 
   /** @param {'opened' | 'closed'} what @param {import('./connection.js').Connection} connection */
-  connection (what, connection) {
-    try {
-      this.observer?.[what](connection)
-    } catch (error) {
-      swallow(error)
-    }
-  }
+  connection (what, connection) { safely(() => this.observer?.[what](connection)) }
 
   /** @param {import('./record.js').Timing} timing */
   timing (timing) {
@@ -144,7 +133,7 @@ export class Hooks {
 /**
  * @param {HookOptions} options
  * @param {import('../config.js').Config} config
- * @returns {Hooks | null} null where nothing is to be told: then no clock is read and nothing is allocated
+ * @returns {Hooks | null} null where nobody is to be told: then no clock is read and nothing is allocated
  * @throws {TypeError} code `ONEWRITE_INVALID_OPTION`
  */
 export function resolveHooks (options, config) {

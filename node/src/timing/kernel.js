@@ -1,8 +1,8 @@
 /**
- * What Linux counts for one socket (TCP_INFO).
+ * Reads what Linux counts for one socket (TCP_INFO).
  *
- * Node has no getsockopt of its own. TCP_INFO is read through `node:ffi` where the runtime has it (Node 26.1 and later;
- * it prints a warning that it is experimental), else by `ss` from iproute2: a child process that blocks this one.
+ * Node has no getsockopt. Where it has `node:ffi` (26.1 and later; it prints a warning that it is experimental), TCP_INFO
+ * is read through that, else by `ss` from iproute2: a child process, for which this process waits.
  */
 
 import { execFileSync } from 'node:child_process'
@@ -10,13 +10,13 @@ import { nowNs } from './clock.js'
 import { kernelOf, tcpInfoReader } from './tcp-info.js'
 
 /**
- * @typedef {object} Kernel what the kernel counts for the socket since it was opened
+ * @typedef {object} Kernel counts since the socket was opened
  * @property {number} segmentsOut data segments sent
  * @property {number} retransmits segments sent again
  * @property {number} rttUs smoothed round trip, µs
  * @property {number} [minRttUs] least round trip, µs
- * @property {number} rwndLimitedMs time in which the peer's window held data back, ms
- * @property {number} lastSentNs when data was last sent, ns of the monotonic clock, to about 5 ms (the kernel tells it in ms)
+ * @property {number} rwndLimitedMs time for which the peer's window held data back, ms
+ * @property {number} lastSentNs when data was last sent, ns of the monotonic clock, exact to about 5 ms (the kernel gives ms)
  */
 
 /**
@@ -41,27 +41,24 @@ export function readBySs (socket) {
   try {
     text = execFileSync('ss', ['-tinH', filter], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] })
   } catch (error) {
-    throw noEvidence('the kernel is asked through `ss`: Linux with iproute2 is needed', error)
+    throw noEvidence('TCP_INFO could not be read by `ss`: Linux with iproute2 is needed', error)
   }
   const readNs = (before + nowNs()) / 2
   const number = (/** @type {RegExp} */ pattern) => {
     const match = pattern.exec(text)
     return match === null ? undefined : Number(match[1])
   }
-  const lastSentMs = number(/\blastsnd:(\d+)/)
+  const minRttMs = number(/\bminrtt:([\d.]+)/)
   if (text.trim() === '') throw noEvidence(`no TCP connection from port ${socket.localPort} to port ${socket.remotePort}`)
   return {
     segmentsOut: number(/\bdata_segs_out:(\d+)/) ?? 0,
     retransmits: number(/\bretrans:\d+\/(\d+)/) ?? 0,
     rttUs: Math.round((number(/\brtt:([\d.]+)/) ?? 0) * 1000),
-    minRttUs: scaled(number(/\bminrtt:([\d.]+)/)),
+    minRttUs: minRttMs === undefined ? undefined : Math.round(minRttMs * 1000),
     rwndLimitedMs: number(/\brwnd_limited:(\d+)ms/) ?? 0,
-    lastSentNs: Math.round(readNs - (lastSentMs ?? 0) * 1e6)
+    lastSentNs: Math.round(readNs - (number(/\blastsnd:(\d+)/) ?? 0) * 1e6)
   }
 }
-
-/** @param {number | undefined} ms @returns {number | undefined} µs */
-const scaled = (ms) => ms === undefined ? undefined : Math.round(ms * 1000)
 
 /**
  * @param {string} message

@@ -1,4 +1,4 @@
-/** Timing records in the words of others: OpenTelemetry, W3C Resource Timing, HAR. No dependency on any. */
+/** Timing records in the terms of OpenTelemetry, W3C Resource Timing and HAR, without a dependency on any of them. */
 
 import { timesOf } from './attempt.js'
 import { redactUrl } from './redact.js'
@@ -7,8 +7,8 @@ import { redactUrl } from './redact.js'
 
 /**
  * Attributes of an HTTP client span (OpenTelemetry semantic conventions for HTTP, stable names).
- * `error.type` is the error kind, or the status as text from 400 on; `http.request.resend_count` is there from the first
- * retry or redirect on.
+ * `error.type` is the error kind, or the status as text from 400 on. `http.request.resend_count` is present after a retry
+ * or a redirect.
  * @param {Timing} timing
  * @returns {Record<string, string | number>}
  */
@@ -31,8 +31,9 @@ export function otelAttributes (timing) {
 const PHASES = /** @type {const} */ (['queue', 'dns', 'connect', 'tls', 'send', 'wait', 'receive', 'server', 'network'])
 
 /**
- * What a span of OpenTelemetry does not know, under names of this package: the phases of the last attempt, its connection,
- * the number of attempts, and the time of the whole call. Times are in ns. What is absent in the record is absent here.
+ * What the semantic conventions have no name for, under names of this package: the phases of the last attempt, its
+ * connection, the number of attempts, and the duration of the call. Times are in ns. What is absent in the record is
+ * absent here.
  * @param {Timing} timing
  * @returns {Record<string, string | number | boolean>}
  */
@@ -58,23 +59,9 @@ function untilAnswer (attempt) {
   return responseStartNs === 0 ? attempt.totalNs : responseStartNs - startNs
 }
 
-/** Of a call without an attempt. */
-const NO_TIMES = {
-  startNs: 0,
-  dnsStartNs: 0,
-  dnsEndNs: 0,
-  connectStartNs: 0,
-  connectEndNs: 0,
-  tlsStartNs: 0,
-  tlsEndNs: 0,
-  requestStartNs: 0,
-  responseStartNs: 0,
-  responseEndNs: 0
-}
-
 /**
- * Metrics by name, in seconds. `http.client.request.duration` is that of the last attempt, from its start to the first
- * byte of the final response, or to its end where none came. `http.client.request.time_in_queue` is .NET's name.
+ * Metrics by name, in seconds. `http.client.request.duration` is that of the last attempt: from its start to the first byte
+ * of the final response, or to its end where there was none. `http.client.request.time_in_queue` is a name of .NET.
  * @param {Timing} timing
  * @returns {Record<string, number>}
  */
@@ -88,14 +75,15 @@ export function otelMetrics (timing) {
 
 /**
  * A PerformanceResourceTiming entry of the last attempt (W3C Resource Timing), in ms from the start of the call.
- * Steps that did not happen collapse to `fetchStart`, as the standard has it; `secureConnectionStart` is 0 without TLS.
- * What was never reached is 0.
+ * Steps that did not happen have the time of `fetchStart`, as in the standard; `secureConnectionStart` is 0 without TLS.
+ * A time that was not reached is 0.
  * @param {Timing} timing
  */
 export function resourceTiming (timing) {
   const { last } = timing
-  const times = last === undefined ? NO_TIMES : timesOf(last)
-  const at = (/** @type {number} */ ns, otherwise = 0) => ns === 0 ? otherwise : (ns - timing.startedAtMonoNs) / 1e6
+  /** @type {Partial<import('./attempt.js').Times>} */
+  const times = last === undefined ? {} : timesOf(last)
+  const at = (ns = 0, otherwise = 0) => ns === 0 ? otherwise : (ns - timing.startedAtMonoNs) / 1e6
   const fetchStart = at(times.startNs || timing.startedAtMonoNs)
   return {
     name: redactUrl(timing.url),
@@ -124,7 +112,7 @@ function serverTimingEntry ({ name, durationNs = 0, description = '' }) {
 }
 
 /**
- * `timings` and the times of an HAR 1.2 entry of the last attempt, in ms; -1 is what did not happen.
+ * `timings` and the times of an HAR 1.2 entry of the last attempt, in ms; -1 for what did not happen.
  * HAR counts TLS in `connect` as well as in `ssl`.
  * @param {Timing} timing
  */

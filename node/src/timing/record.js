@@ -28,8 +28,8 @@ const PHASES = /** @type {const} */ (['queue', 'dns', 'connect', 'tls', 'send', 
  * @property {number} [receiveNs] first until last byte of the response, ns
  * @property {number} totalNs the whole attempt, ns
  * @property {import('./server-timing.js').ServerTiming[]} [serverTiming] entries of the response's Server-Timing
- * @property {number} [serverNs] of `waitNs`, what the server says was its own: its `total`, else its longest entry, ns
- * @property {number} [networkNs] the rest of `waitNs`: the network, proxies, queues before the server's clock, ns
+ * @property {number} [serverNs] the server's part of `waitNs` by its own account: its entry `total`, else its longest, ns
+ * @property {number} [networkNs] the rest of `waitNs`: the network, proxies, queues before the server's clock starts, ns
  */
 
 export class Timing {
@@ -59,11 +59,11 @@ export class Timing {
     this.startedAtMonoNs = startedAtMonoNs
     /** The whole call, ns. */
     this.totalNs = totalNs
-    /** One per try, in order. Empty where none was made: an interceptor such as undici's cache answered by itself. */
+    /** One per try, in order. Empty when an interceptor such as undici's cache answered by itself. */
     this.attempts = attempts
   }
 
-  /** The last attempt; the shortcuts below are its values. @returns {Attempt | undefined} */
+  /** The last attempt; the properties below are its values. @returns {Attempt | undefined} */
   get last () { return this.attempts[this.attempts.length - 1] }
   get status () { return this.last?.status }
   get connId () { return this.last?.connId }
@@ -80,7 +80,7 @@ export class Timing {
   get networkNs () { return this.last?.networkNs }
 
   /**
-   * One line for people: `POST http://… 200 in 1.9 ms: connect 0.4, send 0.1, wait 1.2, receive 0.1; new conn 3`.
+   * One line for a reader: `POST http://… 200 in 1.9 ms: connect 0.4, send 0.1, wait 1.2, receive 0.1; new conn 3`.
    * Its form: spec/testdata/README.md.
    */
   toString () {
@@ -92,7 +92,7 @@ export class Timing {
     return `${this.method} ${this.url} ${this.#end()} in ${inMs(this.totalNs)} ms${phases === '' ? '' : `: ${phases}`}${connection}${tries}`
   }
 
-  /** What the wait is made of, where the server told its part. */
+  /** The parts of the wait, where the server gave its own. */
   #split () {
     const { serverNs, networkNs } = this
     return serverNs === undefined || networkNs === undefined ? '' : ` = server ${inMs(serverNs)} + network ${inMs(networkNs)}`
@@ -106,7 +106,7 @@ export class Timing {
   }
 
   /**
-   * The record as `JSON.stringify()` writes it: in the names of all languages (spec/schemas/timing-v1.schema.json), with
+   * The record for `JSON.stringify()`, with the names that all languages share (spec/schemas/timing-v1.schema.json) and with
    * the values of the last attempt beside those of the call.
    * @returns {Record<string, any>}
    */
@@ -124,7 +124,7 @@ const SHORTCUTS = /** @type {const} */ (['status', 'connId', 'reused', 'queueNs'
 
 /**
  * @param {any} value of a record
- * @returns {any} with the canonical, snake_case names, and without what is absent
+ * @returns {any} with snake_case names, and without what is absent
  */
 function canonical (value) {
   if (Array.isArray(value)) return value.map(canonical)

@@ -1,8 +1,8 @@
-/** URLs as they are told: without credentials, and without the signatures of signed URLs (spec/testdata/redaction.json). */
+/** Removes credentials and the signatures of signed URLs from URLs in records (spec/testdata/redaction.json). */
 
 /** The keys that OpenTelemetry's conventions for `url.full` list. */
 const SIGNATURES = /([?&](?:AWSAccessKeyId|Signature|sig|X-Goog-Signature)=)[^&#]*/g
-/** Scheme and slashes. Browsers' parsers take backslashes for slashes, and for http any number of them. */
+/** Scheme and slashes. As URL parsers do, it accepts backslashes as slashes, and for http any number of them. */
 const BEFORE_AUTHORITY = /^\s*(?:https?:[/\\]*|(?:[a-z][a-z\d+.-]*:)?[/\\]{2})/i
 
 /**
@@ -17,13 +17,13 @@ export function redactUrl (url) {
 /** @param {string} url */
 function withoutUser (url) {
   const start = BEFORE_AUTHORITY.exec(url)?.[0].length ?? 0
-  // A path.
+  // It is a path.
   if (start === 0 && /^\s*[/\\]/.test(url)) return url
   const length = url.slice(start).search(/[/\\?#]/)
   const end = length < 0 ? url.length : start + length
   const at = url.lastIndexOf('@', end - 1)
   if (at >= start) return url.slice(0, start) + url.slice(at + 1)
-  // What stands where a port would is none, so it is a password with a separator in it.
+  // Where the port should be is something else: a password that contains a separator.
   if (!/:(?!\d*$)/.test(url.slice(start, end).replace(/^\[[^\]]*\]/, ''))) return url
   return url.slice(0, start) + url.slice(url.lastIndexOf('@') + 1)
 }

@@ -1,12 +1,13 @@
 /**
- * What a server says of its own time: the `Server-Timing` header fields of a response (W3C Server Timing), bounded, and
- * with nonsense ignored. The rules: spec/04-timing.md; the same in all languages: spec/testdata/server_timing.json.
+ * Parses the `Server-Timing` header fields of a response (W3C Server Timing): how long a server says it took. The input is
+ * bounded, and what is malformed is ignored. Rules: spec/04-timing.md; test data of all languages:
+ * spec/testdata/server_timing.json.
  */
 
 /**
  * @typedef {object} ServerTiming one entry, such as `db;dur=53.2;desc="orders"`
  * @property {string} name
- * @property {number} [durationNs] ns; 0 where the server said 0, absent where it said none
+ * @property {number} [durationNs] ns; 0 where the server said 0, absent where it gave none
  * @property {string} [description]
  */
 
@@ -15,14 +16,14 @@ const MOST_ENTRIES = 32
 const MOST_DESCRIPTION = 128
 const NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,64}$/
 const MILLISECONDS = /^(?:(\d{1,8})(?:\.(\d+))?|\.(\d+))$/
-/** A day. What is longer is no time of a request. */
+/** A day. A longer time is taken as an error. */
 const MOST_NS = 86_400_000 * 1e6
 
 const FIELD = 'server-timing'
 
 /**
- * @param {any} headers of a response: a list of names and values in turn, texts or Buffers; or an object of them by name in
- *   lower case
+ * @param {any} headers of a response: a list of names and values in turn, strings or Buffers; or an object by lower-case
+ *   name
  * @returns {string[] | null} the values of the fields, in order; null: there is none
  */
 export function serverTimingFields (headers) {
@@ -50,7 +51,7 @@ export function parseServerTiming (fields) {
   let left = MOST_CHARACTERS
   for (const field of fields) {
     const entries = splitOutsideQuotes(field.slice(0, left), ',')
-    // The entry that the limit falls into.
+    // The limit cut this entry.
     if (field.length > left) entries.pop()
     for (const text of entries) {
       const entry = entryOf(text)
@@ -65,15 +66,14 @@ export function parseServerTiming (fields) {
 }
 
 /**
- * How much of a wait was the server's, by its own word: what it calls `total`, else the longest that it tells.
+ * How much of a wait the server took, as it says itself: its entry `total`, else its longest entry.
  * @param {readonly ServerTiming[]} entries
  * @param {number | undefined} waitNs
- * @returns {number | undefined} ns; absent where it tells nothing, or more than there was
+ * @returns {number | undefined} ns; absent where it gives no duration, or one longer than the wait
  */
 export function serverNsOf (entries, waitNs) {
-  const timed = entries.filter(({ durationNs }) => durationNs !== undefined)
-  const total = timed.find(({ name }) => name === 'total')
-  const serverNs = total?.durationNs ?? timed.reduce((most, { durationNs = 0 }) => Math.max(most, durationNs), 0)
+  const total = entries.find(({ name, durationNs }) => name === 'total' && durationNs !== undefined)
+  const serverNs = total?.durationNs ?? Math.max(0, ...entries.map(({ durationNs = 0 }) => durationNs))
   return serverNs === 0 || waitNs === undefined || serverNs > waitNs ? undefined : serverNs
 }
 
@@ -131,7 +131,7 @@ function trimmed (text) {
   return text.slice(start, end)
 }
 
-/** @param {string} text @returns {string} the content of a quoted string; a text without quotes as it is */
+/** @param {string} text @returns {string} the content of a quoted string; other text unchanged */
 function valueOf (text) {
   if (text[0] !== '"') return text
   let content = ''

@@ -1,10 +1,10 @@
 /**
  * TCP_INFO by getsockopt through `node:ffi`, where Node has it (26.1 and later, experimental): no child process, about
- * a microsecond per reading. Layout: struct tcp_info of linux/tcp.h, which only ever grows at its end.
+ * a microsecond per reading. The layout is struct tcp_info of linux/tcp.h, which grows only at its end.
  */
 
 const [IPPROTO_TCP, TCP_INFO] = [6, 11]
-/** What is read ends with tcpi_rwnd_limited, which Linux has since 4.10. */
+/** Up to tcpi_rwnd_limited, which Linux has since 4.10. */
 const SIZE = 184
 
 /** @typedef {(fd: number) => Buffer | null} ReadTcpInfo */
@@ -23,7 +23,7 @@ function makeReader () {
   if (process.platform !== 'linux') return null
   try {
     const ffi = /** @type {any} */ (process).getBuiltinModule('node:ffi')
-    // null: what is in the process already, its libc among it.
+    // null: what is loaded in the process already, with its libc.
     const { functions } = ffi.dlopen(null, {
       getsockopt: { arguments: ['int32', 'int32', 'int32', 'buffer', 'buffer'], return: 'int32' }
     })
@@ -33,7 +33,7 @@ function makeReader () {
       return functions.getsockopt(fd, IPPROTO_TCP, TCP_INFO, info, size) === 0 ? info : null
     }
   } catch {
-    // No such module, not allowed to this process, or another shape of it than this one: `ss` can do it too.
+    // The module is missing, not permitted, or has another interface. `ss` is used instead.
     return null
   }
 }
@@ -45,7 +45,7 @@ function makeReader () {
  */
 export function kernelOf (info, readNs) {
   const fields = new DataView(info.buffer, info.byteOffset, info.byteLength)
-  // The kernel writes numbers in the order of the machine.
+  // The kernel writes numbers in the byte order of the machine.
   const little = new Uint8Array(new Uint16Array([1]).buffer)[0] === 1
   const u32 = (/** @type {number} */ at) => fields.getUint32(at, little)
   return {
