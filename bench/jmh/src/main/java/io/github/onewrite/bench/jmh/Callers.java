@@ -12,7 +12,7 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 
-/** Threads that make a call, wait for its answer, and make the next, until their turn is over. */
+/** Threads that make calls one after the other, each waiting for its response, until a turn of 60 ms is over. */
 final class Callers implements AutoCloseable {
     private static final long TURN_NANOS = 60_000_000;
     private static final int MOST_CALLS = 1 << 14;
@@ -22,12 +22,12 @@ final class Callers implements AutoCloseable {
     private final List<Caller> callers = new ArrayList<>();
 
     /**
-     * What a turn found.
+     * What a turn measured.
      *
-     * @param p50 microseconds of a call
-     * @param p90 microseconds of a call
+     * @param p50 median time of a call, in microseconds
+     * @param p90 90th percentile of the time of a call, in microseconds
      * @param rate calls per second of all callers together
-     * @param bytes that the whole process allocated, per call
+     * @param bytes allocated by all threads of the process, per call
      */
     record Turn(double p50, double p90, double rate, double bytes) {}
 
@@ -88,7 +88,7 @@ final class Callers implements AutoCloseable {
         return new Turn(all[calls / 2] / 1e3, all[calls * 9 / 10] / 1e3, calls * 1e9 / took, (double) bytes / calls);
     }
 
-    /** By thread. */
+    /** The bytes that each thread has allocated so far, by thread id. */
     private static Map<Long, Long> allocated() {
         long[] ids = THREADS.getAllThreadIds();
         long[] bytes = THREADS.getThreadAllocatedBytes(ids);

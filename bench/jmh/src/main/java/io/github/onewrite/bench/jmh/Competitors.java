@@ -42,11 +42,11 @@ import reactor.core.publisher.Mono;
 import reactor.netty.resources.ConnectionProvider;
 
 /**
- * Other clients as their documentation shows them: a POST with bytes in memory, the answer read to its end. What can be
- * told to use one I/O thread is; pools have a connection for each caller.
+ * Other clients, used as their documentation shows: a POST with a body in memory, its response read to the end. Those
+ * with a setting for it use one I/O thread. Their pools have a connection for each caller.
  */
 final class Competitors {
-    /** A client that does not answer loses its row, not the report. */
+    /** A client that hangs loses its row of the report, not the whole report. */
     private static final int MOST_SECONDS = 30;
 
     private Competitors() {}
@@ -123,7 +123,7 @@ final class Competitors {
 
         @Override
         public void close() {
-            // Ends with the process: close() came in Java 21.
+            // Java 17's client has no close(): it ends with the process.
         }
     }
 
@@ -270,8 +270,8 @@ final class Competitors {
 
         @Override
         public int post() throws Exception {
-            // On its event loop, as Vert.x is meant to be used: from a foreign thread a response's end can come
-            // before there is anybody to hear it.
+            // On its event loop, as Vert.x is meant to be used: called from another thread, the end of a response can
+            // come before its handler is set.
             CompletableFuture<Integer> status = new CompletableFuture<>();
             loop.runOnContext(ignored -> client.request(where)
                     .compose(request -> request.send(body))

@@ -30,27 +30,32 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 
 /**
- * What timing hooks cost a call: processor time and bytes of the two threads that carry it, the caller's and the event
- * loop's. Two processes differ by more than a hook costs, and what a thread spent is not among JMH's counters: so clients without and
- * with hooks take turns, block by block, on one event loop, and neighbouring blocks are compared. A second client without hooks
- * is the control: its difference is the error of the method.
+ * Measures what timing hooks cost a call: processor time and allocated bytes of the two threads that carry it, the
+ * caller's and the event loop's. JMH has no counter of a thread's processor time, and two processes differ by more than
+ * a hook costs. So clients with and without hooks take turns on one event loop, a block of calls at a time, and blocks
+ * of the same round are compared. A second client without hooks is the control: its difference from the first is the
+ * error of the method.
  *
- * <p>{@code HookCost URL SECONDS}; the origin is another process. Prints one line of JSON for each kind of hook.
+ * <p>Usage: {@code HookCost URL SECONDS}, where the URL is served by another process. Prints a line of JSON for each
+ * kind of hook.
  */
 public final class HookCost {
     private static final int WARM_UP_SECONDS = 4;
 
-    /** On a busy machine the compilers need longer. */
+    /** Rounds at the least: on a busy machine the JIT compilers need more than the warm-up's seconds. */
     private static final int LEAST_ROUNDS = 60;
 
     private static final ThreadMXBean THREADS = (ThreadMXBean) ManagementFactory.getThreadMXBean();
 
-    /** Written by the hook, so that the record cannot be optimised away. */
+    /** Written by the hook, so that the compiler cannot leave the record out. */
     static volatile Timing last;
 
     private HookCost() {}
 
-    /** One event loop that all contenders share: where the kernel puts a thread would cost more than a hook. */
+    /**
+     * One event loop that all contenders share, because the core on which the kernel runs a thread can matter more than
+     * a hook.
+     */
     private record Loops(EventLoopGroup group, ChannelFactory<? extends SocketChannel> channels) {}
 
     /** A client with a kind of hook, and the two threads of its calls. */
@@ -64,7 +69,7 @@ public final class HookCost {
         final List<Double> micros = new ArrayList<>();
         final List<Double> bytes = new ArrayList<>();
 
-        /** @param calls of a block */
+        /** @param calls in a block */
         Contender(String hooks, Loops loops, URI url, int calls) throws Exception {
             this.hooks = hooks;
             this.calls = calls;
@@ -100,7 +105,7 @@ public final class HookCost {
         }
     }
 
-    /** Over a socket: the caller waits for each answer, so two threads wake each other for every call. */
+    /** Over a socket. The caller waits for each response, so that two threads wake each other for every call. */
     private static final class OverSockets extends Contender {
         OverSockets(String hooks, Loops loops, URI url) throws Exception {
             super(hooks, loops, url, 100);
@@ -117,7 +122,7 @@ public final class HookCost {
         }
     }
 
-    /** Over a channel without a kernel, on the event loop: nothing but the client's own work. */
+    /** Over a {@link NullChannel}, all on the event loop: nothing but the client's own work. */
     private static final class WithoutKernel extends Contender {
         WithoutKernel(String hooks, Loops loops, URI url) throws Exception {
             super(hooks, loops, url, 500);
@@ -175,7 +180,10 @@ public final class HookCost {
         loops.group().shutdownGracefully(0, 1, TimeUnit.SECONDS).sync();
     }
 
-    /** So many rounds at least. Each has a block of each contender, in another order. */
+    /**
+     * Runs rounds for these seconds, and {@code least} rounds at the least. A round is a block of each contender, in
+     * random order.
+     */
     private static int rounds(List<Contender> contenders, double seconds, int least, boolean kept) throws Exception {
         List<Contender> order = new ArrayList<>(contenders);
         Random random = new Random(1);

@@ -7,7 +7,7 @@ import io.netty.channel.EventLoopGroup;
 import io.netty.channel.socket.nio.NioSocketChannel;
 import java.net.URI;
 
-/** The adapter, blocking, on the event loop of raw Netty. */
+/** The adapter's blocking API, on the event loop that {@link RawNetty} uses, too. */
 final class Onewrite implements Poster {
     private final OnewriteClient client;
     private final URI url;

@@ -21,11 +21,12 @@ import java.util.List;
 import java.util.Locale;
 
 /**
- * An origin that answers at once, in a process of its own: its allocations must not count as a client's, and with 50
- * callers an origin in a slower language would be what is measured. Prints its port; ends when its input ends.
+ * A server that answers at once. It is a process of its own, so that its allocations are not counted as a client's. It
+ * is written in Java because 50 callers would wait for a server in a slower language. Prints its port as JSON, and ends
+ * when its standard input ends.
  */
 public final class Origin {
-    private static final ByteBuf ANSWER =
+    static final ByteBuf ANSWER =
             ascii("HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 2\r\n\r\nok");
     private static final ByteBuf END_OF_HEAD = ascii("\r\n\r\n");
     private static final String LENGTH = "\r\ncontent-length:";
@@ -36,7 +37,7 @@ public final class Origin {
         return Unpooled.unreleasableBuffer(Unpooled.copiedBuffer(text, StandardCharsets.US_ASCII));
     }
 
-    /** Takes requests with a Content-Length or none, and chunked ones that end in an empty chunk; answers each. */
+    /** Answers each request: one with a Content-Length, one without a body, or a chunked one without trailers. */
     private static final class Answer extends ByteToMessageDecoder {
         @Override
         protected void decode(ChannelHandlerContext context, ByteBuf in, List<Object> out) {
@@ -91,7 +92,7 @@ public final class Origin {
         int port = ((InetSocketAddress) server.localAddress()).getPort();
         System.out.println("{\"ready\": true, \"ports\": {\"plain\": " + port + "}}");
         while (System.in.read() >= 0) {
-            // Until the bench is gone.
+            // The bench closes standard input when it ends.
         }
         System.exit(0);
     }

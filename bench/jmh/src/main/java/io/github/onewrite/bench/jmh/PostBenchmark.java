@@ -19,13 +19,13 @@ import org.openjdk.jmh.annotations.TearDown;
 import org.openjdk.jmh.annotations.Warmup;
 
 /**
- * POSTs of 200 bytes on kept connections, by one caller and by fifty. Closed loop: for cost per call, not for stalls.
+ * POSTs of 200 bytes on kept-alive connections, by one caller and by fifty, each of which waits for the response before
+ * its next call. This measures the cost of a call; it cannot show stalls.
  *
- * <p>The client and raw Netty take turns in one process, for a fraction of a second each, and neighbours are compared:
- * two processes one after the other differ by more than two clients do, when the machine is shared, and compilers need
- * seconds of warm-up before an answer means anything. So an iteration is a round of four turns, what it found is in
- * the counters, and the time of the round says nothing. The origin is another process, or its work would count as the
- * client's.
+ * <p>The client and raw Netty take turns of 60 ms in one process, and each turn is compared with the one beside it. On
+ * a shared machine two processes that run one after the other differ by more than two clients do. One iteration is a
+ * round of four turns. Its results are in the counters; the time that JMH prints for the round means nothing. The
+ * origin is another process, so that its work is not counted as the client's.
  */
 @State(Scope.Benchmark)
 @BenchmarkMode(Mode.SingleShotTime)
@@ -51,11 +51,11 @@ public class PostBenchmark {
     })
     public String client;
 
-    /** An origin that answers at once, such as {@link Origin}. */
+    /** URL of a server that answers at once, such as {@link Origin}. */
     @Param("")
     public String url;
 
-    /** Of a deprecated class, because AsyncHttpClient takes no other. */
+    /** Of a deprecated class: AsyncHttpClient accepts no other. */
     @SuppressWarnings("deprecation")
     private final EventLoopGroup group = new io.netty.channel.nio.NioEventLoopGroup(1);
 
@@ -65,7 +65,7 @@ public class PostBenchmark {
     private Callers many;
     private boolean rawFirst;
 
-    /** Microseconds, calls per second and bytes per call, of the client and of raw Netty beside it. */
+    /** Microseconds, calls per second and bytes per call: of the client, and of raw Netty in the turn beside it. */
     @State(Scope.Thread)
     @AuxCounters(AuxCounters.Type.EVENTS)
     public static class Found {
@@ -131,7 +131,7 @@ public class PostBenchmark {
         found.manyRawBytes = together.beside.bytes();
     }
 
-    /** A turn of the client, and one of raw Netty beside it. */
+    /** A turn of the client and the turn of raw Netty beside it. */
     private record Turns(Callers.Turn mine, Callers.Turn beside) {}
 
     private Turns turns(Callers callers) throws Exception {

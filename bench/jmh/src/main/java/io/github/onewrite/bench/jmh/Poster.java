@@ -4,11 +4,11 @@ import io.netty.channel.EventLoopGroup;
 import java.net.URI;
 
 /**
- * One client under test: sends a POST on a kept connection and reads the answer. Callers share it; each has a
- * connection to itself, up to {@link #MOST_CALLERS}.
+ * A client under test: sends a POST on a kept-alive connection and reads the response. Several threads may share it; up
+ * to {@link #MOST_CALLERS} of them each get a connection of their own.
  */
 interface Poster extends AutoCloseable {
-    /** Pools whose default is smaller are given so many connections. */
+    /** Connections of a pool, where its default is smaller. */
     int MOST_CALLERS = 64;
 
     /** Returns the status. */
@@ -18,10 +18,10 @@ interface Poster extends AutoCloseable {
     void close() throws Exception;
 
     /**
-     * Makes the client of this name.
+     * Creates the client of this name.
      *
-     * @param group one event loop on NIO, for those that can be given Netty's: where the kernel puts a thread would
-     *     count for more than what is measured
+     * @param group one NIO event loop, for the clients that accept one of Netty's. They share it, because the core on
+     *     which the kernel runs a thread can matter more than the difference between two clients
      */
     static Poster of(String name, URI url, byte[] body, EventLoopGroup group) throws Exception {
         return switch (name) {

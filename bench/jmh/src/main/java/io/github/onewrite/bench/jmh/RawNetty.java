@@ -22,7 +22,10 @@ import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CopyOnWriteArrayList;
 
-/** Netty's codec, a channel per caller: no pool, no time limits, no hooks. The floor of what is built on Netty. */
+/**
+ * Netty's HTTP codec on one channel per caller, without a pool, time limits or hooks: the least that a client on Netty
+ * can cost.
+ */
 final class RawNetty implements Poster {
     private final EventLoopGroup group;
     private final List<Channel> channels = new CopyOnWriteArrayList<>();

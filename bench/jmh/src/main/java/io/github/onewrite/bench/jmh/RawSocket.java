@@ -9,7 +9,10 @@ import java.util.Arrays;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
 
-/** Blocking sockets, one per caller, bytes made beforehand, answers counted but not understood: the limit. */
+/**
+ * Blocking sockets, one per caller. The request's bytes are made beforehand, and of the response only the status and
+ * the end are looked at. No client can cost less.
+ */
 final class RawSocket implements Poster {
     private final Queue<Socket> sockets = new ConcurrentLinkedQueue<>();
     private final ThreadLocal<Caller> callers;
