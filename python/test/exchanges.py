@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import random
+import select
 import threading
 import time
 import typing
@@ -106,6 +107,12 @@ def _outcome(http: typing.Any, url: str, one: Case) -> typing.Any:
     )
 
 
+def until_readable(http: typing.Any, url: str) -> None:
+    """Wait until something, or the end, has come on the idle connection to *url*, if there is one."""
+    socks = [conn.sock for conn in http.connection_from_url(url).pool.queue if conn is not None and conn.sock]
+    assert all(select.select([sock], [], [], 20)[0] for sock in socks)
+
+
 def seen_of(how: str, one: Case, server: Tap, current: dict[str, typing.Any]) -> list[typing.Any]:
     """What a caller sees of the exchange, and of a plain one on the same pool after it."""
     current["pieces"] = one.pieces(ours=how != "stock")
@@ -117,7 +124,7 @@ def seen_of(how: str, one: Case, server: Tap, current: dict[str, typing.Any]) ->
         warm = http.request("GET", server.url("/"), timeout=20).data
         found = _outcome(http, server.url("/odd"), one)
         assert sent.wait(20)
-        time.sleep(0.002)  # the server has closed by now
+        until_readable(http, server.url("/"))  # the server has closed
         return [warm, found, http.request("GET", server.url("/"), timeout=20).data]
     finally:
         onewrite.uninstall()

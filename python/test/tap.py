@@ -23,6 +23,14 @@ def segments_in(sock: socket.socket) -> int:
     return struct.unpack_from("=I", sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 160), DATA_SEGS_IN)[0]
 
 
+def until(condition: typing.Callable[[], object]) -> None:
+    """Wait until *condition* holds."""
+    deadline = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.0005)
+
+
 class Listener(socket.socket):
     """Listens on *host*, on a free port, or on the Unix socket *path*."""
 
@@ -259,10 +267,7 @@ class Tap:
 
     def wait_until_closed(self) -> None:
         """Wait until every connection is closed, after an answer that closes it."""
-        deadline = time.monotonic() + 20
-        while self._open:
-            assert time.monotonic() < deadline, "a connection stays open"
-            time.sleep(0.0005)
+        until(lambda: not self._open)
 
     def close(self) -> None:
         self.listener.close()

@@ -19,7 +19,7 @@ import pytest
 import onewrite
 import onewrite.httpx
 from httpx_clients import LIBRARIES, Clients
-from tap import Peer, Seen, Tap, mode, reply
+from tap import Peer, Seen, Tap, mode, reply, until
 
 #: When sending or reading fails, httpx and httpcore leave generators unfinished, and trio warns of these.
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
@@ -150,7 +150,7 @@ def test_no_connection_free_in_time(runtime: str, way: str, tap: typing.Any) -> 
     release = threading.Event()
 
     def slow(peer: Peer, seen: Seen) -> None:
-        release.wait(5)
+        release.wait(20)
         peer.send(reply())
 
     server = tap(slow)
@@ -158,12 +158,12 @@ def test_no_connection_free_in_time(runtime: str, way: str, tap: typing.Any) -> 
 
     def run(clients: Clients, hooks: dict[str, typing.Any]) -> str:
         limits = clients.httpx.Limits(max_connections=1)
-        timeout = clients.httpx.Timeout(5, pool=0.1)
+        timeout = clients.httpx.Timeout(20, pool=0.1)
 
         def blocking(http: typing.Any) -> str:
             first = threading.Thread(target=http.get, args=(server.url(),))
             first.start()
-            _until(lambda: len(server.seen) == seen + 1)
+            until(lambda: len(server.seen) == seen + 1)
             try:
                 http.get(server.url(), timeout=timeout)
             except clients.httpx.PoolTimeout as error:
@@ -198,13 +198,6 @@ def test_no_connection_free_in_time(runtime: str, way: str, tap: typing.Any) -> 
         ("error", "pool", "queue"),
         ("ok", None, None),
     ]
-
-
-def _until(condition: typing.Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 5
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.005)
 
 
 @pytest.mark.parametrize("when", ["before the answer", "in the body"])

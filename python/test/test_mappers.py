@@ -23,8 +23,10 @@ def timings(tap: typing.Any, authority: typing.Any) -> list[onewrite.Timing]:
     http = onewrite.PoolManager(ca_certs=authority.pem, on_timing=found.append)
     for _ in range(2):
         http.request("POST", f"https://localhost:{server.port}/a", body=b"x")
-    with pytest.raises(urllib3.exceptions.HTTPError):
-        http.request("GET", "http://127.0.0.1:1/", retries=False)
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        with pytest.raises(urllib3.exceptions.HTTPError):
+            http.request("GET", f"http://127.0.0.1:{bound.getsockname()[1]}/", retries=False)
     return found
 
 

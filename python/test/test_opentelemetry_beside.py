@@ -48,8 +48,8 @@ def answer(peer: Peer, seen: Seen) -> None:
     elif path == "/gone":
         raise EOFError
     else:
-        time.sleep(0.001)
-        peer.send(reply(b"ok", "200 OK", "Server-Timing: total;dur=0.5"))
+        time.sleep(0.002)
+        peer.send(reply(b"ok", "200 OK", "Server-Timing: total;dur=0.01"))
 
 
 class Client(typing.Protocol):
@@ -288,7 +288,7 @@ def test_spans_are_those_over_stock_with_phases(
     for span, found in zip(spans, answered, strict=False):
         assert {"send_ns", "wait_ns", "reused", "conn_id", "conn_requests", "segments_out"} <= found.keys()
         assert found["wait_ns"] < (span.end_time or 0) - (span.start_time or 0)
-        assert found.get("server_ns", 500_000) == 500_000
+        assert found.get("server_ns", 10_000) == 10_000
     assert sum("network_ns" in found for found in answered) >= JUDGED / 2
     assert [found["reused"] for found in answered[1:JUDGED]] == [True] * (JUDGED - 1)
     assert answered[0]["connect_ns"] > 0

@@ -13,7 +13,7 @@ import pytest
 import urllib3
 
 import onewrite
-from tap import Peer, Seen, reply
+from tap import Peer, Seen, reply, until
 
 MS = 1_000_000
 
@@ -244,12 +244,6 @@ def test_a_body_that_breaks_while_it_is_streamed(client: typing.Any, tap: typing
     assert (timing.outcome, timing.error_kind, timing.error_phase) == ("error", "closed", "receive")
 
 
-def refused_port() -> int:
-    with socket.socket() as sock:
-        sock.bind(("127.0.0.1", 0))
-        return int(sock.getsockname()[1])
-
-
 @pytest.mark.parametrize(
     ("url", "kind", "phase"),
     [
@@ -260,8 +254,10 @@ def refused_port() -> int:
 )
 def test_a_name_or_a_port_that_does_not_answer(url: str, kind: str, phase: str, client: typing.Any) -> None:
     recorder, make = client
-    with pytest.raises(urllib3.exceptions.HTTPError):
-        make().request("GET", url.format(refused=refused_port()), retries=False)
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        with pytest.raises(urllib3.exceptions.HTTPError):
+            make().request("GET", url.format(refused=bound.getsockname()[1]), retries=False)
     timing = recorder.check()
     assert (timing.outcome, timing.error_kind, timing.error_phase) == ("error", kind, phase)
 
@@ -294,29 +290,33 @@ def test_refused_before_a_byte(client: typing.Any, tap: typing.Any) -> None:
 
 def test_waiting_for_the_pool(client: typing.Any, tap: typing.Any) -> None:
     recorder, make = client
-    server = tap(lambda peer, seen: (time.sleep(0.2), peer.send(reply()))[1])
+    go_on = threading.Event()
+
+    def held(peer: Peer, seen: Seen) -> None:
+        assert "/held" not in seen.line or go_on.wait(20)
+        peer.send(reply())
+
+    server = tap(held)
     http = make(maxsize=1, block=True)
     http.request("GET", server.url())
     recorder.check()
-    threads = [threading.Thread(target=http.request, args=("GET", server.url())) for _ in range(2)]
-    for thread in threads:
-        thread.start()
+    threads = [threading.Thread(target=http.request, args=("GET", server.url(path))) for path in ("/held", "/queued")]
+    threads[0].start()
+    until(lambda: len(server.seen) == 2)
+    with pytest.raises(urllib3.exceptions.EmptyPoolError):
+        http.request("GET", server.url("/given-up"), pool_timeout=0.01, retries=False)
+    threads[1].start()
+    until(lambda: recorder.names().count("queue_start") == 2)
+    time.sleep(0.05)
+    go_on.set()
     for thread in threads:
         thread.join()
-    waits = sorted(timing.queue_ns or 0 for timing in recorder.timings)
-    assert waits[0] == 0
-    assert waits[1] >= 50 * MS
-    recorder.timings.clear()
-    recorder.events.clear()
-    blocked = threading.Thread(target=http.request, args=("GET", server.url()))
-    blocked.start()
-    while len(server.seen) < 4:
-        time.sleep(0.001)
-    with pytest.raises(urllib3.exceptions.EmptyPoolError):
-        http.request("GET", server.url(), pool_timeout=0.01, retries=False)
-    blocked.join()
-    kinds = {timing.error_kind: timing.error_phase for timing in recorder.timings}
-    assert kinds == {"pool": "queue", None: None}
+    ended = {timing.url.rpartition("/")[2]: timing for timing in recorder.timings}
+    assert ended["held"].queue_ns is None
+    assert ended["queued"].queue_ns >= 50 * MS
+    assert {name: (one.error_kind, one.error_phase) for name, one in ended.items()} == {
+        "held": (None, None), "given-up": ("pool", "queue"), "queued": (None, None),
+    }  # fmt: skip
 
 
 def test_a_request_made_by_the_body_of_another(client: typing.Any, tap: typing.Any) -> None:
@@ -418,7 +418,7 @@ def test_what_pacing_holds_is_not_nagles(writes: int, client: typing.Any, tap: t
 
 def test_a_slow_server_is_called_one(tap: typing.Any) -> None:
     timings: list[onewrite.Timing] = []
-    server = tap(lambda peer, seen: (time.sleep(0.06), peer.send(reply()))[1])
+    server = tap(lambda peer, seen: (time.sleep(0.2), peer.send(reply()))[1])
     http = onewrite.PoolManager(on_timing=timings.append)
     for _ in range(5):
         http.request("POST", server.url(), body=b"x" * 200)
