@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import shutil
 import socket
 import ssl
@@ -135,29 +136,25 @@ class Relay:
                 one.shutdown(socket.SHUT_RDWR)
 
 
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as sock:
-        return int(sock.getsockname()[1])
+@contextlib.contextmanager
+def dead_port() -> Iterator[int]:
+    """A port that refuses connections until the block ends: it is bound, and nobody listens."""
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        yield bound.getsockname()[1]
 
 
 @contextlib.contextmanager
-def program(command: list[str], port: int) -> Iterator[None]:
-    """A server program, until the block ends."""
-    child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+def program(command: list[str], listener: socket.socket, **env: str) -> Iterator[str]:
+    """The URL of a server program, which gets a listening socket, so that nobody else can take the port first."""
+    with listener:
+        port = listener.getsockname()[1]
+        child = subprocess.Popen(command, env={**os.environ, **env}, pass_fds=[listener.fileno()], stdout=subprocess.DEVNULL)
     try:
-        deadline = time.monotonic() + 15
-        while True:
-            try:
-                socket.create_connection(("127.0.0.1", port), timeout=1).close()
-                break
-            except OSError:
-                if child.poll() is not None or time.monotonic() > deadline:
-                    raise AssertionError(f"{command[0]} did not start") from None
-                time.sleep(0.02)
-        yield
+        yield f"http://127.0.0.1:{port}/"
     finally:
         child.terminate()
-        child.communicate(timeout=10)
+        child.wait(60)
 
 
 def installed(name: str) -> str:
@@ -170,7 +167,7 @@ def installed(name: str) -> str:
 @contextlib.contextmanager
 def haproxy(origin: int, setting: str = "") -> Iterator[str]:
     """HAProxy in http mode before the origin, with one more line in its frontend."""
-    command, port = installed("haproxy"), free_port()
+    command, listener = installed("haproxy"), socket.create_server(("127.0.0.1", 0))
     text = f"""
 defaults
   mode http
@@ -178,7 +175,7 @@ defaults
   timeout server 30s
   timeout connect 5s
 frontend f
-  bind 127.0.0.1:{port}
+  bind fd@{listener.fileno()}
   {setting}
   default_backend b
 backend b
@@ -187,25 +184,26 @@ backend b
     with tempfile.TemporaryDirectory() as folder:
         configuration = Path(folder) / "haproxy.cfg"
         configuration.write_text(text)
-        with program([command, "-db", "-f", str(configuration)], port):
-            yield f"http://127.0.0.1:{port}/"
+        with program([command, "-db", "-f", str(configuration)], listener) as url:
+            yield url
 
 
 @contextlib.contextmanager
 def nginx(origin: int) -> Iterator[str]:
     """nginx as a reverse proxy, as it comes."""
-    command, port = installed("nginx"), free_port()
+    command, listener = installed("nginx"), socket.create_server(("127.0.0.1", 0))
     with tempfile.TemporaryDirectory() as folder:
         configuration = Path(folder) / "nginx.conf"
         temporary = "".join(f"{kind}_temp_path {folder}/{kind};" for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
         configuration.write_text(
             f"daemon off; pid {folder}/pid; error_log stderr; events {{}} http {{ access_log off; {temporary} "
-            f"keepalive_requests 100000; server {{ listen 127.0.0.1:{port}; "
+            f"keepalive_requests 100000; server {{ listen 127.0.0.1:{listener.getsockname()[1]}; "
             f"location / {{ proxy_pass http://127.0.0.1:{origin}; }} }} }}"
         )
         Path(folder).chmod(0o755)
-        with program([command, "-c", str(configuration), "-p", folder], port):
-            yield f"http://127.0.0.1:{port}/"
+        # So nginx hands its sockets to the next binary in an upgrade.
+        with program([command, "-c", str(configuration), "-p", folder], listener, NGINX=f"{listener.fileno()};") as url:
+            yield url
 
 
 def tls_server(folder: Path, name: str = "127.0.0.1", protocols: list[str] | None = None) -> tuple[Server, str]:
