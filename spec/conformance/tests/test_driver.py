@@ -43,12 +43,14 @@ def toy(tmp_path: Path, program: str) -> list[str]:
     ],
 )
 def test_faults(tmp_path: Path, kind: str, program: str) -> None:
-    with Driver(toy(tmp_path, program), "onewrite", timeout_s=1.0) as driver:
+    with Driver(toy(tmp_path, program), "onewrite") as driver:
+        if kind == "hung":
+            driver.timeout_s = 1.0
         started = time.monotonic()
         with pytest.raises(DriverFault) as caught:
             driver.open()
         assert caught.value.kind == kind
-        assert time.monotonic() - started < 5
+        assert time.monotonic() - started < 30, "it was not waited for"
     if "cheese" in program:
         assert "out of cheese" in caught.value.log
 
@@ -71,7 +73,7 @@ def test_skipped_and_refused(tmp_path: Path) -> None:
         m = read(); say(seq=m["seq"], skipped="not today")
         m = read(); say(seq=m["seq"], outcome="error", error={"kind": "invalid_request", "type": "ValueError"})
     """
-    with Driver(toy(tmp_path, program), "onewrite", timeout_s=2.0) as driver:
+    with Driver(toy(tmp_path, program), "onewrite") as driver:
         with pytest.raises(DriverSkipped, match="not today"):
             driver.open()
         with pytest.raises(OpenRefused) as refused:
@@ -96,7 +98,7 @@ def test_a_hung_driver_fails_its_run_and_the_next_run_has_a_new_one(tmp_path: Pa
             if m["cmd"] == "open": say(seq=m["seq"], client_id=1)
             elif m["cmd"] == "close": say(seq=m["seq"], ok=True)
             elif m["cmd"] == "bye": say(seq=m["seq"], ok=True); break
-            elif "hang" in m["url"]: time.sleep(60)
+            elif "hang" in m["url"]: time.sleep(600)
             else: say(seq=m["seq"], outcome="error", error={"kind": "other"})
     """
     cases = [
@@ -104,7 +106,8 @@ def test_a_hung_driver_fails_its_run_and_the_next_run_has_a_new_one(tmp_path: Pa
         Case("a-silent", "hangs", ["TCP-1"], [{"request": {"path": "/hang"}}], schemes=["http"], clients=["onewrite"]),
         Case("b-then", "goes on", ["TCP-1"], [{"request": {"path": "/x"}}], schemes=["http"], clients=["onewrite"]),
     ]
-    with Judge(Adapter("toy", toy(tmp_path, program)), cases, {}, stock=False, timeout_s=1.0) as judge:
+    with Judge(Adapter("toy", toy(tmp_path, program)), cases, {}, stock=False) as judge:
+        judge._driver("onewrite", {}).timeout_s = 1.0  # not the next one's, which has to start
         first, second = judge.results()
     assert (first.status, second.status) == (Status.FAULT, Status.OK)
     assert first.failing

@@ -216,7 +216,7 @@ class Driver:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
-        self._reader.join(timeout=1.0)
+        self._reader.join(timeout=5.0)
         for stream in (self._process.stdin, self._process.stdout, self._process.stderr):
             with contextlib.suppress(OSError):
                 if stream is not None:
@@ -290,14 +290,13 @@ class Driver:
             raise DriverFault("crashed", str(reply["crashed"])[-2000:], self.log())
 
     def _failed(self, kind: str, detail: str) -> DriverFault:
-        time.sleep(0.05)  # let the last of stderr in
+        self.end()  # which reads the last of stderr
         self._fault = DriverFault(kind, detail, self.log())
-        self.end()
         return self._fault
 
     def _exited(self, name: str) -> DriverFault:
         try:
-            status: int | None = self._process.wait(timeout=1.0)
+            status: int | None = self._process.wait(timeout=5.0)
         except subprocess.TimeoutExpired:
             return self._failed("exited", f"stdout was closed before the reply to `{name}`")
         return self._failed("exited", f"exit status {status} before the reply to `{name}`")

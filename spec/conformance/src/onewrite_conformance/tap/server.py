@@ -13,6 +13,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import itertools
+import select
 import socket
 import ssl
 import threading
@@ -69,7 +70,7 @@ class Tap:
         self.other_port = self._listen(self.script.host) if self._wants_other() else 0
         self.proxy_port = self._listen("127.0.0.1", via=route) if route != "direct" else 0
         if self.script.target == "refused":
-            self.port = _closed_port()
+            self.port = self._refusing_port()
         elif self.script.target == "unanswered":
             self.port = self._unanswering_port()
 
@@ -125,20 +126,24 @@ class Tap:
             self._start(self._accept, listener, via)
         return port
 
+    def _refusing_port(self) -> int:
+        """A port that is taken, so that nobody else gets it, and on which nobody listens."""
+        holder = socket.socket()
+        self._fillers.append(holder)
+        holder.bind(("127.0.0.1", 0))
+        return int(holder.getsockname()[1])
+
     def _unanswering_port(self) -> int:
         """A port whose queue of connections is full: the kernel drops each further SYN."""
-        listener = socket.socket()
-        listener.bind(("127.0.0.1", 0))
-        listener.listen(0)
-        self._fillers.append(listener)
-        address = listener.getsockname()
+        port = self._refusing_port()
+        self._fillers[0].listen(0)
         for _ in range(4):
             filler = socket.socket()
             filler.setblocking(False)
-            filler.connect_ex(address)
+            filler.connect_ex(("127.0.0.1", port))
             self._fillers.append(filler)
-        time.sleep(0.01)
-        return int(address[1])
+        select.select([], self._fillers[1:], [], 5.0)  # one that is connected fills the queue
+        return port
 
     def _start(self, target: Callable[..., None], *args: Any) -> None:
         thread = threading.Thread(target=target, args=args, daemon=True)
@@ -236,9 +241,3 @@ class Tap:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def _closed_port() -> int:
-    with socket.socket() as sock:
-        sock.bind(("127.0.0.1", 0))
-        return int(sock.getsockname()[1])
