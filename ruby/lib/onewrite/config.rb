@@ -15,7 +15,7 @@ module Onewrite
       quickack: [:boolean, false]
     }.freeze
 
-    # What a switch in the environment may say, in any case.
+    # Values that a switch in the environment takes, in upper or lower case.
     WORDS = { "1" => true, "true" => true, "yes" => true, "on" => true,
               "0" => false, "false" => false, "no" => false, "off" => false }.freeze
     private_constant :WORDS

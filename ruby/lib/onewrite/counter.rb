@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 module Onewrite
-  # A counter for several threads. A signal handler may not take a lock, but may use Net::HTTP: there it counts without.
+  # A counter that threads share. In a signal handler, where no lock may be taken, it counts without one.
   class Counter
     # @return [Integer]
     attr_reader :value

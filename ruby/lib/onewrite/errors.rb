@@ -4,9 +4,9 @@ module Onewrite
   # Marks the errors of this gem. Errors of Net::HTTP pass through unchanged.
   module Error; end
 
-  # A request that was refused before a byte of it was sent; the message says what to change. What Net::HTTP itself
-  # refuses, CR or LF in method or path, is refused with its class, ArgumentError, marked with {Error}: `rescue
-  # ArgumentError` gets both. (RFC 9110 §5.5, RFC 9112 §6 and §11)
+  # A request that was refused before a byte of it was sent; the message says what to change. CR or LF in method or path,
+  # which Net::HTTP itself refuses, raises a plain ArgumentError as there, marked with {Error}: `rescue ArgumentError` gets
+  # both. (RFC 9110 §5.5, RFC 9112 §6 and §11)
   class InvalidRequest < ArgumentError
     include Error
   end
@@ -22,7 +22,7 @@ module Onewrite
     include Error
   end
 
-  # Names the errors of Net::HTTP by the kinds of the timing model.
+  # Maps the errors of Net::HTTP to the error kinds of the timing model.
   module ErrorKind
     # @return [Symbol] one of the error kinds of the timing model
     def self.kind(error, phase)

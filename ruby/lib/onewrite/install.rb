@@ -28,7 +28,7 @@ module Onewrite
     RESPONSE = Net::HTTPResponse
     private_constant :SESSION, :REQUEST, :RESPONSE
 
-    # ssl_socket_connect is not there before Ruby 2.3, and not needed.
+    # Net::HTTP has no ssl_socket_connect before Ruby 2.3; timing works without it.
     POINTS = [
       [SESSION, :on_connect, 0, NetHTTP::Session], [SESSION, :begin_transport, 1, NetHTTP::Session],
       [SESSION, :transport_request, 1, NetHTTP::Session],
@@ -74,7 +74,7 @@ module Onewrite
         end
       end
 
-      # Timing or QUICKACK is wanted from now on.
+      # Installs the patches that only timing and QUICKACK need.
       def observe
         return if @observe
 
@@ -84,7 +84,7 @@ module Onewrite
         end
       end
 
-      # What {Onewrite.status} tells.
+      # What {Onewrite.status} returns.
       # @return [Hash{Symbol => Object}]
       def status
         config = Config.current
@@ -126,7 +126,7 @@ module Onewrite
         why
       end
 
-      # Each method that is patched, and which module answers first.
+      # Each method that is patched, and whether it is on.
       # @return [Hash{String => String}]
       def patches
         POINTS.map { |point| ["#{point}#{" (timing)" if point.patch == NetHTTP::TimedSession}", state(point)] }.to_h

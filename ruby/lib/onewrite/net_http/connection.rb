@@ -11,8 +11,8 @@ require "onewrite/wire/quickack"
 
 module Onewrite
   module NetHTTP
-    # What the adapter knows about one connection. It is a variable of the connection's Net::BufferedIO: it ends with the
-    # connection, and is at hand in every method that gets the socket.
+    # State of one connection. An instance variable of the connection's Net::BufferedIO holds it: so it ends with the
+    # connection, and every method that gets the socket can reach it.
     class Connection
       IVAR = :@onewrite_connection
 
@@ -103,13 +103,13 @@ module Onewrite
         Quickack.ask(@io) if settings.quickack
       end
 
-      # Has the connection counted.
+      # Reports the new connection to whoever counts connections (see {Hooks.watch}).
       # @param origin [String] such as http://127.0.0.1:80
       def watched(origin)
         @watch = Hooks.opened(self, origin)
       end
 
-      # A timed request has ended, or the socket may have been closed.
+      # Reports the connection as idle or closed. Called when a timed request has ended or the socket may have been closed.
       def settle
         Hooks.became(@watch, @socket.closed? ? :closed : :idle) if @watch
       end
@@ -138,7 +138,7 @@ module Onewrite
         now
       end
 
-      # Whether the connection must not be reused: a body was sent in part (by a Fiber that was given up, say), or unasked
+      # Whether the connection must not be reused: a body was sent in part (by a Fiber that was given up, say), or unrequested
       # bytes came in, as the rest of an answer or a second one (RFC 9112 §9.2). Net::HTTP would take them for the answer to
       # the next request. The check may read, because a connection with data on it is closed; over TLS the read also
       # processes session tickets, which are no answer.

@@ -47,7 +47,8 @@ module Onewrite
       def onewrite_check_form
         return unless %r{\Amultipart/form-data\z}i.match?(content_type.to_s)
 
-        @body_data = @body_data.to_enum(:each).to_a unless @body_data.is_a?(Array) || @body_data.is_a?(Hash) # each may work once
+        # `each` of any other object may work only once.
+        @body_data = @body_data.to_enum(:each).to_a unless @body_data.is_a?(Array) || @body_data.is_a?(Hash)
         Validate.check_form(@body_data, @form_option || {})
         Validate.check_framing(@header, nil) if chunked? && !onewrite_drop_length
       end
@@ -75,7 +76,7 @@ module Onewrite
 
         connection.write_request(settings, settings.join_max) { |held| super(held, ver, path, body) }
       ensure
-        @onewrite_length = @header["content-length"] if ours # set by `super`, whatever it was
+        @onewrite_length = @header["content-length"] if ours # `super` sets it, also where it was set before
       end
 
       # A source that may block gets a wrapper that flushes held bytes before each read: the server may need the head, or
@@ -121,7 +122,7 @@ module Onewrite
     # Prepended to Net::HTTPGenericRequest when timing or QUICKACK is first asked for: requests without a body.
     # Why this method: in every version such a request has been written when it returns. (`write_header` writes the heads of
     # all other requests, too.)
-    # Not reached: as above, other sockets.
+    # Not reached: code that calls `exec` with its own socket, as above.
     module RequestHead
       STOCK = Stock.new(Net::HTTPGenericRequest, :exec)
       private_constant :STOCK

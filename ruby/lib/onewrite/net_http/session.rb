@@ -138,7 +138,7 @@ module Onewrite
         connection
       end
 
-      # Has the new connection counted, where somebody counts them, and the one before it counted out.
+      # Reports the new connection, and what became of the one before it, to whoever counts connections.
       def onewrite_count(connection)
         before = onewrite_connection
         before.settle if before
@@ -152,8 +152,8 @@ module Onewrite
         @onewrite_connecting = Call::Connecting.new(call.attempt_started) if call
       end
 
-      # Closes a connection that must not be reused. Otherwise Net::HTTP would now poll the socket for EOF, which was just
-      # done here; it does not when the time of its last use is nil.
+      # Closes a connection that must not be reused. Any other was polled for EOF here; Net::HTTP does not poll it again if
+      # the time of its last use is nil.
       def onewrite_look(req)
         connection = onewrite_connection
         socket = @socket

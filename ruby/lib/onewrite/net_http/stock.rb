@@ -7,12 +7,12 @@ module Onewrite
     # The methods of one class of the library as they were before the patch, for calls that come back through an alias
     # chain.
     #
-    # A prepended method works beside every other patch but one: an alias chain laid over it afterwards. The alias is then
-    # another name of our method. Its `super` is the chain, and the chain calls the alias: an endless recursion. So each
-    # method that is prepended looks at the name it was called by (`__callee__`). Is that another method name of the
-    # patched class, the call came through a chain, and the method as it was before the patch is called instead. A chain in
-    # a subclass needs none of this: there `super` goes the usual way.
-    # Not on JRuby 9.2, whose `__callee__` does not tell.
+    # A prepended method works beside every other kind of patch but one: an alias chain that is defined afterwards. The alias
+    # is then a second name of the prepended method, whose `super` is the chain, which calls the alias: an endless
+    # recursion. So each prepended method looks at the name it was called by (`__callee__`). If that is not its own name but
+    # another method of the patched class, the call came through a chain, and the method from before the patch is called.
+    # A chain in a subclass does not recurse: there `super` goes the usual way.
+    # On JRuby 9.2 this does not work: its `__callee__` does not report that name.
     class Stock
       # WebMock replaces the constant Net::HTTP by a subclass and takes it away again, and a patch of that subclass with it.
       # The real class is the one below Net::Protocol.

@@ -130,7 +130,7 @@ module Onewrite
       def onewrite_apart(outer)
         @onewrite_call = nil
         connection = onewrite_connection
-        connection.call = nil if connection # the adapter may be disabled by now, and then begins no request on it
+        connection.call = nil if connection # a disabled adapter begins no request, which would replace it
         yield
       ensure
         @onewrite_call = outer

@@ -44,7 +44,7 @@ module Onewrite
         end
       end
 
-      # A finalizer runs in the midst of anything, where a lock of the SDK may be held.
+      # The finalizer of a connection. It only notes the loss, because its thread may hold a lock of the SDK.
       def self.lost(open, queue)
         ->(_) { queue << open unless open.closed? }
       end

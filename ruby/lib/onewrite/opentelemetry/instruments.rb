@@ -19,7 +19,7 @@ module Onewrite
       @provider = @made = nil
 
       class << self
-        # The instruments of the provider that is there now. They are kept, because the SDK exports what is made twice twice.
+        # The instruments of the provider that is there now. They are kept: made again, the SDK would export them twice.
         # @return [Instruments, nil] nil without an SDK for metrics, or before it is configured
         def now
           return nil unless ::OpenTelemetry.respond_to?(:meter_provider)
@@ -67,8 +67,8 @@ module Onewrite
         meter.create_histogram(name, unit: "s", description: description)
       end
 
-      # OpenTelemetry for Ruby takes no advice for buckets with an instrument, and its own begin at 5 seconds. So our meter's
-      # histograms get a view each, unless the program has one for that name.
+      # In OpenTelemetry for Ruby an instrument cannot name its buckets, and the SDK's own begin at 5 seconds. So each histogram
+      # gets a view, unless the program has one for its name.
       def view_buckets(provider)
         return unless provider.respond_to?(:add_view) && provider.respond_to?(:registered_views)
 

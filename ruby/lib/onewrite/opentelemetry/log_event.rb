@@ -4,7 +4,7 @@ require "onewrite/version"
 
 module Onewrite
   module OpenTelemetry
-    # Tells of each call as a log event with the context of the span that is current.
+    # Emits a log event for each call, with the context of the current span.
     class LogEvent
       NAME = "onewrite.request"
 
@@ -27,8 +27,8 @@ module Onewrite
 
       private
 
-      # The one of the SDK that is configured now. The API's own, before there is an SDK, drops what it is given, and goes on
-      # to do so afterwards.
+      # The logger of the SDK that is configured now. nil before there is one: a logger of the API's proxy would drop
+      # everything, also once there is an SDK.
       def logger
         return nil unless ::OpenTelemetry.respond_to?(:logger_provider)
 

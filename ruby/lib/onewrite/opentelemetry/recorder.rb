@@ -7,8 +7,8 @@ require "onewrite/timing/mappers"
 
 module Onewrite
   module OpenTelemetry
-    # The hook: gets each record at the end of its call. Whatever instruments Net::HTTP wraps `request`, so its span is still
-    # the current one then, and lives, in whichever order the two were loaded.
+    # The hook: gets each record at the end of its call. Instrumentation of Net::HTTP wraps `request`, so its span is still
+    # current and open then, whichever of the two was loaded first.
     class Recorder
       # Values of http.request.method in metrics; any other is `_OTHER` (semantic conventions for HTTP).
       METHODS = %w[CONNECT DELETE GET HEAD OPTIONS PATCH POST PUT QUERY TRACE].freeze

@@ -10,7 +10,7 @@ module Onewrite
     # @return [Integer] 0, 1, …
     attr_reader :index
 
-    # @param call [Call] whose attempt it is; what it holds of it is copied
+    # @param call [Call] whose attempt this is; the values of the attempt are copied
     # @api private
     def initialize(call)
       (call.instance_variables & MOMENTS).each { |name| instance_variable_set(name, call.instance_variable_get(name)) }

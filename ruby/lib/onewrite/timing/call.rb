@@ -10,12 +10,12 @@ module Onewrite
   # hooks. It exists only for calls with a hook. {ToldCall} also tells listeners.
   #
   # Each method call costs a request about 0.1 µs, because this code is not in the CPU's caches. So a step only sets a
-  # variable, and whatever can be computed is computed by the reader of the record.
+  # variable; everything else is computed when the record is read.
   class Call < Timing
     # When a connection was made. `start` connects before there is a call; the first call takes these times over.
     Connecting = Struct.new(:start, :tls_start, :tls_end, :end)
 
-    # How long after `start` has connected the first request may begin for the connecting to be counted as its part.
+    # Connecting by `start` is part of the first request's record if that begins within this time.
     SAME_BREATH_NS = 100_000_000
 
     # The clock is read without {Clock}: that method call would cost more than the reading.
@@ -90,8 +90,8 @@ module Onewrite
       @info_sent = connection.look_sent(@request_end)
     end
 
-    # The first byte of the answer is there, not at once.
-    # @param now [Integer] when its first byte was there
+    # The first byte of the answer is there. Not called for an answer that came at once.
+    # @param now [Integer] when the byte was there
     # @param info [String, nil] the kernel's counters then
     # @return [Boolean, nil] whether the wait was so long that its cause is asked for
     def look(now, info)
@@ -105,7 +105,7 @@ module Onewrite
 
     # The first line of a response was read.
     # @param code [String]
-    # @param now [Integer] when its first byte was
+    # @param now [Integer] when its first byte was there
     def status_line(code, now)
       status = code.to_i
       return interim(status, now) if status < 200 && status >= 100
@@ -116,7 +116,7 @@ module Onewrite
       @response_start = now
     end
 
-    # The library gives a response to the caller, or is about to read its body. May be told more than once.
+    # The library gives a response to the caller, or is about to read its body. May be called more than once.
     # @param response [Net::HTTPResponse]
     def headers_end(response)
       final(response.code) unless response_start

@@ -7,10 +7,5 @@ module Onewrite
     def self.now
       Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
     end
-
-    # @return [Integer] nanoseconds since 1970
-    def self.unix
-      Process.clock_gettime(Process::CLOCK_REALTIME, :nanosecond)
-    end
   end
 end

@@ -57,7 +57,7 @@ module Onewrite
         found
       end
 
-      # Gives a record to everybody's blocks, then to the session's own.
+      # Gives a record to the blocks of all sessions, then to the session's own.
       # @param set [Set, nil] as it was when the call began
       def report(set, own, record)
         if set
@@ -88,8 +88,8 @@ module Onewrite
       # @return [#opened, nil] who counts connections
       attr_reader :connections
 
-      # Sets who counts connections. It gets each new one by `opened(connection, origin)` and returns what is told what becomes
-      # of it, by `became`: :active and :idle with each timed request, :closed at last. Or it returns nil.
+      # Sets the object that counts connections. Its `opened(connection, origin)` is called for each new connection. It returns
+      # nil, or an object whose `became` gets :active and :idle with each timed request, and :closed at last.
       # @param connections [#opened, nil]
       def watch(connections)
         wanted if connections
@@ -105,7 +105,7 @@ module Onewrite
         failed(e)
       end
 
-      # Tells what became of a connection; errors as above.
+      # Reports the new state of a connection; errors as above.
       def became(watch, state)
         Thread.handle_interrupt(NEVER) { watch.became(state) }
       rescue StandardError, ScriptError => e

@@ -1,8 +1,9 @@
 # frozen_string_literal: true
 
 module Onewrite
-  # Timing records in the words of others: OpenTelemetry, W3C Resource Timing, HAR. No dependency on any: Hashes of
-  # strings and numbers, ready for a span, a meter or JSON. What each says of a record is in spec/testdata/mappers.json.
+  # Timing records in other formats: OpenTelemetry, W3C Resource Timing, HAR. Each method returns a Hash of strings and
+  # numbers, ready for a span, a meter or JSON, and needs no other gem. All languages give the values of
+  # spec/testdata/mappers.json.
   module Mappers
     # A URL whose host and port can be told.
     SERVER = %r{\A(https?)://(?:\[([^\]]+)\]|([^/\\?#:]+))(?::(\d*))?(?=[/\\?#]|\z)}i.freeze

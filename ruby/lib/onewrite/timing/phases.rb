@@ -8,10 +8,10 @@ module Onewrite
   # Connection, phases and kernel evidence of one attempt, computed from its times when they are asked for. A {Timing}
   # answers for its last attempt, an {Attempt} for itself.
   module Phases
-    # Waits from here on have a cause.
+    # Shorter waits have no cause.
     LONG_NS = Cause::LONG_NS
 
-    # A step that did not happen has no variable: to set twenty of them to nil would cost more than all the rest.
+    # A step that did not happen has no variable: setting twenty to nil would cost more than all the steps.
     MOMENTS = %i[
       @index @outcome @status @conn_id @conn_requests @idle_since @baseline @attempt_started @acquired @connect_start
       @connect_end @tls_start @tls_end @request_start @request_end @response_start @response_end @ended @bytes @count

@@ -16,7 +16,7 @@ module Onewrite
   class Timing
     include Phases
 
-    # @return [String] request method; empty where `start` failed to connect, which knows no request
+    # @return [String] request method; empty where `start` failed to connect: there was no request yet
     attr_reader :method
     # @return [Symbol, nil] such as :timeout, :reset, :tls, :invalid_request
     attr_reader :error_kind
@@ -69,7 +69,7 @@ module Onewrite
       }.compact
     end
 
-    # @return [String] the one line of {to_s}: the variables hold the URL as it was given
+    # @return [String] the one line of {to_s}; the variables hold the URL with its secrets
     def inspect
       "#<#{Timing} #{self}>"
     end

@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 module Onewrite
-  # One entry of the response's Server-Timing (W3C Server Timing): what the server says of its own time. How the header is
-  # read is that of all languages (spec/testdata/server_timing.json). Frozen.
+  # One entry of the response's Server-Timing (W3C Server Timing): what the server says of its own time. All
+  # languages read the header alike (spec/testdata/server_timing.json). Frozen.
   class ServerTiming
     # How much of the header is read.
     MOST_CHARACTERS = 4096

@@ -17,7 +17,7 @@ module Onewrite
       "RestClient::Payload::UrlEncoded" => :@stream, "RestClient::Payload::Multipart" => :@stream,
       "Aws::Plugins::ChecksumAlgorithm::AwsChunkedTrailerDigestIO" => :@io
     }.freeze
-    # Who defines the reading of a StringIO.
+    # The reading methods of StringIO and who defines them: an object may override them and block.
     READING = %i[read readpartial].map { |name| [name, StringIO.instance_method(name).owner] }.freeze
     private_constant :COMPOSITES, :READING
 
@@ -43,8 +43,8 @@ module Onewrite
       params.all? { |_, value,| !value.respond_to?(:read) || source?(value) }
     end
 
-    # @return [Integer, nil] bytes from where *source* stands to its end, for a StringIO or a regular file; for nothing
-    #   that reads in its own way, which may give less or more
+    # @return [Integer, nil] bytes from the position of *source* to its end, for a StringIO or a regular file; nil for any
+    #   other object, and for one with reading methods of its own, which may give less or more
     def self.rest(source)
       if source.is_a?(StringIO)
         return stock_reading?(source) ? source.string.bytesize - source.pos : nil
