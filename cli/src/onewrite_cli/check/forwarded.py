@@ -35,7 +35,6 @@ class Forwarded:
             if exchange is None:
                 return
             on_request(exchange)
-            exchange.answer_ns = time.monotonic_ns()
             goes_on = self._answer(exchange.request)
             exchange.answered_ns = time.monotonic_ns()
             if not goes_on:

@@ -61,7 +61,6 @@ class _Stream:
     records: ClientRecords = field(default_factory=ClientRecords)
     kind: str = ""  # http, tls, or other
     request: SeenRequest | None = None
-    last_write_ns: int = 0
 
 
 def seen_in(logs: list[Path]) -> Seen:

@@ -12,7 +12,6 @@ __all__ = ["Call", "read_log"]
 LINE = re.compile(r"^(\d+) +(\d+\.\d+) (\w+)\((.*)\) += (-?\d+)(?:<([^>]*)>)?.*$", re.S)
 UNFINISHED = re.compile(r"^(\d+) +(\d+\.\d+) (\w+)\((.*) <unfinished \.\.\.>$", re.S)
 RESUMED = re.compile(r"^(\d+) +\d+\.\d+ <\.\.\. (\w+) resumed>(.*)$", re.S)
-DESCRIPTOR = re.compile(r"^(\d+)<([^>]*(?:->)?[^>]*)>")
 STRING = re.compile(r'"((?:\\x[0-9a-f]{2})*)"')
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 __all__ = ["ClientRecords"]
 
-CHANGE_CIPHER_SPEC, HANDSHAKE, APPLICATION_DATA = 20, 22, 23
+HANDSHAKE, APPLICATION_DATA = 22, 23
 CLIENT_HELLO = 1
 ALERT_13 = 2 + 1 + 16  # an alert, its inner type, the tag: close_notify, as TLS 1.3 encrypts it
 
@@ -48,10 +48,6 @@ class ClientRecords:
     def skip(self, size: int) -> None:
         """Pass over bytes that were not captured, which must lie within the record that has begun."""
         self._left = max(0, self._left - size)
-
-    @property
-    def left_in_record(self) -> int:
-        return self._left
 
     def _read_header(self, data: bytes) -> bytes:
         need = 5 - len(self._header)
