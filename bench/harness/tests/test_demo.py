@@ -134,13 +134,17 @@ def test_nothing_is_left_behind(how: signal.Signals, tmp_path: Path) -> None:
         # A shell starts background jobs with SIGINT ignored.
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN),
     )
-    deadline = time.monotonic() + 20
-    while len(left_behind(marker)) < 5 and time.monotonic() < deadline:  # bench, origin, proxy, HAProxy, a driver
-        time.sleep(0.05)
-    assert len(left_behind(marker)) >= 5
-    bench.send_signal(how)
-    _, errors = bench.communicate(timeout=20)
-    deadline = time.monotonic() + 2
+    try:
+        deadline = time.monotonic() + 120
+        while len(left_behind(marker)) < 5 and time.monotonic() < deadline:  # bench, origin, proxy, HAProxy, a driver
+            time.sleep(0.05)
+        assert len(left_behind(marker)) >= 5
+        bench.send_signal(how)
+        _, errors = bench.communicate(timeout=60)
+    finally:
+        bench.kill()
+        bench.communicate()
+    deadline = time.monotonic() + 60
     while ((left := left_behind(marker)) or any(folders.iterdir())) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert left == []

@@ -322,13 +322,13 @@ def test_a_killed_bench_leaves_no_generator_and_no_folder(tmp_path: Path) -> Non
     finally:
         run.kill()
         run.wait()
-    deadline = time.monotonic() + 2
+    deadline = time.monotonic() + 60
     while any(command_line(pid) for pid in started) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert [command_line(pid) for pid in started if command_line(pid)] == []
-    while list(folders.iterdir()) and time.monotonic() < deadline + 0.5:
+    while list(folders.glob("onewrite-*")) and time.monotonic() < deadline:
         time.sleep(0.05)
-    assert [path for path in folders.iterdir() if path.name.startswith("onewrite-")] == []
+    assert list(folders.glob("onewrite-*")) == []
 
 
 def command_line(pid: int) -> bytes:

@@ -147,7 +147,7 @@ def test_an_origin_started_by_hand_serves_until_a_signal() -> None:
                 assert origin.poll() is None
         finally:
             origin.terminate()
-        assert origin.wait(5) == -signal.SIGTERM
+        assert origin.wait(60) == -signal.SIGTERM
 
 
 def test_a_helper_that_fails_says_why(children: Children) -> None:
