@@ -49,6 +49,10 @@ class TimingTest {
             events.add(event);
         }
 
+        synchronized boolean has(String name) {
+            return events.stream().anyMatch(event -> event.name().equals(name));
+        }
+
         /** When the event of this name happened. */
         synchronized long at(String name) {
             return events.stream()
@@ -126,7 +130,7 @@ class TimingTest {
                 OnewriteClient client = timed().maxConnectionsPerOrigin(1).build()) {
             Request request = Request.get(server.url()).build();
             CompletableFuture<?> both = CompletableFuture.allOf(client.send(request), client.send(request));
-            Eventually.until(() -> client.stats().pending() == 1);
+            Eventually.until(() -> recorder.has("queue_start"));
             Thread.sleep(50);
             go.countDown();
             Eventually.of(both);
@@ -166,11 +170,14 @@ class TimingTest {
 
     @Test
     void errorsAndCancelsEndTheCallOnce() throws Exception {
+        FakeTime time = new FakeTime();
         try (TestServer server = TestServer.silent();
-                OnewriteClient client = timed().build()) {
-            Request slow =
-                    Request.get(server.url()).timeout(Duration.ofMillis(60)).build();
-            assertThrows(OnewriteException.class, () -> client.execute(slow));
+                OnewriteClient client = timed().time(time).build()) {
+            CompletableFuture<Response> slow = client.send(
+                    Request.get(server.url()).timeout(Duration.ofSeconds(1)).build());
+            Eventually.until(() -> recorder.has("request_end"));
+            time.advance(Duration.ofSeconds(1));
+            assertEquals(ErrorKind.TIMEOUT, Eventually.failure(slow).kind());
             Timing late = calls.next();
             assertEquals(Outcome.ERROR, late.outcome());
             assertEquals(ErrorKind.TIMEOUT, late.errorKind().orElseThrow());

@@ -29,6 +29,7 @@ final class HaProxy implements AutoCloseable {
         identity = Identity.localhost();
         Path certificate = Files.writeString(
                 dir.resolve("server.crt"), Files.readString(identity.chainPem()) + Files.readString(identity.keyPem()));
+        // HAProxy sets SO_REUSEPORT.
         plainPort = TestServer.unusedPort();
         tlsPort = TestServer.unusedPort();
         Path config = Files.writeString(dir.resolve("haproxy.cfg"), """

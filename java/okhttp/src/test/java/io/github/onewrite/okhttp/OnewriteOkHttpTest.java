@@ -205,8 +205,8 @@ class OnewriteOkHttpTest {
                     .build();
             timed.dispatcher().setMaxRequests(1);
             OkHttpClient client = timed.newBuilder()
-                    .eventListenerFactory(call ->
-                            new ToldLate(timed.eventListenerFactory().create(call), running))
+                    .eventListenerFactory(
+                            call -> new ToldLate(timed.eventListenerFactory().create(call), running))
                     .build();
             Request request = new Request.Builder().url(server.url()).build();
             Callback reading = new Callback() {

@@ -5,8 +5,10 @@ import java.io.EOFException;
 import java.io.IOException;
 import java.io.InputStream;
 import java.net.InetAddress;
+import java.net.InetSocketAddress;
 import java.net.ServerSocket;
 import java.net.Socket;
+import java.net.StandardSocketOptions;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
 import java.util.Locale;
@@ -39,6 +41,9 @@ public final class TestServer implements AutoCloseable {
                     .orElse(null);
         }
     }
+
+    /** Sockets that are bound and do not listen, open as long as this process. */
+    private static final List<Socket> RESERVED = new CopyOnWriteArrayList<>();
 
     private final ServerSocket listener;
     private final List<Socket> sockets = new CopyOnWriteArrayList<>();
@@ -122,11 +127,16 @@ public final class TestServer implements AutoCloseable {
         });
     }
 
-    /** A port of the loopback on which nobody listens. */
+    /**
+     * A port of the loopback on which nobody listens. It stays reserved for this process's user: only a program that sets
+     * SO_REUSEPORT can listen on it.
+     */
     public static int unusedPort() throws IOException {
-        try (ServerSocket taken = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
-            return taken.getLocalPort();
-        }
+        Socket bound = new Socket();
+        bound.setOption(StandardSocketOptions.SO_REUSEPORT, true);
+        bound.bind(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0));
+        RESERVED.add(bound);
+        return bound.getLocalPort();
     }
 
     /** Answers every request with 200, and notes the bytes that the first read of it returned. */
