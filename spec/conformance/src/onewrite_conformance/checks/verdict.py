@@ -18,10 +18,6 @@ class Verdict:
     notes: list[str] = field(default_factory=list)
     apart: list[str] = field(default_factory=list)  # why a comparison does not apply
 
-    @property
-    def clean(self) -> bool:
-        return not (self.problems or self.unsteady)
-
 
 def matches(value: Any, wanted: Any) -> bool:
     """Whether a value is the wanted one, one of the wanted ones, or within `{min, max}`."""

@@ -51,7 +51,7 @@ ONE_WRITE = 16384
 def difference(ours: Observation, stock: Observation) -> str | None:
     """What differs between the two, in one line, or None."""
     for index, (one, other) in enumerate(zip(ours.samples, stock.samples, strict=True)):
-        ours_said, stock_said = _outcome(one, ours), _outcome(other, ours, like=stock)
+        ours_said, stock_said = _outcome(one, ours), _outcome(other, ours)
         if ours_said != stock_said:
             return f"request {index}: {ours_said} against {stock_said}"
     if "own_client" in ours.capabilities:
@@ -76,7 +76,7 @@ def difference(ours: Observation, stock: Observation) -> str | None:
     return _faults(ours)
 
 
-def _outcome(sample: Sample, ours: Observation, like: Observation | None = None) -> dict[str, Any]:
+def _outcome(sample: Sample, ours: Observation) -> dict[str, Any]:
     reply = sample.reply
     said = {name: reply.get(name) for name in ("outcome", "status", "body_sha256")}
     if reply["outcome"] == "error" and "own_client" not in ours.capabilities:

@@ -22,7 +22,6 @@ PHASES = {
     "receive": ("response_start", "response_end"),
     "total": ("attempt_start", "attempt_end"),
 }
-CONNECTING = ("dns", "connect", "tls")
 
 
 class Recorder:

@@ -148,7 +148,6 @@ class Conversation:
             if piece is None:
                 return False
             if not piece.data:
-                self.arrival.ended_by_client = True
                 if exchange is not None:
                     self.tap.say(self.arrival, "the client closed before the request was complete")
                 return False

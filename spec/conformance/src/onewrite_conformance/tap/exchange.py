@@ -24,9 +24,7 @@ class Arrival:
     client_options: dict[str, int] = field(default_factory=dict)  # socket options of the client's end
     tls_version: str | None = None
     failure: str | None = None  # a broken handshake or a broken read, in words
-    stray: bytes = b""  # bytes that belong to no request
     ended: bool = False
-    ended_by_client: bool = False
 
 
 @dataclass

@@ -41,7 +41,6 @@ class Request:
     body: bytearray = field(default_factory=bytearray)
     chunks: list[int] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
-    declared: int | None = None
 
     def values(self, name: str) -> list[str]:
         return header_values(self.headers, name)
@@ -145,7 +144,7 @@ class RequestParser:
         elif lengths:
             request.framing = "length"
             if re.fullmatch(r"[0-9]+", lengths[0]):
-                self._left = request.declared = int(lengths[0])
+                self._left = int(lengths[0])
             else:
                 problems.append(f"Content-Length {lengths[0]!r} is not a number")
         if request.framing == "none" or (request.framing == "length" and self._left == 0):

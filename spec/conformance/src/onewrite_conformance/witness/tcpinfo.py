@@ -28,12 +28,9 @@ class TcpInfo:
     bytes_received: int
     bytes_sent: int
     total_retrans: int
-    snd_mss: int
-    snd_cwnd: int
     rtt_us: int
     min_rtt_us: int
     rwnd_limited_us: int
-    notsent_bytes: int
 
 
 def read(sock: socket.socket) -> TcpInfo | None:
@@ -52,12 +49,9 @@ def read(sock: socket.socket) -> TcpInfo | None:
         bytes_received=_U64.unpack_from(raw, 128)[0],
         bytes_sent=_U64.unpack_from(raw, 200)[0],
         total_retrans=_U32.unpack_from(raw, 100)[0],
-        snd_mss=_U32.unpack_from(raw, 16)[0],
-        snd_cwnd=_U32.unpack_from(raw, 80)[0],
         rtt_us=_U32.unpack_from(raw, 68)[0],
         min_rtt_us=_U32.unpack_from(raw, 148)[0],
         rwnd_limited_us=_U64.unpack_from(raw, 176)[0],
-        notsent_bytes=_U32.unpack_from(raw, 144)[0],
     )
 
 
