@@ -70,7 +70,7 @@ NAMES = frozenset({"fast"} | {field.name for field in dataclasses.fields(Options
 def resolve(arguments: typing.Mapping[str, typing.Any]) -> Options:
     """Lay *arguments* over the environment's options.
 
-    Raises TypeError for a name or a type that is none of ours and ValueError for a value out of range.
+    Raises TypeError for an unknown name or a wrong type and ValueError for a value out of range.
     """
     _check(arguments)
     if not arguments or DEFAULTS.disabled:

@@ -7,7 +7,7 @@ parent keeps its own way of writing. HTTP/2 connections (``urllib3.http2``) over
 ``send`` and are left alone.
 
 A method that a tracer has wrapped before install() is bound by the descriptor protocol, as the class would bind it,
-so the tracer sees the instance. A tracer that comes later wraps ours.
+so the tracer sees the instance. A tracer that comes later wraps onewrite's.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from ._timing import call as calls
 from ._timing.events import TimingListener, hook_failures
 from ._timing.hooks import Hooks, make_hooks
 from ._timing.record import Timing
-from ._urllib3 import connect, connection, manager, originals, pool, response, state
+from ._urllib3 import connect, connection, originals, pool, response, state
 
 _lock = threading.RLock()
 _hooks: Hooks | None = None
@@ -65,7 +65,7 @@ _PATCHES = [
     _Patch(_Pool, "_put_conn", pool.put_conn, timing=True),
     _Patch(_Pool, "_get_conn", pool.get_conn, timing=True),
     _Patch(_Pool, "urlopen", pool.urlopen, timing=True),
-    _Patch(_Manager, "urlopen", manager.urlopen, timing=True),
+    _Patch(_Manager, "urlopen", pool.urlopen, timing=True),
     _Patch(_Connection, "request", connection.request),
 ]
 if _base_version.IS_V1:
@@ -93,7 +93,7 @@ def _around(patch: _Patch, original: typing.Any) -> typing.Any:
     function = patch.function
     bind = type(original).__get__
 
-    if function in (pool.urlopen, manager.urlopen):
+    if function is pool.urlopen:
 
         @functools.wraps(original)
         def method(self: typing.Any, *args: typing.Any, **kwargs: typing.Any) -> typing.Any:
@@ -170,8 +170,8 @@ def install(
         connection.undoing = calls.unwatched = False
         _hooks = hooks
         setattr(_Connection, _INSTALLED, True)
-        # Methods that uninstall() had to leave in place work again. Those that somebody has restored since, a mock
-        # that came before us for one, are replaced anew.
+        # Methods that uninstall() had to leave in place work again. Those that somebody has restored since, such as
+        # a mock that was there before install(), are replaced anew.
         _replaced[:] = [one for one in _replaced if not _gone(one)]
         present = {(one.owner, one.name) for one in _replaced}
         for patch in _PATCHES:
@@ -187,7 +187,7 @@ def install(
 
 
 def _gone(one: _Replaced) -> bool:
-    """Whether the library's own method is back in the place of ours."""
+    """Whether somebody has put the library's own method back."""
     there = one.owner.__dict__.get(one.name)
     return there is one.own or originals.own(there, one.owner.__module__)
 
@@ -202,8 +202,8 @@ def uninstall() -> None:
 
     Connections that are open stay open and are urllib3's own from the next request on. A request that
     another thread is just putting together is finished first; a response that is still being read gets its
-    record now. A method that someone else has wrapped since install() stays as it is, with ours inside it
-    doing nothing; which those are is logged.
+    record now. A method that someone else has wrapped since install() stays in place, with onewrite's inside
+    it doing nothing; the log names them.
     """
     global _hooks
     with _lock:

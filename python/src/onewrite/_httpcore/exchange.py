@@ -1,7 +1,7 @@
 """One request, from the pool's ``handle_request`` to the end of its response, and its timing.
 
 httpcore's trace extension says when a connection is made and TLS begins; the stream says when bytes leave and come.
-What a pool waits for a free connection it does not tell, nor what of connecting was the look-up of the name.
+Nothing says how long a request waited for a free connection, nor how much of connecting was DNS.
 """
 
 from __future__ import annotations

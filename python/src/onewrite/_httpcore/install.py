@@ -114,7 +114,7 @@ further.append(_methods)
 def uninstall() -> None:
     """Put httpcore's own methods back. Clients made in between stay open, and write as httpcore does.
 
-    A method that someone has wrapped since stays in place, with ours inside doing nothing; which those are is logged.
+    A method that someone has wrapped since stays in place, with onewrite's inside doing nothing; the log names them.
     """
     global _given
     with _lock:

@@ -232,7 +232,8 @@ class _Laid:
 
 
 def _handled(pool: typing.Any, given: Settings, request: typing.Any) -> typing.Any:
-    # The class is asked each time: a mock may have patched it since. Weakly: pool and partial would be a cycle.
+    # The method is looked up each time: a mock may have patched the class since. The reference is weak, for the pool
+    # holds the partial that holds it.
     return handle(functools.partial(type(pool()).handle_request, pool()), request, given)
 
 

@@ -29,7 +29,7 @@ class Connections:
         self._ended = ended
         self._lock = threading.Lock()
         self._links: weakref.WeakKeyDictionary[Link, tuple[Server, int | None]] = weakref.WeakKeyDictionary()
-        #: Servers reported once are reported on: without a value a reader would keep the last one.
+        #: Servers that were reported, and still are, with 0 if need be: else a reader would keep the last value.
         self._servers: set[Server] = set()
         #: Connections that were closed, and when.
         self._closed: collections.deque[tuple[Link, int]] = collections.deque()

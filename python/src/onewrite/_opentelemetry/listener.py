@@ -1,9 +1,9 @@
 """What is reported of a call, and when: on its span while that is recording, as log event and metrics at its end.
 
 Instrumentations make their span around requests' ``Session.send``, a pool's ``urlopen`` or a transport's
-``handle_request``, and so around the beginning of our call or within it: the context that is current inside, when a
-connection was acquired or the head of the response is there, has their span in any order of activation. They end it
-before the call is over where the caller reads the body later, so phases are written as they become known.
+``handle_request``: before the call begins, or within it. The context that is current when a connection is acquired,
+and when the head of the response is there, has their span whichever was activated first. They end the span before
+the call is over where the caller reads the body later, so phases are written as they become known.
 """
 
 from __future__ import annotations

@@ -57,7 +57,7 @@ def redacted(url: str) -> str:
 
 
 def begin(hooks: Hooks, method: str, url: str, installed: bool = False) -> Timing:
-    """A call has begun; with *installed*, under what install() put in place."""
+    """A call has begun; *installed*: through a method that install() put in place."""
     call = Timing(method, redacted(url), hooks.on_timing, hooks.listener)
     if installed:
         call._installed = True
@@ -93,7 +93,7 @@ def returned(call: Timing) -> None:
     if last is None or last._end:
         _end(call, None)
     elif last._link is None:
-        # A connection without our methods (a recorder's stand-in): nothing else ends the call.
+        # A connection that is not onewrite's (a recorder's stand-in): nothing else ends the call.
         end_attempt(last, "ok")
     else:
         call._if_freed = _freed

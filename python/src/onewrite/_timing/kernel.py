@@ -1,11 +1,11 @@
 """What the kernel knows of a request, read from TCP_INFO (Linux; linux/tcp.h, struct tcp_info).
 
 One reading when the first byte of the answer is there tells whether the kernel held bytes back after the
-last write had returned: it sent them later than we handed them over. Where the answer comes at once, a
-reading right after the last write says the same, if nothing is unsent then; and it is free, because it is
-made while the answer is awaited. Offsets of the fields used here: last_data_sent 44 (ms), rtt 68,
-total_retrans 100, notsent_bytes 144, min_rtt 148, data_segs_out 156, rwnd_limited 176. The kernel grew
-the struct at its end only, so an older one is told by the length it returns.
+last write had returned: then it last sent data later than that. Where the answer comes at once, a reading
+right after the last write says the same, if nothing is unsent then; and it is free, because it is made while
+the answer is awaited. Offsets of the fields used here: last_data_sent 44 (ms), rtt 68, total_retrans 100,
+notsent_bytes 144, min_rtt 148, data_segs_out 156, rwnd_limited 176. The struct has only grown at its end,
+so the length that a kernel returns shows whether it has them all.
 """
 
 from __future__ import annotations

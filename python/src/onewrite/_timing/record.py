@@ -30,7 +30,7 @@ class Attempt:
     connection has any. ``conn_requests`` counts the requests on the connection, this one included.
     """
 
-    # What an attempt does not come to stays as it is here: making one costs four assignments.
+    # What an attempt never reaches stays a value of the class, so that making one costs four assignments.
     _end = _queue_start = _queue_end = _dns_start = _dns_end = 0
     _connect_start = _connect_end = _tls_start = _tls_end = 0
     _request_start = _request_end = _response_start = _response_end = _headers_end = 0
@@ -202,11 +202,11 @@ class Timing:
     error_kind: str | None = None
     error_phase: str | None = None
     _returned = _ended = False
-    #: Whether it was begun by what install() put in place, and uninstall() ends what watches it.
+    #: Whether it began under install(): then uninstall() ends it, since nothing watches its response any more.
     _installed = False
     _on_timing: typing.Any = None
     _listener: typing.Any = None
-    #: What a listener of our own keeps with the call until its end.
+    #: What the listener for OpenTelemetry keeps with the call until its end.
     _kept: typing.Any = None
     #: Called with the record if that is freed before the call has ended.
     _if_freed: typing.Callable[[Timing], None] | None = None

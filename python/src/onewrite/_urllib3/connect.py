@@ -1,6 +1,6 @@
 """Opens a connection's socket: TCP_NODELAY before the TLS handshake, name and TCP apart when recorded.
 
-For the length of ``connect`` the connection's ``_new_conn`` is ours. That reaches every connection,
+While ``connect`` runs, the connection's ``_new_conn`` is replaced. That reaches every connection,
 whatever subclass or SOCKS support makes its socket; urllib3 and its users have overridden that method
 for ten years. A ``connect`` that is overridden as a whole (docker's Unix sockets) is not reached: its
 socket is looked at before the first write, and its steps are not told apart.
@@ -37,7 +37,7 @@ _KNOWN = originals.own(_CREATE_CONNECTION, "urllib3.util.connection") and origin
 
 
 def connect(conn: typing.Any, original: typing.Callable[[], None]) -> None:
-    """Call *original* with our ``_new_conn``; end every step that starts."""
+    """Call *original* with ``_new_conn`` replaced; end every step that starts."""
     if conn._onewrite_options.disabled:
         original()
         return

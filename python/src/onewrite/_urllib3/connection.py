@@ -51,7 +51,7 @@ def own_socket(conn: typing.Any) -> None:
     """Before the first write on a socket: see that TCP_NODELAY is on."""
     conn._onewrite_sock = conn.sock
     if conn._onewrite_user_options is None:
-        configure(conn, conn._onewrite_options)  # made before install(), or its __init__ skipped ours
+        configure(conn, conn._onewrite_options)  # made before install(), or by an __init__ that bypasses init()
     if not conn._onewrite_obey:
         nodelay.ensure(conn.sock)
 

@@ -1,4 +1,4 @@
-"""urllib3's managers: what timing needs of them, and the own classes."""
+"""The own managers."""
 
 from __future__ import annotations
 
@@ -8,38 +8,12 @@ import urllib3
 import urllib3.poolmanager
 
 from .. import _config
-from .._timing import call as calls
-from .._timing.hooks import Hooks
-from .._timing.record import Timing
-from .pool import HTTPConnectionPool, HTTPSConnectionPool, Own, Pool, call, split
-
-Original = typing.Callable[..., typing.Any]
-
-
-def urlopen(
-    manager: typing.Any,
-    original: Original,
-    hooks: Hooks,
-    installed: bool,
-    method: str,
-    url: str,
-    *args: typing.Any,
-    **kwargs: typing.Any,
-) -> typing.Any:
-    """A call, or a redirect of the one under way: urllib3 calls this again for it."""
-    if calls.under_way() is not None:
-        return original(method, url, *args, **kwargs)
-
-    def run(timing: Timing) -> typing.Any:
-        return original(method, url, *args, **kwargs)
-
-    return call(hooks, installed, url, run, method)
+from .pool import HTTPConnectionPool, HTTPSConnectionPool, Own, Pool, split
 
 
 class Manager(Own):
     """Behaviour of the managers, in front of urllib3's."""
 
-    _onewrite_urlopen = staticmethod(urlopen)
     _own_pool_classes: typing.ClassVar[dict[str, typing.Any]] = {
         "http": HTTPConnectionPool,
         "https": HTTPSConnectionPool,

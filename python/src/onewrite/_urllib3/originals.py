@@ -15,7 +15,7 @@ import sys
 import types
 import typing
 
-#: What the seam does the work of.
+#: Methods whose work the seam does itself.
 _CONNECTION = ("request", "putrequest", "putheader", "endheaders", "_send_output", "_output", "send", "getresponse")
 _POOL = ("_get_timeout", "_raise_timeout", "_validate_conn")
 _RESPONSE = ("__init__", "begin", "_read_status", "_check_close")
@@ -60,7 +60,7 @@ def genuine(module: types.ModuleType, name: str) -> typing.Any:
 class Methods:
     """Methods of classes by name, and whether they are what those classes were written with.
 
-    A method is looked up on every class that it may be called on by ``super()``, too: ours hide those below.
+    A method is looked up on every class that ``super()`` may reach, too: onewrite's methods hide those below.
     """
 
     def __init__(self, *groups: tuple[type, tuple[str, ...]]) -> None:

@@ -26,7 +26,6 @@ from .._config import DEFAULTS, Options
 from .._timing import attempt as moments
 from .._timing import call as calls
 from .._timing.hooks import Hooks, make_hooks
-from .._timing.record import Timing
 from . import connection as connections
 from . import head as heads
 from . import originals, response
@@ -186,16 +185,34 @@ def url_of(pool: typing.Any, target: str) -> str:
     return f"{pool.scheme}://{host}{port}{target}"
 
 
-def call(
-    hooks: Hooks, installed: bool, url: str, run: typing.Callable[[Timing], typing.Any], method: str
+def urlopen(
+    owner: typing.Any,
+    original: Original,
+    hooks: Hooks,
+    installed: bool,
+    method: str,
+    url: str,
+    *args: typing.Any,
+    **kwargs: typing.Any,
 ) -> typing.Any:
-    """Run the outermost request as a call."""
-    timing = calls.begin(hooks, method, url, installed)
+    """Run the outermost request, of a manager or a pool, as a call; each of a pool is an attempt of it.
+
+    urllib3 calls it again for each retry and redirect; requests and elastic-transport begin with the pool's.
+    """
+    pooled = isinstance(owner, _HTTPConnectionPool)
+    under_way = calls.under_way()
+    if under_way is not None:
+        if pooled:
+            calls.begin_attempt(under_way)
+        return original(method, url, *args, **kwargs)
+    timing = calls.begin(hooks, method, url_of(owner, url) if pooled and url[:1] == "/" else url, installed)
     outer = moments.current.get()
     # A signal or a greenlet's timeout may raise between any two lines: the variable is reset then, too.
     try:
         moments.current.set(timing)
-        answer = run(timing)
+        if pooled:
+            calls.begin_attempt(timing)
+        answer = original(method, url, *args, **kwargs)
         moments.current.set(outer)
     except BaseException as error:
         moments.current.set(outer)
@@ -212,32 +229,6 @@ def call(
         del answer
 
 
-def urlopen(
-    pool: typing.Any,
-    original: Original,
-    hooks: Hooks,
-    installed: bool,
-    method: str,
-    url: str,
-    *args: typing.Any,
-    **kwargs: typing.Any,
-) -> typing.Any:
-    """An attempt of the call under way, or of a new one.
-
-    urllib3 calls it again for each retry and redirect; requests and elastic-transport come in here.
-    """
-    timing = calls.under_way()
-    if timing is not None:
-        calls.begin_attempt(timing)
-        return original(method, url, *args, **kwargs)
-
-    def run(timing: Timing) -> typing.Any:
-        calls.begin_attempt(timing)
-        return original(method, url, *args, **kwargs)
-
-    return call(hooks, installed, url_of(pool, url) if url[:1] == "/" else url, run, method)
-
-
 def get_conn(pool: typing.Any, original: Original, timeout: typing.Any = None) -> typing.Any:
     """Pin the attempt to the connection. No public method knows which connection a request gets."""
     timing = moments.current.get()
@@ -252,7 +243,7 @@ def get_conn(pool: typing.Any, original: Original, timeout: typing.Any = None) -
     finally:
         if waiting:
             moments.queue_end(attempt)
-    if hasattr(conn, "_onewrite_link"):  # else a class without our methods
+    if hasattr(conn, "_onewrite_link"):  # else a class that is not onewrite's
         conn._onewrite_attempt = attempt
         attempt._phase = "connect"
         if conn.sock is not None:  # else it still has to connect
@@ -290,14 +281,14 @@ def put_conn(pool: typing.Any, original: Original, conn: typing.Any) -> None:
 
 
 def split(keywords: dict[str, typing.Any]) -> tuple[Options, Hooks | None]:
-    """Take our options and hooks out of *keywords*."""
+    """Take onewrite's options and hooks out of *keywords*."""
     on_timing, listener = keywords.pop("on_timing", None), keywords.pop("listener", None)
     options = _config.resolve({name: keywords.pop(name) for name in _config.NAMES & keywords.keys()})
     return options, make_hooks(on_timing, listener, options.hooks_disabled)
 
 
 class ConnectionClass:
-    """``ConnectionCls`` of an own pool: our class, unless urllib3's was replaced, as vcrpy does."""
+    """``ConnectionCls`` of an own pool: onewrite's class, or what replaced urllib3's, as vcrpy does."""
 
     def __init__(self, ours: typing.Any, pool: typing.Any, theirs: typing.Any) -> None:
         self._ours = ours
@@ -315,21 +306,17 @@ class Own:
     _onewrite_own = True
     _onewrite_options: Options = DEFAULTS
     _onewrite_hooks: Hooks | None = None
-    #: How a request is a call, or an attempt of one.
-    _onewrite_urlopen: typing.ClassVar[typing.Callable[..., typing.Any]]
 
     def urlopen(self, method: str, url: str, *args: typing.Any, **kwargs: typing.Any) -> typing.Any:
         """Send a request: see urllib3's own ``urlopen`` of this class."""
         original, hooks = super().urlopen, self._onewrite_hooks  # type: ignore[misc]
         if hooks is None:
             return original(method, url, *args, **kwargs)
-        return type(self)._onewrite_urlopen(self, original, hooks, False, method, url, *args, **kwargs)
+        return urlopen(self, original, hooks, False, method, url, *args, **kwargs)
 
 
 class Pool(Own):
     """Behaviour of both pool classes, in front of urllib3's."""
-
-    _onewrite_urlopen = staticmethod(urlopen)
 
     def __init__(self, host: str, port: int | None = None, *args: typing.Any, **kwargs: typing.Any) -> None:
         self._onewrite_options, self._onewrite_hooks = split(kwargs)

@@ -1,4 +1,4 @@
-"""urllib3's SOCKS support over our connections; imported only when a SOCKS proxy is used."""
+"""urllib3's SOCKS support over onewrite's connections; imported only when a SOCKS proxy is used."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from .._wire.coalesce import Hold
 
 
 class State:
-    """Attributes of a connection of ours; class-level values are those of one at rest."""
+    """Attributes of onewrite's connections; the class-level values are those of an idle one."""
 
     _onewrite_options: Options = DEFAULTS
     #: The pieces of a request while it is put together.
@@ -22,7 +22,7 @@ class State:
     #: Whether the user's own options switch TCP_NODELAY off.
     _onewrite_obey: bool = False
     _onewrite_user_options: typing.Any = None
-    #: Whether the class is ours; what install() puts in front of urllib3's methods then does nothing.
+    #: Whether the class is onewrite's own; what install() puts in front of urllib3's methods then does nothing.
     _onewrite_own: bool = False
     #: What the seam has read of an answer that http.client is to read on, and when.
     _onewrite_first: tuple[bytes, int] | None = None
@@ -30,8 +30,8 @@ class State:
     _onewrite_link: Link | None = None
 
 
-#: Names that install() puts on urllib3's class. They stay when it is undone, and say that nothing is to be done:
-#: a request of another thread may be on its way through a method of ours at that moment, and look at them.
+#: Names that install() puts on urllib3's class. They stay after uninstall(), with values that say that nothing is
+#: to be done: at that moment another thread's request may be inside a method that reads them.
 STATE = {name: value for name, value in vars(State).items() if name.startswith("_onewrite_")}
 
 

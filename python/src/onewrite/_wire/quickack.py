@@ -15,10 +15,10 @@ QUICKACK = getattr(socket, "TCP_QUICKACK", None)
 class Raw(io.RawIOBase):
     """The raw file of a socket, of which the bytes *first* have been read already.
 
-    *first* may be b"", the end of the file; None is nothing. With *quick* it asks the kernel, before the second
-    read of a response, to acknowledge at once: a server that writes its head and body apart with Nagle on waits
-    for our ACK between the two. The flag is not sticky (tcp(7)), so it is asked for with each response; a server
-    that answers in one write is asked nothing. *reads* is how many reads were made.
+    *first* may be b"", the end of the file, or None: nothing was read. With *quick* it asks the kernel, before
+    the second read of a response, to acknowledge at once: a server that writes head and body apart with Nagle on
+    waits for the client's ACK between the two. The flag is not sticky (tcp(7)), so it is set for each response;
+    a response that comes in one read needs none. *reads* is how many reads were made.
     """
 
     def __init__(

@@ -55,7 +55,7 @@ def plain_line(method: str, target: str) -> bool:
 
 
 def pairs(headers: typing.Any) -> typing.Iterable[tuple[typing.Any, typing.Any]]:
-    """``headers.items()``; for urllib3's own class without its three generators."""
+    """``headers.items()``; urllib3's own class is read directly, since its items() runs three generators."""
     if type(headers) is HTTPHeaderDict and type(container := headers._container) is dict:
         return [(field[0], value) for field in container.values() for value in field[1:]]
     return headers.items()  # type: ignore[no-any-return]
