@@ -9,6 +9,7 @@ import { CHUNKED, holdUnfinished } from '../src/wire/coalesce.js'
 import { nodeHttpFraming } from '../src/http/framing.js'
 import { undiciFraming } from '../src/undici/framing.js'
 import { Agent } from '../src/index.js'
+import { until } from './support/record.js'
 import { answerOk, OK, startServer } from './support/server.js'
 
 const CHUNKED_HEAD = 'POST / HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n'
@@ -27,7 +28,7 @@ async function withHeld (run, max = 16384) {
   }
   holdUnfinished(socket, max, undiciFraming)
   const arrived = async (size) => {
-    for (let turn = 0; turn < 5000 && Buffer.concat(received).length < size; turn++) await new Promise((resolve) => setTimeout(resolve, 2))
+    await until(() => Buffer.concat(received).length >= size)
     return Buffer.concat(received).toString('latin1')
   }
   try {

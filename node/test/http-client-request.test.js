@@ -12,7 +12,7 @@ import axios from 'axios'
 import got from 'got'
 import { HttpAgent, HttpsAgent } from '../src/http/index.js'
 import { InvalidRequestError } from '../src/index.js'
-import { recorder } from './support/record.js'
+import { recorder, until } from './support/record.js'
 import { localhostIdentity, startTap } from './support/tap.js'
 
 const ca = localhostIdentity().cert
@@ -149,7 +149,7 @@ describe('HttpAgent', () => {
         const request = http.request({ port, host: '127.0.0.1', method: 'POST', agent, headers: { 'content-length': length } })
         request.on('error', () => {})
         const closed = new Promise((resolve) => request.once('close', () => resolve(request.socket)))
-        const arrived = async () => { for (let turn = 0; turn < 10_000 && received.flat().length === 0; turn++) await new Promise((resolve) => setTimeout(resolve, 1)) }
+        const arrived = () => until(() => received.flat().length > 0)
         const body = Readable.from((async function * () {
           yield 'hello'
           await arrived()

@@ -11,7 +11,7 @@ import got from 'got'
 import nodeFetch from 'node-fetch'
 import { HttpAgent, HttpsAgent } from '../src/http/index.js'
 import { countingClockReads } from './support/clock.js'
-import { recorder } from './support/record.js'
+import { recorder, until } from './support/record.js'
 import { answerOk, startServer } from './support/server.js'
 import { localhostIdentity } from './support/tap.js'
 
@@ -247,7 +247,7 @@ describe('a call that the caller ends', () => {
     const agent = new HttpAgent({ keepAlive: true, ...seen.hooks })
     try {
       assert.equal((await axios.get(`${server.origin}/moved`, { httpAgent: agent })).data, 'ok')
-      for (let turn = 0; turn < 10_000 && seen.timings.length < 2; turn++) await new Promise((resolve) => setTimeout(resolve, 1))
+      await until(() => seen.timings.length === 2)
       assert.deepEqual(seen.timings.map(({ outcome, status }) => [outcome, status]), [['ok', 302], ['ok', 200]])
     } finally {
       agent.destroy()

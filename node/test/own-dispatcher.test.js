@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import * as undici from 'undici'
 import { Agent, agentFactory, clientFactory } from '../src/index.js'
-import { recorder } from './support/record.js'
+import { recorder, until } from './support/record.js'
 import { answerOk, startServer } from './support/server.js'
 import { localhostIdentity } from './support/tap.js'
 
@@ -37,7 +37,7 @@ for (const [name, make] of Object.entries(makers)) {
           assert.equal(seen.names().at(-1), 'callEnd')
           seen.clear()
           await Promise.all(Array.from({ length: 6 }, (_, index) => send(`/${index}`)))
-          for (let turn = 0; turn < 10_000 && seen.timings.length < 6; turn++) await new Promise((resolve) => setTimeout(resolve, 1))
+          await until(() => seen.timings.length === 6)
           assert.deepEqual(seen.timings.map(({ url }) => url).sort(), Array.from({ length: 6 }, (_, index) => `${server.origin}/${index}`))
           assert.ok(seen.timings.every(({ outcome, connId }) => outcome === 'ok' && connId !== undefined))
           assert.ok(new Set(seen.timings.map(({ connId }) => connId)).size <= connections)
@@ -71,7 +71,7 @@ test('with agentFactory() the record has the wait in the pool', async () => {
   try {
     // Two requests hold the connections until both have arrived, so the other two wait.
     await Promise.all(Array.from({ length: 4 }, async () => (await undici.request(server.origin, { dispatcher })).body.text()))
-    for (let turn = 0; turn < 10_000 && seen.timings.length < 4; turn++) await new Promise((resolve) => setTimeout(resolve, 1))
+    await until(() => seen.timings.length === 4)
     const [first, second, ...late] = seen.timings
     const freed = Math.min(...[first, second].map(({ startedAtMonoNs, totalNs }) => startedAtMonoNs + totalNs))
     for (const { startedAtMonoNs, queueNs } of late) {

@@ -19,7 +19,8 @@ async function exchange (socket, split) {
   const requestEndNs = nowNs()
   await once(socket, 'data')
   const responseStartNs = nowNs()
-  return explainWait(before, readKernel(socket), { requestEndNs, responseStartNs })
+  const after = readKernel(socket)
+  return { ...explainWait(before, after, { requestEndNs, responseStartNs }), readingNs: nowNs() - responseStartNs }
 }
 
 async function withServer (delayMs, run) {
@@ -44,6 +45,16 @@ async function withServer (delayMs, run) {
   }
 }
 
+/** Exchanges whose readings took so little time that the kernel's milliseconds can be placed on the clock of this process. */
+async function exactExchanges (socket, count) {
+  const exact = []
+  for (let round = 0; round < 200 && exact.length < count; round++) {
+    const one = await exchange(socket, false)
+    if (one.readingNs < 30e6) exact.push(one)
+  }
+  return exact
+}
+
 const most = (values) => values.sort((a, b) => values.filter((each) => each === b).length - values.filter((each) => each === a).length)[0]
 
 test('two writes with Nagle on: held by the kernel', () => withServer(0, async (socket) => {
@@ -55,8 +66,7 @@ test('two writes with Nagle on: held by the kernel', () => withServer(0, async (
 }))
 
 test('one write to a slow server: the server', () => withServer(60, async (socket) => {
-  const seen = []
-  for (let round = 0; round < 8; round++) seen.push(await exchange(socket, false))
+  const seen = await exactExchanges(socket, 8)
   assert.equal(most(seen.map(({ cause }) => cause)), 'server')
   assert.equal(most(seen.map(({ segmentsOut }) => segmentsOut)), 1)
 }))

@@ -93,14 +93,17 @@ test('a request that waits for the only connection has a queue', () => withAgent
 
 test('interim responses have events and do not end the wait', () => {
   let answeredNs = 0
+  /** @type {any} */
+  let waiting
   return withAgent((socket) => {
+    waiting = socket
     socket.write('HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n')
-    setTimeout(() => {
-      answeredNs = Number(process.hrtime.bigint())
-      answerOk(socket)
-    }, 30)
   }, {}, async ({ send, seen }) => {
-    await (await send()).body.text()
+    const sent = send()
+    await until(() => seen.names().includes('informational'))
+    answeredNs = Number(process.hrtime.bigint())
+    answerOk(waiting)
+    await (await sent).body.text()
     await seen.last()
     assert.deepEqual(seen.names().slice(-8), ['requestEnd', 'informational', 'responseStart', 'headersEnd', 'responseEnd', 'connectionReleased', 'attemptEnd', 'callEnd'])
     const [interim, final] = ['informational', 'responseStart'].map((name) => seen.events.find((event) => event.name === name))
@@ -161,7 +164,7 @@ describe('failures have a kind and a phase', () => {
 
 test('a call that is aborted ends as cancelled', () => {
   const controller = new AbortController()
-  return withAgent(() => setTimeout(() => controller.abort(), 20), {}, async ({ send, seen }) => {
+  return withAgent(() => controller.abort(), {}, async ({ send, seen }) => {
     await assert.rejects(send({ signal: controller.signal }), { name: 'AbortError' })
     const timing = await seen.last()
     assert.equal(timing.outcome, 'cancelled')
@@ -202,9 +205,12 @@ describe('a signal aborted while the body is sent', () => {
 test('after an early answer there is no requestEnd', () => withAgent((socket) => {
   socket.end('HTTP/1.1 413 Too Large\r\nconnection: close\r\ncontent-length: 2\r\n\r\nno')
 }, {}, async ({ send, seen }) => {
+  /** @type {(value?: unknown) => void} */
+  let goOn = () => {}
+  const over = new Promise((resolve) => { goOn = resolve })
   async function * endless () {
     yield 'x'.repeat(1000)
-    await new Promise((resolve) => setTimeout(resolve, 200))
+    await over
     yield 'y'
   }
   const response = await send({ body: endless() })
@@ -214,6 +220,7 @@ test('after an early answer there is no requestEnd', () => withAgent((socket) =>
   assert.equal(timing.sendNs, undefined)
   assert.equal(timing.waitNs, undefined)
   assertOrdered(seen.events)
+  goOn()
 }))
 
 test('withTimingId names the calls made in it, through fetch too', () => withAgent(answerOk, {}, async ({ server, agent, seen }) => {
@@ -238,7 +245,7 @@ test('a hook that throws changes nothing and is reported once', async () => {
       const response = await undici.request(server.origin, { dispatcher: agent, method: 'POST', body: 'x' })
       assert.equal(await response.body.text(), 'ok')
     }
-    await new Promise((resolve) => setTimeout(resolve, 5))
+    await until(() => calls > 30 && warnings.length > 0)
     assert.equal(hookFailures() - before, calls)
     assert.ok(calls > 30)
     assert.equal(warnings.length, 1)

@@ -9,6 +9,7 @@ import { Readable } from 'node:stream'
 import { after, before, describe, test } from 'node:test'
 import * as undici from 'undici'
 import { Agent } from '../src/index.js'
+import { until } from './support/record.js'
 import { localhostIdentity, reply, startTap } from './support/tap.js'
 
 const ROUNDS = 21 // the first has no baseline
@@ -186,14 +187,10 @@ test('a slow stream is not held: each chunk has arrived before the next one is m
   await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve))
   const agent = new Agent({ connections: 1 })
   const seen = []
-  const arrival = async (before) => {
-    const waits = () => received === before
-    for (let turn = 0; turn < 5000 && waits(); turn++) await new Promise((resolve) => setTimeout(resolve, 2))
-  }
   async function * slow () {
     for (let index = 0; index < 3; index++) {
       // The chunk must arrive although nothing follows it. The limit is for a chunk that is never sent.
-      if (index > 0) await arrival(seen.at(-1) ?? 0)
+      if (index > 0) await until(() => received > (seen.at(-1) ?? 0))
       seen.push(received)
       yield Buffer.alloc(50)
     }

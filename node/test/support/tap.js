@@ -1,14 +1,16 @@
-// A server that counts, per request, data segments (tcpi_data_segs_in of the receiving kernel, read with `ss` from
-// iproute2) and TLS application records, and keeps the bytes.
+// A server that counts, per request, data segments (tcpi_data_segs_in of the receiving kernel, which tcp_info.py reads)
+// and TLS application records, and keeps the bytes.
 //
 // The count is read when a request is complete, before it is answered: later it could include the next request.
 
+import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { mkdtempSync, openSync, readFileSync, readSync, rmSync, writeSync } from 'node:fs'
 import net from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import tls from 'node:tls'
+import { fileURLToPath } from 'node:url'
 
 let identity
 
@@ -25,10 +27,25 @@ export function localhostIdentity () {
   return identity
 }
 
+/** The pipes to and from tcp_info.py, one process for all readings of this one. @type {{ask: number, answer: number} | undefined} */
+let kernel
+
+function startKernel () {
+  const folder = mkdtempSync(join(tmpdir(), 'onewrite-test-'))
+  execFileSync('python3', [fileURLToPath(new URL('tcp_info.py', import.meta.url)), folder], { stdio: ['ignore', 'ignore', 'inherit'] })
+  const pipes = { ask: openSync(join(folder, 'ask'), 'w'), answer: openSync(join(folder, 'answer'), 'r') }
+  rmSync(folder, { recursive: true })
+  return pipes
+}
+
+/** Data segments that the kernel has received on a connection. Waits for the answer: nothing else happens meanwhile. */
 function segmentsIn (socket) {
-  const filter = `sport = :${socket.localPort} and dport = :${socket.remotePort}`
-  const text = execFileSync('ss', ['-tinH', filter], { encoding: 'utf8' })
-  return Number(/data_segs_in:(\d+)/.exec(text)?.[1] ?? 0)
+  kernel ??= startKernel()
+  writeSync(kernel.ask, `${socket.localPort} ${socket.remotePort}\n`)
+  const answer = Buffer.alloc(32)
+  const size = readSync(kernel.answer, answer)
+  assert.ok(size > 0, 'tcp_info.py has ended')
+  return Number(answer.toString('latin1', 0, size))
 }
 
 /** Finds the end of the first message in `buffer`. @returns {{head: string, body: Buffer, rest: Buffer} | null} */
@@ -56,7 +73,7 @@ function takeMessage (buffer) {
 
 /**
  * @param {{secure?: boolean, count?: boolean, answer?: (request: {head: string, body: Buffer, socket: import('node:net').Socket}) => void}} [options]
- *   `answer` replaces the plain 200; `count: false` counts no segments, and runs no `ss`
+ *   `answer` replaces the plain 200; `count: false` counts no segments
  */
 export async function startTap ({ secure = false, count = true, answer = reply() } = {}) {
   const requests = []
