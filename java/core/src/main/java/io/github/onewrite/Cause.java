@@ -1,26 +1,23 @@
 package io.github.onewrite;
 
+import java.util.Locale;
 import org.jspecify.annotations.Nullable;
 
 /** Why the response was long in coming, as far as the local kernel knows. */
 public enum Cause {
     /** The kernel held bytes back after the last write returned, waiting for an ACK the peer delayed. */
-    NAGLE_DELAYED_ACK("nagle_delayed_ack"),
+    NAGLE_DELAYED_ACK,
     /** Bytes left late because earlier ones had to be sent again. */
-    RETRANSMIT("retransmit"),
+    RETRANSMIT,
     /** The peer's receive window was closed. */
-    PEER_WINDOW("peer_window"),
+    PEER_WINDOW,
     /** The bytes had left; the peer, or what is behind it, took its time. */
-    SERVER("server");
+    SERVER;
 
     /** Shorter holds and waits have no cause: 20 ms is half of Linux's shortest delayed ACK. */
     private static final long WORTH_NAMING_NANOS = 20_000_000;
 
-    private final String canonicalName;
-
-    Cause(String canonicalName) {
-        this.canonicalName = canonicalName;
-    }
+    private final String canonicalName = name().toLowerCase(Locale.ROOT);
 
     /** The name common to all languages. */
     public String canonicalName() {

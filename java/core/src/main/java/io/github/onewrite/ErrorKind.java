@@ -1,35 +1,33 @@
 package io.github.onewrite;
 
+import java.util.Locale;
+
 /** What kind of error ended a call; the same kinds in all languages. */
 public enum ErrorKind {
     /** Refused before a byte was sent, because of what the caller gave. */
-    INVALID_REQUEST("invalid_request"),
+    INVALID_REQUEST,
     /** The name did not resolve. */
-    DNS("dns"),
+    DNS,
     /** The connection could not be made: refused, unreachable, or the proxy refused the tunnel. */
-    CONNECT("connect"),
+    CONNECT,
     /** Handshake or certificate failed. */
-    TLS("tls"),
+    TLS,
     /** No connection was free in time, the queue is full, or the client is closed. */
-    POOL("pool"),
+    POOL,
     /** A time limit of the caller ran out. */
-    TIMEOUT("timeout"),
+    TIMEOUT,
     /** The peer reset the connection. */
-    RESET("reset"),
+    RESET,
     /** The peer closed before the message was complete. */
-    CLOSED("closed"),
+    CLOSED,
     /** The peer sent what is not HTTP/1.1, or more than the limits allow. */
-    PROTOCOL("protocol"),
+    PROTOCOL,
     /** The caller gave up. */
-    CANCELLED("cancelled"),
+    CANCELLED,
     /** Anything else; the exception's cause says more. */
-    OTHER("other");
+    OTHER;
 
-    private final String canonicalName;
-
-    ErrorKind(String canonicalName) {
-        this.canonicalName = canonicalName;
-    }
+    private final String canonicalName = name().toLowerCase(Locale.ROOT);
 
     /** The name common to all languages. */
     public String canonicalName() {

@@ -1,18 +1,16 @@
 package io.github.onewrite;
 
+import java.util.Locale;
+
 /** How a call or an attempt ended. */
 public enum Outcome {
     /** A response arrived, whatever its status. */
-    OK("ok"),
-    ERROR("error"),
+    OK,
+    ERROR,
     /** The caller gave up. */
-    CANCELLED("cancelled");
+    CANCELLED;
 
-    private final String canonicalName;
-
-    Outcome(String canonicalName) {
-        this.canonicalName = canonicalName;
-    }
+    private final String canonicalName = name().toLowerCase(Locale.ROOT);
 
     /** The name common to all languages. */
     public String canonicalName() {

@@ -1,29 +1,27 @@
 package io.github.onewrite;
 
+import java.util.Locale;
+
 /** The phases of an attempt. A phase that did not happen is absent from the timing, never 0. */
 public enum Phase {
     /** Waiting for a connection of a pool that had none free. */
-    QUEUE("queue"),
+    QUEUE,
     /** Resolving the host name. */
-    DNS("dns"),
+    DNS,
     /** TCP connect; through a proxy also the CONNECT exchange. */
-    CONNECT("connect"),
+    CONNECT,
     /** TLS handshake. */
-    TLS("tls"),
+    TLS,
     /** From the first byte handed to the kernel until the last write returned. */
-    SEND("send"),
+    SEND,
     /** From the last write's return until the first byte of the final response: where a stall shows. */
-    WAIT("wait"),
+    WAIT,
     /** From the first to the last byte of the response. */
-    RECEIVE("receive"),
+    RECEIVE,
     /** The whole attempt. */
-    TOTAL("total");
+    TOTAL;
 
-    private final String canonicalName;
-
-    Phase(String canonicalName) {
-        this.canonicalName = canonicalName;
-    }
+    private final String canonicalName = name().toLowerCase(Locale.ROOT);
 
     /** The name common to all languages. */
     public String canonicalName() {

@@ -22,7 +22,6 @@ public final class ServerTimings {
     private static final int MAX_NAME = 64;
     private static final int MAX_DESCRIPTION = 128;
     private static final long MAX_NANOS = 86_400_000L * 1_000_000;
-    private static final String TOKEN_MARKS = "!#$%&'*+-.^_`|~";
     private static final Pattern MILLISECONDS = Pattern.compile("([0-9]{1,8})?(?:\\.([0-9]+))?");
 
     private ServerTimings() {}
@@ -72,7 +71,7 @@ public final class ServerTimings {
     private static @Nullable ServerTiming entry(String text) {
         List<String> parts = split(text, ';');
         String name = trim(parts.get(0));
-        if (!isToken(name)) {
+        if (name.isEmpty() || name.length() > MAX_NAME || Tokens.invalidAt(name) >= 0) {
             return null;
         }
         String duration = null;
@@ -136,16 +135,6 @@ public final class ServerTimings {
         String fraction = (number.group(2) == null ? "" : number.group(2)) + "000000";
         long nanos = Long.parseLong(whole) * 1_000_000 + Long.parseLong(fraction.substring(0, 6));
         return nanos > MAX_NANOS ? OptionalLong.empty() : OptionalLong.of(nanos);
-    }
-
-    private static boolean isToken(String name) {
-        return !name.isEmpty()
-                && name.length() <= MAX_NAME
-                && name.chars()
-                        .allMatch(each -> (each >= '0' && each <= '9')
-                                || (each >= 'A' && each <= 'Z')
-                                || (each >= 'a' && each <= 'z')
-                                || TOKEN_MARKS.indexOf(each) >= 0);
     }
 
     private static String shortened(String description) {

@@ -145,11 +145,7 @@ public final class OnewriteClient implements AutoCloseable {
 
     /** Connections and waiting calls, of all origins together. */
     public PoolStats stats() {
-        PoolStats sum = new PoolStats(0, 0, 0, 0, 0);
-        for (PoolStats each : statsByOrigin().values()) {
-            sum = sum.plus(each);
-        }
-        return sum;
+        return PoolStats.sum(statsByOrigin().values().stream());
     }
 
     /** Connections and waiting calls by origin, such as {@code https://example.org:443}. */
@@ -312,11 +308,7 @@ public final class OnewriteClient implements AutoCloseable {
         }
 
         PoolStats stats() {
-            PoolStats sum = new PoolStats(0, 0, 0, 0, 0);
-            for (OriginPool member : members) {
-                sum = sum.plus(member.stats());
-            }
-            return sum;
+            return PoolStats.sum(members.stream().map(OriginPool::stats));
         }
     }
 }

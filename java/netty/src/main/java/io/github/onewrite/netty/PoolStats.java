@@ -1,5 +1,7 @@
 package io.github.onewrite.netty;
 
+import java.util.stream.Stream;
+
 /**
  * Connections of a client, or of one origin, at one moment.
  *
@@ -10,7 +12,11 @@ package io.github.onewrite.netty;
  * @param opened connections made since the client was built
  */
 public record PoolStats(int active, int idle, int connecting, int pending, long opened) {
-    PoolStats plus(PoolStats other) {
+    static PoolStats sum(Stream<PoolStats> parts) {
+        return parts.reduce(new PoolStats(0, 0, 0, 0, 0), PoolStats::plus);
+    }
+
+    private PoolStats plus(PoolStats other) {
         return new PoolStats(
                 active + other.active,
                 idle + other.idle,

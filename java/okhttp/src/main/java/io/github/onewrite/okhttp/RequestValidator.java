@@ -2,6 +2,7 @@ package io.github.onewrite.okhttp;
 
 import io.github.onewrite.ErrorKind;
 import io.github.onewrite.OnewriteException;
+import io.github.onewrite.internal.Tokens;
 import okhttp3.Headers;
 import okhttp3.Interceptor;
 import okhttp3.Request;
@@ -26,14 +27,11 @@ final class RequestValidator {
     }
 
     private static void check(String what, String text) throws OnewriteException {
-        for (int i = 0; i < text.length(); i++) {
-            char c = text.charAt(i);
-            boolean alphanumeric = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-            if (!alphanumeric && "!#$%&'*+-.^_`|~".indexOf(c) < 0) {
-                throw new OnewriteException(
-                        ErrorKind.INVALID_REQUEST,
-                        what + " has a character that is not allowed at index " + i + ": letters, digits and hyphens");
-            }
+        int at = Tokens.invalidAt(text);
+        if (at >= 0) {
+            throw new OnewriteException(
+                    ErrorKind.INVALID_REQUEST,
+                    what + " has a character that is not allowed at index " + at + ": letters, digits and hyphens");
         }
     }
 }

@@ -61,7 +61,7 @@ public final class CoalesceHandler extends ChannelDuplexHandler {
     private static final long LINGER_NANOS = TimeUnit.MILLISECONDS.toNanos(2);
 
     /** Head and body of this size leave in one gathering write whatever the send buffer. */
-    private static final int SURELY_GATHERED = 8 * 1024;
+    public static final int SURELY_GATHERED = 8 * 1024;
 
     private final TimedConnection connection;
     private final int joinMax;

@@ -44,16 +44,9 @@ final class EpollProbe implements KernelProbe {
     }
 
     @Override
-    public void begin() {
+    public void begin(boolean read) {
         // The counters change only while a request is sent, so the last reading is the baseline of the next.
-        if (before == null) {
-            before = read();
-        }
-    }
-
-    @Override
-    public void forget() {
-        before = null;
+        before = !read ? null : before == null ? read() : before;
     }
 
     @Override

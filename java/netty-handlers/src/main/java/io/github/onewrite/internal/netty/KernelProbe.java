@@ -16,11 +16,12 @@ public interface KernelProbe {
      */
     record Evidence(Kernel kernel, long windowLimitedNanos, BooleanSupplier nagle) {}
 
-    /** Remembers the counters before a request. */
-    void begin();
-
-    /** The last reading cannot be reused: a request was sent without one. */
-    void forget();
+    /**
+     * A request begins.
+     *
+     * @param read whether its evidence will be read; if not, the last reading cannot be compared with the next
+     */
+    void begin(boolean read);
 
     /**
      * Reads the evidence at the first byte of the response.

@@ -242,11 +242,7 @@ public final class TimedConnection implements PooledConnection {
         error = null;
         switched = false;
         if (probe != null) {
-            if (call == null) {
-                probe.forget();
-            } else {
-                probe.begin();
-            }
+            probe.begin(call != null);
         }
     }
 

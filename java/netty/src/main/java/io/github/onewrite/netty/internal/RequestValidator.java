@@ -2,6 +2,7 @@ package io.github.onewrite.netty.internal;
 
 import io.github.onewrite.ErrorKind;
 import io.github.onewrite.OnewriteException;
+import io.github.onewrite.internal.Tokens;
 import io.netty.handler.codec.http.DefaultHttpHeadersFactory;
 import io.netty.handler.codec.http.HttpHeaderNames;
 import io.netty.handler.codec.http.HttpHeaderValues;
@@ -98,14 +99,7 @@ public final class RequestValidator {
     }
 
     private static boolean isToken(CharSequence text) {
-        for (int i = 0; i < text.length(); i++) {
-            char c = text.charAt(i);
-            boolean alphanumeric = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-            if (!alphanumeric && "!#$%&'*+-.^_`|~".indexOf(c) < 0) {
-                return false;
-            }
-        }
-        return text.length() > 0;
+        return text.length() > 0 && Tokens.invalidAt(text) < 0;
     }
 
     /** The text in quotes for a message, with control characters replaced, and cut at 100 characters. */

@@ -1,5 +1,6 @@
 package io.github.onewrite.netty.internal.body;
 
+import io.github.onewrite.internal.netty.CoalesceHandler;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
 import io.netty.handler.codec.http.DefaultHttpContent;
@@ -11,9 +12,6 @@ final class FixedSender extends BodySender {
     private static final int WHOLE = 1024 * 1024;
 
     private static final int SLICE = 256 * 1024;
-
-    /** Head and body of this size leave in one gathering write whatever the send buffer. */
-    private static final int SURELY_GATHERED = 8 * 1024;
 
     private final ByteBuf rest;
     private boolean pumping;
@@ -31,7 +29,7 @@ final class FixedSender extends BodySender {
     @Override
     public boolean start() {
         int size = rest.readableBytes();
-        if (size <= SURELY_GATHERED || joinable() == 0 || (overTls() && size <= WHOLE)) {
+        if (size <= CoalesceHandler.SURELY_GATHERED || joinable() == 0 || (overTls() && size <= WHOLE)) {
             ctx.writeAndFlush(full(rest)).addListener(whenSent());
             return true;
         }

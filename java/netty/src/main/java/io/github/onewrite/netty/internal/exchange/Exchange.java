@@ -103,11 +103,7 @@ final class Exchange implements Connection.User, BodySender.Progress, ResponseSi
         }
         KernelProbe probe = connection.probe();
         if (probe != null) {
-            if (timer != null) {
-                probe.begin();
-            } else {
-                probe.forget();
-            }
+            probe.begin(timer != null);
             if (settings.config().quickack()) {
                 probe.quickack();
             }
