@@ -1,6 +1,8 @@
 package io.github.onewrite.okhttp;
 
+import java.util.concurrent.CompletableFuture;
+
 /** A socket that says when it is closed. */
 interface ClosingSocket {
-    Closing closing();
+    CompletableFuture<Void> closed();
 }

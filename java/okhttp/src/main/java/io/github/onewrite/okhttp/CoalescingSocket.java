@@ -3,12 +3,13 @@ package io.github.onewrite.okhttp;
 import java.io.IOException;
 import java.io.OutputStream;
 import java.net.Socket;
+import java.util.concurrent.CompletableFuture;
 import org.jspecify.annotations.Nullable;
 
 /** A socket of the JDK's whose writes leave when they are flushed, or fill a buffer. */
 final class CoalescingSocket extends Socket implements ClosingSocket {
     private final int size;
-    private final Closing closing = new Closing();
+    private final CompletableFuture<Void> closed = new CompletableFuture<>();
     private @Nullable OutputStream joined;
 
     /** @param size of the buffer, in bytes */
@@ -33,8 +34,8 @@ final class CoalescingSocket extends Socket implements ClosingSocket {
     }
 
     @Override
-    public Closing closing() {
-        return closing;
+    public CompletableFuture<Void> closed() {
+        return closed;
     }
 
     @Override
@@ -43,7 +44,7 @@ final class CoalescingSocket extends Socket implements ClosingSocket {
         try {
             super.close();
         } finally {
-            closing.close();
+            closed.complete(null);
         }
     }
 }

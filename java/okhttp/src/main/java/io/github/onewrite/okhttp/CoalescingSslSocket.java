@@ -9,6 +9,7 @@ import java.net.SocketException;
 import java.net.SocketOption;
 import java.util.List;
 import java.util.Set;
+import java.util.concurrent.CompletableFuture;
 import java.util.function.BiFunction;
 import javax.net.ssl.HandshakeCompletedListener;
 import javax.net.ssl.SSLParameters;
@@ -23,7 +24,7 @@ import org.jspecify.annotations.Nullable;
 final class CoalescingSslSocket extends SSLSocket implements ClosingSocket {
     private final SSLSocket socket;
     private final int size;
-    private final Closing closing = new Closing();
+    private final CompletableFuture<Void> closed = new CompletableFuture<>();
     private @Nullable OutputStream joined;
 
     /** @param size of the buffer, in bytes */
@@ -340,8 +341,8 @@ final class CoalescingSslSocket extends SSLSocket implements ClosingSocket {
     }
 
     @Override
-    public Closing closing() {
-        return closing;
+    public CompletableFuture<Void> closed() {
+        return closed;
     }
 
     @Override
@@ -349,7 +350,7 @@ final class CoalescingSslSocket extends SSLSocket implements ClosingSocket {
         try {
             socket.close();
         } finally {
-            closing.close();
+            closed.complete(null);
         }
     }
 

@@ -30,7 +30,11 @@ final class Connections {
         @Override
         public boolean whenClosed(Runnable task) {
             if (socket instanceof ClosingSocket ours) {
-                ours.closing().whenClosed(task);
+                ours.closed().thenRun(task).exceptionally(thrown -> {
+                    System.getLogger("io.github.onewrite")
+                            .log(System.Logger.Level.WARNING, "a timing hook threw", thrown);
+                    return null;
+                });
                 return true;
             }
             return false;
