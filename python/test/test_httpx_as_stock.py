@@ -59,10 +59,10 @@ def partly(peer: Peer, seen: Seen) -> None:
 
 #: Name → what the server does, what the client says, its time limits, kind and phase in the record.
 TROUBLES: dict[str, tuple[typing.Any, dict[str, typing.Any], float, str, str]] = {
-    "no answer in time": (silent, {}, 0.2, "timeout", "wait"),
+    "no answer in time": (silent, {}, 0.6, "timeout", "wait"),
     "closed without an answer": (gone, {}, 5, "closed", "wait"),
     "closed in mid-body": (short, {}, 5, "closed", "receive"),
-    "no body in time": (partly, {}, 0.2, "timeout", "receive"),
+    "no body in time": (partly, {}, 0.6, "timeout", "receive"),
     "not HTTP": (nonsense, {}, 5, "protocol", "receive"),
     "a header that cannot be": (silent, {"headers": {"X-A": "a\r\nb"}}, 5, "invalid_request", "send"),
     "a body shorter than announced": (silent, {"headers": {"Content-Length": "300"}}, 5, "invalid_request", "send"),
@@ -219,14 +219,23 @@ def test_cancelling_closes_the_connection(when: str, asynchronous: str, way: str
     server = tap(wait)
     timings: list[onewrite.Timing] = []
 
+    reached: list[str] = []
+
+    class Listener(onewrite.TimingListener):
+        def on_event(self, event: onewrite.Event) -> None:
+            reached.append(event.name)
+
     async def cancel(http: typing.Any) -> str:
-        with anyio.move_on_after(0.5) as scope:
-            await http.post(server.url(), content=b"x" * 200)
-        assert scope.cancelled_caught
+        async with anyio.create_task_group() as group:
+            group.start_soon(functools.partial(http.post, server.url(), content=b"x" * 200))
+            while ("headers_end" if when == "in the body" else "request_end") not in reached:
+                await anyio.sleep(0.005)
+            group.cancel_scope.cancel()
         return str((await http.get(server.url("/next"))).text)
 
-    assert Clients("httpx", asynchronous, way).run(cancel, hooks={"on_timing": timings.append}) == "ok"
-    assert closed.wait(5)
+    hooks = {"on_timing": timings.append, "listener": Listener()}
+    assert Clients("httpx", asynchronous, way).run(cancel, hooks=hooks) == "ok"
+    assert closed.wait(20)
     phase = "receive" if when == "in the body" else "wait"
     assert [(timing.outcome, timing.error_phase) for timing in timings] == [("cancelled", phase), ("ok", None)]
 

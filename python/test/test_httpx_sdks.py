@@ -79,7 +79,7 @@ class Server:
         peer.send(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n")
         for index, event in enumerate(events_of(path)):
             if index:
-                assert self.go_on.acquire(timeout=10), "the reader has not got the event before"
+                assert self.go_on.acquire(timeout=30), "the reader has not got the event before"
             peer.send(b"%x\r\n%b\r\n" % (len(event), event.encode()))
         peer.send(b"0\r\n\r\n")
 

@@ -189,7 +189,7 @@ def test_an_answer_that_takes_its_time(recorded: list[onewrite.Timing], tap: typ
 
     def later(peer: Peer, seen: Seen) -> None:
         if seen.line.startswith("POST"):
-            slow.wait(0.1)
+            slow.wait(0.3)
         peer.send(reply())
 
     server = tap(later)
