@@ -79,7 +79,7 @@ def _parser() -> argparse.ArgumentParser:
         )
     )
     one = commands.add_parser("explain", help="what a finding means, and what cures it")
-    one.add_argument("rule", nargs="?", help="OW101 … OW106, or its name; none lists them")
+    one.add_argument("rule", nargs="?", help="OW101 … OW106, or its name; without one, all")
     _tap_options(commands.add_parser("tap", help="the counting server alone, for any client by hand"))
     return parser
 
@@ -91,9 +91,9 @@ def _check_options(parser: argparse.ArgumentParser) -> None:
     add("--body", type=_count(1 << 20), default=200, help="bytes in {body} and {body_file} (default 200)")
     add("--tls", action="store_true", help="{url} is https")
     add("--proxy", action="store_true", help="be the command's HTTP(S)_PROXY")
-    add("--via", choices=("auto", "tap", "strace"), default="auto", help="who looks (default auto)")
-    add("--rule", dest="rules", action="append", default=[], metavar="NAME=fail|warn|off", help="what a finding is worth")
-    add("--baseline", type=Path, metavar="FILE", help="an earlier -f json report: what it found is known")
+    add("--via", choices=("auto", "tap", "strace"), default="auto", help="who counts (default auto)")
+    add("--rule", dest="rules", action="append", default=[], metavar="NAME=fail|warn|off", help="fail, warn or ignore")
+    add("--baseline", type=Path, metavar="FILE", help="an earlier -f json report: fail only if worse")
     add("--timeout", dest="timeout_s", type=_count(86_400), default=120, metavar="S", help="for each run of CMD (default 120)")
     add(
         "--lose-answer",
@@ -126,7 +126,7 @@ def _tap_options(parser: argparse.ArgumentParser) -> None:
     add("--port", type=int, default=8080, help="0 takes any free port (default 8080)")
     add("--tls", action="store_true")
     add("--mss", type=int, help="segment size to offer (1448 is an Ethernet's)")
-    add("--delay-ms", type=int, default=0, help="answer so late")
+    add("--delay-ms", type=int, default=0, help="answer after this time")
     add("--trace", action="store_true", help="print every read and write")
     add("-f", "--format", choices=("text", "json"), default="text", help="json: a line with the URL, then one per request")
 

@@ -22,7 +22,7 @@ FITS = 16 * 1024
 IDEMPOTENT = {"GET", "HEAD", "PUT", "DELETE", "OPTIONS", "TRACE", ""}
 #: The share of the controls that must do what they are for.
 CONVINCED = 0.6
-HTTP2 = "the client offered HTTP/2 and the connection was not opened: its frames are no requests"
+HTTP2 = "the client offered HTTP/2 and the connection was not decrypted: HTTP/2 is not judged"
 
 
 def judge(seen: Seen) -> list[Outcome]:

@@ -84,7 +84,7 @@ class Diagnosis:
 
 
 def diagnose(samples: Samples, control: Control) -> Diagnosis:
-    """Judge them."""
+    """The verdict about the first hop, with signs of what is behind it."""
     line_ns = control.line_ms * 1e6
     figures = [_figures(arm, samples.of(arm), line_ns) for arm in ARMS]
     result = Diagnosis("unknown", [], figures, control)
@@ -183,7 +183,7 @@ def _by_times(result: Diagnosis, split: list[Sample], single: list[Sample], line
 
 
 def _server(result: Diagnosis, samples: Samples, line_ns: float) -> None:
-    """An answer in two pieces, the second of which waits for OUR delayed ACK: quick ACKs end that, nothing else does."""
+    """An answer in two pieces, the second of which waits for this machine's delayed ACK: only quick ACKs end that."""
     late = _share(samples.of(ONE), lambda sample: sample.tail >= line_ns)
     quick = _share(samples.of(QUICK), lambda sample: sample.tail >= line_ns)
     if late >= MOST_OF and quick <= FEW_OF:

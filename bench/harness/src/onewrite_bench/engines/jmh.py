@@ -134,7 +134,7 @@ def shortcut(raw: list[dict[str, Any]]) -> str | None:
     for entry in raw:
         if entry["forks"] < LEAST_FORKS:
             return (
-                f"{entry['forks']} forks: a number of one JVM is a number of that JVM's luck (at least {LEAST_FORKS})"
+                f"{entry['forks']} forks: figures differ from JVM to JVM, so one is not enough (at least {LEAST_FORKS})"
             )
         if min(entry["measurementIterations"], entry["warmupIterations"]) < LEAST_ROUNDS:
             return f"fewer than {LEAST_ROUNDS} rounds of warm-up or measurement"
