@@ -30,20 +30,29 @@ const PROGRAM = process.env.ONEWRITE_OTEL_PROGRAM ?? fileURLToPath(new URL('supp
 const NODE = process.env.ONEWRITE_OTEL_NODE ?? process.execPath
 const OK = (body) => `HTTP/1.1 200 OK\r\nserver-timing: total;dur=0.001\r\ncontent-length: ${body.length}\r\n\r\n${body}`
 
-function answer ({ head, socket }) {
-  const path = head.split(' ')[1]
+/** Answers as the path says. `FINISH`, which the program sends on a socket of its own, ends the slow body. */
+function answering () {
+  /** @type {(socket: any) => void} */
+  let begin = () => {}
+  const begun = new Promise((resolve) => { begin = resolve })
+  return (request) => answer(request, begun, begin)
+}
+
+function answer ({ head, socket }, begun, begin) {
+  const [method, path] = head.split(' ')
+  if (method === 'FINISH') return begun.then((slow) => slow.write(' body'))
   if (path === '/never') return
   if (path === '/missing') return socket.write('HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n')
   if (path === '/close') return socket.end(OK('closing').replace('\r\n', '\r\nconnection: close\r\n'))
   if (path === '/slow-body') {
     socket.write(OK('slow body').slice(0, -5))
-    return setTimeout(() => socket.write(' body'), 400)
+    return begin(socket)
   }
   socket.write(OK('ok'))
 }
 
 async function play (way, api, order) {
-  const tap = await startTap({ answer })
+  const tap = await startTap({ answer: answering() })
   try {
     const { stdout, stderr } = await promisify(execFile)(NODE, [PROGRAM, way, api, order, tap.origin, `http://localhost:${CLOSED_PORT}`], { timeout: 60_000 })
     const told = JSON.parse(stdout.replaceAll(`localhost:${tap.port}`, 'HOST'))
@@ -218,11 +227,15 @@ describe('in this process, without instrumentations', () => {
   test('logs: false, requestDuration: false, and an unknown method', () => withAgent(openTelemetry({ logs: false, requestDuration: false }), async (agent, origin) => {
     const before = sum(pointsOf(pointed(await names()), 'http.client.request.duration'), ({ value }) => value.count)
     await send(agent, origin, 'PROPFIND')
-    await new Promise((resolve) => setTimeout(resolve, 20))
-    const found = pointed(await names())
+    const isOther = ({ attributes }) => attributes['http.request.method'] === '_OTHER'
+    let found = pointed(await names())
+    for (let look = 0; look < 1000 && !pointsOf(found, 'onewrite.wait.duration').some(isOther); look++) {
+      await new Promise((resolve) => setImmediate(resolve))
+      found = pointed(await names())
+    }
     assert.equal(events.getFinishedLogRecords().length, 0)
     assert.equal(sum(pointsOf(found, 'http.client.request.duration'), ({ value }) => value.count), before)
-    assert.ok(pointsOf(found, 'onewrite.wait.duration').some(({ attributes }) => attributes['http.request.method'] === '_OTHER'))
+    assert.ok(pointsOf(found, 'onewrite.wait.duration').some(isOther))
   }))
 
   test('metrics name the methods of the contract; one of one\'s own makes no time series', async () => {

@@ -4,6 +4,7 @@
 import { once } from 'node:events'
 import http from 'node:http'
 import { createRequire } from 'node:module'
+import net from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import * as opentelemetry from '@opentelemetry/api'
 import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks'
@@ -95,11 +96,9 @@ const outcome = async (run) => {
 for (let round = 0; round < 21; round++) await outcome(() => client.call('POST', `${origin}/judged`, { body: BODY }))
 const idle = await connections()
 const slow = outcome(() => client.call('GET', `${origin}/slow-body`))
-let active = idle
-for (let look = 0; look < 100 && active.active !== 1; look++) {
-  await sleep(5)
-  active = await connections()
-}
+const active = await connectionsOnce(({ active }) => active === 1)
+// On a socket that no instrumentation sees: ends the slow body.
+net.connect(Number(new URL(origin).port), '127.0.0.1').end('FINISH / HTTP/1.1\r\n\r\n').resume()
 await slow
 await outcome(() => client.call('GET', `${origin}/missing`))
 await outcome(() => client.call('GET', `${dead}/dead`))
@@ -109,13 +108,26 @@ await context.with(trace.setSpan(context.active(), server), () => outcome(() => 
 server.end()
 // The SDK suppresses tracing for the requests of exporters like this.
 await context.with(suppressTracing(context.active()), () => outcome(() => client.call('POST', `${origin}/exported`, { body: BODY })))
-// The server closes the idle connection; then the pool closes.
+// The server closes the connection; then the pool closes.
 await outcome(() => client.call('GET', `${origin}/close`))
-await sleep(20)
 await outcome(() => client.call('GET', `${origin}/get`))
 await client.close()
-await sleep(50)
+// 28 calls and the incoming request.
+await poll(() => spans.getFinishedSpans().length >= 29 && (way === 'stock' || events.getFinishedLogRecords().length >= 28))
+const closed = await connectionsOnce(({ active, idle }) => active + idle === 0)
 const metricsOfAll = await collect()
+
+/** Looks again until the condition holds, or for some 20 s: then the test fails on what it is told. */
+async function poll (condition) {
+  for (let look = 0; look < 4000 && !await condition(); look++) await sleep(5)
+}
+
+/** The open connections as soon as they are as wanted. Stock has no such metric. */
+async function connectionsOnce (wanted) {
+  let found = await connections()
+  if (way !== 'stock') await poll(async () => wanted(found = await connections()))
+  return found
+}
 
 async function collect () {
   numbers.reset()
@@ -137,7 +149,7 @@ process.stdout.write(JSON.stringify({
     name: event.eventName, severity: event.severityText, scope: event.instrumentationScope, ids: event.spanContext && ids(event.spanContext), attributes: event.attributes, body: event.body, at: event.hrTime
   })),
   metrics: metricsOfAll,
-  connections: { idle, active, closed: await connections() },
+  connections: { idle, active, closed },
   hookFailures: onewrite.hookFailures()
 }), () => process.exit())
 
