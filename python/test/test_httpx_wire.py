@@ -6,7 +6,6 @@ import io
 import socket
 import ssl
 import threading
-import time
 import typing
 
 import pytest
@@ -193,7 +192,6 @@ def test_a_server_that_answers_early_is_heard(clients: Clients) -> None:
     def early(sock: socket.socket) -> None:
         sock.recv(16384)
         sock.sendall(reply(b"too large", "413 Content Too Large", "Connection: close"))
-        time.sleep(0.05)
         sock.shutdown(socket.SHUT_WR)
         while sock.recv(1 << 20):
             pass
