@@ -98,7 +98,7 @@ public sealed interface TimingEvent {
     }
 
     /**
-     * The connection stands, or failed.
+     * The TCP connection is established, or failed.
      *
      * @param error null when it went well
      */

@@ -92,7 +92,7 @@ public interface TimingListener {
     /** The TCP connect began. */
     default void onConnectStart(TimingEvent.ConnectStart event) {}
 
-    /** The connection stands, or failed. */
+    /** The TCP connection is established, or failed. */
     default void onConnectEnd(TimingEvent.ConnectEnd event) {}
 
     /** The TLS handshake began. */

@@ -1,4 +1,4 @@
-/** AsyncHttpClient, in one write and timed: {@link io.github.onewrite.ahc.OnewriteAhc}. */
+/** One write per small request, and timing, for AsyncHttpClient: {@link io.github.onewrite.ahc.OnewriteAhc}. */
 @NullMarked
 package io.github.onewrite.ahc;
 

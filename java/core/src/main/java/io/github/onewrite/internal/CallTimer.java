@@ -28,7 +28,7 @@ import org.jspecify.annotations.Nullable;
 public final class CallTimer {
     private static final int PHASES = Phase.values().length;
 
-    /** Before the first attempt no phase can begin. */
+    /** The phases before the first attempt, when none can begin. */
     private static final long[] NONE = none();
 
     private final Hooks hooks;
@@ -124,7 +124,7 @@ public final class CallTimer {
         }
     }
 
-    /** The attempt has waited for a connection since it began; the client shows this only at the end of the wait. */
+    /** The attempt has waited for a connection since it began: for clients that report only the end of the wait. */
     public void queuedSinceStart() {
         if (absent(Phase.QUEUE)) {
             long since = begin(Phase.QUEUE, starts[Phase.TOTAL.ordinal()]);
@@ -163,7 +163,7 @@ public final class CallTimer {
     }
 
     /**
-     * The connection stands, or failed.
+     * The TCP connection is established, or failed.
      *
      * @param error null when it went well
      */

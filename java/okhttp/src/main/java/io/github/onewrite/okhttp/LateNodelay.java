@@ -8,7 +8,7 @@ import okhttp3.EventListener;
 
 /**
  * Sets TCP_NODELAY on the sockets of SOCKS proxies, which OkHttp makes itself: later than the TLS handshake, but in time
- * for the request. Keeps nothing of a call, so that one serves all.
+ * for the request. Stateless: one instance serves all calls.
  */
 final class LateNodelay extends ForwardingEventListener {
     LateNodelay(EventListener next) {

@@ -21,7 +21,7 @@ final class NodelaySocketFactory extends SocketFactory {
     NodelaySocketFactory(SocketFactory factory, OnewriteConfig config) {
         this.factory = factory;
         this.nodelay = config.guardsNodelay();
-        // The sockets of a factory of the user's may be of any class: they are theirs.
+        // A user's factory may return sockets of any class, so these are not replaced.
         this.joined = config.coalesces() && factory == SocketFactory.getDefault() ? config.coalesceMax() : 0;
     }
 

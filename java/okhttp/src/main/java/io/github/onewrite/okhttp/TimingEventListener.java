@@ -32,7 +32,7 @@ import org.jspecify.annotations.Nullable;
  */
 final class TimingEventListener extends ForwardingEventListener {
 
-    /** Makes a listener per call; where nothing listens, none but that of {@link LateNodelay}. */
+    /** Makes a listener per call. Without hooks one {@link LateNodelay} serves all calls. */
     static final class Factory implements EventListener.Factory {
         private final Hooks hooks;
         private final EventListener.Factory next;
@@ -58,7 +58,7 @@ final class TimingEventListener extends ForwardingEventListener {
             return nodelay ? lateNodelay(listener) : listener;
         }
 
-        /** Most clients have one listener for all calls, or none: what was made for the last call does for this one. */
+        /** Reused from the previous call where the client has one listener for all calls, or none. */
         private LateNodelay lateNodelay(EventListener listener) {
             LateNodelay last = untimed;
             if (last.next() != listener) {

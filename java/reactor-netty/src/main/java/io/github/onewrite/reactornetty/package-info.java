@@ -1,4 +1,4 @@
-/** Reactor Netty, in one write and timed: {@link io.github.onewrite.reactornetty.OnewriteReactorNetty}. */
+/** One write per small request, and timing, for Reactor Netty: {@link io.github.onewrite.reactornetty.OnewriteReactorNetty}. */
 @NullMarked
 package io.github.onewrite.reactornetty;
 

@@ -23,7 +23,7 @@ import reactor.netty.http.client.HttpClient;
  * of all their calls. The switches are those of {@link OnewriteConfig}, looked up in Spring's environment: system
  * properties, then environment variables, then {@code application.properties}.
  *
- * <p>A bean {@link OnewriteReactorNetty} of the application's own takes the place of all this: its switches, its hooks.
+ * <p>An application's own bean of type {@link OnewriteReactorNetty} replaces all this: its switches and hooks are used.
  */
 @AutoConfiguration
 @ConditionalOnClass(HttpClient.class)
@@ -47,7 +47,7 @@ public class OnewriteAutoConfiguration {
         return onewrite;
     }
 
-    /** Spring's environment has system properties and environment variables in it, in the order that is ours. */
+    /** Spring's environment holds system properties and environment variables, in this order. */
     private static OnewriteConfig switches(Environment environment) {
         return OnewriteConfig.read(environment::getProperty, environment::getProperty);
     }

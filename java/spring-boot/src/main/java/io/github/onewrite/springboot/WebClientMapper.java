@@ -9,7 +9,7 @@ import org.springframework.context.annotation.Configuration;
 import org.springframework.core.Ordered;
 import org.springframework.core.annotation.Order;
 
-/** WebClient up to Boot 3.4. From 3.5 on, where this way is deprecated, {@link WebClientBuilders} has its place. */
+/** WebClient up to Boot 3.4. From 3.5 on, which deprecates mappers, {@link WebClientBuilders} is used instead. */
 @SuppressWarnings("removal")
 @Configuration(proxyBeanMethods = false)
 @ConditionalOnClass(ReactorNettyHttpClientMapper.class)

@@ -1,4 +1,4 @@
-/** Spring Boot's clients, in one write and timed: {@link io.github.onewrite.springboot.OnewriteAutoConfiguration}. */
+/** One write per small request, and timing, for Spring Boot's clients: {@link io.github.onewrite.springboot.OnewriteAutoConfiguration}. */
 @NullMarked
 package io.github.onewrite.springboot;
 

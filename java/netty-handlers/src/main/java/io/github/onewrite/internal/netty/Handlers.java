@@ -7,7 +7,7 @@ import io.netty.channel.ChannelPipeline;
 import io.netty.handler.codec.http.HttpClientCodec;
 
 /**
- * Puts our handlers around the HTTP/1.1 codec of a channel: {@link WireHandler} below, {@link CoalesceHandler} above.
+ * Puts the adapter's handlers around the HTTP/1.1 codec of a channel: {@link WireHandler} below, {@link CoalesceHandler} above.
  * A client may add its codec late (ALPN) or replace it (a tunnel): so their position is checked before each request of a
  * timed call, and otherwise when the codec they surround has been removed.
  */

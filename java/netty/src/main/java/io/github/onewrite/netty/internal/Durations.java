@@ -2,13 +2,13 @@ package io.github.onewrite.netty.internal;
 
 import java.time.Duration;
 
-/** Validates durations of the caller's. */
+/** Validates the caller's durations. */
 public final class Durations {
     private Durations() {}
 
     public static Duration positive(String name, Duration given) {
         if (given.isNegative() || given.isZero()) {
-            throw new IllegalArgumentException(name + " is to be longer than nothing, not " + given);
+            throw new IllegalArgumentException(name + " is to be longer than 0, not " + given);
         }
         return given;
     }

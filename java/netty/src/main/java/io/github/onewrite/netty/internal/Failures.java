@@ -12,11 +12,11 @@ import java.nio.channels.ClosedChannelException;
 import java.util.Locale;
 import javax.net.ssl.SSLException;
 
-/** Turns what Netty and the system throw into the one typed error. */
+/** Makes an {@link OnewriteException} of what Netty and the system throw. */
 public final class Failures {
     private Failures() {}
 
-    /** What went wrong on a connection that stood. */
+    /** An error on an established connection. */
     public static OnewriteException onConnection(Throwable cause, Origin origin) {
         if (cause instanceof OnewriteException already) {
             return already;
@@ -56,7 +56,7 @@ public final class Failures {
         return new OnewriteException(ErrorKind.OTHER, "the body's publisher threw: " + cause, cause);
     }
 
-    /** What was read is not a response we accept. */
+    /** What was read is not an acceptable response. */
     public static OnewriteException badResponse(Throwable cause, Origin origin) {
         String limit = "";
         if (cause instanceof TooLongHttpHeaderException) {

@@ -57,7 +57,7 @@ public final class Connecting {
         return thread;
     });
 
-    /** The least time for an address, so that one lost SYN, sent again after 1 s, does not give it up. */
+    /** The least time for an address: a lost SYN is sent again after 1 s, and may then succeed. */
     private static final long FAIR_NANOS = TimeUnit.SECONDS.toNanos(2);
 
     private final ClientSettings settings;
@@ -252,14 +252,14 @@ public final class Connecting {
             return;
         }
         if (tunnel == null) {
-            standing(made);
+            established(made);
             return;
         }
         tunnel.connectFuture().addListener(done -> {
             if (over) {
                 made.close();
             } else if (done.isSuccess()) {
-                standing(made);
+                established(made);
             } else {
                 fail(new OnewriteException(
                         ErrorKind.CONNECT,
@@ -270,7 +270,7 @@ public final class Connecting {
         });
     }
 
-    private void standing(Channel made) {
+    private void established(Channel made) {
         CallTimer timer = timer();
         if (timer != null) {
             timer.connectEnd(null);
