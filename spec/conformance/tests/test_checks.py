@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from onewrite_conformance.checks.counts import judge_mode
+from onewrite_conformance.checks.counts import judge_mode, sent_once
 from onewrite_conformance.checks.seen import Sample
 from onewrite_conformance.checks.stock import even
 from onewrite_conformance.checks.timing import _event_invariants, bound_problems, sequence_problem
@@ -87,6 +87,19 @@ def test_the_mode_decides_and_retransmissions_excuse_at_most_a_fifth() -> None:
     verdict = Verdict()
     judge_mode("segments", [None, None], 1, verdict)
     assert verdict.doubts
+
+
+@pytest.mark.parametrize(
+    ("segments", "twice", "wanted", "counted"),
+    [
+        (3, 0, 3, 3), (4, 1, 3, 3), (4, 0, 3, 4), (5, 1, 3, 5), (2, 1, 1, 1), (3, 1, {"min": 2, "max": 3}, 3),
+        (3, 2, 3, 3), (2, 5, 3, 2), (None, 1, 1, None), (1, 3, 0, 0),
+    ],
+)  # fmt: skip
+def test_segments_that_the_client_sent_twice_are_taken_off(
+    segments: int | None, twice: int, wanted: Any, counted: int | None
+) -> None:
+    assert sent_once(segments, twice, wanted) == counted
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,8 @@ class Arrival:
     via: str  # direct, forward, connect
     exchanges: int = 0
     nodelay: bool | None = None  # at its first request
+    fewest: int | None = None  # segments of a request on it, so far
+    retransmits: int = 0  # of the client, when it was last looked at
     nodelay_at_hello: bool | None = None  # when the first bytes of its TLS handshake had come
     client_options: dict[str, int] = field(default_factory=dict)  # socket options of the client's end
     tls_version: str | None = None
@@ -38,6 +40,7 @@ class Exchange:
     request: Request = field(default_factory=Request)
     complete: bool = False
     segments: int | None = None
+    sent_twice: int = 0  # segments that the client has sent again since its connection was last looked at
     records: int | None = None
     first_record_bytes: int | None = None
     first_piece: bytes = b""
