@@ -33,7 +33,7 @@ __all__ = ["add_arguments", "plan"]
 LANGUAGES = ("python", "ruby", "node", "java")
 WORDS = {0: "nothing is worse", 1: "a regression", 2: "inconclusive", 130: "interrupted"}
 ADAPTERS = ("onewrite", "patched")
-"""The kinds of client that an adapter is behind."""
+"""The kinds of client that use an adapter."""
 
 
 @dataclass(frozen=True)

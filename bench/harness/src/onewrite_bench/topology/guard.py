@@ -12,7 +12,7 @@ from onewrite_bench.failures import BenchError
 __all__ = ["FOREIGN_URL", "NOWHERE", "foreign_address", "guard", "without_conditions"]
 
 NOWHERE = "onewrite.invalid"
-"""A name that is reserved for never being one (RFC 2606)."""
+"""A host name that never resolves (RFC 2606)."""
 
 FOREIGN_URL = re.compile(rf"(?P<scheme>\bhttps?://)(?!{re.escape(NOWHERE)}\b)[^\s/\"'?#%]+", re.IGNORECASE)
 
@@ -56,7 +56,7 @@ def foreign_address(text: str) -> str | None:
 
 
 def without_conditions(line: str) -> str:
-    """A line without what it only compares with, after if and unless and in braces, or writes into a header."""
+    """A line without its conditions (after if and unless, in braces) and what it writes into headers: they send nothing."""
     if _HEADER.match(line):
         return ""
     return re.sub(r"\{[^}]*\}", "", re.split(r"\s(?:if|unless)\s", line, maxsplit=1)[0])
