@@ -105,7 +105,7 @@ def of_target(url: str, request: Request) -> Scenario:
     if request.host is not None:
         raise BenchError("HOST= goes with HAPROXY_CFG=; with TARGET= the host is in the address")
     try:
-        # Else every client would be told to fail its requests.
+        # Said once here; else each client would be reported as failing.
         socket.create_connection((parts.hostname or "", port), CONNECT_S).close()
     except OSError as error:
         raise BenchError(f"TARGET={url} takes no connection: {error.strerror or error}") from error

@@ -56,7 +56,7 @@ def foreign_address(text: str) -> str | None:
 
 
 def without_conditions(line: str) -> str:
-    """A line without what sends nothing: conditions (after if and unless, in braces), and what it writes into headers."""
+    """A line without what sends nothing: conditions (after if and unless, in braces), and values of headers."""
     if _HEADER.match(line):
         return ""
     return re.sub(r"\{[^}]*\}", "", re.split(r"\s(?:if|unless)\s", line, maxsplit=1)[0])
