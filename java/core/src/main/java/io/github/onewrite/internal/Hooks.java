@@ -94,10 +94,10 @@ public final class Hooks {
         return found;
     }
 
-    void deliver(List<RecordListener> listeners, Consumer<RecordListener> what) {
-        for (int i = 0; i < listeners.size(); i++) {
+    <H> void deliver(List<H> hooks, Consumer<H> what) {
+        for (int i = 0; i < hooks.size(); i++) {
             try {
-                what.accept(listeners.get(i));
+                what.accept(hooks.get(i));
             } catch (Throwable e) {
                 swallow(e);
             }
@@ -105,13 +105,7 @@ public final class Hooks {
     }
 
     void deliver(Timing timing) {
-        for (int i = 0; i < consumers.size(); i++) {
-            try {
-                consumers.get(i).accept(timing);
-            } catch (Throwable e) {
-                swallow(e);
-            }
-        }
+        deliver(consumers, each -> each.accept(timing));
     }
 
     private void swallow(Throwable thrown) {

@@ -3,6 +3,7 @@ package io.github.onewrite.internal.netty;
 import io.netty.buffer.ByteBuf;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelDuplexHandler;
+import io.netty.channel.ChannelFuture;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelPipeline;
 import io.netty.channel.ChannelProgressiveFuture;
@@ -26,6 +27,7 @@ import io.netty.handler.codec.http.HttpUtil;
 import io.netty.handler.codec.http.LastHttpContent;
 import io.netty.handler.ssl.SslHandler;
 import io.netty.handler.stream.ChunkedInput;
+import io.netty.util.concurrent.PromiseNotifier;
 import java.io.EOFException;
 import java.io.IOException;
 import java.nio.ByteBuffer;
@@ -299,13 +301,7 @@ public final class CoalesceHandler extends ChannelDuplexHandler {
         if (alone
                 || connection.bytes() - flushedBytes > joinMax
                 || !ctx.channel().isWritable()) {
-            sent.addListener(done -> {
-                if (done.isSuccess()) {
-                    promise.trySuccess();
-                } else {
-                    promise.tryFailure(done.cause());
-                }
-            });
+            sent.addListener(new PromiseNotifier<Void, ChannelFuture>(false, promise));
             return;
         }
         sent.addListener(done -> {
