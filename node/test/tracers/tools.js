@@ -30,6 +30,9 @@ const kept = (from, names) => Object.fromEntries(names.map((name) => [name, from
 const HTTP_NAMES = ['http.request.method', 'http.response.status_code', 'url.full', 'url.path', 'server.address', 'error.type', 'http.method', 'http.url', 'http.status_code',
   'network.protocol.version', 'user_agent.original']
 
+const TRACER = { clients: ['fetch', 'undici', 'http'] }
+const MOCK = { clients: ['fetch', 'http'], mocks: true }
+
 /** @param {string} url of the server @returns {Record<string, () => Tool>} */
 export const toolsFor = (url) => ({
   opentelemetry: () => {
@@ -40,7 +43,7 @@ export const toolsFor = (url) => ({
     const exporter = new InMemorySpanExporter()
     return {
       package: '@opentelemetry/instrumentation-undici',
-      clients: ['fetch', 'undici', 'http'],
+      ...TRACER,
       start () {
         context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable())
         propagation.setGlobalPropagator(new W3CTraceContextPropagator())
@@ -57,7 +60,7 @@ export const toolsFor = (url) => ({
     const found = []
     return {
       package: 'dd-trace',
-      clients: ['fetch', 'undici', 'http'],
+      ...TRACER,
       start () {
         Object.assign(process.env, { DD_INSTRUMENTATION_TELEMETRY_ENABLED: 'false', DD_REMOTE_CONFIGURATION_ENABLED: 'false', DD_TRACE_STARTUP_LOGS: 'false', DD_CRASHTRACKING_ENABLED: 'false' })
         const tracer = require('dd-trace').init({ plugins: true })
@@ -77,7 +80,7 @@ export const toolsFor = (url) => ({
     })
     return {
       package: 'elastic-apm-node',
-      clients: ['fetch', 'undici', 'http'],
+      ...TRACER,
       start () {
         apm = require('elastic-apm-node').start({
           serviceName: 'matrix',
@@ -97,7 +100,7 @@ export const toolsFor = (url) => ({
         const transaction = apm.startTransaction('calls')
         await run()
         transaction.end()
-        await new Promise((resolve) => setTimeout(resolve, 100))
+        await apm.flush()
       },
       spans: () => found.map((span) => [span.id, line(span.name, span.type, span.subtype, span.outcome, kept(span.context?.http, ['method', 'url', 'status_code']))])
     }
@@ -107,7 +110,7 @@ export const toolsFor = (url) => ({
     let newrelic
     return {
       package: 'newrelic',
-      clients: ['fetch', 'undici', 'http'],
+      ...TRACER,
       start () {
         Object.assign(process.env, { NEW_RELIC_NO_CONFIG_FILE: 'true', NEW_RELIC_APP_NAME: 'matrix', NEW_RELIC_LICENSE_KEY: 'x'.repeat(40), NEW_RELIC_LOG_ENABLED: 'false', NEW_RELIC_HOST: '127.0.0.1', NEW_RELIC_PORT: '9', NEW_RELIC_SPAN_EVENTS_MAX_SAMPLES_STORED: '10000', NEW_RELIC_TRACER_ENABLED: 'true', NEW_RELIC_TRUSTED_ACCOUNT_KEY: '1', NEW_RELIC_ACCOUNT_ID: '1', NEW_RELIC_PRIMARY_APPLICATION_ID: '1' })
         newrelic = require('newrelic')
@@ -119,7 +122,6 @@ export const toolsFor = (url) => ({
           newrelic.agent.getTransaction().priority = 2
           await run()
         })
-        await new Promise((resolve) => setTimeout(resolve, 100))
       },
       spans: () => newrelic.agent.spanEventAggregator.getEvents().filter(({ intrinsics }) => intrinsics.category === 'http')
         .sort((a, b) => a.intrinsics.timestamp - b.intrinsics.timestamp)
@@ -133,7 +135,7 @@ export const toolsFor = (url) => ({
     const transport = { async send ([, items]) { for (const [, payload] of items) found.push(...payload.items ?? []); return {} }, flush: async () => true }
     return {
       package: '@sentry/node',
-      clients: ['fetch', 'undici', 'http'],
+      ...TRACER,
       start () {
         Sentry = require('@sentry/node')
         Sentry.init({ dsn: 'http://public@127.0.0.1:9/1', tracesSampleRate: 1, tracePropagationTargets: [/.*/], transport: () => transport })
@@ -150,8 +152,7 @@ export const toolsFor = (url) => ({
     let nock
     return {
       package: 'nock',
-      clients: ['fetch', 'http'],
-      mocks: true,
+      ...MOCK,
       start () {
         nock = require('nock').default
         nock(url, { allowUnmocked: true }).persist().post('/mocked').reply(201, ANSWER)
@@ -167,8 +168,7 @@ export const toolsFor = (url) => ({
     let server
     return {
       package: 'msw',
-      clients: ['fetch', 'http'],
-      mocks: true,
+      ...MOCK,
       async start () {
         const { http, HttpResponse } = require('msw')
         const { setupServer } = require('msw/node')
