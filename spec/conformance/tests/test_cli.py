@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
@@ -49,7 +50,7 @@ def test_results_are_written(tmp_path: Path, jobs: str) -> None:
 def test_a_mutant_ends_in_its_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert judged(tmp_path, "--break", "split", "--case", RUN, "--quiet") == 1
     last = capsys.readouterr().out.splitlines()[-1]
-    assert last.startswith(f"FAILED reference: {RUN}: segments: 2, not 1")
+    assert re.match(rf"FAILED reference: {RUN}: segments: [2-9], not 1", last)  # the kernel may send one twice
 
 
 def test_any_driver_from_a_plain_checkout(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -82,7 +83,7 @@ def test_a_matrix_of_earlier_results(tmp_path: Path) -> None:
 def test_environment_for_the_driver(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pair = "ONEWRITE_COALESCE_DISABLED=true"
     assert judged(tmp_path, "--reference", "--case", RUN, "--env", pair, "--quiet") == 1
-    assert "segments: 2, not 1" in capsys.readouterr().out
+    assert re.search("segments: [2-9], not 1", capsys.readouterr().out)
 
 
 def test_progress_is_told_while_it_runs(capsys: pytest.CaptureFixture[str]) -> None:

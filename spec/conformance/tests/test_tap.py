@@ -7,6 +7,7 @@ import ssl
 import time
 from collections import Counter
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ import pytest
 from onewrite_conformance.tap.answers import Script
 from onewrite_conformance.tap.certificates import shared
 from onewrite_conformance.tap.server import Tap
+from onewrite_conformance.witness import tcpinfo
 
 HEAD = b"POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: 200\r\n\r\n"
 BODY = b"x" * 200
@@ -53,12 +55,20 @@ def answer(sock: socket.socket, ends: bytes = b"ok") -> bytes:
 
 
 def counts(tap: Tap, *writes: bytes, requests: int = REQUESTS) -> Counter[tuple[int | None, int | None]]:
+    """Segments, without those that this side's kernel sent twice, and records."""
+    totals = [0]
     with connected(tap) as sock:
         for _ in range(requests):
             for data in writes:
                 sock.sendall(data)
             answer(sock)
-    return Counter((exchange.segments, exchange.records) for exchange in tap.exchanges)
+            info = tcpinfo.read(sock)
+            totals.append(0 if info is None else info.total_retrans)
+    twice = [after - before for before, after in pairwise(totals)]
+    return Counter(
+        (exchange.segments and exchange.segments - again, exchange.records)
+        for exchange, again in zip(tap.exchanges, twice, strict=False)
+    )
 
 
 @pytest.mark.parametrize(("scheme", "records"), [("http", None), ("https", 1)])

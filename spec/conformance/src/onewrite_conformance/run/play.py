@@ -42,17 +42,14 @@ def play(run: Run, driver: Driver, trace: Callable[[str], None] | None = None, a
         return next((one for one in readings if one.local_port == arrival.peer_port), None)
 
     def look(exchange: Exchange) -> None:
-        """Look at the client's socket at the first request of each connection, and where one took more segments."""
-        arrival, segments = exchange.arrival, exchange.segments
-        more = segments is not None and arrival.fewest is not None and segments > arrival.fewest
-        if arrival.nodelay is None or more:
+        """Look at the client's socket at the first request of each connection, and at those of several segments."""
+        arrival = exchange.arrival
+        if arrival.nodelay is None or exchange.segments != 1:
             reading = reading_of(arrival)
             if reading is not None:
                 arrival.nodelay, arrival.client_options = reading.nodelay, reading.options
                 exchange.sent_twice = reading.total_retrans - arrival.retransmits
                 arrival.retransmits = reading.total_retrans
-        if segments is not None and not more:
-            arrival.fewest = segments
 
     def look_at_hello(arrival: Arrival) -> None:
         reading = reading_of(arrival)

@@ -20,7 +20,6 @@ class Arrival:
     via: str  # direct, forward, connect
     exchanges: int = 0
     nodelay: bool | None = None  # at its first request
-    fewest: int | None = None  # segments of a request on it, so far
     retransmits: int = 0  # of the client, when it was last looked at
     nodelay_at_hello: bool | None = None  # when the first bytes of its TLS handshake had come
     client_options: dict[str, int] = field(default_factory=dict)  # socket options of the client's end
