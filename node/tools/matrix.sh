@@ -21,7 +21,7 @@ checkout() { # UNDICI: a copy of this package beside that undici
   mkdir -p "$folder/node"
   cp "$here/../VERSION" "$folder/"
   mkdir -p "$folder/spec"
-  cp -r "$here/../spec/testdata" "$folder/spec/"
+  cp -r "$here/../spec/testdata" "$here/../spec/events.yaml" "$folder/spec/"
   for part in src test driver examples tools package.json package-lock.json README.md .npmrc; do
     rm -rf "${folder:?}/node/$part"
     cp -r "$here/$part" "$folder/node/"

@@ -1,8 +1,8 @@
 /**
- * How the span is found that an instrumentation makes of undici's request. It makes it while undici makes the request,
- * on the diagnostics channel `undici:request:create`, and never makes it the active one; but to propagate it, it derives
- * a context from the active one that has it (`trace.setSpan(context.active(), span)`). So the context that is active
- * while undici makes the request is one that notices what is derived from it.
+ * Finds the span that an instrumentation makes of undici's request. The instrumentation makes it on the diagnostics channel
+ * `undici:request:create` and never activates it, but to propagate it, it derives a context that holds it from the active
+ * one (`trace.setSpan(context.active(), span)`). So while undici makes the request, the active context is one that notices
+ * what is derived from it.
  */
 
 import { context, trace } from '@opentelemetry/api'
@@ -12,7 +12,7 @@ import { context, trace } from '@opentelemetry/api'
 
 /** @implements {Context} */
 export class CallContext {
-  /** @type {Observed | null} null: undici's request is made. What inherits this context, as a new socket does, is no part of it. */
+  /** @type {Observed | null} null once undici's request is made: what inherits this context later, as a new socket does, is not of this request. */
   #observed
 
   /** @param {Context} base @param {Observed} observed */
@@ -53,7 +53,7 @@ export class CallContext {
   deleteValue (key) { return this.base.deleteValue(key) }
 }
 
-/** @returns {Context} never one of ours, on which the next would stand, and so on */
+/** @returns {Context} never one of ours: they must not nest */
 export function activeContext () {
   const active = context.active()
   return active instanceof CallContext ? active.base : active

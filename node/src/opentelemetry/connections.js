@@ -1,15 +1,15 @@
-/** The open connections of this process that have a listener of ours: looked up when a reader asks, never added up. */
+/** The open connections of this process that have a listener of ours. They are counted when a reader asks for the metric. */
 
 import { nowNs } from '../timing/clock.js'
 
 /** @typedef {import('../timing/connection.js').Connection} Connection */
 
-/** Each with the time at which it was ready for requests. @type {Map<Connection, number>} */
+/** Each with the time from which it could carry requests. @type {Map<Connection, number>} */
 const open = new Map()
-/** Servers that were told of once go on being told of, with 0: else a reader keeps the last number. @type {Map<string, Server>} */
+/** A server stays in the metric, with 0 connections: without that a reader would keep its last number. @type {Map<string, Server>} */
 const servers = new Map()
 
-/** @typedef {Record<string, string | number>} Server attributes of it */
+/** @typedef {Record<string, string | number>} Server its attributes */
 
 /** @param {Connection} connection @returns {Server} */
 export function serverOf ({ host, port }) {
@@ -22,13 +22,13 @@ export function serverOf ({ host, port }) {
   return server
 }
 
-/** @param {Connection} connection that is ready for requests */
+/** @param {Connection} connection that can carry requests */
 export function connectionOpened (connection) {
   open.set(connection, nowNs())
   serverOf(connection)
 }
 
-/** @param {Connection} connection @returns {number | undefined} seconds for which it was there */
+/** @param {Connection} connection @returns {number | undefined} seconds for which it was open */
 export function connectionClosed (connection) {
   const since = open.get(connection)
   if (!open.delete(connection) || since === undefined) return undefined

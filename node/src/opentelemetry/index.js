@@ -1,6 +1,6 @@
 /**
- * Beside the instrumentations of OpenTelemetry: `install({ listener: openTelemetry() })`. Needs `@opentelemetry/api`,
- * before its 1.10 also `@opentelemetry/api-logs`; without an SDK behind them nothing is recorded.
+ * Adds to what OpenTelemetry's instrumentations record: `install({ listener: openTelemetry() })`. Needs
+ * `@opentelemetry/api`, and before its version 1.10 also `@opentelemetry/api-logs`. Without an SDK nothing is recorded.
  */
 
 import { kObserver } from '../timing/hooks.js'
@@ -8,15 +8,15 @@ import { Observer } from './observer.js'
 
 /**
  * @typedef {object} OpenTelemetryOptions
- * @property {boolean} [logs] whether each call's record leaves as a log event `onewrite.request`. Default: true.
+ * @property {boolean} [logs] whether each call's record is emitted as a log event `onewrite.request`. Default: true.
  * @property {boolean} [requestDuration] whether `http.client.request.duration` is recorded. Default: true. Switch it off
- *   where an instrumentation records it already, under its own scope: a sum over both would count each request twice.
+ *   where an instrumentation records it already, under its own scope: a sum over both counts each request twice.
  */
 
 /**
- * A listener for `install()`, for the classes of this package and for its agents. The span that an instrumentation makes
- * of a request gets the request's phases as `onewrite.*` attributes while it lives, its record leaves as a log event with
- * that span's context, and metrics tell durations, waits and connections. No span is made here.
+ * A listener for `install()` and for the classes of this package. The span that an instrumentation makes of a request gets
+ * the request's phases as `onewrite.*` attributes until it ends, the record is emitted as a log event with that span's
+ * context, and metrics report durations, waits and connections. No span is made here.
  * @param {OpenTelemetryOptions} [options]
  * @returns {import('../timing/hooks.js').TimingListener}
  */

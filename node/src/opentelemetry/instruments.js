@@ -1,16 +1,16 @@
-/** The metrics: names, units and bucket edges, and what a finished record adds to them. */
+/** The metrics: their names, units and bucket edges, and what a finished record adds to them. */
 
 import { otelMetrics } from '../timing/mappers.js'
 import { observeConnections, serverOf } from './connections.js'
 
 /** @typedef {import('@opentelemetry/api').Attributes} Attributes */
 
-/** Edges of the semantic conventions for HTTP. */
+/** Bucket edges, s. These are of the semantic conventions for HTTP. */
 const REQUEST = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10]
 const CONNECTION = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300]
-/** With one right below 40 ms: a wait that Nagle's algorithm and a delayed acknowledgement cause takes 40 to 45 ms. */
+/** With edges at 35 and 50 ms: a wait caused by Nagle's algorithm and a delayed acknowledgement takes 40 to 45 ms. */
 const WAIT = [0.001, 0.0025, 0.005, 0.01, 0.02, 0.035, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
-/** Those that the semantic conventions know; any other would make a time series of its own. */
+/** Those of the semantic conventions. Any other is counted as `_OTHER`, because each makes a time series of its own. */
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'CONNECT', 'OPTIONS', 'TRACE', 'PATCH', 'QUERY'])
 
 const SERVER = ['server.address', 'server.port']

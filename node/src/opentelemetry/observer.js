@@ -1,4 +1,4 @@
-/** What OpenTelemetry is told of a call, and when. */
+/** Reports calls and connections to OpenTelemetry. */
 
 import { createContextKey, trace, SpanKind } from '@opentelemetry/api'
 import { otelAttributes, otelPhases } from '../timing/mappers.js'
@@ -12,13 +12,13 @@ import { instruments, logger } from './providers.js'
 /** @typedef {import('../timing/hooks.js').CallObserver} CallObserver */
 /** @typedef {import('../timing/record.js').Timing} Timing */
 
-/** The SDK sets it around an exporter's own requests: told of, they would be exported, and so on without end. */
+/** The SDK sets it around requests of an exporter. Recording them would cause more exports, without end. */
 const SUPPRESSED = createContextKey('OpenTelemetry SDK Context Key SUPPRESS_TRACING')
-/** Spans of the work that a request is part of, which may make a hundred of them. */
+/** Spans of the work that makes the request; it may make many requests, so such a span gets no attributes of one. */
 const NOT_OURS = new Set([SpanKind.SERVER, SpanKind.CONSUMER])
 const INFO = 9
 
-/** What is kept of one call while it runs. */
+/** The span and the context of one call while it runs. */
 export class Observed {
   /** @param {Context} context that is active where the call begins */
   constructor (context) {
@@ -32,7 +32,7 @@ export class Observed {
     if (trace.isSpanContextValid(span.spanContext())) this.context = trace.setSpan(this.context, span)
   }
 
-  /** @returns {Span | null} the span to write to, while it lives */
+  /** @returns {Span | null} the span that gets attributes; null when it has ended or is not of a client */
   get writable () {
     const { span } = this
     return span?.isRecording() && !NOT_OURS.has(/** @type {any} */ (span).kind) ? span : null
@@ -47,14 +47,14 @@ export class Observer {
     this.requestDuration = requestDuration
   }
 
-  /** @returns {Observed | null} null: the call is not to be told of */
+  /** @returns {Observed | null} null: the call is ignored */
   begin () {
     const context = activeContext()
     return context.getValue(SUPPRESSED) === true ? null : new Observed(context)
   }
 
   /**
-   * Runs what makes undici's request, where instrumentations make their span of it.
+   * Runs what makes undici's request; instrumentations make their span in it.
    * @param {Observed} observed
    * @param {() => boolean} run
    */
@@ -63,7 +63,7 @@ export class Observer {
   }
 
   /**
-   * More is known of the running attempt. Instrumentations end their span before the call is over.
+   * Writes what is known of the running attempt, because instrumentations end their span before the call ends.
    * @param {Observed} observed
    * @param {Call} call
    */

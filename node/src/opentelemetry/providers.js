@@ -1,6 +1,6 @@
 /**
- * The instruments and the logger of the global providers. Looked up again when another provider is set: a program may
- * start its SDK after it has called `openTelemetry()`, and a meter of the API before that stays without effect for good.
+ * The instruments and the logger of the global providers. They are looked up again when another provider is set: a program
+ * may start its SDK after it has called `openTelemetry()`, and a meter from before the SDK stays without effect.
  */
 
 import { createRequire } from 'node:module'
@@ -23,14 +23,14 @@ const { version } = require('../../package.json')
  */
 /** @typedef {{emit: (event: LogEvent) => void}} Logger */
 
-/** @returns {any} the logs API: part of the API from 1.10 on, a package of its own before; undefined where there is none */
+/** @returns {any} the logs API: part of `@opentelemetry/api` from 1.10 on, a package of its own before; undefined without it */
 function findLogs () {
   const { logs } = /** @type {any} */ (api)
   if (logs !== undefined) return logs
   try {
     return require('@opentelemetry/api-logs').logs
   } catch {
-    // Without it there can be no SDK that takes a log event.
+    // Then there is no SDK for log events either.
     return undefined
   }
 }
