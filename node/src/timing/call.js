@@ -89,7 +89,7 @@ export class Call {
    * The request is about to be written on a connection.
    * @param {Connection | null} connection
    * @param {boolean} [atOnce] the first write follows in the same turn. Its time is then used for this event too, unless
-   *   someone has to be told now
+   *   a hook has to be called now
    */
   acquired (connection, atOnce = false) {
     // undici puts requests of a pipeline back when their connection breaks.

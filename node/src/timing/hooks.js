@@ -133,7 +133,7 @@ export class Hooks {
 /**
  * @param {HookOptions} options
  * @param {import('../config.js').Config} config
- * @returns {Hooks | null} null where nobody is to be told: then no clock is read and nothing is allocated
+ * @returns {Hooks | null} null without a hook: then no clock is read and nothing is allocated
  * @throws {TypeError} code `ONEWRITE_INVALID_OPTION`
  */
 export function resolveHooks (options, config) {
