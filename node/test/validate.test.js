@@ -54,6 +54,7 @@ describe('a Content-Length that differs from the body\'s', () => {
 describe('a correct Content-Length', () => {
   const cases = {
     'POST without a body': { headers: { 'content-length': '0' } },
+    'POST without a body and with a value that undici leaves out': { headers: { 'content-length': undefined } },
     'POST with a body': { body: 'hello', headers: { 'content-length': '5' } },
     'GET with a body': { method: 'GET', body: 'hello', headers: { 'content-length': '5' } },
     'PUT of a stream': { method: 'PUT', body: (async function * () { yield 'hello' })(), headers: { 'content-length': '5' } }

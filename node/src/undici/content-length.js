@@ -6,6 +6,7 @@
 
 import { InvalidRequestError } from '../errors.js'
 import { sizeInMemory } from '../wire/body.js'
+import { flatHeaders, headerOf } from '../wire/headers.js'
 
 /** The methods for which undici does not compare the length with the body. */
 const UNCHECKED = ['GET', 'HEAD', 'OPTIONS', 'TRACE', 'CONNECT']
@@ -24,29 +25,8 @@ export function refusal (opts) {
   } else if (body.length !== 0 && (method === 'POST' || !UNCHECKED.includes(method))) return null
   const size = sizeInMemory(body)
   if (size === null || !opts.headers) return null
-  const declared = contentLength(opts.headers)
-  if (declared === null || Number(declared) === size) return null
+  const declared = headerOf(flatHeaders(opts.headers), 'content-length')
+  // undici leaves out a field whose value is undefined.
+  if (declared === null || declared === undefined || Number(declared) === size) return null
   return new InvalidRequestError(`Content-Length is ${declared} and the body has ${size} bytes: leave the header out, undici sets it`)
-}
-
-/**
- * @param {any} headers in any of undici's forms
- * @returns {string | null}
- */
-function contentLength (headers) {
-  if (Array.isArray(headers)) {
-    for (let index = 0; index + 1 < headers.length; index += 2) {
-      if (isContentLength(headers[index])) return String(headers[index + 1])
-    }
-    return null
-  }
-  for (const [name, value] of typeof headers[Symbol.iterator] === 'function' ? headers : Object.entries(headers)) {
-    if (isContentLength(name)) return String(value)
-  }
-  return null
-}
-
-/** @param {any} name */
-function isContentLength (name) {
-  return typeof name === 'string' && name.length === 14 && name.toLowerCase() === 'content-length'
 }

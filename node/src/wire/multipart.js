@@ -8,6 +8,7 @@
  */
 
 import { randomInt } from 'node:crypto'
+import { flatHeaders, headerOf } from './headers.js'
 
 const encode = (/** @type {string} */ text) => Buffer.from(text)
 const lineEnds = (/** @type {string} */ text) => text.replace(/\r?\n|\r/g, '\r\n')
@@ -63,9 +64,8 @@ export async function * inOnePiece (body) {
  * @returns {any[]} names and values in turn
  */
 function withForm (headers, type, size) {
-  const flat = Array.isArray(headers) ? [...headers] : headers ? [...(headers[Symbol.iterator] ? headers : Object.entries(headers))].flat(1) : []
-  const has = (/** @type {string} */ wanted) => flat.some((name, index) => index % 2 === 0 && typeof name === 'string' && name.toLowerCase() === wanted)
-  if (!has('content-type')) flat.push('content-type', type)
-  if (!has('content-length')) flat.push('content-length', String(size))
+  const flat = flatHeaders(headers)
+  if (headerOf(flat, 'content-type') === null) flat.push('content-type', type)
+  if (headerOf(flat, 'content-length') === null) flat.push('content-length', String(size))
   return flat
 }
