@@ -124,6 +124,13 @@ def test_a_phase_that_has_bounds_is_there() -> None:
     assert list(bound_problems([sample], {"timing": {"bounds": {"wait": {"max_ms": 1}}}}))
 
 
+def test_a_request_counts_without_the_segments_that_were_sent_twice() -> None:
+    def exchange(segments: int | None, twice: int) -> Exchange:
+        return Exchange(0, Arrival(0, 0, 0, "direct"), 0, "direct", segments=segments, sent_twice=twice)
+
+    assert [exchange(*counts).segments_once for counts in ((4, 1), (3, 0), (None, 1))] == [3, 3, None]
+
+
 EXAMPLE = "POST /a HTTP/1.1\nHost: {authority}\nContent-Type: m; boundary={boundary}\n\n--{boundary}\n{x*3}{any}\n--{boundary}--"
 SENT = b"POST /a HTTP/1.1\r\nX: y\r\nContent-Type: m; boundary=b1\r\nHost: h:1\r\nContent-Length: 24\r\n\r\n"
 

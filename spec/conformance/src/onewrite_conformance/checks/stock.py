@@ -35,7 +35,7 @@ def judge_against_stock(seen: Observation, stock: Observation | None, verdict: V
         "bytes": lambda one: [even(exchange) for exchange in one.exchanges if exchange.complete],
         "requests": lambda one: len(one.exchanges),
         "connections": lambda one: len(one.arrivals),
-        "segments": lambda one: _usual([exchange.segments for exchange in one.counted_exchanges()]),
+        "segments": lambda one: _usual([exchange.segments_once for exchange in one.counted_exchanges()]),
         "nodelay": lambda one: sorted({arrival.nodelay for arrival in one.arrivals if arrival.nodelay is not None}),
     }
     for name in wanted:

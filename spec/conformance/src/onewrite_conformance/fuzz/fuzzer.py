@@ -67,7 +67,7 @@ def difference(ours: Observation, stock: Observation) -> str | None:
             if mine.complete and parsed[name] != parsed_stock[name]:
                 said, said_stock = str(parsed[name])[:150], str(parsed_stock[name])[:150]
                 return f"request {mine.number}: {name} is {said}, stock's {said_stock}"
-        more = (mine.segments or 0) - mine.sent_twice - (theirs.segments or 0)
+        more = (mine.segments_once or 0) - (theirs.segments_once or 0)
         # Larger requests are cut by the kernel in varying ways. And where stock leaves Nagle's algorithm on, tails of
         # several writes are joined: fewer segments, but later. Such a count is no limit.
         small = not nagle and len(mine.request.wire) <= ONE_WRITE

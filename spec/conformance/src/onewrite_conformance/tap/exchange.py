@@ -52,3 +52,8 @@ class Exchange:
     sent: bytes = b""
     extra: int = 0  # bytes that followed the request before it was answered
     reads: list[tuple[int, int]] = field(default_factory=list)  # (t_ns, size) of each piece
+
+    @property
+    def segments_once(self) -> int | None:
+        """The count without the segments that the client has sent again."""
+        return None if self.segments is None else self.segments - self.sent_twice
