@@ -38,6 +38,7 @@ for _ in range(20):
 """
 
 
+@pytest.mark.timed
 def test_a_program_and_its_own_server() -> None:
     server = Server()
     url = f"http://127.0.0.1:{server.port}/"
@@ -60,6 +61,7 @@ def test_a_server_that_is_not_there_is_told() -> None:
     assert done.data["requests"] >= 1  # counted although no answer came
 
 
+@pytest.mark.timed
 @pytest.mark.parametrize("version", ["1.2", "1.3"])
 def test_a_tunnel_is_counted_without_being_opened(version: str, tmp_path: Path) -> None:
     server, ca_file = tls_server(tmp_path)
