@@ -67,7 +67,7 @@ def check(faults: str, *options: str, url: str = "{url}", arguments: tuple[str, 
     """`onewrite check -f json` of the test's own client, repeated where a busy machine made the control inconclusive."""
     for _ in range(3):
         done = onewrite("check", "-f", "json", *options, "--", *CLIENT, faults, url, *arguments)
-        if done.status != 2 or done.states.get("OW105") != "inconclusive":
+        if done.states.get("OW105") != "inconclusive":
             break
     return done
 

@@ -21,6 +21,7 @@ from onewrite_cli.doctor.verdict import diagnose
 from test_verdict import CONTROL, sample, samples
 
 
+@pytest.mark.timed
 def test_without_tcp_info_nothing_is_passed(monkeypatch: pytest.MonkeyPatch) -> None:
     """As on macOS, where neither segments nor the client's sockets can be read."""
     monkeypatch.setattr(from_tap, "SEGMENTS_COUNTED", False)
