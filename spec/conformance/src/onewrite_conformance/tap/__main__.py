@@ -23,7 +23,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--port", type=int, default=8080, help="0 takes any free port (default 8080)")
     parser.add_argument("--tls", action="store_true", help="serve https; the CA file to trust is printed")
     parser.add_argument("--mss", type=int, help="segment size to offer (1448 is an Ethernet's; loopback has 32 KiB)")
-    parser.add_argument("--delay-ms", type=int, default=0, help="answer so late")
+    parser.add_argument("--delay-ms", type=int, default=0, help="answer after this time")
     parser.add_argument("--trace", action="store_true", help="print every read and write")
     options = parser.parse_args(arguments)
 
