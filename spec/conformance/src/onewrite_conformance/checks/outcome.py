@@ -68,7 +68,7 @@ def _outcome_problems(sample: Sample, expect: dict[str, Any]) -> Iterable[str]:
     wanted = expect.get("outcome")
     if wanted is not None and not matches(reply["outcome"], wanted):
         error = reply.get("error") or {}
-        said = f" ({error.get('type')}: {str(error.get('message'))[:160]})" if error else ""
+        said = f" ({error.get('kind')}, {error.get('type')}: {str(error.get('message'))[:160]})" if error else ""
         yield f"outcome is {reply['outcome']}, not {either(wanted)}{said}"
         return
     if "status" in expect and reply["outcome"] == "response" and not matches(reply.get("status"), expect["status"]):
