@@ -7,12 +7,17 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from conftest import CLIENT, check, clean_environment, onewrite
-from onewrite_cli.check.run import run_command
+from onewrite_cli.check import command
+from onewrite_cli.check.command import CheckOptions
+from onewrite_cli.check.outcome import State
+from onewrite_cli.check.run import Ran, run_command
 
 CLEAN = {"OW101": "ok", "OW102": "ok", "OW103": "skipped", "OW104": "ok", "OW105": "ok", "OW106": "skipped"}
 
@@ -44,6 +49,19 @@ def test_what_is_found(faults: str, found: set[str]) -> None:
         assert stall["of"] == 20
         # On a busy machine the ACK sometimes comes before the body is written.
         assert stall["count"] > 10
+
+
+def test_the_first_request_may_come_before_the_tool_knows_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    def late(*arguments: Any, started: Callable[[int], None], **options: Any) -> Ran:
+        def after_a_while(pid: int) -> None:
+            time.sleep(0.5)
+            started(pid)
+
+        return run_command(*arguments, started=after_a_while, **options)
+
+    monkeypatch.setattr(command, "run_command", late)
+    report = command.check(CheckOptions([*CLIENT, "none", "{url}"], via="tap"))
+    assert next(outcome.state for outcome in report.outcomes if outcome.rule.id == "OW102") is State.OK
 
 
 def test_over_tls_records_are_counted() -> None:

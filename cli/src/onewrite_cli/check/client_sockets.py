@@ -3,30 +3,50 @@
 from __future__ import annotations
 
 import os
+import threading
 
 from onewrite_cli.judge import WITNESS_AVAILABLE, Arrival, WitnessError, connections
 
 __all__ = ["ClientSockets"]
 
+START_S = 10.0  # the most that a request waits until the process that made it is known
 NOT_FOUND = "no process of the command owns the connections (a container, a daemon or another user?)"
 
 
 class ClientSockets:
-    """`pid` is the running command's, and None between its runs. `fault` says why nothing could be read."""
+    """Those of the command while it runs. `fault` says why nothing could be read."""
 
     def __init__(self) -> None:
-        self.pid: int | None = None
+        self._pid: int | None = None
+        self._known = threading.Event()
+        self._known.set()
         self.fault: str | None = None if WITNESS_AVAILABLE else "reading another process's sockets needs Linux"
         self.nodelay: dict[tuple[int, int], bool] = {}  # (client's port, server's port)
+
+    def starting(self) -> None:
+        """The command is about to be started: its first request may come before its pid is known here."""
+        self._known.clear()
+
+    def started(self, pid: int) -> None:
+        self._pid = pid
+        self._known.set()
+
+    def ended(self) -> None:
+        self._pid = None
+        self._known.set()
 
     def look(self, arrival: Arrival) -> None:
         """Note TCP_NODELAY of the client's end of this connection, once."""
         key = (arrival.peer_port, arrival.local_port)
-        if not WITNESS_AVAILABLE or self.pid is None or key in self.nodelay:
+        if not WITNESS_AVAILABLE or key in self.nodelay:
+            return
+        self._known.wait(START_S)
+        pid = self._pid
+        if pid is None:
             return
         try:
             # Others may be between connect(2) and setsockopt(2): only this one has made its request.
-            for reading in connections(self.pid, arrival.local_port):
+            for reading in connections(pid, arrival.local_port):
                 if reading.local_port == arrival.peer_port:
                     self.nodelay[key] = reading.nodelay
         except (WitnessError, ProcessLookupError) as error:
@@ -42,5 +62,5 @@ class ClientSockets:
     def own() -> ClientSockets:
         """One that watches this very process: for clients that run inside it, as in a test."""
         sockets = ClientSockets()
-        sockets.pid = os.getpid()
+        sockets.started(os.getpid())
         return sockets

@@ -120,15 +120,15 @@ class _Check:
             self._logs.append(self._folder / f"calls-{len(self._logs)}")
             arguments = [*strace_prefix(self._logs[-1]), *arguments]
 
-        def started(pid: int) -> None:
-            self.target.sockets.pid = pid
-
         self._starts_ns.append(time.monotonic_ns())
-        options = self._options
+        options, sockets = self._options, self.target.sockets
+        sockets.starting()
         try:
-            ran = run_command(arguments, self._given.environment, timeout_s=options.timeout_s, show=options.show, started=started)
+            ran = run_command(
+                arguments, self._given.environment, timeout_s=options.timeout_s, show=options.show, started=sockets.started
+            )
         finally:
-            self.target.sockets.pid = None
+            sockets.ended()
         if ran.status in (126, 127) and not self.target.requests:
             raise CouldNotRun(f"{options.command[0]} could not be run: {ran.output or 'not found'}")
         self._ran.append(ran)
