@@ -1,0 +1,70 @@
+"""The pages are plain English, and the checker of it sees what is not."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tools"))
+
+import prose
+
+
+@pytest.mark.parametrize("path", prose.pages(), ids=lambda path: str(path.relative_to(prose.ROOT)))
+def test_a_page_is_plain(path: Path) -> None:
+    assert prose.complaints(path) == []
+
+
+def test_every_page_that_waits_exists() -> None:
+    assert [name for name in prose.later() if not (prose.ROOT / name).is_file()] == []
+
+
+def faults(text: str) -> list[str]:
+    return [fault for one in prose.sentences(text) for fault in one.faults()]
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("word " * 31 + "end.", "32 words"),
+        ("It stalls if it splits, when Nagle is on, because it waits; that is so while the peer, which delays, waits.", "8 clauses"),
+        ("Who has it, stalls.", 'begins with "Who"'),
+        ("**What is left** stays.", 'begins with "What"'),
+        ("- One that splits,\n  stalls.", 'begins with "One that"'),
+        ("It is\ntold once.", '"told": name the act: reported, logged, passed'),
+        ("| a | What is left |", 'begins with "What"'),
+    ],
+)
+def test_what_is_not_plain_is_seen(text: str, fault: str) -> None:
+    assert faults(text) == [fault]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "word " * 30,
+        "Who stalls? What is it?",
+        "```\nWho has told it\n```\n",
+        "`told` and `what\nis told` are code.",
+        "| " + "word " * 40 + " |",
+        "<!-- measured:x -->\nWho was told.\n<!-- /measured:x -->",
+        "One. " * 20 + "E.g. version 7.50.2 of curl, e.g. from Debian, is one sentence.",
+        "# What is left\n\n[What](a.md) is in a heading?",
+        "\n".join(["- " + "word " * 16] * 4),
+        " · ".join(["word " * 10] * 4),
+    ],
+)
+def test_what_is_plain_passes(text: str) -> None:
+    assert faults(text) == []
+
+
+def test_a_complaint_names_the_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("# Page\n\n```\ncode\n```\n\nPlain.\n\nIt was told.\n")
+    assert prose.main([str(page)]) == 1
+    assert f"{page}:9: " in capsys.readouterr().err
+    page.write_text("Plain.\n")
+    assert prose.main([str(page)]) == 0
+    assert prose.main([str(tmp_path / "gone.md")]) == 2

@@ -1,0 +1,191 @@
+#!/usr/bin/env python3
+"""Checks that pages are plain English: short sentences, the subject first, no riddles.
+
+usage: prose.py [--stats] [FILE…]       exit: 0 plain, 1 not (each sentence is printed), 2 bad arguments
+
+Without files: every page of the repository but those in prose-later.txt, the pages that are not rewritten yet.
+A sentence fails that has more than 30 words or more than 5 clauses, that begins as a riddle does ("Who…", "One that…"),
+or that has a word of BANNED. Code and generated blocks are not read; of tables only beginnings and words are.
+`--stats` prints a line per file and fails nothing. It needs Python 3.10 and nothing else.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+LATER = Path(__file__).with_name("prose-later.txt")
+
+#: The limits of one sentence, and the length to write for.
+WORDS, CLAUSES, GOOD = 30, 5, 25
+
+#: Beginnings that make a reader wait for the subject. A question may begin so.
+BEGINNINGS = re.compile(r"^(Who|Whoever|Whose|What|Whatever|One that|One who|Those that|Those who|He who)\b", re.IGNORECASE)
+
+#: Words for which a plain one serves.
+BANNED = {
+    r"told": "name the act: reported, logged, passed",
+    r"tells? (?:of|whether|apart)": "shows, reports",
+    r"looks?(?! up)(?:ed|ing)? (?:at|like|for|alone|odd|wrong|slow|fast)": "see, read, seems, searches",
+    r"looks": "seems, reads",
+    r"asks": "needs, requests, calls for",
+    r"knows": "has, stores, supports",
+    r"of (?:its|their|his|your) own(?! (?:code|process|class|test|header))": "its own X, or drop it",
+    r"by (?:itself|themselves)": "alone, automatically, or drop it",
+    r"there and back": "a round trip",
+    r"unseen": "say who did not see it",
+    r"heard of": "say what happens",
+}
+
+#: Words that begin a further clause.
+CLAUSE = re.compile(
+    r"\b(which|that|who|whom|whose|because|while|whereas|although|though|unless|until|where|wherever|when|whenever|if|whether|but)\b|;",
+    re.IGNORECASE,
+)
+
+FENCE = re.compile(r"^([ \t]*)(```+|~~~+).*?^\1\2[ \t]*$", re.MULTILINE | re.DOTALL)
+COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
+GENERATED = re.compile(r"<!-- (measured:[\w-]+|[\w-]+:begin) -->.*?<!-- (/measured:[\w-]+|[\w-]+:end) -->", re.DOTALL)
+ITEM = re.compile(r"^\s*(?:[-*+]|\d+\.)\s+")
+#: A full stop, or a separator of a row of links, before a new beginning.
+END = re.compile(r"(?<=[.!?])[\"')\]*_]*\s+(?=[\"'(\[*_]*[A-Z0-9])|\s+·\s+")
+SHORTENED = re.compile(r"\b(e\.g|i\.e|vs|etc|cf|approx|No)\.")
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """One sentence of a page, its line, and whether it stands in a table."""
+
+    text: str
+    line: int
+    table: bool = False
+
+    @property
+    def words(self) -> int:
+        return len([word for word in self.text.split() if re.search(r"\w", word)])
+
+    @property
+    def clauses(self) -> int:
+        return 1 + len(CLAUSE.findall(self.text))
+
+    def faults(self) -> list[str]:
+        found = []
+        if not self.table:
+            if self.words > WORDS:
+                found.append(f"{self.words} words")
+            if self.clauses > CLAUSES:
+                found.append(f"{self.clauses} clauses")
+        beginning = BEGINNINGS.match(self.text.lstrip("*_\"'("))
+        if beginning and not self.text.rstrip("*_)\"'").endswith("?"):
+            found.append(f'begins with "{beginning[1]}"')
+        found += [
+            f'"{match[0]}": {better}' for word, better in BANNED.items() if (match := re.search(rf"\b{word}\b", self.text, re.IGNORECASE))
+        ]
+        return found
+
+
+@dataclass
+class _Block:
+    """Lines that belong together: a paragraph, a list item, a cell."""
+
+    line: int
+    parts: list[str] = field(default_factory=list)
+
+    def sentences(self, *, table: bool = False) -> list[Sentence]:
+        text = SHORTENED.sub(r"\1", " ".join(self.parts))
+        return [Sentence(one.strip(), self.line, table) for one in END.split(text) if one and one.strip()]
+
+
+def plain(line: str) -> str:
+    """A line as it is read: code is one word, a link is its text."""
+    line = re.sub(r"`[^`]*`", "CODE", line)
+    line = re.sub(r"!\[[^\]]*\]\([^)]*\)", "", line)
+    line = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", line)
+    return re.sub(r"<[^>]+>", "", line)
+
+
+def blank(found: re.Match[str]) -> str:
+    """Line breaks alone, so that later positions still give the line."""
+    return re.sub(r"[^\n]", "", found[0])
+
+
+def sentences(text: str) -> list[Sentence]:
+    """The sentences of a Markdown page."""
+    for pattern in (GENERATED, FENCE, COMMENT):
+        text = pattern.sub(blank, text)
+    # Code over a line break would leave a lone mark on both lines.
+    text = re.sub(r"`[^`\n]*(?:\n[^`\n]+)?`", lambda found: "`code`" + "\n" * found[0].count("\n"), text)
+    found: list[Sentence] = []
+    block = _Block(1)
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.lstrip().startswith("|"):
+            found += block.sentences()
+            block = _Block(number)
+            for cell in re.split(r"(?<!\\)\|", plain(line).strip().strip("|")):
+                found += _Block(number, [cell.strip()]).sentences(table=True)
+            continue
+        stripped = re.sub(r"^[\s>]+", "", line)
+        if not stripped or stripped.startswith("#") or ITEM.match(line) or re.match(r"^\[[^\]]+\]:", stripped):
+            found += block.sentences()
+            block = _Block(number)
+            if not stripped or stripped.startswith("#") or not ITEM.match(line):
+                continue
+        if not block.parts:
+            block.line = number
+        block.parts.append(plain(ITEM.sub("", line)).strip(" >"))
+    return found + block.sentences()
+
+
+def later() -> set[str]:
+    lines = LATER.read_text(encoding="utf-8").splitlines() if LATER.is_file() else []
+    return {line.strip() for line in lines if line.strip() and not line.startswith("#")}
+
+
+def pages() -> list[Path]:
+    """Every page that has to be plain by now."""
+    import links
+
+    waiting = later()
+    return [path for path in links.markdown_files() if str(path.relative_to(ROOT)) not in waiting]
+
+
+def complaints(path: Path) -> list[str]:
+    """The faults of one page, each as `file:line: reason: sentence`."""
+    where = path.relative_to(ROOT) if path.is_relative_to(ROOT) else path
+    return [
+        f"{where}:{one.line}: {', '.join(faults)}: {one.text}"
+        for one in sentences(path.read_text(encoding="utf-8"))
+        if (faults := one.faults())
+    ]
+
+
+def stats(path: Path) -> str:
+    found = [one for one in sentences(path.read_text(encoding="utf-8")) if not one.table]
+    counts = [one.words for one in found] or [0]
+    return (
+        f"{path}: {len(found)} sentences, {sum(counts) / len(counts):.1f} words each, {sum(count > GOOD for count in counts)} over {GOOD}, "
+        f"{len(complaints(path))} faults"
+    )
+
+
+def main(arguments: list[str]) -> int:
+    names = [one for one in arguments if one != "--stats"]
+    missing = [name for name in names if not Path(name).is_file()]
+    if missing or any(name.startswith("-") for name in names):
+        print(f"no such file: {', '.join(missing)}\n{__doc__}", file=sys.stderr)
+        return 2
+    files = [Path(name).resolve() for name in names] or pages()
+    if "--stats" in arguments:
+        print("\n".join(map(stats, files)))
+        return 0
+    wrong = [one for path in files for one in complaints(path)]
+    print("\n".join(wrong), end="\n" if wrong else "", file=sys.stderr)
+    print(f"prose: {len(files)} pages, {len(wrong)} complaints")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
