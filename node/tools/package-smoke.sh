@@ -9,6 +9,7 @@ undici=$(cd "$here" && node -p 'require("./package.json").devDependencies.undici
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cp "$here/test/support/tap.js" "$work/tap.mjs"
+cp "$here/test/support/tcp_info.py" "$work/" # tap.js starts it
 cat >"$work/smoke.mjs" <<'SCRIPT'
 import { createRequire } from 'node:module'
 import { request } from 'undici'
