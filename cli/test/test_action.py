@@ -61,7 +61,7 @@ def test_the_job_fails_when_it_should(faults: str, inputs: dict[str, str], statu
 
 def test_what_is_installed_is_there() -> None:
     script = action()["runs"]["steps"][0]["run"]
-    for folder in ("spec/conformance", "cli"):
+    for folder in ("spec/lab", "cli"):
         assert f"$GITHUB_ACTION_PATH/../../../{folder}" in script
         assert (ACTION.parent / ".." / ".." / ".." / folder / "pyproject.toml").resolve().is_file()
     assert os.access(ACTION, os.R_OK)

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 from command import BENCH, bench
-from onewrite_conformance import witness
+from onewrite_lab import witness
 
 from onewrite_bench import scenario
 from onewrite_bench.console import Console

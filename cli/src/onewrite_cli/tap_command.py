@@ -6,8 +6,11 @@ import json
 import time
 from typing import Any
 
+from onewrite_lab.certificates import shared as certificates
+from onewrite_lab.tap import Exchange, Script, Tap
+from onewrite_lab.tap.__main__ import main as tap_main
+
 from onewrite_cli.exit_status import CouldNotRun, ExitStatus
-from onewrite_cli.judge import Exchange, Script, Tap, certificates, tap_main
 
 __all__ = ["tap"]
 

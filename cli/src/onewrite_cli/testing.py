@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from onewrite_lab.certificates import shared as certificates
+
 from onewrite_cli.check.client_sockets import ClientSockets
 from onewrite_cli.check.origin import Origin
-from onewrite_cli.judge import certificates
 
 __all__ = ["Counted", "CountingServer", "counting_server"]
 

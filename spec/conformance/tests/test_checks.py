@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from onewrite_lab.tap.exchange import Arrival, Exchange
+from onewrite_lab.tap.http1 import RequestParser
 
 from onewrite_conformance.checks.counts import judge_mode, sent_once
 from onewrite_conformance.checks.seen import Sample
@@ -12,8 +14,6 @@ from onewrite_conformance.checks.stock import even
 from onewrite_conformance.checks.timing import _event_invariants, bound_problems, sequence_problem
 from onewrite_conformance.checks.verdict import Verdict, matches
 from onewrite_conformance.checks.wire import example_problems
-from onewrite_conformance.tap.exchange import Arrival, Exchange
-from onewrite_conformance.tap.http1 import RequestParser
 
 
 def events(*names: str) -> list[dict[str, Any]]:

@@ -124,8 +124,9 @@ def test_what_a_driver_said_before_it_ended_is_read(tmp_path: Path) -> None:
 
 def test_replies_are_those_of_the_schema() -> None:
     """The reference's replies pass the schema in full, not only by shape."""
+    from onewrite_lab.tap.server import Tap
+
     from onewrite_conformance.driver import _Messages
-    from onewrite_conformance.tap.server import Tap
 
     with Driver(reference().command, "onewrite") as driver, Tap() as tap:
         client = driver.open(hooks="timing")

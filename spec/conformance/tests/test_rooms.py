@@ -13,14 +13,12 @@ SOURCE = Path(onewrite_conformance.__file__).parent
 # Each room, and the rooms that it may import.
 MAY_IMPORT = {
     "contract": set[str](),
-    "witness": set[str](),
-    "tap": {"witness"},
     "driver": {"contract"},
-    "reference": {"contract", "tap"},
-    "checks": {"contract", "tap", "witness"},
-    "run": {"contract", "witness", "tap", "driver", "checks"},
+    "reference": {"contract"},
+    "checks": {"contract"},
+    "run": {"contract", "driver", "checks"},
     "report": {"contract", "run"},
-    "fuzz": {"contract", "tap", "driver", "checks", "run", "report"},
+    "fuzz": {"contract", "driver", "checks", "run", "report"},
     "cli": {"contract", "run", "report", "fuzz"},
     "__main__": {"cli"},
     "__init__": set[str](),

@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import threading
 
-from onewrite_cli.judge import WITNESS_AVAILABLE, Arrival, WitnessError, connections
+from onewrite_lab.tap import Arrival
+from onewrite_lab.witness import AVAILABLE as WITNESS_AVAILABLE
+from onewrite_lab.witness import WitnessError, connections
 
 __all__ = ["ClientSockets"]
 

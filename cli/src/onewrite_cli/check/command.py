@@ -7,6 +7,8 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from onewrite_lab.witness import read_loss
+
 from onewrite_cli.check.baseline import apply_baseline, read_baseline
 from onewrite_cli.check.environment import Given, mentions
 from onewrite_cli.check.findings import judge
@@ -18,7 +20,6 @@ from onewrite_cli.check.severity import apply_severities, read_severities
 from onewrite_cli.check.strace import seen_in, strace_prefix, why_no_strace
 from onewrite_cli.check.target import Target
 from onewrite_cli.exit_status import CouldNotRun
-from onewrite_cli.judge import read_loss
 from onewrite_cli.progress import Progress
 
 __all__ = ["CheckOptions", "check"]

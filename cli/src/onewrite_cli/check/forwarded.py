@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from urllib.parse import urlsplit
 
-from onewrite_cli.judge import Arrival, Channel, Exchange, Request, RequestParser, Tap
+from onewrite_lab.tap import Arrival, Channel, Exchange, Request, RequestParser, Tap
 
 __all__ = ["Forwarded"]
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import hashlib
 import itertools
 
+from onewrite_lab.tap import Arrival, Exchange, Request
+from onewrite_lab.witness.tcpinfo import AVAILABLE as SEGMENTS_COUNTED
+
 from onewrite_cli.check.controls import PATH
 from onewrite_cli.check.proxy import OWN_NAME
 from onewrite_cli.check.seen import Seen, SeenConnection, SeenRequest, StallControl
 from onewrite_cli.check.target import Target
-from onewrite_cli.judge import SEGMENTS_COUNTED, Arrival, Exchange, Request
 
 __all__ = ["seen_at"]
 

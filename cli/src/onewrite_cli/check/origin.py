@@ -8,8 +8,9 @@ import ssl
 import threading
 from collections.abc import Callable
 
+from onewrite_lab.tap import Answer, Arrival, Channel, Conversation, Exchange, Script, Tap
+
 from onewrite_cli.check.door import Door
-from onewrite_cli.judge import Answer, Arrival, Channel, Conversation, Exchange, Script, Tap
 
 __all__ = ["Origin"]
 

@@ -12,11 +12,12 @@ import ssl
 import threading
 from collections.abc import Callable
 
+from onewrite_lab.tap import Arrival, Channel, Exchange, RequestParser, Tap
+
 from onewrite_cli.check.door import Door
 from onewrite_cli.check.forwarded import Forwarded, first_bytes
 from onewrite_cli.check.origin import Origin
 from onewrite_cli.check.tunnel import Tunnel
-from onewrite_cli.judge import Arrival, Channel, Exchange, RequestParser, Tap
 
 __all__ = ["OWN_NAME", "Proxy"]
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from onewrite_lab.certificates import shared as certificates
+
 from onewrite_cli.check.client_sockets import ClientSockets
 from onewrite_cli.check.controls import run_controls, run_fresh_control
 from onewrite_cli.check.origin import Origin
 from onewrite_cli.check.proxy import OWN_NAME, Proxy
-from onewrite_cli.judge import certificates
 
 __all__ = ["Target"]
 

@@ -12,8 +12,9 @@ import socket
 import time
 from dataclasses import dataclass
 
+from onewrite_lab.tap import Channel
+
 from onewrite_cli.check.tls_records import ClientRecords
-from onewrite_cli.judge import Channel
 
 __all__ = ["Tunnel", "Turn"]
 

@@ -6,7 +6,7 @@ import socket
 import time
 from dataclasses import dataclass
 
-from onewrite_cli.judge import parse_response_head
+from onewrite_lab.tap import parse_response_head
 
 __all__ = ["BadResponse", "Response", "ResponseReader"]
 

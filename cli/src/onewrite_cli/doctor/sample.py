@@ -6,10 +6,11 @@ import select
 import time
 from dataclasses import dataclass
 
+from onewrite_lab.witness.tcpinfo import read as read_tcp_info
+
 from onewrite_cli.doctor import kernel
 from onewrite_cli.doctor.connection import Connection
 from onewrite_cli.doctor.request import DoctorRequest
-from onewrite_cli.judge import read_tcp_info
 
 __all__ = ["Sample", "take"]
 

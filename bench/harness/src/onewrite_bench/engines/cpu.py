@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 
-from onewrite_conformance import witness
+from onewrite_lab import witness
 
 __all__ = ["cpu_ns"]
 

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from onewrite_conformance import witness
 from onewrite_conformance.driver import Driver, DriverFault, DriverSkipped
+from onewrite_lab import witness
 
 from onewrite_bench.console import Console
 from onewrite_bench.engines.clients import Clients, first_line, mark

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from onewrite_lab.tap.exchange import Arrival, Exchange
+from onewrite_lab.witness.netstat import LossCounters
+
 from onewrite_conformance.contract.cases import Run
-from onewrite_conformance.tap.exchange import Arrival, Exchange
-from onewrite_conformance.witness.netstat import LossCounters
 
 __all__ = ["Observation", "Sample"]
 

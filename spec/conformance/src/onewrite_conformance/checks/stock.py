@@ -8,9 +8,10 @@ from collections.abc import Callable
 from typing import Any
 from urllib.parse import urlsplit
 
+from onewrite_lab.tap.exchange import Exchange
+
 from onewrite_conformance.checks.seen import Observation, Sample
 from onewrite_conformance.checks.verdict import Verdict
-from onewrite_conformance.tap.exchange import Exchange
 
 __all__ = ["even", "judge_against_stock"]
 

@@ -6,11 +6,12 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
+from onewrite_lab.tap.answers import expand
+from onewrite_lab.tap.exchange import Exchange
+
 from onewrite_conformance.checks.seen import Observation, Sample
 from onewrite_conformance.checks.verdict import either, matches
 from onewrite_conformance.contract.bodies import content
-from onewrite_conformance.tap.answers import expand
-from onewrite_conformance.tap.exchange import Exchange
 
 __all__ = ["example_problems", "wire_problems"]
 

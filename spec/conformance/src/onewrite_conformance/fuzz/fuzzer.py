@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from onewrite_lab.tap.exchange import Exchange
 
 from onewrite_conformance.checks.seen import Observation, Sample
 from onewrite_conformance.checks.stock import even
@@ -33,7 +34,6 @@ from onewrite_conformance.run.adapters import Adapter, adapters_of_checkout, ref
 from onewrite_conformance.run.play import play
 from onewrite_conformance.run.result import Result, Status
 from onewrite_conformance.run.settle import majority
-from onewrite_conformance.tap.exchange import Exchange
 
 __all__ = ["KINDS", "Fuzzer", "difference", "fuzz"]
 

@@ -13,10 +13,11 @@ import ssl
 import time
 from typing import Any
 
+from onewrite_lab.tap.http1 import parse_response_head
+
 from onewrite_conformance.reference.errors import CallError, Cancelled
 from onewrite_conformance.reference.mutants import broken
 from onewrite_conformance.reference.timing import Recorder
-from onewrite_conformance.tap.http1 import parse_response_head
 
 __all__ = ["Connection", "Deadline", "Early"]
 

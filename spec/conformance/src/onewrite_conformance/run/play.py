@@ -6,16 +6,17 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from onewrite_conformance import witness
+from onewrite_lab import witness
+from onewrite_lab.certificates import shared
+from onewrite_lab.tap.answers import Script, expand
+from onewrite_lab.tap.exchange import Arrival, Exchange
+from onewrite_lab.tap.server import Tap
+from onewrite_lab.witness import memory
+from onewrite_lab.witness.netstat import read_loss
+
 from onewrite_conformance.checks.seen import Observation, Sample
 from onewrite_conformance.contract.cases import Run
 from onewrite_conformance.driver import Driver, OpenRefused
-from onewrite_conformance.tap.answers import Script, expand
-from onewrite_conformance.tap.certificates import shared
-from onewrite_conformance.tap.exchange import Arrival, Exchange
-from onewrite_conformance.tap.server import Tap
-from onewrite_conformance.witness import memory
-from onewrite_conformance.witness.netstat import read_loss
 
 __all__ = ["play"]
 

@@ -10,11 +10,12 @@ import tempfile
 import time
 from pathlib import Path
 
+from onewrite_lab.tap.server import Tap
+
+from onewrite_conformance.checks.strace import BODY, PATH, REQUESTS, TRACED, read_calls
 from onewrite_conformance.driver import Driver, DriverFault, DriverSkipped
 from onewrite_conformance.run.adapters import Adapter
 from onewrite_conformance.run.result import Result, Status
-from onewrite_conformance.tap.server import Tap
-from onewrite_conformance.witness.strace import BODY, PATH, REQUESTS, TRACED, read_calls
 
 __all__ = ["SYSCALL_CASE", "syscall_result"]
 

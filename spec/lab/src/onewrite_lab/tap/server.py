@@ -21,10 +21,10 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from onewrite_conformance.tap.answers import Answer, Script
-from onewrite_conformance.tap.channel import Channel
-from onewrite_conformance.tap.conversation import Conversation
-from onewrite_conformance.tap.exchange import Arrival, Exchange
+from onewrite_lab.tap.answers import Answer, Script
+from onewrite_lab.tap.channel import Channel
+from onewrite_lab.tap.conversation import Conversation
+from onewrite_lab.tap.exchange import Arrival, Exchange
 
 __all__ = ["Tap"]
 

@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from onewrite_conformance.tap.answers import Script
-from onewrite_conformance.tap.certificates import shared
-from onewrite_conformance.tap.server import Tap
-from onewrite_conformance.witness import tcpinfo
+from onewrite_lab.certificates import shared
+from onewrite_lab.tap.answers import Script
+from onewrite_lab.tap.server import Tap
+from onewrite_lab.witness import tcpinfo
 
 HEAD = b"POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: 200\r\n\r\n"
 BODY = b"x" * 200

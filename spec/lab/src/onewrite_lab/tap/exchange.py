@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from onewrite_conformance.tap.answers import Answer
-from onewrite_conformance.tap.http1 import Request
+from onewrite_lab.tap.answers import Answer
+from onewrite_lab.tap.http1 import Request
 
 __all__ = ["Arrival", "Exchange"]
 

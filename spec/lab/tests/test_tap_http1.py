@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from onewrite_conformance.tap.http1 import RequestParser, parse_response_head
+from onewrite_lab.tap.http1 import RequestParser, parse_response_head
 
 CHUNKED = (
     b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\nA;x=1\r\n0123456789\r\n0\r\n\r\n"

@@ -1,4 +1,4 @@
-"""`python -m onewrite_conformance.tap`: the tap alone, to hold any client against it."""
+"""`python -m onewrite_lab.tap`: the tap alone, to hold any client against it."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import argparse
 import os
 import time
 
-from onewrite_conformance.tap.answers import Script
-from onewrite_conformance.tap.certificates import shared
-from onewrite_conformance.tap.exchange import Exchange
-from onewrite_conformance.tap.server import Tap
+from onewrite_lab.certificates import shared
+from onewrite_lab.tap.answers import Script
+from onewrite_lab.tap.exchange import Exchange
+from onewrite_lab.tap.server import Tap
 
 __all__ = ["main"]
 
@@ -17,7 +17,7 @@ __all__ = ["main"]
 def main(arguments: list[str] | None = None) -> int:
     """Serve until interrupted and print one line per request."""
     parser = argparse.ArgumentParser(
-        prog="python -m onewrite_conformance.tap",
+        prog="python -m onewrite_lab.tap",
         description="An HTTP/1.1 server that says how each request arrived: segments, TLS records, reads, bytes.",
     )
     parser.add_argument("--port", type=int, default=8080, help="0 takes any free port (default 8080)")

@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from onewrite_conformance.witness import tcpinfo
+from onewrite_lab.witness import tcpinfo
 
 __all__ = ["Channel", "Piece", "drop_incoming", "restore_incoming"]
 

@@ -25,7 +25,7 @@ class Certificates:
     def __init__(self) -> None:
         import trustme  # not at the start of commands that speak no TLS: it takes 50 ms
 
-        self._folder = tempfile.TemporaryDirectory(prefix="onewrite-conformance-")
+        self._folder = tempfile.TemporaryDirectory(prefix="onewrite-lab-")
         self._authority = trustme.CA()
         self._foreign = trustme.CA()
         self.ca_file = str(Path(self._folder.name) / "ca.pem")

@@ -15,7 +15,7 @@ import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from onewrite_conformance.witness import tcpinfo
+from onewrite_lab.witness import tcpinfo
 
 __all__ = ["AVAILABLE", "SocketReading", "WitnessError", "connections", "process_tree"]
 

@@ -8,11 +8,11 @@ import time
 from collections.abc import Callable
 from typing import Protocol
 
-from onewrite_conformance.tap.answers import Answer, Script, expand
-from onewrite_conformance.tap.certificates import shared
-from onewrite_conformance.tap.channel import Channel, Piece, drop_incoming, restore_incoming
-from onewrite_conformance.tap.exchange import Arrival, Exchange
-from onewrite_conformance.tap.http1 import RequestParser
+from onewrite_lab.certificates import shared
+from onewrite_lab.tap.answers import Answer, Script, expand
+from onewrite_lab.tap.channel import Channel, Piece, drop_incoming, restore_incoming
+from onewrite_lab.tap.exchange import Arrival, Exchange
+from onewrite_lab.tap.http1 import RequestParser
 
 __all__ = ["Conversation"]
 
