@@ -19,10 +19,14 @@ FAULTS = {
     "nagle": "TCP_NODELAY off",
     "fresh": "a new connection per request",
     "slow": "50 ms between head and body, of its own",
-    "retry": "repeats a request that got no answer",
     "fail": "ends with status 7",
     "parallel": "three connections at the same time",
     "get": "GET, no body",
+    "until-close": "reads until the server closes",
+    "http1.0": "says HTTP/1.0",
+    "close": "says Connection: close",
+    "late-nagle": "switches Nagle on from the second request on, and splits those",
+    "forever": "never ends",
     "large": "a body that fits no record",
     "proxy": "follows HTTP_PROXY",
     "none": "nothing wrong",
@@ -52,9 +56,15 @@ class Client:
             self.sock = self.connect()
         method = "GET" if "get" in self.faults else "POST"
         target = f"http://{self.url.netloc}/{number}" if "proxy" in self.faults else f"/{number}"
-        lines = [f"{method} {target} HTTP/1.1", f"Host: {self.url.netloc}", f"Content-Length: {len(self.body)}"]
+        version = "1.0" if "http1.0" in self.faults else "1.1"
+        lines = [f"{method} {target} HTTP/{version}", f"Host: {self.url.netloc}", f"Content-Length: {len(self.body)}"]
+        lines += ["User-Agent: " + os.environ["USER_AGENT"]] if "USER_AGENT" in os.environ else []
+        lines += ["Connection: close"] if "close" in self.faults else []
+        late = "late-nagle" in self.faults and number > 0
         head = ("\r\n".join(lines) + "\r\n\r\n").encode()
-        if "split" in self.faults or "slow" in self.faults:
+        if late or "split" in self.faults or "slow" in self.faults:
+            if late:
+                self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 0)
             self.sock.sendall(head)
             if "slow" in self.faults:
                 time.sleep(0.05)
@@ -62,20 +72,18 @@ class Client:
         else:
             self.sock.sendall(head + self.body)
         answer = b""
-        while b"\r\n\r\n" not in answer or not answer.endswith(b"ok\n"):
+        while "until-close" in self.faults or b"\r\n\r\n" not in answer or not answer.endswith(b"ok\n"):
             piece = self.sock.recv(65536)
+            if not piece and "until-close" in self.faults:
+                self.sock = None
+                break
             if not piece:
                 raise ConnectionResetError
             answer += piece
 
     def run(self, requests: int) -> None:
         for number in range(requests):
-            try:
-                self.once(number)
-            except ConnectionError:
-                self.sock = None
-                if "retry" in self.faults:
-                    self.once(number)
+            self.once(number)
 
 
 def main() -> int:
@@ -94,7 +102,9 @@ def main() -> int:
         thread.start()
     for thread in threads:
         thread.join()
-    print("done, whatever the tests print")
+    print("done, whatever the tests print", flush=True)
+    if "forever" in faults:
+        threading.Event().wait()
     return 7 if "fail" in faults else 0
 
 

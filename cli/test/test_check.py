@@ -19,7 +19,7 @@ from onewrite_cli.check.command import CheckOptions
 from onewrite_cli.check.outcome import State
 from onewrite_cli.check.run import Ran, run_command
 
-CLEAN = {"OW101": "ok", "OW102": "ok", "OW103": "skipped", "OW104": "ok", "OW105": "ok", "OW106": "skipped"}
+CLEAN = {"OW101": "ok", "OW102": "ok", "OW103": "skipped", "OW104": "ok", "OW105": "ok"}
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_the_first_request_may_come_before_the_tool_knows_the_process(monkeypatc
         return run_command(*arguments, started=after_a_while, **options)
 
     monkeypatch.setattr(command, "run_command", late)
-    report = command.check(CheckOptions([*CLIENT, "none", "{url}"], via="tap"))
+    report = command.check(CheckOptions([*CLIENT, "none", "{url}"]))
     assert next(outcome.state for outcome in report.outcomes if outcome.rule.id == "OW102") is State.OK
 
 
@@ -81,17 +81,6 @@ def test_a_body_that_must_be_split_is_not_judged() -> None:
     assert "16 KiB" in done.finding("OW101")["detail"]
 
 
-def test_a_request_sent_twice_is_seen_when_an_answer_is_lost() -> None:
-    assert check("retry").states["OW106"] == "skipped"
-    twice = check("retry", "--lose-answer")
-    assert twice.states["OW106"] == "found"
-    assert twice.finding("OW106")["count"] == 1
-    assert check("none", "--lose-answer").states["OW106"] == "ok"
-    repeatable = check("retry,get", "--lose-answer")
-    assert repeatable.states["OW106"] == "ok"
-    assert "1 that may be repeated came again" in repeatable.finding("OW106")["detail"]
-
-
 def test_a_command_of_one_request_is_run_until_there_are_enough() -> None:
     done = check("split", "--requests", "7", arguments=("--requests", "1"))
     assert (done.data["runs"], done.data["requests"]) == (7, 7)
@@ -101,21 +90,19 @@ def test_a_command_of_one_request_is_run_until_there_are_enough() -> None:
 def test_the_url_is_in_the_environment_too() -> None:
     program = "import os, runpy, sys; sys.argv = ['client', 'split', os.environ['ONEWRITE_CHECK_URL']]; "
     program += f"runpy.run_path({CLIENT[1]!r}, run_name='__main__')"
-    done = onewrite("check", "-f", "json", "--via", "tap", "--", sys.executable, "-c", program)
+    done = onewrite("check", "-f", "json", "--", sys.executable, "-c", program)
     assert done.states["OW101"] == "found"
 
 
 def test_the_body_is_as_large_as_asked() -> None:
     program = "import sys; body, file = sys.argv[1:]; assert body == open(file).read() == 'x' * 321"
-    done = onewrite(
-        "check", "--body", "321", "--via", "tap", "-f", "json", "--", sys.executable, "-c", program, "{body}", "{body_file}"
-    )
+    done = onewrite("check", "--body", "321", "-f", "json", "--", sys.executable, "-c", program, "{body}", "{body_file}")
     assert done.status == 2
     assert "no request came" in done.data["problem"]
 
 
 def test_no_request_is_inconclusive() -> None:
-    done = onewrite("check", "--via", "tap", "-f", "json", "--", "true")
+    done = onewrite("check", "-f", "json", "--", "true")
     assert done.status == 2
     assert "{url}" in done.data["problem"]
     assert set(done.states.values()) == {"skipped"}
@@ -130,7 +117,7 @@ def test_a_command_that_fails_is_no_pass() -> None:
 
 
 def test_a_command_that_hangs_is_ended() -> None:
-    done = onewrite("check", "--timeout", "1", "--via", "tap", "-f", "json", "--", "sleep", "60")
+    done = onewrite("check", "--timeout", "1", "-f", "json", "--", "sleep", "60")
     assert done.status == 2
 
 
@@ -213,7 +200,7 @@ def test_interrupted_it_ends_the_command(number: signal.Signals, background: boo
     pid_file = tmp_path / "pid"
     program = f"import os, pathlib, time; pathlib.Path({str(pid_file)!r}).write_text(str(os.getpid())); time.sleep(60)"
     tool = subprocess.Popen(
-        [sys.executable, "-m", "onewrite_cli", "check", "--via", "tap", "--", sys.executable, "-c", program],
+        [sys.executable, "-m", "onewrite_cli", "check", "--", sys.executable, "-c", program],
         env=clean_environment(),
         stderr=subprocess.PIPE,
         text=True,

@@ -26,7 +26,7 @@ def test_without_tcp_info_nothing_is_passed(monkeypatch: pytest.MonkeyPatch) -> 
     """As on macOS, where neither segments nor the client's sockets can be read."""
     monkeypatch.setattr(from_tap, "SEGMENTS_COUNTED", False)
     monkeypatch.setattr(client_sockets, "WITNESS_AVAILABLE", False)
-    report = check(CheckOptions([*CLIENT, "split,nagle", "{url}"], via="tap"))
+    report = check(CheckOptions([*CLIENT, "split,nagle", "{url}"]))
     states = {outcome.rule.id: (outcome.state, outcome.detail) for outcome in report.outcomes}
     assert states["OW101"] == (State.SKIPPED, "counting segments needs TCP_INFO, which is Linux's")
     assert states["OW102"] == (State.SKIPPED, "reading another process's sockets needs Linux")

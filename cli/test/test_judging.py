@@ -12,13 +12,11 @@ MS = 1_000_000
 def seen(pieces: list[int], *, gap_ms: float = 0.0, nodelay: bool | None = False, resent: int = 0) -> Seen:
     connection = SeenConnection(0, 0, "server", nodelay=nodelay, requests=len(pieces))
     control = StallControl([43 * MS] * 10, [0] * 10)
-    made = Seen("a test", "segments", runs=1, connections=[connection], control=control, resent_segments=resent)
+    made = Seen("a test", runs=1, connections=[connection], control=control, resent_segments=resent)
     for number, count in enumerate(pieces):
         at = number * 100 * MS
         made.requests.append(
-            SeenRequest(
-                connection, number, "POST", f"/{number}", 90, 200, count, None, int(gap_ms * MS), at, at, at + MS, str(number)
-            )
+            SeenRequest(connection, number, "POST", f"/{number}", 90, 200, count, None, int(gap_ms * MS), at, at + MS)
         )
     return made
 
@@ -77,7 +75,7 @@ def test_with_nodelay_on_a_pause_is_the_clients_own() -> None:
 
 
 def test_nothing_seen_is_skipped() -> None:
-    empty = Seen("a test", "segments", control=StallControl([43 * MS] * 10, [0] * 10))
+    empty = Seen("a test", control=StallControl([43 * MS] * 10, [0] * 10))
     assert {outcome.state for outcome in judge(empty)} == {State.SKIPPED}
     assert of("OW102", seen([1] * 20, nodelay=None)).state is State.SKIPPED
     blind = seen([1] * 20)

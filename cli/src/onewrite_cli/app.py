@@ -6,6 +6,7 @@ import argparse
 import os
 import signal
 import sys
+import traceback
 from dataclasses import fields
 from pathlib import Path
 from types import FrameType
@@ -14,9 +15,10 @@ from typing import NoReturn, TypeVar
 from onewrite_cli import __version__
 from onewrite_cli.check.command import CheckOptions, check
 from onewrite_cli.doctor.command import DoctorOptions, doctor
-from onewrite_cli.exit_status import CouldNotRun, ExitStatus
+from onewrite_cli.doctor.verdict import FEWEST
+from onewrite_cli.exit_status import ENDING, CouldNotRun, ExitStatus
 from onewrite_cli.explain import explain
-from onewrite_cli.report.written import FORMATS, write_report
+from onewrite_cli.report.written import FORMATS, writable, write_report
 from onewrite_cli.tap_command import tap
 
 __all__ = ["main"]
@@ -29,7 +31,7 @@ Runs CMD against a server that counts segments and TLS records, and judges how i
   onewrite check -- curl -d hello {url}
   onewrite check --tls -- node client.js {url}
   onewrite check --proxy -- python app.py                  an unmodified program, through HTTP(S)_PROXY
-  onewrite check --via strace -- ./program                 an unmodified program, by its system calls
+  onewrite check --until 20 -- ./service {url}             a program that does not end
 
 {url}, {https_url}, {body}, {body_file} and {requests} in CMD are filled in; ONEWRITE_CHECK_URL, _HTTPS_URL, _CA_FILE,
 _BODY_FILE and _REQUESTS are in its environment. CMD is run again until enough requests came."""
@@ -37,6 +39,11 @@ DOCTOR = """\
 Sends a few requests to URL in four ways, in turn: in two writes with Nagle on and off, in one write, and in one write
 with quick ACKs. Says whether the first hop makes a split request wait, how long bytes were held, and by whom."""
 
+
+HINTS = {
+    "check": "the command comes after two dashes: onewrite check [options] -- curl -d hello {url}",
+    "doctor": "there is no such option; one URL at a time",
+}
 
 Options = TypeVar("Options", CheckOptions, DoctorOptions)
 
@@ -49,14 +56,14 @@ class _Parser(argparse.ArgumentParser):
         self.exit(ExitStatus.COULD_NOT_RUN, f"{self.prog}: {message}\n")
 
 
-def _count(most: int) -> type[int]:
-    """An integer from 1 to `most`, as a type for argparse."""
+def _count(least: int, most: int) -> type[int]:
+    """An integer from `least` to `most`, as a type for argparse."""
 
     class Count(int):
         def __new__(cls, text: str) -> Count:
             value = int.__new__(cls, text)
-            if not 1 <= value <= most:
-                raise argparse.ArgumentTypeError(f"{text} is not between 1 and {most}")
+            if not least <= value <= most:
+                raise argparse.ArgumentTypeError(f"{text} is not between {least} and {most}")
             return value
 
     Count.__name__ = "number"
@@ -79,7 +86,7 @@ def _parser() -> argparse.ArgumentParser:
         )
     )
     one = commands.add_parser("explain", help="what a finding means, and what cures it")
-    one.add_argument("rule", nargs="?", help="OW101 … OW106, or its name; without one, all")
+    one.add_argument("rule", nargs="?", help="OW101 … OW105, or its name; without one, all")
     _tap_options(commands.add_parser("tap", help="the counting server alone, for any client by hand"))
     return parser
 
@@ -87,19 +94,18 @@ def _parser() -> argparse.ArgumentParser:
 def _check_options(parser: argparse.ArgumentParser) -> None:
     parser.usage = "onewrite check [options] -- CMD … {url} …"
     add = parser.add_argument
-    add("--requests", type=_count(10_000), default=20, help="how many requests to judge (default 20)")
-    add("--body", type=_count(1 << 20), default=200, help="bytes in {body} and {body_file} (default 200)")
+    add("--requests", type=_count(1, 10_000), default=20, help="how many requests to judge (default 20)")
+    add("--until", type=_count(1, 10_000), metavar="N", help="end CMD after N requests, which is a pass: for services")
+    add("--body", type=_count(1, 1 << 20), default=200, help="bytes in {body} and {body_file} (default 200)")
     add("--tls", action="store_true", help="{url} is https")
-    add("--proxy", action="store_true", help="be the command's HTTP(S)_PROXY")
-    add("--via", choices=("auto", "tap", "strace"), default="auto", help="who counts (default auto)")
+    add(
+        "--proxy",
+        action="store_true",
+        help="be the command's HTTP(S)_PROXY; its requests are forwarded to the real services, which act on them",
+    )
     add("--rule", dest="rules", action="append", default=[], metavar="NAME=fail|warn|off", help="fail, warn or ignore")
     add("--baseline", type=Path, metavar="FILE", help="an earlier -f json report: fail only if worse")
-    add("--timeout", dest="timeout_s", type=_count(86_400), default=120, metavar="S", help="for each run of CMD (default 120)")
-    add(
-        "--lose-answer",
-        action="store_true",
-        help="one more run, in which one request gets no answer: is it sent twice?",
-    )
+    add("--timeout", dest="timeout_s", type=_count(1, 86_400), default=120, metavar="S", help="for each run of CMD (default 120)")
     add("-v", "--verbose", dest="show", action="store_true", help="show what CMD prints, on stderr")
     add("-f", "--format", choices=tuple(FORMATS), default="text")
     add("-o", "--output", type=Path, metavar="FILE", help="write the report there, and the text to stdout")
@@ -111,22 +117,22 @@ def _doctor_options(parser: argparse.ArgumentParser) -> None:
     body = parser.add_mutually_exclusive_group()
     body.add_argument("--get", action="store_true", help="GET, its head split in two (default)")
     body.add_argument("--post", metavar="FILE", help="POST this body ('-': stdin)")
-    body.add_argument("--post-bytes", type=_count(1 << 20), metavar="N", help="POST N bytes of x")
+    body.add_argument("--post-bytes", type=_count(1, 1 << 20), metavar="N", help="POST N bytes of x")
     add("--header", dest="headers", action="append", default=[], metavar="'Name: value'", help="one more header (repeatable)")
     add("--proxy", default="env", metavar="env|none|URL", help="HTTP proxy (default: as the environment says)")
-    add("--samples", type=_count(100), default=30, help="requests per arm (default 30)")
+    add("--samples", type=_count(FEWEST, 100), default=30, help="requests per arm (default 30)")
     add("--ca-file", type=Path, metavar="PEM", help="trust these authorities")
-    add("--timeout", dest="timeout_s", type=_count(600), default=15, metavar="S", help="for each request (default 15)")
+    add("--timeout", dest="timeout_s", type=_count(1, 600), default=15, metavar="S", help="for each request (default 15)")
     add("--yes", action="store_true", help="do not ask before sending")
     add("-f", "--format", dest="form", choices=("text", "json"), default="text")
 
 
 def _tap_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("--port", type=int, default=8080, help="0 takes any free port (default 8080)")
+    add("--port", type=_count(0, 65_535), default=8080, help="0 takes any free port (default 8080)")
     add("--tls", action="store_true")
-    add("--mss", type=int, help="segment size to offer (1448 is an Ethernet's)")
-    add("--delay-ms", type=int, default=0, help="answer after this time")
+    add("--mss", type=_count(88, 65_535), help="segment size to offer (1448 is an Ethernet's)")
+    add("--delay-ms", type=_count(0, 600_000), default=0, help="answer after this time")
     add("--trace", action="store_true", help="print every read and write")
     add("-f", "--format", choices=("text", "json"), default="text", help="json: a line with the URL, then one per request")
 
@@ -136,7 +142,10 @@ def _run(arguments: list[str]) -> ExitStatus:
     if arguments[:1] == ["check"] and "--" in arguments:
         at = arguments.index("--")
         arguments, command = arguments[:at], arguments[at + 1 :]
-    options = _parser().parse_args(arguments, argparse.Namespace(command=command))
+    parser = _parser()
+    options, unknown = parser.parse_known_args(arguments, argparse.Namespace(command=command))
+    if unknown:
+        parser.error(f"{' '.join(unknown)}: {HINTS.get(options.what, 'there is no such option')}")
     if options.what == "explain":
         return explain(options.rule)
     if options.what == "tap":
@@ -152,6 +161,7 @@ def _run(arguments: list[str]) -> ExitStatus:
         return doctor(_filled(DoctorOptions, options))
     if not command:
         raise CouldNotRun("say the command after two dashes: onewrite check -- curl -d hello {url}")
+    writable(options.output)
     report = check(_filled(CheckOptions, options))
     write_report(report, options.format, options.output)
     return report.exit_status
@@ -167,18 +177,44 @@ def _terminated(number: int, frame: FrameType | None) -> NoReturn:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run it; returns the exit status."""
-    # Both end the command under test as well. A shell starts background jobs with SIGINT ignored.
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, _terminated)
+    """Run it; returns the exit status. Whatever goes wrong inside is "could not run", never "found"."""
+    _open_standard_files()
+    # These end the command under test as well. A shell starts background jobs with SIGINT ignored, nohup with SIGHUP.
+    for number in ENDING:
+        if number != signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, _terminated)
     try:
-        return _run(sys.argv[1:] if arguments is None else arguments)
+        status = _run(sys.argv[1:] if arguments is None else arguments)
+        sys.stdout.flush()
+        return status
     except CouldNotRun as problem:
-        print(f"onewrite: {problem}", file=sys.stderr)
-        return ExitStatus.COULD_NOT_RUN
+        return _fail(str(problem), ExitStatus.COULD_NOT_RUN)
     except KeyboardInterrupt:
-        print("onewrite: interrupted", file=sys.stderr)
-        return ExitStatus.INTERRUPTED
-    except BrokenPipeError:  # the reader of our output went away, as in `| head`
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return ExitStatus.COULD_NOT_RUN
+        return _fail("interrupted", ExitStatus.INTERRUPTED)
+    except Exception as error:
+        at = traceback.extract_tb(error.__traceback__)[-1]
+        what = f"{type(error).__name__}: {error} ({Path(at.filename).name}:{at.lineno})"
+        return _fail(" ".join(what.split()), ExitStatus.COULD_NOT_RUN)
+
+
+def _open_standard_files() -> None:
+    """A closed one would be taken by the next file that is opened."""
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open("/dev/full" if number else os.devnull, os.O_RDWR)
+    if sys.stdout is None:
+        sys.stdout = os.fdopen(1, "w")
+    if sys.stderr is None:
+        sys.stderr = os.fdopen(2, "w")
+
+
+def _fail(text: str, status: ExitStatus) -> ExitStatus:
+    """Say why, if anybody can hear it. What stdout could not take is dropped, or Python would end with another status."""
+    try:
+        print(f"onewrite: {text}", file=sys.stderr, flush=True)
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    return status

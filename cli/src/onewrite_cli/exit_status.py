@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import signal
 from enum import IntEnum
 
-__all__ = ["CouldNotRun", "ExitStatus"]
+__all__ = ["ENDING", "CouldNotRun", "ExitStatus"]
+
+#: The signals that end a command, and all that it has started.
+ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class ExitStatus(IntEnum):

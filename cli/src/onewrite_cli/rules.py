@@ -30,7 +30,7 @@ RULES = (
         "(Linux) to 200 ms more when the receiver delays its ACK. With TCP_NODELAY it costs a segment, a system call "
         "and a wake-up of the receiver. A relay on the way may hold the second piece even if the client does not.",
         "hand head and body to the socket in one write: onewrite does it for urllib3, Net::HTTP, undici and Netty",
-        "the server's TCP_INFO (data segments per request), or strace (system calls per request)",
+        "the server's TCP_INFO: data segments per request",
     ),
     Rule(
         "OW102",
@@ -41,7 +41,7 @@ RULES = (
         "library version, then waits for an ACK. Most libraries set TCP_NODELAY; a proxy setting, an own connector or "
         "an own list of socket options loses it silently.",
         "set TCP_NODELAY on every connection of the client (onewrite does and reads it back)",
-        "the client's own socket, duplicated with pidfd_getfd(2) and asked; or its setsockopt calls in strace",
+        "the client's own socket, duplicated with pidfd_getfd(2); again after a gap within a request",
     ),
     Rule(
         "OW103",
@@ -56,10 +56,10 @@ RULES = (
         "OW104",
         "reuse",
         "connections are not reused",
-        "A new connection was opened although one to the same server was idle and could be used.",
+        "A new connection was opened for one request while another one to the same server was idle.",
         "Every new connection costs a round trip, with TLS two or more, and begins with a small congestion window.",
         "keep one client, session or agent for all requests, and read every response to its end",
-        "the server's list of connections and requests, or connect(2) in strace",
+        "the server's list of connections and requests",
     ),
     Rule(
         "OW105",
@@ -70,15 +70,6 @@ RULES = (
         "tool's own in the same run: one that splits with Nagle on and must stall, one that writes once and must not.",
         "one write per request, and TCP_NODELAY: each alone ends the stall at the first hop",
         "the server's clock: first piece to last piece of each request, beside the two controls",
-    ),
-    Rule(
-        "OW106",
-        "sent-twice",
-        "a request was sent twice",
-        "The same request (method, target, body) that must not be repeated came again before it had been answered.",
-        "A POST is not idempotent (RFC 9110, 9.2.2): the server may have acted on the first copy.",
-        "switch off automatic retries for POST and PATCH, or send a key that lets the server recognise a copy",
-        "the server, which compares the requests that it received",
     ),
 )
 

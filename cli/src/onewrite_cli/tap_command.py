@@ -3,45 +3,62 @@
 from __future__ import annotations
 
 import json
-import time
-from typing import Any
+import os
+import select
+import sys
 
 from onewrite_lab.certificates import shared as certificates
 from onewrite_lab.tap import Exchange, Script, Tap
-from onewrite_lab.tap.__main__ import main as tap_main
 
 from onewrite_cli.exit_status import CouldNotRun, ExitStatus
 
 __all__ = ["tap"]
 
+POLL_MS = 500
+
 
 def tap(port: int, *, tls: bool, mss: int | None, delay_ms: int, trace: bool, form: str) -> ExitStatus:
-    """Serve until interrupted; one line per request. Raises CouldNotRun when the port is taken."""
-    try:
-        if form == "json":
-            return _as_json(port, tls=tls, mss=mss, delay_ms=delay_ms)
-        arguments = ["--port", str(port), "--delay-ms", str(delay_ms)]
-        arguments += ["--tls"] if tls else []
-        arguments += ["--trace"] if trace else []
-        arguments += ["--mss", str(mss)] if mss else []
-        return ExitStatus(tap_main(arguments))
-    except OSError as error:
-        raise CouldNotRun(f"port {port}: {error.strerror}") from error
-
-
-def _as_json(port: int, *, tls: bool, mss: int | None, delay_ms: int) -> ExitStatus:
-    """First a line with the URL and the authority to trust, then one per request, before it is answered."""
+    """Serve until interrupted, or until nobody reads: one line per request. Raises CouldNotRun when the port is taken."""
+    output = _Output()
     script = Script.of({"answers": [{"delay_ms": delay_ms}]} | ({"mss": mss} if mss else {}))
-    with Tap(script, scheme="https" if tls else "http", on_request=_told, port=port) as server:
-        _say({"url": server.base + "/", "ca_file": certificates().ca_file if tls else None})
-        while True:
-            time.sleep(3600)
+    told = output.as_json if form == "json" else output.as_text
+    try:
+        server = Tap(script, scheme="https" if tls else "http", on_request=told, trace=output.say if trace else None, port=port)
+    except (OSError, OverflowError) as error:
+        raise CouldNotRun(f"port {port}: {error}") from error
+    with server:
+        ca_file = certificates().ca_file if tls else None
+        if form == "json":
+            output.say(json.dumps({"url": server.base + "/", "ca_file": ca_file}))
+        else:
+            trust = f", trust {ca_file}" if ca_file else ""
+            output.say(f"listening on {server.base}{trust} (pid {os.getpid()}); Ctrl-C ends it")
+        output.wait()
+    return ExitStatus.CLEAN
 
 
-def _told(exchange: Exchange) -> None:
-    request = exchange.request
-    _say(
-        {
+class _Output:
+    """Lines on stdout, from the threads of the server."""
+
+    def __init__(self) -> None:
+        self._broken = False
+
+    def say(self, line: str) -> None:
+        try:
+            print(line, flush=True)
+        except OSError:
+            self._broken = True
+
+    def wait(self) -> None:
+        """Return when the reader of stdout has gone."""
+        poll = select.poll()
+        poll.register(sys.stdout.fileno(), 0)  # POLLERR and POLLHUP are always reported
+        while not self._broken and not poll.poll(POLL_MS):
+            pass
+
+    def as_json(self, exchange: Exchange) -> None:
+        request = exchange.request
+        line = {
             "method": request.method,
             "path": request.path,
             "connection": exchange.arrival.index,
@@ -50,8 +67,14 @@ def _told(exchange: Exchange) -> None:
             "segments": exchange.segments,
             "records": exchange.records,
         }
-    )
+        self.say(json.dumps(line))
 
-
-def _say(line: dict[str, Any]) -> None:
-    print(json.dumps(line), flush=True)
+    def as_text(self, exchange: Exchange) -> None:
+        request = exchange.request
+        records = "" if exchange.records is None else f"  {exchange.records} records"
+        faults = f"  NOT HTTP/1.1: {'; '.join(request.problems)}" if request.problems else ""
+        self.say(
+            f"#{exchange.number:<5} connection {exchange.arrival.index:<4} {request.method} {request.path[:40]:<20} "
+            f"{len(request.head)}+{len(request.body)} bytes  {exchange.segments} segments{records}  "
+            f"{len(exchange.reads)} reads{faults}"
+        )

@@ -23,7 +23,7 @@ class ClientSockets:
         self._known = threading.Event()
         self._known.set()
         self.fault: str | None = None if WITNESS_AVAILABLE else "reading another process's sockets needs Linux"
-        self.nodelay: dict[tuple[int, int], bool] = {}  # (client's port, server's port)
+        self.nodelay: dict[tuple[int, int], list[bool]] = {}  # readings by (client's port, server's port)
 
     def starting(self) -> None:
         """The command is about to be started: its first request may come before its pid is known here."""
@@ -37,10 +37,10 @@ class ClientSockets:
         self._pid = None
         self._known.set()
 
-    def look(self, arrival: Arrival) -> None:
-        """Note TCP_NODELAY of the client's end of this connection, once."""
+    def look(self, arrival: Arrival, again: bool) -> None:
+        """Note TCP_NODELAY of the client's end of this connection: once, and `again` when its requests have gaps."""
         key = (arrival.peer_port, arrival.local_port)
-        if not WITNESS_AVAILABLE or key in self.nodelay:
+        if not WITNESS_AVAILABLE or (key in self.nodelay and not again):
             return
         self._known.wait(START_S)
         pid = self._pid
@@ -50,7 +50,7 @@ class ClientSockets:
             # Others may be between connect(2) and setsockopt(2): only this one has made its request.
             for reading in connections(pid, arrival.local_port):
                 if reading.local_port == arrival.peer_port:
-                    self.nodelay[key] = reading.nodelay
+                    self.nodelay.setdefault(key, []).append(reading.nodelay)
         except (WitnessError, ProcessLookupError) as error:
             self.fault = str(error) if isinstance(error, WitnessError) else NOT_FOUND
             return
@@ -58,7 +58,12 @@ class ClientSockets:
             self.fault = NOT_FOUND
 
     def of(self, client_port: int, server_port: int) -> bool | None:
-        return self.nodelay.get((client_port, server_port))
+        """False if it was ever off, None if it was never read."""
+        readings = self.nodelay.get((client_port, server_port))
+        return all(readings) if readings else None
+
+    def changed(self, client_port: int, server_port: int) -> bool:
+        return len(set(self.nodelay.get((client_port, server_port), ()))) > 1
 
     @staticmethod
     def own() -> ClientSockets:

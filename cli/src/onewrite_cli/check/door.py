@@ -8,17 +8,23 @@ HAProxy does the same, so this is what clients meet.
 from __future__ import annotations
 
 import contextlib
+import select
 import socket
 import threading
+import time
 from collections.abc import Callable
 
 __all__ = ["Door"]
 
 
 class Door:
-    """Listens on a port of the kernel's choice and calls `serve(sock)` in a thread per connection."""
+    """Listens on a port of the kernel's choice and calls `serve(sock, accepted_ns)` in a thread per connection.
 
-    def __init__(self, serve: Callable[[socket.socket], None], host: str = "127.0.0.1") -> None:
+    `accepted_ns` is when the connection came. One that was in the queue already may be as old as the one before it,
+    and gets that one's time.
+    """
+
+    def __init__(self, serve: Callable[[socket.socket, int], None], host: str = "127.0.0.1") -> None:
         self._serve = serve
         self._open: set[socket.socket] = set()
         self._lock = threading.Lock()
@@ -30,19 +36,23 @@ class Door:
         threading.Thread(target=self._accept, daemon=True).start()
 
     def _accept(self) -> None:
-        with contextlib.suppress(OSError):
+        accepted_ns = 0
+        with contextlib.suppress(OSError, ValueError):
             while True:
+                queued = bool(select.select([self._listener], [], [], 0)[0])
                 sock, _ = self._listener.accept()
+                if not queued or not accepted_ns:
+                    accepted_ns = time.monotonic_ns()
                 with self._lock:
                     if self._closed:
                         sock.close()
                         return
                     self._open.add(sock)
-                threading.Thread(target=self._one, args=(sock,), daemon=True).start()
+                threading.Thread(target=self._one, args=(sock, accepted_ns), daemon=True).start()
 
-    def _one(self, sock: socket.socket) -> None:
+    def _one(self, sock: socket.socket, accepted_ns: int) -> None:
         try:
-            self._serve(sock)
+            self._serve(sock, accepted_ns)
         finally:
             with self._lock:
                 self._open.discard(sock)

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from onewrite_cli.check.target import Target
 from onewrite_cli.check.trust import java_options, trust_environment
 
-__all__ = ["PLACEHOLDERS", "Given", "mentions"]
+__all__ = ["PLACEHOLDERS", "PROXY_VARIABLES", "Given", "mentions"]
 
 PLACEHOLDERS = ("{url}", "{https_url}", "{body}", "{body_file}", "{requests}")
 PROXY_VARIABLES = ("http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY")

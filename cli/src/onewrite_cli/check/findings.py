@@ -1,4 +1,4 @@
-"""Judges what was seen by the six rules.
+"""Judges what was seen by the rules OW1xx.
 
 Counts are judged by their mode, because the kernel may send a segment twice; times only beside the controls of the
 same run. What could not be seen is skipped, never passed.
@@ -18,17 +18,16 @@ __all__ = ["judge"]
 
 #: A TLS record holds 16 KiB (RFC 8446, 5.1), a loopback segment 32 KiB or more: what is larger must be split.
 FITS = 16 * 1024
-#: Methods that may be repeated at will (RFC 9110, 9.2.2).
-IDEMPOTENT = {"GET", "HEAD", "PUT", "DELETE", "OPTIONS", "TRACE", ""}
 #: The share of the controls that must do what they are for.
 CONVINCED = 0.6
+PREFACE = "the client speaks HTTP/2, which is not judged"
 HTTP2 = "the client offered HTTP/2 and the connection was not decrypted: HTTP/2 is not judged"
 
 
 def judge(seen: Seen) -> list[Outcome]:
     """One outcome per rule, in their order."""
-    judges: list[Callable[[Rule, Seen], Outcome]] = [_split, _nodelay, _records, _reuse, _stall, _twice]
-    rules = [rule_named(f"OW10{number}") for number in range(1, 7)]
+    judges: list[Callable[[Rule, Seen], Outcome]] = [_split, _nodelay, _records, _reuse, _stall]
+    rules = [rule_named(f"OW10{number}") for number in range(1, 6)]
     outcomes = []
     for rule, judged in zip(rules, judges, strict=True):
         if rule.id in seen.unseen:
@@ -43,7 +42,7 @@ def judge(seen: Seen) -> list[Outcome]:
 def _countable(seen: Seen) -> tuple[list[SeenRequest], str]:
     """The requests whose pieces mean something, and why there are none."""
     if not seen.requests:
-        return [], "no request was seen"
+        return [], PREFACE if seen.http2 else "no request was seen"
     opened = [request for request in seen.requests if request.method or not request.connection.http2_offered]
     if not opened:
         return [], HTTP2
@@ -68,11 +67,12 @@ def _by_mode(rule: Rule, counts: list[int], what: str, excuse: int) -> Outcome:
 
 def _split(rule: Rule, seen: Seen) -> Outcome:
     requests, why = _countable(seen)
-    counts = [request.pieces for request in requests if request.pieces is not None]
+    counts = [request.segments for request in requests if request.segments is not None]
     if not counts:
-        return Outcome(rule, State.SKIPPED, why or f"{seen.pieces_are} could not be counted")
-    outcome = _by_mode(rule, counts, seen.pieces_are, seen.resent_segments)
-    split = [request for request in requests if (request.pieces or 0) > 1]
+        return Outcome(rule, State.SKIPPED, why or "segments could not be counted")
+    outcome = _by_mode(rule, counts, "segments", seen.resent_segments)
+    split = [request for request in requests if (request.segments or 0) > 1]
+    outcome.user_agents = [request.user_agent for request in split]
     outcome.examples = [_named(request) for request in split[:3]]
     if outcome.state is State.FOUND and split and all(request.chunked for request in split):
         outcome.detail += "; the body is streamed (chunked): give it in one piece where it is small"
@@ -83,7 +83,7 @@ def _split(rule: Rule, seen: Seen) -> Outcome:
 
 def _named(request: SeenRequest) -> str:
     size = f"{request.head_bytes}+{request.body_bytes} bytes" if request.head_bytes else f"{request.body_bytes} bytes"
-    return f"{request.method or 'a request inside TLS'} {request.target} ({size}): {request.pieces} pieces"
+    return f"{request.method or 'a request inside TLS'} {request.target} ({size}): {request.segments} segments"
 
 
 def _nodelay(rule: Rule, seen: Seen) -> Outcome:
@@ -94,7 +94,10 @@ def _nodelay(rule: Rule, seen: Seen) -> Outcome:
     blind = len(seen.connections) - len(known)
     note = f"; {blind} more could not be read" if blind else ""
     if off:
-        outcome = Outcome(rule, State.FOUND, f"off{note}", len(off), len(known), "connections")
+        changed = sum(connection.nodelay_changed for connection in off)
+        word = f"changes, and is off for a while on {changed} of them" if changed else "off"
+        outcome = Outcome(rule, State.FOUND, f"{word}{note}", len(off), len(known), "connections")
+        outcome.user_agents = [request.user_agent for request in seen.requests if not request.connection.nodelay]
         outcome.examples = [connection.peer for connection in off[:3]]
         return outcome
     return Outcome(rule, State.OK, f"on{note}", 0, len(known), "connections")
@@ -105,47 +108,53 @@ def _records(rule: Rule, seen: Seen) -> Outcome:
     counts = [request.records for request in requests if request.records is not None]
     if not counts:
         return Outcome(rule, State.SKIPPED, why or "no request came over TLS")
-    return _by_mode(rule, counts, "records", 0)
+    outcome = _by_mode(rule, counts, "records", 0)
+    outcome.user_agents = [request.user_agent for request in requests if (request.records or 0) > 1]
+    return outcome
 
 
 def _reuse(rule: Rule, seen: Seen) -> Outcome:
-    """Connections that carried one request, beyond the most that were busy at one time, run by run and peer by peer.
+    """Connections for one request that were opened while another one was idle, run by run and peer by peer.
 
-    An idle connection of another thread's client is none that could have been used, so those that carried several do
-    not count against anyone.
+    An idle connection of another thread's client is none that could have been used, so where most connections carry
+    several requests nothing is found.
     """
     opened: dict[tuple[int, str], list[SeenConnection]] = {}
     for connection in seen.connections:
         peer = connection.peer.partition(",")[0]
         opened.setdefault((connection.run, peer), []).append(connection)
     needless = total = compared = 0
+    agents: list[str] = []
     for connections in opened.values():
         requests = [request for request in seen.requests if any(request.connection is one for one in connections)]
         if len(requests) < 2:
             continue
         compared += len(requests)
         total += len(connections)
-        single = sum(connection.requests == 1 for connection in connections)
-        if single * 2 >= len(connections):
-            needless += max(0, single - _busiest(requests))
+        single = [connection for connection in connections if connection.requests == 1]
+        if len(single) * 2 >= len(connections):
+            needless += sum(_idle_at(connection.accepted_ns, requests) for connection in single)
+            agents += [request.user_agent for request in requests]
     if not compared:
-        return Outcome(rule, State.SKIPPED, "each run made one request: there was nothing to reuse a connection for")
+        why = PREFACE if seen.http2 else "each run made one request: there was nothing to reuse a connection for"
+        return Outcome(rule, State.SKIPPED, why)
     carried = f"{total} connection{'' if total == 1 else 's'} for {compared} requests"
     if needless:
-        return Outcome(rule, State.FOUND, f"{carried}, most of them for one", needless, total, "connections")
+        detail = f"{carried}; {needless} opened for one request while another connection was idle"
+        outcome = Outcome(rule, State.FOUND, detail, needless, total, "connections")
+        outcome.user_agents = agents
+        return outcome
     return Outcome(rule, State.OK, carried, 0, total, "connections")
 
 
-def _busiest(requests: list[SeenRequest]) -> int:
-    """The most requests that were under way at the same time."""
-    moments = []
+def _idle_at(moment_ns: int, requests: list[SeenRequest]) -> bool:
+    """Whether a connection had answered requests, and none under way, when another was accepted."""
+    busy: dict[int, bool] = {}
     for request in requests:
-        moments += [(request.first_ns, 1), (request.answered_ns or request.last_ns, -1)]
-    busy = most = 0
-    for _, change in sorted(moments):
-        busy += change
-        most = max(most, busy)
-    return max(1, most)
+        if request.first_ns < moment_ns:
+            under_way = request.answer_ns is None or request.answer_ns >= moment_ns
+            busy[request.connection.index] = busy.get(request.connection.index, False) or under_way
+    return not all(busy.values())
 
 
 def _stall(rule: Rule, seen: Seen) -> Outcome:
@@ -174,38 +183,21 @@ def _stall(rule: Rule, seen: Seen) -> Outcome:
     silent = [(request, gap) for request, gap in gaps if gap >= line_ns]
     # With TCP_NODELAY on nothing is held: such a silence is the client's own.
     held = [(request, gap) for request, gap in silent if request.connection.nodelay is not True]
-    if len(held) > len(gaps) // 10:
+    if len(held) > len(gaps) // 10 or _late_are_those_in_pieces(held, gaps):
         cost_ms = median(gap for _, gap in held) / 1e6
         outcome = Outcome(rule, State.FOUND, f"{cost_ms:.1f} ms each; {beside}", len(held), len(gaps))
         outcome.cost_ms = round(cost_ms, 1)
         outcome.examples = [_named(request) for request, _ in held[:3]]
+        outcome.user_agents = [request.user_agent for request, _ in held]
         return outcome
     own = len(silent) - len(held)
     note = f"; {own} were slow to write their body, with TCP_NODELAY on" if own else ""
-    return Outcome(rule, State.OK, f"none{note}; {beside}", 0, len(gaps))
+    few = f"{len(held)} of {len(gaps)} came as late, which is rare enough to be the machine's" if held else "none"
+    return Outcome(rule, State.OK, f"{few}{note}; {beside}", 0, len(gaps))
 
 
-def _twice(rule: Rule, seen: Seen) -> Outcome:
-    """Copies of a request whose first one never got an answer. Equal requests that were answered are two requests."""
-    known = [request for request in seen.requests if request.digest is not None]
-    if not known:
-        return Outcome(rule, State.SKIPPED, "requests inside an unopened connection cannot be compared")
-    unanswered = {(request.connection.run, request.digest): request for request in known if request.answered_ns is None}
-    if not unanswered:
-        return Outcome(rule, State.SKIPPED, "every request was answered, so none had to be repeated (try --lose-answer)")
-    again = [
-        request
-        for request in known
-        if (lost := unanswered.get((request.connection.run, request.digest))) is not None
-        and request is not lost
-        and request.first_ns > lost.first_ns
-    ]
-    twice = [request for request in again if request.method not in IDEMPOTENT]
-    harmless = len(again) - len(twice)
-    note = f"; {harmless} that may be repeated came again" if harmless else ""
-    if twice:
-        detail = f"came again after {len(unanswered)} without an answer{note}"
-        outcome = Outcome(rule, State.FOUND, detail, len(twice), len(known))
-        outcome.examples = [f"{request.method} {request.target}" for request in twice[:3]]
-        return outcome
-    return Outcome(rule, State.OK, f"{len(unanswered)} without an answer, none came again{note}", 0, len(known))
+def _late_are_those_in_pieces(held: list[tuple[SeenRequest, int]], gaps: list[tuple[SeenRequest, int]]) -> bool:
+    """Few requests are late, but they are those that were split, and those that were split are late."""
+    split = sum((request.segments or 0) > 1 for request, _ in gaps)
+    late = sum((request.segments or 0) > 1 for request, _ in held)
+    return late >= 2 and late == len(held) and late * 2 >= split

@@ -6,6 +6,7 @@ import contextlib
 import http.client
 import socket
 import time
+from collections import Counter
 from collections.abc import Callable
 from urllib.parse import urlsplit
 
@@ -22,9 +23,11 @@ NEVER_A_BODY = (204, 304)
 class Forwarded:
     """Requests in absolute form (RFC 9112, 3.2.2). Those to `own_name` are answered here, all others upstream."""
 
-    def __init__(self, tap: Tap, channel: Channel, arrival: Arrival, own_name: str) -> None:
+    def __init__(
+        self, tap: Tap, channel: Channel, arrival: Arrival, own_name: str, forwarded: Counter[str], unreachable: list[str]
+    ) -> None:
         self._tap, self._channel, self._arrival = tap, channel, arrival
-        self._own_name = own_name
+        self._own_name, self._forwarded, self._unreachable = own_name, forwarded, unreachable
         self._carry = b""
         self._baseline: int | None = 0
 
@@ -35,8 +38,9 @@ class Forwarded:
             if exchange is None:
                 return
             on_request(exchange)
-            goes_on = self._answer(exchange.request)
+            goes_on = self._answer(exchange)
             exchange.answered_ns = time.monotonic_ns()
+            exchange.answer_ns = exchange.answer_ns or exchange.answered_ns
             if not goes_on:
                 return
 
@@ -72,8 +76,9 @@ class Forwarded:
             exchange.segments = info.data_segs_in - self._baseline
         self._baseline = info.data_segs_in if info is not None and whole else None
 
-    def _answer(self, request: Request) -> bool:
+    def _answer(self, exchange: Exchange) -> bool:
         """Answer or forward; True when the connection goes on."""
+        request = exchange.request
         url = urlsplit(request.target)
         keep = "close" not in ",".join(request.values("connection") + request.values("proxy-connection")).lower()
         if url.scheme != "http" or not url.hostname:
@@ -83,9 +88,10 @@ class Forwarded:
         if url.hostname == self._own_name:
             self._send(200, [("Content-Type", "text/plain")], b"" if request.method == "HEAD" else b"ok\n", keep=keep)
             return keep
-        return self._upstream(request, url.hostname, url.port or 80, keep=keep)
+        return self._upstream(exchange, url.hostname, url.port or 80, keep=keep)
 
-    def _upstream(self, request: Request, host: str, port: int, *, keep: bool) -> bool:
+    def _upstream(self, exchange: Exchange, host: str, port: int, *, keep: bool) -> bool:
+        request = exchange.request
         url = urlsplit(request.target)
         path = (url.path or "/") + (f"?{url.query}" if url.query else "")
         connection = http.client.HTTPConnection(host, port, timeout=UPSTREAM_S)
@@ -96,12 +102,18 @@ class Forwarded:
                     connection.putheader(name, value)
             connection.endheaders(bytes(request.body_wire) or None)
             response = connection.getresponse()
+            self._forwarded[f"{host}:{port}"] += 1
+            exchange.answer_ns = time.monotonic_ns()
             return self._relay(request, response, keep=keep)
         except (OSError, http.client.HTTPException) as error:
-            body = f"onewrite check could not reach {host}:{port}: {error}\n".encode()
+            self._unreachable.append(f"{host}:{port}: {error}")
+            if exchange.answer_ns:  # in the middle of the answer
+                return False
+            # The connection stays: closing it would make the client open a new one, which is not the client's fault.
             with contextlib.suppress(OSError):
-                self._send(502, [("Content-Type", "text/plain")], body, keep=False)
-            return False
+                body = f"onewrite check could not reach {host}:{port}: {error}\n".encode()
+                self._send(502, [("Content-Type", "text/plain")], body, keep=keep)
+            return keep
         finally:
             connection.close()
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
-import itertools
-
-from onewrite_lab.tap import Arrival, Exchange, Request
+from onewrite_lab.tap import Arrival, Exchange
 from onewrite_lab.witness.tcpinfo import AVAILABLE as SEGMENTS_COUNTED
 
 from onewrite_cli.check.controls import PATH
+from onewrite_cli.check.origin import is_http2, longest_gap_ns
 from onewrite_cli.check.proxy import OWN_NAME
 from onewrite_cli.check.seen import Seen, SeenConnection, SeenRequest, StallControl
 from onewrite_cli.check.target import Target
@@ -30,7 +28,7 @@ class _Runs:
 
 def seen_at(target: Target, starts_ns: list[int], resent: int) -> Seen:
     """All requests of the command, and the controls' silences. `starts_ns`: when each run began (CLOCK_MONOTONIC)."""
-    seen = Seen(_witness(target), "segments", runs=len(starts_ns), control=StallControl(), resent_segments=resent)
+    seen = Seen(_witness(target), runs=len(starts_ns), control=StallControl(), resent_segments=resent)
     runs = _Runs(starts_ns)
     for origin in target.origins():
         connections: dict[int, SeenConnection] = {}
@@ -41,8 +39,12 @@ def seen_at(target: Target, starts_ns: list[int], resent: int) -> Seen:
                 _add_control(seen, target, exchange)
                 continue
             arrival = exchange.arrival
+            if is_http2(exchange.request):
+                seen.http2 += 1
+                continue
             if arrival.index not in connections:
                 connections[arrival.index] = _connection(target, arrival, runs.at(exchange.first_ns), len(seen.connections))
+                connections[arrival.index].accepted_ns = origin.accepted_ns[arrival.index]
                 seen.connections.append(connections[arrival.index])
             connection = connections[arrival.index]
             connection.requests += 1
@@ -68,13 +70,9 @@ def _witness(target: Target) -> str:
 
 def _connection(target: Target, arrival: Arrival, run: int, index: int) -> SeenConnection:
     nodelay = target.sockets.of(arrival.peer_port, arrival.local_port)
+    changed = target.sockets.changed(arrival.peer_port, arrival.local_port)
     peer = f"{OWN_NAME if target.proxy else '127.0.0.1'}, client port {arrival.peer_port}"
-    return SeenConnection(run, index, peer, tls=arrival.tls_version is not None, nodelay=nodelay, fault=arrival.failure)
-
-
-def _longest_gap(exchange: Exchange) -> int:
-    times = [t_ns for t_ns, _ in exchange.reads]
-    return max((after - before for before, after in itertools.pairwise(times)), default=0)
+    return SeenConnection(run, index, peer, arrival.tls_version is not None, nodelay, changed, fault=arrival.failure)
 
 
 def _request(connection: SeenConnection, exchange: Exchange) -> SeenRequest:
@@ -88,36 +86,35 @@ def _request(connection: SeenConnection, exchange: Exchange) -> SeenRequest:
         len(request.body_wire),
         exchange.segments,
         exchange.records,
-        _longest_gap(exchange),
+        longest_gap_ns(exchange),
         exchange.first_ns,
-        exchange.complete_ns,
-        exchange.answered_ns or None,
-        _digest(request),
+        exchange.answer_ns or None,
         request.expects_continue,
         request.framing == "chunked",
+        next(iter(request.values("user-agent")), ""),
     )
-
-
-def _digest(request: Request) -> str:
-    text = f"{request.method} {request.target} {request.body_sha256} {request.values('idempotency-key')}"
-    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _add_control(seen: Seen, target: Target, exchange: Exchange) -> None:
     assert seen.control is not None
     if exchange.arrival.peer_port in target.split_ports:
-        seen.control.split_gaps_ns.append(_longest_gap(exchange))
+        seen.control.split_gaps_ns.append(longest_gap_ns(exchange))
     elif exchange.arrival.peer_port in target.single_ports:
-        seen.control.single_gaps_ns.append(_longest_gap(exchange))
+        seen.control.single_gaps_ns.append(longest_gap_ns(exchange))
     elif exchange.arrival.peer_port in target.fresh_ports:
-        seen.control.fresh_gaps_ns.append(_longest_gap(exchange))
+        seen.control.fresh_gaps_ns.append(longest_gap_ns(exchange))
 
 
 def _add_tunnels(seen: Seen, target: Target, runs: _Runs) -> None:
-    """What went through CONNECT unopened."""
-    for authority, arrival, tunnel in target.proxy.tunnels if target.proxy else ():
+    """What went through CONNECT unopened, and what was forwarded."""
+    if target.proxy is None:
+        return
+    seen.unreachable += target.proxy.unreachable
+    for service, count in target.proxy.forwarded.items():
+        seen.notes.append(f"{count} requests were forwarded to {service}, which has acted on them")
+    for authority, arrival, tunnel in target.proxy.tunnels:
         if tunnel.fault:
-            seen.notes.append(f"the proxy could not reach {tunnel.fault}")
+            seen.unreachable.append(tunnel.fault)
         if not tunnel.turns:
             if tunnel.records.tls13 and not tunnel.fault:
                 seen.notes.append(
@@ -131,6 +128,7 @@ def _add_tunnels(seen: Seen, target: Target, runs: _Runs) -> None:
             authority,
             tls=True,
             nodelay=nodelay,
+            accepted_ns=tunnel.accepted_ns,
             requests=len(tunnel.turns),
             http2_offered=tunnel.records.http2_offered,
         )
@@ -138,6 +136,6 @@ def _add_tunnels(seen: Seen, target: Target, runs: _Runs) -> None:
         for nth, turn in enumerate(tunnel.turns, start=1 if tunnel.records.tls13 else 0):
             request = SeenRequest(
                 connection, nth, "", authority, 0, turn.bytes, turn.segments, turn.records, turn.gap_ns,
-                turn.first_ns, turn.last_ns, turn.answered_ns,
+                turn.first_ns, turn.answer_ns,
             )  # fmt: skip
             seen.requests.append(request)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import Enum
 
+from onewrite_cli.check.cures import cure_for
 from onewrite_cli.exit_status import ExitStatus
 from onewrite_cli.rules import Rule
 
@@ -34,6 +35,12 @@ class Outcome:
     witness: str = ""
     cost_ms: float | None = None  # per request, for a stall
     examples: list[str] = field(default_factory=list)
+    user_agents: list[str] = field(default_factory=list)  # of the requests that show it
+
+    @property
+    def cure(self) -> str:
+        """For the client that shows it, if it is a known one."""
+        return cure_for(self.rule.id, self.user_agents) or self.rule.cure
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""Runs the command once, in a process group of its own, and ends whatever is left of it."""
+"""Runs the command once, in a new session, and ends whatever is left of it."""
 
 from __future__ import annotations
 
@@ -8,21 +8,26 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from onewrite_cli.exit_status import CouldNotRun
+from onewrite_cli.exit_status import ENDING, CouldNotRun
 
 __all__ = ["Ran", "run_command"]
 
 SHOWN_LINES = 15
 LOOKED_AT = 65536
 GRACE_S = 2.0
+POLL_S = 0.05
 
 
 @dataclass
 class Ran:
-    """`status` is None when the time ran out. `output` is the end of what the command printed."""
+    """`status` is None when the time ran out, and 0 when the command had done enough and was ended.
+
+    `output` is the end of what the command printed.
+    """
 
     status: int | None
     output: str
@@ -35,8 +40,12 @@ def run_command(
     timeout_s: float,
     show: bool,
     started: Callable[[int], None],
+    enough: Callable[[], bool] | None = None,
 ) -> Ran:
-    """Run it; with `show` its output goes to stderr as it comes. Raises CouldNotRun when it cannot be started."""
+    """Run it, until `enough` says True; with `show` its output goes to stderr as it comes.
+
+    Raises CouldNotRun when it cannot be started.
+    """
     with tempfile.TemporaryFile() as kept:
         output = sys.stderr.fileno() if show else kept.fileno()
         with _interrupts_later() as interrupted:
@@ -56,9 +65,7 @@ def run_command(
             if interrupted:
                 raise KeyboardInterrupt
             started(child.pid)
-            status = child.wait(timeout_s)
-        except subprocess.TimeoutExpired:
-            pass
+            status = _wait(child, timeout_s, enough)
         finally:
             _end(child)
         return Ran(status, "" if show else _end_of(kept.fileno()))
@@ -66,9 +73,9 @@ def run_command(
 
 @contextlib.contextmanager
 def _interrupts_later() -> Iterator[list[int]]:
-    """Note SIGINT and SIGTERM instead of raising: within Popen an exception would lose a process that runs already."""
+    """Note the signals instead of raising: within Popen an exception would lose a process that runs already."""
     noted: list[int] = []
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {number: signal.getsignal(number) for number in ENDING}
     for number in before:
         signal.signal(number, lambda number, _frame: noted.append(number))
     try:
@@ -76,6 +83,17 @@ def _interrupts_later() -> Iterator[list[int]]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def _wait(child: subprocess.Popen[bytes], timeout_s: float, enough: Callable[[], bool] | None) -> int | None:
+    deadline = time.monotonic() + timeout_s
+    while (left := deadline - time.monotonic()) > 0:
+        try:
+            return child.wait(min(left, POLL_S) if enough else left)
+        except subprocess.TimeoutExpired:
+            if enough and enough():
+                return 0
+    return None
 
 
 def _end(child: subprocess.Popen[bytes]) -> None:

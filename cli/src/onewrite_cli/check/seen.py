@@ -1,4 +1,4 @@
-"""What was seen of a command's HTTP traffic, whichever witness saw it."""
+"""What was seen of a command's HTTP traffic."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ class SeenConnection:
     peer: str
     tls: bool = False
     nodelay: bool | None = None  # None: could not be read
+    nodelay_changed: bool = False
+    accepted_ns: int = 0
     requests: int = 0
     http2_offered: bool = False
     fault: str | None = None
@@ -23,7 +25,7 @@ class SeenConnection:
 
 @dataclass
 class SeenRequest:
-    """One request. `pieces` are data segments at the server, or system calls in strace; None: not counted."""
+    """One request. `segments` and `records` are None where they could not be counted."""
 
     connection: SeenConnection
     nth: int
@@ -31,15 +33,14 @@ class SeenRequest:
     target: str
     head_bytes: int
     body_bytes: int
-    pieces: int | None
+    segments: int | None
     records: int | None
     gap_ns: int | None  # the longest silence between two pieces of it
     first_ns: int
-    last_ns: int  # when it was complete
-    answered_ns: int | None  # None: never, or not seen
-    digest: str | None = None  # of method, target, body
+    answer_ns: int | None  # when its answer began; None: never, or not seen
     expects_continue: bool = False
     chunked: bool = False
+    user_agent: str = ""
 
     @property
     def size(self) -> int:
@@ -60,11 +61,12 @@ class Seen:
     """All of it. `unseen` says, by rule, why something could not be looked at."""
 
     witness: str  # in words, for the report
-    pieces_are: str  # "segments" or "writes"
     runs: int = 0
     connections: list[SeenConnection] = field(default_factory=list)
     requests: list[SeenRequest] = field(default_factory=list)
     control: StallControl | None = None
+    http2: int = 0  # connections that began with the preface of HTTP/2
     resent_segments: int = 0  # by the host's counters: the excuse for an odd count
     unseen: dict[str, str] = field(default_factory=dict)
+    unreachable: list[str] = field(default_factory=list)  # by the proxy: host, port, reason
     notes: list[str] = field(default_factory=list)

@@ -6,7 +6,7 @@ from onewrite_lab.certificates import shared as certificates
 
 from onewrite_cli.check.client_sockets import ClientSockets
 from onewrite_cli.check.controls import run_controls, run_fresh_control
-from onewrite_cli.check.origin import Origin
+from onewrite_cli.check.origin import Origin, is_http2
 from onewrite_cli.check.proxy import OWN_NAME, Proxy
 
 __all__ = ["Target"]
@@ -50,13 +50,16 @@ class Target:
     @property
     def requests(self) -> int:
         """How many requests of the command have come so far."""
-        own = self.split_ports | self.single_ports | self.fresh_ports
         opened = sum(
-            exchange.complete and exchange.arrival.peer_port not in own
+            exchange.complete and not self.is_own(exchange.arrival.peer_port) and not is_http2(exchange.request)
             for origin in self.origins()
             for exchange in origin.tap.exchanges
         )
         return opened + sum(len(tunnel.turns) for _, _, tunnel in (self.proxy.tunnels if self.proxy else ()))
+
+    def is_own(self, client_port: int) -> bool:
+        """Whether this is one of the tool's own clients."""
+        return client_port in self.split_ports | self.single_ports | self.fresh_ports
 
     def control(self, *, body: int, times: int) -> None:
         """Let the tool's own clients make their requests. Raises CouldNotRun."""

@@ -45,10 +45,6 @@ class ClientRecords:
             self._inside(piece)
         return self.application - before
 
-    def skip(self, size: int) -> None:
-        """Pass over bytes that were not captured, which must lie within the record that has begun."""
-        self._left = max(0, self._left - size)
-
     def _read_header(self, data: bytes) -> bytes:
         need = 5 - len(self._header)
         self._header += data[:need]

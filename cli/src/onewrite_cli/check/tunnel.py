@@ -32,13 +32,14 @@ class Turn:
     records: int = 0
     segments: int | None = None
     gap_ns: int = 0
-    answered_ns: int | None = None
+    answer_ns: int | None = None
 
 
 class Tunnel:
     """`turns` holds the requests, in order."""
 
-    def __init__(self, channel: Channel) -> None:
+    def __init__(self, channel: Channel, accepted_ns: int) -> None:
+        self.accepted_ns = accepted_ns
         self._channel = channel
         self.records = ClientRecords()
         self.turns: list[Turn] = []
@@ -101,7 +102,7 @@ class Tunnel:
         self._turn.bytes += len(data)
         self._turn.records += new
 
-    def _end_turn(self, answered_ns: int | None) -> None:
+    def _end_turn(self, answer_ns: int | None) -> None:
         turn, self._turn = self._turn, None
         if turn is None:
             self._mark()
@@ -115,7 +116,7 @@ class Tunnel:
         self._first_turn = False
         # A turn without records is an alert, or the client's Finished before the server's tickets.
         if turn.records and not unclear:
-            turn.answered_ns = answered_ns
+            turn.answer_ns = answer_ns
             self.turns.append(turn)
 
     def _mark(self) -> None:

@@ -20,7 +20,7 @@ class ControlServer:
     """Its two lines are measured in turn with the others."""
 
     def __init__(self) -> None:
-        self._origin = Origin("http", lambda arrival: None)
+        self._origin = Origin("http", lambda arrival, again: None)
         self._samples = Samples()
         route = route_to(self._origin.url, "none")
         request = DoctorRequest.to(route, BODY, [])

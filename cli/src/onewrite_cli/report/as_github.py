@@ -51,7 +51,7 @@ def write_summary(report: Report) -> None:
 def _sentence(outcome: Outcome) -> str:
     if outcome.state in (State.FOUND, State.WARNED, State.KNOWN):
         count = f"{outcome.count} of {outcome.of} {outcome.unit}"
-        return f"{count}: {outcome.detail}. Cure: {outcome.rule.cure}."
+        return f"{count}: {outcome.detail}. Cure: {outcome.cure}."
     return outcome.detail
 
 

@@ -47,5 +47,5 @@ def _finding(outcome: Outcome) -> dict[str, Any]:
         "witness": outcome.witness,
         "cost_ms": outcome.cost_ms,
         "examples": outcome.examples,
-        "cure": outcome.rule.cure,
+        "cure": outcome.cure,
     }

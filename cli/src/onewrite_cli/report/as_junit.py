@@ -37,7 +37,7 @@ def _fill(case: ElementTree.Element, outcome: Outcome) -> None:
     if outcome.state is State.FOUND:
         message = f"{outcome.rule.title}: {outcome.count} of {outcome.of} {outcome.unit}"
         failure = ElementTree.SubElement(case, "failure", message=message, type=outcome.rule.id)
-        failure.text = "\n".join([detail, *map(_clean, outcome.examples), f"cure: {outcome.rule.cure}"])
+        failure.text = "\n".join([detail, *map(_clean, outcome.examples), f"cure: {outcome.cure}"])
     elif outcome.state is State.INCONCLUSIVE:
         ElementTree.SubElement(case, "error", message=detail, type="inconclusive")
     elif outcome.state in (State.SKIPPED, State.OFF):

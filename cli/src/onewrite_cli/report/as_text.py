@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import textwrap
 
 from onewrite_cli.check.outcome import Outcome, Report, State
@@ -10,6 +11,7 @@ __all__ = ["as_text", "shortened"]
 
 SHOWN_NOTES = 20
 LONGEST = 160
+INDENT = " " * 7
 
 
 def as_text(report: Report) -> str:
@@ -40,17 +42,23 @@ def _outcome(outcome: Outcome) -> list[str]:
     rule = outcome.rule
     if outcome.state in (State.FOUND, State.WARNED, State.KNOWN):
         lines = [f"{rule.id}  {outcome.state.value:<12} {rule.title}: {outcome.count} of {outcome.of} {outcome.unit}"]
-        lines += [f"       {line}" for line in textwrap.wrap(outcome.detail, 100)]
-        lines += [f"       e.g. {example}" for example in outcome.examples[:1]]
-        lines += [f"       cure: {rule.cure}"]
+        for part in (outcome.detail, *(f"e.g. {example}" for example in outcome.examples[:1]), f"cure: {outcome.cure}"):
+            lines += textwrap.wrap(part, _width(), initial_indent=INDENT, subsequent_indent=INDENT)
         return lines
-    return [f"{rule.id}  {outcome.state.value:<12} {rule.name}: {outcome.detail or rule.title}"]
+    line = f"{rule.id}  {outcome.state.value:<12} {rule.name}: {outcome.detail or rule.title}"
+    return textwrap.wrap(line, _width(), subsequent_indent=INDENT)
+
+
+def _width() -> int:
+    """A terminal's own; a pipe or a log gets long lines."""
+    return max(40, min(120, shutil.get_terminal_size((120, 24)).columns))
 
 
 def _closing(report: Report) -> str:
     found = [outcome.rule.id for outcome in report.outcomes if outcome.state is State.FOUND]
     if found:
-        return f"found: {', '.join(found)}. `onewrite explain {found[0]}` says more."
+        beside = f"\ninconclusive beside that: {report.problem}" if report.problem else ""
+        return f"found: {', '.join(found)}. `onewrite explain {found[0]}` says more.{beside}"
     if report.problem:
         return f"inconclusive: {report.problem}"
     unsure = [outcome.rule.id for outcome in report.outcomes if outcome.state is State.INCONCLUSIVE]

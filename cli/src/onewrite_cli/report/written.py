@@ -12,9 +12,20 @@ from onewrite_cli.report.as_json import as_json
 from onewrite_cli.report.as_junit import as_junit
 from onewrite_cli.report.as_text import as_text
 
-__all__ = ["FORMATS", "write_report"]
+__all__ = ["FORMATS", "writable", "write_report"]
 
 FORMATS: dict[str, Callable[[Report], str]] = {"text": as_text, "json": as_json, "junit": as_junit, "github": as_github}
+
+
+def writable(output: Path | None) -> None:
+    """Find out before anything is measured. Raises CouldNotRun."""
+    if output is None:
+        return
+    try:
+        output.parent.mkdir(parents=True, exist_ok=True)
+        output.open("a").close()
+    except OSError as error:
+        raise CouldNotRun(f"{output}: {error.strerror}") from error
 
 
 def write_report(report: Report, form: str, output: Path | None) -> None:
@@ -25,7 +36,6 @@ def write_report(report: Report, form: str, output: Path | None) -> None:
         print(FORMATS[form](report))
         return
     try:
-        output.parent.mkdir(parents=True, exist_ok=True)
         output.write_text(FORMATS[form](report) + "\n", encoding="utf-8")
     except OSError as error:
         raise CouldNotRun(f"{output}: {error.strerror}") from error

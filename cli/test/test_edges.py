@@ -1,0 +1,201 @@
+"""The edges of check: clients that close, HTTP/2, bursts, services, crashes, and who hears of what."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from conftest import CLIENT, check, clean_environment, onewrite
+
+HTTP2 = """
+import socket, sys
+from urllib.parse import urlsplit
+sock = socket.create_connection((urlsplit(sys.argv[1]).hostname, urlsplit(sys.argv[1]).port), timeout=10)
+sock.sendall(b"PRI * HTTP/2.0\\r\\n\\r\\nSM\\r\\n\\r\\n" + bytes(3) + b"\\x04" + bytes(5))
+while sock.recv(4096):
+    pass
+"""
+
+BURST = """
+import socket, sys
+from urllib.parse import urlsplit
+where = urlsplit(sys.argv[1]).hostname, urlsplit(sys.argv[1]).port
+for _ in range(int(sys.argv[2])):
+    open_ones = []
+    for _ in range(20 // int(sys.argv[2])):
+        open_ones.append(socket.create_connection(where, timeout=10))
+        open_ones[-1].setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    for sock in open_ones:
+        sock.sendall(b"POST / HTTP/1.1\\r\\nHost: x\\r\\nContent-Length: 2\\r\\n\\r\\nhi")
+    for sock in open_ones:
+        while not sock.recv(4096).endswith(b"ok\\n"):
+            pass
+"""
+
+
+@pytest.mark.parametrize("faults", ["close,until-close", "http1.0,until-close", "close,http1.0,until-close"])
+def test_the_connection_is_closed_for_a_client_that_reads_until_then(faults: str) -> None:
+    done = check(faults, "--timeout", "30")
+    assert done.data["requests"] == 20
+    assert done.data["problem"] is None
+
+
+def test_a_problem_is_told_beside_what_was_found() -> None:
+    done = onewrite("check", "--", *CLIENT, "split,fail", "{url}")
+    assert done.status == 1
+    assert "found: OW101" in done.out
+    assert "the command ended with status 7" in done.out
+
+
+def test_http2_is_not_judged() -> None:
+    done = onewrite("check", "-f", "json", "--timeout", "30", "--", sys.executable, "-c", HTTP2, "{url}")
+    assert done.status == 2
+    assert "HTTP/2" in done.data["problem"]
+    assert set(done.states.values()) == {"skipped"}
+    assert "HTTP/2" in done.finding("OW101")["detail"]
+
+
+def test_a_burst_needs_all_its_connections() -> None:
+    done = onewrite("check", "-f", "json", "--", sys.executable, "-c", BURST, "{url}", "1")
+    assert done.states["OW104"] == "ok", done.out
+    assert done.data["connections"] == 20
+
+
+def test_a_second_burst_needs_none() -> None:
+    done = onewrite("check", "-f", "json", "--", sys.executable, "-c", BURST, "{url}", "2")
+    assert done.finding("OW104")["state"] == "found"
+    assert done.finding("OW104")["count"] == 10
+
+
+def test_nodelay_is_read_again_after_a_gap() -> None:
+    done = check("late-nagle")
+    assert done.states["OW102"] == "found"
+    assert "changes" in done.finding("OW102")["detail"]
+
+
+def test_a_service_is_ended_after_enough_requests() -> None:
+    done = check("forever", "--until", "20", "--timeout", "60")
+    assert (done.status, done.data["problem"], done.data["requests"]) == (0, None, 20)
+    short = check("forever", "--until", "30", "--timeout", "3")
+    assert short.status == 2
+    assert "--until" in short.data["problem"]
+
+
+def test_an_untrusted_certificate_is_named() -> None:
+    program = (
+        "import urllib.request, ssl, sys; urllib.request.urlopen(sys.argv[1], context=ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT))"
+    )
+    done = onewrite("check", "-f", "json", "--tls", "--", sys.executable, "-c", program, "{url}")
+    assert done.status == 2
+    assert "does not trust the tool's certificate" in done.data["problem"]
+
+
+def test_a_command_that_fails_before_it_asks_is_named() -> None:
+    done = onewrite("check", "-f", "json", "--", sys.executable, "-c", "import nothing_of_the_kind", "{url}")
+    assert done.status == 2
+    assert done.data["problem"] == "no request came: the command ended with status 1"
+    assert any("nothing_of_the_kind" in note for note in done.data["notes"])
+
+
+@pytest.mark.parametrize(
+    ("user_agent", "cure"),
+    [
+        ("python-requests/2.34.2", "onewrite.install()"),
+        ("Go-http-client/1.1", "WriteBufferSize"),
+        ("mine/1", "hand head and body"),
+    ],
+)
+def test_the_cure_is_that_of_the_client(user_agent: str, cure: str) -> None:
+    done = onewrite("check", "-f", "json", "--", *CLIENT, "split", "{url}", env={"USER_AGENT": user_agent})
+    assert cure in done.finding("OW101")["cure"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "hint"),
+    [
+        (("check", "curl", "{url}"), "after two dashes"),
+        (("doctor", "http://127.0.0.1:1/", "http://127.0.0.1:2/"), "one URL at a time"),
+        (("doctor", "--samples", "3", "http://127.0.0.1:1/"), "not between 5 and 100"),
+        (("tap", "--port", "99999"), "not between 0 and 65535"),
+        (("check", "-o", "/", "--", "true"), "Is a directory"),
+        (("check", "-o", "/proc/nowhere/report.json", "--", "true"), "/proc/nowhere"),
+    ],
+)
+def test_a_slip_gets_a_hint(arguments: tuple[str, ...], hint: str) -> None:
+    done = onewrite(*arguments)
+    assert done.status == 3
+    assert hint in done.err
+    assert "Traceback" not in done.err
+
+
+def shell(line: str) -> subprocess.CompletedProcess[str]:
+    command = ["bash", "-c", line.replace("onewrite ", f"{sys.executable} -m onewrite_cli ")]
+    return subprocess.run(command, env=clean_environment(), capture_output=True, text=True, timeout=60, check=False)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "onewrite explain > /dev/full",
+        "onewrite explain >&-",
+        "onewrite explain OW999 2>&-",
+        "onewrite check -f json -- true > /dev/full",
+        "onewrite check -v -- true 2> /dev/full > /dev/full",
+    ],
+)
+def test_what_goes_wrong_inside_is_three(line: str) -> None:
+    done = shell(line)
+    assert done.returncode == 3, done
+    assert "Traceback" not in done.stderr
+    assert len(done.stderr.splitlines()) <= 1
+
+
+def test_a_crash_is_three_and_one_line(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+    program = (
+        "import sys; from onewrite_cli import app\n"
+        "def boom(options): raise ZeroDivisionError('two\\nlines')\n"
+        "app.check = boom; sys.exit(app.main(['check', '--', 'true']))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 3
+    assert done.stderr.startswith("onewrite: ZeroDivisionError: two lines")
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_a_tap_that_nobody_reads_ends() -> None:
+    tap = subprocess.Popen(
+        [sys.executable, "-m", "onewrite_cli", "tap", "-f", "json", "--port", "0"],
+        stdout=subprocess.PIPE,
+        env=clean_environment(),
+    )
+    assert tap.stdout is not None
+    assert b'"url"' in tap.stdout.readline()
+    tap.stdout.close()
+    assert tap.wait(30) == 0
+
+
+def test_a_hangup_ends_the_command_and_removes_the_folder(tmp_path: Path) -> None:
+    pid_file = tmp_path / "pid"
+    folder = tmp_path / "tmp"
+    folder.mkdir()
+    program = f"import os, pathlib, time; pathlib.Path({str(pid_file)!r}).write_text(str(os.getpid())); time.sleep(60)"
+    tool = subprocess.Popen(
+        [sys.executable, "-m", "onewrite_cli", "check", "--", sys.executable, "-c", program],
+        env=clean_environment() | {"TMPDIR": str(folder)},
+        stderr=subprocess.PIPE,
+        preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL),
+    )
+    deadline = time.monotonic() + 60
+    while not (pid_file.exists() and pid_file.read_text()) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    tool.send_signal(signal.SIGHUP)
+    assert tool.wait(30) == 130
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(pid_file.read_text()), 0)
+    assert list(folder.iterdir()) == []
