@@ -106,11 +106,35 @@ def _whole(received: bytes) -> bool:
     return len(body) >= (int(lengths[0]) if lengths else 0)
 
 
-class Relay:
-    """Passes bytes on, each piece as it comes, with Nagle on towards the server; acknowledges the client at once."""
+class ReadsOnce(Server):
+    """Takes what one read brings for the whole request, as small devices do: less is 400, or a reset."""
 
-    def __init__(self, port: int) -> None:
-        self._to = port
+    def __init__(self, *, reset: bool = False) -> None:
+        super().__init__()
+        self._reset = reset
+
+    def _one_request(self, sock: socket.socket) -> bool:
+        received = sock.recv(65536)
+        if not received:
+            return False
+        if _whole(received):
+            sock.sendall(self.head + b"ok\n")
+            return True
+        if not self._reset:
+            sock.sendall(
+                ANSWER.replace(b"200 OK", b"400 Bad Request").replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n") + b"ok\n"
+            )
+            sock.shutdown(socket.SHUT_WR)
+            while sock.recv(65536):
+                pass
+        return False
+
+
+class Relay:
+    """Passes bytes on, each piece as it comes, with Nagle on towards the server; `quick` acknowledges the client at once."""
+
+    def __init__(self, port: int, *, quick: bool = True) -> None:
+        self._to, self._quick = port, quick
         listener = Listener(self._both_ways)
         self.url = f"http://127.0.0.1:{listener.port}/"
         self.close = listener.close
@@ -119,7 +143,7 @@ class Relay:
         client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         server = socket.create_connection(("127.0.0.1", self._to))
         threading.Thread(target=self._pass, args=(server, client, False), daemon=True).start()
-        self._pass(client, server, True)
+        self._pass(client, server, self._quick)
 
     @staticmethod
     def _pass(source: socket.socket, sink: socket.socket, quick: bool) -> None:
@@ -242,9 +266,9 @@ def behind(make: Callable[[int], contextlib.AbstractContextManager[str]], **how:
 
 
 @contextlib.contextmanager
-def nagle_relay() -> Iterator[str]:
+def nagle_relay(*, quick: bool = True) -> Iterator[str]:
     server = Server()
-    relay = Relay(server.port)
+    relay = Relay(server.port, quick=quick)
     try:
         yield relay.url
     finally:

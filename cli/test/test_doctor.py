@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
+import socket
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,7 +20,7 @@ from typing import Any
 import pytest
 
 from conftest import Done, clean_environment, onewrite
-from peers import Peer, Server, behind, dead_port, haproxy, nagle_relay, nginx, origin, tls_server
+from peers import Listener, Peer, ReadsOnce, Server, behind, dead_port, haproxy, nagle_relay, nginx, origin, tls_server
 
 SAMPLES = "10"
 ROOT = Path(__file__).resolve().parents[2]
@@ -52,7 +56,8 @@ CASES = (
     Case("HAProxy, no tcp-smart-accept", lambda: behind(lambda p: haproxy(p, "no option tcp-smart-accept")), True, 1),
     Case("HAProxy before an origin that splits", lambda: behind(haproxy, split=True), False, 0, "perhaps a stall behind"),
     Case("nginx", lambda: behind(nginx), True, 1),
-    Case("a relay with Nagle on", nagle_relay, False, 0, "a relay behind the first hop has Nagle on"),
+    Case("a relay with Nagle on", nagle_relay, True, 1, "a relay on the way has Nagle on"),
+    Case("a relay with Nagle on, late ACKs", lambda: nagle_relay(quick=False), True, 1, "a relay on the way has Nagle on"),
 )  # fmt: skip
 
 
@@ -77,7 +82,7 @@ def test_the_verdict(case: Case) -> None:
     assert data["statuses"] == {"200": 40}
     assert data["keep_alive"] is True
     arm = data["arms"]["split_nagle"]
-    if case.exposed:
+    if case.exposed and "relay" not in case.name:
         assert arm["cause"] == "nagle_delayed_ack"
         assert arm["held_bytes"] > 0
         # How long the kernel held the bytes explains the time that was lost.
@@ -151,12 +156,75 @@ def test_a_server_that_closes_each_connection() -> None:
     assert any("closes every connection" in note for note in data["notes"])
 
 
-def test_statuses_are_told() -> None:
+def test_it_stops_at_a_refusal() -> None:
     server = Server(status=b"405 Method Not Allowed")
     data = doctor(server.url, "--post-bytes", "200").data
     server.close()
-    assert data["statuses"] == {"405": 40}
-    assert any("refused" in note for note in data["notes"])
+    assert (data["verdict"], data["exit_status"]) == ("unknown", 2)
+    assert (data["statuses"], data["requests"], len(server.heads)) == ({"405": 1}, 1, 1)
+    assert "405 (Method Not Allowed)" in data["why"][0]
+
+
+@pytest.mark.parametrize("reset", [False, True])
+def test_a_server_that_refuses_a_split_request_is_a_finding(reset: bool) -> None:
+    server = ReadsOnce(reset=reset)
+    done = doctor(server.url, "--post-bytes", "200")
+    server.close()
+    assert (done.status, done.data["verdict"]) == (1, "REFUSES"), done.out
+    assert "in two pieces" in done.data["why"][0]
+    assert done.data["arms"]["one_write"]["refused"] == 0
+
+
+def test_a_tls_port_asked_in_clear_is_not_safe(tmp_path: Path) -> None:
+    server, _ = tls_server(tmp_path)
+    done = doctor(server.url.replace("https", "http"), "--timeout", "5")
+    server.close()
+    assert done.status == 3
+
+
+def test_an_answer_without_end_is_given_up() -> None:
+    def events(sock: socket.socket) -> None:
+        with sock, contextlib.suppress(OSError):
+            sock.recv(65536)
+            sock.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n")
+            while True:
+                sock.sendall(b"data: 1\n\n")
+                time.sleep(0.1)
+
+    listener = Listener(events)
+    before = time.monotonic()
+    done = doctor(f"http://127.0.0.1:{listener.port}/", "--timeout", "2")
+    listener.close()
+    assert done.status == 3
+    assert "--stream" in done.err
+    assert time.monotonic() - before < 60  # it went on for ever
+
+
+def test_a_server_that_speaks_first_is_given_up_at_once() -> None:
+    hung = threading.Event()
+
+    def greet(sock: socket.socket) -> None:
+        with sock:
+            sock.sendall(b"220 mail.example ESMTP\r\n")
+            hung.wait()
+
+    listener = Listener(greet)
+    done = doctor(f"http://127.0.0.1:{listener.port}/", "--timeout", "90", timeout=60)
+    hung.set()
+    listener.close()
+    assert done.status == 3
+    assert "not an HTTP/1.1 response" in done.err
+
+
+def test_credentials_of_the_url_are_sent() -> None:
+    server = Server()
+    doctor(server.url.replace("127.0.0.1", "me:se%20cret@127.0.0.1"), "--samples", "5")
+    assert b"Authorization: Basic bWU6c2UgY3JldA==" in server.heads[0]
+    assert b"@" not in server.heads[0]
+    server.heads.clear()
+    second = doctor(server.url, "--header", "Host: elsewhere")
+    server.close()
+    assert (second.status, server.heads) == (3, [])
 
 
 def test_what_is_sent_is_what_was_chosen(tmp_path: Path) -> None:
@@ -173,8 +241,8 @@ def test_what_is_sent_is_what_was_chosen(tmp_path: Path) -> None:
     assert "application/octet-stream" not in head
     assert "X-A: b" in head
     assert "User-Agent: onewrite-doctor/" in head
-    assert done.data["requests"] == len(server.heads) == (9 + 10 + 4) * 4
-    assert f"will send {(9 + 10 + 4) * 4} POST requests with a body of 12 bytes to" in done.err
+    assert done.data["requests"] == len(server.heads) == (9 + 10 + 4) * 4 + 1
+    assert f"will send {(9 + 10 + 4) * 4 + 1} POST requests with a body of 12 bytes to" in done.err
 
 
 @pytest.mark.timed

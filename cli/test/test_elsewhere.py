@@ -84,7 +84,7 @@ def test_a_question_can_be_answered_with_no() -> None:
     # 192.0.2.1 is for documentation (RFC 5737).
     status, shown = on_a_terminal(["doctor", "http://192.0.2.1/"], b"n\n")
     assert status == 3
-    assert "will send 196 GET requests to http://192.0.2.1/" in shown
+    assert "will send 197 GET requests to http://192.0.2.1/" in shown
     assert "nothing was sent" in shown
 
 

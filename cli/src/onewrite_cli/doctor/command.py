@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+import http.client
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from onewrite_cli.doctor import kernel
-from onewrite_cli.doctor.arms import ARMS
+from onewrite_cli.doctor.arms import ARMS, ONE
 from onewrite_cli.doctor.connection import tls_context
 from onewrite_cli.doctor.consent import ask
 from onewrite_cli.doctor.control import ControlServer
-from onewrite_cli.doctor.measure import Line, Samples, measure, requests_per_line
+from onewrite_cli.doctor.measure import Line, Samples, Stopped, measure, probe, requests_per_line
 from onewrite_cli.doctor.protocols import protocols_of
 from onewrite_cli.doctor.report import Examination, as_json, as_text
 from onewrite_cli.doctor.request import DoctorRequest, read_body
 from onewrite_cli.doctor.route import Route, route_to
-from onewrite_cli.doctor.verdict import Control, diagnose
+from onewrite_cli.doctor.verdict import diagnose, nothing_measured
 from onewrite_cli.exit_status import ExitStatus
 from onewrite_cli.progress import Progress
 
@@ -50,7 +51,7 @@ def examine(options: DoctorOptions) -> Examination:
     """Send the requests and judge them. Raises CouldNotRun."""
     route = route_to(options.url, options.proxy)
     request = DoctorRequest.to(route, read_body(options.post, options.post_bytes), options.headers)
-    ask(route, request, requests_per_line(options.samples) * len(ARMS), yes=options.yes)
+    ask(route, request, 1 + requests_per_line(options.samples) * len(ARMS), yes=options.yes)
     protocols = protocols_of(route, options.ca_file, options.timeout_s) if route.tls else ["http/1.1"]
     if "http/1.1" not in protocols:
         return _only_http2(route, request, protocols)
@@ -58,15 +59,25 @@ def examine(options: DoctorOptions) -> Examination:
     samples = Samples()
     lines = [Line(arm, route, request, context, samples) for arm in ARMS]
     control = ControlServer()
+    statuses: dict[int, int] = {}
     try:
         with Progress(f"asking {route.authority}") as progress:
 
             def said(number: int) -> None:
                 progress.say(f"asking {route.authority}: {number} of {options.samples} rounds")
 
+            status = probe(next(line for line in lines if line.arm is ONE), options.timeout_s).status
+            if status >= 400:
+                raise Stopped(status)
             measure([*lines, *control.lines], options.samples, options.timeout_s, said)
         diagnosis = diagnose(samples, control.result())
+    except Stopped as stopped:
+        diagnosis = nothing_measured(_stopped(stopped.status))
+        statuses = {stopped.status: 1}
     finally:
+        for line in lines:
+            if line.connection is not None:
+                line.connection.close()
         control.close()
     return Examination(
         f"{route.url.scheme}://{route.authority}{route.url.path or '/'}",
@@ -74,7 +85,7 @@ def examine(options: DoctorOptions) -> Examination:
         request.body_bytes,
         route.first_hop,
         samples.sent,
-        dict(Counter(sample.status for sample in samples.taken)),
+        statuses or dict(Counter(sample.status for sample in samples.taken)),
         samples.kept_alive,
         protocols,
         diagnosis,
@@ -84,8 +95,7 @@ def examine(options: DoctorOptions) -> Examination:
 
 def _only_http2(route: Route, request: DoctorRequest, protocols: list[str]) -> Examination:
     """Nothing was sent: HTTP/2 writes frames, and one write of HTTP/1.1 says nothing about it."""
-    diagnosis = diagnose(Samples(), Control(0.0, 0.0))
-    diagnosis.why = ["the server speaks HTTP/2 only: the doctor asks in HTTP/1.1, and sent nothing"]
+    diagnosis = nothing_measured("the server speaks HTTP/2 only: the doctor sends HTTP/1.1, and sent nothing")
     return Examination(
         f"{route.url.scheme}://{route.authority}{route.url.path or '/'}",
         request.method,
@@ -100,6 +110,20 @@ def _only_http2(route: Route, request: DoctorRequest, protocols: list[str]) -> E
     )
 
 
+def _stopped(status: int) -> str:
+    """Why no more requests were sent."""
+    word = http.client.responses.get(status, "refused")
+    help_ = {
+        401: "give credentials: user:password@ in the URL, or --header 'Authorization: …'",
+        403: "ask for a path that you may use",
+        404: "ask for a path that is there",
+        405: "ask with a method that it takes: --get, --post FILE or --post-bytes N",
+        429: "the server limits the rate of requests; try later, with fewer --samples",
+        503: "the server, or a proxy before it, is not available now",
+    }.get(status, "ask for a path, with a body, that it accepts")
+    return f"the server answered {status} ({word}), so no more was sent: {help_}"
+
+
 def _notes(route: Route, request: DoctorRequest, samples: Samples) -> list[str]:
     notes = []
     if request.method == "GET":
@@ -108,8 +132,6 @@ def _notes(route: Route, request: DoctorRequest, samples: Samples) -> list[str]:
         )
     if request.too_large:
         notes.append("the second piece is larger than a segment of an Ethernet, which Nagle's algorithm does not hold")
-    if any(sample.status >= 400 for sample in samples.taken):
-        notes.append("the server refused the requests (see the statuses); it may refuse before it has read them")
     if samples.failures:
         notes.append(f"{len(samples.failures)} requests failed and were sent again: {samples.failures[-1]}")
     if not kernel.AVAILABLE:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import socket
 import ssl
+import time
 from pathlib import Path
 
 from onewrite_cli.doctor.arms import Arm
@@ -30,6 +31,7 @@ class Connection:
 
     def __init__(self, route: Route, arm: Arm, context: ssl.SSLContext | None, timeout_s: float) -> None:
         self.arm = arm
+        self._deadline = time.monotonic() + timeout_s
         try:
             self.raw = socket.create_connection(route.address, timeout=timeout_s)
         except OSError as error:
@@ -50,7 +52,7 @@ class Connection:
         except (OSError, BadResponse) as error:
             self.close()
             raise CouldNotRun(f"no TLS connection to {route.host} through {route.first_hop}: {error}") from error
-        self.reader = ResponseReader(self.socket)
+        self.reader = ResponseReader(self.socket, self._deadline)
 
     def _tunnel(self, route: Route) -> None:
         where = f"{route.host}:{route.port}" if ":" not in route.host else f"[{route.host}]:{route.port}"
@@ -59,11 +61,16 @@ class Connection:
             lines.append(f"Proxy-Authorization: {route.proxy_authorization}")
         self.raw.sendall(("\r\n".join(lines) + "\r\n\r\n").encode())
         # A successful CONNECT has no body, whatever its headers say (RFC 9110, 9.3.6): HEAD reads it that way.
-        response = ResponseReader(self.raw).read("HEAD")
+        response = ResponseReader(self.raw, self._deadline).read("HEAD")
         if not 200 <= response.status < 300:
             raise BadResponse(f"the proxy answers CONNECT with status {response.status}")
 
+    def begin(self, timeout_s: float) -> None:
+        """A request begins: it and its answer have so long."""
+        self._deadline = self.reader.deadline = time.monotonic() + timeout_s
+
     def write(self, data: bytes) -> None:
+        self.socket.settimeout(max(0.001, self._deadline - time.monotonic()))
         self.socket.sendall(data)
         if self.arm.quickack and hasattr(socket, "TCP_QUICKACK"):
             self.raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 1)

@@ -38,17 +38,18 @@ def as_text(found: Examination) -> str:
     lines = [f"onewrite doctor: {found.method}{body} {found.url}", f"first hop: {found.first_hop}"]
     lines.append(f"{found.requests} requests, status {statuses or 'none'}; keep-alive: {keep}")
     lines[-1] += f"; protocols: {', '.join(found.protocols)}; rtt {rtt}"
-    lines += ["", f"{'ms, median':<26}{'n':>4}{'total':>9}{'wait':>9}{'tail':>9}{'held':>9}  cause"]
-    lines += [_row(arm) for arm in diagnosis.arms]
-    control = diagnosis.control
-    lines.append(f"control on loopback: two writes with Nagle on {control.split_ms:.1f} ms, one write {control.single_ms:.1f} ms")
+    if any(arm.samples for arm in diagnosis.arms):
+        lines += ["", f"{'ms, median':<26}{'n':>4}{'total':>9}{'wait':>9}{'tail':>9}{'held':>9}  cause"]
+        lines += [_row(arm) for arm in diagnosis.arms]
+        split, single = diagnosis.control.split_ms, diagnosis.control.single_ms
+        lines.append(f"control on loopback: two writes with Nagle on {split:.1f} ms, one write {single:.1f} ms")
     lines += ["", f"first hop: {diagnosis.first_hop}"]
     for text in (*diagnosis.why, *diagnosis.signs):
         lines += textwrap.wrap(text, 110, initial_indent="  ", subsequent_indent="  ")
     if not diagnosis.signs and diagnosis.first_hop != "unknown":
         lines.append("  behind the first hop: no sign of a stall; nothing more can be seen from here")
     lines += [f"note: {note}" for note in found.notes]
-    if diagnosis.first_hop == "EXPOSED":
+    if diagnosis.first_hop in ("EXPOSED", "REFUSES"):
         lines += [
             "",
             "cure: one write per request, and TCP_NODELAY. `onewrite check -- YOUR CLIENT {url}` says whether yours does that.",
@@ -60,7 +61,8 @@ def _row(arm: ArmFigures) -> str:
     held = "-" if arm.held_ms is None else f"{arm.held_ms:.1f}"
     bytes_held = f" ({arm.held_bytes} bytes)" if arm.held_bytes else ""
     times = "".join(f"{value:>9.1f}" for value in (arm.total_ms, arm.wait_ms, arm.tail_ms))
-    return f"{arm.arm.name:<26}{arm.samples:>4}{times}{held:>9}  {arm.cause or '-'}{bytes_held}"
+    refused = f"; {arm.refused} refused" if arm.refused else ""
+    return f"{arm.arm.name:<26}{arm.samples:>4}{times}{held:>9}  {arm.cause or '-'}{bytes_held}{refused}"
 
 
 def as_json(found: Examination) -> str:
@@ -94,6 +96,7 @@ def as_json(found: Examination) -> str:
                 "held_ms": arm.held_ms,
                 "held_bytes": arm.held_bytes,
                 "cause": arm.cause,
+                "refused": arm.refused,
             }
             for arm in diagnosis.arms
         },

@@ -14,6 +14,8 @@ __all__ = ["DoctorRequest", "read_body"]
 
 #: A second piece of a full segment is not held by Nagle's algorithm, and would show nothing.
 MOST = 1400
+#: A second one changes where the request goes, or where it ends.
+OWN_HEADERS = ("host", "content-length", "transfer-encoding")
 
 
 @dataclass(frozen=True)
@@ -33,6 +35,8 @@ class DoctorRequest:
         rest = [f"User-Agent: onewrite-doctor/{__version__}", "Accept: */*", *_checked(headers)]
         if route.proxy is not None and not route.tls and route.proxy_authorization:
             rest.append(f"Proxy-Authorization: {route.proxy_authorization}")
+        if route.authorization and not any(header.lower().startswith("authorization:") for header in headers):
+            rest.append(f"Authorization: {route.authorization}")
         if body is None:
             first = ("\r\n".join(lines) + "\r\n").encode()
             return cls(method, first, ("\r\n".join(rest) + "\r\n\r\n").encode(), 0)
@@ -51,6 +55,8 @@ def _checked(headers: list[str]) -> list[str]:
         name, colon, value = header.partition(":")
         if not colon or not name.strip() or any(ord(character) < 32 for character in header):
             raise CouldNotRun(f"--header {header!r}: write 'Name: value'")
+        if name.strip().lower() in OWN_HEADERS:
+            raise CouldNotRun(f"--header {name}: the doctor writes it itself")
         try:
             value.encode("latin-1")
         except UnicodeEncodeError as error:

@@ -8,14 +8,19 @@ from dataclasses import dataclass
 
 from onewrite_lab.tap import parse_response_head
 
-__all__ = ["BadResponse", "Response", "ResponseReader"]
+__all__ = ["BadResponse", "NotHttp", "Response", "ResponseReader"]
 
+STATUS_LINE = b"HTTP/1."
 MAX_HEAD = 1 << 16
 MAX_BODY = 1 << 26
 
 
 class BadResponse(Exception):
     """What came is no HTTP/1.1 response, or not a whole one."""
+
+
+class NotHttp(BadResponse):
+    """The first bytes are no HTTP/1.x status line: asking again is of no use."""
 
 
 @dataclass
@@ -29,10 +34,11 @@ class Response:
 
 
 class ResponseReader:
-    """One connection's reading side."""
+    """One connection's reading side. `deadline` (time.monotonic()) holds for everything that is read."""
 
-    def __init__(self, sock: socket.socket) -> None:
+    def __init__(self, sock: socket.socket, deadline: float) -> None:
         self._sock = sock
+        self.deadline = deadline
         self._buffer = b""
         self._first_ns = 0
         self._last_ns = 0
@@ -41,7 +47,7 @@ class ResponseReader:
         """The next final response. Raises BadResponse, OSError."""
         self._first_ns = 0
         while True:
-            head = self._until(b"\r\n\r\n", MAX_HEAD)
+            head = self._until(b"\r\n\r\n", MAX_HEAD, STATUS_LINE)
             try:
                 status, headers = parse_response_head(head)
             except ValueError as error:
@@ -72,12 +78,17 @@ class ResponseReader:
             self._buffer = b""
         return False
 
-    def _until(self, end: bytes, most: int) -> bytes:
+    def _until(self, end: bytes, most: int, begin: bytes = b"") -> bytes:
         while end not in self._buffer:
+            if not begin.startswith(self._buffer[: len(begin)]):
+                break
             if len(self._buffer) > most:
                 raise BadResponse("the head of the response does not end")
             if not self._more():
                 raise BadResponse("the connection was closed before the response was whole")
+        if not self._buffer.startswith(begin):
+            hint = "a TLS alert: say https://" if self._buffer.startswith(b"\x15\x03") else repr(self._buffer[:40])[1:]
+            raise NotHttp(f"not an HTTP/1.1 response: {hint}")
         at = self._buffer.index(end) + len(end)
         taken, self._buffer = self._buffer[:at], self._buffer[at:]
         return taken
@@ -93,6 +104,10 @@ class ResponseReader:
         self._buffer = self._buffer[size:]
 
     def _more(self) -> bool:
+        left = self.deadline - time.monotonic()
+        if left <= 0:
+            raise TimeoutError("the answer did not end in time")
+        self._sock.settimeout(left)
         data = self._sock.recv(1 << 16)
         now = time.monotonic_ns()
         self._first_ns = self._first_ns or now

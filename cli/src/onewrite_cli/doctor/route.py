@@ -40,17 +40,26 @@ class Route:
         return f"http://{self.authority}{path}" if self.proxy and not self.tls else path
 
     @property
+    def authorization(self) -> str | None:
+        return _basic(self.url)
+
+    @property
     def proxy_authorization(self) -> str | None:
-        if self.proxy is None or self.proxy.username is None:
-            return None
-        user = f"{unquote(self.proxy.username)}:{unquote(self.proxy.password or '')}"
-        return "Basic " + base64.b64encode(user.encode()).decode()
+        return _basic(self.proxy) if self.proxy else None
 
     @property
     def first_hop(self) -> str:
         """In words, without credentials."""
         where = f"{self.address[0]}:{self.address[1]}"
         return f"the proxy {self.proxy.hostname}:{self.address[1]} ({where})" if self.proxy else where
+
+
+def _basic(url: SplitResult) -> str | None:
+    """The credentials of `user:password@` (RFC 7617)."""
+    if url.username is None:
+        return None
+    user = f"{unquote(url.username)}:{unquote(url.password or '')}"
+    return "Basic " + base64.b64encode(user.encode()).decode()
 
 
 def route_to(url: str, proxy: str) -> Route:

@@ -56,6 +56,7 @@ class Sample:
 
 def take(connection: Connection, request: DoctorRequest, timeout_s: float, *, reused: bool) -> Sample:
     """One request and its answer. Raises OSError, BadResponse."""
+    connection.begin(timeout_s)
     before = read_tcp_info(connection.raw)
     started = time.monotonic_ns()
     late = 0

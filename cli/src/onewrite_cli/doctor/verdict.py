@@ -16,7 +16,7 @@ from onewrite_cli.doctor.measure import Samples
 from onewrite_cli.doctor.sample import Sample
 from onewrite_cli.exit_status import ExitStatus
 
-__all__ = ["ArmFigures", "Control", "Diagnosis", "diagnose"]
+__all__ = ["FEWEST", "ArmFigures", "Control", "Diagnosis", "diagnose", "nothing_measured"]
 
 MOST_OF = 0.6
 FEW_OF = 0.25
@@ -36,6 +36,7 @@ class ArmFigures:
     held_ms: float | None
     held_bytes: int | None
     cause: str | None
+    refused: int = 0  # statuses of 400 and above
 
 
 @dataclass
@@ -64,7 +65,7 @@ class Control:
 
 @dataclass
 class Diagnosis:
-    """`first_hop` is EXPOSED, safe or unknown."""
+    """`first_hop` is EXPOSED, REFUSES, safe or unknown."""
 
     first_hop: str
     why: list[str]
@@ -90,6 +91,8 @@ def diagnose(samples: Samples, control: Control) -> Diagnosis:
     result = Diagnosis("unknown", [], figures, control)
     rtts = [sample.min_rtt_us for sample in samples.taken if sample.min_rtt_us]
     result.min_rtt_ms = min(rtts) / 1000 if rtts else None
+    if _refused(result, samples):
+        return result
     if not control.stalled:
         result.why.append("the control did not stall, so a stall could not be told from none")
         return result
@@ -100,6 +103,37 @@ def diagnose(samples: Samples, control: Control) -> Diagnosis:
     _server(result, samples, line_ns)
     _behind(result, samples, line_ns)
     return result
+
+
+def _refused(result: Diagnosis, samples: Samples) -> bool:
+    """Whether the statuses decide: a server that takes a request in one write only, or none at all."""
+    share = {
+        arm: 1.0 if arm.key in samples.refused_arms else _share(samples.of(arm), lambda sample: sample.status >= 400)
+        for arm in ARMS
+        if samples.of(arm) or arm.key in samples.refused_arms
+    }
+    if len(share) < len(ARMS):
+        return False
+    if all(share[arm] >= MOST_OF for arm in (ONE, QUICK)):
+        result.why.append("the server refused the requests (see the statuses); it may refuse before it has read them")
+        return True
+    if all(share[arm] >= MOST_OF for arm in (SPLIT, SPLIT_NODELAY)) and all(share[arm] <= FEW_OF for arm in (ONE, QUICK)):
+        result.first_hop, result.found = "REFUSES", True
+        how = next(iter(samples.refused_arms.values()), "") or ", ".join(
+            sorted({str(sample.status) for sample in samples.of(SPLIT) if sample.status >= 400})
+        )
+        result.why.append(
+            f"the server refuses a request that comes in two pieces ({how}) and accepts it in one: it reads once, and takes what "
+            "came for the whole. Small devices and hand-written servers do so. A client that splits its requests fails there, "
+            "now and then or always. The cure is one write per request, or a server that reads on"
+        )
+        return True
+    return False
+
+
+def nothing_measured(why: str) -> Diagnosis:
+    """Too little was sent for a verdict."""
+    return Diagnosis("unknown", [why], [_figures(arm, [], 0.0) for arm in ARMS], Control(0.0, 0.0))
 
 
 def _share(samples: list[Sample], holds: Callable[[Sample], bool]) -> float:
@@ -118,6 +152,7 @@ def _figures(arm: Arm, samples: list[Sample], line_ns: float) -> ArmFigures:
         _ms(held) if held else None,
         max((sample.held_bytes or 0 for sample in samples), default=0) if held else None,
         causes.most_common(1)[0][0] if causes else None,
+        sum(sample.status >= 400 for sample in samples),
     )
 
 
@@ -201,15 +236,19 @@ def _behind(result: Diagnosis, samples: Samples, line_ns: float) -> None:
     rtt_ns = (result.min_rtt_ms or 0.0) * 1e6
     single = [*samples.of(ONE), *samples.of(QUICK)]
     typical = median(sample.total for sample in single)
-    # What a request in two writes took beyond a typical one, without what this machine held of it. Both arms must show
-    # it, by about the length of a stall: a busy machine is late in one of them, and by any length.
-    relayed = all(_share(samples.of(arm), _later_by_a_stall(typical, stall_ns)) >= MOST_OF for arm in (SPLIT, SPLIT_NODELAY))
+    # What a request in two writes took beyond a typical one. With TCP_NODELAY this machine held nothing of it. The one
+    # with Nagle must show it, too, held here or there: a busy machine is late in one of them, and by any length.
+    relayed = (
+        _share(samples.of(SPLIT_NODELAY), _later_by_a_stall(typical, stall_ns)) >= MOST_OF
+        and _share(samples.of(SPLIT), lambda sample: sample.total - typical >= LIKE[0] * stall_ns) >= MOST_OF
+    )
     like_an_ack = _share(single, lambda sample: LIKE[0] * stall_ns <= sample.wait - rtt_ns <= LIKE[1] * stall_ns)
     if relayed:
         more = median(sample.total - (sample.held or 0) for sample in samples.of(SPLIT_NODELAY)) - typical
+        result.first_hop, result.found = "EXPOSED", True
         result.signs.append(
-            f"a request in two writes takes {more / 1e6:.1f} ms more than in one, and this machine held nothing: a relay "
-            "behind the first hop has Nagle on. One write cures it, TCP_NODELAY at the client may not"
+            f"a request in two writes takes {more / 1e6:.1f} ms more than in one, also with TCP_NODELAY, and this machine held "
+            "nothing: a relay on the way has Nagle on. One write cures it, TCP_NODELAY at the client does not"
         )
     elif like_an_ack >= MOST_OF:
         waited = median(sample.wait for sample in single)
