@@ -1,5 +1,7 @@
 package io.github.onewrite;
 
+import java.util.Objects;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -24,6 +26,17 @@ public interface TimingListener {
          * @param tag the caller's own object given with the request, or null
          */
         TimingListener create(String method, String url, @Nullable Object tag);
+    }
+
+    /** A listener that passes each event to a consumer, for a {@link Factory} that needs no more. */
+    static TimingListener of(Consumer<? super TimingEvent> events) {
+        Objects.requireNonNull(events, "events");
+        return new TimingListener() {
+            @Override
+            public void onEvent(TimingEvent event) {
+                events.accept(event);
+            }
+        };
     }
 
     /** Called for each event. This default calls the method of that event; a catch-all overrides it. */

@@ -11,19 +11,21 @@ import io.github.onewrite.Timing;
 import io.github.onewrite.TimingEvent;
 import io.github.onewrite.TimingListener;
 import java.time.Instant;
+import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.function.BooleanSupplier;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
  * Times one call, sends its events to the listeners, and builds the record at its end. Without hooks an adapter holds
  * null instead, which costs one branch per step.
  *
- * <p>Confined to the thread that carries the call; a hand-over to another thread must publish it safely. Each method
- * is called when its step happens; ends without a start, and steps after the end, are ignored. So a late callback
- * cannot break the order.
+ * <p>Confined to the thread that carries the call; a hand-over to another thread must publish it safely. Where several
+ * threads carry a call, each uses {@link #step}. Each method is called when its step happens; ends without a start, and
+ * steps after the end, are ignored. So a late callback cannot break the order.
  */
 public final class CallTimer {
     private static final int PHASES = Phase.values().length;
@@ -42,6 +44,12 @@ public final class CallTimer {
     private final long startedAtMonoNanos;
     private List<Attempt> attempts = List.of();
     private boolean ended;
+
+    /** What steps have to tell the hooks; they are called when the lock is free. */
+    private final ArrayDeque<Runnable> outbox = new ArrayDeque<>(0);
+
+    private int stepping;
+    private boolean delivering;
 
     // The attempt under way; index -1 before the first.
     private int index = -1;
@@ -83,6 +91,52 @@ public final class CallTimer {
     /** Starts timing a call, or answers null when nothing listens. */
     public static @Nullable CallTimer start(Hooks hooks, String method, String url, @Nullable Object tag) {
         return hooks.wanted() ? new CallTimer(hooks, method, url, tag) : null;
+    }
+
+    /**
+     * Takes a step under this timer's lock, and calls the hooks after it without a lock. A thread that finds another one
+     * calling hooks leaves its own events to that one: so they stay in order, and one at a time.
+     */
+    public void step(Consumer<CallTimer> step) {
+        synchronized (this) {
+            stepping++;
+            try {
+                step.accept(this);
+            } finally {
+                stepping--;
+            }
+        }
+        deliver();
+    }
+
+    private void deliver() {
+        for (Runnable next = next(); next != null; next = next()) {
+            try {
+                next.run();
+            } finally {
+                synchronized (this) {
+                    delivering = false;
+                }
+            }
+        }
+    }
+
+    private synchronized @Nullable Runnable next() {
+        if (delivering || stepping > 0) {
+            return null;
+        }
+        Runnable next = outbox.poll();
+        delivering = next != null;
+        return next;
+    }
+
+    /** Hooks never throw here: {@link Hooks} swallows what they throw. */
+    private void call(Runnable hook) {
+        if (stepping > 0) {
+            outbox.add(hook);
+        } else {
+            hook.run();
+        }
     }
 
     public void attemptStart() {
@@ -205,14 +259,14 @@ public final class CallTimer {
         connRequests = requests;
         if (listening()) {
             emit(new TimingEvent.ConnectionAcquired(now(), index, connId, used, idle, requests));
-            hooks.deliver(recordListeners, each -> each.onConnection(connection));
+            call(() -> hooks.deliver(recordListeners, each -> each.onConnection(connection)));
         }
     }
 
     /** The head is being written, on this thread. */
     public void requestWrite() {
-        if (attempting) {
-            hooks.deliver(recordListeners, RecordListener::onRequestWrite);
+        if (attempting && !recordListeners.isEmpty()) {
+            call(() -> hooks.deliver(recordListeners, RecordListener::onRequestWrite));
         }
     }
 
@@ -313,7 +367,7 @@ public final class CallTimer {
     public void progress() {
         if (attempting && !recordListeners.isEmpty()) {
             Attempt soFar = attempt(Outcome.OK, starts.clone(), phases.clone());
-            hooks.deliver(recordListeners, each -> each.onProgress(soFar));
+            call(() -> hooks.deliver(recordListeners, each -> each.onProgress(soFar)));
         }
     }
 
@@ -414,9 +468,11 @@ public final class CallTimer {
                 startedAtMonoNanos,
                 at - startedAtMonoNanos,
                 attempts);
-        hooks.deliver(recordListeners, each -> each.onRecord(timing));
-        hooks.deliver(timing);
-        FlightRecorder.commit(timing);
+        call(() -> {
+            hooks.deliver(recordListeners, each -> each.onRecord(timing));
+            hooks.deliver(timing);
+            FlightRecorder.commit(timing);
+        });
     }
 
     private boolean listening() {
@@ -424,7 +480,7 @@ public final class CallTimer {
     }
 
     private void emit(TimingEvent event) {
-        hooks.deliver(listeners, event);
+        call(() -> hooks.deliver(listeners, event));
     }
 
     private long now() {
@@ -501,7 +557,7 @@ public final class CallTimer {
     }
 
     private @Nullable String text(@Nullable Throwable error) {
-        return error == null ? null : shown(String.valueOf(error.getMessage()));
+        return error == null ? null : shown(ErrorKinds.text(error));
     }
 
     /** Reactor Netty takes user information in a URL for a part of the host name, and shows it in its errors. */

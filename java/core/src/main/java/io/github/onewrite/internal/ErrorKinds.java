@@ -3,6 +3,7 @@ package io.github.onewrite.internal;
 import io.github.onewrite.ErrorKind;
 import io.github.onewrite.OnewriteException;
 import java.io.EOFException;
+import java.io.IOException;
 import java.io.InterruptedIOException;
 import java.net.BindException;
 import java.net.ConnectException;
@@ -10,14 +11,43 @@ import java.net.NoRouteToHostException;
 import java.net.ProtocolException;
 import java.net.UnknownHostException;
 import java.nio.channels.ClosedChannelException;
-import java.util.Locale;
+import java.util.Set;
 import java.util.concurrent.CancellationException;
 import java.util.concurrent.TimeoutException;
 import javax.net.ssl.SSLException;
 import org.jspecify.annotations.Nullable;
 
-/** The kind of another client's exception, from its class and message. */
+/** The kind of another client's exception: by its type, and by its whole message where libraries give nothing else. */
 public final class ErrorKinds {
+    private static final Set<String> POOL_TYPES = Set.of(
+            "PoolAcquireTimeoutException", // Reactor Netty
+            "PoolAcquirePendingLimitException",
+            "PoolShutdownException",
+            "AcquireTimeoutException", // Netty's FixedChannelPool
+            "TooManyConnectionsException", // AsyncHttpClient
+            "TooManyConnectionsPerHostException",
+            "PoolAlreadyClosedException");
+
+    private static final Set<String> PROXY_TYPES = Set.of("ProxyConnectException", "HttpProxyConnectException");
+
+    private static final Set<String> CLOSED_TYPES = Set.of(
+            "PrematureCloseException", // Reactor Netty
+            "AbortedException",
+            "PrematureChannelClosureException", // Netty
+            "RemotelyClosedException", // AsyncHttpClient
+            "ChannelClosedException");
+
+    private static final Set<String> PROTOCOL_TYPES = Set.of(
+            "DecoderException",
+            "TooLongFrameException",
+            "TooLongHttpHeaderException",
+            "TooLongHttpLineException",
+            "TooLongHttpContentException");
+
+    /** Of the JDK's sockets and of Okio. */
+    private static final Set<String> CLOSED_MESSAGES =
+            Set.of("closed", "Socket closed", "Socket is closed", "Stream closed", "stream closed");
+
     private ErrorKinds() {}
 
     /** The kind of an error or, where that is unknown, of its cause. */
@@ -33,50 +63,83 @@ public final class ErrorKinds {
         return ErrorKind.OTHER;
     }
 
+    /** The message of an error, or the name of its class if it has none. */
+    public static String text(Throwable error) {
+        String message = error.getMessage();
+        return message == null ? error.getClass().getSimpleName() : message;
+    }
+
     private static @Nullable ErrorKind kindOf(Throwable error) {
         String type = error.getClass().getSimpleName();
-        String message = String.valueOf(error.getMessage()).toLowerCase(Locale.ROOT);
         if (error instanceof OnewriteException ours) {
             return ours.kind();
         }
-        if (error instanceof CancellationException || message.equals("canceled")) {
+        if (error instanceof CancellationException) {
             return ErrorKind.CANCELLED;
         }
         if (error instanceof UnknownHostException) {
             return ErrorKind.DNS;
         }
-        if (type.contains("PoolAcquire") || type.startsWith("TooManyConnections") || message.contains("acquire")) {
+        if (POOL_TYPES.contains(type)) {
             return ErrorKind.POOL;
         }
-        if (error instanceof InterruptedIOException || error instanceof TimeoutException || type.contains("Timeout")) {
+        if (error instanceof InterruptedIOException
+                || error instanceof TimeoutException
+                || type.endsWith("TimeoutException")) {
             return ErrorKind.TIMEOUT;
         }
         if (error instanceof ConnectException
                 || error instanceof BindException
                 || error instanceof NoRouteToHostException
-                || type.equals("ProxyConnectException")
-                || type.equals("HttpProxyConnectException")
-                || message.contains("response code for connect")
-                || message.contains("authenticate with proxy")) {
+                || PROXY_TYPES.contains(type)) {
             return ErrorKind.CONNECT;
         }
         if (error instanceof SSLException) {
             return ErrorKind.TLS;
         }
-        if (message.contains("connection reset")) {
-            return ErrorKind.RESET;
-        }
-        if (error instanceof EOFException
-                || error instanceof ClosedChannelException
-                || type.contains("Premature")
-                || message.contains("broken pipe")
-                || message.contains("unexpected end of stream")
-                || message.contains("closed")) {
+        if (error instanceof EOFException || error instanceof ClosedChannelException || CLOSED_TYPES.contains(type)) {
             return ErrorKind.CLOSED;
         }
-        if (error instanceof ProtocolException || type.contains("Decoder") || type.contains("TooLong")) {
-            return ErrorKind.PROTOCOL;
+        if (PROTOCOL_TYPES.contains(type)) {
+            // Netty wraps what TLS threw in a DecoderException.
+            return error.getCause() instanceof SSLException ? ErrorKind.TLS : ErrorKind.PROTOCOL;
         }
-        return error instanceof IllegalArgumentException ? ErrorKind.INVALID_REQUEST : null;
+        if (error instanceof IllegalArgumentException) {
+            return ErrorKind.INVALID_REQUEST;
+        }
+        ErrorKind byMessage = byMessage(error, String.valueOf(error.getMessage()));
+        return byMessage == null && error instanceof ProtocolException ? ErrorKind.PROTOCOL : byMessage;
+    }
+
+    /** Errors of the system, of OkHttp and of Netty's pool have types of their own no more than this. */
+    private static @Nullable ErrorKind byMessage(Throwable error, String message) {
+        if (error instanceof IllegalStateException) {
+            return message.equals("Too many outstanding acquire operations") ? ErrorKind.POOL : null;
+        }
+        if (!(error instanceof IOException)) {
+            return null;
+        }
+        if (message.equals("Canceled")) {
+            return ErrorKind.CANCELLED;
+        }
+        if (message.startsWith("Unexpected response code for CONNECT: ")
+                || message.equals("Failed to authenticate with proxy")) {
+            return ErrorKind.CONNECT;
+        }
+        if (message.equals("Connection reset") || isSystemError(message, "Connection reset by peer")) {
+            return ErrorKind.RESET;
+        }
+        if (CLOSED_MESSAGES.contains(message)
+                || isSystemError(message, "Broken pipe")
+                || message.equals("unexpected end of stream")
+                || message.startsWith("unexpected end of stream on ")) {
+            return ErrorKind.CLOSED;
+        }
+        return null;
+    }
+
+    /** Netty's native transports put the system call before it: {@code recvAddress(..) failed with error(-104): …}. */
+    private static boolean isSystemError(String message, String text) {
+        return message.equals(text) || (message.contains("(..) failed") && message.endsWith(": " + text));
     }
 }

@@ -6,6 +6,7 @@ import io.github.onewrite.TimingEvent;
 import io.github.onewrite.TimingListener;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
@@ -64,7 +65,7 @@ public final class Hooks {
         List<TimingListener> listeners = new ArrayList<>(factories.size());
         for (TimingListener.Factory factory : factories) {
             try {
-                listeners.add(factory.create(method, url, tag));
+                listeners.add(Objects.requireNonNull(factory.create(method, url, tag), "a factory returned null"));
             } catch (Throwable e) {
                 swallow(e);
             }
@@ -108,15 +109,19 @@ public final class Hooks {
         deliver(consumers, each -> each.accept(timing));
     }
 
+    /** Errors too: a hook that overflows the stack must not keep its call from ending. */
     private void swallow(Throwable thrown) {
-        if (thrown instanceof VirtualMachineError error) {
-            throw error;
+        if (raised.incrementAndGet() > 1) {
+            return;
         }
-        if (raised.incrementAndGet() == 1) {
+        String message = "a timing hook threw; the request goes on, and further ones are counted, not logged";
+        try {
+            LOG.log(System.Logger.Level.WARNING, message, thrown);
+        } catch (Throwable e) {
+            // Printing the exception threw: only the name of its class is safe.
             LOG.log(
                     System.Logger.Level.WARNING,
-                    "a timing hook threw; the request goes on, and further ones are counted, not logged",
-                    thrown);
+                    message + ": " + thrown.getClass().getName());
         }
     }
 }

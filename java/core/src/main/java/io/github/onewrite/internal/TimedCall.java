@@ -8,13 +8,15 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * One call of another library's client, timed by that client's callbacks. They come from the caller's thread, from event
- * loops and, on cancellation, from any thread: hence the lock, which is otherwise uncontended.
+ * loops and, on cancellation, from any thread: hence {@link CallTimer#step}.
  *
  * <p>Attempts are numbered. Each step of a connection names its attempt, so that late steps of an earlier attempt cannot
  * change the current one.
  */
 public final class TimedCall {
     private final CallTimer timer;
+
+    // Guarded by the timer's lock.
     private int attempt = -1;
     private boolean attempting;
     private @Nullable Phase lostIn;
@@ -23,7 +25,7 @@ public final class TimedCall {
         this.timer = timer;
     }
 
-    /** Starts timing a call and its first attempt, or answers null when nothing listens. */
+    /** Starts timing a call and its first attempt, or returns null when nothing listens. */
     public static @Nullable TimedCall start(Hooks hooks, String method, String url, @Nullable Object tag) {
         CallTimer timer = CallTimer.start(hooks, method, url, tag);
         if (timer == null) {
@@ -34,50 +36,52 @@ public final class TimedCall {
         return call;
     }
 
-    /** Starts an attempt unless one is under way. Answers the number of the one under way. */
-    public synchronized int attempt() {
-        if (!attempting) {
-            attempting = true;
-            attempt++;
-            lostIn = null;
-            timer.attemptStart();
-        }
-        return attempt;
+    /** Starts an attempt unless one is under way. Returns the number of the one under way. */
+    public int attempt() {
+        int[] current = new int[1];
+        timer.step(with -> {
+            if (!attempting) {
+                attempting = true;
+                attempt++;
+                lostIn = null;
+                with.attemptStart();
+            }
+            current[0] = attempt;
+        });
+        return current[0];
     }
 
     /** A step of the attempt under way; ignored when there is none. */
-    public synchronized void step(Consumer<CallTimer> step) {
-        if (attempting) {
-            step.accept(timer);
-        }
+    public void step(Consumer<CallTimer> step) {
+        timer.step(with -> {
+            if (attempting) {
+                step.accept(with);
+            }
+        });
     }
 
     /** A step of one attempt; ignored when that one is over. */
-    public synchronized void step(int of, Consumer<CallTimer> step) {
-        if (attempting && of == attempt) {
-            step.accept(timer);
-        }
+    public void step(int of, Consumer<CallTimer> step) {
+        timer.step(with -> {
+            if (attempting && of == attempt) {
+                step.accept(with);
+            }
+        });
     }
 
     /** The attempt is over and the call goes on: redirected or challenged when it was answered, else lost. */
-    public synchronized void left() {
-        if (attempting) {
-            endAttempt(timer.answered() ? Outcome.OK : Outcome.ERROR, null);
-        }
+    public void left() {
+        step(with -> endAttempt(with.answered() ? Outcome.OK : Outcome.ERROR, null));
     }
 
     /** One attempt is answered, and the call goes on. */
-    public synchronized void answered(int of) {
-        if (attempting && of == attempt) {
-            endAttempt(Outcome.OK, null);
-        }
+    public void answered(int of) {
+        step(of, with -> endAttempt(Outcome.OK, null));
     }
 
     /** One attempt is lost. The client may try again, or fail the call. */
-    public synchronized void lost(int of, Throwable error) {
-        if (attempting && of == attempt) {
-            endAttempt(Outcome.ERROR, error);
-        }
+    public void lost(int of, Throwable error) {
+        step(of, with -> endAttempt(Outcome.ERROR, error));
     }
 
     private void endAttempt(Outcome outcome, @Nullable Throwable error) {
@@ -96,23 +100,27 @@ public final class TimedCall {
      *
      * @param at when, by {@link System#nanoTime}
      */
-    public synchronized void completed(long at) {
-        attempting = false;
-        timer.callEnd(at, Outcome.OK, null, null);
+    public void completed(long at) {
+        timer.step(with -> {
+            attempting = false;
+            with.callEnd(at, Outcome.OK, null, null);
+        });
     }
 
     /** The call failed. Ignored once it has ended. */
-    public synchronized void failed(Throwable error) {
+    public void failed(Throwable error) {
         ErrorKind kind = ErrorKinds.of(error);
-        if (kind == ErrorKind.POOL && attempting) {
-            timer.queuedSinceStart();
-        }
-        end(kind == ErrorKind.CANCELLED ? Outcome.CANCELLED : Outcome.ERROR, kind, error);
+        timer.step(with -> {
+            if (kind == ErrorKind.POOL && attempting) {
+                with.queuedSinceStart();
+            }
+            end(kind == ErrorKind.CANCELLED ? Outcome.CANCELLED : Outcome.ERROR, kind, error);
+        });
     }
 
     /** The caller gave up. Ignored once the call has ended. */
-    public synchronized void cancelled() {
-        end(Outcome.CANCELLED, ErrorKind.CANCELLED, null);
+    public void cancelled() {
+        timer.step(with -> end(Outcome.CANCELLED, ErrorKind.CANCELLED, null));
     }
 
     /**
@@ -121,14 +129,14 @@ public final class TimedCall {
      *
      * @param error the connection's error, or null when the caller cancelled
      */
-    public synchronized void abandoned(int of, @Nullable Throwable error) {
-        if (attempting && of == attempt) {
+    public void abandoned(int of, @Nullable Throwable error) {
+        step(of, with -> {
             if (error == null) {
                 cancelled();
             } else {
                 failed(error);
             }
-        }
+        });
     }
 
     private void end(Outcome outcome, ErrorKind kind, @Nullable Throwable error) {

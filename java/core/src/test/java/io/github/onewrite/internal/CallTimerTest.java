@@ -15,6 +15,9 @@ import io.github.onewrite.TimingEvent;
 import io.github.onewrite.TimingListener;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.Test;
 
 class CallTimerTest {
@@ -157,5 +160,77 @@ class CallTimerTest {
                         "POST http://127.0.0.1/ 200 in [0-9.]+ ms: send [0-9.]+, "
                                 + "wait [0-9.]+ \\(held 41.6: nagle_delayed_ack\\) = server 30.0 \\+ network [0-9.]+, receive [0-9.]+; reused conn 3"),
                 line);
+    }
+
+    /** A hook that is slow on one thread holds no other thread, and no hook runs with the timer's lock. */
+    @Test
+    void stepsOfTwoThreadsAreDeliveredInOrderAndWithoutALock() throws Exception {
+        CountDownLatch inHook = new CountDownLatch(1);
+        CountDownLatch go = new CountDownLatch(1);
+        List<String> heard = new CopyOnWriteArrayList<>();
+        AtomicReference<CallTimer> timer = new AtomicReference<>();
+        TimingListener slow = TimingListener.of(event -> {
+            CallTimer known = timer.get();
+            heard.add(event.name() + (known != null && Thread.holdsLock(known) ? " locked" : ""));
+            if (event instanceof TimingEvent.ConnectStart) {
+                inHook.countDown();
+                try {
+                    go.await();
+                } catch (InterruptedException e) {
+                    throw new IllegalStateException(e);
+                }
+            }
+        });
+        timer.set(CallTimer.start(
+                new Hooks(OnewriteConfig.defaults(), List.of(timings::add), List.of((method, url, tag) -> slow)),
+                "POST",
+                "http://127.0.0.1/",
+                null));
+        timer.get().step(CallTimer::attemptStart);
+        Thread first = new Thread(() -> timer.get().step(CallTimer::connectStart));
+        first.start();
+        inHook.await();
+        timer.get().step(with -> with.connectEnd(null));
+        timer.get().step(with -> with.callEnd(Outcome.OK, null, null));
+        assertTrue(timings.isEmpty(), "the first thread delivers the rest");
+        go.countDown();
+        first.join();
+        assertEquals(
+                List.of("call_start", "attempt_start", "connect_start", "connect_end", "attempt_end", "call_end"),
+                heard);
+        assertEquals(1, timings.size());
+    }
+
+    /** Hooks that take further steps, as one that cancels its call does, find them told after their own event. */
+    @Test
+    void aStepTakenWithinAHookComesAfterIt() {
+        AtomicReference<CallTimer> timer = new AtomicReference<>();
+        List<String> heard = new ArrayList<>();
+        TimingListener cancelling = TimingListener.of(event -> {
+            if (event instanceof TimingEvent.ConnectStart) {
+                timer.get().step(with -> with.callEnd(Outcome.CANCELLED, ErrorKind.CANCELLED, null));
+            }
+            heard.add(event.name());
+        });
+        timer.set(CallTimer.start(
+                new Hooks(OnewriteConfig.defaults(), List.of(), List.of((method, url, tag) -> cancelling)),
+                "POST",
+                "http://127.0.0.1/",
+                null));
+        timer.get().step(CallTimer::attemptStart);
+        timer.get().step(CallTimer::connectStart);
+        assertEquals(
+                List.of("call_start", "attempt_start", "connect_start", "connect_end", "attempt_end", "call_end"),
+                heard);
+    }
+
+    @Test
+    void anErrorWithoutAMessageIsNamedByItsClass() {
+        CallTimer timer = start();
+        timer.attemptStart();
+        timer.connectStart();
+        timer.connectEnd(new IllegalStateException());
+        TimingEvent.ConnectEnd end = (TimingEvent.ConnectEnd) events.get(events.size() - 1);
+        assertEquals("IllegalStateException", end.error());
     }
 }

@@ -18,8 +18,8 @@ import io.github.onewrite.netty.internal.exchange.CallFuture;
 import io.github.onewrite.netty.internal.exchange.ResponseSink;
 import io.github.onewrite.netty.internal.exchange.StreamedSink;
 import io.github.onewrite.netty.internal.pool.OriginPool;
+import io.github.onewrite.netty.internal.pool.Pools;
 import io.netty.channel.EventLoop;
-import io.netty.util.concurrent.EventExecutor;
 import java.io.IOException;
 import java.io.InterruptedIOException;
 import java.time.Duration;
@@ -29,13 +29,10 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
-import java.util.concurrent.atomic.AtomicBoolean;
-import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -55,17 +52,13 @@ public final class OnewriteClient implements AutoCloseable {
     private final ClientSettings settings;
     private final Transport transport;
     private final Hooks hooks;
-    private final List<EventLoop> loops = new ArrayList<>();
-    private final Map<Origin, Pools> pools = new ConcurrentHashMap<>();
-    private final AtomicBoolean closed = new AtomicBoolean();
+    private final Pools pools;
 
     OnewriteClient(ClientSettings settings, Transport transport, Hooks hooks) {
         this.settings = settings;
         this.transport = transport;
         this.hooks = hooks;
-        for (EventExecutor each : transport.group()) {
-            loops.add((EventLoop) each);
-        }
+        this.pools = new Pools(settings, transport);
     }
 
     public static OnewriteClientBuilder builder() {
@@ -110,7 +103,7 @@ public final class OnewriteClient implements AutoCloseable {
      * @throws IllegalStateException on an event loop of this client, which would wait for itself
      */
     public Response execute(Request request) throws IOException {
-        for (EventLoop loop : loops) {
+        for (EventLoop loop : pools.loops()) {
             if (loop.inEventLoop()) {
                 throw new IllegalStateException("execute would block the event loop: use send there");
             }
@@ -145,13 +138,16 @@ public final class OnewriteClient implements AutoCloseable {
 
     /** Connections and waiting calls, of all origins together. */
     public PoolStats stats() {
-        return PoolStats.sum(statsByOrigin().values().stream());
+        return PoolStats.sum(pools.all().stream().map(OriginPool::stats), pools.opened());
     }
 
-    /** Connections and waiting calls by origin, such as {@code https://example.org:443}. */
+    /**
+     * Connections and waiting calls by origin, such as {@code https://example.org:443}. An origin that has neither is
+     * not listed, and begins anew when it is called again.
+     */
     public Map<String, PoolStats> statsByOrigin() {
         Map<String, PoolStats> byOrigin = new LinkedHashMap<>();
-        pools.forEach((origin, each) -> byOrigin.put(origin.toString(), each.stats()));
+        pools.all().forEach(pool -> byOrigin.put(pool.origin().toString(), pool.stats()));
         return byOrigin;
     }
 
@@ -172,18 +168,16 @@ public final class OnewriteClient implements AutoCloseable {
      * has no effect.
      */
     public void close(Duration drain) {
-        if (!closed.compareAndSet(false, true)) {
+        if (!pools.close()) {
             return;
         }
         List<CompletableFuture<?>> drained = new ArrayList<>();
-        for (Pools each : pools.values()) {
-            for (OriginPool pool : each.members) {
-                CompletableFuture<Void> done = new CompletableFuture<>();
-                if (OnLoop.ifItRuns(pool.loop(), () -> pool.drain().thenRun(() -> done.complete(null)))) {
-                    drained.add(done);
-                } else {
-                    pool.loopIsGone();
-                }
+        for (OriginPool pool : pools.all()) {
+            CompletableFuture<Void> done = new CompletableFuture<>();
+            if (OnLoop.ifItRuns(pool.loop(), () -> pool.drain().thenRun(() -> done.complete(null)))) {
+                drained.add(done);
+            } else {
+                pool.loopIsGone();
             }
         }
         CompletableFuture<Void> all = CompletableFuture.allOf(drained.toArray(CompletableFuture[]::new));
@@ -199,13 +193,14 @@ public final class OnewriteClient implements AutoCloseable {
         } catch (ExecutionException e) {
             throw new AssertionError("draining does not fail", e);
         }
+        settings.lookups().close();
         if (transport.owned()) {
             transport.group().shutdownGracefully(0, 1, TimeUnit.SECONDS);
         }
     }
 
     private void abort() {
-        pools.values().forEach(each -> each.members.forEach(pool -> OnLoop.ifItRuns(pool.loop(), pool::abort)));
+        pools.all().forEach(pool -> OnLoop.ifItRuns(pool.loop(), pool::abort));
     }
 
     private static void await(CompletableFuture<Void> all) {
@@ -233,7 +228,7 @@ public final class OnewriteClient implements AutoCloseable {
             if (origin.tls()) {
                 settings.tls().get();
             }
-            OriginPool pool = pools(origin).next();
+            OriginPool pool = pools.of(origin);
             // Checked again after the pool was added: either this sees the close, or the close sees the pool.
             mustBeOpen();
             Call call = new Call(pool, prepared, timer, sinks.on(pool.loop()));
@@ -252,7 +247,7 @@ public final class OnewriteClient implements AutoCloseable {
     }
 
     private void mustBeOpen() throws OnewriteException {
-        if (closed.get()) {
+        if (pools.isClosed()) {
             throw new OnewriteException(ErrorKind.POOL, "the client is closed");
         }
     }
@@ -264,51 +259,5 @@ public final class OnewriteClient implements AutoCloseable {
             timer.callEnd(Outcome.ERROR, why.kind(), null);
         }
         future.fail(why);
-    }
-
-    private Pools pools(Origin origin) {
-        Pools known = pools.get(origin);
-        return known != null ? known : pools.computeIfAbsent(origin, this::newPools);
-    }
-
-    /** One loop per origin, chosen by its hash, or loopsPerOrigin of them, which share the connections. */
-    private Pools newPools(Origin origin) {
-        int count = Math.min(Math.min(settings.loopsPerOrigin(), loops.size()), settings.maxConnections());
-        int first = Math.floorMod(origin.hashCode(), loops.size());
-        List<OriginPool> members = new ArrayList<>();
-        for (int i = 0; i < count; i++) {
-            members.add(new OriginPool(
-                    origin,
-                    loops.get((first + i) % loops.size()),
-                    settings,
-                    transport.channels(),
-                    share(settings.maxConnections(), count, i),
-                    share(settings.maxWaiters(), count, i)));
-        }
-        return new Pools(members);
-    }
-
-    private static int share(int whole, int parts, int index) {
-        return whole / parts + (index < whole % parts ? 1 : 0);
-    }
-
-    /** The pools of one origin, taken in turn. */
-    private static final class Pools {
-        private final List<OriginPool> members;
-        private final AtomicInteger turn = new AtomicInteger();
-
-        Pools(List<OriginPool> members) {
-            this.members = List.copyOf(members);
-        }
-
-        OriginPool next() {
-            return members.size() == 1
-                    ? members.get(0)
-                    : members.get(Math.floorMod(turn.getAndIncrement(), members.size()));
-        }
-
-        PoolStats stats() {
-            return PoolStats.sum(members.stream().map(OriginPool::stats));
-        }
     }
 }

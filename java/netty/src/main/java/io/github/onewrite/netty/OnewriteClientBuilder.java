@@ -8,6 +8,7 @@ import io.github.onewrite.netty.internal.ClientSettings;
 import io.github.onewrite.netty.internal.Durations;
 import io.github.onewrite.netty.internal.Timekeeper;
 import io.github.onewrite.netty.internal.TlsContext;
+import io.github.onewrite.netty.internal.connect.Lookups;
 import io.github.onewrite.netty.internal.connect.Transport;
 import io.netty.channel.ChannelFactory;
 import io.netty.channel.ChannelOption;
@@ -48,7 +49,6 @@ public final class OnewriteClientBuilder {
     private boolean decompress;
     private int maxConnections = 64;
     private int maxWaiters = 10_000;
-    private int loopsPerOrigin = 1;
     private Duration connectTimeout = Duration.ofSeconds(10);
     private Duration queueTimeout = Duration.ofSeconds(30);
     private Duration responseTimeout = Duration.ofSeconds(60);
@@ -62,6 +62,7 @@ public final class OnewriteClientBuilder {
     private int maxHeaders = 256;
     private int maxBody = 16 * 1024 * 1024;
     private Timekeeper time = Timekeeper.SYSTEM;
+    private TlsContext.Maker jdkTls = () -> SslContextBuilder.forClient().build();
 
     OnewriteClientBuilder() {}
 
@@ -225,12 +226,6 @@ public final class OnewriteClientBuilder {
         return this;
     }
 
-    /** Event loops that share the connections of one origin. Default 1: one loop carries 20,000 requests/s. */
-    public OnewriteClientBuilder loopsPerOrigin(int loops) {
-        loopsPerOrigin = positive("loopsPerOrigin", loops);
-        return this;
-    }
-
     /**
      * For name, TCP, tunnel and TLS together. Of several addresses each gets an equal part of what is left, 2 s at
      * least, so that one that does not answer leaves time for the next. Default 10 s; zero is no limit.
@@ -319,6 +314,12 @@ public final class OnewriteClientBuilder {
         return this;
     }
 
+    /** Runs when the first https call needs a context of the JDK's. */
+    OnewriteClientBuilder jdkTls(TlsContext.Maker maker) {
+        jdkTls = maker;
+        return this;
+    }
+
     /**
      * Builds the client and its event loops.
      *
@@ -333,12 +334,11 @@ public final class OnewriteClientBuilder {
                 tls,
                 time,
                 proxy,
-                resolver,
+                new Lookups(resolver),
                 callbackExecutor,
                 decompress,
                 maxConnections,
                 maxWaiters,
-                loopsPerOrigin,
                 Durations.nanos(connectTimeout),
                 Durations.nanos(queueTimeout),
                 Durations.nanos(responseTimeout),
@@ -362,7 +362,7 @@ public final class OnewriteClientBuilder {
             return TlsContext.of(sslContext);
         }
         if (trust == null && key == null) {
-            return TlsContext.ofJdk();
+            return TlsContext.of(jdkTls);
         }
         try {
             SslContextBuilder builder = SslContextBuilder.forClient();

@@ -9,6 +9,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.github.onewrite.ErrorKind;
 import io.github.onewrite.OnewriteException;
+import io.github.onewrite.TimingListener;
 import io.github.onewrite.netty.internal.connect.Transport;
 import io.github.onewrite.testing.Eventually;
 import io.github.onewrite.testing.TestServer;
@@ -109,6 +110,43 @@ class CallersCodeTest {
                             .header("Expect", "100-continue")));
             assertSame(THROWN, why.getCause());
             until(() -> client.stats().equals(ALL_CLOSED));
+        }
+    }
+
+    /** An error whose text cannot be made, either. */
+    private static final class Unprintable extends RuntimeException {
+        private static final long serialVersionUID = 1L;
+
+        @Override
+        public String toString() {
+            throw THROWN;
+        }
+    }
+
+    private static void fail(String how) {
+        switch (how) {
+            case "stack" -> fail(how);
+            case "memory" -> throw new OutOfMemoryError("from the test");
+            case "unprintable" -> throw new Unprintable();
+            default -> throw THROWN;
+        }
+    }
+
+    /** Whatever a hook throws, its call ends and gives its connection back. */
+    @ParameterizedTest
+    @ValueSource(strings = {"stack", "memory", "unprintable", "exception"})
+    void aHookThatThrowsKeepsNoCallFromEnding(String how) throws Exception {
+        try (TestServer server = TestServer.answering();
+                OnewriteClient client = OnewriteClient.builder()
+                        .maxConnectionsPerOrigin(1)
+                        .onTiming(timing -> fail(how))
+                        .listener(TimingListener.of(event -> fail(how)))
+                        .build()) {
+            for (int i = 0; i < 3; i++) {
+                assertEquals(200, Eventually.of(client.send(get(server))).status());
+            }
+            assertEquals(new PoolStats(0, 1, 0, 0, 1), client.stats());
+            assertTrue(client.hookFailures() > 30, () -> "hooks that threw: " + client.hookFailures());
         }
     }
 

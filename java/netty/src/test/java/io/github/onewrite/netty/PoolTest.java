@@ -11,14 +11,14 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.github.onewrite.ErrorKind;
 import io.github.onewrite.OnewriteException;
 import io.github.onewrite.Timing;
-import io.github.onewrite.netty.internal.ClientSettings;
 import io.github.onewrite.netty.internal.Origin;
 import io.github.onewrite.netty.internal.Timekeeper;
+import io.github.onewrite.netty.internal.connect.Lookups;
 import io.github.onewrite.netty.internal.connect.Transport;
 import io.github.onewrite.testing.Eventually;
 import io.github.onewrite.testing.TestServer;
 import io.netty.channel.socket.nio.NioSocketChannel;
-import java.lang.reflect.Field;
+import io.netty.handler.ssl.SslContextBuilder;
 import java.net.InetAddress;
 import java.net.ServerSocket;
 import java.net.SocketTimeoutException;
@@ -32,6 +32,7 @@ import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.condition.EnabledOnOs;
 import org.junit.jupiter.api.condition.OS;
@@ -185,6 +186,30 @@ class PoolTest {
         }
     }
 
+    /** Spaces and quotes (RFC 9110, 5.6.6), several fields, and a client without a limit of its own. */
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "Keep-Alive: timeout=5",
+                "Keep-Alive: max=9,timeout = 5",
+                "Keep-Alive: timeout=\"5\", max=9",
+                "Keep-Alive: max=9\r\nkeep-alive: TIMEOUT=5"
+            })
+    void point04AServersKeepAliveTimeIsHonouredWithoutAnIdleLimit(String fields) throws Exception {
+        try (TestServer server =
+                        TestServer.answering("HTTP/1.1 200 OK\r\n" + fields + "\r\nContent-Length: 0\r\n\r\n");
+                OnewriteClient client = OnewriteClient.builder()
+                        .time(time)
+                        .idleLimit(Duration.ZERO)
+                        .build()) {
+            client.execute(get(server));
+            time.advance(Duration.ofMillis(3_999));
+            assertEquals(1, client.stats().idle());
+            time.advance(Duration.ofMillis(1));
+            assertEquals(0, client.stats().idle());
+        }
+    }
+
     @Test
     void point05AConnectionHasALifetimeHoweverBusyItIs() throws Exception {
         try (TestServer server = TestServer.answering();
@@ -266,7 +291,16 @@ class PoolTest {
 
     /** Extra bytes in the same segment as the response end the connection, too. */
     @ParameterizedTest
-    @ValueSource(strings = {"GARB", "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\npoison"})
+    @ValueSource(
+            strings = {
+                "GARB",
+                "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\npoison",
+                "HTTP/1.1 200 OK\r\n",
+                "HTTP/1.1 100 Continue\r\n\r\n",
+                "\r\n",
+                "\n",
+                "\0"
+            })
     void point06BytesBehindTheResponseEndTheConnection(String tail) throws Exception {
         try (TestServer server = TestServer.answering(TestServer.OK + tail);
                 OnewriteClient client =
@@ -538,31 +572,19 @@ class PoolTest {
     /** A call that starts before close(), and creates its origin's pool after it. */
     @Test
     void point12APoolMadeDuringTheCloseTakesNoCall() throws Exception {
-        Transport transport = Transport.nio(1);
+        AtomicReference<OnewriteClient> client = new AtomicReference<>();
         try (TestServer server = TestServer.silent()) {
-            OnewriteClient client = OnewriteClient.builder()
-                    .eventLoopGroup(transport.group(), NioSocketChannel::new)
-                    .build();
-            Field settings = OnewriteClient.class.getDeclaredField("settings");
-            settings.setAccessible(true);
-            CompletableFuture<Response> call = new CompletableFuture<>();
+            client.set(OnewriteClient.builder()
+                    // The call has found the client open, and finds its pool after this.
+                    .jdkTls(() -> {
+                        client.get().close();
+                        return SslContextBuilder.forClient().build();
+                    })
+                    .build());
             Request request =
                     Request.get("https://127.0.0.1:" + server.port() + "/").build();
-            Thread caller = new Thread(() -> client.send(request).whenComplete((response, why) -> {
-                if (why != null) {
-                    call.completeExceptionally(why);
-                }
-            }));
-            // The first https call creates the TLS context between these two steps: its lock holds the call there.
-            synchronized (((ClientSettings) settings.get(client)).tls()) {
-                caller.start();
-                until(() -> caller.getState() == Thread.State.BLOCKED);
-                client.close();
-            }
-            assertEquals(ErrorKind.POOL, failure(call).kind());
+            assertEquals(ErrorKind.POOL, failure(client.get().send(request)).kind());
             assertEquals(0, server.connections());
-        } finally {
-            transport.group().shutdownGracefully(0, 1, TimeUnit.SECONDS);
         }
     }
 
@@ -670,16 +692,79 @@ class PoolTest {
         }
     }
 
-    /** Two loops share the connections of one origin, and the counters are their sums. */
+    /** A client that calls many hosts keeps no memory of them. */
     @Test
-    void loopsShareTheCap() throws Exception {
-        try (TestServer server = TestServer.answering();
-                OnewriteClient client =
-                        OnewriteClient.builder().loopsPerOrigin(2).eventLoops(2).build()) {
-            for (int i = 0; i < 4; i++) {
-                client.execute(get(server));
+    void anOriginWithoutConnectionsIsForgotten() throws Exception {
+        try (TestServer server =
+                        TestServer.answering("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n");
+                OnewriteClient client = OnewriteClient.builder()
+                        .resolver(host -> List.of(InetAddress.getLoopbackAddress()))
+                        .build()) {
+            for (int i = 0; i < 20; i++) {
+                String url = "http://host-" + i + ".test:" + server.port() + "/";
+                assertEquals(200, client.execute(Request.get(url)).status());
             }
-            assertEquals(new PoolStats(0, 2, 0, 0, 2), client.stats());
+            assertEquals(
+                    ErrorKind.CONNECT,
+                    failure(client.send(Request.get("http://127.0.0.1:" + TestServer.unusedPort() + "/")))
+                            .kind());
+            until(() -> client.statsByOrigin().isEmpty());
+            assertEquals(new PoolStats(0, 0, 0, 0, 20), client.stats());
+        }
+    }
+
+    /** Calls race with the removal of their origin's pool: none is lost, and there are never more connections than allowed. */
+    @Test
+    void aPoolThatIsRemovedLosesNoCall() throws Exception {
+        AtomicInteger open = new AtomicInteger();
+        AtomicInteger most = new AtomicInteger();
+        try (TestServer server = new TestServer(connection -> {
+                    most.accumulateAndGet(open.incrementAndGet(), Math::max);
+                    connection.read();
+                    open.decrementAndGet();
+                    connection.send("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n");
+                });
+                OnewriteClient client = OnewriteClient.builder()
+                        .maxConnectionsPerOrigin(2)
+                        .eventLoops(2)
+                        .build()) {
+            List<CompletableFuture<Void>> callers = new ArrayList<>();
+            for (int caller = 0; caller < 3; caller++) {
+                callers.add(CompletableFuture.runAsync(() -> {
+                    for (int i = 0; i < 100; i++) {
+                        assertEquals(200, client.send(get(server)).join().status());
+                    }
+                }));
+            }
+            Eventually.of(CompletableFuture.allOf(callers.toArray(CompletableFuture[]::new)));
+            assertEquals(300, server.requests().size());
+            assertTrue(most.get() <= 2, () -> "connections at a time: " + most);
+        }
+    }
+
+    /** Lookups that hang take a bounded number of threads. */
+    @Test
+    void lookupsAreBounded() throws Exception {
+        CountDownLatch resolve = new CountDownLatch(1);
+        AtomicInteger running = new AtomicInteger();
+        AtomicInteger most = new AtomicInteger();
+        try (TestServer server = TestServer.answering();
+                OnewriteClient client = OnewriteClient.builder()
+                        .resolver(host -> {
+                            most.accumulateAndGet(running.incrementAndGet(), Math::max);
+                            InetAddress found = after(resolve);
+                            running.decrementAndGet();
+                            return List.of(found);
+                        })
+                        .build()) {
+            List<CompletableFuture<Response>> calls = new ArrayList<>();
+            for (int i = 0; i < 40; i++) {
+                calls.add(client.send(Request.get("http://host-" + i + ".test:" + server.port() + "/")));
+            }
+            until(() -> running.get() == Lookups.THREADS && client.stats().connecting() == 40);
+            resolve.countDown();
+            Eventually.of(CompletableFuture.allOf(calls.toArray(CompletableFuture[]::new)));
+            assertEquals(Lookups.THREADS, most.get());
         }
     }
 }

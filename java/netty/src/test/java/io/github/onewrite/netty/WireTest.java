@@ -4,15 +4,21 @@ import static io.github.onewrite.testing.SegmentServer.REQUESTS;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.github.onewrite.netty.internal.connect.Transport;
 import io.github.onewrite.testing.SegmentServer;
 import io.github.onewrite.testing.TestServer;
+import io.netty.channel.ChannelFactory;
 import io.netty.channel.ChannelOption;
+import io.netty.channel.socket.nio.NioSocketChannel;
 import java.nio.ByteBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Queue;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.TimeUnit;
 import java.util.function.Supplier;
 import java.util.stream.Stream;
 import jdk.jfr.Recording;
@@ -25,6 +31,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.MethodSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Each request is one segment, counted at the server, on every transport. */
 @EnabledOnOs(OS.LINUX)
@@ -111,16 +118,27 @@ class WireTest {
         }
     }
 
-    @Test
-    void theCallersOwnNodelayIsObeyed() throws Exception {
+    @ParameterizedTest(name = "{0}")
+    @ValueSource(booleans = {true, false})
+    void theCallersOwnNodelayIsObeyed(boolean on) throws Exception {
+        Transport transport = Transport.nio(1);
+        Queue<NioSocketChannel> made = new ConcurrentLinkedQueue<>();
+        ChannelFactory<NioSocketChannel> channels = () -> {
+            NioSocketChannel channel = new NioSocketChannel();
+            made.add(channel);
+            return channel;
+        };
         try (SegmentServer server = new SegmentServer();
                 OnewriteClient client = OnewriteClient.builder()
-                        .channelOption(ChannelOption.TCP_NODELAY, false)
+                        .eventLoopGroup(transport.group(), channels)
+                        .channelOption(ChannelOption.TCP_NODELAY, on)
                         .build()) {
-            assertEquals(
-                    200,
-                    client.execute(Request.post(server.url(), Body.of(SMALL)).build())
-                            .status());
+            Request request = Request.post(server.url(), Body.of(SMALL)).build();
+            assertEquals(200, client.execute(request).status());
+            assertEquals(1, made.size());
+            assertEquals(on, made.element().config().isTcpNoDelay());
+        } finally {
+            transport.group().shutdownGracefully(0, 1, TimeUnit.SECONDS);
         }
     }
 }

@@ -41,12 +41,17 @@ final class Connections {
         }
     }
 
-    synchronized void acquired(Connection connection, CallTimer timer) {
-        Usage usage = usages.computeIfAbsent(connection, unknown -> new Usage(unknown.socket()));
-        boolean reused = usage.requests > 0;
-        usage.requests++;
-        timer.connectionAcquired(
-                usage, reused, reused ? Math.max(0, System.nanoTime() - usage.releasedAt) : -1, usage.requests);
+    /** The lock is never held while hooks run: all calls of a client share it. */
+    void acquired(Connection connection, CallTimer timer) {
+        Usage usage;
+        long idle;
+        int requests;
+        synchronized (this) {
+            usage = usages.computeIfAbsent(connection, unknown -> new Usage(unknown.socket()));
+            idle = usage.requests == 0 ? -1 : Math.max(0, System.nanoTime() - usage.releasedAt);
+            requests = ++usage.requests;
+        }
+        timer.connectionAcquired(usage, requests > 1, idle, requests);
     }
 
     synchronized void released(Connection connection) {

@@ -66,8 +66,10 @@ public final class OnewriteOkHttp extends TimingOptions<OnewriteOkHttp> {
             builder.socketFactory(new NodelaySocketFactory(before.socketFactory(), config));
         }
         joinRecords(builder, before, config);
-        builder.eventListenerFactory(
-                new TimingEventListener.Factory(hooks(), before.eventListenerFactory(), config.guardsNodelay()));
+        TimingEventListener.Factory listeners =
+                new TimingEventListener.Factory(hooks(), before.eventListenerFactory(), config.guardsNodelay());
+        builder.eventListenerFactory(listeners);
+        builder.interceptors().add(0, listeners::intercept);
         builder.addInterceptor(RequestValidator.interceptor());
         if (singleDelivery) {
             builder.addInterceptor(SingleDelivery.guard());

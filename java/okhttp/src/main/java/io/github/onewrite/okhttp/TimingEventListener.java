@@ -9,15 +9,21 @@ import io.github.onewrite.internal.Hooks;
 import io.github.onewrite.internal.ServerTimings;
 import java.io.IOException;
 import java.io.InterruptedIOException;
+import java.lang.ref.WeakReference;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.Proxy;
+import java.util.Collections;
 import java.util.List;
+import java.util.Map;
+import java.util.WeakHashMap;
+import java.util.function.Consumer;
 import okhttp3.Call;
 import okhttp3.Connection;
 import okhttp3.Dispatcher;
 import okhttp3.EventListener;
 import okhttp3.Handshake;
+import okhttp3.Interceptor;
 import okhttp3.Protocol;
 import okhttp3.Request;
 import okhttp3.Response;
@@ -28,7 +34,7 @@ import org.jspecify.annotations.Nullable;
  * not report the first byte of a response: the moment its head is read stands for it. Bytes of the head and system calls it does
  * not report either, so they are absent.
  *
- * <p>OkHttp 5 races connections over several threads; hence the lock, which is free of contention otherwise.
+ * <p>OkHttp 5 races connections over several threads; hence {@link CallTimer#step}.
  */
 final class TimingEventListener extends ForwardingEventListener {
 
@@ -38,6 +44,11 @@ final class TimingEventListener extends ForwardingEventListener {
         private final EventListener.Factory next;
         private final boolean nodelay;
         private final Connections connections = new Connections();
+
+        /** Both sides are weak: a client's own listener may refer to its call. */
+        private final Map<Call, WeakReference<TimingEventListener>> calls =
+                Collections.synchronizedMap(new WeakHashMap<>());
+
         private volatile LateNodelay untimed = new LateNodelay(EventListener.NONE);
 
         Factory(Hooks hooks, EventListener.Factory next, boolean nodelay) {
@@ -52,10 +63,30 @@ final class TimingEventListener extends ForwardingEventListener {
             Request request = call.request();
             CallTimer timer =
                     CallTimer.start(hooks, request.method(), request.url().toString(), request.tag());
-            if (timer != null) {
-                return new TimingEventListener(timer, nodelay ? lateNodelay(listener) : listener, connections);
+            if (timer == null) {
+                return nodelay ? lateNodelay(listener) : listener;
             }
-            return nodelay ? lateNodelay(listener) : listener;
+            TimingEventListener timed =
+                    new TimingEventListener(timer, nodelay ? lateNodelay(listener) : listener, connections);
+            calls.put(call, new WeakReference<>(timed));
+            return timed;
+        }
+
+        /**
+         * The outermost interceptor. OkHttp reports the end of a call whose interceptor threw an unchecked exception as
+         * callEnd, which it also reports after a response (RealCall.getResponseWithInterceptorChain).
+         */
+        Response intercept(Interceptor.Chain chain) throws IOException {
+            try {
+                return chain.proceed(chain.request());
+            } catch (RuntimeException | Error e) {
+                WeakReference<TimingEventListener> timed = calls.get(chain.call());
+                TimingEventListener listener = timed == null ? null : timed.get();
+                if (listener != null) {
+                    listener.failed(chain.call(), e);
+                }
+                throw e;
+            }
         }
 
         /** Reused from the previous call where the client has one listener for all calls, or none. */
@@ -81,12 +112,8 @@ final class TimingEventListener extends ForwardingEventListener {
         this.connections = connections;
     }
 
-    private interface Step {
-        void on(CallTimer timer);
-    }
-
-    private synchronized void step(Step step) {
-        step.on(timer);
+    private void step(Consumer<CallTimer> step) {
+        timer.step(step);
     }
 
     /** What comes after an answered or lost attempt belongs to the next: a redirect, a challenge, a retry. */
@@ -113,6 +140,11 @@ final class TimingEventListener extends ForwardingEventListener {
 
     @Override
     public void callFailed(Call call, IOException failure) {
+        failed(call, failure);
+        super.callFailed(call, failure);
+    }
+
+    private void failed(Call call, Throwable failure) {
         step(with -> {
             // A call timeout cancels, too. The event of a cancel may come after the failure it caused.
             boolean cancelled = call.isCanceled() && !(failure instanceof InterruptedIOException);
@@ -122,7 +154,6 @@ final class TimingEventListener extends ForwardingEventListener {
             with.attemptEnd(outcome, failure);
             with.callEnd(outcome, kind, failedIn);
         });
-        super.callFailed(call, failure);
     }
 
     /** May come after the end of the wait, and when the call is under way: another call's end has let it run. */

@@ -24,6 +24,7 @@ import java.net.Socket;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
@@ -391,5 +392,70 @@ class OnewriteOkHttpTest {
                 .build();
         assertSame(before.socketFactory(), after.socketFactory());
         assertSame(before.eventListenerFactory(), after.eventListenerFactory());
+    }
+
+    /** A listener that blocks holds no other call, and none is called while onewrite holds a lock. */
+    @Test
+    void noListenerIsCalledUnderALock() throws Exception {
+        CountDownLatch blocked = new CountDownLatch(1);
+        CountDownLatch go = new CountDownLatch(1);
+        List<String> held = new CopyOnWriteArrayList<>();
+        try (TestServer server = TestServer.answering()) {
+            OkHttpClient client = OnewriteOkHttp.create()
+                    .onTiming(timing -> held.addAll(Calls.locksHeld()))
+                    .listenerFactory((method, url, tag) -> TimingListener.of(event -> {
+                        held.addAll(Calls.locksHeld());
+                        if (url.endsWith("/slow") && event instanceof TimingEvent.ConnectionAcquired) {
+                            blocked.countDown();
+                            await(go);
+                        }
+                    }))
+                    .apply(new OkHttpClient.Builder())
+                    .build();
+            CompletableFuture<Integer> slow = CompletableFuture.supplyAsync(() -> {
+                try {
+                    return send(client, "POST", server.url() + "slow", 200);
+                } catch (IOException e) {
+                    throw new UncheckedIOException(e);
+                }
+            });
+            blocked.await();
+            assertEquals(200, send(client, "POST", server.url(), 200));
+            assertFalse(slow.isDone());
+            go.countDown();
+            assertEquals(200, Eventually.of(slow));
+        }
+        assertEquals(List.of(), held);
+    }
+
+    private static void await(CountDownLatch latch) {
+        try {
+            latch.await();
+        } catch (InterruptedException e) {
+            throw new IllegalStateException(e);
+        }
+    }
+
+    /** OkHttp reports callEnd for such a call, as for one that was answered. */
+    @ParameterizedTest
+    @ValueSource(booleans = {true, false})
+    void aCallWhoseInterceptorThrewIsAnError(boolean afterTheAnswer) throws Exception {
+        IllegalStateException thrown = new IllegalStateException("from the test");
+        try (TestServer server = TestServer.answering()) {
+            OkHttpClient client = calls.heard(OnewriteOkHttp.create())
+                    .apply(new OkHttpClient.Builder().addInterceptor(chain -> {
+                        if (afterTheAnswer) {
+                            chain.proceed(chain.request()).close();
+                        }
+                        throw thrown;
+                    }))
+                    .build();
+            assertSame(
+                    thrown, assertThrows(IllegalStateException.class, () -> send(client, "POST", server.url(), 200)));
+            Timing timing = calls.next();
+            calls.assertFailed(timing);
+            assertEquals(ErrorKind.OTHER, timing.errorKind().orElseThrow());
+            assertTrue(calls.none(), "one call, one record");
+        }
     }
 }

@@ -5,12 +5,13 @@ import io.github.onewrite.internal.TimedCall;
 import io.github.onewrite.internal.netty.TimedConnection;
 import io.netty.channel.EventLoop;
 import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
 import reactor.netty.http.client.HttpClientConfig;
 
 /**
  * A call in Reactor's context, which carries it to its connection. A retry may get its next connection before the previous
- * one reports its end: so the first step of an attempt ends the previous attempt.
+ * one reports its end: so the first step of an attempt ends the previous attempt. Without a lock, because hooks are called.
  */
 final class PendingCall {
     /** Its key in the context. */
@@ -18,16 +19,16 @@ final class PendingCall {
 
     private final Hooks hooks;
     private final @Nullable Object tag;
-    private @Nullable TimedCall call;
-    private boolean connected;
-    private boolean served;
+    private volatile @Nullable TimedCall call;
+    private volatile boolean connected;
+    private final AtomicBoolean served = new AtomicBoolean();
 
     PendingCall(Hooks hooks, @Nullable Object tag) {
         this.hooks = hooks;
         this.tag = tag;
     }
 
-    synchronized void start(HttpClientConfig config) {
+    void start(HttpClientConfig config) {
         if (call == null) {
             call = TimedCall.start(hooks, config.method().name(), url(config), tag);
         }
@@ -46,22 +47,23 @@ final class PendingCall {
     }
 
     /** The call, for which a connection is about to be opened. */
-    synchronized @Nullable TimedCall connecting() {
-        if (call != null && served) {
-            served = false;
-            call.left();
+    @Nullable
+    TimedCall connecting() {
+        TimedCall current = call;
+        if (current != null && served.getAndSet(false)) {
+            current.left();
         }
-        return call;
+        return current;
     }
 
     /** The connection serves the call from now on. */
-    synchronized void serveBy(TimedConnection wire) {
+    void serveBy(TimedConnection wire) {
         wire.serve(connecting());
-        served = true;
+        served.set(true);
     }
 
     /** The caller has the response's head: from now on the connection reports the call's end. */
-    synchronized void connected() {
+    void connected() {
         connected = true;
     }
 
@@ -69,7 +71,7 @@ final class PendingCall {
      * The call is answered. Its hooks run in a later task of the connection's loop: Reactor Netty reports the end before it
      * gives the connection back, and a slow hook would delay that.
      */
-    synchronized void completed(EventLoop loop) {
+    void completed(EventLoop loop) {
         TimedCall ended = call;
         if (ended == null) {
             return;
@@ -83,15 +85,17 @@ final class PendingCall {
         }
     }
 
-    synchronized void failed(Throwable error) {
-        if (call != null) {
-            call.failed(error);
+    void failed(Throwable error) {
+        TimedCall current = call;
+        if (current != null) {
+            current.failed(error);
         }
     }
 
-    synchronized void cancelled() {
-        if (call != null && !connected) {
-            call.cancelled();
+    void cancelled() {
+        TimedCall current = call;
+        if (current != null && !connected) {
+            current.cancelled();
         }
     }
 }

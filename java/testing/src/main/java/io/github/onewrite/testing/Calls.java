@@ -11,6 +11,10 @@ import io.github.onewrite.Timing;
 import io.github.onewrite.TimingEvent;
 import io.github.onewrite.TimingListener;
 import io.github.onewrite.TimingOptions;
+import java.lang.management.LockInfo;
+import java.lang.management.ManagementFactory;
+import java.lang.management.ThreadInfo;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;
 import java.util.OptionalLong;
@@ -21,6 +25,7 @@ import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Consumer;
+import java.util.stream.Stream;
 
 /** Records the timings and events of a client's calls; it is both the consumer and the listener factory. */
 public final class Calls implements Consumer<Timing>, TimingListener.Factory {
@@ -83,6 +88,16 @@ public final class Calls implements Consumer<Timing>, TimingListener.Factory {
                 .listenerFactory((method, url, tag) -> {
                     throw new IllegalStateException("a factory that throws");
                 });
+    }
+
+    /** The locks of onewrite's classes that this thread holds: none may be held while user code runs. */
+    public static List<String> locksHeld() {
+        long[] self = {Thread.currentThread().getId()};
+        ThreadInfo info = ManagementFactory.getThreadMXBean().getThreadInfo(self, true, true)[0];
+        return Stream.concat(Arrays.stream(info.getLockedMonitors()), Arrays.stream(info.getLockedSynchronizers()))
+                .map(LockInfo::getClassName)
+                .filter(name -> name.startsWith("io.github.onewrite."))
+                .toList();
     }
 
     /** Asserts that the call was answered with {@link TestServer#TIMED}. */

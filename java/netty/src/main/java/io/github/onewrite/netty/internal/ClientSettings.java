@@ -1,8 +1,8 @@
 package io.github.onewrite.netty.internal;
 
 import io.github.onewrite.OnewriteConfig;
-import io.github.onewrite.netty.NameResolver;
 import io.github.onewrite.netty.Proxy;
+import io.github.onewrite.netty.internal.connect.Lookups;
 import io.netty.channel.ChannelOption;
 import java.util.Map;
 import java.util.concurrent.Executor;
@@ -15,12 +15,11 @@ public record ClientSettings(
         TlsContext tls,
         Timekeeper time,
         @Nullable Proxy proxy,
-        NameResolver resolver,
+        Lookups lookups,
         @Nullable Executor callbackExecutor,
         boolean decompress,
         int maxConnections,
         int maxWaiters,
-        int loopsPerOrigin,
         long connectTimeout,
         long queueTimeout,
         long responseTimeout,

@@ -2,6 +2,7 @@ package io.github.onewrite.netty.internal;
 
 import io.github.onewrite.ErrorKind;
 import io.github.onewrite.OnewriteException;
+import io.github.onewrite.internal.ErrorKinds;
 import io.netty.channel.socket.ChannelOutputShutdownException;
 import io.netty.handler.codec.DecoderException;
 import io.netty.handler.codec.http.TooLongHttpContentException;
@@ -9,7 +10,6 @@ import io.netty.handler.codec.http.TooLongHttpHeaderException;
 import io.netty.handler.codec.http.TooLongHttpLineException;
 import java.io.IOException;
 import java.nio.channels.ClosedChannelException;
-import java.util.Locale;
 import javax.net.ssl.SSLException;
 
 /** Makes an {@link OnewriteException} of what Netty and the system throw. */
@@ -23,7 +23,8 @@ public final class Failures {
         }
         Throwable root = cause instanceof DecoderException && cause.getCause() != null ? cause.getCause() : cause;
         if (root instanceof SSLException) {
-            return new OnewriteException(ErrorKind.TLS, "TLS with " + origin + " failed: " + root.getMessage(), cause);
+            return new OnewriteException(
+                    ErrorKind.TLS, "TLS with " + origin + " failed: " + ErrorKinds.text(root), cause);
         }
         if (root instanceof ChannelOutputShutdownException && root.getCause() != null) {
             return onConnection(root.getCause(), origin);
@@ -33,16 +34,16 @@ public final class Failures {
                     ErrorKind.CLOSED, origin + " closed the connection before the call was over", cause);
         }
         if (root instanceof IOException) {
-            String message = String.valueOf(root.getMessage()).toLowerCase(Locale.ROOT);
-            if (message.contains("broken pipe")) {
+            ErrorKind kind = ErrorKinds.of(root);
+            if (kind == ErrorKind.CLOSED) {
                 return new OnewriteException(
                         ErrorKind.CLOSED, origin + " closed the connection before the call was over", cause);
             }
-            boolean reset = message.contains("reset");
+            boolean reset = kind == ErrorKind.RESET;
             return new OnewriteException(
                     reset ? ErrorKind.RESET : ErrorKind.OTHER,
                     (reset ? origin + " reset the connection: " : "the connection to " + origin + " failed: ")
-                            + root.getMessage(),
+                            + ErrorKinds.text(root),
                     cause);
         }
         if (cause instanceof DecoderException) {
@@ -68,7 +69,7 @@ public final class Failures {
         }
         return new OnewriteException(
                 ErrorKind.PROTOCOL,
-                origin + " sent what is not an acceptable HTTP/1.1 response: " + cause.getMessage() + limit,
+                origin + " sent what is not an acceptable HTTP/1.1 response: " + ErrorKinds.text(cause) + limit,
                 cause);
     }
 }

@@ -2,6 +2,7 @@ package io.github.onewrite.netty.internal.body;
 
 import io.github.onewrite.ErrorKind;
 import io.github.onewrite.OnewriteException;
+import io.github.onewrite.internal.ErrorKinds;
 import io.netty.buffer.ByteBuf;
 import io.netty.channel.DefaultFileRegion;
 import io.netty.handler.codec.http.DefaultHttpContent;
@@ -135,7 +136,7 @@ final class FileSender extends BodySender {
             return block;
         } catch (IOException e) {
             block.release();
-            throw new OnewriteException(ErrorKind.OTHER, path + " cannot be read: " + e.getMessage(), e);
+            throw new OnewriteException(ErrorKind.OTHER, path + " cannot be read: " + ErrorKinds.text(e), e);
         }
     }
 

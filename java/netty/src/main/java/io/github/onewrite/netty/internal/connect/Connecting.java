@@ -4,6 +4,7 @@ import io.github.onewrite.ErrorKind;
 import io.github.onewrite.OnewriteException;
 import io.github.onewrite.Phase;
 import io.github.onewrite.internal.CallTimer;
+import io.github.onewrite.internal.ErrorKinds;
 import io.github.onewrite.internal.netty.Nodelay;
 import io.github.onewrite.netty.Proxy;
 import io.github.onewrite.netty.internal.ClientSettings;
@@ -27,8 +28,7 @@ import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.UnknownHostException;
 import java.util.List;
-import java.util.concurrent.ExecutorService;
-import java.util.concurrent.Executors;
+import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
 import javax.net.ssl.SSLParameters;
 import org.jspecify.annotations.Nullable;
@@ -50,13 +50,6 @@ public final class Connecting {
         void loopIsGone();
     }
 
-    /** The system's resolver blocks, so lookups run on these threads and not on an event loop. */
-    private static final ExecutorService LOOKUPS = Executors.newCachedThreadPool(task -> {
-        Thread thread = new Thread(task, "onewrite-dns");
-        thread.setDaemon(true);
-        return thread;
-    });
-
     /** The least time for an address: a lost SYN is sent again after 1 s, and may then succeed. */
     private static final long FAIR_NANOS = TimeUnit.SECONDS.toNanos(2);
 
@@ -66,7 +59,10 @@ public final class Connecting {
     private final ChannelFactory<?> channels;
     private final Listener listener;
     private Phase stage = Phase.CONNECT;
-    private boolean over;
+
+    /** Read by the lookup's thread, too: a lookup that waits for a thread may be of no use any more. */
+    private volatile boolean over;
+
     private @Nullable Channel channel;
     private java.util.concurrent.@Nullable Future<?> limit;
     private java.util.concurrent.@Nullable Future<?> share;
@@ -119,17 +115,23 @@ public final class Connecting {
         if (timer != null) {
             timer.dnsStart(host);
         }
-        LOOKUPS.execute(() -> {
-            try {
-                List<InetAddress> found = settings.resolver().resolve(host);
-                if (found.isEmpty()) {
-                    throw new UnknownHostException(host + " has no address");
-                }
-                afterLookup(() -> resolved(found, port));
-            } catch (UnknownHostException | RuntimeException e) {
-                afterLookup(() -> unresolved(host, e));
-            }
-        });
+        try {
+            settings.lookups().run(() -> lookUp(host, port));
+        } catch (RejectedExecutionException e) {
+            fail(new OnewriteException(ErrorKind.POOL, "the client is closed", e));
+        }
+    }
+
+    private void lookUp(String host, int port) {
+        if (over) {
+            return;
+        }
+        try {
+            List<InetAddress> found = settings.lookups().addresses(host);
+            afterLookup(() -> resolved(found, port));
+        } catch (UnknownHostException | RuntimeException e) {
+            afterLookup(() -> unresolved(host, e));
+        }
     }
 
     /** A loop that was shut down runs no tasks, not even timeouts: without this the calls would never end. */
@@ -154,7 +156,7 @@ public final class Connecting {
         if (timer != null) {
             timer.dnsEnd(cause);
         }
-        fail(new OnewriteException(ErrorKind.DNS, host + " does not resolve: " + cause.getMessage(), cause));
+        fail(new OnewriteException(ErrorKind.DNS, host + " does not resolve: " + ErrorKinds.text(cause), cause));
     }
 
     private void connect(List<InetAddress> addresses, int port) {
@@ -264,7 +266,7 @@ public final class Connecting {
                 fail(new OnewriteException(
                         ErrorKind.CONNECT,
                         "the proxy " + settings.proxy() + " opened no tunnel to " + origin + ": "
-                                + done.cause().getMessage(),
+                                + ErrorKinds.text(done.cause()),
                         done.cause()));
             }
         });
@@ -307,9 +309,7 @@ public final class Connecting {
                 finish(made);
             } else {
                 fail(new OnewriteException(
-                        ErrorKind.TLS,
-                        "no TLS with " + origin + ": " + done.cause().getMessage(),
-                        done.cause()));
+                        ErrorKind.TLS, "no TLS with " + origin + ": " + ErrorKinds.text(done.cause()), done.cause()));
             }
         });
     }
@@ -331,7 +331,7 @@ public final class Connecting {
 
     private OnewriteException connectError(Throwable cause) {
         ErrorKind kind = cause instanceof ConnectTimeoutException ? ErrorKind.TIMEOUT : ErrorKind.CONNECT;
-        return new OnewriteException(kind, "no connection to " + origin + ": " + cause.getMessage(), cause);
+        return new OnewriteException(kind, "no connection to " + origin + ": " + ErrorKinds.text(cause), cause);
     }
 
     private void fail(OnewriteException why) {

@@ -182,7 +182,7 @@ public final class Connection extends ChannelInboundHandlerAdapter implements Gu
 
     /** Closes the connection before the server does, whose Keep-Alive header announced its limit. */
     public void limitIdle(long nanos) {
-        idleLimit = Math.min(idleLimit, nanos);
+        idleLimit = idleLimit == 0 ? nanos : Math.min(idleLimit, nanos);
     }
 
     /** When an idle connection is to be closed, or Long.MAX_VALUE. */

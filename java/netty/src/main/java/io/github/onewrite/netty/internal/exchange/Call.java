@@ -20,7 +20,7 @@ import org.jspecify.annotations.Nullable;
 /** One call, from send to its end: at most two attempts, one time limit, one outcome. Confined to the pool's loop. */
 public final class Call implements Runnable, OriginPool.Waiter, Exchange.Caller {
     private final ClientSettings settings;
-    private final OriginPool pool;
+    private OriginPool pool;
     private final PreparedRequest request;
     private final @Nullable CallTimer timer;
     private final ResponseSink sink;
@@ -48,6 +48,7 @@ public final class Call implements Runnable, OriginPool.Waiter, Exchange.Caller 
     @Override
     public void run() {
         if (over) {
+            pool.removeIfEmpty();
             return;
         }
         Duration own = request.timeout();
@@ -62,6 +63,7 @@ public final class Call implements Runnable, OriginPool.Waiter, Exchange.Caller 
         if (timer != null) {
             timer.attemptStart();
         }
+        pool = pool.current();
         pool.acquire(this);
     }
 
@@ -134,8 +136,11 @@ public final class Call implements Runnable, OriginPool.Waiter, Exchange.Caller 
     @Override
     public void completed() {
         exchange = null;
-        end(Outcome.OK, null);
-        sink.end();
+        try {
+            end(Outcome.OK, null);
+        } finally {
+            sink.end();
+        }
     }
 
     /** The caller has the response's headers and wants no more of it. */
@@ -204,15 +209,18 @@ public final class Call implements Runnable, OriginPool.Waiter, Exchange.Caller 
         if (queueLimit != null) {
             queueLimit.cancel(false);
         }
-        if (timer != null) {
-            timer.attemptEnd(outcome, why);
-            timer.callEnd(
-                    outcome,
-                    why == null ? null : why.kind(),
-                    why == null ? null : why.phase().orElse(null));
-        }
-        if (why != null) {
-            sink.failed(why);
+        try {
+            if (timer != null) {
+                timer.attemptEnd(outcome, why);
+                timer.callEnd(
+                        outcome,
+                        why == null ? null : why.kind(),
+                        why == null ? null : why.phase().orElse(null));
+            }
+        } finally {
+            if (why != null) {
+                sink.failed(why);
+            }
         }
     }
 }

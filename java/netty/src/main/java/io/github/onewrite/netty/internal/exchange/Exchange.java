@@ -24,8 +24,9 @@ import io.netty.handler.codec.http.HttpUtil;
 import io.netty.handler.codec.http.HttpVersion;
 import io.netty.handler.codec.http.LastHttpContent;
 import io.netty.util.ReferenceCountUtil;
-import java.util.Locale;
 import java.util.concurrent.TimeUnit;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
 /** One attempt on one connection: sends the request, reads the response, gives the connection back. */
@@ -51,6 +52,10 @@ final class Exchange implements Connection.User, BodySender.Progress, ResponseSi
 
     /** How many times within idleReadTimeout the exchange checks whether the socket has taken bytes. */
     private static final int LOOKS = 4;
+
+    /** The parameter may have spaces around its sign, and quotes around its value. */
+    private static final Pattern KEEP_ALIVE_TIMEOUT =
+            Pattern.compile("(?i)(?:^|[,;])\\s*timeout\\s*=\\s*\"?0*(\\d{1,9})\"?\\s*(?=$|[,;])");
 
     private final Caller caller;
     private final PreparedRequest request;
@@ -197,9 +202,7 @@ final class Exchange implements Connection.User, BodySender.Progress, ResponseSi
 
     @Override
     public void read(HttpObject part) {
-        if (over || complete) {
-            // Bytes after the end of the response.
-            keepAlive = false;
+        if (over) {
             ReferenceCountUtil.release(part);
             return;
         }
@@ -337,17 +340,23 @@ final class Exchange implements Connection.User, BodySender.Progress, ResponseSi
                 && sent
                 && !connection.hasLeftover()
                 && connection.channel().isActive();
-        giveBack(reusable);
-        caller.completed();
+        try {
+            giveBack(reusable);
+        } finally {
+            caller.completed();
+        }
     }
 
     private void giveBack(boolean reusable) {
         connection.end();
         sink.detach();
-        if (timer != null) {
-            timer.connectionReleased(reusable);
+        try {
+            if (timer != null) {
+                timer.connectionReleased(reusable);
+            }
+        } finally {
+            connection.release(reusable);
         }
-        connection.release(reusable);
     }
 
     /** The channel is closed. */
@@ -440,19 +449,11 @@ final class Exchange implements Connection.User, BodySender.Progress, ResponseSi
 
     /** Keep-Alive: timeout=5 (RFC 2068, 19.7.1.1): leave a second before the server does. */
     private void limitIdle(HttpHeaders headers) {
-        String parameters = headers.get("keep-alive");
-        if (parameters == null) {
-            return;
-        }
-        for (String each : parameters.toLowerCase(Locale.ROOT).split(",", -1)) {
-            String parameter = each.strip();
-            if (parameter.startsWith("timeout=")) {
-                try {
-                    long seconds = Long.parseLong(parameter.substring("timeout=".length()));
-                    connection.limitIdle(Math.max(TimeUnit.SECONDS.toNanos(seconds - 1), 1));
-                } catch (NumberFormatException e) {
-                    // No number, no limit.
-                }
+        for (String field : headers.getAll("keep-alive")) {
+            Matcher timeout = KEEP_ALIVE_TIMEOUT.matcher(field);
+            if (timeout.find()) {
+                long seconds = Long.parseLong(timeout.group(1));
+                connection.limitIdle(Math.max(TimeUnit.SECONDS.toNanos(seconds - 1), 1));
             }
         }
     }

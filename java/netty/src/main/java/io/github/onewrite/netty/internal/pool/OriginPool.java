@@ -55,12 +55,11 @@ public final class OriginPool implements Connection.Owner {
         void failed(OnewriteException why);
     }
 
+    private final Pools pools;
     private final Origin origin;
     private final EventLoop loop;
     private final ClientSettings settings;
     private final ChannelFactory<?> channels;
-    private final int maxConnections;
-    private final int maxWaiters;
     private final ArrayDeque<Connection> idle = new ArrayDeque<>();
     private final ArrayDeque<Waiter> waiters = new ArrayDeque<>();
     private final Set<Connection> leased = new HashSet<>();
@@ -68,6 +67,7 @@ public final class OriginPool implements Connection.Owner {
     private @Nullable Future<?> sweep;
     private long sweepAt;
     private @Nullable CompletableFuture<Void> drained;
+    private boolean removed;
 
     /** All connections: connecting, leased, idle, and those whose close is under way. */
     private int open;
@@ -81,19 +81,12 @@ public final class OriginPool implements Connection.Owner {
 
     private long opened;
 
-    public OriginPool(
-            Origin origin,
-            EventLoop loop,
-            ClientSettings settings,
-            ChannelFactory<?> channels,
-            int maxConnections,
-            int maxWaiters) {
+    OriginPool(Pools pools, Origin origin, EventLoop loop, ClientSettings settings, ChannelFactory<?> channels) {
+        this.pools = pools;
         this.origin = origin;
         this.loop = loop;
         this.settings = settings;
         this.channels = channels;
-        this.maxConnections = maxConnections;
-        this.maxWaiters = maxWaiters;
     }
 
     public Origin origin() {
@@ -106,6 +99,27 @@ public final class OriginPool implements Connection.Owner {
 
     public ClientSettings settings() {
         return settings;
+    }
+
+    /** This pool or, if it was removed while a call was on its way here, the one in its place. */
+    public OriginPool current() {
+        if (!removed) {
+            return this;
+        }
+        OriginPool next = pools.of(origin);
+        if (pools.isClosed()) {
+            // The close may not have seen it.
+            next.drain();
+        }
+        return next;
+    }
+
+    /** Removes the pool when it is of no use. */
+    public void removeIfEmpty() {
+        if (open == 0 && waiters.isEmpty() && drained == null) {
+            removed = true;
+            pools.remove(this);
+        }
     }
 
     /** Gives the call a connection: an idle one at once, else a new one, else the next that is free. */
@@ -122,16 +136,17 @@ public final class OriginPool implements Connection.Owner {
             }
             candidate.close();
         }
-        if (open < maxConnections) {
+        if (open < settings.maxConnections()) {
             connect(call);
-        } else if (waiters.size() < maxWaiters) {
+        } else if (waiters.size() < settings.maxWaiters()) {
             waiters.addLast(call);
             publish();
             call.queued(settings.queueTimeout());
         } else {
             call.failed(new OnewriteException(
                     ErrorKind.POOL,
-                    "the queue for " + origin + " is full: " + waiters.size() + " calls wait for " + maxConnections
+                    "the queue for " + origin + " is full: " + waiters.size() + " calls wait for "
+                            + settings.maxConnections()
                             + " connections; raise maxConnectionsPerOrigin or send fewer at a time"));
         }
     }
@@ -196,6 +211,7 @@ public final class OriginPool implements Connection.Owner {
             openings.remove(this);
             opened++;
             openedNow = opened;
+            pools.countOpened();
             Connection connection = Connection.on(channel, OriginPool.this, settings);
             channel.closeFuture().addListener(closed -> closed(connection));
             if (owner != null) {
@@ -291,7 +307,7 @@ public final class OriginPool implements Connection.Owner {
     }
 
     private void afterOneLess() {
-        if (drained == null && open < maxConnections) {
+        if (drained == null && open < settings.maxConnections()) {
             Waiter next = waiters.pollFirst();
             if (next != null) {
                 next.queueLeft();
@@ -301,6 +317,7 @@ public final class OriginPool implements Connection.Owner {
         }
         publish();
         doneWhenEmpty();
+        removeIfEmpty();
     }
 
     /** Schedules a sweep of the idle connections, unless one is scheduled early enough. */
