@@ -70,25 +70,25 @@ on_other_version() { # modules, properties…
 # Which JDK compiles is not the question: its own warnings of newer code do not fail the build.
 on_jdk() { JAVA_HOME=$1 mvn -B -q -Dwerror= verify; }
 
-in_copy netty-4.1 on_other_version testing,core,netty-handlers,netty "-Dnetty.version=$netty" -Donewrite.netty-4.1=true
+in_copy netty-4.1 on_other_version testing,core,netty,client "-Dnetty.version=$netty" -Donewrite.netty-4.1=true
 record netty-4.1 netty "netty=$netty"
 in_copy okhttp-4.12 on_other_version testing,core,okhttp -Dokhttp.artifact=okhttp "-Dokhttp.version=$okhttp"
 record okhttp-4.12 okhttp "okhttp=$okhttp"
 for versions in spring-6/1.2.11 "reactor-netty-1.1/$reactor"; do
   IFS=/ read -r what version <<<"$versions"
-  in_copy "$what" on_other_version testing,core,netty-handlers,reactor-netty -Donewrite.netty-4.1=true \
+  in_copy "$what" on_other_version testing,core,netty,reactor-netty -Donewrite.netty-4.1=true \
     "-Dnetty.version=$netty" "-Dreactor-netty.version=$version" -Dspring.version=6.2.12
   record "$what" reactor-netty "reactor-netty=$version" "netty=$netty" spring=6.2.12
 done
 for versions in 3.4.11/6.2.12/1.2.11 "3.2.12/6.1.21/$reactor"; do
   IFS=/ read -r boot spring version <<<"$versions"
-  in_copy "spring-boot-${boot%.*}" on_other_version testing,core,netty-handlers,reactor-netty,spring-boot \
+  in_copy "spring-boot-${boot%.*}" on_other_version testing,core,netty,reactor-netty,spring-boot \
     -Donewrite.netty-4.1=true "-Dnetty.version=$netty" -Dspring.version=6.2.12 "-Dreactor-netty.version=$version" \
     "-Dspring-boot.version=$boot" "-Dspring-boot.spring.version=$spring" \
     -Dtest='OnewriteAutoConfigurationTest' -Dsurefire.failIfNoSpecifiedTests=false
   record "spring-boot-${boot%.*}" spring-boot "spring-boot=$boot" "spring=$spring" "reactor-netty=$version" "netty=$netty"
 done
-in_copy ahc-3.0.1 on_other_version testing,core,netty-handlers,ahc -Donewrite.netty-4.1=true "-Dnetty.version=$netty" \
+in_copy ahc-3.0.1 on_other_version testing,core,netty,ahc -Donewrite.netty-4.1=true "-Dnetty.version=$netty" \
   "-Dahc.version=$ahc"
 record ahc-3.0.1 ahc "ahc=$ahc" "netty=$netty"
 for java in /usr/lib/jvm/*/bin/javac; do

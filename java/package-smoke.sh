@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Compiles and runs programs against the packages in a folder, a Maven repository, and the jars of their base libraries, with no class of
-# this tree: the README's quick start with onewrite-netty, and an example with each customizer; on the class path, and
-# those of onewrite-netty and onewrite-okhttp once more as modules.
+# this tree: the README's quick start with onewrite-client, and an example with each customizer; on the class path, and
+# those of onewrite-client and onewrite-okhttp once more as modules.
 # usage: package-smoke.sh PACKAGES
 set -euo pipefail
 packages=$(cd "$1" && pwd)
@@ -17,7 +17,7 @@ ours() { # module
 }
 
 core=$(ours core)
-handlers=$core:$(ours netty-handlers)
+handlers=$core:$(ours netty)
 
 posts() { # class, source, classpath
   mkdir "$work/$1"
@@ -38,9 +38,9 @@ of_module() { # the jars that the module uses, without those made here
   tr ':' '\n' <"$here/$1/target/classpath" | grep -v "^$here/" | grep "${2:-}" | paste -sd:
 }
 
-netty=$handlers:$(ours netty):$(of_module driver /io/netty/)
-posts Example "$work/Example.java" "$netty"
-posts_as_module Example "$work/Example.java" io.github.onewrite.netty "$netty"
+client=$handlers:$(ours client):$(of_module driver /io/netty/)
+posts Example "$work/Example.java" "$client"
+posts_as_module Example "$work/Example.java" io.github.onewrite.client "$client"
 okhttp=$core:$(ours okhttp):$(of_module driver '/okhttp3/\|/okio/\|/org/jetbrains/')
 posts OkHttpPost "$here/examples/OkHttpPost.java" "$okhttp"
 posts_as_module OkHttpPost "$here/examples/OkHttpPost.java" io.github.onewrite.okhttp "$okhttp"

@@ -11,7 +11,7 @@ from snippets import LINE, ROOT, TIMES, run
 
 USE = (ROOT / "docs" / "quick-start.md").read_text()
 STARTS = dict(re.findall(r"^```(\w+)\n(.*?)```", USE, re.DOTALL | re.MULTILINE))
-JAVA = """import io.github.onewrite.netty.*;
+JAVA = """import io.github.onewrite.client.*;
 
 class Recipe {
     public static void main(String[] args) throws Exception {

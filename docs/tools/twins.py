@@ -17,8 +17,8 @@ BEGIN, END = "<!-- twins:begin -->\n", "<!-- twins:end -->\n"
 LANGUAGES = ("python", "ruby", "node", "java")
 JAVA = {
     "core": "java/core/src/main/java/io/github/onewrite/",
-    "handlers": "java/netty-handlers/src/main/java/io/github/onewrite/internal/netty/",
     "netty": "java/netty/src/main/java/io/github/onewrite/netty/",
+    "client": "java/client/src/main/java/io/github/onewrite/client/",
     "okhttp": "java/okhttp/src/main/java/io/github/onewrite/okhttp/",
 }
 #: room, file, what it is, the Java files (module, class), and languages where it stands elsewhere (None: not there).
@@ -27,18 +27,18 @@ CONCEPTS: list[tuple[str, str, str, list[tuple[str, str]], dict[str, str | None]
     ("", "errors", "exceptions, error kinds and phases", [("core", "OnewriteException"), ("core", "ErrorKind")], {}),
     ("", "base_version", "which base library, and whether it is known", [], {}),  # Java: Maven says which
     ("", "install", "switch on and off; status()", [], {}),  # Java patches nothing: the customizers are explicit
-    ("wire", "nodelay", "TCP_NODELAY set and read back", [("handlers", "Nodelay"), ("okhttp", "NodelaySocketFactory")], {}),
-    ("wire", "coalesce", "joins head and body into one write", [("handlers", "CoalesceHandler"), ("okhttp", "CoalescingOutput")], {}),
-    ("wire", "body", "what kind of body it is; may it be held", [("netty", "internal/body/BodySource")], {}),
-    ("wire", "validate", "what is refused before the first byte", [("netty", "internal/RequestValidator"), ("okhttp", "RequestValidator")], {}),
-    ("wire", "quickack", "TCP_QUICKACK", [("netty", "internal/connect/EpollTransport")], {"node": None}),  # Node cannot set it
+    ("wire", "nodelay", "TCP_NODELAY set and read back", [("netty", "Nodelay"), ("okhttp", "NodelaySocketFactory")], {}),
+    ("wire", "coalesce", "joins head and body into one write", [("netty", "CoalesceHandler"), ("okhttp", "CoalescingOutput")], {}),
+    ("wire", "body", "what kind of body it is; may it be held", [("client", "internal/BodySource")], {}),
+    ("wire", "validate", "what is refused before the first byte", [("client", "internal/RequestValidator"), ("okhttp", "RequestValidator")], {}),
+    ("wire", "quickack", "TCP_QUICKACK", [("client", "internal/EpollTransport")], {"node": None}),  # Node cannot set it
     ("timing", "record", "the finished Timing, its text and dict", [("core", "Timing")], {}),
     ("timing", "call", "what is noted of a call while it runs", [("core", "internal/CallTimer"), ("core", "internal/TimedCall")], {}),
     ("timing", "attempt", "of one try of it", [("core", "Attempt")], {}),
-    ("timing", "connection", "of its connection", [("handlers", "TimedConnection")], {"ruby": "net_http/connection"}),
+    ("timing", "connection", "of its connection", [("netty", "TimedConnection")], {"ruby": "net_http/connection"}),
     ("timing", "hooks", "who is told", [("core", "internal/Hooks"), ("core", "TimingListener")], {}),
     ("timing", "events", "what is told", [("core", "TimingEvent")], {}),
-    ("timing", "kernel", "TCP_INFO", [("core", "Kernel"), ("handlers", "EpollProbe")], {}),
+    ("timing", "kernel", "TCP_INFO", [("core", "Kernel"), ("netty", "EpollProbe")], {}),
     ("timing", "cause", "the name of a long wait", [("core", "Cause")], {}),
     ("timing", "server_timing", "the server's own time, from Server-Timing", [("core", "ServerTiming"), ("core", "internal/ServerTimings")], {}),
     ("timing", "mappers", "OpenTelemetry, W3C, HAR", [("core", "TimingMappers")], {"python": "mappers"}),  # public, so not below _timing

@@ -1,10 +1,10 @@
 import com.sun.net.httpserver.HttpExchange;
 import com.sun.net.httpserver.HttpServer;
 import io.github.onewrite.OnewriteException;
-import io.github.onewrite.netty.Body;
-import io.github.onewrite.netty.OnewriteClient;
-import io.github.onewrite.netty.Request;
-import io.github.onewrite.netty.Response;
+import io.github.onewrite.client.Body;
+import io.github.onewrite.client.OnewriteClient;
+import io.github.onewrite.client.Request;
+import io.github.onewrite.client.Response;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;

@@ -1,8 +1,8 @@
 import io.github.onewrite.Timing;
-import io.github.onewrite.netty.Body;
-import io.github.onewrite.netty.OnewriteClient;
-import io.github.onewrite.netty.Request;
-import io.github.onewrite.netty.Response;
+import io.github.onewrite.client.Body;
+import io.github.onewrite.client.OnewriteClient;
+import io.github.onewrite.client.Request;
+import io.github.onewrite.client.Response;
 import java.io.IOException;
 
 /** POSTs to a URL a few times and prints where each call's time went. Run: java -cp … TimedPost.java http://host/path */

@@ -1,7 +1,7 @@
 /** TCP_NODELAY, one write per small request and the common timing record for AsyncHttpClient. */
 module io.github.onewrite.ahc {
     requires transitive io.github.onewrite.core;
-    requires io.github.onewrite.netty.handlers;
+    requires io.github.onewrite.netty;
     requires transitive async.http.client;
     requires io.netty.codec.http;
     requires io.netty.common;

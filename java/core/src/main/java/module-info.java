@@ -5,8 +5,8 @@ module io.github.onewrite.core {
 
     exports io.github.onewrite;
     exports io.github.onewrite.internal to
-            io.github.onewrite.netty.handlers,
             io.github.onewrite.netty,
+            io.github.onewrite.client,
             io.github.onewrite.okhttp,
             io.github.onewrite.reactor.netty,
             io.github.onewrite.spring.boot,

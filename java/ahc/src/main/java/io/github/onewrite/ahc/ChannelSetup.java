@@ -2,8 +2,8 @@ package io.github.onewrite.ahc;
 
 import io.github.onewrite.OnewriteConfig;
 import io.github.onewrite.internal.TimedCall;
-import io.github.onewrite.internal.netty.Handlers;
-import io.github.onewrite.internal.netty.TimedConnection;
+import io.github.onewrite.netty.Handlers;
+import io.github.onewrite.netty.TimedConnection;
 import io.netty.channel.Channel;
 import io.netty.util.AttributeKey;
 import org.jspecify.annotations.Nullable;

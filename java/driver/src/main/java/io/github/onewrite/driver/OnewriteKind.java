@@ -46,6 +46,6 @@ final class OnewriteKind implements Kind {
     @Override
     public Client open(Options options) {
         options.refuseRetriesAndRedirects();
-        return new OnewriteNetty(options);
+        return new OwnClient(options);
     }
 }

@@ -1,9 +1,9 @@
 package io.github.onewrite.opentelemetry;
 
 import io.github.onewrite.ahc.OnewriteAhc;
-import io.github.onewrite.netty.Body;
-import io.github.onewrite.netty.OnewriteClient;
-import io.github.onewrite.netty.Request;
+import io.github.onewrite.client.Body;
+import io.github.onewrite.client.OnewriteClient;
+import io.github.onewrite.client.Request;
 import io.github.onewrite.okhttp.OnewriteOkHttp;
 import io.github.onewrite.reactornetty.OnewriteReactorNetty;
 import io.netty.buffer.Unpooled;

@@ -5,8 +5,8 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.github.onewrite.netty.OnewriteClient;
-import io.github.onewrite.netty.Request;
+import io.github.onewrite.client.OnewriteClient;
+import io.github.onewrite.client.Request;
 import io.github.onewrite.testing.Eventually;
 import io.github.onewrite.testing.TestServer;
 import io.opentelemetry.api.common.AttributeKey;

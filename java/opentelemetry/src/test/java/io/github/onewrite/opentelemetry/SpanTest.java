@@ -7,9 +7,9 @@ import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.github.onewrite.netty.Body;
-import io.github.onewrite.netty.OnewriteClient;
-import io.github.onewrite.netty.Request;
+import io.github.onewrite.client.Body;
+import io.github.onewrite.client.OnewriteClient;
+import io.github.onewrite.client.Request;
 import io.github.onewrite.testing.Eventually;
 import io.github.onewrite.testing.SegmentServer;
 import io.github.onewrite.testing.TestServer;

@@ -1,7 +1,7 @@
 package io.github.onewrite.reactornetty;
 
-import io.github.onewrite.internal.netty.Handlers;
-import io.github.onewrite.internal.netty.TimedConnection;
+import io.github.onewrite.netty.Handlers;
+import io.github.onewrite.netty.TimedConnection;
 import io.netty.channel.Channel;
 import java.net.SocketAddress;
 import org.jspecify.annotations.Nullable;

@@ -1,8 +1,8 @@
 package io.github.onewrite.reactornetty;
 
 import io.github.onewrite.OnewriteConfig;
-import io.github.onewrite.internal.netty.Handlers;
-import io.github.onewrite.internal.netty.TimedConnection;
+import io.github.onewrite.netty.Handlers;
+import io.github.onewrite.netty.TimedConnection;
 import io.netty.channel.Channel;
 import java.nio.channels.ClosedChannelException;
 import org.jspecify.annotations.Nullable;

@@ -3,7 +3,7 @@ package io.github.onewrite.reactornetty;
 import io.github.onewrite.OnewriteConfig;
 import io.github.onewrite.TimingOptions;
 import io.github.onewrite.internal.Hooks;
-import io.github.onewrite.internal.netty.TimedConnection;
+import io.github.onewrite.netty.TimedConnection;
 import io.netty.channel.ChannelOption;
 import io.netty.util.AttributeKey;
 import reactor.netty.Connection;

@@ -2,7 +2,7 @@ package io.github.onewrite.reactornetty;
 
 import io.github.onewrite.internal.Hooks;
 import io.github.onewrite.internal.TimedCall;
-import io.github.onewrite.internal.netty.TimedConnection;
+import io.github.onewrite.netty.TimedConnection;
 import io.netty.channel.EventLoop;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.atomic.AtomicBoolean;

@@ -2,10 +2,10 @@ package io.github.onewrite.tracers;
 
 import io.github.onewrite.TimingOptions;
 import io.github.onewrite.ahc.OnewriteAhc;
-import io.github.onewrite.netty.Body;
-import io.github.onewrite.netty.OnewriteClient;
-import io.github.onewrite.netty.OnewriteClientBuilder;
-import io.github.onewrite.netty.Request;
+import io.github.onewrite.client.Body;
+import io.github.onewrite.client.OnewriteClient;
+import io.github.onewrite.client.OnewriteClientBuilder;
+import io.github.onewrite.client.Request;
 import io.github.onewrite.okhttp.OnewriteOkHttp;
 import io.github.onewrite.opentelemetry.OnewriteOpenTelemetry;
 import io.github.onewrite.reactornetty.OnewriteReactorNetty;

@@ -1,8 +1,8 @@
 package io.github.onewrite.bench.jmh;
 
-import io.github.onewrite.netty.Body;
-import io.github.onewrite.netty.OnewriteClient;
-import io.github.onewrite.netty.Request;
+import io.github.onewrite.client.Body;
+import io.github.onewrite.client.OnewriteClient;
+import io.github.onewrite.client.Request;
 import io.netty.channel.EventLoopGroup;
 import io.netty.channel.socket.nio.NioSocketChannel;
 import java.net.URI;

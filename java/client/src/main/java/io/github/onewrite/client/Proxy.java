@@ -1,0 +1,35 @@
+package io.github.onewrite.client;
+
+import java.util.Objects;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * An HTTP proxy: asked to forward http requests, and to open a tunnel (CONNECT) for https ones.
+ *
+ * @param user for Basic authentication, or null for none
+ */
+public record Proxy(
+        String host,
+        int port,
+        @Nullable String user,
+        @Nullable String password) {
+    public Proxy {
+        Objects.requireNonNull(host, "host");
+        if (port < 1 || port > 65535) {
+            throw new IllegalArgumentException("port is from 1 to 65535, not " + port);
+        }
+        if ((user == null) != (password == null)) {
+            throw new IllegalArgumentException("user and password are given together");
+        }
+    }
+
+    /** A proxy that wants no authentication. */
+    public Proxy(String host, int port) {
+        this(host, port, null, null);
+    }
+
+    @Override
+    public String toString() {
+        return host + ":" + port;
+    }
+}

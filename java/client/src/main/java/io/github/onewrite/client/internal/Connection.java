@@ -1,0 +1,321 @@
+package io.github.onewrite.client.internal;
+
+import io.github.onewrite.internal.CallTimer;
+import io.github.onewrite.internal.PooledConnection;
+import io.github.onewrite.netty.ByteCounter;
+import io.github.onewrite.netty.KernelProbe;
+import io.github.onewrite.netty.KernelProbes;
+import io.netty.channel.Channel;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelInboundHandlerAdapter;
+import io.netty.channel.ChannelOutboundBuffer;
+import io.netty.handler.codec.http.HttpContentDecompressor;
+import io.netty.handler.codec.http.HttpObject;
+import io.netty.handler.codec.http.HttpRequestEncoder;
+import io.netty.handler.ssl.SslCloseCompletionEvent;
+import io.netty.util.ReferenceCountUtil;
+import java.util.concurrent.Future;
+import java.util.concurrent.ThreadLocalRandom;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A connection of a pool, and the last handler of its channel. While a call has it, messages go to the call's
+ * exchange. While it is idle, anything that arrives, a FIN or stray bytes, closes it: an unrequested response must never
+ * answer the next request.
+ */
+public final class Connection extends ChannelInboundHandlerAdapter implements GuardHandler.Reader, PooledConnection {
+    /** The pool. */
+    public interface Owner {
+        /** Closes an idle connection at once. */
+        void evict(Connection connection);
+
+        /** Takes a connection back. */
+        void release(Connection connection, boolean reusable);
+    }
+
+    /** The exchange that has the connection. */
+    public interface User {
+        void read(HttpObject part);
+
+        /** All that was read is decoded. */
+        void readComplete();
+
+        /** The channel takes more again. */
+        void writable();
+
+        /** The channel is closed. */
+        void closed();
+
+        /** The limit set last has run out. */
+        void overdue();
+
+        /** Something threw in the channel. */
+        void broken(Throwable cause);
+
+        /** The response breaks a rule that the decoder does not know. */
+        void refuse(String what);
+    }
+
+    private final long id = PooledConnection.nextId();
+    private final Owner owner;
+    private final Channel channel;
+    private final GuardHandler wire;
+    private final ResponseDecoder decoder;
+    private final @Nullable KernelProbe probe;
+    private final Timekeeper time;
+
+    /** When the connection reaches its maximum lifetime, or 0. */
+    private final long expiresAt;
+
+    private @Nullable ChannelHandlerContext ctx;
+    private @Nullable User user;
+    private int requests;
+    private long idleSince;
+    private long idleLimit;
+    private long deadline;
+    private long checkAt;
+    private @Nullable Future<?> check;
+
+    private Connection(Owner owner, Channel channel, ClientSettings settings) {
+        this.owner = owner;
+        this.channel = channel;
+        this.wire = new GuardHandler(this);
+        this.decoder = new ResponseDecoder(settings);
+        this.probe = KernelProbes.of(channel);
+        this.time = settings.time();
+        this.expiresAt = expiry(settings);
+        this.idleLimit = settings.idleLimit();
+    }
+
+    /** Adds the HTTP handlers to a channel that is connected, and encrypted if need be. */
+    public static Connection on(Channel channel, Owner owner, ClientSettings settings) {
+        Connection connection = new Connection(owner, channel, settings);
+        channel.pipeline().addLast(connection.wire, connection.decoder, new HttpRequestEncoder());
+        if (settings.decompress()) {
+            channel.pipeline().addLast(new HttpContentDecompressor(false, 0));
+        }
+        channel.pipeline().addLast(connection);
+        return connection;
+    }
+
+    /** The lifetime, shortened by up to a tenth at random: connections made together do not all end together. */
+    private static long expiry(ClientSettings settings) {
+        long lifetime = settings.maxLifetime();
+        return lifetime == 0
+                ? 0
+                : settings.time().nanoTime()
+                        + lifetime
+                        - ThreadLocalRandom.current().nextLong(lifetime / 10 + 1);
+    }
+
+    @Override
+    public long id() {
+        return id;
+    }
+
+    @Override
+    public boolean whenClosed(Runnable task) {
+        channel.closeFuture().addListener(closed -> task.run());
+        return true;
+    }
+
+    public Channel channel() {
+        return channel;
+    }
+
+    /** The context for writing. */
+    public ChannelHandlerContext context() {
+        return java.util.Objects.requireNonNull(ctx, "not in the pipeline");
+    }
+
+    /** The bytes of the request under way. */
+    public ByteCounter counter() {
+        return wire.counter();
+    }
+
+    public @Nullable KernelProbe probe() {
+        return probe;
+    }
+
+    /** Gives the connection back. */
+    public void release(boolean reusable) {
+        owner.release(this, reusable);
+    }
+
+    /** Requests carried so far. */
+    public int requests() {
+        return requests;
+    }
+
+    public long idleSince() {
+        return idleSince;
+    }
+
+    /**
+     * A request begins.
+     *
+     * @param head whether its method is HEAD
+     */
+    public void begin(User next, @Nullable CallTimer timer, boolean head) {
+        user = next;
+        requests++;
+        wire.begin(timer, head);
+        decoder.expect(head);
+    }
+
+    @Override
+    public boolean expectsResponse() {
+        return user != null;
+    }
+
+    /** The exchange is over; it gives the connection back itself. */
+    public void end() {
+        user = null;
+        deadline = 0;
+    }
+
+    public void idleFrom(long now) {
+        idleSince = now;
+    }
+
+    /** Closes the connection before the server does, whose Keep-Alive header announced its limit. */
+    public void limitIdle(long nanos) {
+        idleLimit = idleLimit == 0 ? nanos : Math.min(idleLimit, nanos);
+    }
+
+    /** When an idle connection is to be closed, or Long.MAX_VALUE. */
+    public long evictAt() {
+        long byIdle = idleLimit == 0 ? Long.MAX_VALUE : idleSince + idleLimit;
+        return expiresAt == 0 ? byIdle : Math.min(byIdle, expiresAt);
+    }
+
+    public boolean usable(long now) {
+        return channel.isActive() && now < evictAt();
+    }
+
+    public boolean outlived(long now) {
+        return expiresAt != 0 && now >= expiresAt;
+    }
+
+    @Override
+    public void strayBytes() {
+        owner.evict(this);
+    }
+
+    @Override
+    public void refuse(String what) {
+        User current = user;
+        if (current != null) {
+            current.refuse("sent " + what);
+        }
+    }
+
+    /** Whether bytes beyond the last response wait in the decoder. */
+    public boolean hasLeftover() {
+        return decoder.hasLeftover();
+    }
+
+    public void close() {
+        channel.close();
+    }
+
+    /**
+     * A number that falls whenever the socket takes bytes: the bytes that are pending, less the progress of the current
+     * message, so negative for file regions. Netty's IdleStateHandler uses the same two (observeOutput).
+     */
+    public long backlog() {
+        ChannelOutboundBuffer out = channel.unsafe().outboundBuffer();
+        return out == null ? 0 : out.totalPendingWriteBytes() - out.currentProgress();
+    }
+
+    /** Sets the time at which {@link User#overdue} is called; 0 cancels it. */
+    public void deadline(long at) {
+        deadline = at;
+        // One scheduled task serves many requests: when it fires too early it is scheduled again.
+        if (at != 0 && (check == null || at < checkAt)) {
+            plan(at);
+        }
+    }
+
+    private void plan(long at) {
+        if (check != null) {
+            check.cancel(false);
+        }
+        checkAt = at;
+        check = time.after(at - time.nanoTime(), channel.eventLoop(), this::checkDeadline);
+    }
+
+    private void checkDeadline() {
+        check = null;
+        User current = user;
+        if (deadline == 0 || current == null || !channel.isActive()) {
+            return;
+        }
+        if (time.nanoTime() >= deadline) {
+            deadline = 0;
+            current.overdue();
+        } else {
+            plan(deadline);
+        }
+    }
+
+    @Override
+    public void handlerAdded(ChannelHandlerContext context) {
+        ctx = context;
+    }
+
+    @Override
+    public void channelRead(ChannelHandlerContext context, Object message) {
+        User current = user;
+        if (current == null || !(message instanceof HttpObject part)) {
+            ReferenceCountUtil.release(message);
+            owner.evict(this);
+            return;
+        }
+        current.read(part);
+    }
+
+    @Override
+    public void channelReadComplete(ChannelHandlerContext context) {
+        User current = user;
+        if (current != null) {
+            current.readComplete();
+        }
+    }
+
+    @Override
+    public void channelWritabilityChanged(ChannelHandlerContext context) {
+        User current = user;
+        if (current != null && channel.isWritable()) {
+            current.writable();
+        }
+    }
+
+    @Override
+    public void channelInactive(ChannelHandlerContext context) {
+        if (check != null) {
+            check.cancel(false);
+        }
+        User current = user;
+        if (current != null) {
+            current.closed();
+        }
+    }
+
+    @Override
+    public void userEventTriggered(ChannelHandlerContext context, Object event) {
+        if (event instanceof SslCloseCompletionEvent && user == null) {
+            owner.evict(this);
+        }
+    }
+
+    @Override
+    public void exceptionCaught(ChannelHandlerContext context, Throwable cause) {
+        User current = user;
+        if (current != null) {
+            current.broken(cause);
+        } else {
+            owner.evict(this);
+        }
+    }
+}

@@ -1,0 +1,211 @@
+package io.github.onewrite.client.internal;
+
+import io.github.onewrite.ErrorKind;
+import io.github.onewrite.OnewriteException;
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.Unpooled;
+import io.netty.handler.codec.http.DefaultHttpContent;
+import io.netty.handler.codec.http.LastHttpContent;
+import java.nio.ByteBuffer;
+import java.util.Objects;
+import java.util.concurrent.Flow;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Sends the buffers of a publisher, at the pace of the socket. Those published within one turn of the event loop leave in
+ * one flush: the head with the first chunk, the last chunk with the terminator. Nothing waits longer than
+ * that turn, so a slow publisher costs a segment, never a stall.
+ */
+final class PublishedSender extends BodySender implements Flow.Subscriber<ByteBuffer> {
+    private final BodySource.Published body;
+    private Flow.@Nullable Subscription subscription;
+    private boolean flushPlanned;
+    private boolean pulling;
+    private boolean pullAgain;
+    private boolean blocked;
+    private boolean over;
+    private long published;
+
+    /** Bytes of the first chunk that are to leave with the head; 0 once they have. */
+    private int joinable;
+
+    PublishedSender(Parts parts, BodySource.Published body) {
+        super(parts);
+        this.body = body;
+    }
+
+    @Override
+    public boolean hasBody() {
+        return body.length() != 0;
+    }
+
+    @Override
+    public boolean start() {
+        joinable = writeHead();
+        sendBody();
+        flushSoon();
+        return true;
+    }
+
+    @Override
+    public void sendBody() {
+        body.publisher().subscribe(this);
+    }
+
+    @Override
+    public void onSubscribe(Flow.Subscription given) {
+        Objects.requireNonNull(given, "subscription");
+        onLoop(() -> {
+            if (over || subscription != null) {
+                cancel(given);
+                return;
+            }
+            subscription = given;
+            pull();
+        });
+    }
+
+    @Override
+    public void onNext(ByteBuffer chunk) {
+        Objects.requireNonNull(chunk, "chunk");
+        onLoop(() -> send(chunk));
+    }
+
+    @Override
+    public void onError(Throwable cause) {
+        Objects.requireNonNull(cause, "cause");
+        onLoop(() -> {
+            if (!over) {
+                over = true;
+                progress.sendFailed(
+                        new OnewriteException(ErrorKind.OTHER, "the body's publisher failed: " + cause, cause));
+            }
+        });
+    }
+
+    @Override
+    public void onComplete() {
+        onLoop(() -> {
+            if (over) {
+                return;
+            }
+            if (body.length() >= 0 && published != body.length()) {
+                wrongLength(published + " bytes");
+                return;
+            }
+            over = true;
+            ctx.writeAndFlush(LastHttpContent.EMPTY_LAST_CONTENT).addListener(whenSent());
+        });
+    }
+
+    private void send(ByteBuffer chunk) {
+        if (over) {
+            return;
+        }
+        int size = chunk.remaining();
+        if (body.length() >= 0 && published + size > body.length()) {
+            wrongLength("more than that");
+            return;
+        }
+        published += size;
+        // An empty chunk would be the terminator (RFC 9112, 7.1).
+        if (size > 0) {
+            ByteBuf content = Unpooled.wrappedBuffer(chunk);
+            if (joinable > 0 && size > joinable) {
+                ctx.write(new DefaultHttpContent(content.readRetainedSlice(joinable)))
+                        .addListener(whenFailed());
+            }
+            joinable = 0;
+            ctx.write(new DefaultHttpContent(content)).addListener(whenFailed());
+            progress.sending();
+        }
+        if (!coalesces() || !ctx.channel().isWritable()) {
+            ctx.flush();
+        } else {
+            flushSoon();
+        }
+        if (ctx.channel().isWritable()) {
+            pull();
+        } else {
+            blocked = true;
+        }
+    }
+
+    @Override
+    public void writable() {
+        if (blocked && !over) {
+            blocked = false;
+            pull();
+        }
+    }
+
+    @Override
+    public void cancel() {
+        over = true;
+        Flow.Subscription from = subscription;
+        if (from != null) {
+            cancel(from);
+        }
+    }
+
+    /** Its exceptions are not passed on: they would replace the call's own error. */
+    private static void cancel(Flow.Subscription from) {
+        try {
+            from.cancel();
+        } catch (Throwable e) {
+            System.getLogger("io.github.onewrite")
+                    .log(System.Logger.Level.WARNING, "the publisher of a body threw when it was cancelled", e);
+        }
+    }
+
+    /** Asks for one chunk more. A publisher may answer within request(): a loop here keeps the stack flat. */
+    private void pull() {
+        if (pulling) {
+            pullAgain = true;
+            return;
+        }
+        Flow.Subscription from = subscription;
+        if (from == null) {
+            return;
+        }
+        pulling = true;
+        try {
+            do {
+                pullAgain = false;
+                from.request(1);
+            } while (pullAgain && !over);
+        } catch (Throwable e) {
+            over = true;
+            progress.sendFailed(Failures.ofBody(e));
+        } finally {
+            pulling = false;
+        }
+    }
+
+    /** Flushes at the end of this turn of the event loop. */
+    private void flushSoon() {
+        if (!flushPlanned) {
+            flushPlanned = true;
+            ctx.executor().execute(() -> {
+                flushPlanned = false;
+                ctx.flush();
+            });
+        }
+    }
+
+    private void wrongLength(String found) {
+        cancel();
+        progress.sendFailed(new OnewriteException(
+                ErrorKind.INVALID_REQUEST,
+                "the body was announced as " + body.length() + " bytes, its publisher brought " + found
+                        + "; the connection is closed"));
+    }
+
+    private void onLoop(Runnable step) {
+        if (ctx.executor().inEventLoop()) {
+            step.run();
+        } else {
+            ctx.executor().execute(step);
+        }
+    }
+}

@@ -1,0 +1,76 @@
+package io.github.onewrite.client.internal;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.handler.codec.http.HttpDecoderConfig;
+import io.netty.handler.codec.http.HttpHeaderNames;
+import io.netty.handler.codec.http.HttpMessage;
+import io.netty.handler.codec.http.HttpResponse;
+import io.netty.handler.codec.http.HttpResponseDecoder;
+import io.netty.handler.codec.http.HttpStatusClass;
+import io.netty.handler.codec.http.LastHttpContent;
+import java.util.List;
+
+/**
+ * Netty's response decoder, less lenient, and without the queue of methods that HttpClientCodec keeps for pipelining:
+ * a connection here has one request in flight.
+ */
+final class ResponseDecoder extends HttpResponseDecoder {
+    private static final int MAX_CHUNK = 8192;
+
+    private boolean head;
+    private boolean interim;
+    private boolean complete;
+    private boolean leftover;
+
+    ResponseDecoder(ClientSettings settings) {
+        super(new HttpDecoderConfig()
+                .setMaxInitialLineLength(settings.maxStatusLine())
+                .setMaxHeaderSize(settings.maxHeaderBytes())
+                .setMaxChunkSize(MAX_CHUNK)
+                .setStrictLineParsing(true));
+    }
+
+    /** @param ofHead whether the next response is one to HEAD */
+    void expect(boolean ofHead) {
+        head = ofHead;
+        complete = false;
+        leftover = false;
+    }
+
+    /** Whether bytes came after the end of the response. */
+    boolean hasLeftover() {
+        return leftover || actualReadableBytes() > 0;
+    }
+
+    /** Bytes after the response are dropped: Netty skips line ends and NUL there, and keeps a line for the next response. */
+    @Override
+    protected void decode(ChannelHandlerContext ctx, ByteBuf bytes, List<Object> out) throws Exception {
+        if (complete) {
+            leftover = true;
+            bytes.skipBytes(bytes.readableBytes());
+            return;
+        }
+        int before = out.size();
+        super.decode(ctx, bytes, out);
+        for (Object part : out.subList(before, out.size())) {
+            if (part instanceof HttpResponse response) {
+                interim = response.status().codeClass() == HttpStatusClass.INFORMATIONAL;
+            }
+            complete |= part instanceof LastHttpContent && !interim;
+        }
+    }
+
+    /** A response to HEAD has the headers of a body but none (RFC 9112, 6.3). */
+    @Override
+    protected boolean isContentAlwaysEmpty(HttpMessage message) {
+        return head || super.isContentAlwaysEmpty(message);
+    }
+
+    /** Netty drops the Content-Length; RFC 9112, 6.3 says "ought to be handled as an error". */
+    @Override
+    protected void handleTransferEncodingChunkedWithContentLength(HttpMessage message) {
+        throw new IllegalArgumentException(
+                "both " + HttpHeaderNames.CONTENT_LENGTH + " and " + HttpHeaderNames.TRANSFER_ENCODING + " are set");
+    }
+}

@@ -1,0 +1,96 @@
+package io.github.onewrite.client.internal;
+
+import io.github.onewrite.ErrorKind;
+import io.github.onewrite.OnewriteException;
+import io.github.onewrite.internal.Redaction;
+import java.util.Locale;
+
+/**
+ * A URL taken apart by RFC 3986, 3 and RFC 9110, 4.2. {@link java.net.URI} answers no host for names with an underscore,
+ * which container networks are full of.
+ *
+ * @param hostHeader host and port as the Host header has them: the default port left out
+ * @param path the request target in origin form: path and query, without the fragment
+ */
+public record Target(Origin origin, String hostHeader, String path) {
+
+    public static Target parse(String url) throws OnewriteException {
+        for (int i = 0; i < url.length(); i++) {
+            char c = url.charAt(i);
+            if (c <= ' ' || c >= 0x7f) {
+                throw refused(url, "has a character that is not allowed at index " + i + ": percent-encode it");
+            }
+        }
+        int colon = url.indexOf("://");
+        String scheme = colon < 0 ? "" : url.substring(0, colon).toLowerCase(Locale.ROOT);
+        boolean tls = scheme.equals("https");
+        if (!tls && !scheme.equals("http")) {
+            throw refused(url, "is to begin with http:// or https://");
+        }
+        int from = colon + 3;
+        int end = endOfAuthority(url, from);
+        String authority = url.substring(from, end);
+        if (authority.indexOf('@') >= 0) {
+            throw refused(url, "has user information, which is never sent: set the Authorization header");
+        }
+        int portColon = portColon(authority);
+        String host = portColon < 0 ? authority : authority.substring(0, portColon);
+        if (host.isEmpty()) {
+            throw refused(url, "has no host");
+        }
+        int standard = tls ? 443 : 80;
+        int port = port(url, portColon < 0 ? "" : authority.substring(portColon + 1), standard);
+        String lower = host.toLowerCase(Locale.ROOT);
+        String bare = lower.startsWith("[") ? lower.substring(1, lower.length() - 1) : lower;
+        return new Target(new Origin(tls, bare, port), port == standard ? lower : lower + ":" + port, pathOf(url, end));
+    }
+
+    /** The request target in absolute form, for a forward proxy (RFC 9112, 3.2.2). */
+    public String absolute() {
+        return (origin.tls() ? "https://" : "http://") + hostHeader + path;
+    }
+
+    private static int endOfAuthority(String url, int from) {
+        for (int i = from; i < url.length(); i++) {
+            char c = url.charAt(i);
+            if (c == '/' || c == '?' || c == '#') {
+                return i;
+            }
+        }
+        return url.length();
+    }
+
+    private static int portColon(String authority) {
+        int colon = authority.lastIndexOf(':');
+        return colon > authority.lastIndexOf(']') ? colon : -1;
+    }
+
+    private static int port(String url, String digits, int standard) throws OnewriteException {
+        if (digits.isEmpty()) {
+            return standard;
+        }
+        int port = 0;
+        for (int i = 0; i < digits.length(); i++) {
+            char c = digits.charAt(i);
+            if (c < '0' || c > '9' || i > 4) {
+                throw refused(url, "has no valid port");
+            }
+            port = port * 10 + (c - '0');
+        }
+        if (port == 0 || port > 65535) {
+            throw refused(url, "has no valid port");
+        }
+        return port;
+    }
+
+    private static String pathOf(String url, int from) {
+        int fragment = url.indexOf('#', from);
+        String path = url.substring(from, fragment < 0 ? url.length() : fragment);
+        return path.startsWith("/") ? path : "/" + path;
+    }
+
+    private static OnewriteException refused(String url, String why) {
+        return new OnewriteException(
+                ErrorKind.INVALID_REQUEST, "URL " + RequestValidator.printable(Redaction.of(url)) + " " + why);
+    }
+}

@@ -1,0 +1,37 @@
+package io.github.onewrite.client.internal;
+
+import io.github.onewrite.netty.KernelProbes;
+import io.netty.channel.ChannelFactory;
+import io.netty.channel.EventLoopGroup;
+import io.netty.channel.nio.NioEventLoopGroup;
+import io.netty.channel.socket.SocketChannel;
+import io.netty.channel.socket.nio.NioSocketChannel;
+import io.netty.util.concurrent.DefaultThreadFactory;
+import java.util.concurrent.ThreadFactory;
+
+/** Event loops and the channels that go with them. */
+public record Transport(EventLoopGroup group, ChannelFactory<? extends SocketChannel> channels, boolean owned) {
+
+    /** Epoll where its native library is on the class path, which the caller decided by putting it there; else NIO. */
+    public static Transport preferred(int threads) {
+        return KernelProbes.epollClassesPresent() && EpollTransport.available() ? epoll(threads) : nio(threads);
+    }
+
+    /** The class of Netty 4.1, deprecated in 4.2 but there: one build serves both. */
+    @SuppressWarnings("deprecation")
+    public static Transport nio(int threads) {
+        return new Transport(new NioEventLoopGroup(threads, threads()), NioSocketChannel::new, true);
+    }
+
+    public static Transport epoll(int threads) {
+        if (!KernelProbes.epollClassesPresent()) {
+            throw new IllegalStateException(
+                    "no epoll: add io.netty:netty-transport-native-epoll with the classifier of this platform");
+        }
+        return new Transport(EpollTransport.loops(threads, threads()), EpollTransport.channels(), true);
+    }
+
+    public static ThreadFactory threads() {
+        return new DefaultThreadFactory("onewrite", true);
+    }
+}

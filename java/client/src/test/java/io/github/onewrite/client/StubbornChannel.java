@@ -1,0 +1,26 @@
+package io.github.onewrite.client;
+
+import io.netty.channel.ChannelOption;
+import io.netty.channel.socket.DefaultSocketChannelConfig;
+import io.netty.channel.socket.SocketChannelConfig;
+import io.netty.channel.socket.nio.NioSocketChannel;
+
+/** A channel that ignores TCP_NODELAY. */
+public final class StubbornChannel extends NioSocketChannel {
+    @Override
+    public SocketChannelConfig config() {
+        return new DefaultSocketChannelConfig(this, javaChannel().socket()) {
+            @Override
+            public boolean isTcpNoDelay() {
+                return false;
+            }
+
+            @Override
+            public <T> T getOption(ChannelOption<T> option) {
+                @SuppressWarnings("unchecked")
+                T off = (T) Boolean.FALSE;
+                return option == ChannelOption.TCP_NODELAY ? off : super.getOption(option);
+            }
+        };
+    }
+}

@@ -1,0 +1,88 @@
+package io.github.onewrite.client;
+
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import io.github.onewrite.client.internal.Transport;
+import io.netty.channel.ChannelFactory;
+import io.netty.channel.EventLoopGroup;
+import io.netty.channel.epoll.Epoll;
+import io.netty.channel.socket.SocketChannel;
+import java.lang.reflect.InvocationTargetException;
+import java.util.concurrent.ThreadFactory;
+import java.util.concurrent.TimeUnit;
+
+/** Clients on each transport. A test is skipped where the kernel, or this version of Netty, lacks its transport. */
+final class Transports {
+    static final String[] ALL = {"nio", "epoll", "io_uring"};
+
+    private Transports() {}
+
+    /** A client, and event loops that it does not shut down itself. */
+    record Standing(OnewriteClient client, EventLoopGroup group) implements AutoCloseable {
+        @Override
+        public void close() {
+            client.close();
+            if (group != null) {
+                group.shutdownGracefully(0, 1, TimeUnit.SECONDS);
+            }
+        }
+    }
+
+    static Standing build(String transport, OnewriteClientBuilder builder) throws Exception {
+        switch (transport) {
+            case "nio" -> builder.nio();
+            case "epoll" -> {
+                assumeTrue(Epoll.isAvailable(), () -> "no epoll: " + Epoll.unavailabilityCause());
+                builder.epoll();
+            }
+            default -> {
+                EventLoopGroup group = ioUring();
+                return new Standing(
+                        builder.eventLoopGroup(group, ioUringChannels()).build(), group);
+            }
+        }
+        return new Standing(builder.build(), null);
+    }
+
+    /** By reflection: the tests also run with Netty 4.1, which does not have these classes. */
+    private static EventLoopGroup ioUring() throws Exception {
+        Class<?> uring = classOrSkip("io.netty.channel.uring.IoUring");
+        boolean available = (boolean) uring.getMethod("isAvailable").invoke(null);
+        Object cause = uring.getMethod("unavailabilityCause").invoke(null);
+        assumeTrue(available, () -> "no io_uring: " + cause);
+        Class<?> factory = Class.forName("io.netty.channel.IoHandlerFactory");
+        Object handlers = Class.forName("io.netty.channel.uring.IoUringIoHandler")
+                .getMethod("newFactory")
+                .invoke(null);
+        try {
+            return (EventLoopGroup) Class.forName("io.netty.channel.MultiThreadIoEventLoopGroup")
+                    .getConstructor(int.class, ThreadFactory.class, factory)
+                    .newInstance(1, Transport.threads(), handlers);
+        } catch (InvocationTargetException e) {
+            // A kernel with io_uring may refuse a ring: too little lockable memory, or a seccomp filter.
+            assumeTrue(false, () -> "no ring: " + e.getCause());
+            throw e;
+        }
+    }
+
+    private static ChannelFactory<SocketChannel> ioUringChannels() throws Exception {
+        var constructor =
+                Class.forName("io.netty.channel.uring.IoUringSocketChannel").getConstructor();
+        return () -> {
+            try {
+                return (SocketChannel) constructor.newInstance();
+            } catch (ReflectiveOperationException e) {
+                throw new IllegalStateException(e);
+            }
+        };
+    }
+
+    private static Class<?> classOrSkip(String name) {
+        try {
+            return Class.forName(name);
+        } catch (ClassNotFoundException | LinkageError e) {
+            assumeTrue(false, () -> "this Netty has no io_uring: " + e);
+            throw new AssertionError(e);
+        }
+    }
+}

@@ -1,0 +1,144 @@
+package io.github.onewrite.client;
+
+import static io.github.onewrite.testing.SegmentServer.REQUESTS;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.github.onewrite.client.internal.Transport;
+import io.github.onewrite.testing.SegmentServer;
+import io.github.onewrite.testing.TestServer;
+import io.netty.channel.ChannelFactory;
+import io.netty.channel.ChannelOption;
+import io.netty.channel.socket.nio.NioSocketChannel;
+import java.nio.ByteBuffer;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Queue;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Supplier;
+import java.util.stream.Stream;
+import jdk.jfr.Recording;
+import jdk.jfr.consumer.RecordedEvent;
+import jdk.jfr.consumer.RecordingFile;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.condition.EnabledOnOs;
+import org.junit.jupiter.api.condition.OS;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.Arguments;
+import org.junit.jupiter.params.provider.MethodSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** Each request is one segment, counted at the server, on every transport. */
+@EnabledOnOs(OS.LINUX)
+class WireTest {
+    private static final String SMALL = "x".repeat(200);
+
+    @TempDir
+    static Path dir;
+
+    static Stream<Arguments> bodies() throws Exception {
+        Path small = Files.writeString(dir.resolve("small"), SMALL);
+        List<Arguments> all = new ArrayList<>();
+        for (String transport : Transports.ALL) {
+            all.add(body(transport, "none", Body::none, 1));
+            all.add(body(transport, "bytes", () -> Body.of(SMALL), 1));
+            all.add(body(transport, "buffer", () -> Body.of(ByteBuffer.allocateDirect(200)), 1));
+            all.add(body(transport, "10 kB", () -> Body.of("x".repeat(10_000)), 1));
+            all.add(body(transport, "file", () -> Body.ofFile(small), 1));
+            all.add(body(transport, "chunked", () -> Body.ofPublisher(Publishers.of(SMALL)), 1));
+            all.add(body(transport, "chunked in three", () -> Body.ofPublisher(Publishers.of("a", SMALL, "b")), 1));
+            all.add(body(transport, "stream with length", () -> Body.ofPublisher(Publishers.of("a", "bc"), 3), 1));
+            // A segment of the loopback holds 65483 bytes, so two: the head has none of its own.
+            all.add(body(transport, "64 KiB", () -> Body.of(new byte[65536]), 2));
+        }
+        return all.stream();
+    }
+
+    private static Arguments body(String transport, String name, Supplier<Body> body, int segments) {
+        return Arguments.of(transport, name, body, segments);
+    }
+
+    @ParameterizedTest(name = "{1} on {0}: {3}")
+    @MethodSource("bodies")
+    void segments(String transport, String name, Supplier<Body> body, int segments) throws Exception {
+        try (SegmentServer server = new SegmentServer();
+                Transports.Standing standing = Transports.build(transport, OnewriteClient.builder())) {
+            for (int i = 0; i < REQUESTS; i++) {
+                assertEquals(
+                        200,
+                        standing.client()
+                                .execute(Request.post(server.url(), body.get()))
+                                .status());
+            }
+            assertEquals(REQUESTS, server.segments().size());
+            assertEquals(segments, server.mode(), () -> name + ": " + server.segments());
+            assertEquals(1, standing.client().stats().opened());
+        }
+    }
+
+    /** The control: the server counts more than one segment where more are sent. */
+    @Test
+    void twoWritesAreTwoSegments() throws Exception {
+        try (SegmentServer server = new SegmentServer();
+                OnewriteClient client =
+                        OnewriteClient.builder().epoll().coalesceDisabled(true).build()) {
+            for (int i = 0; i < REQUESTS; i++) {
+                client.execute(Request.post(server.url(), Body.ofPublisher(Publishers.of("a", SMALL)))
+                        .build());
+            }
+            assertTrue(server.mode() > 1, () -> "segments: " + server.segments());
+        }
+    }
+
+    /** The JDK's Flight Recorder counts the writes of NIO sockets. */
+    @Test
+    void writesCountedByTheFlightRecorder() throws Exception {
+        Path file = dir.resolve("writes.jfr");
+        try (TestServer server = TestServer.answering();
+                OnewriteClient client = OnewriteClient.builder().nio().build();
+                Recording recording = new Recording()) {
+            recording.enable("jdk.SocketWrite").withThreshold(Duration.ZERO);
+            recording.start();
+            for (int i = 0; i < REQUESTS; i++) {
+                client.execute(Request.post(server.url(), Body.of(SMALL)).build());
+            }
+            recording.stop();
+            recording.dump(file);
+            List<RecordedEvent> writes = RecordingFile.readAllEvents(file).stream()
+                    .filter(event -> event.getEventType().getName().equals("jdk.SocketWrite")
+                            && event.getInt("port") == server.port())
+                    .toList();
+            assertEquals(REQUESTS, writes.size());
+            assertTrue(writes.stream().allMatch(event -> event.getLong("bytesWritten") > 200));
+        }
+    }
+
+    @ParameterizedTest(name = "{0}")
+    @ValueSource(booleans = {true, false})
+    void theCallersOwnNodelayIsObeyed(boolean on) throws Exception {
+        Transport transport = Transport.nio(1);
+        Queue<NioSocketChannel> made = new ConcurrentLinkedQueue<>();
+        ChannelFactory<NioSocketChannel> channels = () -> {
+            NioSocketChannel channel = new NioSocketChannel();
+            made.add(channel);
+            return channel;
+        };
+        try (SegmentServer server = new SegmentServer();
+                OnewriteClient client = OnewriteClient.builder()
+                        .eventLoopGroup(transport.group(), channels)
+                        .channelOption(ChannelOption.TCP_NODELAY, on)
+                        .build()) {
+            Request request = Request.post(server.url(), Body.of(SMALL)).build();
+            assertEquals(200, client.execute(request).status());
+            assertEquals(1, made.size());
+            assertEquals(on, made.element().config().isTcpNoDelay());
+        } finally {
+            transport.group().shutdownGracefully(0, 1, TimeUnit.SECONDS);
+        }
+    }
+}

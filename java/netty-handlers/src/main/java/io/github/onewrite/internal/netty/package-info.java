@@ -1,5 +1,0 @@
-/** What the adapters of clients that stand on Netty share; no public API, may change in any release. */
-@NullMarked
-package io.github.onewrite.internal.netty;
-
-import org.jspecify.annotations.NullMarked;

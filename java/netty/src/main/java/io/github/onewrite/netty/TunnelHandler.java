@@ -1,0 +1,23 @@
+package io.github.onewrite.netty;
+
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelInboundHandlerAdapter;
+
+/** Above Netty's proxy handler: stamps the end of its CONNECT exchange, before TLS begins and there is a codec. */
+final class TunnelHandler extends ChannelInboundHandlerAdapter {
+    private final TimedConnection connection;
+
+    TunnelHandler(TimedConnection connection) {
+        this.connection = connection;
+    }
+
+    @Override
+    public void userEventTriggered(ChannelHandlerContext ctx, Object event) {
+        // Compared by name: Netty's proxy handlers are an optional dependency.
+        if (event.getClass().getSimpleName().equals("ProxyConnectionEvent")) {
+            ctx.pipeline().remove(this);
+            connection.connected();
+        }
+        ctx.fireUserEventTriggered(event);
+    }
+}

@@ -1,0 +1,59 @@
+package io.github.onewrite.netty;
+
+import io.netty.channel.ChannelDuplexHandler;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelPromise;
+
+/**
+ * Between the HTTP codec and TLS or the socket. Counts the bytes written, and stamps the first byte of the response: the
+ * codec above reports a head only when it is complete.
+ */
+public final class WireHandler extends ChannelDuplexHandler {
+    static final String NAME = "onewrite.wire";
+
+    private final TimedConnection connection;
+    private final boolean quickack;
+
+    /** @param quickack whether reads are acknowledged at once, where the transport can */
+    public WireHandler(TimedConnection connection, boolean quickack) {
+        this.connection = connection;
+        this.quickack = quickack;
+    }
+
+    /** A copy for another position: a handler cannot be added twice. */
+    WireHandler again() {
+        return new WireHandler(connection, quickack);
+    }
+
+    @Override
+    public void write(ChannelHandlerContext ctx, Object message, ChannelPromise promise) {
+        connection.wrote(message);
+        ctx.write(message, promise);
+    }
+
+    @Override
+    public void flush(ChannelHandlerContext ctx) {
+        connection.flushed();
+        ctx.flush();
+    }
+
+    @Override
+    public void channelRead(ChannelHandlerContext ctx, Object message) {
+        connection.read();
+        ctx.fireChannelRead(message);
+    }
+
+    @Override
+    public void channelReadComplete(ChannelHandlerContext ctx) {
+        if (quickack) {
+            connection.quickack();
+        }
+        ctx.fireChannelReadComplete();
+    }
+
+    @Override
+    public void channelInactive(ChannelHandlerContext ctx) {
+        ctx.fireChannelInactive();
+        connection.closed();
+    }
+}
