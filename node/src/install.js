@@ -13,6 +13,8 @@ import { hookFailures } from './timing/hooks.js'
 
 const LEGACY = Symbol.for('undici.globalDispatcher.1')
 const CURRENT = Symbol.for('undici.globalDispatcher.2')
+/** On an Agent that was uninstalled: the dispatcher before it. Another copy of this package may hold that Agent. */
+const kReplaced = Symbol.for('onewrite.replaced')
 
 /** @type {{agent: Agent, previous: undici.Dispatcher, raw: {legacy: unknown, current: unknown}} | null} */
 let installed = null
@@ -38,24 +40,34 @@ export function install (options = {}) {
 }
 
 /**
- * Puts back the dispatcher that was there before `install()`. Running requests end as they would; the connections of
- * the installed Agent are closed when they are idle.
+ * Puts back the dispatcher that was there before `install()`. The installed Agent is not closed: another dispatcher may
+ * stand on it, or the program may have kept it. Its idle connections end by their keep-alive timeout.
  * @returns {boolean} false when nothing was installed, or when someone has set another dispatcher since: that one stays
  */
 export function uninstall () {
   if (installed === null) return false
   const { agent, previous, raw } = installed
   installed = null
-  const ours = undici.getGlobalDispatcher() === agent
-  if (ours) {
-    undici.setGlobalDispatcher(previous)
+  Object.defineProperty(agent, kReplaced, { value: previous })
+  if (undici.getGlobalDispatcher() !== agent) return false
+  const usable = lastInUse(previous)
+  undici.setGlobalDispatcher(usable)
+  if (usable === previous) {
     const globals = /** @type {any} */ (globalThis)
     // undici 8 keeps two, one of them wrapped, and wraps again when set: put back the same objects.
     if (raw.legacy !== undefined) globals[LEGACY] = raw.legacy
     if (raw.current !== undefined) globals[CURRENT] = raw.current
   }
-  agent.close().catch(() => {})
-  return ours
+  return true
+}
+
+/**
+ * @param {any} previous the dispatcher that was there before ours
+ * @returns {undici.Dispatcher} it, unless it was uninstalled or closed meanwhile
+ */
+function lastInUse (previous) {
+  while (previous[kReplaced] !== undefined) previous = previous[kReplaced]
+  return previous.closed || previous.destroyed ? new undici.Agent() : previous
 }
 
 /**

@@ -8,7 +8,7 @@ import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
-import { fileURLToPath } from 'node:url'
+import { fileURLToPath, pathToFileURL } from 'node:url'
 import { localhostIdentity, startTap } from './support/tap.js'
 
 const index = fileURLToPath(new URL('../src/index.js', import.meta.url))
@@ -32,6 +32,15 @@ const many = (url, rounds = 21) => `
     body.append('f', new Blob(['x'.repeat(200)]), 'x')
     await (await fetch(${JSON.stringify(url)}, { method: 'POST', body })).text()
   }`
+
+const withTap = async (run) => {
+  const tap = await startTap({ count: false })
+  try {
+    return await run(tap)
+  } finally {
+    await tap.close()
+  }
+}
 
 test('after install() the global fetch sends a form in one segment, after uninstall() as before', async () => {
   const tap = await startTap()
@@ -91,6 +100,83 @@ test('install({ disabled: true }) uninstalls an Agent that was installed before'
     const second = install({ disabled: true })
     console.log(JSON.stringify({ was, second, back: undici.getGlobalDispatcher() === stock, again: uninstall() }))`)
   assert.deepEqual(out, { was: true, second: null, back: true, again: false })
+})
+
+test('what stands on the installed Agent goes on after uninstall() and after a second install()', async () => {
+  const { out } = await withTap((tap) => runScript(`
+    import { install, uninstall } from ${JSON.stringify(index)}
+    import * as undici from 'undici'
+    const url = ${JSON.stringify(tap.origin)}
+    const stock = undici.getGlobalDispatcher()
+    const works = async (dispatcher) => {
+      try {
+        return await (await undici.request(url, { dispatcher })).body.text()
+      } catch (error) { return error.message }
+    }
+    const results = {}
+    for (const again of [uninstall, install]) {
+      install()
+      const saved = undici.getGlobalDispatcher()
+      const composed = saved.compose(undici.interceptors.redirect())
+      const mock = new undici.MockAgent({ agent: saved })
+      mock.enableNetConnect()
+      undici.setGlobalDispatcher(composed)
+      again()
+      results[again.name] = [await works(saved), await works(composed), await works(mock)]
+      uninstall()
+      undici.setGlobalDispatcher(stock)
+    }
+    install()
+    const held = undici.getGlobalDispatcher()
+    uninstall()
+    results.saved = await works(held)
+    console.log(JSON.stringify(results))
+    process.exit()`))
+  assert.deepEqual(out, { uninstall: ['ok', 'ok', 'ok'], install: ['ok', 'ok', 'ok'], saved: 'ok' })
+})
+
+for (const order of ['a b', 'b a']) {
+  test(`two copies of the package, uninstalled in the order ${order}: fetch works, and nothing of them is left`, async () => {
+    const { out } = await withTap((tap) => runScript(`
+      const a = await import(${JSON.stringify(`${pathToFileURL(index)}`)})
+      const b = await inCopy()
+      const undici = await import('undici')
+      const stock = undici.getGlobalDispatcher()
+      const get = async () => (await fetch(${JSON.stringify(tap.origin)})).text()
+      const texts = []
+      a.install()
+      b.install()
+      texts.push(await get())
+      for (const copy of ${JSON.stringify(order.split(' '))}) {
+        ({ a, b })[copy].uninstall()
+        texts.push(await get())
+      }
+      console.log(JSON.stringify({ texts, same: undici.getGlobalDispatcher() === stock }))
+      process.exit()
+      async function inCopy () {
+        const { cpSync, mkdtempSync } = await import('node:fs')
+        const folder = mkdtempSync('build/copy-')
+        process.on('exit', () => process.getBuiltinModule('node:fs').rmSync(folder, { recursive: true }))
+        cpSync('src', folder + '/src', { recursive: true })
+        cpSync('package.json', folder + '/package.json')
+        return import(process.cwd() + '/' + folder + '/src/index.js')
+      }`))
+    assert.deepEqual(out, { texts: ['ok', 'ok', 'ok'], same: true })
+  })
+}
+
+test('uninstall() puts back no dispatcher that was closed meanwhile', async () => {
+  const { out } = await withTap((tap) => runScript(`
+    import { install, uninstall } from ${JSON.stringify(index)}
+    import * as undici from 'undici'
+    const before = new undici.Agent()
+    undici.setGlobalDispatcher(before)
+    install()
+    await before.close()
+    uninstall()
+    console.log(JSON.stringify(await (await fetch(${JSON.stringify(tap.origin)})).text()))
+    process.exit()`))
+  assert.equal(out, 'ok')
 })
 
 test('importing changes nothing: no patched function, no subscriber, and the process ends', async () => {

@@ -9,7 +9,7 @@ import { holdUnfinished } from '../wire/coalesce.js'
 import { setNoDelay } from '../wire/nodelay.js'
 import { validateRequest } from './client-request.js'
 import { nodeHttpFraming } from './framing.js'
-import { guardIdle, whenRead } from './idle.js'
+import { noteIdle, whenRead } from './idle.js'
 import { refusedByNode, timeRequest } from './timed-request.js'
 
 /** @typedef {import('../config.js').Switches & import('../timing/hooks.js').HookOptions} Options */
@@ -153,7 +153,7 @@ const withOurs = (Base, secure) => class extends Base {
   /** @param {any} socket */
   keepSocketAlive (socket) {
     const kept = super.keepSocketAlive(socket)
-    if (kept && !this.#config.disabled) guardIdle(socket)
+    if (kept && !this.#config.disabled) noteIdle(socket)
     return kept
   }
 

@@ -4,16 +4,16 @@
  * Node 22.23.3, 24.21 and 26.10 close a connection on which they read such bytes; 20.20 and 24.14 drop the bytes and keep
  * it. No version checks for bytes that it has not read yet. When they arrived while the program was busy, a request that is
  * written next gets them as its response. So here a request waits until the event loop has read what is there.
+ *
+ * `bytesRead` shows that something was read. A listener for 'data' would show it too, but on an idle socket it is taken
+ * for a response that is not over, as by node-fetch 2.
  */
 
-/** @param {any} socket that has become idle */
-export function guardIdle (socket) {
-  if (!socket.listeners('data').includes(onIdleData)) socket.on('data', onIdleData)
-}
+const kBytesRead = Symbol('onewrite bytes read')
 
-/** @this {any} a socket */
-function onIdleData () {
-  this.destroy()
+/** @param {any} socket that has become idle */
+export function noteIdle (socket) {
+  socket[kBytesRead] = socket.bytesRead
 }
 
 /** While a socket waits, neither Node's agent nor the request listens for errors. An error destroys it by itself. */
@@ -25,12 +25,13 @@ function onWaitingError () {}
  * @param {(usable: boolean) => void} handOver
  */
 export function whenRead (socket, handOver) {
-  guardIdle(socket)
+  const before = socket[kBytesRead] ?? socket.bytesRead
+  socket[kBytesRead] = undefined
   socket.on('error', onWaitingError)
   // Two immediates: the first may run in this turn, whose reads have begun. The event loop polls before the second.
   setImmediate(setImmediate, () => {
-    socket.off('data', onIdleData)
     socket.off('error', onWaitingError)
+    if (socket.bytesRead !== before) socket.destroy()
     handOver(!socket.destroyed && socket.writable)
   })
 }

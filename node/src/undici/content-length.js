@@ -5,26 +5,32 @@
  */
 
 import { InvalidRequestError } from '../errors.js'
-import { sizeInMemory } from '../wire/body.js'
+import { isInMemory, sizeInMemory } from '../wire/body.js'
 import { flatHeaders, headerOf } from '../wire/headers.js'
 
 /** The methods for which undici does not compare the length with the body. */
 const UNCHECKED = ['GET', 'HEAD', 'OPTIONS', 'TRACE', 'CONNECT']
 
 /**
- * A Content-Length beside a body in memory of another length, or beside no body (RFC 9110 section 8.6).
- * Only what undici does not check is checked here, so a POST with a body and a GET without one cost a few comparisons.
+ * Whether undici leaves the length unchecked, so that `refusal()` reads the headers. A POST with a body and a GET without
+ * one cost a few comparisons.
  * @param {any} opts of a dispatch
+ */
+export function isUnchecked (opts) {
+  const body = opts?.body
+  const method = opts?.method
+  if (!opts?.headers) return false
+  if (body === undefined || body === null) return method === 'POST' || method === 'PUT' || method === 'PATCH' || method === 'QUERY'
+  return (body.length === 0 || (method !== 'POST' && UNCHECKED.includes(method))) && isInMemory(body)
+}
+
+/**
+ * A Content-Length beside a body in memory of another length, or beside no body (RFC 9110 section 8.6).
+ * @param {any} opts of a dispatch that undici leaves unchecked; its headers can be read more than once
  * @returns {InvalidRequestError | null}
  */
 export function refusal (opts) {
-  const body = opts?.body
-  const method = opts?.method
-  if (body === undefined || body === null) {
-    if (method !== 'POST' && method !== 'PUT' && method !== 'PATCH' && method !== 'QUERY') return null
-  } else if (body.length !== 0 && (method === 'POST' || !UNCHECKED.includes(method))) return null
-  const size = sizeInMemory(body)
-  if (size === null || !opts.headers) return null
+  const size = sizeInMemory(opts.body)
   const declared = headerOf(flatHeaders(opts.headers), 'content-length')
   // undici leaves out a field whose value is undefined.
   if (declared === null || declared === undefined || Number(declared) === size) return null

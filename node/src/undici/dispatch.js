@@ -4,8 +4,9 @@ import * as undici from 'undici'
 import { tellsControllersOfSent } from '../base-version.js'
 import { Call, kAttempt, kCall } from '../timing/call.js'
 import { isFormData } from '../wire/body.js'
+import { withRereadableHeaders } from '../wire/headers.js'
 import { encodeForm } from '../wire/multipart.js'
-import { refusal } from './content-length.js'
+import { isUnchecked, refusal } from './content-length.js'
 import { AttemptNotes, CallNotes, ControllerHandler, isTaken, timedHandler } from './handlers.js'
 import { currentTimingId } from '../timing/id.js'
 
@@ -36,9 +37,18 @@ export function dispatchThrough (self, opts, handler) {
     handler = legacy.wrapHandler(handler)
     opts = { ...opts, allowH2: false }
   }
-  if (!config.coalesceDisabled && isFormData(opts?.body)) opts = encodeForm(opts, config.coalesceMax)
-  if (hooks !== null) return timedDispatch(self, hooks, opts, handler)
-  const refused = refusal(opts)
+  const form = !config.coalesceDisabled && isFormData(opts?.body)
+  const unchecked = isUnchecked(opts)
+  if (form || unchecked) {
+    try {
+      opts = withRereadableHeaders(opts)
+    } catch (error) {
+      return refuse(handler, error)
+    }
+  }
+  const refused = unchecked ? refusal(opts) : null
+  if (form) opts = encodeForm(opts, config.coalesceMax)
+  if (hooks !== null) return timedDispatch(self, hooks, opts, handler, refused)
   return refused === null ? self[kBase](opts, handler) : refuse(handler, refused)
 }
 
@@ -70,16 +80,16 @@ export const withDispatch = (Base) => /** @type {any} */ (class extends /** @typ
  * @param {Hooks} hooks
  * @param {any} opts
  * @param {any} handler
+ * @param {Error | null} refused why it is not sent
  * @returns {boolean}
  */
-function timedDispatch (self, hooks, opts, handler) {
+function timedDispatch (self, hooks, opts, handler, refused) {
   if (!isTaken(handler, opts)) return self[kBase](opts, handler)
   /** @type {Call | undefined} begun above; between there and here are retries or redirects */
   const above = opts?.[kCall]
   if (above !== undefined) above.nextAttempt()
   const call = above ?? startCall(self, hooks, opts, false)
   const timed = timedHandler(handler, new AttemptNotes(call, opts))
-  const refused = refusal(opts)
   if (refused !== null) return refuse(timed, refused)
   try {
     // undici 7 wraps a handler with a controller in one of its own, so there the options carry the call.
@@ -152,7 +162,7 @@ export function originOf (url) {
 /**
  * Passes an error to the handler as undici passes an invalid argument.
  * @param {any} handler
- * @param {Error} error
+ * @param {any} error
  * @returns {false}
  */
 function refuse (handler, error) {
