@@ -58,10 +58,23 @@ def test_it_sees_options_and_segments(listener: socket.socket, nodelay: int) -> 
         assert reading.nodelay == bool(nodelay)
         assert (reading.data_segs_out, reading.bytes_sent, reading.data_segs_in) == (3, 30, 3)
         assert reading.local_port == accepted.getpeername()[1]
+        assert (reading.pid, reading.peer, reading.not_sent) == (process.pid, "127.0.0.1", 0)
         assert reading.options["SO_KEEPALIVE"] == 1
         assert witness.connections(process.pid, port + 1) == []
     finally:
         ended(process, accepted)
+
+
+def test_it_sees_what_nagle_holds(listener: socket.socket) -> None:
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 0)
+    port = listener.getsockname()[1]
+    with socket.create_connection(("127.0.0.1", port)) as client, listener.accept()[0]:
+        client.sendall(b"x" * 10)
+        client.sendall(b"y" * 20)
+        (reading,) = (one for one in witness.connections(os.getpid(), port) if one.peer_port == port)
+        # The ACK may have come on a machine that was busy for 40 ms.
+        assert reading.not_sent in (0, 20)
+        assert reading.last_data_sent_ms < 10_000
 
 
 def test_it_follows_children(listener: socket.socket) -> None:

@@ -50,6 +50,10 @@ class SocketReading:
     data_segs_in: int
     bytes_sent: int
     total_retrans: int
+    pid: int = 0  # the process that holds it; one of them, where several do
+    peer: str = ""  # its address
+    not_sent: int = 0
+    last_data_sent_ms: int = 0
     options: dict[str, int] = field(default_factory=dict)  # those of READ_BACK, when asked for
 
 
@@ -101,7 +105,7 @@ def _of_process(pid: int, peer_port: int, options: bool) -> dict[int, SocketRead
                 continue
             if not link.startswith("socket:["):
                 continue
-            reading = _read(pidfd, int(name), peer_port, options)
+            reading = _read(pid, pidfd, int(name), peer_port, options)
             if reading is not None:
                 readings[int(link[8:-1])] = reading
     finally:
@@ -109,7 +113,7 @@ def _of_process(pid: int, peer_port: int, options: bool) -> dict[int, SocketRead
     return readings
 
 
-def _read(pidfd: int, descriptor: int, peer_port: int, options: bool) -> SocketReading | None:
+def _read(pid: int, pidfd: int, descriptor: int, peer_port: int, options: bool) -> SocketReading | None:
     copy = _getfd(pidfd, descriptor)
     if copy is None:
         return None
@@ -122,7 +126,7 @@ def _read(pidfd: int, descriptor: int, peer_port: int, options: bool) -> SocketR
         if sock.family not in (socket.AF_INET, socket.AF_INET6) or sock.type != socket.SOCK_STREAM:
             return None
         try:
-            peer = sock.getpeername()[1]
+            address, peer = sock.getpeername()[:2]
             local = sock.getsockname()[1]
             if peer_port not in (0, peer):
                 return None
@@ -137,6 +141,10 @@ def _read(pidfd: int, descriptor: int, peer_port: int, options: bool) -> SocketR
                 data_segs_in=info.data_segs_in,
                 bytes_sent=info.bytes_sent,
                 total_retrans=info.total_retrans,
+                pid=pid,
+                peer=address,
+                not_sent=info.not_sent,
+                last_data_sent_ms=info.last_data_sent_ms,
                 options={name: sock.getsockopt(*option) for name, option in READ_BACK.items()} if options else {},
             )
         except OSError:  # not connected, or closed meanwhile

@@ -31,6 +31,8 @@ class TcpInfo:
     rtt_us: int
     min_rtt_us: int
     rwnd_limited_us: int
+    not_sent: int = 0  # bytes in the send queue that were never sent
+    last_data_sent_ms: int = 0  # since the last data segment left
 
 
 def read(sock: socket.socket) -> TcpInfo | None:
@@ -52,6 +54,8 @@ def read(sock: socket.socket) -> TcpInfo | None:
         rtt_us=_U32.unpack_from(raw, 68)[0],
         min_rtt_us=_U32.unpack_from(raw, 148)[0],
         rwnd_limited_us=_U64.unpack_from(raw, 176)[0],
+        not_sent=_U32.unpack_from(raw, 144)[0],
+        last_data_sent_ms=_U32.unpack_from(raw, 44)[0],
     )
 
 
