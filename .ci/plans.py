@@ -113,7 +113,7 @@ def tests(part: str, target: str = "test", *, after: tuple[str, ...] = ()) -> St
 
 def timed(part: str) -> Step:
     """Those tests of a part that compare times."""
-    return Step(f"{part}-timed", f"tests that compare times: {part}", make(part, "test-timed"), alone=True)
+    return Step(f"{part}-test-timed", f"tests that compare times: {part}", make(part, "test-timed"), alone=True)
 
 
 def test() -> list[Step]:

@@ -9,29 +9,18 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 
+import again
 from lanes import Outcome
+from reports import NOT_APPLICABLE, Case, read
 
-#: The judge's word for a case that a driver lacks the capability for: nothing was left out.
-NOT_APPLICABLE = "not applicable"
+#: Unsteady tests that do not make a run red: they failed, and passed when they were judged again by themselves.
+TOLERATED = 3
+#: Characters of an unsteady test's first failure that are shown.
+FIRST_FAILURE = 2000
+#: The judge counts its failures in its exit status; all other steps fail only outside their tests.
+COUNTED_BY_REPORT = ("judge",)
 #: Reasons of skipped tests that are listed; the rest is counted.
 REASONS = 25
-
-
-def outcomes(report: Path) -> list[tuple[str, str, str]]:
-    """Return (name, "passed", "failed", "skipped" or "not applicable", reason) for each test case of a JUnit file."""
-    found = []
-    for case in ElementTree.parse(report).getroot().iter("testcase"):
-        name = " ".join(filter(None, (case.get("classname"), case.get("name"))))
-        skipped = case.find("skipped")
-        if case.find("failure") is not None or case.find("error") is not None:
-            found.append((name, "failed", ""))
-        elif skipped is None:
-            found.append((name, "passed", ""))
-        else:
-            reason = skipped.get("message") or (skipped.text or "").strip() or "no reason given"
-            kind = NOT_APPLICABLE if reason.startswith(NOT_APPLICABLE) else "skipped"
-            found.append((name, kind, reason))
-    return found
 
 
 def inconclusive(folder: Path) -> bool:
@@ -49,7 +38,7 @@ def reason_line(reason: str) -> str:
 
 
 def step_of(report: Path, steps: Collection[str]) -> str:
-    """The step that left a report: the longest name its file begins with (`bench-timed.xml`), or the first word."""
+    """The step that left a report: the longest name its file begins with (`bench-test-timed.xml`), or the first word."""
     words = re.split(r"[-.]", report.name)
     names = ("-".join(words[:length]) for length in range(len(words), 0, -1))
     return next((name for name in names if name in steps), words[0])
@@ -60,52 +49,50 @@ def steps_with_tests(ran: Iterable[Outcome]) -> list[str]:
     return [one.step.name for one in ran if one.step.name != "gate" and not one.step.name.startswith("lint")]
 
 
-def second_looks(folder: Path) -> list[str]:
-    """A line for each run of the judge that failed beside others and then passed alone: each is a defect to mend."""
-    found = []
-    for report in sorted(folder.glob("judge-*.jsonl")):
-        runs = [json.loads(line) for line in report.read_text().splitlines()]
-        found += [
-            f"{run['adapter']} {run['path']}: {(run['notes'] or [''])[0]}"
-            for run in runs
-            if run["failed_tries"] and run["status"] == "ok"
-        ]
-    return found
+def main(folder: Path, ran: Sequence[Outcome], steady: Collection[Case] = (), *, strict: bool = False) -> int:
+    """Print the summary, its last line `N passed, N failed, N skipped, N unsteady`. Return 1 when the run is red.
 
-
-def main(folder: Path, ran: Sequence[Outcome]) -> int:
-    """Print the summary, its last line `N passed, N failed, N skipped`. Return 1 when anything failed."""
+    `steady`: failed tests that passed when they were judged again. `strict`: an unsteady test is red.
+    """
     by_part: dict[str, Counter[str]] = {}
     failures: list[str] = []
+    unsteady: list[Case] = []
     reasons: Counter[tuple[str, str]] = Counter()
     steps = {one.step.name for one in ran}
     for report in sorted(folder.rglob("*.xml")):
         part = step_of(report, steps)
+        row = by_part.setdefault(part, Counter())
         try:
-            found = outcomes(report)
+            cases = read(report)
         except ElementTree.ParseError as error:
             failures.append(f"unreadable report {report.name}: {error}")
             continue
-        by_part.setdefault(part, Counter()).update(outcome for _, outcome, _ in found)
-        failures += [f"{report.stem}: {name}" for name, outcome, _ in found if outcome == "failed"]
-        reasons.update((part, reason_line(reason)) for _, outcome, reason in found if outcome == "skipped")
+        for case in cases:
+            kind = "unsteady" if case in steady else case.kind
+            row[kind] += 1
+            if kind == "unsteady":
+                unsteady.append(case)
+            elif kind == "failed":
+                failures.append(f"{case.report}: {case.id}")
+            elif kind == "skipped":
+                reasons[part, reason_line(case.text)] += 1
 
     total = sum(by_part.values(), Counter[str]())
-    print("\nstep          exit  seconds  CPU s  passed  failed  skipped  not applicable")
+    print("\nstep             exit  seconds  CPU s  passed  failed  unsteady  skipped  not applicable")
     for one in ran:
         name = one.step.name
         row = by_part.get(name, Counter())
         print(
-            f"{name:<12} {one.status:>5} {one.seconds:>8.0f} {one.cpu_seconds:>6.0f} {row['passed']:>7}"
-            f" {row['failed']:>7} {row['skipped']:>8} {row[NOT_APPLICABLE]:>15}"
+            f"{name:<15} {one.status:>5} {one.seconds:>8.0f} {one.cpu_seconds:>6.0f} {row['passed']:>7}"
+            f" {row['failed']:>7} {row['unsteady']:>9} {row['skipped']:>8} {row[NOT_APPLICABLE]:>15}"
         )
         if one.status == 0:
             # A step without test cases of its own (a linter, the gate) that ended well is one check passed.
             total["passed"] += not row.total()
         elif name == "gate" and inconclusive(folder):
             total["skipped"] += 1
-            print("             inconclusive: its output above says why")
-        elif not row["failed"]:
+            print("                inconclusive: its output above says why")
+        elif name not in COUNTED_BY_REPORT or not row["failed"]:
             failures.append(f"{name}: outside its tests, see its output above")
     failures += [f"{part}: no report, its tests did not run" for part in steps_with_tests(ran) if part not in by_part]
 
@@ -115,10 +102,14 @@ def main(folder: Path, ran: Sequence[Outcome]) -> int:
             print(f"{count:>6}  {part}: {reason}")
         if len(reasons) > REASONS:
             print(f"{sum(reasons.values()) - sum(n for _, n in reasons.most_common(REASONS)):>6}  for other reasons")
-    for line in second_looks(folder):
-        print(f"judged again: {line}")
+    again.keep(unsteady, folder / "unsteady.jsonl")
+    for case in unsteady:
+        print(f"unsteady: {case.report}: {case.id}\n    {case.text[:FIRST_FAILURE]}")
     for failure in failures:
         print(f"failed: {failure}")
+    tolerated = 0 if strict else TOLERATED
+    if len(unsteady) > tolerated:
+        print(f"red: {len(unsteady)} unsteady tests, {tolerated} are tolerated")
     print(f"\n{total[NOT_APPLICABLE]} cases do not apply: their client lacks the capability")
-    print(f"{total['passed']} passed, {len(failures)} failed, {total['skipped']} skipped")
-    return 1 if failures else 0
+    print(f"{total['passed']} passed, {len(failures)} failed, {total['skipped']} skipped, {len(unsteady)} unsteady")
+    return 1 if failures or len(unsteady) > tolerated else 0

@@ -11,12 +11,11 @@ require "timeout"
 require_relative "junit"
 require_relative "tap"
 
-# Writes the JUnit file where ONEWRITE_REPORTS names a folder.
+# Writes the JUnit file that ONEWRITE_REPORT names.
 module Minitest
   def self.plugin_onewrite_init(_options)
-    directory = ENV["ONEWRITE_REPORTS"].to_s
-    name = ENV.fetch("ONEWRITE_REPORT", "ruby-unit")
-    reporter << JUnit.new(File.join(directory, "#{name}.xml")) unless directory.empty?
+    report = ENV["ONEWRITE_REPORT"].to_s
+    reporter << JUnit.new(report) unless report.empty?
   end
   extensions << "onewrite"
 end
