@@ -1,4 +1,4 @@
-"""Runs tests by themselves: those that failed, to judge them again; or each file and class, to see that it stands alone."""
+"""Runs tests by themselves: failed ones, to judge them again; or each file and class, to see that it stands alone."""
 
 from __future__ import annotations
 
@@ -37,7 +37,12 @@ class Suite:
         shutil.rmtree(reports, ignore_errors=True)
         environment = (f"TEST={test}", f"ONEWRITE_REPORTS={reports}")
         command = ("make", "-s", "--no-print-directory", "-C", self.folder, self.target)
-        step = Step("again", f"alone: {self.report.stem}: {test}", ("env", "-u", "JUDGED", *environment, *command), timeout_s=LIMIT_S)
+        step = Step(
+            "again",
+            f"alone: {self.report.stem}: {test}",
+            ("env", "-u", "JUDGED", *environment, *command),
+            timeout_s=LIMIT_S,
+        )
         (outcome,) = Lanes([step], logs).run()
         kinds = {case.kind for file in reports.rglob("*.xml") for case in read(file)}
         return outcome.status == 0 and "passed" in kinds and not kinds & {"failed", "unsteady"}

@@ -12,7 +12,7 @@ ifndef SEED
 SEED := $(strip $(shell od -An -N2 -tu2 /dev/urandom))
 endif
 export SEED
-REPORT = $(ONEWRITE_REPORTS)/$(subst /,-,$(patsubst $(ROOT)/%,%,$(CURDIR)))-$@.xml
+REPORT = $(ONEWRITE_REPORTS)/$(subst /,-,$(patsubst .%,%,$(patsubst $(ROOT)/%,%,$(CURDIR))))-$@.xml
 SUITE = $(ROOT)/.ci/suite $(CURDIR) $@ "$(REPORT)"
 # Options of pytest. A recipe gives its own choice of tests by `set --`; TEST replaces it.
 PYTEST_REPORT = -o junit_family=xunit1 --junitxml="$(REPORT)"

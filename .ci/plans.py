@@ -128,6 +128,7 @@ def test() -> list[Step]:
         tests("docs", after=("java",)),  # its recipes run on the classes that Java's tests are building until then
         tests("node"),
         tests("cli", "test-counted"),
+        Step("ci", "tests: what judges failed tests again", make(".ci", "test")),
         *(lint(part) for part in ("java", "python", "ruby", "node", "spec", "bench", "cli", "docs", ROOT_LINT)),
         timed("bench"),
         timed("cli"),

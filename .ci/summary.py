@@ -38,7 +38,7 @@ def reason_line(reason: str) -> str:
 
 
 def step_of(report: Path, steps: Collection[str]) -> str:
-    """The step that left a report: the longest name its file begins with (`bench-test-timed.xml`), or the first word."""
+    """The step that left a report: the longest name that its file begins with, or the first word."""
     words = re.split(r"[-.]", report.name)
     names = ("-".join(words[:length]) for length in range(len(words), 0, -1))
     return next((name for name in names if name in steps), words[0])

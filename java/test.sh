@@ -12,8 +12,8 @@ rm -rf ./*/target/surefire-reports
 options=(
   -Dmaven.test.failure.ignore=true
   -Djunit.jupiter.execution.order.random.seed="${SEED:-0}"
-  '-Djunit.jupiter.testclass.order.default=org.junit.jupiter.api.ClassOrderer$Random'
-  '-Djunit.jupiter.testmethod.order.default=org.junit.jupiter.api.MethodOrderer$Random'
+  "-Djunit.jupiter.testclass.order.default=org.junit.jupiter.api.ClassOrderer\$Random"
+  "-Djunit.jupiter.testmethod.order.default=org.junit.jupiter.api.MethodOrderer\$Random"
 )
 if [ -n "${TEST:-}" ]; then
   # Surefire selects a method, not one call of a parameterized one.
