@@ -41,7 +41,7 @@ function note ({ name, file, details, skip }) {
 
 /** XML has no control characters. */
 function escaped (text) {
-  return String(text).replace(/[^\t\n\r\x20-\uD7FF\uE000-\uFFFD]/g, '?') // eslint-disable-line no-control-regex
+  return String(text).replace(/[^\t\n\r\x20-\uD7FF\uE000-\uFFFD]/g, '?')
     .replace(/[&<>"]/g, (character) => `&#${character.charCodeAt(0)};`)
 }
 
