@@ -1,4 +1,4 @@
-"""Runs every program under onewrite check and writes what was found into docs/what-check-finds.md.
+"""Runs every program under onewrite check and writes what was found into docs/do-i-have-it.md.
 
 usage: table.py [--no-page]      exit: 0 as expected, 1 something else was found (the page is written all the same)
 """
@@ -11,7 +11,7 @@ from typing import Any
 
 from programs import PROGRAMS, ROOT, Program, found_in, run
 
-PAGE = ROOT / "docs" / "what-check-finds.md"
+PAGE = ROOT / "docs" / "do-i-have-it.md"
 BEGIN, END = "<!-- measured:programs -->\n", "<!-- /measured:programs -->\n"
 RULES = ("OW101", "OW102", "OW103", "OW104", "OW105")
 HEAD = ("program", "condition", "OW101 split", "OW102 Nagle on", "OW103 TLS records", "OW104 not reused", "OW105 stall")

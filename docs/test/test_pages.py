@@ -17,9 +17,8 @@ import site_sources
 
 GENERATED = {
     "proxies.md": ["versions", "haproxy", "others", "streams"],
-    "do-i-have-it.md": ["victims"],
+    "do-i-have-it.md": ["victims", "programs"],
     "what-it-cannot-fix.md": ["hooks", "loss"],
-    "what-check-finds.md": ["programs"],
     "finding-a-stall.md": ["symptom", "ss", "tshark", "strace", "hooks"],
 }
 

@@ -49,6 +49,7 @@ def test_what_is_not_plain_is_seen(text: str, fault: str) -> None:
         "```\nWho has told it\n```\n",
         "`told` and `what\nis told` are code.",
         "| " + "word " * 40 + " |",
+        "| [What is left](page.md) |",
         "<!-- measured:x -->\nWho was told.\n<!-- /measured:x -->",
         "One. " * 20 + "E.g. version 7.50.2 of curl, e.g. from Debian, is one sentence.",
         "# What is left\n\n[What](a.md) is in a heading?",

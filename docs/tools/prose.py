@@ -52,7 +52,9 @@ GENERATED = re.compile(r"<!-- (measured:[\w-]+|[\w-]+:begin) -->.*?<!-- (/measur
 ITEM = re.compile(r"^\s*(?:[-*+]|\d+\.)\s+")
 #: A full stop, or a separator of a row of links, before a new beginning.
 END = re.compile(r"(?<=[.!?])[\"')\]*_]*\s+(?=[\"'(\[*_]*[A-Z0-9])|\s+·\s+")
-SHORTENED = re.compile(r"\b(e\.g|i\.e|vs|etc|cf|approx|No)\.")
+#: The title of another page.
+LINK_ALONE = re.compile(r"^\s*\[[^\]]*\]\([^)]*\)\s*$")
+SHORTENED = re.compile(r"\b(e\.g|i\.e|vs|etc|cf|approx)\.")
 
 
 @dataclass(frozen=True)
@@ -124,8 +126,9 @@ def sentences(text: str) -> list[Sentence]:
         if line.lstrip().startswith("|"):
             found += block.sentences()
             block = _Block(number)
-            for cell in re.split(r"(?<!\\)\|", plain(line).strip().strip("|")):
-                found += _Block(number, [cell.strip()]).sentences(table=True)
+            for cell in re.split(r"(?<!\\)\|", line.strip().strip("|")):
+                if not LINK_ALONE.match(cell):
+                    found += _Block(number, [plain(cell).strip()]).sentences(table=True)
             continue
         stripped = re.sub(r"^[\s>]+", "", line)
         if not stripped or stripped.startswith("#") or ITEM.match(line) or re.match(r"^\[[^\]]+\]:", stripped):
