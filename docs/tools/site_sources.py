@@ -20,7 +20,7 @@ import yaml
 from links import ROOT
 
 #: Pages that `make docs-site` writes.
-MADE = ("api/", "bench/history.md")
+MADE = ("api/",)
 #: Exports of the Node package that hold no function or type.
 WITHOUT_TYPES = ("./register", "./package.json")
 

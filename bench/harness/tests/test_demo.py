@@ -88,13 +88,13 @@ def test_a_run_survives_json(tmp_path: Path) -> None:
 
 @pytest.mark.timed
 def test_a_driver_that_dies_loses_only_its_own_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from onewrite_bench.engines import clients
+    from onewrite_bench.engines import drivers
 
     dies = tmp_path / "dies"
     dies.write_text("#!/bin/sh\nexit 7\n")
     dies.chmod(0o755)
-    real = clients.driver_command
-    monkeypatch.setattr(clients, "driver_command", lambda name, *more: [str(dies)] if name == "ruby" else real(name))
+    real = drivers.command
+    monkeypatch.setattr(drivers, "command", lambda name, *more: [str(dies)] if name == "ruby" else real(name))
     plan = small(tmp_path, "{nagle: false, split: false}")
     raw = yaml.safe_load((tmp_path / "small.yaml").read_text())
     raw["groups"].append({**raw["groups"][0], "name": "ruby", "language": "ruby"})

@@ -15,11 +15,10 @@ from patience import tries
 
 from onewrite_bench.failures import BenchError
 from onewrite_bench.generators import measurement as measurements
-from onewrite_bench.generators import oha, wrk2
+from onewrite_bench.generators import wrk2
 from onewrite_bench.generators.built_in import JAR, BuiltIn
 from onewrite_bench.generators.choice import FirstThatWorks, choose
 from onewrite_bench.generators.measurement import Distribution, Measurement
-from onewrite_bench.generators.oha import Oha
 from onewrite_bench.generators.plan import Generator, Plan
 from onewrite_bench.generators.wrk2 import Wrk2
 from onewrite_bench.topology.children import Children
@@ -52,7 +51,6 @@ def there_is(found: Generator | None, name: str) -> Any:
     "generator",
     [
         there_is(BuiltIn() if JAR.exists() else None, "built-in"),
-        there_is(Oha.find(), "oha"),
         there_is(Wrk2.find(), "wrk2"),
     ],
 )
@@ -115,8 +113,8 @@ def test_wrk2_times_in_every_unit(text: str, expected: float | None) -> None:
 
 
 def test_wrk2_is_told_from_wrk_by_its_rate_option() -> None:
-    assert wrk2.has_rate_option(fixture("wrk2-usage.txt"))
-    assert not wrk2.has_rate_option(fixture("wrk-usage.txt"))
+    assert wrk2.is_wrk2(fixture("wrk2-usage.txt"))
+    assert not wrk2.is_wrk2(fixture("wrk-usage.txt"))
 
 
 def test_wrk2_calm_run() -> None:
@@ -219,57 +217,6 @@ def test_wrk2_script_runs_in_a_real_lua(program: str, tmp_path: Path) -> None:
     assert (hung.requests, hung.void, hung.latency.spectrum) == (0, "no request was completed", [])
 
 
-OHA_PLAN = Plan("http://127.0.0.1:1/", rate=500, connections=10, seconds=4, warmup=1)
-
-
-def oha_rows(status: int = 200, late_us: int = 0, service_us: int = 300, slow_each: int = 0) -> str:
-    """oha's CSV of a steady run: 500 requests a second for five seconds, each sent `late_us` after it was due.
-
-    One in `slow_each` takes 50 ms.
-    """
-    lines = ["request-start,DNS,DNS+dialup,Response-delay,request-duration,bytes,status"]
-    for number in range(2500):
-        service = 0.05 if slow_each and number % slow_each == 0 else service_us / 1e6
-        lines.append(f"{number / 500},0,0,{service},{service + late_us / 1e6},2,{status}")
-    return "\n".join(lines) + "\n"
-
-
-def test_oha_calm_run() -> None:
-    seen = valid(oha.parse(oha_rows(), OHA_PLAN).judge(may_collapse=False))
-    assert seen.void is None
-    assert (seen.requests, seen.seconds, seen.warmup_seconds) == (
-        2000,
-        4,
-        1,
-    )  # what was sent in the warm-up is left out
-    assert seen.latency.percentile_us(50) == 300
-    assert seen.slip_p90_us == 0
-
-
-def test_oha_failures_void_a_run() -> None:
-    seen = valid(oha.parse(oha_rows(status=500), OHA_PLAN).judge(may_collapse=False))
-    assert (seen.errors, seen.error_sample, seen.void) == (2000, "status 500: 2000", "no request was completed")
-    refused = valid(oha.parse(oha_rows().splitlines()[0] + "\n", OHA_PLAN).judge(may_collapse=False))
-    assert refused.void == "no request was completed"
-
-
-@pytest.mark.parametrize("text", ["", "error: unexpected argument '-q'\n", "{}", "[]"])
-def test_oha_without_csv_is_one_line(text: str) -> None:
-    with pytest.raises(BenchError, match="oha gave no CSV result"):
-        oha.parse(text, OHA_PLAN)
-
-
-def test_a_late_oha_is_void_and_a_slow_client_is_not() -> None:
-    late = oha.parse(oha_rows(late_us=9000), OHA_PLAN).judge(may_collapse=False)
-    assert late.void == "the generator itself ran 9.0 ms late at its 90th percentile"
-    rarely = oha.parse(oha_rows(late_us=9000, slow_each=200), OHA_PLAN).judge(may_collapse=False)
-    assert rarely.void is not None  # a few slow requests delay a few others, not one in ten
-    assert oha.parse(oha_rows(late_us=9000, slow_each=20), OHA_PLAN).slip_p90_us is None
-    # Ten connections at 500/s have 20 ms between two requests: one that takes 45 ms delays the next by itself.
-    slow = oha.parse(oha_rows(late_us=9000, service_us=45_000), OHA_PLAN).judge(may_collapse=False)
-    assert (slow.slip_p90_us, slow.void) == (None, None)
-
-
 def measurement(**fields: Any) -> Measurement:
     base: dict[str, Any] = {
         "generator": "built-in",
@@ -304,10 +251,9 @@ def test_a_doubtful_measurement_is_void(fields: dict[str, Any], void: str | None
 
 
 def test_a_generator_is_chosen_by_what_it_can(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A program called wrk that shows -R is wrk2; one that does not is passed over."""
+    """A program called wrk that shows the options of wrk2 is wrk2. One that lacks one of them is passed over."""
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("WRK2", raising=False)
-    monkeypatch.delenv("OHA", raising=False)
     assert choose(None, print).name == "built-in"
     program = tmp_path / "wrk"
 
@@ -317,10 +263,16 @@ def test_a_generator_is_chosen_by_what_it_can(tmp_path: Path, monkeypatch: pytes
 
     show(FIXTURES / "wrk-usage.txt")
     assert choose(None, print).name == "built-in"
+    zrk = tmp_path / "zrk-usage.txt"  # it has a rate, but no script and no uncorrected latency
+    lines = (FIXTURES / "wrk2-usage.txt").read_text().splitlines(keepends=True)
+    zrk.write_text("".join(line for line in lines if "--u_latency" not in line and "--script" not in line))
+    show(zrk)
+    assert choose(None, print).name == "built-in"
     show(FIXTURES / "wrk2-usage.txt")
     assert choose(None, print).name == "wrk2"
-    with pytest.raises(BenchError, match="oha is not on PATH; set OHA="):
-        choose("oha", print)
+    program.unlink()
+    with pytest.raises(BenchError, match="wrk2 is not on PATH; set WRK2="):
+        choose("wrk2", print)
     with pytest.raises(BenchError, match="there is no generator 'ab'"):
         choose("ab", print)
 

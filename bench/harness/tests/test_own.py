@@ -12,7 +12,7 @@ import yaml
 from command import bench
 from onewrite_conformance.driver import Driver, DriverFault
 
-from onewrite_bench.engines import clients, preflight
+from onewrite_bench.engines import drivers, preflight
 from onewrite_bench.failures import BenchError
 from onewrite_bench.run import own
 from onewrite_bench.topology import haproxy
@@ -103,7 +103,16 @@ def test_a_configuration_without_a_tcp_frontend_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    "address", ["10.0.0.1:80", "ftp://x/", "http://u:secret@host/", "http://", "http://127.0.0.1:99999/", "http://[::1"]
+    "address",
+    [
+        "10.0.0.1:80",
+        "ftp://x/",
+        "http://u:secret@host/",
+        "http://",
+        "http://127.0.0.1:99999/",
+        "http://[::1",
+        "http://127.0.0.1/a b",
+    ],
 )
 def test_only_an_address_is_a_target(address: str) -> None:
     with pytest.raises(BenchError, match="is not an address like"):
@@ -249,6 +258,90 @@ def test_path_host_and_status_can_be_chosen(
     assert [verdict.text for verdict in unfit] == ([f"the target fails: {expected}"] if expected else [])
 
 
+USERS = """global
+    setenv NOTHING here
+userlist admins
+    user root password $6$secret groups ops
+    group ops
+frontend site
+    bind :80
+    stats auth root:secret2
+    default_backend app
+frontend guarded
+    bind :81
+    http-request auth unless { http_auth(admins) }
+    default_backend app
+frontend redirects
+    bind :82
+    redirect scheme https
+backend app
+    server s 10.0.0.1:80
+program other
+    command /bin/x --password secret3
+"""
+
+
+def test_frontends_that_never_reach_the_origin_are_left_out_with_a_note(children: Children, tmp_path: Path) -> None:
+    theirs = tmp_path / "their.cfg"
+    theirs.write_text(DEFAULTS + USERS)
+    plan = own.of_configuration(theirs, tmp_path / "copy", own.Request())
+    kept, notes = preflight.examine(plan, Places(children, plan.topology, tmp_path))
+    assert [target.name for target in kept.targets] == ["site-80"]
+    assert [(note.subject, note.state, note.counts) for note in notes] == [
+        ("guarded-81", "shown", False),
+        ("redirects-82", "shown", False),
+    ]
+    assert "left out: the target fails: it answers 302 to POST /" in notes[1].text
+    assert "FRONTENDS=redirects-82 judges it" in notes[1].text
+    picked = own.of_configuration(theirs, tmp_path / "copy", own.Request(frontends=("redirects-82",)))
+    _, unfit = preflight.examine(picked, Places(children, picked.topology, tmp_path))
+    assert [(one.subject, one.state, one.counts) for one in unfit] == [("redirects-82", "inconclusive", True)]
+    with pytest.raises(BenchError, match="FRONTENDS=other: the configuration has site-80, guarded-81, redirects-82"):
+        own.of_configuration(theirs, tmp_path / "copy", own.Request(frontends=("other",)))
+
+
+def test_no_password_is_written(tmp_path: Path) -> None:
+    theirs = tmp_path / "their.cfg"
+    theirs.write_text(DEFAULTS + USERS)
+    own.of_configuration(theirs, tmp_path / "copy", own.Request())
+    for file in (tmp_path / "copy").rglob("*.cfg"):
+        assert "secret" not in file.read_text()
+        assert file.stat().st_mode & 0o077 == 0
+    assert "user root insecure-password onewrite groups ops" in (tmp_path / "copy" / "adopted.cfg").read_text()
+
+
+def test_a_target_that_never_answers_is_said_soon(
+    children: Children, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(preflight, "PATIENCE_S", 0.2)
+    said: list[str] = []
+    with socket.create_server(("127.0.0.1", 0)) as silent:  # it takes connections and answers nothing
+        plan = own.of_target(f"http://127.0.0.1:{silent.getsockname()[1]}/", own.Request())
+        _, unfit = preflight.examine(plan, Places(children, plan.topology, tmp_path), said.append)
+    assert [verdict.text for verdict in unfit] == ["the target fails: no answer within 0 s"]
+    assert "3 requests, to see that it answers" in said[0]
+
+
+@pytest.mark.timed
+@pytest.mark.parametrize("language", ["python", "ruby", "node", "java"])
+def test_an_authority_that_is_named_reaches_every_driver(language: str, children: Children, tmp_path: Path) -> None:
+    """A certificate that no trust store has: with CA_FILE= it is judged, without it nobody is at fault."""
+    if language not in drivers.languages():
+        pytest.skip(f"there is no {language} driver")
+    places = Places(children, {"tls": True}, tmp_path / "places")
+    url = f"https://localhost:{places.port('origin/tls13')}/"
+    few = ("--languages", language, "--requests", "6", "--rounds", "2")
+    bare = bench("run", *few, "--out", str(tmp_path / "bare"), TARGET=url)
+    assert bare.returncode == 2, bare.stdout
+    assert "CA_FILE= names an authority" in bare.stdout
+    done = bench("run", *few, "--out", str(tmp_path / "out"), TARGET=url, CA_FILE=str(places.certificate_authority))
+    cells = json.loads((tmp_path / "out" / "own-target.json").read_text())["cells"]
+    mine = [cell for cell in cells if cell["group"] == language]
+    if any(cell["skipped"] or cell["failed"] for cell in mine):
+        pytest.skip(f"the {language} driver is not set up")
+    assert [cell["errors"] for cell in mine] == [0] * len(mine), done.stdout
+
+
 @pytest.mark.parametrize("env", [{"PATH_TO_POST": "api"}, {"EXPECT": "ok"}, {"EXPECT": "99"}, {"PATH_TO_POST": "/a b"}])
 def test_what_to_post_is_checked(env: dict[str, str]) -> None:
     with pytest.raises(BenchError, match="is not a "):
@@ -289,7 +382,7 @@ def test_a_slow_service_is_judged_by_the_time_above_its_own(children: Children, 
 
 @pytest.mark.parametrize("language", ["raw", "python", "ruby", "node", "java"])
 def test_every_driver_counts_a_wrong_status_as_a_failure(language: str, children: Children, tmp_path: Path) -> None:
-    command = clients.driver_command(language)
+    command = drivers.command(language)
     if command is None:
         pytest.skip(f"there is no {language} driver")
     origin = f"http://127.0.0.1:{Places(children, {}, tmp_path).port('origin/plain')}"

@@ -14,8 +14,9 @@ import pytest
 from onewrite_bench.engines import jmh
 from onewrite_bench.generators.measurement import Distribution, Measurement
 from onewrite_bench.paths import BENCH
-from onewrite_bench.report import history, page, percentiles, previous
+from onewrite_bench.report import page, percentiles
 from onewrite_bench.report import write as report
+from onewrite_bench.report.entries import entries
 from onewrite_bench.verdict.results import Cell, RateResult, Run, Verdict
 
 MACHINE = {
@@ -148,23 +149,6 @@ def test_which_generator_ran_and_for_how_long_is_shown() -> None:
         assert "built-in (1) sent for 0 s uncounted and 5 s counted" in shown
 
 
-def test_the_page_compares_with_the_run_before(tmp_path: Path) -> None:
-    first, second = made_up(), made_up()
-    second.cells[2].latencies_us = [40_000] * 100
-    report.save(first, tmp_path)
-    report.write(tmp_path, None)
-    assert "Beside the run" not in (tmp_path / "report.html").read_text()
-    report.save(second, tmp_path)
-    report.write(tmp_path, None)
-    text = (tmp_path / "report.html").read_text()
-    assert "Beside the run of 2026-01-02 03:04 UTC: 1 of 1 rows stall in 10 points more of its requests." in text
-    assert [run.scenario for run in report.collect(tmp_path)] == ["post-stall"]
-    compared = previous.compared(first, second)
-    assert compared is not None
-    assert compared[0].startswith("Beside the run of 2026-01-02 03:04 UTC: None of 1 rows stalls in 10 points more")
-    assert previous.compared(first, None) is None
-
-
 def test_percentile_files_have_the_layout_of_hdrhistogram(tmp_path: Path) -> None:
     percentiles.write(made_up(), tmp_path)
     names = sorted(path.name for path in tmp_path.iterdir())
@@ -180,12 +164,12 @@ def test_percentile_files_have_the_layout_of_hdrhistogram(tmp_path: Path) -> Non
     assert counts[-1] == 100
 
 
-def test_history_is_what_github_action_benchmark_reads() -> None:
-    entries = history.entries([made_up()])
-    assert [set(entry) - {"extra"} for entry in entries] == [{"name", "unit", "value"}] * 2
-    ratio = next(entry for entry in entries if entry["unit"] == "ratio")
+def test_entries_are_what_github_action_benchmark_reads() -> None:
+    found = entries([made_up()])
+    assert [set(entry) - {"extra"} for entry in found] == [{"name", "unit", "value"}] * 2
+    ratio = next(entry for entry in found if entry["unit"] == "ratio")
     assert ratio["value"] == pytest.approx(0.0057, abs=1e-4)
-    assert next(entry for entry in entries if entry["unit"] == "segments")["value"] == 1.0
+    assert next(entry for entry in found if entry["unit"] == "segments")["value"] == 1.0
 
 
 def test_everything_is_written_and_an_old_result_is_left_out(
@@ -198,7 +182,7 @@ def test_everything_is_written_and_an_old_result_is_left_out(
     report.write(tmp_path, tmp_path / "RESULTS-copy.md")
     assert "burst.json is left out" in capsys.readouterr().err
     assert summary.read_text() == (tmp_path / "RESULTS.md").read_text() == (tmp_path / "RESULTS-copy.md").read_text()
-    assert json.loads((tmp_path / "history.json").read_text())
+    assert json.loads((tmp_path / "benchmark.json").read_text())
     assert (tmp_path / "report.html").read_text().startswith("<!doctype html>")
 
 

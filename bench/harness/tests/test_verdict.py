@@ -47,6 +47,17 @@ def test_two_segments_fail_even_where_the_control_showed_nothing() -> None:
     assert state(cell("control"), cell("adapter", segments=[[40, 20]] * 5)) == ("splits", 1)
 
 
+@pytest.mark.parametrize("control", [{"errors": 100}, {"failed": "driver crashed"}])
+def test_a_failure_that_the_languages_own_control_shares_is_the_targets(control: dict[str, Any]) -> None:
+    """As with a private authority: the bare socket trusts it, the language does not."""
+    unknown = {"unknown": True}
+    fails = cell("adapter", latencies_us=[], errors=100, error_sample="unknown CA", extra=unknown)
+    good = cell("good", extra=unknown)
+    own = cell("control", extra=unknown, latencies_us=[], **control)
+    assert state(own, fails, good) == ("inconclusive", 2)
+    assert state(cell("control", extra=unknown, **CONTROL), fails, good) == ("fails", 1)
+
+
 @pytest.mark.parametrize(
     ("fields", "word"),
     [

@@ -8,7 +8,7 @@ import sys
 from types import FrameType
 
 from onewrite_bench.failures import BenchError
-from onewrite_bench.run import compare, demo, gate, history, jmh
+from onewrite_bench.run import compare, demo, gate, jmh
 from onewrite_bench.run import scenarios as bench
 
 __all__ = ["main"]
@@ -26,7 +26,6 @@ def main() -> int:
     bench.add_arguments(commands.add_parser("run", help="scenarios, and the report of all that were run"))
     gate.add_arguments(commands.add_parser("gate", help="the verdict for CI: 0 clean, 1 a stall, 2 inconclusive"))
     compare.add_arguments(commands.add_parser("compare", help="a revision beside another, for CI: 1 a regression"))
-    history.add_arguments(commands.add_parser("history", help="results over commits: add one, or draw the page"))
     bench.add_report_arguments(commands.add_parser("report", help="the report again, from results that are there"))
     jmh.add_arguments(commands.add_parser("jmh", help="what the Java adapter's call costs beside its competitors"))
     options = parser.parse_args()

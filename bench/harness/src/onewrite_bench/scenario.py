@@ -75,6 +75,7 @@ class Client:
     competitor: bool = False  # another library, driven by bench/competitors
     body: dict[str, Any] | None = None  # as the driver protocol has it, instead of bytes in memory
     language: str | None = None  # another driver than the group's: `raw` for a good control that takes its turns
+    segments: int | None = None  # most that a request of this client may take, where the target's limit is another
     checkout: str | None = None  # another checkout that the driver is taken from, when revisions are compared
 
 

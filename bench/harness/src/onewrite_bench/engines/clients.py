@@ -2,35 +2,22 @@
 
 from __future__ import annotations
 
-import sys
 import threading
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 
 from onewrite_conformance.driver import Driver, DriverFault, DriverSkipped
 
 from onewrite_bench.ends import tied
-from onewrite_bench.paths import BENCH, REPOSITORY
+from onewrite_bench.engines import drivers
 from onewrite_bench.scenario import Client, Group
 from onewrite_bench.topology.places import Places
 from onewrite_bench.verdict.results import Cell, RateResult
 
-__all__ = ["Clients", "driver_command", "first_line", "mark"]
+__all__ = ["Clients", "first_line", "mark"]
 
 # The user's proxy and certificate variables must not lead a client away from the topology.
 _PROXY_VARIABLES = ("http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY")
 _NEUTRAL_ENV = dict.fromkeys((*_PROXY_VARIABLES, "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"), "")
-
-
-def driver_command(language: str, competitor: bool = False, checkout: str | None = None) -> list[str] | None:
-    """The command of a language's driver, or None when it is not there."""
-    if language == "raw":
-        return [sys.executable, "-m", "onewrite_bench.engines.raw_driver"]
-    if competitor:
-        folder = BENCH / "competitors" / language
-        return [str(folder / "run")] if (folder / ".ready").exists() else None
-    program = Path(checkout or REPOSITORY) / language / "driver" / "run"
-    return [str(program)] if program.exists() else None
 
 
 class Clients:
@@ -45,7 +32,7 @@ class Clients:
     def start(self, group: Group, client: Client, cells: Sequence[Cell | RateResult]) -> Driver | None:
         """A driver of this group's language for this client, or None: then the cells say why."""
         language = client.language or group.language
-        command = driver_command(language, client.competitor, client.checkout)
+        command = drivers.command(language, client.competitor, client.checkout)
         if command is None:
             why = (
                 "competitors are not set up: make -C bench competitors"
@@ -53,6 +40,10 @@ class Clients:
                 else f"no {language}/driver/run"
             )
             mark(cells, "skipped", why)
+            return None
+        old = None if client.competitor or language == "raw" else drivers.stale(language, client.checkout)
+        if old is not None:
+            mark(cells, "skipped", old)
             return None
         env = {**_NEUTRAL_ENV, **client.env}
         if client.proxy == "environment":

@@ -104,8 +104,9 @@ class PostEngine:
         cell.beside = language != group.language and client.role == "good"
         cell.body_bytes = size
         cell.stalls = target.stalls and size <= parameters.get("stalls_up_to_bytes", size)
-        if target.segments > 1:
-            cell.extra["most_segments"] = target.segments
+        most = client.segments or target.segments
+        if most > 1:
+            cell.extra["most_segments"] = most
         cell.extra["one_segment"] = size <= parameters.get("one_segment_up_to_bytes", size)
         cell.stall_us = int(parameters.get("stall_us", cell.stall_us))
         cell.p50_ratio = float(parameters.get("p50_ratio", cell.p50_ratio))
@@ -157,8 +158,9 @@ class PostEngine:
         options: dict[str, Any] = {"pool_size": self._pool, **client.options}
         if client.api is not None:
             options["api"] = client.api
-        if self._places.certificate_authority is not None:
-            options["tls_ca"] = str(self._places.certificate_authority)
+        authority = self._scenario.parameters.get("ca_file") or self._places.certificate_authority
+        if authority is not None:
+            options["tls_ca"] = str(authority)
         targets = {target.name: target for target in group.targets}
         turns = []
         for cell in cells:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ssl
 import time
+from collections.abc import Callable
 from dataclasses import replace
 
 from onewrite_bench.engines.raw_driver import Connection, How
@@ -13,34 +15,49 @@ from onewrite_bench.verdict.results import Verdict
 __all__ = ["examine"]
 
 REQUESTS = 3
+PATIENCE_S = 10.0
+"""A target that answers later, or never, is not measured."""
 
 
-def examine(scenario: Scenario, places: Places) -> tuple[Scenario, list[Verdict]]:
-    """The scenario without the targets that cannot judge a client, and a verdict for each of those."""
+def examine(
+    scenario: Scenario, places: Places, say: Callable[[str], None] = lambda _: None
+) -> tuple[Scenario, list[Verdict]]:
+    """The scenario without the targets that cannot judge a client, and a verdict for each of those.
+
+    Of several frontends, one that does not pass the request on (a redirect to https, a page of statistics) is left out
+    and does not make the run inconclusive, unless the user picked it.
+    """
     verdicts = []
+    ca_file = scenario.parameters.get("ca_file")
     fit = []
     for target in scenario.targets:
-        why = _why_not(target, places, scenario.parameters.get("expect"))
+        say(f"{target.name}: {REQUESTS} requests, to see that it answers (at most {PATIENCE_S:.0f} s each)")
+        why = _why_not(target, places, scenario.parameters.get("expect"), ca_file)
         if why is None:
             fit.append(target)
         else:
             verdicts.append(Verdict(target.name, "inconclusive", why))
+    if fit and scenario.parameters.get("pick"):
+        for verdict in verdicts:
+            verdict.counts, verdict.state = False, "shown"
+            verdict.text = f"left out: {verdict.text}; FRONTENDS={verdict.subject} judges it"
     groups = tuple(
         replace(group, targets=tuple(target for target in group.targets if target in fit)) for group in scenario.groups
     )
     return replace(scenario, groups=groups if fit else ()), verdicts
 
 
-def _why_not(target: Target, places: Places, expect: int | None) -> str | None:
-    authority = places.certificate_authority
+def _why_not(target: Target, places: Places, expect: int | None, ca_file: str | None) -> str | None:
+    authority = ca_file if target.url is not None else places.certificate_authority
     how = How(
         nagle=False,
         split=False,
         gap_us=0,
         pieces=1,
         quickack=False,
-        authority=str(authority) if authority is not None and target.url is None else None,
+        authority=str(authority) if authority is not None else None,
         proxy=None,
+        timeout_s=PATIENCE_S,
     )
     connection = Connection(places.url(target), how)
     answered = False
@@ -57,8 +74,12 @@ def _why_not(target: Target, places: Places, expect: int | None) -> str | None:
             answered = True
             if connection.closes:
                 return "not kept alive: nothing to judge (it closes the connection after each answer)"
-            if time.monotonic() - began > 20:
-                return "the target fails: an answer took over 20 s"
+            if time.monotonic() - began > PATIENCE_S:
+                return f"the target fails: an answer took over {PATIENCE_S:.0f} s"
+    except TimeoutError:
+        return f"the target fails: no answer within {PATIENCE_S:.0f} s"
+    except ssl.SSLCertVerificationError as error:
+        return f"the target fails: {error.verify_message}; CA_FILE= names an authority that all clients trust"
     except (OSError, ValueError) as error:
         if answered and isinstance(error, ConnectionError):
             return "not kept alive: nothing to judge (it closes the connection after each answer)"

@@ -36,6 +36,7 @@ class How:
     quickack: bool
     authority: str | None
     proxy: str | None
+    timeout_s: float = 30
 
 
 class Connection:
@@ -58,7 +59,7 @@ class Connection:
         first = (self._host, self._port)
         if self._proxy is not None:
             first = (self._proxy.hostname or "", self._proxy.port or 80)
-        sock = socket.create_connection(first, timeout=30)
+        sock = socket.create_connection(first, timeout=self._how.timeout_s)
         if not self._how.nagle:
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if self._context is not None:

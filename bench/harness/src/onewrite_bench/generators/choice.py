@@ -11,13 +11,12 @@ from collections.abc import Callable, Sequence
 from onewrite_bench.failures import BenchError
 from onewrite_bench.generators.built_in import BuiltIn
 from onewrite_bench.generators.measurement import Measurement
-from onewrite_bench.generators.oha import Oha
 from onewrite_bench.generators.plan import Generator, Plan
 from onewrite_bench.generators.wrk2 import Wrk2
 
 __all__ = ["FirstThatWorks", "choose"]
 
-NAMES = ("wrk2", "oha", "built-in")
+NAMES = ("wrk2", "built-in")
 
 
 class FirstThatWorks:
@@ -47,18 +46,17 @@ class FirstThatWorks:
 
 
 def choose(wanted: str | None, say: Callable[[str], None]) -> Generator:
-    """The generator named in `wanted`, or those that are there: wrk2, oha, the built-in one, in that order.
+    """The generator named in `wanted`; else wrk2 where it is there, with the built-in one for its failures.
 
     Raises BenchError when the named one is unknown or not there.
     """
     if wanted and wanted not in NAMES:
-        raise BenchError(f"there is no generator {wanted!r}; there are wrk2, oha and built-in")
+        raise BenchError(f"there is no generator {wanted!r}; there are wrk2 and built-in")
     if wanted == "built-in":
         return BuiltIn()
-    if wanted:
-        named: Generator | None = Wrk2.find() if wanted == "wrk2" else Oha.find()
-        if named is None:
-            raise BenchError(f"{wanted} is not on PATH; set {wanted.upper()}=/path/to/it or use GENERATOR=built-in")
-        return named
-    found: list[Generator] = [one for one in (Wrk2.find(), Oha.find()) if one is not None]
-    return FirstThatWorks([*found, BuiltIn()], say)
+    wrk2 = Wrk2.find()
+    if wanted and wrk2 is None:
+        raise BenchError("wrk2 is not on PATH; set WRK2=/path/to/it or use GENERATOR=built-in")
+    if wrk2 is None:
+        return BuiltIn()
+    return wrk2 if wanted else FirstThatWorks([wrk2, BuiltIn()], say)

@@ -18,7 +18,7 @@ from onewrite_bench.failures import BenchError
 from onewrite_bench.generators.measurement import Distribution, Measurement, own_lateness_us
 from onewrite_bench.generators.plan import GRACE_S, Plan, call, find
 
-__all__ = ["CALIBRATION_S", "MARK", "Wrk2", "has_rate_option", "lua_script", "microseconds", "parse", "spectra"]
+__all__ = ["CALIBRATION_S", "MARK", "Wrk2", "is_wrk2", "lua_script", "microseconds", "parse", "spectra"]
 
 CALIBRATION_S = 10
 """wrk2 drops its first 10 s from the histogram."""
@@ -39,8 +39,8 @@ class Wrk2:
 
     @staticmethod
     def find() -> Wrk2 | None:
-        """Detected by `-R` in its usage text: wrk2 calls itself wrk, and its version says nothing."""
-        program = find((os.environ.get("WRK2"), "wrk2", "wrk"), has_rate_option)
+        """Detected by its options in its usage text: wrk2 calls itself wrk, and its version says nothing."""
+        program = find((os.environ.get("WRK2"), "wrk2", "wrk"), is_wrk2)
         return Wrk2(program) if program else None
 
     @cached_property
@@ -70,9 +70,10 @@ class Wrk2:
         return parse(done.stdout, plan.rate, plan.connections, self.version)
 
 
-def has_rate_option(usage: str) -> bool:
-    """Whether a usage text is wrk2's: plain wrk has no constant rate."""
-    return re.search(r"^\s*-R,\s+--rate\b", usage, re.MULTILINE) is not None
+def is_wrk2(usage: str) -> bool:
+    """Whether a usage text is wrk2's: plain wrk has no constant rate, zrk no Lua script and no uncorrected latency."""
+    options = (r"-R,\s+--rate", r"-U,?\s+--u_latency", r"-s,\s+--script")
+    return all(re.search(rf"^\s*{option}\b", usage, re.MULTILINE) for option in options)
 
 
 def lua_script(method: str, body_bytes: int) -> str:

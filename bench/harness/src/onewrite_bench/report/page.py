@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from jinja2 import Environment, PackageLoader
 from markupsafe import Markup
 
-from onewrite_bench.report import bars, plot, previous, wording
+from onewrite_bench.report import bars, plot, wording
 from onewrite_bench.report.percentiles import curves
 from onewrite_bench.report.table import Table
 from onewrite_bench.verdict import machine
@@ -20,18 +20,15 @@ __all__ = ["render"]
 _PAGES = Environment(loader=PackageLoader("onewrite_bench.report", "."), autoescape=True)
 
 
-def render(runs: Sequence[Run], before: Mapping[str, Run] | None = None) -> str:
-    """The page of all runs; `before` holds the run before this one by scenario, to compare with."""
-    sections = [_section(run, (before or {}).get(run.scenario)) for run in runs]
+def render(runs: Sequence[Run]) -> str:
+    """The page of all runs."""
+    sections = [_section(run) for run in runs]
     return _PAGES.get_template("page.html.j2").render(sections=sections) + "\n"
 
 
-def _section(run: Run, before: Run | None) -> dict[str, Any]:
+def _section(run: Run) -> dict[str, Any]:
     drawn = bars.of_run(run)
     tables = [_table(title or "All rows", table, notes) for title, table, notes in wording.tables(run)]
-    comparison = previous.compared(run, before)
-    if comparison is not None:
-        tables.append(_table("Beside the run before", comparison[1], [comparison[0]]))
     if not drawn and len(tables) == 1:
         tables[0]["open"] = True  # there is nothing else to look at
     return {

@@ -1,4 +1,4 @@
-"""The report: text for the terminal, Markdown for people and CI, one HTML page, percentile files, a history entry."""
+"""The report: text, Markdown, one HTML page, percentile files, and entries for github-action-benchmark."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ import os
 import sys
 from pathlib import Path
 
-from onewrite_bench.report import history, page, percentiles
+from onewrite_bench.report import page, percentiles
+from onewrite_bench.report.entries import entries
 from onewrite_bench.report.wording import intervals_line, story, tables, verdict_line
 from onewrite_bench.scenario import names
 from onewrite_bench.verdict import machine
@@ -15,8 +16,8 @@ from onewrite_bench.verdict.results import Run
 
 __all__ = ["collect", "markdown", "save", "step_summary", "text", "write"]
 
-PREVIOUS = "previous"
-"""The folder of the runs before."""
+MADE = {"demo", "benchmark"}
+"""JSON files in the folder of results that hold no scenario's run."""
 
 
 def text(run: Run) -> str:
@@ -62,31 +63,15 @@ def collect(directory: Path) -> list[Run]:
     """All results in a directory, in the order of the scenarios; a partial one only where there is no complete one."""
     known = names()
     found = {path.name.removesuffix(".json").removesuffix(".partial") for path in directory.glob("*.json")}
-    ordered = sorted(
-        found - {"demo", "history"}, key=lambda name: (known.index(name) if name in known else len(known), name)
-    )
+    ordered = sorted(found - MADE, key=lambda name: (known.index(name) if name in known else len(known), name))
     runs = []
     for name in ordered:
-        if name in ("demo", "history"):
-            continue
         path = directory / f"{name}.json"
         try:
             runs.append(Run.from_json(json.loads(_complete_or_partial(path).read_text())))
         except (ValueError, TypeError, KeyError) as error:
             print(f"onewrite bench: {path} is left out, another version made it: {error}", file=sys.stderr)
     return runs
-
-
-def _before(directory: Path, runs: list[Run]) -> dict[str, Run]:
-    """The run before the one that is kept, by scenario."""
-    found = {}
-    for run in runs:
-        path = directory / PREVIOUS / f"{run.scenario}.json"
-        try:
-            found[run.scenario] = Run.from_json(json.loads(path.read_text()))
-        except (OSError, ValueError, TypeError, KeyError):
-            continue  # there was none, or another version made it
-    return found
 
 
 def _complete_or_partial(path: Path) -> Path:
@@ -100,8 +85,8 @@ def write(directory: Path, results: Path | None, summary: bool = True) -> None:
         return
     whole = document(runs)
     (directory / "RESULTS.md").write_text(whole)
-    (directory / "report.html").write_text(page.render(runs, _before(directory, runs)))
-    (directory / "history.json").write_text(json.dumps(history.entries(runs), indent=1) + "\n")
+    (directory / "report.html").write_text(page.render(runs))
+    (directory / "benchmark.json").write_text(json.dumps(entries(runs), indent=1) + "\n")
     for run in runs:
         percentiles.write(run, directory / "hgrm")
     if results is not None:
@@ -132,12 +117,9 @@ def document(runs: list[Run]) -> str:
 
 
 def save(run: Run, directory: Path) -> Path:
-    """Keep one scenario's result, and the one before it. An interrupted run does not replace a complete one."""
+    """Keep one scenario's result. An interrupted run does not replace a complete one."""
     directory.mkdir(parents=True, exist_ok=True)
     path = directory / f"{run.scenario}{'.partial' if run.interrupted else ''}.json"
-    if path.exists() and not run.interrupted:
-        (directory / PREVIOUS).mkdir(exist_ok=True)
-        path.replace(directory / PREVIOUS / path.name)
     part = path.with_suffix(".part")
     part.write_text(json.dumps(run.to_json(), indent=1) + "\n")
     part.replace(path)

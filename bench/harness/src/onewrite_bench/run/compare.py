@@ -19,6 +19,7 @@ from pathlib import Path
 
 from onewrite_bench import scenario
 from onewrite_bench.console import Console
+from onewrite_bench.engines import drivers
 from onewrite_bench.failures import BenchError
 from onewrite_bench.paths import BUILD, REPOSITORY
 from onewrite_bench.report import comparison
@@ -30,7 +31,6 @@ from onewrite_bench.verdict.rule import REGRESSIONS
 
 __all__ = ["add_arguments", "plan"]
 
-LANGUAGES = ("python", "ruby", "node", "java")
 WORDS = {0: "nothing is worse", 1: "a regression", 2: "inconclusive", 130: "interrupted"}
 ADAPTERS = ("onewrite", "patched")
 """The kinds of client that use an adapter."""
@@ -47,7 +47,7 @@ class Revision:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("base", help="a revision, as git names it: main, HEAD~1, v0.1.0")
     parser.add_argument("--head", help="another revision; default: this checkout, with what is not committed")
-    parser.add_argument("--languages", default=",".join(LANGUAGES), help="comma-separated; default: all four")
+    parser.add_argument("--languages", default=",".join(drivers.languages()), help="comma-separated; default: all")
     parser.add_argument("--rounds", type=int, default=6, help="per process; default: %(default)s")
     parser.add_argument("--requests", type=int, default=200, help="per round; default: %(default)s")
     parser.add_argument("--out", type=Path, default=BUILD / "compare", metavar="DIR", help="where results go")
@@ -57,14 +57,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def _run(options: argparse.Namespace) -> int:
     console = Console()
     languages = [name.strip() for name in options.languages.split(",") if name.strip()]
-    unknown = [name for name in languages if name not in LANGUAGES]
+    unknown = [name for name in languages if name not in drivers.languages()]
     if unknown:
-        raise BenchError(f"no language {unknown[0]!r}; there are {', '.join(LANGUAGES)}")
+        raise BenchError(f"no language {unknown[0]!r}; there are {', '.join(drivers.languages())}")
     base = _revision(options.base, options.out)
     head = Revision("this checkout", REPOSITORY) if options.head is None else _revision(options.head, options.out)
     for revision in (base, head):
         for language in languages:
-            _set_up(revision, language, console)
+            console.say(f"{revision.name}: make -C {language} driver")
+            drivers.build(language, revision.path)
     compared = plan(scenario.load("per-call-cost"), base, head, languages, options.rounds, options.requests)
     console.say(compared.title)
     command = f"make -C bench compare BASE={options.base}" + (f" HEAD={options.head}" if options.head else "")
@@ -122,22 +123,3 @@ def _revision(name: str, out: Path) -> Revision:
 
 def _git(*words: str) -> bytes:
     return subprocess.run(["git", *words], cwd=REPOSITORY, stdout=subprocess.PIPE, check=False).stdout
-
-
-def _set_up(revision: Revision, language: str, console: Console) -> None:
-    """Install what the driver needs. Raises BenchError with the end of what was said."""
-    console.say(f"{revision.name}: make -C {language} driver")
-    # What an outer make or a virtual environment tells its children is not for this one.
-    outer = ("MAKE", "MFLAGS", "VIRTUAL_ENV")
-    done = subprocess.run(
-        ["make", "-s", "--no-print-directory", "-C", str(revision.path / language), "driver"],
-        env={name: value for name, value in os.environ.items() if not name.startswith(outer)},
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=False,
-    )
-    if done.returncode:
-        last = "\n".join(done.stdout.splitlines()[-15:])
-        raise BenchError(f"{revision.name}: make -C {language} driver failed:\n{last}")

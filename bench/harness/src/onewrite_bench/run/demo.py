@@ -10,6 +10,7 @@ from pathlib import Path
 
 from onewrite_bench import scenario
 from onewrite_bench.console import Console
+from onewrite_bench.engines import drivers
 from onewrite_bench.report import table
 from onewrite_bench.report.wording import verdict_line
 from onewrite_bench.run.execute import execute
@@ -18,8 +19,6 @@ from onewrite_bench.verdict.judge import GOOD_SHARE
 from onewrite_bench.verdict.results import Run
 
 __all__ = ["add_arguments"]
-
-LANGUAGES = ("python", "ruby", "node", "java")
 
 NOTES = (
     "`control` sends head and body in two writes with Nagle on; `stock` is the base library as people use it.",
@@ -33,7 +32,7 @@ NOTES = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--short", action="store_true", help="fewer requests: the form that tests use")
-    parser.add_argument("--languages", default=",".join(LANGUAGES), help="comma-separated; default: all four")
+    parser.add_argument("--languages", default=",".join(drivers.languages()), help="comma-separated; default: all")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the raw result as JSON ('-': standard output)")
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the table as Markdown")
     parser.set_defaults(run=_run)
@@ -45,13 +44,18 @@ def _run(options: argparse.Namespace) -> int:
         plan = replace(plan, parameters={**plan.parameters, "rounds": 3, "requests": 10})
     languages = [name.strip() for name in options.languages.split(",") if name.strip()]
     for language in languages:
-        if language not in LANGUAGES:
-            print(f"onewrite bench: no language {language!r}; there are {', '.join(LANGUAGES)}", file=sys.stderr)
+        if language not in drivers.languages():
+            known = ", ".join(drivers.languages())
+            print(f"onewrite bench: no language {language!r}; there are {known}", file=sys.stderr)
             return 3
     if options.markdown is not None:
         command = "make -C bench demo-table"
     else:
-        command = "make demo" if tuple(languages) == LANGUAGES else f"make demo LANGUAGES={options.languages}"
+        command = (
+            "make demo"
+            if sorted(languages) == sorted(drivers.languages())
+            else f"make demo LANGUAGES={options.languages}"
+        )
     console = Console()
     console.say(f"{plan.title}: {', '.join(languages)}; 200-byte POSTs on pooled connections")
     run = execute(plan, console, command, languages, parallel=True)

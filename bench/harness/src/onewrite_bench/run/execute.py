@@ -85,7 +85,7 @@ def _run_in(
                 return
             places = Places(children, scenario.topology, directory)
             if scenario.parameters.get("unknown"):
-                scenario, unfit = preflight.examine(scenario, places)
+                scenario, unfit = preflight.examine(scenario, places, console.say)
                 run.verdicts += unfit
             clients = Clients(places)
             engine = PostEngine(scenario, places, console, clients, parallel)

@@ -7,12 +7,15 @@ its own exit status: make would turn each failure into 2.
 from __future__ import annotations
 
 import argparse
+import os
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from onewrite_bench import scenario
 from onewrite_bench.console import Console
+from onewrite_bench.engines import drivers
 from onewrite_bench.failures import BenchError
 from onewrite_bench.generators.choice import choose
 from onewrite_bench.paths import BUILD
@@ -30,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("scenario", nargs="*", help="names; default: all that have a gate")
     parser.add_argument("--languages", help="comma-separated; default: all")
     parser.add_argument("--rates", action="store_true", help="the constant-rate part too; a late generator voids it")
-    parser.add_argument("--generator", help="wrk2, oha or built-in")
+    parser.add_argument("--generator", default=os.environ.get("GENERATOR"), help="wrk2 or built-in")
     parser.add_argument("--out", type=Path, default=BUILD / "gate", metavar="DIR", help="where results go")
     parser.set_defaults(run=_run)
 
@@ -65,6 +68,7 @@ def _run(options: argparse.Namespace) -> int:
     languages = options.languages.split(",") if options.languages else None
     console = Console()
     generator = choose(options.generator, console.say) if options.rates else None
+    _build(plans, languages, console)
     statuses: dict[str, int] = {}
     for plan in plans:
         console.say(f"gate: {plan.name}: {plan.title}")
@@ -91,6 +95,17 @@ def _run(options: argparse.Namespace) -> int:
         print(f"gate: {name}: {WORDS.get(one, 'interrupted')}")
     print(f"gate: exit status {status}: {WORDS.get(status, 'interrupted')}", flush=True)
     return status
+
+
+def _build(plans: Sequence[Scenario], languages: Sequence[str] | None, console: Console) -> None:
+    """Build the drivers that will run. One that cannot be built is stale or missing, and so "not run"."""
+    named = {group.language for plan in plans for group in plan.groups} & set(drivers.languages())
+    for language in sorted(named if languages is None else named & set(languages)):
+        console.say(f"gate: make -C {language} driver")
+        try:
+            drivers.build(language)
+        except BenchError as error:
+            console.say(str(error))
 
 
 def _judged(run: Run) -> bool:

@@ -18,19 +18,23 @@ from onewrite_bench.topology import certificate, haproxy
 from onewrite_bench.topology.adopt import Adopted, adopt
 from onewrite_bench.topology.guard import guard
 
-__all__ = ["Request", "of_configuration", "of_target"]
+__all__ = ["VARIABLES", "Request", "of_configuration", "of_target"]
 
 CONNECT_S = 10.0
+VARIABLES = ("PATH_TO_POST", "HOST", "EXPECT", "CA_FILE", "FRONTENDS")
 _COPY, _CHECKED = "adopted.cfg", "adopted-check.cfg"
 
 
 @dataclass(frozen=True)
 class Request:
-    """What to POST: PATH_TO_POST=, HOST= and EXPECT= (a status other than 2xx that is right)."""
+    """What to POST, from PATH_TO_POST=, HOST=, EXPECT= (a status other than 2xx that is right), CA_FILE= (an authority
+    that all clients trust) and FRONTENDS= (those to judge, comma-separated)."""
 
     path: str | None = None
     host: str | None = None
     expect: int | None = None
+    ca_file: str | None = None
+    frontends: tuple[str, ...] = ()
 
     @staticmethod
     def from_environment(env: Mapping[str, str] = os.environ) -> Request:
@@ -39,7 +43,13 @@ class Request:
             raise BenchError(f"PATH_TO_POST={path} is not a path that begins with /")
         if expect is not None and not re.fullmatch(r"[2-5]\d\d", expect):
             raise BenchError(f"EXPECT={expect} is not a status from 200 to 599")
-        return Request(path, host, int(expect) if expect else None)
+        ca_file = env.get("CA_FILE") or None
+        if ca_file is not None and not Path(ca_file).is_file():
+            raise BenchError(f"CA_FILE={ca_file}: no such file")
+        frontends = tuple(name.strip() for name in env.get("FRONTENDS", "").split(",") if name.strip())
+        # Drivers start in folders of their own.
+        ca_file = str(Path(ca_file).resolve()) if ca_file else None
+        return Request(path, host, int(expect) if expect else None, ca_file, frontends)
 
 
 def of_configuration(path: Path, directory: Path, request: Request) -> Scenario:
@@ -54,15 +64,27 @@ def of_configuration(path: Path, directory: Path, request: Request) -> Scenario:
     empty.with_suffix(".map").write_text("")
     adopted = adopt(text, empty, request.host)
     guard(adopted.text)
-    (directory / _COPY).write_text(adopted.text)
+    _write(directory / _COPY, adopted.text)
     _check(path, adopted, directory)
+    known = [name for name, _ in adopted.frontends]
+    unknown = [name for name in request.frontends if name not in known]
+    if unknown:
+        raise BenchError(f"FRONTENDS={unknown[0]}: the configuration has {', '.join(known)}")
     targets = tuple(
         Target(name=name, at=f"haproxy/{name}", stalls=True, scheme=scheme, path=request.path or "/")
         for name, scheme in adopted.frontends
+        if not request.frontends or name in request.frontends
     )
     story = f"The frontends of {path.name}. Left out: {'; '.join(adopted.changed) or 'nothing'}."
     topology = {"haproxy": str((directory / _COPY).resolve()), "tls": True}
     return _scenario("own-haproxy", f"POST through {path.name}", story, topology, targets, request)
+
+
+def _write(file: Path, text: str) -> None:
+    """Rules may hold secrets, as a header does: only the owner reads the copy."""
+    file.unlink(missing_ok=True)
+    file.touch(mode=0o600)
+    file.write_text(text)
 
 
 def _check(path: Path, adopted: Adopted, directory: Path) -> None:
@@ -75,7 +97,7 @@ def _check(path: Path, adopted: Adopted, directory: Path) -> None:
     if "ONEWRITE_CERTIFICATE" in text:
         text = text.replace("${ONEWRITE_CERTIFICATE}", str(certificate.make(directory / "adopted-tls").server))
     checked = directory / _CHECKED
-    checked.write_text(text)
+    _write(checked, text)
     command = [haproxy.find(), "-c", "-f", str(checked)]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
@@ -97,13 +119,16 @@ def of_target(url: str, request: Request) -> Scenario:
     try:
         parts = urlsplit(url)
         port = parts.port or (443 if parts.scheme == "https" else 80)
-        right = parts.scheme in ("http", "https") and parts.hostname and not parts.username
+        plain = re.fullmatch(r"[!-~]+", url) is not None
+        right = plain and parts.scheme in ("http", "https") and parts.hostname and not parts.username
     except ValueError:
         right = False
     if not right:
         raise BenchError(f"TARGET={url} is not an address like http://host:port/path") from None
     if request.host is not None:
         raise BenchError("HOST= goes with HAPROXY_CFG=; with TARGET= the host is in the address")
+    if request.frontends:
+        raise BenchError("FRONTENDS= goes with HAPROXY_CFG=")
     try:
         # Said once here; else each client would be reported as failing.
         socket.create_connection((parts.hostname or "", port), CONNECT_S).close()
@@ -122,5 +147,7 @@ def _scenario(
     pattern = load("post-stall")
     parameters = {key: value for key, value in pattern.parameters.items() if key != "rates"}
     groups: tuple[Group, ...] = tuple(replace(group, targets=targets) for group in pattern.groups)
-    parameters |= {"unknown": True, "expect": request.expect}
+    parameters |= {"unknown": True, "expect": request.expect, "pick": not request.frontends}
+    if request.ca_file is not None and "tls" not in topology:
+        parameters["ca_file"] = request.ca_file
     return Scenario(name, title, story, "post", topology, groups, parameters)

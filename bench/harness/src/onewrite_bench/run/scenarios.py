@@ -31,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--languages", help="comma-separated; default: all")
     parser.add_argument("--out", type=Path, default=BUILD, metavar="DIR", help="where results go")
     parser.add_argument("--results", type=Path, metavar="FILE", help="write the Markdown report here as well")
-    parser.add_argument("--generator", default=os.environ.get("GENERATOR"), help="wrk2, oha or built-in")
+    parser.add_argument("--generator", default=os.environ.get("GENERATOR"), help="wrk2 or built-in")
     parser.add_argument("--no-rates", action="store_true", help="leave the constant-rate parts out")
     parser.add_argument("--parallel", action="store_true", help="languages side by side: quicker, noisier")
     parser.add_argument("--requests", type=int, help="requests per turn, instead of the scenario's")
@@ -58,9 +58,7 @@ def _plans(options: argparse.Namespace, scratch: Path) -> list[Scenario]:
 def _command(plan: Scenario) -> str:
     for variable in ("TARGET", "HAPROXY_CFG"):
         if os.environ.get(variable):
-            more = [
-                f" {name}={os.environ[name]}" for name in ("PATH_TO_POST", "HOST", "EXPECT") if os.environ.get(name)
-            ]
+            more = [f" {name}={os.environ[name]}" for name in own.VARIABLES if os.environ.get(name)]
             return f"make bench {variable}={os.environ[variable]}{''.join(more)}"
     return f"make bench SCENARIO={plan.name}"
 

@@ -119,19 +119,20 @@ class _Copy:
         elif words[0] in _SECTIONS:
             self._begin(line, words, number)
         elif self.section not in _KEPT_SECTIONS:
-            self.lines.append("# " + line)
+            self.lines.append("# left out")
         else:
             self._directive(line, words, number)
 
-    def _out(self, line: str, number: int, what: str) -> None:
-        self.lines.append("# " + line)
+    def _out(self, number: int, what: str) -> None:
+        """The line itself is not written, not even as a comment: it may hold a password."""
+        self.lines.append("# left out")
         self.changed.append(f"line {number}: {what} left out")
 
     def _begin(self, line: str, words: list[str], number: int) -> None:
         self.section, self.name = words[0], words[1] if len(words) > 1 else ""
         self.binds = {}
         if self.section not in _KEPT_SECTIONS:
-            self._out(line, number, f"section {self.section}")
+            self._out(number, f"section {self.section}")
         elif len(words) > 2 and words[2] != "from":
             self.lines.append(f"{words[0]} {words[1]}")
             self.changed.append(f"line {number}: the address of {words[0]} {words[1]} left out")
@@ -149,10 +150,12 @@ class _Copy:
         if word in ("no", "default") and len(words) > 1 and words[1] == "option" and self.section != "global":
             known = True
         if not known:
-            self._out(line, number, word)
+            self._out(number, word)
+        elif self.section == "userlist" and word == "user":
+            self._user(words, number)
         elif word not in ("bind", "server", "server-template", "dispatch") and any("$" in one for one in words[:4]):
             # What the environment makes of a line is not known here.
-            self._out(line, number, f"{word} that is named by the environment")
+            self._out(number, f"{word} that is named by the environment")
         elif word == "bind":
             self._bind(line, words, number)
         elif word in ("server", "server-template"):
@@ -161,13 +164,20 @@ class _Copy:
             self.lines.append('  server dispatch "${ONEWRITE_ORIGIN}"')
             self.changed.append(f"line {number}: dispatch became a server")
         elif plain[0] == "option" and (len(plain) < 2 or _OPTIONS_LEFT_OUT.search(plain[1])):
-            self._out(line, number, " ".join(plain[:2]))
+            self._out(number, " ".join(plain[:2]))
         elif word == "filter" and (len(words) < 2 or words[1] not in _FILTERS):
-            self._out(line, number, " ".join(words[:2]))
+            self._out(number, " ".join(words[:2]))
         elif word in ("setenv", "presetenv") and words[1:2] and words[1].startswith(("ONEWRITE_", "FD_")):
-            self._out(line, number, word)
+            self._out(number, word)
         else:
             self._rule(line, words, number)
+
+    def _user(self, words: list[str], number: int) -> None:
+        """A user of a list keeps name and groups. The password becomes one that is no secret."""
+        groups = words[words.index("groups") :][:2] if "groups" in words else []
+        kept = [_quoted(word) for word in (*words[:2], "insecure-password", "onewrite", *groups)]
+        self.lines.append("  " + " ".join(kept))
+        self.changed.append(f"line {number}: the password of {words[1] if len(words) > 1 else 'a user'} left out")
 
     def _rule(self, line: str, words: list[str], number: int) -> None:
         if _RULES_LEFT_OUT.search(line):
@@ -175,7 +185,7 @@ class _Copy:
                 self.lines.append(f"  acl {words[1]} always_false")
                 self.changed.append(f"line {number}: acl {words[1]} is never true: it needs what is not here")
             else:
-                self._out(line, number, " ".join(words[:2]))
+                self._out(number, " ".join(words[:2]))
             return
         if words[0] == "stick-table" and "peers" in words:
             at = words.index("peers")
@@ -188,7 +198,7 @@ class _Copy:
         line = self._with_files(line, words, number)
         address = foreign_address(without_conditions(line))
         if address is not None and words[0] != "acl":
-            self._out(line, number, f"{words[0]} with {address}")
+            self._out(number, f"{words[0]} with {address}")
             return
         self.lines.append(line)
 
@@ -204,7 +214,7 @@ class _Copy:
         for word, after in pairwise(words):
             if word in ("file", "lf-file", "dh-file") and after.startswith("/") and not Path(after).is_file():
                 self.changed.append(f"line {number}: {after} is not here: {words[0]} left out")
-                return "# " + line
+                return "# left out"
         return line
 
     def _server(self, words: list[str]) -> str:
@@ -219,12 +229,12 @@ class _Copy:
     def _bind(self, line: str, words: list[str], number: int) -> None:
         made = _bind(words, self.name)
         if made is None:
-            self._out(line, number, "a bind that is no TCP address")
+            self._out(number, "a bind that is no TCP address")
             return
         name, rest = made
         if name in self.binds:
             if self.binds[name][0] == rest:  # *:80 and :::80
-                self._out(line, number, f"a second address of line {self.binds[name][1]}")
+                self._out(number, f"a second address of line {self.binds[name][1]}")
                 return
             name = f"{name}-{number}"
         self.binds[name] = (rest, number)

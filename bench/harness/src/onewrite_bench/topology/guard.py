@@ -31,6 +31,7 @@ _SERVER = re.compile(
     r"(server \S+|server-template \S+ \S+) \"\$\{ONEWRITE_ORIGIN(_H2|_NAGLE)?\}\"( (proto h2|check|maxconn \d+))*"
 )
 _BIND = re.compile(r"bind \"fd@\$\{FD_[A-Z0-9_]+\}\"(?! .*@)")
+_USER = re.compile(r"(user|group) [^$]*")
 _HEADER = re.compile(r"\s*http-(?:request|response|after-response)\s+(?:set|add|replace)-header\s")
 _SENDERS = {
     "dispatch", "email-alert", "external-check", "http-check", "load-server-state-from-file", "log", "lua-load",
@@ -74,6 +75,8 @@ def guard(text: str) -> None:
             section = word
             if foreign_address(live) is not None:
                 _refuse(number, live)
+            continue
+        if section == "userlist" and _USER.fullmatch(live):
             continue
         if not re.fullmatch(r"[.\w-]+", word) or word in _SENDERS or _SENDING.search(live):
             _refuse(number, live)

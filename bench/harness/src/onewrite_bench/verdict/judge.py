@@ -166,6 +166,10 @@ def _target_fails(cell: Cell, members: Sequence[Cell], good: Good) -> str | None
     others = {id(c): c for c in (*beside, *failing)}.values()
     if others and all(c.errors for c in others):
         return f"{cell.target}: the target fails, for a bare socket too ({cell.error_sample})"
+    # An unknown target may need what only the bare socket has: an authority that this language does not trust.
+    own = next((c for c in same if cell.extra.get("unknown")), None)
+    if own is not None and (own.errors or own.failed or own.skipped) and not own.measured:
+        return f"{cell.target}: it fails for the language's own control too ({own.error_sample or own.failed})"
     return None
 
 

@@ -1,0 +1,60 @@
+"""The language drivers of a checkout: which there are, built before they are judged, and never judged when stale."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from onewrite_bench.failures import BenchError
+from onewrite_bench.paths import BENCH, REPOSITORY
+
+__all__ = ["build", "command", "languages", "stale"]
+
+
+def languages(checkout: Path = REPOSITORY) -> tuple[str, ...]:
+    """The folders of a checkout that have a driver/run."""
+    return tuple(sorted(run.parents[1].name for run in checkout.glob("*/driver/run")))
+
+
+def command(language: str, competitor: bool = False, checkout: str | None = None) -> list[str] | None:
+    """The command of a language's driver, or None when it is not there."""
+    if language == "raw":
+        return [sys.executable, "-m", "onewrite_bench.engines.raw_driver"]
+    if competitor:
+        folder = BENCH / "competitors" / language
+        return [str(folder / "run")] if (folder / ".ready").exists() else None
+    program = Path(checkout or REPOSITORY) / language / "driver" / "run"
+    return [str(program)] if program.exists() else None
+
+
+def build(language: str, checkout: Path = REPOSITORY) -> None:
+    """Run `make driver`. Raises BenchError with the end of its output."""
+    done = _make(checkout / language, "driver")
+    if done.returncode:
+        last = "\n".join(done.stdout.splitlines()[-15:])
+        raise BenchError(f"make -C {language} driver failed:\n{last}")
+
+
+def stale(language: str, checkout: str | None = None) -> str | None:
+    """Why this driver must not be judged: a source is newer than what was built from it. Else None."""
+    folder = Path(checkout or REPOSITORY) / language
+    stamp = "driver/target/.built"
+    if not (folder / "driver" / "target").is_dir() or _make(folder, "-q", stamp).returncode == 0:
+        return None
+    return f"the driver is older than its source: make -C {language} driver"
+
+
+def _make(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    # An outer make's flags and a virtual environment are not for this one.
+    outer = ("MAKE", "MFLAGS", "VIRTUAL_ENV")
+    return subprocess.run(
+        ["make", "-s", "--no-print-directory", "-C", str(folder), *arguments],
+        env={name: value for name, value in os.environ.items() if not name.startswith(outer)},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
