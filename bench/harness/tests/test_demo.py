@@ -164,7 +164,7 @@ def test_a_missing_haproxy_is_one_line(tmp_path: Path, monkeypatch: pytest.Monke
 def test_an_unknown_language_is_refused() -> None:
     done = bench("demo", "--languages", "cobol")
     assert done.returncode == 3
-    assert done.stderr == "onewrite bench: no language 'cobol'; there are python, ruby, node, java\n"
+    assert done.stderr == "onewrite bench: no language 'cobol'; there are java, node, python, ruby\n"
 
 
 def test_all_scenarios_are_valid() -> None:
