@@ -9,7 +9,7 @@ import pytest
 
 from onewrite_conformance.contract.cases import Case
 from onewrite_conformance.report.compliance import write_compliance
-from onewrite_conformance.run.adapters import Adapter, Second
+from onewrite_conformance.run.adapters import Adapter, Second, adapter_names, of_command
 from onewrite_conformance.run.judge import Judge
 from onewrite_conformance.run.known import KnownFailures
 from onewrite_conformance.run.plan import Plan, Share, length_s
@@ -247,7 +247,7 @@ def test_a_second_client_is_told_of_by_its_environment(tmp_path: Path) -> None:
     }
     shares = shares_of(Judge(adapter, [case()], {}, stock=False), traced=True)
     assert [kind for share in shares for kind in share.traced_kinds] == ["onewrite", "patched", "toy:b"]
-    write_compliance(judged(adapter, [case()]), {}, [], tmp_path / "C.md")
+    write_compliance(judged(adapter, [case()]), {}, [], {adapter.name: "stock"}, tmp_path / "C.md")
     assert "| toy:b |" in (tmp_path / "C.md").read_text()
 
 
@@ -264,3 +264,20 @@ def test_known_failures(tmp_path: Path) -> None:
     names = {"wire-post/onewrite/http/direct", "tcp-1/patched/http/direct", "no-reason/x"}
     assert ["passes now" in text for text in known.stale(names)] == [True]
     assert any("names no case" in text for text in known.stale({"wire-post/onewrite/http/direct"}))
+
+
+def test_an_adapter_is_a_folder_with_a_driver(tmp_path: Path) -> None:
+    driver = tmp_path / "go" / "driver"
+    driver.mkdir(parents=True)
+    assert adapter_names(tmp_path) == []
+    (driver / "run").write_text("#!/bin/sh\n")
+    assert adapter_names(tmp_path) == ["go"]
+    (tmp_path / "go" / "known-failures.txt").write_text("a-case  why\n")
+    (driver / "judge.yaml").write_text("stock: net/http\nenvironment: {A: b}\nclients: {x: {kind: patched, api: y}}\n")
+    for command in (tmp_path / "go", driver / "run"):
+        found = of_command(str(command))
+        assert (found.name, found.command, found.stock) == ("go", [str(driver / "run")], "net/http")
+        assert found.known.find("a-case/stock/http/direct") is not None
+        assert found.env == {"A": "b"}
+        assert found.second == {"x": Second("patched", "y")}
+    assert of_command("python driver.py").command == ["python", "driver.py"]

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import argparse
-import shlex
 import sys
 import zlib
 from pathlib import Path
 
 from onewrite_conformance.contract.cases import Case
 from onewrite_conformance.contract.load import load_all
-from onewrite_conformance.contract.places import LANGUAGES, reports
+from onewrite_conformance.contract.places import reports
 from onewrite_conformance.contract.requirements import Requirement
 from onewrite_conformance.fuzz.fuzzer import KINDS, fuzz
 from onewrite_conformance.report.compliance import write_compliance
 from onewrite_conformance.report.console import Progress, close, tell
 from onewrite_conformance.report.files import append_jsonl, read_jsonl, summary, write_jsonl, write_junit
-from onewrite_conformance.run.adapters import Adapter, adapters_of_checkout, reference
+from onewrite_conformance.run.adapters import Adapter, adapter_names, adapters_of_checkout, of_command, reference
 from onewrite_conformance.run.judge import Judge
 from onewrite_conformance.run.result import Result, Status
 from onewrite_conformance.run.shares import Order, judge_all, shares_of
@@ -26,14 +25,16 @@ __all__ = ["main"]
 
 def _arguments(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
-        prog="python -m onewrite_conformance",
-        description="Holds HTTP/1.1 clients against the contract in spec/. Without a choice: all four adapters.",
+        prog="onewrite-conformance",
+        description="Holds HTTP/1.1 clients against the contract. Without a choice: every adapter of this checkout.",
     )
     who = parser.add_argument_group("who is judged")
     who.add_argument(
-        "--adapter", action="append", choices=[*LANGUAGES, "reference"], help="one adapter; may be repeated"
+        "--adapter", action="append", choices=[*adapter_names(), "reference"], help="one adapter; may be repeated"
     )
-    who.add_argument("--driver", metavar="COMMAND", help="any driver that speaks PROTOCOL.md")
+    who.add_argument(
+        "--driver", metavar="COMMAND", help="any driver that speaks PROTOCOL.md: a command, or a folder with driver/run"
+    )
     who.add_argument("--reference", action="store_true", help="the judge's own client, which must pass")
     who.add_argument("--break", dest="mutant", metavar="MUTANT", help="the reference with one thing broken, must fail")
     who.add_argument(
@@ -92,14 +93,15 @@ def main(arguments: list[str] | None = None) -> int:
     if not cases:
         return 2
     if options.from_results:
-        results = _earlier(options.from_results, options.adapter or list(LANGUAGES))
+        results = _earlier(options.from_results, options.adapter or adapter_names())
     else:
         results = _run(options, cases, requirements, folder)
     if options.fuzz:
-        names, kinds = options.adapter or list(LANGUAGES), options.client or list(KINDS)
+        names, kinds = options.adapter or adapter_names(), options.client or list(KINDS)
         results += fuzz(names, kinds, range(options.fuzz), 1, options.jobs, folder)
     if options.compliance:
-        write_compliance(results, requirements, cases, options.compliance)
+        stock = {one.name: one.stock for one in _adapters(options) if one.stock}
+        write_compliance(results, requirements, cases, stock, options.compliance)
     tell(results)
     everything = results if options.driver or options.reference or options.mutant else contract + results
     close(everything)
@@ -125,11 +127,11 @@ def _list(cases: list[Case]) -> int:
 
 def _adapters(options: argparse.Namespace) -> list[Adapter]:
     if options.driver:
-        adapters = [Adapter("driver", shlex.split(options.driver), witness=False)]
+        adapters = [of_command(options.driver)]
     elif options.mutant or options.reference:
         adapters = [reference(options.mutant)]
     else:
-        names = options.adapter or list(LANGUAGES)
+        names = options.adapter or adapter_names()
         plain = [name for name in names if name != "reference"]
         adapters = (adapters_of_checkout(plain) if plain else []) + ([reference()] if "reference" in names else [])
     for pair in options.env or ():

@@ -1,22 +1,21 @@
-"""Where things lie in a checkout."""
+"""Where the contract lies: in the checkout this file belongs to, or inside the installed package."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
 
-__all__ = ["CASES", "CONFORMANCE", "LANGUAGES", "ROOT", "SCHEMAS", "SPEC", "reports"]
-
-LANGUAGES = ("java", "python", "ruby", "node")
+__all__ = ["CASES", "CONFORMANCE", "ROOT", "SCHEMAS", "SPEC", "reports"]
 
 
 def _root() -> Path:
     for folder in [Path(os.environ["ONEWRITE_ROOT"])] if "ONEWRITE_ROOT" in os.environ else Path(__file__).parents:
         if (folder / "spec" / "schemas").is_dir():
             return folder
-    raise RuntimeError("the judge reads spec/ of a onewrite checkout: set ONEWRITE_ROOT to the checkout's folder")
+    raise RuntimeError("no contract here: set ONEWRITE_ROOT to the folder of a onewrite checkout")
 
 
+#: The checkout. Of an installed package, its own folder, which has a copy of spec/ and no adapters.
 ROOT = _root()
 SPEC = ROOT / "spec"
 SCHEMAS = SPEC / "schemas"
@@ -25,7 +24,9 @@ CONFORMANCE = SPEC / "conformance"
 
 
 def reports() -> Path:
-    """The folder for JUnit and JSON results; made when missing."""
-    folder = Path(os.environ.get("ONEWRITE_REPORTS") or ROOT / "build" / "reports")
+    """The folder for JUnit and JSON results; made when missing. $ONEWRITE_REPORTS, or build/reports of the checkout, or
+    of the working folder where there is no checkout."""
+    home = ROOT if CONFORMANCE.is_dir() else Path.cwd()
+    folder = Path(os.environ.get("ONEWRITE_REPORTS") or home / "build" / "reports")
     folder.mkdir(parents=True, exist_ok=True)
     return folder

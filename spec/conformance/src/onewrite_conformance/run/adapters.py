@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
+
+import yaml
 
 from onewrite_conformance.contract.cases import Case
-from onewrite_conformance.contract.places import LANGUAGES, ROOT
+from onewrite_conformance.contract.places import ROOT
 from onewrite_conformance.driver import run_file
 from onewrite_conformance.run.known import KnownFailures
 
-__all__ = ["Adapter", "Second", "adapters_of_checkout", "reference"]
+__all__ = ["Adapter", "Second", "adapter_names", "adapters_of_checkout", "of_command", "of_folder", "reference"]
 
 
 @dataclass(frozen=True)
@@ -27,22 +32,6 @@ class Second:
         return not self.families or any(covered.split("-")[0] in self.families for covered in case.covers)
 
 
-# Java's two are customizers over the handlers that `onewrite` is judged with: of them it is what leaves, and when. All
-# cases would take the judge some minutes more.
-SECOND = {
-    "node": {"node:http": Second("onewrite", "http")},
-    "python": {"httpx": Second("onewrite", "httpx")},
-    "java": {
-        "reactor-netty": Second("patched", "reactor-netty", ("TCP", "WIRE")),
-        "ahc": Second("patched", "ahc", ("TCP", "WIRE")),
-    },
-}
-
-# A driver lives for seconds or minutes: a JVM that compiles quickly takes a third less of the processor than one that
-# compiles well. The bench, which compares times, does not ask for it.
-ENV = {"java": {"ONEWRITE_JAVA_OPTS": "-XX:TieredStopAtLevel=1 -XX:CompileThresholdScaling=10"}}
-
-
 @dataclass
 class Adapter:
     """A driver command with a name."""
@@ -54,6 +43,7 @@ class Adapter:
     settle: bool = True  # whether what fails is judged again; a mutant's failure is expected
     env: dict[str, str] = field(default_factory=dict)  # for every driver process, beside a case's own
     second: dict[str, Second] = field(default_factory=dict)  # clients over a second base library
+    stock: str = ""  # the name of its base library, for a column of the matrix
 
     @property
     def own(self) -> tuple[str, ...]:
@@ -72,14 +62,45 @@ class Adapter:
         return client, self.env
 
 
-def adapters_of_checkout(names: list[str] | None = None, root: Path = ROOT) -> list[Adapter]:
+def adapter_names(root: Path = ROOT) -> list[str]:
+    """The folders of this checkout that have a `driver/run`. Empty where the judge is installed without a checkout."""
+    return sorted(file.parent.parent.name for file in root.glob("*/driver/run"))
+
+
+def of_folder(folder: Path, *, witness: bool = True) -> Adapter:
+    """The adapter in a folder with `driver/run`, its known-failures.txt, and driver/judge.yaml (PROTOCOL.md)."""
+    settings: dict[str, Any] = {}
+    if (file := folder / "driver" / "judge.yaml").exists():
+        settings = yaml.safe_load(file.read_text()) or {}
+    second = {
+        name: Second(one["kind"], one["api"], tuple(one.get("families", ())))
+        for name, one in settings.get("clients", {}).items()
+    }
+    return Adapter(
+        folder.name,
+        run_file(folder),
+        KnownFailures(folder / "known-failures.txt"),
+        witness=witness,
+        env=dict(settings.get("environment", {})),
+        second=second,
+        stock=settings.get("stock", f"{folder.name} stock"),
+    )
+
+
+def of_command(command: str) -> Adapter:
+    """The driver that `--driver` names: a folder with `driver/run`, such a file, or any command."""
+    words = shlex.split(command)
+    path = Path(words[0]) if len(words) == 1 else None
+    if path is not None and (path / "driver" / "run").is_file():
+        return of_folder(path.resolve(), witness=False)
+    if path is not None and path.parts[-2:] == ("driver", "run") and path.is_file():
+        return of_folder(path.resolve().parent.parent, witness=False)
+    return Adapter("driver", words, witness=False, stock="stock")
+
+
+def adapters_of_checkout(names: Sequence[str] | None = None, root: Path = ROOT) -> list[Adapter]:
     """The adapters of this checkout that have a driver."""
-    found = []
-    for name in names or LANGUAGES:
-        folder = root / name
-        known = KnownFailures(folder / "known-failures.txt")
-        found.append(Adapter(name, run_file(folder), known, env=dict(ENV.get(name, {})), second=SECOND.get(name, {})))
-    return found
+    return [of_folder(root / name) for name in names or adapter_names(root)]
 
 
 def reference(mutant: str | None = None) -> Adapter:

@@ -1,0 +1,66 @@
+"""Certificates for the tap: one authority, and servers that are right, wrong, foreign or too old."""
+
+from __future__ import annotations
+
+import datetime
+import functools
+import ssl
+import tempfile
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import trustme
+
+__all__ = ["Certificates", "shared"]
+
+# The last is no loopback name: Go, Ruby and Java send those past any proxy. `test` is nobody's domain (RFC 6761, 6.2).
+NAMES = ("localhost", "127.0.0.1", "::1", "check.onewrite.test")
+
+
+class Certificates:
+    """A fresh authority. `ca_file` is the PEM that a client is told to trust."""
+
+    def __init__(self) -> None:
+        import trustme  # not at the start of commands that speak no TLS: it takes 50 ms
+
+        self._folder = tempfile.TemporaryDirectory(prefix="onewrite-lab-")
+        self._authority = trustme.CA()
+        self._foreign = trustme.CA()
+        self.ca_file = str(Path(self._folder.name) / "ca.pem")
+        self._authority.cert_pem.write_to_path(self.ca_file)
+
+    @functools.lru_cache(maxsize=16)  # noqa: B019 (one instance lives as long as the process)
+    def context(self, certificate: str = "good", tls_max: str | None = None) -> ssl.SSLContext:
+        """A server context with a `good`, `wrong_name`, `untrusted` or `expired` certificate."""
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        if tls_max == "1.2":
+            context.maximum_version = ssl.TLSVersion.TLSv1_2
+        elif tls_max == "1.3":
+            context.minimum_version = ssl.TLSVersion.TLSv1_3
+        self._leaf(certificate).configure_cert(context)
+        context.set_alpn_protocols(["http/1.1"])
+        return context
+
+    def _leaf(self, certificate: str) -> trustme.LeafCert:
+        if certificate == "wrong_name":
+            return self._authority.issue_cert("elsewhere.example")
+        if certificate == "untrusted":
+            return self._foreign.issue_cert(*NAMES)
+        if certificate == "expired":
+            past = datetime.datetime(2020, 1, 1, tzinfo=datetime.timezone.utc)
+            return self._authority.issue_cert(*NAMES, not_before=past, not_after=past + datetime.timedelta(days=1))
+        return self._authority.issue_cert(*NAMES)
+
+
+_lock = threading.Lock()
+_shared: list[Certificates] = []
+
+
+def shared() -> Certificates:
+    """One authority per process: making keys costs tens of milliseconds. Threads may ask for it at the same time."""
+    with _lock:
+        if not _shared:
+            _shared.append(Certificates())
+        return _shared[0]

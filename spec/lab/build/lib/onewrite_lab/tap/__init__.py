@@ -1,0 +1,26 @@
+"""The tap: an HTTP/1.1 server that counts how a client's requests arrive. It knows no case and no adapter.
+
+`python -m onewrite_lab.tap` runs it alone.
+"""
+
+from __future__ import annotations
+
+from onewrite_lab.tap.answers import Answer, Script
+from onewrite_lab.tap.channel import Channel
+from onewrite_lab.tap.conversation import Conversation
+from onewrite_lab.tap.exchange import Arrival, Exchange
+from onewrite_lab.tap.http1 import Request, RequestParser, parse_response_head
+from onewrite_lab.tap.server import Tap
+
+__all__ = [
+    "Answer",
+    "Arrival",
+    "Channel",
+    "Conversation",
+    "Exchange",
+    "Request",
+    "RequestParser",
+    "Script",
+    "Tap",
+    "parse_response_head",
+]

@@ -1,0 +1,14 @@
+"""The witness: what the kernel says of another process's sockets and memory, without that process's help."""
+
+from __future__ import annotations
+
+from onewrite_lab.witness.netstat import LossCounters, read_loss
+from onewrite_lab.witness.sockets import (
+    AVAILABLE,
+    SocketReading,
+    WitnessError,
+    connections,
+    process_tree,
+)
+
+__all__ = ["AVAILABLE", "LossCounters", "SocketReading", "WitnessError", "connections", "process_tree", "read_loss"]

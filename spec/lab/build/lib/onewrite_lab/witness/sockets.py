@@ -1,0 +1,166 @@
+"""Reads the kernel's view of another process's sockets, with no help from that process.
+
+The file descriptors of the process (and of its children) are walked in /proc, each socket is duplicated into
+this process with pidfd_getfd(2) and asked with getsockopt. A duplicate shares the socket, not its file position
+or flags, and is closed at once, so the process under test does not notice. Needs Linux 5.6 and the right to
+ptrace the process, which a parent has over its children in the default configuration.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import socket
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from onewrite_lab.witness import tcpinfo
+
+__all__ = ["AVAILABLE", "SocketReading", "WitnessError", "connections", "process_tree"]
+
+# Options that a user may name (PROTOCOL.md, open) and that read back as they were set.
+READ_BACK = {
+    "SO_KEEPALIVE": (socket.SOL_SOCKET, socket.SO_KEEPALIVE),
+    "SO_REUSEADDR": (socket.SOL_SOCKET, socket.SO_REUSEADDR),
+    "TCP_NODELAY": (socket.IPPROTO_TCP, socket.TCP_NODELAY),
+    "TCP_KEEPIDLE": (socket.IPPROTO_TCP, getattr(socket, "TCP_KEEPIDLE", 4)),
+    "TCP_KEEPINTVL": (socket.IPPROTO_TCP, getattr(socket, "TCP_KEEPINTVL", 5)),
+    "TCP_KEEPCNT": (socket.IPPROTO_TCP, getattr(socket, "TCP_KEEPCNT", 6)),
+    "TCP_USER_TIMEOUT": (socket.IPPROTO_TCP, getattr(socket, "TCP_USER_TIMEOUT", 18)),
+}
+
+AVAILABLE = sys.platform == "linux" and hasattr(os, "pidfd_open")
+
+_SYS_PIDFD_GETFD = 438  # the same number on every architecture that has it
+
+
+class WitnessError(RuntimeError):
+    """The kernel did not let us look; the message says which call refused and what may help."""
+
+
+@dataclass(frozen=True)
+class SocketReading:
+    """One TCP connection of the watched process."""
+
+    local_port: int
+    peer_port: int
+    nodelay: bool
+    data_segs_out: int
+    data_segs_in: int
+    bytes_sent: int
+    total_retrans: int
+    pid: int = 0  # the process that holds it; one of them, where several do
+    peer: str = ""  # its address
+    not_sent: int = 0
+    last_data_sent_ms: int = 0
+    options: dict[str, int] = field(default_factory=dict)  # those of READ_BACK, when asked for
+
+
+def connections(pid: int, peer_port: int, *, options: bool = False) -> list[SocketReading]:
+    """Return the TCP connections of `pid` and its children whose peer's port is `peer_port`.
+
+    `peer_port` 0 means any peer. With `options` the socket options of READ_BACK are read too. Sockets that close
+    while we look are left out. Raises WitnessError when the kernel forbids the look, and ProcessLookupError when
+    the process is gone.
+    """
+    if not AVAILABLE:
+        raise WitnessError("the socket witness needs Linux and Python 3.9 or newer")
+    found: dict[int, SocketReading] = {}
+    for process in process_tree(pid):
+        try:
+            found.update(_of_process(process, peer_port, options))
+        except ProcessLookupError:
+            if process == pid:
+                raise
+    return [found[inode] for inode in sorted(found)]
+
+
+def process_tree(pid: int) -> list[int]:
+    """Return `pid` and its descendants."""
+    tree = [pid]
+    for process in tree:
+        try:
+            for task in Path(f"/proc/{process}/task").iterdir():
+                tree.extend(int(child) for child in (task / "children").read_text().split())
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+    return tree
+
+
+def _of_process(pid: int, peer_port: int, options: bool) -> dict[int, SocketReading]:
+    try:
+        descriptors = os.listdir(f"/proc/{pid}/fd")  # noqa: PTH208 (names only, no Path objects: this is called per request)
+    except FileNotFoundError:
+        raise ProcessLookupError(pid) from None
+    except PermissionError as error:
+        raise WitnessError(f"/proc/{pid}/fd: {error.strerror}; run as the same user as the client") from error
+    readings: dict[int, SocketReading] = {}
+    pidfd = os.pidfd_open(pid)
+    try:
+        for name in descriptors:
+            try:
+                link = os.readlink(f"/proc/{pid}/fd/{name}")  # noqa: PTH115
+            except OSError:
+                continue
+            if not link.startswith("socket:["):
+                continue
+            reading = _read(pid, pidfd, int(name), peer_port, options)
+            if reading is not None:
+                readings[int(link[8:-1])] = reading
+    finally:
+        os.close(pidfd)
+    return readings
+
+
+def _read(pid: int, pidfd: int, descriptor: int, peer_port: int, options: bool) -> SocketReading | None:
+    copy = _getfd(pidfd, descriptor)
+    if copy is None:
+        return None
+    try:
+        sock = socket.socket(fileno=copy)
+    except OSError:
+        os.close(copy)
+        return None
+    with sock:
+        if sock.family not in (socket.AF_INET, socket.AF_INET6) or sock.type != socket.SOCK_STREAM:
+            return None
+        try:
+            address, peer = sock.getpeername()[:2]
+            local = sock.getsockname()[1]
+            if peer_port not in (0, peer):
+                return None
+            info = tcpinfo.read(sock)
+            if info is None:
+                return None
+            return SocketReading(
+                local_port=local,
+                peer_port=peer,
+                nodelay=tcpinfo.nodelay(sock),
+                data_segs_out=info.data_segs_out,
+                data_segs_in=info.data_segs_in,
+                bytes_sent=info.bytes_sent,
+                total_retrans=info.total_retrans,
+                pid=pid,
+                peer=address,
+                not_sent=info.not_sent,
+                last_data_sent_ms=info.last_data_sent_ms,
+                options={name: sock.getsockopt(*option) for name, option in READ_BACK.items()} if options else {},
+            )
+        except OSError:  # not connected, or closed meanwhile
+            return None
+
+
+_libc = ctypes.CDLL(None, use_errno=True) if AVAILABLE else None
+
+
+def _getfd(pidfd: int, descriptor: int) -> int | None:
+    assert _libc is not None
+    copy = _libc.syscall(_SYS_PIDFD_GETFD, pidfd, descriptor, 0)
+    if copy >= 0:
+        return int(copy)
+    code = ctypes.get_errno()
+    if code in (9, 3):  # EBADF, ESRCH: closed while we looked
+        return None
+    hint = "needs Linux 5.6" if code == 38 else "needs the right to ptrace: kernel.yama.ptrace_scope 0 or 1, or root"
+    raise WitnessError(f"pidfd_getfd: {os.strerror(code)}; {hint}")
