@@ -80,6 +80,8 @@ AROUND = {
         "module Rails; def self.logger = (@logger ||= Logger.new($stdout)); end\n",
         post=f'\nNet::HTTP.post(URI("{PLACE}/items"), "x")\n',
     ),
+    # The signal switches off, in the process that gets it.
+    "rails-switch": Around(end='Process.kill("USR2", Process.pid)\nsleep 0.01 while Onewrite.enabled?\nputs "switched off"\n'),
     # It has no server of its own, which Boot would start because WebFlux is there.
     "spring-boot": Around('System.setProperty("spring.main.web-application-type", "none");\n'),
     "opentelemetry": Around(SDK, post=f'\n_session.post("{PLACE}/items", json={{"name": "tea"}})\n', end=EXPORTED),
@@ -122,6 +124,7 @@ AROUND = {
     ),
 }
 ONCE = {
+    "rails-switch": rf"(?:{LINE}[^\n]*\n){{{TIMES}}}switched off",
     "opentelemetry": rf'wait and a log event: {TIMES} of {TIMES}\n(?s:.*?)"onewrite.wait.duration"(?s:.*?)"count": {TIMES}',
     "opentelemetry-ruby": rf"http.client.request.duration(?s:.*?)count={TIMES}",
     "opentelemetry-node": rf'wait and a log event: {TIMES} of {TIMES}\n(?s:.*?)"name":"onewrite.wait.duration"(?s:.*?)"count":{TIMES}',

@@ -274,10 +274,10 @@ def told(label: str, lines: Sequence[Line]) -> str:
 
 def page() -> str:
     parts = [
-        "# Compatibility\n\nWhich versions the tests of each adapter ran with: passed tests per base library and runtime. "
-        "An empty field was not run. Nothing here is written by hand: `make -C LANGUAGE matrix` records each run "
-        "in `docs/compatibility/`, and lint holds this page against it. "
-        "What every adapter must do is held by the judge: [compliance](../spec/COMPLIANCE.md).\n"
+        "# Compatibility\n\nThese tables show the passed tests of each adapter per base library and runtime. "
+        "An empty field was not run. `make -C LANGUAGE matrix` records each run in `docs/compatibility/`; "
+        "lint fails if this page differs. "
+        "[Compliance](../spec/COMPLIANCE.md) has the judge's results, [versions](versions.md) the support policy.\n"
     ]
     ranges_of = declared()
     table = ["| | declared | in | oldest that ran | newest that ran |", "|---|---|---|---|---|"]

@@ -24,15 +24,19 @@ BEGIN, END = "<!-- options:begin -->\n", "<!-- options:end -->\n"
 HEAD = """<!-- Written by docs/tools/configuration.py from spec/config.yaml: change it there, then `make -C docs generate`. -->
 # Configuration
 
-Every option of the four adapters: its default, its environment variable, its name in code.
+This page lists every option of the four adapters: its default, its environment variable, its name in code.
 
-- What wins: code, then the Java system property, then the environment, then the default.
-- A boolean is on when the value is `1`, `true`, `yes` or `on`, and off when it is `0`, `false`, `no` or `off`, in any case. Empty is the same as unset. A value that makes no sense is ignored, with one warning.
+- Code has precedence over the Java system property, then the environment, then the default.
+- `1`, `true`, `yes` and `on` are true, `0`, `false`, `no` and `off` are false, in any case. Empty means unset. An invalid value is ignored, with one warning.
 - The environment is read once, when the adapter is loaded or installed. Change it and restart.
-- Set nothing and both measures are on, QUICKACK is off, and hooks cost nothing until you set one.
-- In code: Python `onewrite.PoolManager(…)`, `onewrite.install(…)` and `onewrite.requests.Adapter(…)` take them as keywords; Ruby `Onewrite.configure(…)`;
-  Node `new Agent({…})`, `install({…})` and `new HttpAgent({…})`; Java `OnewriteClient.builder()` has a method for each. More in each adapter's README: [Python](../python/README.md#configuration) ·
-  [Ruby](../ruby/README.md#configuration) · [Node](../node/README.md#configuration) · [Java](../java/README.md#configuration).
+- By default both measures are on and QUICKACK is off. Hooks cost nothing until you set one.
+
+| language | in code | more |
+|---|---|---|
+| Python | keywords of `onewrite.PoolManager(…)`, `onewrite.install(…)`, `onewrite.requests.Adapter(…)` | [README](../python/README.md#configuration) |
+| Ruby | `Onewrite.configure(…)` | [README](../ruby/README.md#configuration) |
+| Node | `new Agent({…})`, `install({…})`, `new HttpAgent({…})` | [README](../node/README.md#configuration) |
+| Java | a method of `OnewriteClient.builder()` for each | [README](../java/README.md#configuration) |
 
 | option | default | environment |
 |---|---|---|
@@ -40,12 +44,12 @@ Every option of the four adapters: its default, its environment variable, its na
 
 INCIDENT = """## When something looks wrong
 
-Bisect with the environment alone, no release needed. Each step needs a restart and gives one measure back to the base library:
+Isolate the cause with environment variables, without a release. Each step needs a restart and returns one measure to the base library:
 
 1. `ONEWRITE_HOOKS_DISABLED=true`: are the hooks the cause?
-2. `ONEWRITE_COALESCE_DISABLED=true`: is it the joined write?
-3. `ONEWRITE_NODELAY_DISABLED=true`: is it TCP_NODELAY?
-4. `ONEWRITE_DISABLED=true`: everything is the stock library's. If it still happens, it is not onewrite.
+2. `ONEWRITE_COALESCE_DISABLED=true`: is the joined write the cause?
+3. `ONEWRITE_NODELAY_DISABLED=true`: is TCP_NODELAY the cause?
+4. `ONEWRITE_DISABLED=true`: everything is stock. If the fault remains, onewrite is not its cause.
 """
 
 
