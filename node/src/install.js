@@ -103,8 +103,7 @@ export function status () {
       'http.client.request.created (guardNodeHttp)': guardStatus(),
       'socket.setNoDelay of each connection': unless(options.nodelayDisabled, 'ONEWRITE_NODELAY_DISABLED'),
       'socket.write, socket.uncork of each connection': unless(options.coalesceDisabled, 'ONEWRITE_COALESCE_DISABLED'),
-      'socket._write, socket._writev (timing)': unless(options.hooksDisabled, 'ONEWRITE_HOOKS_DISABLED', 'waits for a hook'),
-      'ClientRequest#write, #end, #flushHeaders of HttpAgent': disabled ?? 'on'
+      'socket._write, socket._writev; response.push of node:http (timing)': unless(options.hooksDisabled, 'ONEWRITE_HOOKS_DISABLED', 'waits for a hook')
     },
     options,
     hookErrors: hookFailures()

@@ -3,10 +3,9 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import net from 'node:net'
-import { describe, test } from 'node:test'
+import { test } from 'node:test'
 import * as undici from 'undici'
-import { CHUNKED, holdUnfinished } from '../src/wire/coalesce.js'
-import { nodeHttpFraming } from '../src/http/framing.js'
+import { holdUnfinished } from '../src/wire/coalesce.js'
 import { undiciFraming } from '../src/undici/framing.js'
 import { Agent } from '../src/index.js'
 import { until } from './support/record.js'
@@ -200,28 +199,4 @@ test('pipelined requests keep their order and bounds', async () => {
     await agent.destroy()
     await server.close()
   }
-})
-
-describe('where a message of node:http ends', () => {
-  const head = (...lines) => `POST / HTTP/1.1\r\nHost: a\r\n${lines.map((line) => `${line}\r\n`).join('')}\r\n`
-  const cases = {
-    'a length': [head('Content-Length: 12', 'Connection: keep-alive'), 12],
-    'a length in another case, no space': [head('cOnTENT-lENGTH:12'), 12],
-    'a length, part of the body behind the head': [`${head('Content-Length: 12')}h\u00e4l`, 8],
-    'a length, the whole body behind the head': [`${head('Content-Length: 3')}abc`, 0],
-    'a length of 0': [head('Content-Length: 0'), 0],
-    chunks: [head('Connection: close', 'Transfer-Encoding: chunked'), CHUNKED],
-    'chunks in another case': [head('transfer-encoding: Chunked', 'TE: x'), CHUNKED],
-    'chunks that are whole': [`${head('Transfer-Encoding: chunked')}1\r\na\r\n0\r\n\r\n`, 0],
-    'a caller who waits for 100 Continue': [head('Content-Length: 12', 'Expect: 100-continue'), 0],
-    'no body': [head('Cookie: content-length: 5', 'X-Content-Length: 7'), 0],
-    'a head in several texts': ['POST / HTTP/1.1\r\nContent-Length: 12\r\n', 0]
-  }
-  for (const [name, [text, bytes]] of Object.entries(cases)) {
-    test(name, () => assert.equal(nodeHttpFraming.bytesAfterHead(text, {}), bytes))
-  }
-  test('a request that is ended is whole', () => {
-    assert.equal(nodeHttpFraming.bytesAfterHead(head('Content-Length: 12'), { _httpMessage: { writableEnded: true } }), 0)
-    assert.equal(nodeHttpFraming.bytesAfterHead(head('Content-Length: 12'), { _httpMessage: { writableEnded: false } }), 12)
-  })
 })

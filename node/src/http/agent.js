@@ -3,42 +3,28 @@
 import http from 'node:http'
 import https from 'node:https'
 import { resolveConfig, withoutOurs } from '../config.js'
-import { Connection, unsent } from '../timing/connection.js'
+import { Connection } from '../timing/connection.js'
 import { resolveHooks } from '../timing/hooks.js'
-import { holdUnfinished } from '../wire/coalesce.js'
 import { setNoDelay } from '../wire/nodelay.js'
-import { validateRequest } from './client-request.js'
-import { nodeHttpFraming } from './framing.js'
-import { noteIdle, whenRead } from './idle.js'
-import { refusedByNode, timeRequest } from './timed-request.js'
+import { joinTurn } from './coalesce.js'
+import { refusedByNode, timeRequest, watchClose } from './timed-request.js'
+import { headRefusal } from './validate.js'
 
 /** @typedef {import('../config.js').Switches & import('../timing/hooks.js').HookOptions} Options */
 /** @typedef {(error: Error | null, socket?: any) => void} OnSocket */
 
 const kPrepared = Symbol('onewrite prepared')
+/** `bytesRead` of a socket when it became idle. */
+const kIdleBytes = Symbol('onewrite idle bytes')
 
 /** @param {any} options of a connection @param {boolean} secure @returns {number | undefined} none for a Unix socket */
 function portOf ({ socketPath, port }, secure) {
   return socketPath ? undefined : Number(port) || (secure ? 443 : 80)
 }
 
-/** Key of a request's arguments to `addRequest`, in case it has to be added again; `queued`: it waits for a socket that is almost idle. */
-const kAdded = Symbol('onewrite added')
-const kServerName = Symbol('onewrite servername')
-
 /**
- * Whether a socket will be idle within this turn of the event loop: the response was read to its end, the request has left
- * completely, and only its 'finish' event is missing. Under TLS that event comes one turn after the write
- * (TLSWrap::OnStreamAfterWrite of Node), which can be after the response.
- * @param {any} socket in use
- */
-function isAlmostIdle (socket) {
-  const request = socket._httpMessage
-  return request?.res?.readableEnded === true && request.writableEnded && !request.writableFinished && request.shouldKeepAlive &&
-    !socket.destroyed && unsent(socket._handle) === 0
-}
-
-/**
+ * Overrides the documented methods `createConnection`, `keepSocketAlive` and `getName`, and `addRequest`, which Node calls
+ * with each request.
  * @param {any} Base the agent of node:http or node:https
  * @param {boolean} secure
  * @returns {any}
@@ -46,9 +32,8 @@ function isAlmostIdle (socket) {
 const withOurs = (Base, secure) => class extends Base {
   #config
   #hooks
-  /** The request that is being passed to Node's `addRequest`. @type {any} */
-  #adding = null
-  #destroyed = 0
+  /** Node is about to choose a socket. */
+  #choosing = false
 
   /** @param {any} options */
   constructor (options) {
@@ -80,129 +65,76 @@ const withOurs = (Base, secure) => class extends Base {
   #prepare (socket, options, connection) {
     if (socket[kPrepared] === this) return
     socket[kPrepared] = this
-    socket[kServerName] = options.servername
-    const { coalesceDisabled, coalesceMax } = this.#config
     // For an absent option it is on; for false Node's own agent has switched it off.
     if (options.noDelay !== false) setNoDelay(socket, this.#config, true)
-    holdUnfinished(socket, coalesceDisabled ? 0 : coalesceMax, nodeHttpFraming)
     if (connection === null) return
     if (socket.connecting) connection.follow(socket)
     else connection.cannotFollow()
     connection.attach(socket)
-    connection.watchReads(socket)
+    watchClose(socket, connection)
   }
 
   // The one place where Node passes a request to its agent. It is not documented; agent-base and others rely on it.
   // What Node throws here it throws in the caller's http.request(), so nothing may be deferred.
   /** @param {http.ClientRequest} request @param {any} options @param {any[]} rest */
   addRequest (request, options, ...rest) {
-    if (this.#config.disabled) return super.addRequest(request, options, ...rest)
-    const own = /** @type {any} */ (request)
+    const { disabled, coalesceDisabled, coalesceMax } = this.#config
+    if (disabled) return super.addRequest(request, options, ...rest)
     if (this.#hooks !== null) timeRequest(request, options, this.#hooks)
-    const refused = validateRequest(request)
+    const refused = headRefusal(request)
     if (refused !== null) {
       request.destroy(refused)
       // As Node's agent reports a connection that could not be made.
+      const own = /** @type {any} */ (request)
       own.onSocket(null, refused)
       return
     }
-    own[kAdded] = { options, rest, queued: false }
-    this.#adding = request
+    request.once('socket', (socket) => {
+      // Headers may have been set since. Nothing is written before this event is over.
+      const late = headRefusal(request)
+      if (late !== null) request.destroy(late)
+      else if (!coalesceDisabled && coalesceMax > 0) joinTurn(request, socket, coalesceMax)
+    })
+    this.#choosing = true
     try {
       super.addRequest(request, options, ...rest)
     } catch (error) {
       refusedByNode(request, error)
       throw error
-    } finally {
-      this.#adding = null
     }
   }
 
-  // Node calls it when no socket is idle and the limit is not reached. A socket that is about to be idle is waited for.
-  /** @param {any} request @param {any} options @param {any} callback */
-  createSocket (request, options, callback) {
-    const added = request[kAdded]
-    if (this.#adding === request && this.keepAlive && this.sockets[this.getName(options)]?.some(isAlmostIdle)) {
-      this.#queue(request, options)
-      added.queued = true
-      this.#handOverRead(request)
-      return
+  // The first call in Node's `addRequest` comes just before it takes an idle socket of that name.
+  /** @param {any} options */
+  getName (options) {
+    const name = super.getName(options)
+    if (this.#choosing) {
+      this.#choosing = false
+      this.#dropUnusable(name)
     }
-    if (added?.queued !== true) return super.createSocket(request, options, callback)
-    // The awaited socket is gone. The caller's http.request() has returned, so an error must become an event.
-    try {
-      super.createSocket(request, options, callback)
-    } catch (error) {
-      callback(error)
-    }
+    return name
   }
 
-  /** Node's agent queues a request that is above its limit. @param {any} request @param {any} options */
-  #queue (request, options) {
-    /** @type {any} */
-    const agent = this
-    const { maxSockets } = agent
-    agent.maxSockets = 0
-    try {
-      super.addRequest(request, options)
-    } finally {
-      agent.maxSockets = maxSockets
+  /**
+   * Bytes that arrive on an idle connection answer no request (RFC 9112 section 9.2), so it must not be used again. Node
+   * 22.23.3, 24.21 and 26.10 close a connection on which they read such bytes; 20.20 and 24.14 drop the bytes and keep it.
+   * @param {string} name
+   */
+  #dropUnusable (name) {
+    for (let sockets = this.freeSockets[name]; sockets?.length > 0; sockets = this.freeSockets[name]) {
+      const socket = this.scheduling === 'fifo' ? sockets[0] : sockets.at(-1)
+      if (socket[kIdleBytes] === socket.bytesRead && !socket.destroyed) return
+      socket.destroy()
+      // The documented way to take a socket out of its agent at once.
+      socket.emit('agentRemove')
+      if (this.freeSockets[name]?.includes(socket)) return
     }
   }
 
   /** @param {any} socket */
   keepSocketAlive (socket) {
-    const kept = super.keepSocketAlive(socket)
-    if (kept && !this.#config.disabled) noteIdle(socket)
-    return kept
-  }
-
-  /** @param {any} socket @param {http.ClientRequest} request */
-  reuseSocket (socket, request) {
-    super.reuseSocket(socket, request)
-    if (!this.#config.disabled) this.#handOverRead(request)
-  }
-
-  destroy () {
-    this.#destroyed++
-    super.destroy()
-  }
-
-  /**
-   * Patches `onSocket` of this one request, with which Node's agent gives it its socket: a reused socket is passed on when
-   * what has arrived on it is read. If the socket is closed by then, the request is added again.
-   * @param {any} request
-   */
-  #handOverRead (request) {
-    const { onSocket } = request
-    const destroyed = this.#destroyed
-    request.onSocket = (/** @type {any} */ socket, /** @type {any} */ error) => {
-      request.onSocket = onSocket
-      if (!socket || error) return onSocket.call(request, socket, error)
-      whenRead(socket, (usable) => {
-        if (usable || request.destroyed) return onSocket.call(request, socket)
-        // The error that Node gives a request whose connection is closed.
-        if (destroyed !== this.#destroyed) return onSocket.call(request, null, Object.assign(new Error('socket hang up'), { code: 'ECONNRESET' }))
-        this.#addAgain(request, socket[kServerName])
-      })
-    }
-  }
-
-  /**
-   * @param {any} request
-   * @param {string | undefined} servername that Node found for it; its headers may have changed since
-   */
-  #addAgain (request, servername) {
-    const { options, rest } = request[kAdded]
-    request.reusedSocket = false
-    this.#adding = request
-    try {
-      super.addRequest(request, servername === undefined ? options : { ...options, servername }, ...rest)
-    } catch (error) {
-      request.onSocket(null, error)
-    } finally {
-      this.#adding = null
-    }
+    socket[kIdleBytes] = socket.bytesRead
+    return super.keepSocketAlive(socket)
   }
 }
 

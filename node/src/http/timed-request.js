@@ -1,32 +1,37 @@
-/** Times one request of node:http by its events and those of its socket. Only these objects are patched. */
+/**
+ * Times one request of node:http by its events and those of its socket, and by Node's diagnostics channel for responses.
+ * One method is patched, `push` of the response: a listener for 'data' would start the flow before the user wants it.
+ */
 
+import diagnosticsChannel from 'node:diagnostics_channel'
+import { errorMonitor } from 'node:events'
 import { errorKind } from '../errors.js'
 import { Call } from '../timing/call.js'
 import { connectionOf } from '../timing/connection.js'
 import { currentTimingId } from '../timing/id.js'
 import { serverTimingFields } from '../timing/server-timing.js'
-import { isWhole } from './client-request.js'
 
-const kNotes = Symbol('onewrite notes')
+/** @type {WeakMap<object, TimedRequest>} */
+const timed = new WeakMap()
+let subscribed = false
 
 /**
- * Patches `emit` and `destroy` of this one request. Node checks whether there are listeners: without them it drops a
- * response, and closes a connection that is upgraded (lib/_http_client.js, parserOnIncomingClient and socketOnData). So
- * nothing here may listen for 'response', 'upgrade' or 'connect'. And only `destroy` shows that it was the caller who
- * ended the request, not the peer.
+ * Nothing here listens for 'response', 'upgrade' or 'connect': without a listener Node drops a response, and closes a
+ * connection that is upgraded (lib/_http_client.js, parserOnIncomingClient and socketOnData).
  * @param {any} request a ClientRequest that an agent has just been given
  * @param {any} options of the request
  * @param {import('../timing/hooks.js').Hooks} hooks
  */
 export function timeRequest (request, options, hooks) {
+  if (!subscribed) {
+    subscribed = true
+    diagnosticsChannel.subscribe('http.client.response.finish', onResponse)
+  }
   const host = request.getHeader?.('host') ?? options.host
   // The path is a whole URL for a proxy that forwards, `host:port` for one that tunnels.
-  const { path } = request
+  const path = String(request.path)
   const url = /^https?:\/\//.test(path) ? path : `${request.protocol}//${host}${path.startsWith('/') ? '' : '/'}${path}`
-  const call = new Call(hooks, currentTimingId(), request.method, url)
-  request[kNotes] = new Notes(call, request)
-  request.emit = emit
-  request.destroy = destroy
+  timed.set(request, new TimedRequest(new Call(hooks, currentTimingId(), request.method, url), request))
 }
 
 /**
@@ -35,32 +40,41 @@ export function timeRequest (request, options, hooks) {
  * @param {any} error
  */
 export function refusedByNode (request, error) {
-  /** @type {Notes | undefined} */
-  const notes = request[kNotes]
-  notes?.call.fail(error)
+  timed.get(request)?.call.fail(error)
 }
 
-/** What is noted of one request, beside its call. */
-class Notes {
+/**
+ * @param {any} socket that an agent has just made, to which Node has added no listeners yet
+ * @param {import('../timing/connection.js').Connection} connection
+ */
+export function watchClose (socket, connection) {
+  socket.once('close', () => connection.call?.sender?.closing())
+}
+
+/** Node publishes a final response when its head is there, before the request's 'response' event. @param {any} message */
+function onResponse ({ request, response }) {
+  timed.get(request)?.onResponse(response)
+}
+
+class TimedRequest {
   /** @type {any} */
   failure = undefined
   /** @type {any} */
   socket = undefined
   timedOut = false
-  answering = false
-  /** @type {any} the argument of the caller's `destroy()` */
-  reason = undefined
-  /** @type {any} the response's own `push` */
-  push = undefined
+  /** The caller destroyed the request. @type {boolean | undefined} undefined: it has not ended */
+  givenUp = undefined
 
   /** @param {Call} call @param {any} request */
   constructor (call, request) {
     this.call = call
     call.sender = this
     this.request = request
-    this.emit = request.emit
-    this.destroy = request.destroy
-    this.givenUp = request.destroyed === true
+    request.once('socket', (/** @type {any} */ socket) => this.onSocket(socket))
+    request.on('information', (/** @type {any} */ { statusCode }) => this.onInformation(statusCode))
+    request.on('timeout', () => { this.timedOut = true })
+    request.on(errorMonitor, (/** @type {any} */ error) => this.onError(error))
+    request.once('close', () => this.onClose())
   }
 
   /** @param {any} socket that the request has been given */
@@ -69,8 +83,14 @@ class Notes {
     const { call } = this
     const connection = connectionOf(socket)
     call.slot = { connection }
+    this.watchFirstByte()
     if (socket.encrypted ? !socket.secureConnecting : !socket.connecting) return this.acquired(connection)
     socket.prependOnceListener(socket.encrypted ? 'secureConnect' : 'connect', () => this.acquired(connection))
+  }
+
+  /** Before Node's own listener. The flow is not started by `prependOnceListener`, and the listener goes with the byte. */
+  watchFirstByte () {
+    this.socket.prependOnceListener('data', () => this.call.read())
   }
 
   /** @param {import('../timing/connection.js').Connection | null} connection */
@@ -81,32 +101,49 @@ class Notes {
 
   /** Under TLS 'finish' comes one turn after the last byte was passed on, when the response may have arrived. */
   wasSent () {
+    const { request, socket } = this
+    if (request.writableFinished) return true
     // What is left may be the empty write with which Node ends a body.
-    return isWhole(this.request) && this.socket?.writableBuffer?.every((/** @type {any} */ { chunk }) => chunk.length === 0) === true
+    return request.writableEnded && socket?.writableBuffer?.every((/** @type {any} */ { chunk }) => chunk.length === 0) === true
+  }
+
+  /** @param {number} status 100 to 199 */
+  onInformation (status) {
+    this.call.informational(status)
+    this.watchFirstByte()
   }
 
   /** @param {any} response */
   onResponse (response) {
-    this.call.headers(response.statusCode, serverTimingFields(response.rawHeaders))
-    // Not a listener for 'data', which would start the flow before the user wants it.
-    this.push = response.push
-    response[kNotes] = this
-    response.push = push
+    const { call } = this
+    call.headers(response.statusCode, serverTimingFields(response.rawHeaders))
+    const { push } = response
+    response.push = (/** @type {any} */ chunk, /** @type {any} */ encoding) => {
+      if (chunk !== null) call.received(chunk.length)
+      else if (call.running) call.responseEnd()
+      return push.call(response, chunk, encoding)
+    }
+  }
+
+  /** Its socket is closed. Called before Node's listener, which marks the request as destroyed whoever ended it. */
+  closing () {
+    this.givenUp ??= this.request.destroyed
   }
 
   /** @param {any} error */
   onError (error) {
+    const { call, socket } = this
+    // Node also destroys a request that gets no socket.
+    this.givenUp ??= this.request.destroyed && (socket !== undefined || typeof error?.code !== 'string' || isHangUp(error))
     this.failure ??= this.givenUp ? causeOf(error, this.timedOut) : error
     // Listeners, such as a tracer that ends its span, are called after this.
-    const { call } = this
     if (!call.running) return
     call.captureWrites()
     call.progress()
   }
 
-  /** @param {any} request */
-  onClose (request) {
-    const { call, socket } = this
+  onClose () {
+    const { call, socket, request } = this
     const response = request.res ?? undefined
     if (response?.upgrade) {
       if (!call.answered) call.headers(response.statusCode)
@@ -114,69 +151,29 @@ class Notes {
     }
     if (response?.complete) return call.finish(!socket.destroyed)
     if (this.failure !== undefined) return call.fail(this.failure)
-    // The peer closed within the response.
-    if (response !== undefined && (socket?.readableEnded || socket?.errored)) {
-      return call.fail(socket.errored ?? { code: 'UND_ERR_SOCKET', message: 'the peer closed in the middle of the response' })
-    }
-    if (this.givenUp) return call.fail(causeOf(this.reason, this.timedOut))
-    // The caller did not want the rest of the response.
-    call.finish(socket !== undefined && !socket.destroyed)
+    if (response === undefined) return call.fail(causeOf(undefined, this.timedOut))
+    if (socket.errored) return call.fail(this.givenUp ? causeOf(socket.errored, this.timedOut) : socket.errored)
+    if (socket.readableEnded) return call.fail({ code: 'UND_ERR_SOCKET', message: 'the peer closed in the middle of the response' })
+    // A caller who drops a response unread, as follow-redirects does, or who destroys the response, did not cancel the call.
+    if (this.givenUp && response.readableDidRead) return call.fail(causeOf(undefined, this.timedOut))
+    call.finish(!socket.destroyed)
   }
 }
 
-/** @this {any} a request @param {string | symbol} name @param {any[]} args */
-function emit (name, ...args) {
-  /** @type {Notes} */
-  const notes = this[kNotes]
-  switch (name) {
-    case 'response':
-      notes.onResponse(args[0])
-      notes.answering = true
-      try {
-        return notes.emit.call(this, name, ...args)
-      } finally {
-        notes.answering = false
-      }
-    case 'finish': notes.call.requestSent(); break
-    case 'information': notes.call.informational(args[0].statusCode); break
-    case 'timeout': notes.timedOut = true; break
-    case 'error': notes.onError(args[0]); break
-    case 'close': notes.onClose(this); break
-    case 'socket': notes.onSocket(args[0]); break
-  }
-  return notes.emit.call(this, name, ...args)
-}
-
-/** @this {any} a request @param {any} [error] */
-function destroy (error) {
-  /** @type {Notes} */
-  const notes = this[kNotes]
-  // A caller who destroys a request when its response begins, as follow-redirects does, did not cancel it.
-  if (!notes.answering) {
-    notes.givenUp = true
-    notes.reason ??= error
-  }
-  return notes.destroy.call(this, error)
-}
-
-/** @this {any} a response @param {any} chunk @param {any} encoding */
-function push (chunk, encoding) {
-  /** @type {Notes} */
-  const { call, push } = this[kNotes]
-  if (chunk !== null) call.received(chunk.length)
-  else if (call.running) call.responseEnd()
-  return push.call(this, chunk, encoding)
+/** Node's error for a request that its caller destroyed, and for a peer that closed. @param {any} error */
+function isHangUp (error) {
+  return error.code === 'ECONNRESET' && error.message === 'socket hang up'
 }
 
 /**
- * What ended a request that its caller destroyed. Node's error for it, "socket hang up", is also that of a peer who closed.
+ * The cause of the end of a request that its caller destroyed.
  * @param {any} error with which the request ended
  * @param {boolean} timedOut a timeout of the request had expired
  */
 function causeOf (error, timedOut) {
   // The body could not be read: the caller did not cancel.
   if (error?.syscall !== undefined) return error
-  const kind = error === undefined || error.message === 'socket hang up' ? 'other' : errorKind(error)
+  const kind = error === undefined || isHangUp(error) ? 'other' : errorKind(error)
   if (kind !== 'other') return error
   return { name: timedOut ? 'TimeoutError' : 'AbortError', message: 'destroyed by the caller' }
 }

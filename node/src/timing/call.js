@@ -49,7 +49,7 @@ export class Call {
     this.observed = hooks.observer === null ? null : hooks.begin()
     /** @type {Slot | null} */
     this.slot = null
-    /** Is asked when `requestSent()` was not called. @type {{wasSent: () => boolean} | null} */
+    /** Answers where `requestSent()` is not called. @type {{wasSent: () => boolean, closing: () => void} | null} */
     this.sender = null
     this.attempt = new AttemptState(0, this.startNs)
     /** An attempt was made. There is none when an interceptor answers by itself, as from a cache. */

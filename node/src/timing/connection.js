@@ -167,17 +167,6 @@ export class Connection {
     socket._write = write
     if (watch.writev !== undefined) socket._writev = writev
   }
-
-  /**
-   * Patches `push` of this socket, for a base library that does not report the first byte: net calls it with what was
-   * read. Not a listener for 'data', which would consume what arrives while nobody else listens.
-   * @param {any} socket
-   */
-  watchReads (socket) {
-    if (typeof socket.push !== 'function' || socket[kPush] !== undefined) return
-    socket[kPush] = socket.push
-    socket.push = push
-  }
 }
 
 const kConnection = Symbol('onewrite connection')
@@ -191,13 +180,6 @@ export function connectionOf (socket) {
 }
 
 const kWatch = Symbol('onewrite watch')
-const kPush = Symbol('onewrite push')
-
-/** @this {any} @param {any} chunk @param {any} encoding */
-function push (chunk, encoding) {
-  if (chunk !== null) this[kConnection].call?.read()
-  return this[kPush](chunk, encoding)
-}
 
 /** Counts what one socket writes to the kernel. A stream has at most one write under way. */
 class WriteWatch {

@@ -14,7 +14,7 @@
 /**
  * Finds in what a library writes where a message ends. A wrong answer costs a write or a turn of the loop, never a byte.
  * @typedef {object} Framing
- * @property {(text: string, socket: any) => number} bytesAfterHead how many bytes of the message follow `text`, which
+ * @property {(text: string) => number} bytesAfterHead how many bytes of the message follow `text`, which
  *   begins with its head; CHUNKED for a chunked body
  * @property {(text: string) => boolean} isLast whether `text` ends a chunked message
  */
@@ -61,7 +61,7 @@ class Hold {
     const { left } = this
     if (left === 0) {
       this.limit = this.max
-      this.left = this.framing.bytesAfterHead(text, this.socket)
+      this.left = this.framing.bytesAfterHead(text)
     } else if (left === CHUNKED) {
       if (this.framing.isLast(text)) this.left = 0
     } else this.left = Math.max(0, left - Buffer.byteLength(text, typeof encoding === 'string' ? /** @type {any} */ (encoding) : 'utf8'))
