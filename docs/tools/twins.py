@@ -25,21 +25,21 @@ JAVA = {
 CONCEPTS: list[tuple[str, str, str, list[tuple[str, str]], dict[str, str | None]]] = [
     ("", "config", "options and environment", [("core", "OnewriteConfig")], {}),
     ("", "errors", "exceptions, error kinds and phases", [("core", "OnewriteException"), ("core", "ErrorKind")], {}),
-    ("", "base_version", "which base library, and whether it is known", [], {}),  # Java: Maven says which
+    ("", "base_version", "the base library's version, and whether it is supported", [], {}),  # Java: Maven says which
     ("", "install", "switch on and off; status()", [], {}),  # Java patches nothing: the customizers are explicit
     ("wire", "nodelay", "TCP_NODELAY set and read back", [("netty", "Nodelay"), ("okhttp", "NodelaySocketFactory")], {}),
     ("wire", "coalesce", "joins head and body into one write", [("netty", "CoalesceHandler"), ("okhttp", "CoalescingOutput")], {}),
-    ("wire", "body", "what kind of body it is; may it be held", [("client", "internal/BodySource")], {}),
-    ("wire", "validate", "what is refused before the first byte", [("client", "internal/RequestValidator"), ("okhttp", "RequestValidator")], {}),
+    ("wire", "body", "kinds of bodies, and whether they may be held", [("client", "internal/BodySource")], {}),
+    ("wire", "validate", "checks before the first byte", [("client", "internal/RequestValidator"), ("okhttp", "RequestValidator")], {}),
     ("wire", "quickack", "TCP_QUICKACK", [("client", "internal/EpollTransport")], {"node": None}),  # Node cannot set it
     ("timing", "record", "the finished Timing, its text and dict", [("core", "Timing")], {}),
-    ("timing", "call", "what is noted of a call while it runs", [("core", "internal/CallTimer"), ("core", "internal/TimedCall")], {}),
-    ("timing", "attempt", "of one try of it", [("core", "Attempt")], {}),
-    ("timing", "connection", "of its connection", [("netty", "TimedConnection")], {"ruby": "net_http/connection"}),
-    ("timing", "hooks", "who is told", [("core", "internal/Hooks"), ("core", "TimingListener")], {}),
-    ("timing", "events", "what is told", [("core", "TimingEvent")], {}),
+    ("timing", "call", "a call while it runs", [("core", "internal/CallTimer"), ("core", "internal/TimedCall")], {}),
+    ("timing", "attempt", "one attempt of a call", [("core", "Attempt")], {}),
+    ("timing", "connection", "the connection of an attempt", [("netty", "TimedConnection")], {"ruby": "net_http/connection"}),
+    ("timing", "hooks", "the program's hooks and listeners", [("core", "internal/Hooks"), ("core", "TimingListener")], {}),
+    ("timing", "events", "the events that hooks receive", [("core", "TimingEvent")], {}),
     ("timing", "kernel", "TCP_INFO", [("core", "Kernel"), ("netty", "EpollProbe")], {}),
-    ("timing", "cause", "the name of a long wait", [("core", "Cause")], {}),
+    ("timing", "cause", "the cause of a long wait", [("core", "Cause")], {}),
     ("timing", "server_timing", "the server's own time, from Server-Timing", [("core", "ServerTiming"), ("core", "internal/ServerTimings")], {}),
     ("timing", "mappers", "OpenTelemetry, W3C, HAR", [("core", "TimingMappers")], {"python": "mappers"}),  # public, so not below _timing
 ]
