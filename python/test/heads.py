@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-import http.client
-import io
 import random
-import typing
-
-from onewrite._urllib3 import head as heads
 
 NAMES = [
     b"Content-Length",
@@ -85,57 +80,3 @@ def one(random: random.Random) -> bytes:
         byte = BYTES[random.randrange(256) :][:1]
         data = data[:at] + (b"" if kind == 0 else byte) + data[at + (kind != 1) :]
     return data + random.choice((b"", b"body", b"HTTP/1.1 200 OK\r\n\r\n"))
-
-
-class Socket:
-    def __init__(self, data: bytes) -> None:
-        self.data = data
-
-    def makefile(self, mode: str) -> io.BufferedReader:
-        return io.BufferedReader(io.BytesIO(self.data))  # type: ignore[arg-type]
-
-
-def looked_at(response: http.client.HTTPResponse, left: bytes | None) -> tuple[typing.Any, ...]:
-    """Every attribute that urllib3 reads, and the bytes left unread."""
-    return (
-        response.version,
-        response.status,
-        response.reason,
-        response.msg.items(),
-        response.chunked,
-        response.will_close,
-        response.length,
-        left,
-        response.headers.get_all("set-cookie"),
-        response.msg.get_payload(),
-        [type(one).__name__ for one in response.msg.defects],
-    )
-
-
-def standard(data: bytes, method: str) -> typing.Any:
-    """What http.client makes of *data*."""
-    response = http.client.HTTPResponse(Socket(data), method=method)  # type: ignore[arg-type]
-    file = response.fp
-    try:
-        response.begin()
-    except (http.client.HTTPException, ConnectionError, ValueError) as error:
-        return type(error).__name__, str(error)
-    return looked_at(response, None if response.fp is None else file.read())
-
-
-def same(data: bytes, method: str) -> bool:
-    """Whether onewrite parses *data*. If it does, the result must equal http.client's."""
-    answer = heads.read(data, method)
-    if answer is None:
-        return False
-    ours = looked_at(answer.response, data[answer.end :])
-    theirs = standard(data, method)
-    assert ours == theirs, f"{data!r} ({method}): {ours} against {theirs}"
-    return True
-
-
-def run(count: int, seed: int) -> tuple[int, int]:
-    """Compare *count* heads; return *count* and how many of them onewrite parses."""
-    source = random.Random(seed)
-    short = sum(same(one(source), source.choice(("GET", "POST", "HEAD"))) for _ in range(count))
-    return count, short

@@ -14,7 +14,6 @@ import urllib3
 
 import onewrite
 from onewrite._timing import attempt as _record
-from onewrite._urllib3 import connection as _exchange
 from tap import Peer, Seen, reply
 
 Sending = typing.Callable[[urllib3.PoolManager, str], object]
@@ -184,4 +183,3 @@ def test_somebody_gives_up_between_any_two_lines(listener: typing.Any, tap: typi
     finally:
         onewrite.uninstall()
         gc.collect()
-    assert not _exchange.holding

@@ -13,11 +13,9 @@ import pytest
 import urllib3
 
 import onewrite
-from onewrite._urllib3 import pool as pools
 from tap import Peer, Seen, Tap, reply
 
 CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n"
-seam_only = pytest.mark.skipif(pools.OFF is not None, reason="this urllib3 has no seam")
 
 Making = typing.Callable[..., typing.Any]
 
@@ -143,7 +141,6 @@ def test_a_manager_that_goes_round_servers(library: typing.Any, kind: str, tap: 
         pool.close()
 
 
-@seam_only
 def test_a_request_made_while_another_goes_on(tap: typing.Any) -> None:
     """A headers object makes a request while it is copied for another one: the two are independent."""
     server = tap(lambda peer, seen: peer.send(CHUNKED if "/outer" in seen.line else reply(b"inner")))
@@ -187,7 +184,6 @@ class GivesUp(BaseException):
     """Like gevent.Timeout, or KeyboardInterrupt from a signal."""
 
 
-@seam_only
 @pytest.mark.parametrize(
     "name", ["call_start", "request_start", "request_end", "response_start", "headers_end", "response_end"]
 )
@@ -213,7 +209,6 @@ def test_a_listener_that_gives_up_mixes_no_answers(name: str, tap: typing.Any) -
     http.clear()
 
 
-@seam_only
 @pytest.mark.parametrize("library", [urllib3, onewrite])
 def test_a_retry_that_raises_loses_no_place_in_the_pool(library: typing.Any, tap: typing.Any) -> None:
     class Raising(urllib3.Retry):

@@ -19,7 +19,7 @@ import urllib3
 
 import onewrite
 from tap import Peer, reply
-from test_seam import ANSWERS, scripted
+from test_answers import ANSWERS, scripted
 
 #: Fields whose values do not depend on time.
 STEADY = ("index", "outcome", "status", "reused", "conn_requests", "bytes_sent", "writes", "bytes_received")

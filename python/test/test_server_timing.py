@@ -47,7 +47,7 @@ def clients(url: str) -> dict[str, typing.Callable[[typing.Any], None]]:
             http.request("POST", url, body=b"x")
 
     def left_to_urllib3(hook: typing.Any) -> None:
-        http = onewrite.PoolManager(on_timing=hook, fast=False)
+        http = onewrite.PoolManager(on_timing=hook)
         for _ in range(2):
             http.request("POST", url, body=b"x")
 

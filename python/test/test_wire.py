@@ -102,7 +102,6 @@ def test_bytes_are_those_of_the_base_library(kind: str, route: str, tap: typing.
     ca = {"cert_reqs": "CERT_NONE"} if server.context else {}
     urllib3.disable_warnings()
     for http in (urllib3.PoolManager(**ca), onewrite.PoolManager(**ca)):
-        # The first request of a connection goes through urllib3's own _make_request, the second through the seam.
         for headers in ({}, {"User-Agent": "test"}, {"Accept-Encoding": "gzip"}, {"Host": "other"}):
             keywords = BODIES[kind](tmp_path)
             if kind == "multipart":

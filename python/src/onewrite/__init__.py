@@ -13,6 +13,7 @@ from __future__ import annotations
 from . import _base_version, _config
 from ._errors import InvalidRequestError, OnewriteError, UnsupportedBaseError
 from ._install import Status, install, status, uninstall
+from ._installations import Installation
 from ._timing.events import Event, TimingListener, hook_failures
 from ._timing.kernel import KernelEvidence
 from ._timing.record import Attempt, Timing
@@ -34,6 +35,7 @@ __all__ = [
     "HTTPConnectionPool",
     "HTTPSConnection",
     "HTTPSConnectionPool",
+    "Installation",
     "InvalidRequestError",
     "KernelEvidence",
     "OnewriteError",

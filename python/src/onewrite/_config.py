@@ -21,11 +21,12 @@ class Options:
     nodelay_disabled: bool = False
     coalesce_disabled: bool = False
     hooks_disabled: bool = False
-    #: Only in Python: each exchange is left to urllib3's own ``_make_request``. In code: ``fast=False``.
-    fast_disabled: bool = False
     coalesce_max: int = RECORD
     quickack: bool = False
 
+
+#: With the kill switch, which implies every other one.
+OFF = Options(disabled=True, nodelay_disabled=True, coalesce_disabled=True, hooks_disabled=True)
 
 _TRUE = frozenset(("1", "true", "yes", "on"))
 _FALSE = frozenset(("0", "false", "no", "off"))
@@ -47,16 +48,7 @@ def _from_environment(environ: typing.Mapping[str, str]) -> Options:
             values[field.name] = True
         elif text.lower() not in _FALSE:
             log.warning("%s=%r is ignored: it must be 1, true, yes or on, or 0, false, no or off", name, text)
-    return _effective(Options(**values))  # type: ignore[arg-type]
-
-
-def _effective(options: Options) -> Options:
-    """The kill switch implies every other one."""
-    if not options.disabled:
-        return options
-    return Options(
-        disabled=True, nodelay_disabled=True, coalesce_disabled=True, hooks_disabled=True, fast_disabled=True
-    )
+    return OFF if values.get("disabled") else Options(**values)  # type: ignore[arg-type]
 
 
 #: As the environment had it when onewrite was imported.
@@ -64,21 +56,18 @@ DEFAULTS = _from_environment(os.environ)
 
 
 #: The options that code may give; ``disabled`` is for the environment alone.
-NAMES = frozenset({"fast"} | {field.name for field in dataclasses.fields(Options)} - {"disabled", "fast_disabled"})
+NAMES = frozenset({field.name for field in dataclasses.fields(Options)} - {"disabled"})
 
 
-def resolve(arguments: typing.Mapping[str, typing.Any]) -> Options:
-    """Lay *arguments* over the environment's options.
+def resolve(arguments: typing.Mapping[str, typing.Any], over: Options = DEFAULTS) -> Options:
+    """Lay *arguments* over the options *over*, which are those of the environment.
 
     Raises TypeError for an unknown name or a wrong type and ValueError for a value out of range.
     """
     _check(arguments)
     if not arguments or DEFAULTS.disabled:
-        return DEFAULTS
-    given = dict(arguments)
-    if "fast" in given:
-        given["fast_disabled"] = not given.pop("fast")
-    return dataclasses.replace(DEFAULTS, **given)
+        return over
+    return dataclasses.replace(over, **arguments)
 
 
 def _check(arguments: typing.Mapping[str, typing.Any]) -> None:

@@ -70,6 +70,15 @@ _NAMED_BY = ("httpcore", "httpcore2", "h11")
 _GONE = ("Server disconnected", "peer closed connection")
 
 
+#: The whole message of urllib3 2.x, whose type and cause say no more than that the protocol was broken.
+_ENDED_BETWEEN_CHUNKS = "Response ended prematurely"
+
+
+def _broken_chunk(error: BaseException) -> bool:
+    """Return whether a chunk's size is none; urllib3 1.26 has that error with no text where the body has ended."""
+    return isinstance(error, base.InvalidChunkLength) and bool(error.length)
+
+
 def chain(error: BaseException) -> list[BaseException]:
     """*error* and what it wraps: reasons, arguments, causes."""
     found: list[BaseException] = []
@@ -94,6 +103,10 @@ def kind_of(error: BaseException) -> str:
     if any(isinstance(one, ssl.SSLEOFError) for one in wrapped) and any(
         isinstance(one, base.ProtocolError) for one in wrapped
     ):
+        return "closed"
+    if any(_broken_chunk(one) for one in wrapped):
+        return "protocol"
+    if any(str(one) == _ENDED_BETWEEN_CHUNKS for one in wrapped if isinstance(one, base.ProtocolError)):
         return "closed"
     named = [one for one in wrapped if type(one).__module__.partition(".")[0] in _NAMED_BY]
     if any(type(one).__name__ == "PoolTimeout" for one in named):

@@ -12,9 +12,10 @@ import importlib.util
 import sys
 import typing
 
-from . import __version__
+from . import __version__, _install
 from ._errors import UnsupportedBaseError
-from ._install import install, uninstall
+from ._install import install
+from ._installations import Installation
 from ._timing.events import TimingListener
 
 try:
@@ -58,20 +59,23 @@ def instrument(
     logger_provider: _logs.LoggerProvider | None = None,
     httpx: bool = False,
     **options: typing.Any,
-) -> None:
+) -> Installation:
     """Call :func:`onewrite.install` with a :func:`listener`; before instrumentations and SDK or after them.
 
     With ``httpx`` also that of :mod:`onewrite.httpx`, for httpx and httpx2. *options* are ``on_timing`` and the
-    options of install(); raises what that raises. :func:`onewrite.uninstall` undoes it.
+    options of install(). Raises what install() raises, and returns an Installation whose ``remove()`` takes the
+    listener away. Hooks of other calls of install() stay in force.
     """
     told = listener(
         logs=logs, request_duration=request_duration, meter_provider=meter_provider, logger_provider=logger_provider
     )
-    install(listener=told, **options)
-    if httpx:
-        from ._httpcore.install import install as install_httpx  # imports httpcore, which not every program has
+    installed = install(listener=told, **options)
+    if not httpx:
+        return installed
+    from ._httpcore.install import install as install_httpx  # imports httpcore, which not every program has
 
-        install_httpx(listener=told, **options)
+    installed_httpx = install_httpx(listener=told, **options)
+    return Installation(installed.remove, installed_httpx.remove)
 
 
 class OnewriteInstrumentor(BaseInstrumentor):  # type: ignore[misc]
@@ -88,10 +92,12 @@ class OnewriteInstrumentor(BaseInstrumentor):  # type: ignore[misc]
         found = any(importlib.util.find_spec(name) for name in ("httpcore", "httpcore2"))
         known = ("logs", "request_duration", "meter_provider", "logger_provider")
         given = {name: kwargs[name] for name in known if name in kwargs}
-        instrument(httpx=found, **given)
+        self._installation = instrument(httpx=found, **given)
 
     def _uninstrument(self, **kwargs: typing.Any) -> None:
-        uninstall()
+        self._installation.remove()
+        # Where nobody else has called install(), the libraries are to be their own again.
         httpcore = sys.modules.get(f"{__package__}._httpcore.install")
-        if httpcore is not None:
-            httpcore.uninstall()
+        for module in (_install, httpcore):
+            if module is not None and not module.installations.remain():
+                module.uninstall()

@@ -97,7 +97,7 @@ class Exchange:
         t_ns = self.first_ns or moments.now()
         # Interim answers come before the final one (RFC 9110, 15.2); after 101 another protocol begins.
         head = self.interim + data
-        while head[9:10] == b"1" and head[9:12] != b"101":
+        while head[9:10] == b"1" and head[9:12].isdigit() and head[9:12] != b"101":
             end = head.find(b"\r\n\r\n")
             if end < 0:
                 break
@@ -105,7 +105,7 @@ class Exchange:
             head, t_ns = head[end + 4 :], moments.now()
         else:
             if len(head) >= 12:
-                moments.response_start(attempt, t_ns, self.stream.link.sock)
+                moments.response_start(attempt, t_ns)
                 return
         self.interim = head
         self.first_ns = t_ns if head else 0

@@ -6,124 +6,87 @@ pool that exists already keeps its backend and is left alone.
 
 from __future__ import annotations
 
-import functools
 import importlib
-import threading
 import typing
 
-from .. import _config
-from .._install import further
-from .._urllib3 import originals
+from .. import _patches
+from .._installations import Installation, Installations, OnTiming
+from .._timing.events import TimingListener
 from . import seam
 from .backend import AsyncBackend, Backend
 
-_lock = threading.Lock()
-#: Settings of pools that are made from now on; None while not installed.
-_given: seam.Settings | None = None
-#: Class, name, what the class had, what is there in its place.
-_replaced: list[tuple[type, str, typing.Any, typing.Any]] = []
+#: What holds for pools that are made from now on.
+installations = Installations()
 
 
-def _constructor(original: typing.Any, kind: typing.Any) -> typing.Any:
-    # A pool gets its backend here and nowhere else; the classes for proxies call it, too. Own classes have theirs.
-    @functools.wraps(original)
-    def __init__(self: typing.Any, *args: typing.Any, **kwargs: typing.Any) -> None:  # noqa: N807
-        original.__get__(self, type(self))(*args, **kwargs)
-        if _given is not None and not hasattr(self, "_onewrite"):
-            seam.adopt(self, kind, _given.options, installed=True)
+def _adopt_as(kind: typing.Any) -> _patches.Function:
+    # A pool gets its backend in its constructor only; the classes for proxies call it, too. Own classes have theirs.
+    def construct(self: typing.Any, below: typing.Any, *args: typing.Any, **kwargs: typing.Any) -> None:
+        below(*args, **kwargs)
+        if installations.active and not hasattr(self, "_onewrite"):
+            seam.adopt(self, kind, installations.options, installed=True)
 
-    return __init__
-
-
-def _given_to(pool: typing.Any) -> seam.Settings | None:
-    """The settings for *pool*; None if it was made before install() or is of an own class."""
-    return _given if getattr(getattr(pool, "_network_backend", None), "installed", False) else None
+    return construct
 
 
-def _handle(original: typing.Any) -> typing.Any:
-    # Why this method: it alone gets the request with its body, and all of it is written before it returns.
-    @functools.wraps(original)
-    def handle_request(self: typing.Any, request: typing.Any) -> typing.Any:
-        return seam.handle(original.__get__(self, type(self)), request, _given_to(self))
-
-    return handle_request
+def _settings_of(pool: typing.Any) -> seam.Settings | None:
+    """Return the settings for *pool*; None if it was made before install() or is of an own class."""
+    if installations.active and getattr(getattr(pool, "_network_backend", None), "installed", False):
+        return seam.Settings(installations.options, installations.hooks)
+    return None
 
 
-def _handle_async(original: typing.Any) -> typing.Any:
+def _handle(self: typing.Any, below: typing.Any, request: typing.Any) -> typing.Any:
+    # This method alone gets the request with its body, and all of it is written before it returns.
+    return seam.handle(below, request, _settings_of(self))
+
+
+async def _handle_async(self: typing.Any, below: typing.Any, request: typing.Any) -> typing.Any:
     # As above.
-    @functools.wraps(original)
-    async def handle_async_request(self: typing.Any, request: typing.Any) -> typing.Any:
-        return await seam.handle_async(original.__get__(self, type(self)), request, _given_to(self))
-
-    return handle_async_request
+    return await seam.handle_async(below, request, _settings_of(self))
 
 
-def _patches() -> typing.Iterator[tuple[type, str, typing.Callable[[typing.Any], typing.Any]]]:
+def _patched() -> typing.Iterator[tuple[type, str, _patches.Function]]:
     for name in ("httpcore", "httpcore2"):
         try:
             core = importlib.import_module(name)
         except ImportError:
             continue
-        yield core.ConnectionPool, "__init__", functools.partial(_constructor, kind=Backend)
+        yield core.ConnectionPool, "__init__", _adopt_as(Backend)
         yield core.ConnectionPool, "handle_request", _handle
-        yield core.AsyncConnectionPool, "__init__", functools.partial(_constructor, kind=AsyncBackend)
+        yield core.AsyncConnectionPool, "__init__", _adopt_as(AsyncBackend)
         yield core.AsyncConnectionPool, "handle_async_request", _handle_async
 
 
-def install(*, on_timing: typing.Any = None, listener: typing.Any = None, **options: typing.Any) -> None:
+def install(
+    *,
+    on_timing: OnTiming | None = None,
+    listener: TimingListener | None = None,
+    nodelay_disabled: bool | None = None,
+    coalesce_disabled: bool | None = None,
+    hooks_disabled: bool | None = None,
+    coalesce_max: int | None = None,
+    quickack: bool | None = None,
+) -> Installation:
     """Make every client of httpx and httpx2 made from now on send a request in one write, with TCP_NODELAY on.
 
-    Called again it changes hooks and options. With ``ONEWRITE_DISABLED=true`` it does nothing. Takes what
-    :func:`onewrite.install` takes, and raises what that raises.
+    Takes and returns what :func:`onewrite.install` takes and returns, and raises what that raises.
     """
-    global _given
-    given = seam.settings(on_timing, listener, options)
-    if options:
-        raise TypeError(f"install() takes no {sorted(options)}; it takes {sorted(_config.NAMES)}")
-    if given.options.disabled:
-        return
-    with _lock:
-        present = {(owner, name) for owner, name, *_ in _replaced}
-        for owner, name, wrap in _patches():
-            if (owner, name) not in present:
-                own = owner.__dict__[name]
-                ours = wrap(own)
-                _replaced.append((owner, name, own, ours))
-                setattr(owner, name, ours)
-        _given = given
-
-
-def _methods() -> dict[str, dict[str, typing.Any]]:
-    """What is patched, and who has wrapped it since, for :func:`onewrite.status`."""
-    return {
-        f"{owner.__module__}.{owner.__name__}.{name}": {
-            "state": "stock" if _given is None else "patched",
-            "wrapped_by": [
-                by
-                for by in originals.wrappers(owner.__dict__.get(name))
-                if not by.startswith(("onewrite.", "httpcore"))
-            ],
-        }
-        for owner, name, *_ in _replaced
+    given = {
+        "nodelay_disabled": nodelay_disabled,
+        "coalesce_disabled": coalesce_disabled,
+        "hooks_disabled": hooks_disabled,
+        "coalesce_max": coalesce_max,
+        "quickack": quickack,
     }
-
-
-further.append(_methods)
+    with installations.lock:
+        installation = installations.add(on_timing, listener, given)
+        if installations.active:
+            for owner, name, function in _patched():
+                _patches.place(owner, name, _patches.around(function), lambda: installations.active)
+    return installation
 
 
 def uninstall() -> None:
-    """Put httpcore's own methods back. Clients made in between stay open, and write as httpcore does.
-
-    A method that someone has wrapped since stays in place, with onewrite's inside doing nothing; the log names them.
-    """
-    global _given
-    with _lock:
-        _given = None
-        left = [one for one in _replaced if one[0].__dict__.get(one[1]) is not one[3]]
-        for owner, name, own, _ in _replaced:
-            if (owner, name) not in {one[:2] for one in left}:
-                setattr(owner, name, own)
-        _replaced[:] = left
-    if left:
-        names = ", ".join(f"{owner.__name__}.{name}" for owner, name, *_ in left)
-        _config.log.warning("uninstall: %s: wrapped by someone else since install(), left in place, idle", names)
+    """Let httpcore do all by itself again. Clients made in between stay open, and write as httpcore does."""
+    installations.clear()

@@ -181,12 +181,13 @@ def informational(attempt: Attempt, status: int) -> None:
         tell(attempt, "informational", now(), status=status)
 
 
-def response_start(attempt: Attempt, t_ns: int, sock: typing.Any) -> None:
-    """The first byte of the final response was read at *t_ns*, from *sock* where that is still open."""
+def response_start(attempt: Attempt, t_ns: int) -> None:
+    """The first byte of the final response was read at *t_ns*."""
     attempt._response_start = t_ns
     attempt._phase = "receive"
     link = attempt._link
-    if sock is not None and link is not None:
+    sock = None if link is None else link.sock
+    if sock is not None:
         info = attempt._info_sent
         # Where all was sent and the answer came at once, the reading made while waiting says the same.
         if info is None or t_ns - attempt._request_end >= kernel.SOON_NS:

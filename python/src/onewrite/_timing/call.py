@@ -11,10 +11,8 @@ Nothing here runs when no hook is set.
 from __future__ import annotations
 
 import re
-import threading
 import time
 import typing
-import weakref
 
 from .._errors import kind_of
 from . import attempt as moments
@@ -56,11 +54,9 @@ def redacted(url: str) -> str:
 # -- calls ------------------------------------------------------------------------------------------
 
 
-def begin(hooks: Hooks, method: str, url: str, installed: bool = False) -> Timing:
-    """A call has begun; *installed*: through a method that install() put in place."""
+def begin(hooks: Hooks, method: str, url: str) -> Timing:
+    """A call has begun."""
     call = Timing(method, redacted(url), hooks.on_timing, hooks.listener)
-    if installed:
-        call._installed = True
     call.started_at_unix_ns = time.time_ns()
     call.started_at_mono_ns = now()
     if call._listener is not None:
@@ -97,11 +93,6 @@ def returned(call: Timing) -> None:
         end_attempt(last, "ok")
     else:
         call._if_freed = _freed
-        if call._installed:
-            with _reading_lock:
-                _reading.add(call)
-            if unwatched:
-                end_unwatched()
 
 
 def _freed(call: Timing) -> None:
@@ -111,23 +102,6 @@ def _freed(call: Timing) -> None:
     """
     last = call.attempts[-1]
     end_attempt(last, "ok" if last._error is None else "error")
-
-
-#: Calls under install() whose response is still being read.
-_reading: weakref.WeakSet[Timing] = weakref.WeakSet()
-_reading_lock = threading.Lock()
-#: Whether install() was undone; read after a call has joined ``_reading``, so that none is missed.
-unwatched = False
-
-
-def end_unwatched() -> None:
-    """End the calls whose end would not be seen any more."""
-    with _reading_lock:
-        calls = list(_reading)
-        _reading.clear()
-    for call in calls:
-        if not call._ended:
-            end_attempt(call.attempts[-1], "ok")
 
 
 def failed(call: Timing, error: BaseException) -> None:
@@ -156,8 +130,6 @@ def _end(call: Timing, error: BaseException | None) -> None:
     if error is not None:
         call.error_kind = kind_of(error)
         call.outcome = "cancelled" if call.error_kind == "cancelled" else "error"
-        if call.outcome == "cancelled":
-            call.error_kind = None
         if call.error_phase is None:
             call.error_phase = "queue"
     else:
@@ -167,14 +139,15 @@ def _end(call: Timing, error: BaseException | None) -> None:
     if call._listener is not None:
         fields = {"outcome": call.outcome, "error_kind": call.error_kind, "error_phase": call.error_phase}
         _tell(call, "call_end", end, **fields)
-    on_timing = call._on_timing
-    if on_timing is not None:
-        # A request that the hook makes is a call of its own.
+    if call._on_timing:
+        # A request that a hook makes is a call of its own.
         token = current.set(None) if current.get() is not None else None
         try:
-            on_timing(call)
-        except Exception:
-            events.swallow(on_timing)
+            for on_timing in call._on_timing:
+                try:
+                    on_timing(call)
+                except Exception:
+                    events.swallow(on_timing)
         finally:
             if token is not None:
                 current.reset(token)

@@ -11,14 +11,14 @@ from .events import Told
 class Hooks(typing.NamedTuple):
     """What a call reports to; made once, looked up at the start of each call."""
 
-    on_timing: typing.Any
+    on_timing: tuple[typing.Callable[[typing.Any], object], ...]
     listener: Told | None
 
 
 def make_hooks(on_timing: typing.Any, listener: typing.Any, disabled: bool) -> Hooks | None:
-    """The hooks given, or None where there are none or they are switched off.
+    """Return the hooks given, or None where there are none or they are switched off.
 
-    Raises TypeError for what cannot be called or is no listener: better now than never heard of again.
+    Raises TypeError for what cannot be called or is no listener: errors of hooks are swallowed later.
     """
     if on_timing is not None and not callable(on_timing):
         raise TypeError(f"on_timing must be callable with one argument, the Timing; not {on_timing!r}")
@@ -27,4 +27,16 @@ def make_hooks(on_timing: typing.Any, listener: typing.Any, disabled: bool) -> H
     told = events.told(listener) if listener is not None else None
     if disabled or (on_timing is None and not told):
         return None
-    return Hooks(on_timing, told or None)
+    return Hooks(() if on_timing is None else (on_timing,), told or None)
+
+
+def combined(several: typing.Iterable[Hooks]) -> Hooks | None:
+    """Return hooks that call all of *several*, in their order; None for none."""
+    hooks = list(several)
+    if len(hooks) < 2:
+        return hooks[0] if hooks else None
+    methods: Told = {}
+    for one in hooks:
+        for name, more in (one.listener or {}).items():
+            methods[name] = methods.get(name, ()) + more
+    return Hooks(tuple(hook for one in hooks for hook in one.on_timing), methods or None)

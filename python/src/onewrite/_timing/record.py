@@ -202,8 +202,6 @@ class Timing:
     error_kind: str | None = None
     error_phase: str | None = None
     _returned = _ended = False
-    #: Whether it began under install(): then uninstall() ends it, since nothing watches its response any more.
-    _installed = False
     _on_timing: typing.Any = None
     _listener: typing.Any = None
     #: What the listener for OpenTelemetry keeps with the call until its end.

@@ -17,23 +17,20 @@ import urllib3.exceptions
 import urllib3.util.connection
 from urllib3.util.ssl_ import is_ipaddress
 
-from .. import _base_version
+from .. import _base_version, _patches
 from .._timing import attempt as moments
 from .._timing.record import Attempt
 from .._wire import nodelay
-from . import originals
 from .state import acquire, attempt_of
 
-_Connection = originals.genuine(urllib3.connection, "HTTPConnection")
-_HTTPSConnection = originals.genuine(urllib3.connection, "HTTPSConnection")
+_Connection = _patches.genuine(urllib3.connection, "HTTPConnection")
+_HTTPSConnection = _patches.genuine(urllib3.connection, "HTTPSConnection")
 
 #: urllib3's own, for which name and TCP can be told apart; whoever replaces them (to pin an address, to guard
 #: against inner networks), before this import or after, makes the connection.
 _CREATE_CONNECTION = urllib3.util.connection.create_connection
 _NEW_CONN = _Connection._new_conn
-_KNOWN = originals.own(_CREATE_CONNECTION, "urllib3.util.connection") and originals.own(
-    _NEW_CONN, "urllib3.connection"
-)
+_KNOWN = _patches.own(_CREATE_CONNECTION, "urllib3.util.connection") and _patches.own(_NEW_CONN, "urllib3.connection")
 
 
 def connect(conn: typing.Any, original: typing.Callable[[], None]) -> None:

@@ -6,34 +6,29 @@ parent, ``install()`` the one it replaced, so both are one behaviour.
 
 from __future__ import annotations
 
-import errno
 import http.client
 import io
 import sys
 import typing
 
 import urllib3.connection
+from urllib3._collections import HTTPHeaderDict
 
-from .. import _base_version
+from .. import _base_version, _patches
 from .._config import DEFAULTS, Options
 from .._errors import InvalidRequestError
 from .._timing import attempt as moments
 from .._timing import call as calls
 from .._wire import body as bodies
-from .._wire import coalesce, nodelay, validate
+from .._wire import coalesce, nodelay, quickack, validate
 from . import connect as connecting
-from . import originals, response
+from . import response
 from .state import State, attempt_of, request_start
 
 Original = typing.Callable[..., typing.Any]
 
-_Connection = originals.genuine(urllib3.connection, "HTTPConnection")
-_HTTPSConnection = originals.genuine(urllib3.connection, "HTTPSConnection")
-
-#: Connections that hold pieces just now; uninstall() waits for them.
-holding: set[coalesce.Hold] = set()
-#: Of urllib3's own connections: no more is to be held, install() is being undone.
-undoing = False
+_Connection = _patches.genuine(urllib3.connection, "HTTPConnection")
+_HTTPSConnection = _patches.genuine(urllib3.connection, "HTTPSConnection")
 
 
 def configure(conn: typing.Any, options: Options) -> None:
@@ -48,7 +43,7 @@ def configure(conn: typing.Any, options: Options) -> None:
 
 
 def own_socket(conn: typing.Any) -> None:
-    """Before the first write on a socket: see that TCP_NODELAY is on."""
+    """Set TCP_NODELAY where it is off, before the first write on a socket."""
     conn._onewrite_sock = conn.sock
     if conn._onewrite_user_options is None:
         configure(conn, conn._onewrite_options)  # made before install(), or by an __init__ that bypasses init()
@@ -59,7 +54,8 @@ def own_socket(conn: typing.Any) -> None:
 def init(conn: typing.Any, original: Original, *args: typing.Any, **kwargs: typing.Any) -> None:
     """Make a connection. Every way to one ends here: pools, proxies, SOCKS, subclasses."""
     original(*args, **kwargs)
-    configure(conn, conn._onewrite_options)
+    if not conn._onewrite_options.disabled:
+        configure(conn, conn._onewrite_options)
 
 
 def request(
@@ -71,60 +67,37 @@ def request(
     headers: typing.Any = None,
     **extra: typing.Any,
 ) -> None:
-    """Check the request, hold its pieces while they are at hand, send them in one write.
+    """Check the request, collect its pieces while they are at hand, send them in one write.
 
-    The only method that knows where a request begins and ends.
+    The only method that gets the whole of a request.
     """
-    _request(conn, original, method, url, body, headers, bool(extra.get("chunked")), extra)
-
-
-def request_chunked(
-    conn: typing.Any, original: Original, method: str, url: str, body: typing.Any = None, headers: typing.Any = None
-) -> None:
-    """1.26 writes chunked bodies in a loop of its own; in 2.x this is request() once more."""
-    _request(conn, original, method, url, body, headers, True, {})
-
-
-def _request(
-    conn: typing.Any,
-    original: Original,
-    method: str,
-    url: str,
-    body: typing.Any,
-    headers: typing.Any,
-    chunked: bool,
-    extra: dict[str, typing.Any],
-) -> None:
     options = conn._onewrite_options
-    # A request inside a request: 2.x's request_chunked() is request() once more.
-    if options.disabled or conn._onewrite_hold is not None:
+    if options.disabled or conn._onewrite_hold is not None:  # request_chunked() of 2.x within request()
         original(method, url, body=body, headers=headers, **extra)
         return
-    attempt = attempt_of(conn)
+    attempt = conn._onewrite_attempt
     try:
         validate.check_line(method, url)
         kind = bodies.kind(body)
         held = kind is not bodies.BLOCKING and not options.coalesce_disabled
         if headers is not None:
-            framing = validate.check_headers(headers)
-            if framing.length is not None:
-                body = validate.checked_body(body, framing.length, chunked, _base_version.TEXT_BODY_ENCODING)
-            held = held and not framing.expects_continue
+            framing = validate.check_headers(_pairs(headers))
+            if framing is not None:
+                if framing.length is not None:
+                    body = validate.checked_body(
+                        body, framing.length, extra.get("chunked", False), _base_version.TEXT_BODY_ENCODING
+                    )
+                held = held and not framing.expects_continue
         if held:
-            hold = coalesce.Hold(coalesce.HOLD_LIMIT if kind is bodies.PROMPT else None)
-            try:
-                conn._onewrite_hold = hold
-                holding.add(hold)
-                if undoing and not conn._onewrite_own:  # asked once it is in ``holding``, so that none slips through
-                    conn._onewrite_hold = None
-                original(method, url, body=body, headers=headers, **extra)
-                if conn._onewrite_hold is not None:
-                    _flush(conn)
-            finally:
-                conn._onewrite_hold = None
-                holding.discard(hold)
-        else:
+            conn._onewrite_hold = coalesce.Hold(kind is bodies.PROMPT)
+        try:
             original(method, url, body=body, headers=headers, **extra)
+            if held and conn._onewrite_hold is not None:
+                _flush(conn)
+        finally:
+            conn._onewrite_hold = None
+        if options.quickack:
+            quickack.acknowledge(conn.sock)
     except BaseException as error:
         if attempt is not None:
             moments.request_failed(attempt, error, isinstance(error, InvalidRequestError))
@@ -133,48 +106,38 @@ def _request(
         moments.request_end(attempt)
 
 
+def request_chunked(conn: typing.Any, original: Original, *args: typing.Any, **kwargs: typing.Any) -> None:
+    """The same for chunked bodies in urllib3 1.26; in 2.x this method calls request()."""
+
+    def below(*args: typing.Any, chunked: bool, **kwargs: typing.Any) -> None:
+        original(*args, **kwargs)
+
+    request(conn, below, *args, chunked=True, **kwargs)
+
+
+def _pairs(headers: typing.Any) -> typing.Iterable[tuple[typing.Any, typing.Any]]:
+    """Return ``headers.items()``; urllib3's own class is read directly, since its items() runs three generators."""
+    if type(headers) is HTTPHeaderDict and type(container := headers._container) is dict:
+        return [(field[0], value) for field in container.values() for value in field[1:]]
+    return headers.items()  # type: ignore[no-any-return]
+
+
 def _flush(conn: typing.Any) -> None:
     """Send what is held, and hold no more."""
     hold: coalesce.Hold = conn._onewrite_hold
     conn._onewrite_hold = None
-    if not hold.pieces:
+    pieces = hold.pieces
+    if not pieces:
         return
     if conn.sock is not conn._onewrite_sock:
         own_socket(conn)
-    write(conn, hold.pieces, hold.size)
-
-
-def send_whole(conn: typing.Any, head: bytes, body: bytes) -> None:
-    """Send a request. A broken pipe is ignored, as by urllib3: the server may have answered before it closed."""
-    sys.audit("http.client.send", conn, head)
-    if body:
-        sys.audit("http.client.send", conn, body)
     attempt = conn._onewrite_attempt
-    try:
-        write(conn, [head, body] if body else [head], len(head) + len(body))
-    except BaseException as error:
-        if attempt is not None:
-            moments.request_failed(attempt, error, refused=False)
-        if isinstance(error, BrokenPipeError) or getattr(error, "errno", None) in (
-            errno.EPROTOTYPE,
-            errno.ECONNRESET,
-        ):
-            return
-        raise
-    if attempt is not None:
-        moments.request_end(attempt)
-
-
-def write(conn: typing.Any, pieces: list[typing.Any], size: int) -> None:
-    """Send *pieces*, *size* bytes in sum, in one write; an attempt that uses *conn* notes it."""
-    attempt = conn._onewrite_attempt
-    if attempt is None:
-        coalesce.write(conn.sock, pieces, size, conn._onewrite_options.coalesce_max)
-        return
-    if not attempt._request_start:
+    if attempt is not None and not attempt._request_start:
         request_start(conn, attempt)
-    attempt.writes += coalesce.write(conn.sock, pieces, size, conn._onewrite_options.coalesce_max)
-    attempt.bytes_sent += size
+    writes = coalesce.write(conn.sock, pieces, hold.size, conn._onewrite_options.coalesce_max)
+    if attempt is not None:
+        attempt.writes += writes
+        attempt.bytes_sent += hold.size
 
 
 def send(conn: typing.Any, original: Original, data: typing.Any) -> None:
@@ -194,17 +157,19 @@ def send(conn: typing.Any, original: Original, data: typing.Any) -> None:
             conn._onewrite_hold = hold
     if hold is None:
         _send_at_once(conn, original, data)
-    elif hasattr(data, "read"):
+    elif type(data) is not bytes and hasattr(data, "read"):
         _send_read(conn, original, data)
     else:
         _hold(conn, hold, data)
 
 
 def _hold(conn: typing.Any, hold: coalesce.Hold, data: typing.Any) -> None:
-    if conn.debuglevel > 0:
+    if conn.debuglevel > 0:  # as http.client does it
         print("send:", repr(data))
     sys.audit("http.client.send", conn, data)
-    if hold.add(data):
+    hold.pieces.append(data)
+    hold.size += len(data) if type(data) is bytes else memoryview(data).nbytes
+    if hold.read and hold.size >= coalesce.HOLD_LIMIT:
         _flush(conn)
 
 
@@ -262,6 +227,7 @@ class OneWrite(State):
     """The behaviour of both classes, in front of urllib3's."""
 
     _onewrite_own = True
+    response_class = response.ResponseClass()
 
     def __init__(self, *args: typing.Any, **kwargs: typing.Any) -> None:
         super().__init__(*args, **kwargs)
@@ -292,6 +258,8 @@ class OneWrite(State):
 
     def getresponse(self, **extra: typing.Any) -> typing.Any:
         """Read a response: see :meth:`urllib3.connection.HTTPConnection.getresponse`."""
+        if self._onewrite_attempt is None:
+            return super().getresponse(**extra)  # type: ignore[misc]
         return response.getresponse(self, super().getresponse, **extra)  # type: ignore[misc]
 
     def close(self) -> None:

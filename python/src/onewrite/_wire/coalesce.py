@@ -25,18 +25,13 @@ Piece = typing.Any  # bytes-like; typing has no name for "anything memoryview ta
 class Hold:
     """The pieces of one request that wait for the rest of it."""
 
-    __slots__ = ("limit", "pieces", "size")
+    __slots__ = ("pieces", "read", "size")
 
-    def __init__(self, limit: int | None) -> None:
+    def __init__(self, read: bool) -> None:
         self.pieces: list[Piece] = []
         self.size = 0
-        self.limit = limit  # flush when that much is here: a file is read no further than one record
-
-    def add(self, data: Piece) -> bool:
-        """Take *data*; True when it is time to flush."""
-        self.pieces.append(data)
-        self.size += len(data) if type(data) is bytes else memoryview(data).nbytes
-        return self.limit is not None and self.size >= self.limit
+        #: Whether the body is read piece by piece: then no more than one record waits.
+        self.read = read
 
 
 def write(sock: typing.Any, pieces: list[Piece], size: int, coalesce_max: int) -> int:

@@ -15,9 +15,6 @@ import io
 import re
 import typing
 
-from urllib3._collections import HTTPHeaderDict
-from urllib3.util import SKIP_HEADER
-
 from .._errors import InvalidRequestError
 from . import body as bodies
 
@@ -35,30 +32,10 @@ _COMMON_METHODS = frozenset(("GET", "POST", "PUT", "DELETE", "HEAD", "PATCH", "O
 
 def check_line(method: str, target: str) -> None:
     """Refuse a method or a target that would break the request line."""
-    if plain_line(method, target):
-        return
-    if not isinstance(method, str) or not _token(method):
+    if method not in _COMMON_METHODS and (not isinstance(method, str) or not _token(method)):
         raise InvalidRequestError(f"method {method!r} is not an HTTP token: use letters such as 'POST'")
-    if isinstance(target, str) and _target_control(target):
+    if isinstance(target, str) and (not target.isprintable() or " " in target) and _target_control(target):
         raise InvalidRequestError(f"target {target!r} has a space or control character: percent-encode it (%20, %0A)")
-
-
-def plain_line(method: str, target: str) -> bool:
-    """Whether *method* is a token and *target* printable ASCII without a space, as nearly every one is."""
-    return (
-        (method in _COMMON_METHODS or (type(method) is str and _token(method) is not None))
-        and type(target) is str
-        and target.isascii()
-        and target.isprintable()
-        and " " not in target
-    )
-
-
-def pairs(headers: typing.Any) -> typing.Iterable[tuple[typing.Any, typing.Any]]:
-    """``headers.items()``; urllib3's own class is read directly, since its items() runs three generators."""
-    if type(headers) is HTTPHeaderDict and type(container := headers._container) is dict:
-        return [(field[0], value) for field in container.values() for value in field[1:]]
-    return headers.items()  # type: ignore[no-any-return]
 
 
 #: Header names that were found right before, in lower case.
@@ -79,6 +56,9 @@ def checked_name(name: str) -> str:
     return lower
 
 
+_FRAMING = frozenset(("content-length", "transfer-encoding", "expect"))
+
+
 class Framing(typing.NamedTuple):
     """What the header fields say of the body."""
 
@@ -86,16 +66,11 @@ class Framing(typing.NamedTuple):
     expects_continue: bool = False
 
 
-_NO_FRAMING = Framing()
-
-
-def check_headers(headers: typing.Mapping[typing.Any, typing.Any]) -> Framing:
-    """Refuse header fields that would break the head; return what they say of the body."""
+def check_headers(headers: typing.Iterable[tuple[typing.Any, typing.Any]]) -> Framing | None:
+    """Refuse header fields that would break the head; return what they say of the body, None for nothing."""
     length: int | None = None
     encoded = expects = False
-    for name, value in pairs(headers):
-        if value == SKIP_HEADER:
-            continue  # urllib3's word for "leave that one out", and its own rules for it
+    for name, value in headers:
         lower = (_names.get(name) if type(name) is str else None) or checked_name(_text(name))
         text = value if type(value) is str else _text(value)
         bad = None if text.isascii() and text.isprintable() else _value_control(text)
@@ -103,6 +78,8 @@ def check_headers(headers: typing.Mapping[typing.Any, typing.Any]) -> Framing:
             raise InvalidRequestError(
                 f"value of header {name!r} has a control character at {bad.start()}: remove CR, LF, NUL and the like"
             )
+        if lower not in _FRAMING:
+            continue
         if lower == "content-length":
             text = text.strip(" \t")
             if not (text.isascii() and text.isdigit() and len(text) < 20):
@@ -112,10 +89,10 @@ def check_headers(headers: typing.Mapping[typing.Any, typing.Any]) -> Framing:
             length = int(text)
         elif lower == "transfer-encoding":
             encoded = True
-        elif lower == "expect":
+        else:
             expects = True
     if length is None and not expects:
-        return _NO_FRAMING
+        return None
     if encoded and length is not None:
         raise InvalidRequestError("both Content-Length and Transfer-Encoding are given: give at most one")
     return Framing(length, expects)

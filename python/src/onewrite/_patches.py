@@ -1,0 +1,110 @@
+"""Replaces methods of the base libraries, once each, and finds who else has wrapped them.
+
+A replaced method stays in place: without an install() in force it calls the method below, and does nothing else. So
+a request that is under way during uninstall() ends as it began.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import sys
+import types
+import typing
+
+#: What was put in place, by class and name, and what says whether it does anything now.
+_placed: dict[tuple[type, str], tuple[typing.Any, typing.Callable[[], bool]]] = {}
+
+#: Calls ``function(instance, bound method below, …)``.
+Function = typing.Callable[..., typing.Any]
+
+
+def place(
+    owner: type, name: str, make: typing.Callable[[typing.Any], typing.Any], active: typing.Callable[[], bool]
+) -> None:
+    """Put ``make(method below)`` in the place of a method, unless it is there already, or below a wrapper.
+
+    *active* says for status() whether it does anything now. A method that somebody has put back since, such as a mock
+    that is older than install(), is replaced anew.
+    """
+    there = owner.__dict__.get(name)
+    if (owner, name) in _placed and not (there is None or own(there, owner.__module__)):
+        return
+    below = next(cls.__dict__[name] for cls in owner.__mro__ if name in cls.__dict__)
+    ours = make(below)
+    _placed[owner, name] = ours, active
+    setattr(owner, name, ours)
+
+
+def around(
+    function: Function, passing: typing.Callable[[typing.Any], object] = lambda instance: False
+) -> typing.Callable[[typing.Any], typing.Any]:
+    """Return what makes a method that calls *function* with the instance and the method below.
+
+    An instance for which *passing* is true gets the method below alone: it is of an own class, which calls *function*
+    already. The method below is bound by the descriptor protocol, as its class binds it: a tracer's wrapper gets the
+    instance.
+    """
+
+    def make(below: typing.Any) -> typing.Any:
+        bind = type(below).__get__
+
+        def method(self: typing.Any, *args: typing.Any, **kwargs: typing.Any) -> typing.Any:
+            bound = bind(below, self, type(self))
+            return bound(*args, **kwargs) if passing(self) else function(self, bound, *args, **kwargs)
+
+        async def awaited(self: typing.Any, *args: typing.Any, **kwargs: typing.Any) -> typing.Any:
+            return await function(self, bind(below, self, type(self)), *args, **kwargs)
+
+        return functools.wraps(below)(awaited if inspect.iscoroutinefunction(function) else method)
+
+    return make
+
+
+def own(function: typing.Any, module: str) -> bool:
+    """Return whether *function* is code of *module*.
+
+    A wrapper may copy the name and the module of what it wraps, but not the globals that its code runs with.
+    """
+    return type(function) is types.FunctionType and function.__globals__ is vars(sys.modules[module])
+
+
+def genuine(module: types.ModuleType, name: str) -> typing.Any:
+    """Return the class that *module* defines under *name*, also where a recorder's stand-in has its place."""
+    found = getattr(module, name)
+    for cls in found.__mro__:
+        if cls.__module__ == module.__name__ and cls.__name__ == name:
+            return cls
+    return found
+
+
+def placed() -> typing.Iterable[tuple[type, str]]:
+    """Return the classes and names of what was put in place."""
+    return list(_placed)
+
+
+def found(owner: type, name: str) -> dict[str, typing.Any]:
+    """Return the state of a method for status(), and the modules that have wrapped it, the outermost first."""
+    ours, active = _placed.get((owner, name), (None, bool))
+    wrapped_by: list[str] = []
+    state = "stock"
+    function = owner.__dict__.get(name)
+    while function is not None:
+        if function is ours:
+            state = "patched" if active() else "idle"
+            break
+        wrapper = getattr(function, "_self_wrapper", function)  # what a wrapt proxy calls
+        wrapper = getattr(wrapper, "__func__", wrapper)
+        module = getattr(wrapper, "__globals__", {}).get("__name__") or type(wrapper).__module__
+        inner = getattr(function, "__wrapped__", None)
+        if inner is None and own(function, owner.__module__):
+            break
+        if not wrapped_by or wrapped_by[-1] != module:
+            wrapped_by.append(module)
+        function = inner
+    return {"state": state, "wrapped_by": wrapped_by}
+
+
+def full_name(owner: type, name: str) -> str:
+    """Return the name of a method with class and module."""
+    return f"{owner.__module__}.{owner.__name__}.{name}"
