@@ -304,7 +304,7 @@ def test_a_connection_that_the_server_has_closed_is_replaced(tap: typing.Any) ->
     http = onewrite.PoolManager(maxsize=1, block=True, retries=False)
     http.request("GET", server.url())
     conn = http.connection_from_url(server.url()).pool.queue[-1]
-    until(lambda: not conn.is_connected)
+    until(lambda: urllib3.util.connection.is_connection_dropped(conn))
     assert http.request("POST", server.url(), body=b"x").status == 200
     assert server.connections == 2
 

@@ -21,7 +21,10 @@ BROKEN = {
     "ends in a chunk": (CHUNKED + b"\r\n64\r\nhalf", "closed"),
     "ends between chunks": (CHUNKED + b"\r\n4\r\nhalf\r\n", "closed"),
     "a chunk size that is none": (CHUNKED + b"\r\n4\r\nhalf\r\nzz\r\n", "protocol"),
-    "chunks that cannot be decoded": (CHUNKED + b"Content-Encoding: gzip\r\n\r\n4\r\nhalf\r\n4\r\nhalf\r\n", "protocol"),
+    "chunks that cannot be decoded": (
+        CHUNKED + b"Content-Encoding: gzip\r\n\r\n4\r\nhalf\r\n4\r\nhalf\r\n",
+        "protocol",
+    ),
     "cannot be decoded": (OK + b"Content-Encoding: gzip\r\nContent-Length: 100\r\n\r\n" + b"x" * 50, "protocol"),
 }
 

@@ -60,7 +60,8 @@ def wrap(owner, name):
 before = onewrite.status()
 onewrite.install(on_timing=print)
 wrap(urllib3.connectionpool.HTTPConnectionPool, "urlopen")
-sys.modules["vendor.urllib3"] = urllib3
+sys.modules["vendor.urllib3"] = type(sys)("urllib3")
+sys.modules["another.urllib3"] = urllib3
 print("--")
 print(onewrite.status())
 onewrite.uninstall()

@@ -211,6 +211,6 @@ def status() -> Status:
 def _not_reached() -> typing.Iterator[str]:
     if "urllib.request" in sys.modules:
         yield "urllib.request"
-    for name in list(sys.modules):
-        if name.endswith(".urllib3"):  # a copy inside another package, such as pip's
+    for name, module in list(sys.modules.items()):
+        if name.endswith(".urllib3") and module is not urllib3:  # a copy inside another package, such as pip's
             yield name
