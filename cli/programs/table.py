@@ -1,20 +1,23 @@
-"""Runs every program under onewrite check and writes what was found into docs/do-i-have-it.md.
+"""Runs every client and server under onewrite check and writes what was found into docs/do-i-have-it.md.
 
-usage: table.py [--no-page]      exit: 0 as expected, 1 something else was found (the page is written all the same)
+usage: table.py [programs] [servers] [--no-page]      exit: 1 when some were not there, and the page was not written
 """
 
 from __future__ import annotations
 
 import platform
 import sys
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from programs import PROGRAMS, ROOT, Program, found_in, run
+from servers import SERVERS, ServerProgram, run_server
 
 PAGE = ROOT / "docs" / "do-i-have-it.md"
-BEGIN, END = "<!-- measured:programs -->\n", "<!-- /measured:programs -->\n"
 RULES = ("OW101", "OW102", "OW103", "OW104", "OW105")
 HEAD = ("program", "condition", "OW101 split", "OW102 Nagle on", "OW103 TLS records", "OW104 not reused", "OW105 stall")
+SERVER_RULES = ("OW201", "OW202", "OW204", "OW205")
+SERVER_HEAD = ("server", "condition", "OW201 split", "OW202 Nagle on", "OW204 closes", "OW205 stall")
 
 
 def row(program: Program, report: dict[str, Any]) -> str:
@@ -32,37 +35,61 @@ def row(program: Program, report: dict[str, Any]) -> str:
     return "| " + " | ".join(cells) + " |"
 
 
-def main(write: bool) -> int:
-    lines = ["| " + " | ".join(HEAD) + " |", "|" + "---|" * len(HEAD)]
-    other: list[str] = []
-    missing: list[str] = []
+def server_row(program: ServerProgram, report: dict[str, Any]) -> str:
+    findings = {finding["rule"]: finding for finding in report["findings"]}
+    cells = [program.server, program.condition]
+    for rule in SERVER_RULES:
+        finding = findings[rule]
+        if finding["state"] == "found" and finding["cost_ms"] is not None:
+            cells.append(f"**{finding['cost_ms']:.0f} ms** in {finding['count']} of {finding['of']}")
+        elif finding["state"] == "found":
+            cells.append(f"**{finding['count']} of {finding['of']}**")
+        else:
+            cells.append({"ok": "ok", "skipped": ""}.get(finding["state"], finding["state"]))
+    return "| " + " | ".join(cells) + " |"
+
+
+Runner = Callable[[Any], dict[str, Any]]
+
+
+def table(programs: Sequence[Any], head: tuple[str, ...], run_one: Runner, row_of: Callable[..., str]) -> tuple[list[str], bool]:
+    """Run them all: the table's lines, and whether all were there."""
+    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
     controls: list[float] = []
-    for program in PROGRAMS:
-        name = f"{program.library}, {program.condition}{', with onewrite' if program.onewrite else ''}"
+    complete = True
+    for program in programs:
         if not program.needs():
-            missing.append(name)
+            complete = False
+            print(f"not here, and left out: {program}", file=sys.stderr)
             continue
-        report = run(program)
-        lines.append(row(program, report))
+        report = run_one(program)
+        lines.append(row_of(program, report))
         print(lines[-1], flush=True)
         controls.append(report["control_ms"])
         if found_in(report) != program.found or report["problem"]:
-            other.append(f"{name}: found {found_in(report)}, not {program.found}; {report['problem'] or ''}")
-    lines.append("")
+            print(f"not as expected: {program}: {found_in(report)} {report['problem'] or ''}", file=sys.stderr)
     low, high = min(controls), max(controls)
-    lines.append(
-        f"Measured on Linux {platform.release().partition('-')[0]}; the control that splits with Nagle on lost {low:.0f} to "
-        f"{high:.0f} ms beside each of them. Empty: could not be looked at, or does not apply."
-    )
-    if missing:
-        print("not here, and left out: " + "; ".join(missing), file=sys.stderr)
-    if write and not missing:
-        before, rest = PAGE.read_text().split(BEGIN)
-        PAGE.write_text(before + BEGIN + "\n".join(lines) + "\n" + END + rest.split(END)[1])
-    for line in other:
-        print(f"not as expected: {line}", file=sys.stderr)
-    return 1 if other else 0
+    measured = f"Measured on Linux {platform.release().partition('-')[0]}"
+    beside = f"the control that splits with Nagle on lost {low:.0f} to {high:.0f} ms beside each of them"
+    lines += ["", f"{measured}; {beside}. Empty: could not be looked at, or does not apply."]
+    return lines, complete
+
+
+def main(arguments: list[str]) -> int:
+    tables = {
+        "programs": lambda: table(PROGRAMS, HEAD, run, row),
+        "servers": lambda: table(SERVERS, SERVER_HEAD, run_server, server_row),
+    }
+    whole = True
+    for name in [one for one in arguments if one in tables] or tables:
+        lines, complete = tables[name]()
+        whole = whole and complete
+        if complete and "--no-page" not in arguments:
+            begin, end = f"<!-- measured:{name} -->\n", f"<!-- /measured:{name} -->\n"
+            before, rest = PAGE.read_text().split(begin)
+            PAGE.write_text(before + begin + "\n".join(lines) + "\n" + end + rest.split(end)[1])
+    return 0 if whole else 1
 
 
 if __name__ == "__main__":
-    sys.exit(main("--no-page" not in sys.argv[1:]))
+    sys.exit(main(sys.argv[1:]))

@@ -11,6 +11,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "programs"))
 
 from programs import PROGRAMS, Program, found_in, run
+from servers import SERVERS, ServerProgram, run_server
 
 #: Those that need nothing but what is on most machines run with every `make test`.
 SHORT = {"curl", "wget"}
@@ -39,3 +40,14 @@ def test_what_is_everywhere(program: Program) -> None:
 @pytest.mark.parametrize("program", [one for one in PROGRAMS if one.library not in SHORT], ids=named)
 def test_what_is_found(program: Program) -> None:
     hold(program)
+
+
+@pytest.mark.programs
+@pytest.mark.parametrize("program", SERVERS, ids=lambda one: f"{one.server}, {one.condition}")
+def test_what_servers_show(program: ServerProgram) -> None:
+    if not program.needs():
+        pytest.skip("not installed: make -C cli programs")
+    report = run_server(program)
+    assert found_in(report) == program.found, json.dumps(report, indent=1)
+    assert report["problem"] is None
+    assert "pidfd_getfd" in report["witness"]

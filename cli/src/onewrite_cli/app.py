@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 import traceback
+from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
 from types import FrameType
@@ -14,6 +15,7 @@ from typing import NoReturn, TypeVar
 
 from onewrite_cli import __version__
 from onewrite_cli.check.command import CheckOptions, check
+from onewrite_cli.demo import demo
 from onewrite_cli.doctor.command import DoctorOptions, doctor
 from onewrite_cli.doctor.verdict import FEWEST
 from onewrite_cli.exit_status import ENDING, CouldNotRun, ExitStatus
@@ -32,6 +34,7 @@ Runs CMD against a server that counts segments and TLS records, and judges how i
   onewrite check --tls -- node client.js {url}
   onewrite check --proxy -- python app.py                  an unmodified program, through HTTP(S)_PROXY
   onewrite check --until 20 -- ./service {url}             a program that does not end
+  onewrite check --serve -- python3 -m http.server {port}  a server: how its answers leave
 
 {url}, {https_url}, {body}, {body_file} and {requests} in CMD are filled in; ONEWRITE_CHECK_URL, _HTTPS_URL, _CA_FILE,
 _BODY_FILE and _REQUESTS are in its environment. CMD is run again until enough requests came."""
@@ -56,24 +59,22 @@ class _Parser(argparse.ArgumentParser):
         self.exit(ExitStatus.COULD_NOT_RUN, f"{self.prog}: {message}\n")
 
 
-def _count(least: int, most: int) -> type[int]:
+def _count(least: int, most: int) -> Callable[[str], int]:
     """An integer from `least` to `most`, as a type for argparse."""
 
-    class Count(int):
-        def __new__(cls, text: str) -> Count:
-            value = int.__new__(cls, text)
-            if not least <= value <= most:
-                raise argparse.ArgumentTypeError(f"{text} is not between {least} and {most}")
-            return value
+    def number(text: str) -> int:
+        value = int(text)
+        if not least <= value <= most:
+            raise argparse.ArgumentTypeError(f"{text} is not between {least} and {most}")
+        return value
 
-    Count.__name__ = "number"
-    return Count
+    return number
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(prog="onewrite", description=ABOUT, epilog=EXIT)
     parser.add_argument("--version", action="version", version=f"onewrite {__version__}")
-    commands = parser.add_subparsers(dest="what", metavar="check | doctor | explain | tap", required=True)
+    commands = parser.add_subparsers(dest="what", metavar="check | doctor | demo | explain | tap", required=True)
     raw = argparse.RawDescriptionHelpFormatter
     _check_options(
         commands.add_parser(
@@ -85,8 +86,11 @@ def _parser() -> argparse.ArgumentParser:
             "doctor", help="ask a URL whether it stalls split requests", description=DOCTOR, epilog=EXIT, formatter_class=raw
         )
     )
+    shown = commands.add_parser("demo", help="the stall and its end on this machine, in three seconds", epilog=EXIT)
+    shown.add_argument("--requests", type=_count(5, 1000), default=30, help="in each way (default 30)")
+    shown.add_argument("-f", "--format", choices=("text", "json"), default="text")
     one = commands.add_parser("explain", help="what a finding means, and what cures it")
-    one.add_argument("rule", nargs="?", help="OW101 … OW105, or its name; without one, all")
+    one.add_argument("rule", nargs="?", help="OW101 … OW205, or its name; without one, all")
     _tap_options(commands.add_parser("tap", help="the counting server alone, for any client by hand"))
     return parser
 
@@ -97,7 +101,10 @@ def _check_options(parser: argparse.ArgumentParser) -> None:
     add("--requests", type=_count(1, 10_000), default=20, help="how many requests to judge (default 20)")
     add("--until", type=_count(1, 10_000), metavar="N", help="end CMD after N requests, which is a pass: for services")
     add("--body", type=_count(1, 1 << 20), default=200, help="bytes in {body} and {body_file} (default 200)")
-    add("--tls", action="store_true", help="{url} is https")
+    add("--serve", action="store_true", help="CMD is a server on {port}: judge its answers")
+    add("--port", type=_count(1, 65_535), help="with --serve: the port of a server that takes no {port}")
+    add("--path", default="/", help="with --serve: what to GET (default /)")
+    add("--tls", action="store_true", help="{url} is https; with --serve, the server speaks TLS")
     add(
         "--proxy",
         action="store_true",
@@ -148,6 +155,8 @@ def _run(arguments: list[str]) -> ExitStatus:
         parser.error(f"{' '.join(unknown)}: {HINTS.get(options.what, 'there is no such option')}")
     if options.what == "explain":
         return explain(options.rule)
+    if options.what == "demo":
+        return demo(options.requests, options.format)
     if options.what == "tap":
         return tap(
             options.port,

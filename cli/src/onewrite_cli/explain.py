@@ -21,7 +21,7 @@ def explain(name: str | None) -> ExitStatus:
     """Print one rule, or the list of all."""
     if name is None:
         for rule in RULES:
-            print(f"{rule.id}  {rule.name:<12} {rule.title}")
+            print(f"{rule.id}  {rule.name:<16} {rule.title}")
         print("\nonewrite explain OW101 says more about one.")
         return ExitStatus.CLEAN
     try:

@@ -71,6 +71,46 @@ RULES = (
         "one write per request, and TCP_NODELAY: each alone ends the stall at the first hop",
         "the server's clock: first piece to last piece of each request, beside the two controls",
     ),
+    Rule(
+        "OW201",
+        "answer-split",
+        "the answer leaves in more than one write",
+        "Head and body of an answer that would fit into one TCP segment were sent in two or more.",
+        "With Nagle's algorithm on, the rest waits until the client acknowledges the beginning, which a client delays by "
+        "40 ms (Linux) to 200 ms. With TCP_NODELAY it costs a segment, a system call and a wake-up of the client.",
+        "buffer head and body of a small answer and write them at once; or put a proxy before it that does",
+        "the tool's own client: data segments per answer (TCP_INFO)",
+    ),
+    Rule(
+        "OW202",
+        "accepted-nodelay",
+        "TCP_NODELAY is off on accepted connections",
+        "The server's sockets have Nagle's algorithm on.",
+        "It does no harm while every answer leaves in one write. Streams, large answers and event streams do not. Workers "
+        "that get their sockets from a parent process, and sockets made from a descriptor, lose the option silently.",
+        "set TCP_NODELAY on the listening socket before it accepts (Linux: accepted ones inherit it), in every worker",
+        "the accepted sockets of the server and its workers, duplicated with pidfd_getfd(2)",
+    ),
+    Rule(
+        "OW204",
+        "keep-alive",
+        "the server closes connections",
+        "The connection was closed after each answer, though the client did not want that.",
+        "Every new connection costs a round trip, with TLS two or more.",
+        "let the server speak HTTP/1.1 with keep-alive",
+        "the answer's version and Connection header",
+    ),
+    Rule(
+        "OW205",
+        "answer-stall",
+        "answers stall between their pieces",
+        "The rest of an answer came as late after its beginning as that of a server which waits for a delayed ACK, and at "
+        "once when the client acknowledged every segment.",
+        "A second write was held by Nagle's algorithm until the client's delayed ACK came. Judged against two servers of the "
+        "tool's own in the same run: one that splits with Nagle on and must stall, one that writes once and must not.",
+        "TCP_NODELAY on accepted connections, or one write per answer: each alone ends the stall",
+        "the tool's own client: first byte to last byte of each answer, beside the two controls",
+    ),
 )
 
 

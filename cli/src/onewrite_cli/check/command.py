@@ -21,6 +21,7 @@ from onewrite_cli.check.severity import apply_severities, read_severities
 from onewrite_cli.check.target import Target
 from onewrite_cli.exit_status import CouldNotRun
 from onewrite_cli.progress import Progress
+from onewrite_cli.serve.command import check_server
 
 __all__ = ["CheckOptions", "check"]
 
@@ -41,21 +42,28 @@ class CheckOptions:
     baseline: Path | None = None
     timeout_s: float = 120.0
     show: bool = False
+    serve: bool = False
+    port: int | None = None
+    path: str = "/"
 
 
 def check(options: CheckOptions) -> Report:
     """Run the command and judge it. Raises CouldNotRun."""
     severities = read_severities(options.rules)
     known = read_baseline(options.baseline) if options.baseline else {}
-    with tempfile.TemporaryDirectory(prefix="onewrite-check-") as folder:
-        one = _Check(options, Path(folder))
-        try:
-            report = one.run()
-        finally:
-            one.target.close()
+    report = check_server(options) if options.serve else _check_client(options)
     report.notes += apply_baseline(report.outcomes, known)
     apply_severities(report.outcomes, severities)
     return report
+
+
+def _check_client(options: CheckOptions) -> Report:
+    with tempfile.TemporaryDirectory(prefix="onewrite-check-") as folder:
+        one = _Check(options, Path(folder))
+        try:
+            return one.run()
+        finally:
+            one.target.close()
 
 
 class _Check:

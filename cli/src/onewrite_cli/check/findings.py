@@ -14,7 +14,7 @@ from onewrite_cli.check.outcome import Outcome, State
 from onewrite_cli.check.seen import Seen, SeenConnection, SeenRequest
 from onewrite_cli.rules import Rule, rule_named
 
-__all__ = ["judge"]
+__all__ = ["CONVINCED", "FITS", "by_mode", "control_line", "judge"]
 
 #: A TLS record holds 16 KiB (RFC 8446, 5.1), a loopback segment 32 KiB or more: what is larger must be split.
 FITS = 16 * 1024
@@ -52,7 +52,8 @@ def _countable(seen: Seen) -> tuple[list[SeenRequest], str]:
     return fitting, ""
 
 
-def _by_mode(rule: Rule, counts: list[int], what: str, excuse: int) -> Outcome:
+def by_mode(rule: Rule, counts: list[int], what: str, excuse: int, unit: str = "request") -> Outcome:
+    """Found when most, or more than chance explains, need more than one."""
     mode = Counter(counts).most_common(1)[0][0]
     more = sum(count > 1 for count in counts)
     shown = ", ".join(f"{count} in {times}" for count, times in sorted(Counter(counts).items()))
@@ -60,9 +61,9 @@ def _by_mode(rule: Rule, counts: list[int], what: str, excuse: int) -> Outcome:
     # too, unless the kernel sent as many segments twice.
     # Its counters are the whole host's, so they excuse a fifth of the requests at most.
     if mode > 1 or more > max(min(excuse, len(counts) // 5), len(counts) // 10):
-        return Outcome(rule, State.FOUND, f"{what} per request: {shown}", more, len(counts))
+        return Outcome(rule, State.FOUND, f"{what} per {unit}: {shown}", more, len(counts), f"{unit}s")
     note = f", {more} with more, which is rare enough to be the kernel's" if more else ""
-    return Outcome(rule, State.OK, f"1 {what[:-1]} per request{note}", 0, len(counts))
+    return Outcome(rule, State.OK, f"1 {what[:-1]} per {unit}{note}", 0, len(counts), f"{unit}s")
 
 
 def _split(rule: Rule, seen: Seen) -> Outcome:
@@ -70,7 +71,7 @@ def _split(rule: Rule, seen: Seen) -> Outcome:
     counts = [request.segments for request in requests if request.segments is not None]
     if not counts:
         return Outcome(rule, State.SKIPPED, why or "segments could not be counted")
-    outcome = _by_mode(rule, counts, "segments", seen.resent_segments)
+    outcome = by_mode(rule, counts, "segments", seen.resent_segments)
     split = [request for request in requests if (request.segments or 0) > 1]
     outcome.user_agents = [request.user_agent for request in split]
     outcome.examples = [_named(request) for request in split[:3]]
@@ -108,7 +109,7 @@ def _records(rule: Rule, seen: Seen) -> Outcome:
     counts = [request.records for request in requests if request.records is not None]
     if not counts:
         return Outcome(rule, State.SKIPPED, why or "no request came over TLS")
-    outcome = _by_mode(rule, counts, "records", 0)
+    outcome = by_mode(rule, counts, "records", 0)
     outcome.user_agents = [request.user_agent for request in requests if (request.records or 0) > 1]
     return outcome
 
@@ -157,6 +158,23 @@ def _idle_at(moment_ns: int, requests: list[SeenRequest]) -> bool:
     return not all(busy.values())
 
 
+def control_line(split_ns: list[int], single_ns: list[int]) -> tuple[float, str, str | None]:
+    """From the controls' silences: (the least that is a stall, the controls in words, why nothing can be told)."""
+    sick_ns, well_ns = median(split_ns), median(single_ns)
+    line_ns = sick_ns / 2
+    stalled = sum(gap >= line_ns for gap in split_ns)
+    late = sum(gap >= line_ns for gap in single_ns)
+    beside = f"the control that splits with Nagle on lost {sick_ns / 1e6:.1f} ms, the one that writes once {well_ns / 1e6:.1f} ms"
+    problem = None
+    if sick_ns < 20 * max(well_ns, 100_000):
+        problem = "the control did not stall"
+    elif stalled < CONVINCED * len(split_ns):
+        problem = f"the control stalled in {stalled} of {len(split_ns)} requests only"
+    elif late > (1 - CONVINCED) * len(single_ns):
+        problem = "too noisy"
+    return line_ns, beside, problem
+
+
 def _stall(rule: Rule, seen: Seen) -> Outcome:
     requests, why = _countable(seen)
     gaps = [(request, request.gap_ns) for request in requests if request.gap_ns is not None]
@@ -168,18 +186,9 @@ def _stall(rule: Rule, seen: Seen) -> Outcome:
     # A command that connects anew for each request is compared with a control that does so.
     fresh = sum(request.nth == 0 for request, _ in gaps) * 2 > len(gaps)
     split_gaps = control.fresh_gaps_ns if fresh and control.fresh_gaps_ns else control.split_gaps_ns
-    sick_ns, well_ns = median(split_gaps), median(control.single_gaps_ns)
-    line_ns = sick_ns / 2
-    stalled = sum(gap >= line_ns for gap in split_gaps)
-    late = sum(gap >= line_ns for gap in control.single_gaps_ns)
-    beside = f"the client that splits with Nagle on lost {sick_ns / 1e6:.1f} ms, the one that writes once {well_ns / 1e6:.1f} ms"
-    if sick_ns < 20 * max(well_ns, 100_000):
-        return Outcome(rule, State.INCONCLUSIVE, f"the control did not stall: {beside}")
-    if stalled < CONVINCED * len(split_gaps):
-        often = f"the control stalled in {stalled} of {len(split_gaps)} requests only"
-        return Outcome(rule, State.INCONCLUSIVE, f"{often}: {beside}")
-    if late > (1 - CONVINCED) * len(control.single_gaps_ns):
-        return Outcome(rule, State.INCONCLUSIVE, f"too noisy: {beside}")
+    line_ns, beside, problem = control_line(split_gaps, control.single_gaps_ns)
+    if problem:
+        return Outcome(rule, State.INCONCLUSIVE, f"{problem}: {beside}")
     silent = [(request, gap) for request, gap in gaps if gap >= line_ns]
     # With TCP_NODELAY on nothing is held: such a silence is the client's own.
     held = [(request, gap) for request, gap in silent if request.connection.nodelay is not True]

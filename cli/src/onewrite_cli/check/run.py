@@ -11,10 +11,11 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import IO
 
 from onewrite_cli.exit_status import ENDING, CouldNotRun
 
-__all__ = ["Ran", "run_command"]
+__all__ = ["Background", "Ran", "background", "run_command"]
 
 SHOWN_LINES = 15
 LOOKED_AT = 65536
@@ -46,11 +47,31 @@ def run_command(
 
     Raises CouldNotRun when it cannot be started.
     """
+    with background(arguments, environment, show=show) as child:
+        started(child.pid)
+        status = _wait(child, timeout_s, enough)
+        _end(child)
+        return Ran(status, child.said())
+
+
+class Background(subprocess.Popen[bytes]):
+    """A command that runs. `kept` is the file that has its output."""
+
+    kept: IO[bytes] | None = None
+
+    def said(self) -> str:
+        """The end of what it printed."""
+        return _end_of(self.kept.fileno()) if self.kept else ""
+
+
+@contextlib.contextmanager
+def background(arguments: list[str], environment: dict[str, str], *, show: bool) -> Iterator[Background]:
+    """Start it, and end it with the block. Raises CouldNotRun when it cannot be started."""
     with tempfile.TemporaryFile() as kept:
         output = sys.stderr.fileno() if show else kept.fileno()
         with _interrupts_later() as interrupted:
             try:
-                child = subprocess.Popen(
+                child = Background(
                     arguments,
                     env=environment,
                     stdin=subprocess.DEVNULL,
@@ -60,15 +81,13 @@ def run_command(
                 )
             except OSError as error:
                 raise CouldNotRun(f"{arguments[0]} could not be started: {error.strerror}") from error
-        status: int | None = None
+        child.kept = None if show else kept
         try:
             if interrupted:
                 raise KeyboardInterrupt
-            started(child.pid)
-            status = _wait(child, timeout_s, enough)
+            yield child
         finally:
             _end(child)
-        return Ran(status, "" if show else _end_of(kept.fileno()))
 
 
 @contextlib.contextmanager

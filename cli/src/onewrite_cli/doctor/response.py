@@ -31,6 +31,7 @@ class Response:
     first_ns: int
     last_ns: int
     keep_alive: bool
+    server: str = ""
 
 
 class ResponseReader:
@@ -58,7 +59,7 @@ class ResponseReader:
         keep = head.startswith(b"HTTP/1.1") and "close" not in values.get("connection", "").lower()
         if method != "HEAD" and status not in (204, 304):
             keep = self._body(values) and keep
-        return Response(status, self._first_ns, self._last_ns, keep)
+        return Response(status, self._first_ns, self._last_ns, keep, values.get("server", ""))
 
     def _body(self, values: dict[str, str]) -> bool:
         """Read it; False when only the end of the connection ended it."""

@@ -1,0 +1,135 @@
+"""The servers that onewrite check --serve is tested on: how each is started, and what is to be found."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from programs import on_path, there
+
+__all__ = ["SERVERS", "ServerProgram", "run_server"]
+
+HERE = Path(__file__).resolve().parent / "servers"
+BIN = HERE / ".venv" / "bin"
+SPLIT, NAGLE, CLOSES, STALL = "OW201", "OW202", "OW204", "OW205"
+
+
+@dataclass(frozen=True)
+class ServerProgram:
+    """`found` holds the findings that are expected, and no others."""
+
+    server: str
+    condition: str
+    command: tuple[str, ...]
+    found: tuple[str, ...] = ()
+    options: tuple[str, ...] = ()
+    needs: Callable[[], bool] = lambda: True
+
+
+def python(server: str, condition: str, command: str, *found: str) -> ServerProgram:
+    first, *rest = command.split()
+    return ServerProgram(server, condition, (str(BIN / first), *rest), found, needs=there(BIN / first))
+
+
+def own(server: str, *found: str) -> ServerProgram:
+    """Started by app.py."""
+    return python(server, "as it comes", f"python app.py {server.split()[-1]} {{port}}", *found)
+
+
+def configured(server: str, condition: str, template: str, start: str, *found: str, path: str = "/index.html") -> ServerProgram:
+    """A server with a configuration file, in a folder of its own. `start` is a line of the shell; $d is the folder."""
+    line = (
+        'd=$(mktemp -d) && trap \'rm -rf "$d"\' EXIT && chmod 755 "$d" && printf \'x%.0s\' $(seq 200) > "$d/index.html" && '
+        f'sed "s#PORT#{{port}}#g; s#PREFIX#$d#g; s#UPSTREAM#{{port}}#g" {template} > "$d/conf" && {start}'
+    )
+    return ServerProgram(
+        server, condition, ("sh", "-c", line), found, ("--path", path),
+        needs=lambda: shutil.which(start.split()[0], path=os.environ["PATH"] + ":/usr/sbin") is not None,
+    )  # fmt: skip
+
+
+SERVERS = (
+    python("uvicorn", "one process", "uvicorn app:asgi --port {port} --log-level warning", SPLIT),
+    python("uvicorn", "`--workers 2`", "uvicorn app:asgi --port {port} --log-level warning --workers 2", SPLIT),
+    python("uvicorn", "`fd=`, one process", "python fd.py {port}", SPLIT, NAGLE, STALL),
+    python("gunicorn", "sync, 2 workers", "gunicorn app:wsgi -b 127.0.0.1:{port} -w 2 --log-level warning", SPLIT, CLOSES),
+    python(
+        "gunicorn",
+        "gthread, 2 workers",
+        "gunicorn app:wsgi -b 127.0.0.1:{port} -w 2 -k gthread --threads 4 --log-level warning",
+        SPLIT,
+    ),
+    python("hypercorn", "one process", "hypercorn app:asgi -b 127.0.0.1:{port} --log-level warning", SPLIT),
+    python("hypercorn", "2 workers", "hypercorn app:asgi -b 127.0.0.1:{port} -w 2 --log-level warning", SPLIT),
+    python("daphne", "as it comes", "daphne -p {port} -b 127.0.0.1 -v 0 app:asgi"),
+    python("granian", "2 workers", "granian --interface asgi --port {port} --workers 2 --log-level warning app:asgi"),
+    own("aiohttp"),
+    own("tornado", NAGLE),
+    own("waitress", SPLIT),
+    own("cheroot", SPLIT),
+    own("Python wsgiref", SPLIT, NAGLE, CLOSES),
+    ServerProgram(
+        "Python http.server", "`python3 -m http.server`", ("python3", "-m", "http.server", "{port}"), (SPLIT, NAGLE, CLOSES)
+    ),
+    ServerProgram(
+        "puma", "one process", ("puma", "-q", "-b", "tcp://127.0.0.1:{port}", "config.ru"), (NAGLE,), needs=on_path("puma")
+    ),
+    ServerProgram(
+        "puma",
+        "cluster of 2",
+        ("puma", "-q", "-w", "2", "-b", "tcp://127.0.0.1:{port}", "config.ru"),
+        (NAGLE,),
+        needs=on_path("puma"),
+    ),
+    ServerProgram("WEBrick", "as it comes", ("ruby", "webrick.rb", "{port}"), (SPLIT, NAGLE, STALL), needs=on_path("ruby")),
+    ServerProgram("node:http", "one process", ("node", "server.mjs", "{port}"), needs=on_path("node")),
+    ServerProgram("node:http", "cluster of 2", ("node", "server.mjs", "{port}", "2"), needs=on_path("node")),
+    ServerProgram(
+        "Go net/http",
+        "as it comes",
+        (str(HERE / "go" / "target" / "server"), "{port}"),
+        needs=there(HERE / "go" / "target" / "server"),
+    ),
+    ServerProgram(
+        "JDK HttpServer", "as it comes", ("java", "JdkServer.java", "{port}"), (SPLIT, NAGLE, STALL), needs=on_path("java")
+    ),
+    ServerProgram(
+        "PHP",
+        "`php -S`",
+        ("php", "-S", "127.0.0.1:{port}", "-t", "."),
+        (SPLIT, NAGLE, CLOSES),
+        ("--path", "/app.py"),
+        needs=on_path("php"),
+    ),
+    configured("nginx", "a file", "nginx.conf", 'nginx -c "$d/conf" -p "$d"'),
+    configured("nginx", "`return`", "nginx.conf", 'nginx -c "$d/conf" -p "$d"', path="/return"),
+    configured("nginx", "`proxy_pass`", "nginx.conf", 'nginx -c "$d/conf" -p "$d"', path="/proxied"),
+    configured("HAProxy", "`http-request return`", "haproxy.cfg", 'haproxy -db -f "$d/conf"', path="/"),
+    configured("lighttpd", "a file", "lighttpd.conf", 'lighttpd -D -f "$d/conf"'),
+    configured("Apache httpd", "a file, mpm_event", "apache.conf", 'apache2 -D FOREGROUND -f "$d/conf"'),
+)
+
+
+def run_server(program: ServerProgram) -> dict[str, Any]:
+    """The JSON report of onewrite check --serve about this server."""
+    environment = dict(os.environ) | {"PATH": os.environ["PATH"] + ":/usr/sbin"}
+    done = subprocess.run(
+        [sys.executable, "-m", "onewrite_cli", "check", "--serve", "-f", "json", *program.options, "--", *program.command],
+        capture_output=True,
+        text=True,
+        timeout=280,
+        cwd=HERE,
+        env=environment,
+        check=False,
+    )
+    if not done.stdout:
+        raise RuntimeError(done.stderr.strip())
+    report: dict[str, Any] = json.loads(done.stdout)
+    return report

@@ -1,0 +1,3 @@
+module onewrite/cli/programs/servers
+
+go 1.19

@@ -1,0 +1,102 @@
+"""Judges answers by the rules OW2xx, as check/findings.py judges requests by OW1xx."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from statistics import median
+
+from onewrite_cli.check.findings import CONVINCED, FITS, by_mode, control_line
+from onewrite_cli.check.outcome import Outcome, State
+from onewrite_cli.rules import Rule, rule_named
+from onewrite_cli.serve.client import Answered
+
+__all__ = ["Observed", "Process", "judge"]
+
+
+@dataclass(frozen=True)
+class Process:
+    """The owner of an accepted connection, and its TCP_NODELAY."""
+
+    pid: int
+    name: str
+    nodelay: bool
+
+
+@dataclass
+class Observed:
+    """All that was seen of a server. `accepted` has an entry per connection whose socket could be read."""
+
+    answers: list[Answered] = field(default_factory=list)
+    connections: int = 0
+    looked: int = 0  # connections whose accepted socket was looked for
+    accepted: list[Process] = field(default_factory=list)
+    unread: str | None = None  # why accepted sockets could not be read
+    split_tails_ns: list[int] = field(default_factory=list)  # of the control that splits with Nagle on
+    single_tails_ns: list[int] = field(default_factory=list)
+    resent_segments: int = 0
+
+
+def judge(seen: Observed) -> list[Outcome]:
+    """One outcome per rule, in their order."""
+    judges = (("OW201", _split), ("OW202", _nodelay), ("OW204", _kept), ("OW205", _stall))
+    return [judged(rule_named(name), seen) for name, judged in judges]
+
+
+def _split(rule: Rule, seen: Observed) -> Outcome:
+    fitting = [one for one in seen.answers if one.bytes <= FITS and one.segments is not None]
+    if not fitting:
+        why = "every answer was larger than 16 KiB, and must be split" if seen.answers else "no answer came"
+        return Outcome(rule, State.SKIPPED, why, unit="answers")
+    outcome = by_mode(rule, [one.segments or 0 for one in fitting], "segments", seen.resent_segments, "answer")
+    outcome.examples = [f"{one.bytes} bytes in {one.segments} segments" for one in fitting if (one.segments or 0) > 1][:3]
+    return outcome
+
+
+def _nodelay(rule: Rule, seen: Observed) -> Outcome:
+    if not seen.accepted:
+        return Outcome(rule, State.SKIPPED, seen.unread or "no accepted socket could be read", unit="connections")
+    off = [one for one in seen.accepted if not one.nodelay]
+    processes = Counter(one.pid for one in seen.accepted)
+    blind = seen.looked - len(seen.accepted)
+    where = f"{len(processes)} process{'es' if len(processes) > 1 else ''}" + (f"; {blind} could not be read" if blind else "")
+    if not off:
+        return Outcome(rule, State.OK, f"on, in {where}", 0, len(seen.accepted), "connections")
+    outcome = Outcome(rule, State.FOUND, f"off, in {where}", len(off), len(seen.accepted), "connections")
+    outcome.examples = [f"{one.name} (pid {one.pid})" for one in {one.pid: one for one in off}.values()][:3]
+    return outcome
+
+
+def _kept(rule: Rule, seen: Observed) -> Outcome:
+    if not seen.answers:
+        return Outcome(rule, State.SKIPPED, "no answer came", unit="answers")
+    closed = sum(not one.keep_alive for one in seen.answers)
+    if closed * 2 > len(seen.answers):
+        return Outcome(rule, State.FOUND, "the server closes the connection after them", closed, len(seen.answers), "answers")
+    return Outcome(
+        rule, State.OK, f"{seen.connections} connections for {len(seen.answers)} answers", 0, len(seen.answers), "answers"
+    )
+
+
+def _stall(rule: Rule, seen: Observed) -> Outcome:
+    """The tail of an answer comes late with delayed ACKs, and at once with quick ones."""
+    delayed = [one for one in seen.answers if not one.quick]
+    quick = [one for one in seen.answers if one.quick]
+    if not delayed or not quick:
+        return Outcome(rule, State.SKIPPED, "no answer came", unit="answers")
+    line_ns, beside, problem = control_line(seen.split_tails_ns, seen.single_tails_ns)
+    if problem:
+        return Outcome(rule, State.INCONCLUSIVE, f"{problem}: {beside}", unit="answers")
+    late = [one for one in delayed if one.tail_ns >= line_ns]
+    slow = sum(one.tail_ns >= line_ns for one in quick)
+    if slow > (1 - CONVINCED) * len(quick):
+        detail = f"answers come slowly with quick ACKs, too ({slow} of {len(quick)}): the server is slow to write them"
+        return Outcome(rule, State.OK, detail, 0, len(delayed), "answers")
+    if len(late) > max(1, len(delayed) // 10):
+        cost_ms = median(one.tail_ns for one in late) / 1e6
+        detail = f"{cost_ms:.1f} ms each, and none with quick ACKs; {beside}"
+        outcome = Outcome(rule, State.FOUND, detail, len(late), len(delayed), "answers")
+        outcome.cost_ms = round(cost_ms, 1)
+        return outcome
+    few = f"{len(late)} of {len(delayed)} came as late, which is rare enough to be the machine's" if late else "none"
+    return Outcome(rule, State.OK, f"{few}; {beside}", 0, len(delayed), "answers")
