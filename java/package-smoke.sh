@@ -40,6 +40,7 @@ of_module() { # the jars that the module uses, without those made here
 
 client=$handlers:$(ours client):$(of_module driver /io/netty/)
 posts Example "$work/Example.java" "$client"
+posts NettyPost "$here/examples/NettyPost.java" "$client"
 posts_as_module Example "$work/Example.java" io.github.onewrite.client "$client"
 okhttp=$core:$(ours okhttp):$(of_module driver '/okhttp3/\|/okio/\|/org/jetbrains/')
 posts OkHttpPost "$here/examples/OkHttpPost.java" "$okhttp"

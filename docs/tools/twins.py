@@ -35,7 +35,7 @@ CONCEPTS: list[tuple[str, str, str, list[tuple[str, str]], dict[str, str | None]
     ("timing", "record", "the finished Timing, its text and dict", [("core", "Timing")], {}),
     ("timing", "call", "a call while it runs", [("core", "internal/CallTimer"), ("core", "internal/TimedCall")], {}),
     ("timing", "attempt", "one attempt of a call", [("core", "Attempt")], {}),
-    ("timing", "connection", "the connection of an attempt", [("netty", "TimedConnection")], {"ruby": "net_http/connection"}),
+    ("timing", "connection", "the connection of an attempt", [("netty", "NettyConnection")], {"ruby": "net_http/connection"}),
     ("timing", "hooks", "the program's hooks and listeners", [("core", "internal/Hooks"), ("core", "TimingListener")], {}),
     ("timing", "events", "the events that hooks receive", [("core", "TimingEvent")], {}),
     ("timing", "kernel", "TCP_INFO", [("core", "Kernel"), ("netty", "EpollProbe")], {}),

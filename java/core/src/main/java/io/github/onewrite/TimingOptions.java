@@ -16,7 +16,7 @@ public abstract class TimingOptions<S extends TimingOptions<S>> {
     private OnewriteConfig config = OnewriteConfig.defaults();
     private final List<Consumer<? super Timing>> consumers = new ArrayList<>();
     private final List<TimingListener.Factory> listeners = new ArrayList<>();
-    private final AtomicLong hookFailures = new AtomicLong();
+    private AtomicLong hookFailures = new AtomicLong();
 
     /** Starts with the switches of system properties and environment. For adapters. */
     protected TimingOptions() {}
@@ -42,6 +42,15 @@ public abstract class TimingOptions<S extends TimingOptions<S>> {
     /** Makes a listener for each call. The customizer's documentation says where its tag comes from. */
     public S listenerFactory(TimingListener.Factory factory) {
         listeners.add(Objects.requireNonNull(factory, "factory"));
+        return self();
+    }
+
+    /** Takes the switches and hooks of another customizer, which counts the failures of its hooks. For adapters. */
+    protected final S like(TimingOptions<?> other) {
+        config = other.config;
+        consumers.addAll(other.consumers);
+        listeners.addAll(other.listeners);
+        hookFailures = other.hookFailures;
         return self();
     }
 

@@ -1,9 +1,8 @@
 package io.github.onewrite.ahc;
 
 import io.github.onewrite.OnewriteConfig;
-import io.github.onewrite.internal.TimedCall;
-import io.github.onewrite.netty.Handlers;
-import io.github.onewrite.netty.TimedConnection;
+import io.github.onewrite.netty.NettyConnection;
+import io.github.onewrite.netty.OnewriteNetty;
 import io.netty.channel.Channel;
 import io.netty.util.AttributeKey;
 import org.jspecify.annotations.Nullable;
@@ -15,38 +14,37 @@ import org.jspecify.annotations.Nullable;
  */
 record ChannelSetup(OnewriteConfig config, boolean nodelay) {
     /** The call for which the channel was connected, while its tunnel and handshake are not complete. */
-    private static final AttributeKey<TimedCall> MAKER = AttributeKey.valueOf(ChannelSetup.class, "maker");
+    private static final AttributeKey<OnewriteNetty.Call> MAKER = AttributeKey.valueOf(ChannelSetup.class, "maker");
 
     void http(Channel channel) {
-        Handlers.surroundCodec(channel, guarded(channel), config, false);
+        attached(channel).place(config, false);
     }
 
     void websocket(Channel channel) {
-        guarded(channel);
+        attached(channel);
     }
 
-    private TimedConnection guarded(Channel channel) {
-        TimedConnection wire = TimedConnection.attach(channel, null, ChannelSetup::maker);
+    private NettyConnection attached(Channel channel) {
+        NettyConnection connection = NettyConnection.attach(channel, null, nodelay, ChannelSetup::maker);
         // NettyRequestSender.abort closes the channel before it reports the timeout to the handler.
-        wire.clientReportsOutcome();
-        Handlers.guardConnect(channel, wire, nodelay);
-        return wire;
+        connection.clientReportsOutcome();
+        return connection;
     }
 
-    private static @Nullable TimedCall maker(Channel channel) {
+    private static OnewriteNetty.@Nullable Call maker(Channel channel) {
         return channel.attr(MAKER).get();
     }
 
     /** The channel is connected, for this call. */
-    void madeFor(Channel channel, TimedCall call) {
+    void madeFor(Channel channel, OnewriteNetty.Call call) {
         channel.attr(MAKER).set(call);
     }
 
     /** The call sends a CONNECT first. */
     void tunnel(Channel channel) {
-        TimedConnection wire = TimedConnection.of(channel);
-        if (wire != null) {
-            onLoop(channel, wire::tunnel);
+        NettyConnection connection = NettyConnection.of(channel);
+        if (connection != null) {
+            onLoop(channel, connection::tunnel);
         }
     }
 
@@ -54,14 +52,14 @@ record ChannelSetup(OnewriteConfig config, boolean nodelay) {
      * The channel serves the call. A pooled channel is written to from the caller's thread: this task reaches the event
      * loop before the request does.
      */
-    void serve(Channel channel, TimedCall call) {
-        TimedConnection wire = TimedConnection.of(channel);
-        if (wire != null) {
+    void serve(Channel channel, OnewriteNetty.Call call) {
+        NettyConnection connection = NettyConnection.of(channel);
+        if (connection != null) {
             onLoop(channel, () -> {
                 channel.attr(MAKER).set(null);
                 // After CONNECT there is a new codec.
-                if (Handlers.surroundCodec(channel, wire, config, false)) {
-                    wire.serve(call);
+                if (connection.place(config, false)) {
+                    connection.serve(call);
                 }
             });
         }
@@ -69,9 +67,9 @@ record ChannelSetup(OnewriteConfig config, boolean nodelay) {
 
     /** The channel is done with the call. */
     void release(Channel channel, boolean reusable) {
-        TimedConnection wire = TimedConnection.of(channel);
-        if (wire != null) {
-            onLoop(channel, () -> wire.release(reusable));
+        NettyConnection connection = NettyConnection.of(channel);
+        if (connection != null) {
+            onLoop(channel, () -> connection.release(reusable));
         }
     }
 

@@ -2,6 +2,7 @@ package io.github.onewrite.ahc;
 
 import io.github.onewrite.OnewriteConfig;
 import io.github.onewrite.TimingOptions;
+import io.github.onewrite.netty.OnewriteNetty;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelOption;
 import java.util.function.Consumer;
@@ -74,7 +75,7 @@ public final class OnewriteAhc extends TimingOptions<OnewriteAhc> {
         ChannelSetup setup = new ChannelSetup(config, nodelay);
         builder.setHttpAdditionalChannelInitializer(after(before.getHttpAdditionalChannelInitializer(), setup::http));
         builder.setWsAdditionalChannelInitializer(after(before.getWsAdditionalChannelInitializer(), setup::websocket));
-        builder.addRequestFilter(new TimingFilter(hooks(), setup));
+        builder.addRequestFilter(new TimingFilter(OnewriteNetty.create(this), setup));
         if (singleDelivery) {
             builder.setMaxRequestRetry(0);
         }

@@ -1,7 +1,6 @@
 package io.github.onewrite.ahc;
 
-import io.github.onewrite.internal.CallTimer;
-import io.github.onewrite.internal.TimedCall;
+import io.github.onewrite.netty.OnewriteNetty;
 import io.netty.channel.Channel;
 import io.netty.handler.codec.http.HttpHeaders;
 import io.netty.handler.codec.http.HttpMethod;
@@ -23,7 +22,7 @@ import org.jspecify.annotations.Nullable;
  */
 final class TimedHandler<T> implements ProgressAsyncHandler<T> {
     private final AsyncHandler<T> next;
-    private final TimedCall call;
+    private final OnewriteNetty.Call call;
     private final ChannelSetup channels;
 
     /** The attempt's channel. Callbacks of one attempt are sequential, but may come from several threads. */
@@ -32,7 +31,7 @@ final class TimedHandler<T> implements ProgressAsyncHandler<T> {
     private volatile boolean sent;
     private volatile boolean released;
 
-    TimedHandler(AsyncHandler<T> next, TimedCall call, ChannelSetup channels) {
+    TimedHandler(AsyncHandler<T> next, OnewriteNetty.Call call, ChannelSetup channels) {
         this.next = next;
         this.call = call;
         this.channels = channels;
@@ -51,7 +50,7 @@ final class TimedHandler<T> implements ProgressAsyncHandler<T> {
         sent = false;
         if (!released) {
             released = true;
-            call.step(timer -> timer.connectionReleased(reusable));
+            call.released(reusable);
         }
     }
 
@@ -72,14 +71,14 @@ final class TimedHandler<T> implements ProgressAsyncHandler<T> {
     public void onHostnameResolutionAttempt(String name) {
         attempt();
         if (!NetUtil.isValidIpV4Address(name) && !NetUtil.isValidIpV6Address(name)) {
-            call.step(timer -> timer.dnsStart(name));
+            call.dnsStart(name);
         }
         next.onHostnameResolutionAttempt(name);
     }
 
     @Override
     public void onHostnameResolutionSuccess(String name, List<InetSocketAddress> addresses) {
-        call.step(timer -> timer.dnsEnd(null));
+        call.dnsEnd();
         next.onHostnameResolutionSuccess(name, addresses);
     }
 
@@ -91,7 +90,7 @@ final class TimedHandler<T> implements ProgressAsyncHandler<T> {
     @Override
     public void onTcpConnectAttempt(InetSocketAddress remote) {
         attempt();
-        call.step(CallTimer::connectStart);
+        call.connectStart();
         next.onTcpConnectAttempt(remote);
     }
 
@@ -110,16 +109,14 @@ final class TimedHandler<T> implements ProgressAsyncHandler<T> {
 
     @Override
     public void onTlsHandshakeAttempt() {
-        call.step(timer -> {
-            timer.connectEnd(null);
-            timer.tlsStart();
-        });
+        call.connectEnd();
+        call.tlsStart();
         next.onTlsHandshakeAttempt();
     }
 
     @Override
     public void onTlsHandshakeSuccess(SSLSession session) {
-        call.step(timer -> timer.tlsEnd(null));
+        call.tlsEnd();
         next.onTlsHandshakeSuccess(session);
     }
 
@@ -135,7 +132,7 @@ final class TimedHandler<T> implements ProgressAsyncHandler<T> {
             if (request.getHttpRequest().method().equals(HttpMethod.CONNECT)) {
                 channels.tunnel(on);
             } else {
-                call.step(timer -> timer.connectEnd(null));
+                call.connectEnd();
                 sent = true;
                 released = false;
                 channels.serve(on, call);

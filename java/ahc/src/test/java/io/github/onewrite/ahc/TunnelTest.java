@@ -50,7 +50,7 @@ class TunnelTest {
                 ChannelPipeline pipeline = channels.get(0).pipeline();
                 List<String> names = pipeline.names();
                 int tls = names.indexOf(pipeline.context(SslHandler.class).name());
-                int wire = names.indexOf("onewrite.wire");
+                int wire = names.indexOf("onewrite.bytes");
                 int codec =
                         names.indexOf(pipeline.context(HttpClientCodec.class).name());
                 int oneWrite = names.indexOf("onewrite.coalesce");

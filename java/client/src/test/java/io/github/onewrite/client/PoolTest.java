@@ -16,6 +16,7 @@ import io.github.onewrite.client.internal.Origin;
 import io.github.onewrite.client.internal.Timekeeper;
 import io.github.onewrite.client.internal.Transport;
 import io.github.onewrite.testing.Eventually;
+import io.github.onewrite.testing.StubbornChannel;
 import io.github.onewrite.testing.TestServer;
 import io.netty.channel.socket.nio.NioSocketChannel;
 import io.netty.handler.ssl.SslContextBuilder;

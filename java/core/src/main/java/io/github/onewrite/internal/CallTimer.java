@@ -245,6 +245,35 @@ public final class CallTimer {
     }
 
     /**
+     * The connection was made for this attempt, which is told only now.
+     *
+     * @param tlsEnded 0 without TLS
+     */
+    public void connected(long connectStarted, long connectEnded, long tlsEnded) {
+        if (!absent(Phase.CONNECT)) {
+            return;
+        }
+        begin(Phase.CONNECT, noEarlier(connectStarted));
+        if (listening()) {
+            emit(new TimingEvent.ConnectStart(lastNanos, index));
+        }
+        finish(Phase.CONNECT, noEarlier(connectEnded));
+        if (listening()) {
+            emit(new TimingEvent.ConnectEnd(lastNanos, index, null));
+        }
+        if (tlsEnded > 0 && absent(Phase.TLS)) {
+            begin(Phase.TLS, lastNanos);
+            if (listening()) {
+                emit(new TimingEvent.TlsStart(lastNanos, index));
+            }
+            finish(Phase.TLS, noEarlier(tlsEnded));
+            if (listening()) {
+                emit(new TimingEvent.TlsEnd(lastNanos, index, null));
+            }
+        }
+    }
+
+    /**
      * The attempt has its connection.
      *
      * @param idle how long the connection was idle, -1 when it is new

@@ -11,6 +11,9 @@ public final class ByteCounter {
     private long firstRead;
     private long lastRead;
 
+    /** Nothing is counted yet. */
+    public ByteCounter() {}
+
     /** A request begins. */
     public void begin() {
         pending = false;

@@ -1,6 +1,7 @@
 package io.github.onewrite.netty;
 
 import io.netty.buffer.ByteBuf;
+import io.netty.buffer.ByteBufHolder;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelDuplexHandler;
 import io.netty.channel.ChannelFuture;
@@ -16,13 +17,7 @@ import io.netty.handler.codec.http.DefaultHttpContent;
 import io.netty.handler.codec.http.DefaultHttpRequest;
 import io.netty.handler.codec.http.DefaultLastHttpContent;
 import io.netty.handler.codec.http.FullHttpRequest;
-import io.netty.handler.codec.http.HttpClientCodec;
-import io.netty.handler.codec.http.HttpContent;
-import io.netty.handler.codec.http.HttpObject;
 import io.netty.handler.codec.http.HttpRequest;
-import io.netty.handler.codec.http.HttpResponse;
-import io.netty.handler.codec.http.HttpResponseStatus;
-import io.netty.handler.codec.http.HttpStatusClass;
 import io.netty.handler.codec.http.HttpUtil;
 import io.netty.handler.codec.http.LastHttpContent;
 import io.netty.handler.ssl.SslHandler;
@@ -33,9 +28,9 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.ClosedChannelException;
 import java.nio.channels.WritableByteChannel;
-import java.util.List;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
+import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -65,7 +60,8 @@ public final class CoalesceHandler extends ChannelDuplexHandler {
     /** Head and body of this size leave in one gathering write whatever the send buffer. */
     public static final int SURELY_GATHERED = 8 * 1024;
 
-    private final TimedConnection connection;
+    private final LongSupplier clock;
+    private final Placement placement;
     private final int joinMax;
     private final boolean answersHeldWrites;
 
@@ -73,52 +69,51 @@ public final class CoalesceHandler extends ChannelDuplexHandler {
     private boolean alone;
     private boolean first; // what comes next is the first of a body of known length
     private boolean planned;
-    private long flushedBytes;
+    private long held; // bytes of bodies since the last flush; heads are small
     private long headWritten;
     private @Nullable Future<?> linger;
-
-    private boolean interim;
-    private long received;
+    private boolean moving;
 
     /**
-     * @param joinMax bytes that may wait for the end of the turn; -1 to join nothing
+     * @param joinMax bytes that may wait for the end of the turn
      * @param answersHeldWrites whether writes are answered before they are flushed
      */
-    public CoalesceHandler(TimedConnection connection, int joinMax, boolean answersHeldWrites) {
-        this.connection = connection;
+    CoalesceHandler(Placement placement, int joinMax, boolean answersHeldWrites) {
+        this(placement, joinMax, answersHeldWrites, System::nanoTime);
+    }
+
+    /** With a clock of a test's. */
+    CoalesceHandler(Placement placement, int joinMax, boolean answersHeldWrites, LongSupplier clock) {
+        this.clock = clock;
+        this.placement = placement;
         this.joinMax = joinMax;
         this.answersHeldWrites = answersHeldWrites;
     }
 
-    /** The same with the request it has begun, to be put elsewhere: a handler cannot be added twice. */
-    CoalesceHandler again() {
-        CoalesceHandler other = new CoalesceHandler(connection, joinMax, answersHeldWrites);
-        other.joining = joining;
-        other.alone = alone;
-        other.first = first;
-        other.flushedBytes = flushedBytes;
-        other.headWritten = headWritten;
-        return other;
+    /** It is moved when a client replaces its codec. */
+    @Override
+    public boolean isSharable() {
+        return true;
     }
 
     @Override
     public void write(ChannelHandlerContext ctx, Object message, ChannelPromise promise) {
         boolean last = message instanceof LastHttpContent;
-        if (connection.lostCodec()) {
-            followCodec(ctx.pipeline());
-        }
-        if (message instanceof ChunkedInput) {
-            // Whoever cuts it into pieces has been put below, and flushes each: they are joined from there.
-            toCodec(ctx.pipeline());
+        // A ChunkedWriteHandler that cuts this into pieces stands below, and flushes each: they are joined from there.
+        if (moves(ctx.pipeline(), message instanceof ChunkedInput)) {
+            ctx.write(message, promise);
+            return;
         }
         if (message instanceof HttpRequest request) {
-            flushedBytes = connection.bytes();
-            joining = joinMax >= 0 && !last;
+            held = 0;
+            joining = !last;
             alone = joining && HttpUtil.is100ContinueExpected(request);
             first = joining && !alone && !HttpUtil.isTransferEncodingChunked(request);
-            headWritten = joining ? System.nanoTime() : 0;
-            connection.requestWrite();
+            headWritten = joining ? clock.getAsLong() : 0;
         }
+        boolean joinsFile =
+                message instanceof FileRegion region && joining && !alone && !last && region.count() <= joinMax;
+        held += joinsFile ? 0 : size(message);
         if (first && message instanceof ByteBuf body) {
             first = false;
             if (isCut(ctx, body)) {
@@ -128,9 +123,8 @@ public final class CoalesceHandler extends ChannelDuplexHandler {
         if (last) {
             joining = false;
             stopLingering();
-            ChannelPromise sent = whenSent(promise);
-            ctx.write(message instanceof FullHttpRequest request ? cut(ctx, request, sent) : message, sent);
-        } else if (message instanceof FileRegion region && joining && !alone && region.count() <= joinMax) {
+            ctx.write(message instanceof FullHttpRequest request ? cut(ctx, request, promise) : message, promise);
+        } else if (joinsFile && message instanceof FileRegion region) {
             writeJoined(ctx, region, promise);
         } else if (message instanceof FileRegion region && first && joinMax > 0 && resumes(ctx.channel())) {
             writeCut(ctx, region, promise);
@@ -141,33 +135,29 @@ public final class CoalesceHandler extends ChannelDuplexHandler {
         }
     }
 
-    /**
-     * Puts the handlers around the codec again, when the client has changed its codec for another: the lower one's place
-     * would be above that one, where there are no bytes to be counted, or the upper one's below it, where there are no
-     * messages to be joined (AsyncHttpClient 3.0.1).
-     */
-    private void followCodec(ChannelPipeline pipeline) {
-        ChannelHandlerContext codec = pipeline.context(HttpClientCodec.class);
-        if (codec == null || !(pipeline.get(WireHandler.NAME) instanceof WireHandler lower)) {
-            return;
+    /** Follows the codec, if it was replaced. @return whether this handler was moved */
+    private boolean moves(ChannelPipeline pipeline, boolean toCodec) {
+        moving = true;
+        try {
+            boolean moved = placement.follow(pipeline);
+            if (toCodec && !moved) {
+                placement.toCodec(pipeline, NAME);
+                moved = true;
+            }
+            return moved;
+        } finally {
+            moving = false;
         }
-        pipeline.remove(lower);
-        pipeline.addBefore(codec.name(), WireHandler.NAME, lower.again());
-        List<String> names = pipeline.names();
-        if (names.indexOf(NAME) < names.indexOf(codec.name())) {
-            toCodec(pipeline);
-        }
-        connection.surround(codec);
     }
 
-    /** Puts this handler next to the codec, below what the client has put there since. */
-    private void toCodec(ChannelPipeline pipeline) {
-        ChannelHandlerContext codec = pipeline.context(HttpClientCodec.class);
-        if (codec != null && pipeline.context(this) != null) {
-            CoalesceHandler moved = again();
-            pipeline.remove(this);
-            pipeline.addAfter(codec.name(), NAME, moved);
+    private static long size(Object message) {
+        if (message instanceof ByteBuf buffer) {
+            return buffer.readableBytes();
         }
+        if (message instanceof ByteBufHolder holder) {
+            return holder.content().readableBytes();
+        }
+        return message instanceof FileRegion region ? region.count() - region.transferred() : 0;
     }
 
     /** Writes the head and a first piece of a body that is too large to be gathered with it. @return what is left */
@@ -285,22 +275,10 @@ public final class CoalesceHandler extends ChannelDuplexHandler {
         }
     }
 
-    private ChannelPromise whenSent(ChannelPromise promise) {
-        return connection.call() == null
-                ? promise
-                : promise.unvoid().addListener(done -> {
-                    if (done.isSuccess()) {
-                        connection.requestSent();
-                    }
-                });
-    }
-
     private void hold(ChannelHandlerContext ctx, Object message, ChannelPromise promise) {
         ChannelPromise sent = ctx.newPromise();
         ctx.write(message, sent);
-        if (alone
-                || connection.bytes() - flushedBytes > joinMax
-                || !ctx.channel().isWritable()) {
+        if (alone || held > joinMax || !ctx.channel().isWritable()) {
             sent.addListener(new PromiseNotifier<Void, ChannelFuture>(false, promise));
             return;
         }
@@ -316,10 +294,7 @@ public final class CoalesceHandler extends ChannelDuplexHandler {
 
     @Override
     public void flush(ChannelHandlerContext ctx) {
-        if (!joining
-                || alone
-                || connection.bytes() - flushedBytes > joinMax
-                || !ctx.channel().isWritable()) {
+        if (!joining || alone || held > joinMax || !ctx.channel().isWritable()) {
             alone = false;
             flushNow(ctx);
         } else {
@@ -342,7 +317,7 @@ public final class CoalesceHandler extends ChannelDuplexHandler {
         if (!joining || linger != null) {
             return;
         }
-        long left = LINGER_NANOS - (System.nanoTime() - headWritten);
+        long left = LINGER_NANOS - (clock.getAsLong() - headWritten);
         if (left <= 0) {
             flushNow(ctx);
             return;
@@ -367,49 +342,15 @@ public final class CoalesceHandler extends ChannelDuplexHandler {
 
     @Override
     public void handlerRemoved(ChannelHandlerContext ctx) {
-        joining = false;
-        stopLingering();
+        if (!moving) {
+            joining = false;
+            stopLingering();
+        }
     }
 
     private void flushNow(ChannelHandlerContext ctx) {
         stopLingering();
-        flushedBytes = connection.bytes();
+        held = 0;
         ctx.flush();
-    }
-
-    @Override
-    public void exceptionCaught(ChannelHandlerContext ctx, Throwable cause) {
-        connection.error(cause);
-        ctx.fireExceptionCaught(cause);
-    }
-
-    @Override
-    public void channelRead(ChannelHandlerContext ctx, Object message) {
-        if (message instanceof HttpObject part && part.decoderResult().isFailure()) {
-            connection.error(part.decoderResult().cause());
-        }
-        if (message instanceof HttpResponse && connection.tunnels()) {
-            // The proxy's answer to a CONNECT that the client sends by itself. It brings TLS before it returns.
-            ctx.fireChannelRead(message);
-            connection.connected();
-            return;
-        }
-        if (message instanceof HttpResponse response) {
-            interim = response.status().codeClass() == HttpStatusClass.INFORMATIONAL
-                    && !response.status().equals(HttpResponseStatus.SWITCHING_PROTOCOLS);
-            received = 0;
-            if (interim) {
-                connection.interim(response.status().code());
-            } else {
-                connection.head(response);
-            }
-        }
-        if (message instanceof HttpContent content && !interim) {
-            received += content.content().readableBytes();
-            if (content instanceof LastHttpContent) {
-                connection.responseRead(received);
-            }
-        }
-        ctx.fireChannelRead(message);
     }
 }

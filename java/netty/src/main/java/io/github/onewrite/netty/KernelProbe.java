@@ -1,7 +1,6 @@
 package io.github.onewrite.netty;
 
 import io.github.onewrite.Kernel;
-import io.github.onewrite.internal.CallTimer;
 import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 
@@ -31,15 +30,6 @@ public interface KernelProbe {
      */
     @Nullable
     Evidence end(long waitedNanos);
-
-    /** Adds the evidence to the record of a call whose response has just begun. */
-    default void explain(CallTimer timer) {
-        long waited = timer.waitNanos();
-        Evidence evidence = waited < 0 ? null : end(waited);
-        if (evidence != null) {
-            timer.kernel(evidence.kernel(), evidence.windowLimitedNanos(), evidence.nagle());
-        }
-    }
 
     /** Sets TCP_QUICKACK, which the kernel resets: set again after each read. */
     void quickack();

@@ -5,9 +5,11 @@ import io.netty.channel.ChannelInboundHandlerAdapter;
 
 /** Above Netty's proxy handler: stamps the end of its CONNECT exchange, before TLS begins and there is a codec. */
 final class TunnelHandler extends ChannelInboundHandlerAdapter {
-    private final TimedConnection connection;
+    static final String NAME = "onewrite.tunnel";
 
-    TunnelHandler(TimedConnection connection) {
+    private final NettyConnection connection;
+
+    TunnelHandler(NettyConnection connection) {
         this.connection = connection;
     }
 

@@ -1,4 +1,7 @@
-/** What the adapters of clients that stand on Netty share; no public API, may change in any release. */
+/**
+ * One write per request, TCP_NODELAY and timing for a pipeline of Netty: {@link io.github.onewrite.netty.OnewriteNetty}.
+ * {@link io.github.onewrite.netty.NettyConnection} is for adapters of clients that stand on Netty.
+ */
 @NullMarked
 package io.github.onewrite.netty;
 

@@ -1,7 +1,6 @@
 package io.github.onewrite.reactornetty;
 
-import io.github.onewrite.netty.Handlers;
-import io.github.onewrite.netty.TimedConnection;
+import io.github.onewrite.netty.NettyConnection;
 import io.netty.channel.Channel;
 import java.net.SocketAddress;
 import org.jspecify.annotations.Nullable;
@@ -18,10 +17,9 @@ record ChannelSetup(boolean nodelay) implements ChannelPipelineConfigurer {
 
     @Override
     public void onChannelInit(ConnectionObserver observer, Channel channel, @Nullable SocketAddress remote) {
-        TimedConnection wire = TimedConnection.attach(channel, remote, TimedConnect::connectingCall);
+        NettyConnection connection = NettyConnection.attach(channel, remote, nodelay, TimedConnect::connectingCall);
         if (channel.pipeline().get(NettyPipeline.ProxyHandler) != null) {
-            Handlers.awaitTunnel(channel, wire, NettyPipeline.ProxyHandler);
+            connection.tunnel(NettyPipeline.ProxyHandler);
         }
-        Handlers.guardConnect(channel, wire, nodelay);
     }
 }

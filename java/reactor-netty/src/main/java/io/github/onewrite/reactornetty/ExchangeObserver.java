@@ -1,8 +1,7 @@
 package io.github.onewrite.reactornetty;
 
 import io.github.onewrite.OnewriteConfig;
-import io.github.onewrite.netty.Handlers;
-import io.github.onewrite.netty.TimedConnection;
+import io.github.onewrite.netty.NettyConnection;
 import io.netty.channel.Channel;
 import java.nio.channels.ClosedChannelException;
 import org.jspecify.annotations.Nullable;
@@ -23,9 +22,9 @@ final class ExchangeObserver implements ConnectionObserver {
     @Override
     public void onStateChange(Connection connection, State state) {
         Channel channel = connection.channel();
-        TimedConnection wire = TimedConnection.of(channel);
+        NettyConnection wire = NettyConnection.of(channel);
         if (state == State.CONFIGURED) {
-            if (wire != null && Handlers.surroundCodec(channel, wire, config, true)) {
+            if (wire != null && wire.place(config, true)) {
                 begin(connection, wire);
             }
         } else if (state == HttpClientState.RESPONSE_COMPLETED) {
@@ -36,7 +35,7 @@ final class ExchangeObserver implements ConnectionObserver {
         }
     }
 
-    private static void begin(Connection connection, TimedConnection wire) {
+    private static void begin(Connection connection, NettyConnection wire) {
         PendingCall call = pending(connection);
         if (call == null) {
             wire.serve(null);
@@ -45,7 +44,7 @@ final class ExchangeObserver implements ConnectionObserver {
         }
     }
 
-    private static void complete(Connection connection, @Nullable TimedConnection wire) {
+    private static void complete(Connection connection, @Nullable NettyConnection wire) {
         if (wire != null) {
             wire.release(isReusable(connection));
         }
@@ -58,7 +57,7 @@ final class ExchangeObserver implements ConnectionObserver {
     /** An attempt ends here: with a redirect or a challenge after a complete response, or with an error. */
     @Override
     public void onUncaughtException(Connection connection, Throwable error) {
-        TimedConnection wire = TimedConnection.of(connection.channel());
+        NettyConnection wire = NettyConnection.of(connection.channel());
         if (wire == null) {
             return;
         }

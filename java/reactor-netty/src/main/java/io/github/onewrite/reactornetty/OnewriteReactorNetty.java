@@ -2,8 +2,8 @@ package io.github.onewrite.reactornetty;
 
 import io.github.onewrite.OnewriteConfig;
 import io.github.onewrite.TimingOptions;
-import io.github.onewrite.internal.Hooks;
-import io.github.onewrite.netty.TimedConnection;
+import io.github.onewrite.netty.NettyConnection;
+import io.github.onewrite.netty.OnewriteNetty;
 import io.netty.channel.ChannelOption;
 import io.netty.util.AttributeKey;
 import reactor.netty.Connection;
@@ -66,20 +66,20 @@ public final class OnewriteReactorNetty extends TimingOptions<OnewriteReactorNet
         }
         boolean nodelay =
                 config.guardsNodelay() && !client.configuration().options().containsKey(ChannelOption.TCP_NODELAY);
-        Hooks hooks = hooks();
+        OnewriteNetty onewrite = OnewriteNetty.create(this);
         HttpClient timed = client.attr(APPLIED, true)
                 .doOnChannelInit(new ChannelSetup(nodelay))
                 .doOnResolve(TimedConnect::dnsStart)
                 .doAfterResolve((connection, address) -> TimedConnect.dnsEnd(connection))
                 .observe(new ExchangeObserver(config))
                 .doOnConnect(TimedConnect::starting)
-                .mapConnect(connect -> new TimedConnect(connect, hooks, TAG));
-        return hooks.listens() ? timed.doAfterRequest((request, connection) -> inScope(connection)) : timed;
+                .mapConnect(connect -> new TimedConnect(connect, onewrite, TAG));
+        return onewrite.listens() ? timed.doAfterRequest((request, connection) -> inScope(connection)) : timed;
     }
 
     /** OpenTelemetry's agent makes its span current in this callback, and not where the request is written. */
     private static void inScope(Connection connection) {
-        TimedConnection wire = TimedConnection.of(connection.channel());
+        NettyConnection wire = NettyConnection.of(connection.channel());
         if (wire != null) {
             wire.requestWrite();
         }

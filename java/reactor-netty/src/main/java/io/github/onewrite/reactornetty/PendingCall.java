@@ -1,8 +1,7 @@
 package io.github.onewrite.reactornetty;
 
-import io.github.onewrite.internal.Hooks;
-import io.github.onewrite.internal.TimedCall;
-import io.github.onewrite.netty.TimedConnection;
+import io.github.onewrite.netty.NettyConnection;
+import io.github.onewrite.netty.OnewriteNetty;
 import io.netty.channel.EventLoop;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -17,20 +16,20 @@ final class PendingCall {
     /** Its key in the context. */
     static final Class<PendingCall> KEY = PendingCall.class;
 
-    private final Hooks hooks;
+    private final OnewriteNetty onewrite;
     private final @Nullable Object tag;
-    private volatile @Nullable TimedCall call;
+    private volatile OnewriteNetty.@Nullable Call call;
     private volatile boolean connected;
     private final AtomicBoolean served = new AtomicBoolean();
 
-    PendingCall(Hooks hooks, @Nullable Object tag) {
-        this.hooks = hooks;
+    PendingCall(OnewriteNetty onewrite, @Nullable Object tag) {
+        this.onewrite = onewrite;
         this.tag = tag;
     }
 
     void start(HttpClientConfig config) {
         if (call == null) {
-            call = TimedCall.start(hooks, config.method().name(), url(config), tag);
+            call = onewrite.begin(config.method().name(), url(config), tag);
         }
     }
 
@@ -47,9 +46,8 @@ final class PendingCall {
     }
 
     /** The call, for which a connection is about to be opened. */
-    @Nullable
-    TimedCall connecting() {
-        TimedCall current = call;
+    OnewriteNetty.@Nullable Call connecting() {
+        OnewriteNetty.Call current = call;
         if (current != null && served.getAndSet(false)) {
             current.left();
         }
@@ -57,7 +55,7 @@ final class PendingCall {
     }
 
     /** The connection serves the call from now on. */
-    void serveBy(TimedConnection wire) {
+    void serveBy(NettyConnection wire) {
         wire.serve(connecting());
         served.set(true);
     }
@@ -72,7 +70,7 @@ final class PendingCall {
      * gives the connection back, and a slow hook would delay that.
      */
     void completed(EventLoop loop) {
-        TimedCall ended = call;
+        OnewriteNetty.Call ended = call;
         if (ended == null) {
             return;
         }
@@ -86,14 +84,14 @@ final class PendingCall {
     }
 
     void failed(Throwable error) {
-        TimedCall current = call;
+        OnewriteNetty.Call current = call;
         if (current != null) {
             current.failed(error);
         }
     }
 
     void cancelled() {
-        TimedCall current = call;
+        OnewriteNetty.Call current = call;
         if (current != null && !connected) {
             current.cancelled();
         }

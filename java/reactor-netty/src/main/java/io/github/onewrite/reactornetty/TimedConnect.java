@@ -1,8 +1,7 @@
 package io.github.onewrite.reactornetty;
 
-import io.github.onewrite.internal.Hooks;
-import io.github.onewrite.internal.TimedCall;
-import io.github.onewrite.netty.TimedConnection;
+import io.github.onewrite.netty.NettyConnection;
+import io.github.onewrite.netty.OnewriteNetty;
 import io.netty.channel.Channel;
 import org.jspecify.annotations.Nullable;
 import reactor.core.CoreSubscriber;
@@ -24,24 +23,24 @@ final class TimedConnect extends Mono<Connection> {
     private static final ThreadLocal<@Nullable PendingCall> SUBSCRIBING = new ThreadLocal<>();
 
     private final Mono<? extends Connection> connect;
-    private final Hooks hooks;
+    private final OnewriteNetty onewrite;
     private final Object tagKey;
 
     /** @param tagKey under which a subscriber's context has the tag */
-    TimedConnect(Mono<? extends Connection> connect, Hooks hooks, Object tagKey) {
+    TimedConnect(Mono<? extends Connection> connect, OnewriteNetty onewrite, Object tagKey) {
         this.connect = connect;
-        this.hooks = hooks;
+        this.onewrite = onewrite;
         this.tagKey = tagKey;
     }
 
     @Override
     public void subscribe(CoreSubscriber<? super Connection> actual) {
-        if (!hooks.wanted()) {
+        if (!onewrite.wanted()) {
             connect.subscribe(actual);
             return;
         }
         Object tag = actual.currentContext().getOrDefault(tagKey, null);
-        PendingCall call = new PendingCall(hooks, tag);
+        PendingCall call = new PendingCall(onewrite, tag);
         PendingCall outer = SUBSCRIBING.get();
         SUBSCRIBING.set(call);
         try {
@@ -72,26 +71,26 @@ final class TimedConnect extends Mono<Connection> {
     }
 
     /** The call for which a connection is being made. */
-    static @Nullable TimedCall connectingCall(Channel channel) {
+    static OnewriteNetty.@Nullable Call connectingCall(Channel channel) {
         PendingCall call = callOf(ReactorNetty.getChannelContext(channel));
         return call == null ? null : call.connecting();
     }
 
     static void dnsStart(Connection connection) {
-        TimedCall call = connectingCall(connection.channel());
+        OnewriteNetty.Call call = connectingCall(connection.channel());
         if (call != null) {
             call.attempt();
-            TimedConnection wire = TimedConnection.of(connection.channel());
+            NettyConnection wire = NettyConnection.of(connection.channel());
             String host = wire == null ? "" : wire.host();
-            call.step(timer -> timer.dnsStart(host));
+            call.dnsStart(host);
         }
     }
 
     /** A failed lookup leaves the phase open: the error that follows ends it, with dns as its phase. */
     static void dnsEnd(Connection connection) {
-        TimedCall call = connectingCall(connection.channel());
+        OnewriteNetty.Call call = connectingCall(connection.channel());
         if (call != null) {
-            call.step(timer -> timer.dnsEnd(null));
+            call.dnsEnd();
         }
     }
 }

@@ -225,9 +225,11 @@ final class Exchange implements Connection.User, BodySender.Progress, ResponseSi
         headersRead = true;
         if (timer != null) {
             timer.responseStart(connection.counter().firstRead());
+            long waited = timer.waitNanos();
             KernelProbe probe = connection.probe();
-            if (probe != null) {
-                probe.explain(timer);
+            KernelProbe.Evidence evidence = probe == null || waited < 0 ? null : probe.end(waited);
+            if (evidence != null) {
+                timer.kernel(evidence.kernel(), evidence.windowLimitedNanos(), evidence.nagle());
             }
             timer.headersEnd(status, response.headers().getAll(ServerTimings.HEADER));
         }

@@ -1,4 +1,4 @@
-package io.github.onewrite.client;
+package io.github.onewrite.testing;
 
 import io.netty.channel.ChannelOption;
 import io.netty.channel.socket.DefaultSocketChannelConfig;
@@ -18,8 +18,8 @@ public final class StubbornChannel extends NioSocketChannel {
             @Override
             public <T> T getOption(ChannelOption<T> option) {
                 @SuppressWarnings("unchecked")
-                T off = (T) Boolean.FALSE;
-                return option == ChannelOption.TCP_NODELAY ? off : super.getOption(option);
+                T off = (T) (Object) false;
+                return ChannelOption.TCP_NODELAY.equals(option) ? off : super.getOption(option);
             }
         };
     }

@@ -8,21 +8,22 @@ import io.netty.channel.ChannelPromise;
  * Between the HTTP codec and TLS or the socket. Counts the bytes written, and stamps the first byte of the response: the
  * codec above reports a head only when it is complete.
  */
-public final class WireHandler extends ChannelDuplexHandler {
-    static final String NAME = "onewrite.wire";
+final class ByteHandler extends ChannelDuplexHandler {
+    static final String NAME = "onewrite.bytes";
 
-    private final TimedConnection connection;
+    private final NettyConnection connection;
     private final boolean quickack;
 
     /** @param quickack whether reads are acknowledged at once, where the transport can */
-    public WireHandler(TimedConnection connection, boolean quickack) {
+    ByteHandler(NettyConnection connection, boolean quickack) {
         this.connection = connection;
         this.quickack = quickack;
     }
 
-    /** A copy for another position: a handler cannot be added twice. */
-    WireHandler again() {
-        return new WireHandler(connection, quickack);
+    /** It is moved when a client replaces its codec. */
+    @Override
+    public boolean isSharable() {
+        return true;
     }
 
     @Override
@@ -49,11 +50,5 @@ public final class WireHandler extends ChannelDuplexHandler {
             connection.quickack();
         }
         ctx.fireChannelReadComplete();
-    }
-
-    @Override
-    public void channelInactive(ChannelHandlerContext ctx) {
-        ctx.fireChannelInactive();
-        connection.closed();
     }
 }

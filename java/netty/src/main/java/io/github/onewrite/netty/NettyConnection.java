@@ -1,49 +1,73 @@
 package io.github.onewrite.netty;
 
+import io.github.onewrite.OnewriteConfig;
 import io.github.onewrite.internal.CallTimer;
 import io.github.onewrite.internal.PooledConnection;
 import io.github.onewrite.internal.ServerTimings;
 import io.github.onewrite.internal.TimedCall;
 import io.netty.channel.Channel;
-import io.netty.channel.ChannelHandlerContext;
 import io.netty.handler.codec.http.HttpResponse;
 import io.netty.handler.codec.http.HttpResponseStatus;
+import io.netty.handler.codec.http.HttpUtil;
 import io.netty.handler.ssl.SslHandler;
 import io.netty.util.AttributeKey;
 import java.net.InetSocketAddress;
 import java.net.SocketAddress;
+import java.nio.channels.ClosedChannelException;
 import java.util.function.Consumer;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One connection of another library's client, and the call it serves. Its handlers stamp the call's steps here. Confined
- * to the channel's event loop.
+ * One connection, and the call it serves: for adapters of clients that stand on Netty. A pipeline needs only
+ * {@link OnewriteNetty}. Its methods are to be called on the channel's event loop.
  */
-public final class TimedConnection implements PooledConnection {
-    private static final AttributeKey<TimedConnection> KEY = AttributeKey.valueOf(TimedConnection.class, "connection");
+public final class NettyConnection {
+    private static final AttributeKey<NettyConnection> KEY = AttributeKey.valueOf(NettyConnection.class, "connection");
 
-    private final long id = PooledConnection.nextId();
+    /** What calls see of it. */
+    private final class Pooled implements PooledConnection {
+        private final long id = PooledConnection.nextId();
+
+        @Override
+        public long id() {
+            return id;
+        }
+
+        @Override
+        public boolean whenClosed(Runnable task) {
+            channel.closeFuture().addListener(closed -> task.run());
+            return true;
+        }
+    }
+
+    private final PooledConnection pooled = new Pooled();
     private final Channel channel;
     private final String host;
-    private final Function<Channel, @Nullable TimedCall> makers;
+    private final Function<Channel, OnewriteNetty.@Nullable Call> makers;
     private final @Nullable KernelProbe probe;
-    private @Nullable ChannelHandlerContext codec;
+    private final Placement placement = new Placement();
+    private final ByteCounter counter = new ByteCounter();
     private boolean tunnels;
     private boolean held;
 
     private @Nullable TimedCall call;
+    private boolean endsWithResponse;
     private boolean clientReportsOutcome;
     private int attempt;
     private int requests;
     private long freeSince;
     private @Nullable Throwable error;
     private boolean switched;
+    private boolean keepAlive;
 
-    private final ByteCounter counter = new ByteCounter();
+    // When the connection was made, for the call that it first serves; 0 when it did not happen.
+    private long connectStarted;
+    private long connectEnded;
+    private long tlsEnded;
 
-    private TimedConnection(
-            Channel channel, @Nullable SocketAddress remote, Function<Channel, @Nullable TimedCall> makers) {
+    private NettyConnection(
+            Channel channel, @Nullable SocketAddress remote, Function<Channel, OnewriteNetty.@Nullable Call> makers) {
         this.channel = channel;
         this.host = remote instanceof InetSocketAddress address ? address.getHostString() : "";
         this.makers = makers;
@@ -51,32 +75,29 @@ public final class TimedConnection implements PooledConnection {
     }
 
     /**
-     * Attaches to a new channel.
+     * Attaches to a new channel, and stamps its connect.
      *
      * @param remote the address it will connect to, if known: its host name is the one that DNS events show
+     * @param nodelay whether a socket without TCP_NODELAY is refused; false where the user has set the option
      * @param makers finds the call for which a connection is opened; finds null where the client reports that itself
      */
-    public static TimedConnection attach(
-            Channel channel, @Nullable SocketAddress remote, Function<Channel, @Nullable TimedCall> makers) {
-        TimedConnection connection = new TimedConnection(channel, remote, makers);
+    public static NettyConnection attach(
+            Channel channel,
+            @Nullable SocketAddress remote,
+            boolean nodelay,
+            Function<Channel, OnewriteNetty.@Nullable Call> makers) {
+        NettyConnection connection = new NettyConnection(channel, remote, makers);
         channel.attr(KEY).set(connection);
+        channel.pipeline().addFirst(ConnectHandler.NAME, new ConnectHandler(connection));
+        if (nodelay) {
+            channel.pipeline().addFirst(NodelayHandler.NAME, new NodelayHandler());
+        }
         return connection;
     }
 
     /** The connection of a channel, or null. */
-    public static @Nullable TimedConnection of(Channel channel) {
+    public static @Nullable NettyConnection of(Channel channel) {
         return channel.attr(KEY).get();
-    }
-
-    @Override
-    public long id() {
-        return id;
-    }
-
-    @Override
-    public boolean whenClosed(Runnable task) {
-        channel.closeFuture().addListener(closed -> task.run());
-        return true;
     }
 
     /** The host name that is resolved for the connection. */
@@ -84,18 +105,16 @@ public final class TimedConnection implements PooledConnection {
         return host;
     }
 
-    boolean surrounds(ChannelHandlerContext context) {
-        return codec == context;
-    }
-
-    /** Whether the client has removed the codec that the handlers surround. */
-    boolean lostCodec() {
-        ChannelHandlerContext known = codec;
-        return known != null && known.isRemoved();
-    }
-
-    void surround(ChannelHandlerContext context) {
-        codec = context;
+    /**
+     * Puts the handlers around the HTTP/1.1 codec, unless they are. A client may replace its codec, so call this before
+     * each request.
+     *
+     * @param answersHeldWrites whether a write is answered before it is flushed: for clients that pull the next chunk
+     *     only when the last one is written
+     * @return false when the channel does not speak HTTP/1.1
+     */
+    public boolean place(OnewriteConfig config, boolean answersHeldWrites) {
+        return placement.place(channel.pipeline(), this, config, answersHeldWrites);
     }
 
     /** The first bytes go to a proxy, whose tunnel is part of the connect. */
@@ -103,31 +122,60 @@ public final class TimedConnection implements PooledConnection {
         tunnels = true;
     }
 
+    /**
+     * The channel will open a tunnel through a proxy, which is part of its connect.
+     *
+     * @param proxyHandler name of Netty's handler that makes the tunnel
+     */
+    public void tunnel(String proxyHandler) {
+        tunnel();
+        channel.pipeline().addAfter(proxyHandler, TunnelHandler.NAME, new TunnelHandler(this));
+    }
+
     boolean tunnels() {
         return tunnels;
     }
 
-    @Nullable
-    TimedCall maker() {
-        return makers.apply(channel);
+    private @Nullable TimedCall maker() {
+        OnewriteNetty.Call found = makers.apply(channel);
+        return found == null ? null : found.timed();
+    }
+
+    void connecting() {
+        connectStarted = System.nanoTime();
+        TimedCall maker = maker();
+        if (maker == null) {
+            return;
+        }
+        maker.attempt();
+        maker.step(timer -> {
+            // The resolver may report on another event loop, after its result is used.
+            timer.dnsEnd(null);
+            timer.connectStart();
+        });
     }
 
     /** The TCP connection, and the tunnel if there is one, is open. */
     void connected() {
         tunnels = false;
+        connectEnded = System.nanoTime();
         // A client that does not wait for the tunnel may have begun its request.
         TimedCall maker = call == null ? maker() : call;
-        if (maker == null) {
-            return;
+        if (maker != null) {
+            maker.step(timer -> timer.connectEnd(null));
         }
-        maker.step(timer -> timer.connectEnd(null));
         SslHandler tls = channel.pipeline().get(SslHandler.class);
         if (tls != null) {
-            maker.step(CallTimer::tlsStart);
+            if (maker != null) {
+                maker.step(CallTimer::tlsStart);
+            }
             // A failed handshake leaves the phase open: the error that follows ends it, with tls as its phase.
             tls.handshakeFuture().addListener(done -> {
                 if (done.isSuccess()) {
-                    maker.step(timer -> timer.tlsEnd(null));
+                    tlsEnded = System.nanoTime();
+                    if (maker != null) {
+                        maker.step(timer -> timer.tlsEnd(null));
+                    }
                 }
             });
         }
@@ -140,19 +188,35 @@ public final class TimedConnection implements PooledConnection {
         }
     }
 
+    /** Calls end with the last content of their response, or with the channel; the client reports nothing. */
+    void endCallsWithResponse() {
+        endsWithResponse = true;
+    }
+
+    /** The channel is given back to its pool. */
+    void freed() {
+        freeSince = System.nanoTime();
+    }
+
     /**
      * The connection serves an attempt of a call from now on.
      *
-     * @param with null when the call is not timed
+     * @param with the call, which may be one that nobody times
      */
-    public void serve(@Nullable TimedCall with) {
-        call = with;
+    public void serve(OnewriteNetty.@Nullable Call with) {
+        TimedCall timed = with == null ? null : with.timed();
+        call = timed;
         requests++;
-        begin();
-        if (with == null) {
+        counter.begin();
+        error = null;
+        switched = false;
+        if (probe != null) {
+            probe.begin(timed != null);
+        }
+        if (timed == null) {
             return;
         }
-        attempt = with.attempt();
+        attempt = timed.attempt();
         if (tunnels) {
             held = true;
         } else {
@@ -167,7 +231,10 @@ public final class TimedConnection implements PooledConnection {
             timer.queuedSinceStart();
             timer.queueEnd();
         }
-        timer.connectionAcquired(this, reused, reused ? Math.max(0, System.nanoTime() - freeSince) : -1, requests);
+        if (!reused && connectEnded > 0 && connectStarted > timer.attemptStartedAt()) {
+            timer.connected(connectStarted, connectEnded, tlsEnded);
+        }
+        timer.connectionAcquired(pooled, reused, reused ? Math.max(0, System.nanoTime() - freeSince) : -1, requests);
     }
 
     /** The connection serves the call no more; the call goes on, or ends by other means. */
@@ -212,7 +279,7 @@ public final class TimedConnection implements PooledConnection {
             // The call was answered with 101, and lasts as long as the other protocol.
             current.completed();
         } else if (error != null || !clientReportsOutcome) {
-            current.abandoned(attempt, error);
+            current.abandoned(attempt, error == null && endsWithResponse ? new ClosedChannelException() : error);
         }
     }
 
@@ -224,8 +291,8 @@ public final class TimedConnection implements PooledConnection {
         clientReportsOutcome = true;
     }
 
-    /** The call being served, if it is timed. */
-    public @Nullable TimedCall call() {
+    @Nullable
+    TimedCall call() {
         return call;
     }
 
@@ -233,16 +300,6 @@ public final class TimedConnection implements PooledConnection {
         TimedCall current = call;
         if (current != null) {
             current.step(attempt, step);
-        }
-    }
-
-    /** A request begins. */
-    private void begin() {
-        counter.begin();
-        error = null;
-        switched = false;
-        if (probe != null) {
-            probe.begin(call != null);
         }
     }
 
@@ -260,11 +317,6 @@ public final class TimedConnection implements PooledConnection {
         if (counter.flushed() && !held) {
             step(CallTimer::requestStart);
         }
-    }
-
-    /** Bytes of HTTP written since the request began. */
-    long bytes() {
-        return counter.bytes();
     }
 
     void requestSent() {
@@ -293,17 +345,28 @@ public final class TimedConnection implements PooledConnection {
     void head(HttpResponse response) {
         int status = response.status().code();
         switched = status == HttpResponseStatus.SWITCHING_PROTOCOLS.code();
+        keepAlive = HttpUtil.isKeepAlive(response);
         step(timer -> {
             timer.responseStart(counter.firstRead());
-            if (probe != null) {
-                probe.explain(timer);
+            long waited = timer.waitNanos();
+            KernelProbe.Evidence evidence = probe == null || waited < 0 ? null : probe.end(waited);
+            if (evidence != null) {
+                timer.kernel(evidence.kernel(), evidence.windowLimitedNanos(), evidence.nagle());
             }
             timer.headersEnd(status, response.headers().getAll(ServerTimings.HEADER));
         });
     }
 
-    void responseRead(long received) {
+    /** The response is read. @return the call that this ends, if it does */
+    @Nullable
+    TimedCall responseRead(long received) {
         freeSince = System.nanoTime();
         step(timer -> timer.responseEnd(received));
+        TimedCall current = call;
+        if (current == null || !endsWithResponse || switched) {
+            return null;
+        }
+        release(keepAlive && channel.isActive());
+        return current;
     }
 }

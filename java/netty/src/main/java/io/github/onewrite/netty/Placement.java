@@ -1,0 +1,106 @@
+package io.github.onewrite.netty;
+
+import io.github.onewrite.OnewriteConfig;
+import io.netty.channel.ChannelHandler;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelPipeline;
+import io.netty.handler.codec.http.HttpClientCodec;
+import io.netty.handler.codec.http.HttpRequestEncoder;
+import io.netty.handler.codec.http.HttpResponseDecoder;
+import java.util.List;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Where the handlers stand: {@link ByteHandler} below the HTTP/1.1 codec, {@link CoalesceHandler} and {@link TimingHandler}
+ * above. A client may add its codec late (ALPN) or replace it (a tunnel): so the place is checked before each request.
+ */
+final class Placement {
+    private @Nullable ChannelHandlerContext codec;
+
+    /**
+     * Puts the handlers in place, unless they are.
+     *
+     * @param answersHeldWrites see {@link CoalesceHandler}
+     * @return false when the channel does not speak HTTP/1.1
+     */
+    boolean place(
+            ChannelPipeline pipeline, NettyConnection connection, OnewriteConfig config, boolean answersHeldWrites) {
+        ChannelHandlerContext top = codec(pipeline, true);
+        ChannelHandlerContext bottom = codec(pipeline, false);
+        if (top == null || bottom == null) {
+            return false;
+        }
+        if (codec == top) {
+            return true;
+        }
+        for (String name : List.of(ByteHandler.NAME, CoalesceHandler.NAME, TimingHandler.NAME)) {
+            if (pipeline.context(name) != null) {
+                pipeline.remove(name);
+            }
+        }
+        codec = top;
+        pipeline.addBefore(bottom.name(), ByteHandler.NAME, new ByteHandler(connection, config.quickack()));
+        pipeline.addAfter(top.name(), TimingHandler.NAME, new TimingHandler(connection));
+        if (config.coalesces()) {
+            pipeline.addAfter(
+                    top.name(),
+                    CoalesceHandler.NAME,
+                    new CoalesceHandler(this, config.coalesceMax(), answersHeldWrites));
+        }
+        return true;
+    }
+
+    /**
+     * Puts the handlers around the codec again, when the client has replaced it: the lower one would stand above the new
+     * codec, where there are no bytes, or the upper ones below, where there are no messages (AsyncHttpClient 3.0.1).
+     *
+     * @return whether the upper ones were moved
+     */
+    boolean follow(ChannelPipeline pipeline) {
+        ChannelHandlerContext known = codec;
+        ChannelHandlerContext top = codec(pipeline, true);
+        if (known == null || !known.isRemoved() || top == null) {
+            return false;
+        }
+        codec = top;
+        ChannelHandler lower = pipeline.get(ByteHandler.NAME);
+        if (lower != null) {
+            pipeline.remove(lower);
+            pipeline.addBefore(top.name(), ByteHandler.NAME, lower);
+        }
+        List<String> names = pipeline.names();
+        boolean below = names.indexOf(CoalesceHandler.NAME) < names.indexOf(top.name());
+        if (below) {
+            toCodec(pipeline, TimingHandler.NAME);
+            toCodec(pipeline, CoalesceHandler.NAME);
+        }
+        return below;
+    }
+
+    /** Puts a handler directly above the codec, below what the client has put there since. */
+    void toCodec(ChannelPipeline pipeline, String name) {
+        ChannelHandlerContext top = codec(pipeline, true);
+        ChannelHandler moved = pipeline.get(name);
+        if (top != null && moved != null) {
+            pipeline.remove(moved);
+            pipeline.addAfter(top.name(), name, moved);
+        }
+    }
+
+    /** The codec, or the upper or lower half of one that is two handlers. */
+    private static @Nullable ChannelHandlerContext codec(ChannelPipeline pipeline, boolean upper) {
+        ChannelHandlerContext found = pipeline.context(HttpClientCodec.class);
+        if (found != null) {
+            return found;
+        }
+        for (Map.Entry<String, ChannelHandler> each : pipeline) {
+            boolean half =
+                    each.getValue() instanceof HttpRequestEncoder || each.getValue() instanceof HttpResponseDecoder;
+            if (half && (upper || found == null)) {
+                found = pipeline.context(each.getValue());
+            }
+        }
+        return found;
+    }
+}

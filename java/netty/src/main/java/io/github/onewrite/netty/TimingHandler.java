@@ -1,0 +1,92 @@
+package io.github.onewrite.netty;
+
+import io.github.onewrite.internal.TimedCall;
+import io.netty.channel.ChannelDuplexHandler;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelPromise;
+import io.netty.handler.codec.http.HttpContent;
+import io.netty.handler.codec.http.HttpObject;
+import io.netty.handler.codec.http.HttpRequest;
+import io.netty.handler.codec.http.HttpResponse;
+import io.netty.handler.codec.http.HttpResponseStatus;
+import io.netty.handler.codec.http.HttpStatusClass;
+import io.netty.handler.codec.http.LastHttpContent;
+
+/** Above the HTTP codec: stamps the steps that are messages there. */
+final class TimingHandler extends ChannelDuplexHandler {
+    static final String NAME = "onewrite.timing";
+
+    private final NettyConnection connection;
+    private boolean interim;
+    private long received;
+
+    TimingHandler(NettyConnection connection) {
+        this.connection = connection;
+    }
+
+    /** It is moved when a client replaces its codec. */
+    @Override
+    public boolean isSharable() {
+        return true;
+    }
+
+    @Override
+    public void write(ChannelHandlerContext ctx, Object message, ChannelPromise promise) {
+        if (connection.call() == null) {
+            ctx.write(message, promise);
+            return;
+        }
+        if (message instanceof HttpRequest) {
+            connection.requestWrite();
+        }
+        ctx.write(
+                message,
+                !(message instanceof LastHttpContent)
+                        ? promise
+                        : promise.unvoid().addListener(done -> {
+                            if (done.isSuccess()) {
+                                connection.requestSent();
+                            }
+                        }));
+    }
+
+    @Override
+    public void channelRead(ChannelHandlerContext ctx, Object message) {
+        if (message instanceof HttpObject part && part.decoderResult().isFailure()) {
+            connection.error(part.decoderResult().cause());
+        }
+        if (message instanceof HttpResponse && connection.tunnels()) {
+            // The proxy's answer to a CONNECT that the client sends by itself. It brings TLS before it returns.
+            ctx.fireChannelRead(message);
+            connection.connected();
+            return;
+        }
+        if (message instanceof HttpResponse response) {
+            interim = response.status().codeClass() == HttpStatusClass.INFORMATIONAL
+                    && !response.status().equals(HttpResponseStatus.SWITCHING_PROTOCOLS);
+            received = 0;
+            if (interim) {
+                connection.interim(response.status().code());
+            } else {
+                connection.head(response);
+            }
+        }
+        TimedCall ended = null;
+        if (message instanceof HttpContent content && !interim) {
+            received += content.content().readableBytes();
+            ended = content instanceof LastHttpContent ? connection.responseRead(received) : null;
+        }
+        long at = ended == null ? 0 : System.nanoTime();
+        ctx.fireChannelRead(message);
+        if (ended != null) {
+            // A slow hook delays nobody who waits for the response.
+            ended.completed(at);
+        }
+    }
+
+    @Override
+    public void exceptionCaught(ChannelHandlerContext ctx, Throwable cause) {
+        connection.error(cause);
+        ctx.fireExceptionCaught(cause);
+    }
+}

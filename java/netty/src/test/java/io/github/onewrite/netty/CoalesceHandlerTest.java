@@ -1,0 +1,168 @@
+package io.github.onewrite.netty;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.github.onewrite.OnewriteConfig;
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.Unpooled;
+import io.netty.channel.ChannelFuture;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelOutboundHandlerAdapter;
+import io.netty.channel.embedded.EmbeddedChannel;
+import io.netty.handler.codec.http.DefaultFullHttpRequest;
+import io.netty.handler.codec.http.DefaultHttpContent;
+import io.netty.handler.codec.http.DefaultHttpRequest;
+import io.netty.handler.codec.http.DefaultLastHttpContent;
+import io.netty.handler.codec.http.HttpClientCodec;
+import io.netty.handler.codec.http.HttpMethod;
+import io.netty.handler.codec.http.HttpRequest;
+import io.netty.handler.codec.http.HttpRequestEncoder;
+import io.netty.handler.codec.http.HttpResponseDecoder;
+import io.netty.handler.codec.http.HttpVersion;
+import io.netty.handler.codec.http.LastHttpContent;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** What is flushed together, seen below the codec. Time stands still but where a test moves it. */
+class CoalesceHandlerTest {
+    /** Notes the bytes of each flush. */
+    private static final class Flushes extends ChannelOutboundHandlerAdapter {
+        private final List<Integer> sizes = new ArrayList<>();
+        private final StringBuilder text = new StringBuilder();
+        private int size;
+
+        @Override
+        public void write(ChannelHandlerContext ctx, Object message, io.netty.channel.ChannelPromise promise) {
+            ByteBuf bytes = (ByteBuf) message;
+            size += bytes.readableBytes();
+            text.append(bytes.toString(StandardCharsets.ISO_8859_1));
+            ctx.write(message, promise);
+        }
+
+        @Override
+        public void flush(ChannelHandlerContext ctx) {
+            if (size > 0) {
+                sizes.add(size);
+                size = 0;
+            }
+            ctx.flush();
+        }
+    }
+
+    private final Flushes flushes = new Flushes();
+    private final EmbeddedChannel channel = new EmbeddedChannel();
+    private long now;
+
+    private void pipeline(boolean answersHeldWrites) {
+        channel.freezeTime();
+        channel.pipeline()
+                .addLast(
+                        flushes,
+                        new HttpClientCodec(),
+                        new CoalesceHandler(new Placement(), 16_384, answersHeldWrites, () -> now));
+    }
+
+    @AfterEach
+    void close() {
+        channel.finishAndReleaseAll();
+    }
+
+    private static HttpRequest head(String name, Object value) {
+        HttpRequest head = new DefaultHttpRequest(HttpVersion.HTTP_1_1, HttpMethod.POST, "/");
+        head.headers().set(name, value);
+        return head;
+    }
+
+    private static ByteBuf bytes(int size) {
+        return Unpooled.wrappedBuffer(new byte[size]);
+    }
+
+    private int flushed() {
+        return flushes.sizes.size();
+    }
+
+    private void later(int micros) {
+        now += TimeUnit.MICROSECONDS.toNanos(micros);
+        channel.advanceTimeBy(micros, TimeUnit.MICROSECONDS);
+        channel.runPendingTasks();
+    }
+
+    @Test
+    void headAndBodyLeaveTogether() {
+        pipeline(false);
+        channel.writeAndFlush(head("content-length", 200));
+        later(0);
+        assertEquals(0, flushed(), "the head waits");
+        channel.writeAndFlush(new DefaultHttpContent(bytes(100)));
+        channel.writeAndFlush(new DefaultLastHttpContent(bytes(100)));
+        assertEquals(1, flushed());
+        assertTrue(flushes.text.toString().endsWith("\r\n\r\n" + "\0".repeat(200)));
+    }
+
+    @Test
+    void anEncoderAndADecoderAreACodec() {
+        channel.pipeline().addLast(flushes, new HttpResponseDecoder(), new HttpRequestEncoder());
+        assertTrue(NettyConnection.attach(channel, null, false, any -> null).place(OnewriteConfig.defaults(), false));
+        channel.writeAndFlush(head("content-length", 3));
+        channel.writeAndFlush(new DefaultLastHttpContent(bytes(3)));
+        assertEquals(List.of(flushes.text.length()), flushes.sizes);
+    }
+
+    @Test
+    void aBodyThatIsLateIsNotWaitedFor() {
+        pipeline(false);
+        channel.writeAndFlush(head("transfer-encoding", "chunked"));
+        later(1_900);
+        assertEquals(0, flushed());
+        later(200);
+        assertEquals(1, flushed());
+        channel.writeAndFlush(new DefaultHttpContent(bytes(10)));
+        later(0);
+        assertEquals(2, flushed(), "what comes later is flushed at the end of each turn");
+        channel.writeAndFlush(LastHttpContent.EMPTY_LAST_CONTENT);
+        assertEquals(3, flushed());
+    }
+
+    @Test
+    void aHeadThatAsksForLeaveGoesAlone() {
+        pipeline(false);
+        channel.writeAndFlush(head("expect", "100-continue"));
+        assertEquals(1, flushed());
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {16_384, 16_385})
+    void noMoreIsHeldThanTheLimit(int size) {
+        pipeline(false);
+        channel.writeAndFlush(head("transfer-encoding", "chunked"));
+        channel.writeAndFlush(new DefaultHttpContent(bytes(size)));
+        assertEquals(size > 16_384 ? 1 : 0, flushed());
+    }
+
+    @Test
+    void aRequestThatIsOneMessageIsPassedOn() {
+        pipeline(false);
+        channel.writeAndFlush(new DefaultFullHttpRequest(HttpVersion.HTTP_1_1, HttpMethod.GET, "/"));
+        assertEquals(1, flushed());
+        assertEquals("GET / HTTP/1.1\r\n\r\n", flushes.text.toString());
+    }
+
+    @ParameterizedTest
+    @ValueSource(booleans = {true, false})
+    void heldWritesAreAnsweredWhereTheClientWaitsForThem(boolean answers) {
+        pipeline(answers);
+        ChannelFuture written = channel.write(head("content-length", 3));
+        channel.runPendingTasks();
+        assertEquals(answers, written.isSuccess());
+        channel.writeAndFlush(new DefaultLastHttpContent(bytes(3)));
+        assertTrue(written.isSuccess());
+        assertEquals(1, flushed());
+    }
+}

@@ -1,0 +1,322 @@
+package io.github.onewrite.netty;
+
+import static io.github.onewrite.testing.SegmentServer.REQUESTS;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertInstanceOf;
+import static org.junit.jupiter.api.Assertions.assertSame;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.github.onewrite.ErrorKind;
+import io.github.onewrite.OnewriteConfig;
+import io.github.onewrite.OnewriteException;
+import io.github.onewrite.Outcome;
+import io.github.onewrite.Timing;
+import io.github.onewrite.testing.Calls;
+import io.github.onewrite.testing.Identity;
+import io.github.onewrite.testing.SegmentServer;
+import io.github.onewrite.testing.StubbornChannel;
+import io.github.onewrite.testing.TestServer;
+import io.netty.bootstrap.Bootstrap;
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.Unpooled;
+import io.netty.channel.Channel;
+import io.netty.channel.ChannelFuture;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelInitializer;
+import io.netty.channel.ChannelOption;
+import io.netty.channel.EventLoopGroup;
+import io.netty.channel.SimpleChannelInboundHandler;
+import io.netty.channel.embedded.EmbeddedChannel;
+import io.netty.channel.nio.NioEventLoopGroup;
+import io.netty.channel.pool.AbstractChannelPoolHandler;
+import io.netty.channel.pool.ChannelPool;
+import io.netty.channel.pool.ChannelPoolHandler;
+import io.netty.channel.pool.FixedChannelPool;
+import io.netty.channel.socket.nio.NioSocketChannel;
+import io.netty.handler.codec.http.DefaultHttpRequest;
+import io.netty.handler.codec.http.DefaultLastHttpContent;
+import io.netty.handler.codec.http.FullHttpResponse;
+import io.netty.handler.codec.http.HttpClientCodec;
+import io.netty.handler.codec.http.HttpMethod;
+import io.netty.handler.codec.http.HttpObjectAggregator;
+import io.netty.handler.codec.http.HttpRequest;
+import io.netty.handler.codec.http.HttpVersion;
+import io.netty.handler.ssl.SslContextBuilder;
+import io.netty.handler.ssl.SslHandler;
+import io.netty.util.AttributeKey;
+import java.net.ConnectException;
+import java.net.InetSocketAddress;
+import java.net.URI;
+import java.nio.charset.StandardCharsets;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.condition.EnabledOnOs;
+import org.junit.jupiter.api.condition.OS;
+
+/** A pipeline that is not ours: it flushes the head before the body, and keeps its connections in Netty's pool. */
+@SuppressWarnings("deprecation") // NioEventLoopGroup is in Netty 4.1 and 4.2.
+class OnewriteNettyTest {
+    private static final AttributeKey<CompletableFuture<Integer>> ANSWER =
+            AttributeKey.valueOf(OnewriteNettyTest.class, "answer");
+
+    private static EventLoopGroup group;
+
+    private final Calls calls = new Calls();
+
+    @BeforeAll
+    static void start() {
+        group = new NioEventLoopGroup(1);
+    }
+
+    @AfterAll
+    static void stop() {
+        group.shutdownGracefully(0, 1, TimeUnit.SECONDS);
+    }
+
+    private static final class Answers extends SimpleChannelInboundHandler<FullHttpResponse> {
+        @Override
+        protected void channelRead0(ChannelHandlerContext ctx, FullHttpResponse response) {
+            ctx.channel().attr(ANSWER).get().complete(response.status().code());
+        }
+
+        @Override
+        public void channelInactive(ChannelHandlerContext ctx) {
+            ctx.channel().attr(ANSWER).get().completeExceptionally(new java.nio.channels.ClosedChannelException());
+        }
+    }
+
+    private static ChannelPoolHandler handler() {
+        return new AbstractChannelPoolHandler() {
+            @Override
+            public void channelCreated(Channel channel) {
+                channel.pipeline().addLast(new HttpClientCodec(), new HttpObjectAggregator(65536), new Answers());
+            }
+        };
+    }
+
+    private static Bootstrap bootstrap(String url) {
+        return bootstrap(url, NioSocketChannel.class);
+    }
+
+    private static Bootstrap bootstrap(String url, Class<? extends Channel> type) {
+        return new Bootstrap()
+                .group(group)
+                .channel(type)
+                .remoteAddress(
+                        new InetSocketAddress("127.0.0.1", URI.create(url).getPort()));
+    }
+
+    private static Channel acquire(ChannelPool pool) throws Exception {
+        return pool.acquire().get(30, TimeUnit.SECONDS);
+    }
+
+    /** Head and body are two writes, each with its flush, from another thread. */
+    private static CompletableFuture<Integer> post(Channel channel) {
+        CompletableFuture<Integer> answer = new CompletableFuture<>();
+        channel.attr(ANSWER).set(answer);
+        HttpRequest head = new DefaultHttpRequest(HttpVersion.HTTP_1_1, HttpMethod.POST, "/");
+        head.headers().set("host", "localhost").set("content-length", 200);
+        channel.writeAndFlush(head);
+        channel.writeAndFlush(new DefaultLastHttpContent(Unpooled.wrappedBuffer(new byte[200])));
+        return answer;
+    }
+
+    private static int mode(Bootstrap bootstrap, ChannelPoolHandler handler, SegmentServer server) throws Exception {
+        try (ChannelPool pool = new FixedChannelPool(bootstrap, handler, 1)) {
+            for (int i = 0; i < REQUESTS; i++) {
+                Channel channel = acquire(pool);
+                assertEquals(200, post(channel).get(30, TimeUnit.SECONDS));
+                pool.release(channel).get(30, TimeUnit.SECONDS);
+            }
+        }
+        return server.mode();
+    }
+
+    @Test
+    @EnabledOnOs(OS.LINUX)
+    void aHeadThatIsFlushedAloneLeavesWithItsBody() throws Exception {
+        try (SegmentServer server = new SegmentServer()) {
+            assertEquals(2, mode(bootstrap(server.url()), handler(), server), "Netty alone, the control");
+        }
+        try (SegmentServer server = new SegmentServer()) {
+            OnewriteNetty onewrite = OnewriteNetty.create();
+            int mode = mode(onewrite.apply(bootstrap(server.url())), onewrite.wrap(handler()), server);
+            assertEquals(1, mode, () -> server.segments().toString());
+        }
+    }
+
+    @Test
+    void callsOverAPoolAreTimed() throws Exception {
+        OnewriteNetty onewrite = calls.heard(OnewriteNetty.create());
+        try (TestServer server = TestServer.answering();
+                ChannelPool pool =
+                        new FixedChannelPool(onewrite.apply(bootstrap(server.url())), onewrite.wrap(handler()), 1)) {
+            OnewriteNetty.Call first = onewrite.begin("POST", server.url());
+            Channel channel = acquire(pool);
+            first.on(channel);
+            assertEquals(200, post(channel).get(30, TimeUnit.SECONDS));
+            calls.assertFresh(calls.next(), server.url());
+            pool.release(channel).get(30, TimeUnit.SECONDS);
+
+            assertSame(channel, acquire(pool));
+            onewrite.begin(channel, "POST", server.url());
+            assertEquals(200, post(channel).get(30, TimeUnit.SECONDS));
+            Timing reused = calls.next();
+            assertEquals(Calls.REUSED, calls.names());
+            assertTrue(reused.reused().orElseThrow());
+            assertTrue(reused.attempts().get(0).idleNanos().isPresent());
+            assertEquals(2, reused.attempts().get(0).connRequests().orElseThrow());
+        }
+    }
+
+    @Test
+    void theWaitForAConnectionIsAPhase() throws Exception {
+        OnewriteNetty onewrite = calls.heard(OnewriteNetty.create());
+        CountDownLatch go = new CountDownLatch(1);
+        try (TestServer server = TestServer.answeringAfter(go, TestServer.OK);
+                ChannelPool pool =
+                        new FixedChannelPool(onewrite.apply(bootstrap(server.url())), onewrite.wrap(handler()), 1)) {
+            Channel channel = acquire(pool);
+            onewrite.begin(channel, "POST", server.url());
+            CompletableFuture<Integer> answer = post(channel);
+            OnewriteNetty.Call waiting = onewrite.begin("POST", server.url());
+            var next = pool.acquire();
+            go.countDown();
+            assertEquals(200, answer.get(30, TimeUnit.SECONDS));
+            assertTrue(calls.next().queueNanos().isEmpty());
+            pool.release(channel);
+            waiting.on(next.get(30, TimeUnit.SECONDS));
+            assertEquals(200, post(channel).get(30, TimeUnit.SECONDS));
+            assertTrue(calls.next().queueNanos().isPresent());
+        }
+    }
+
+    @Test
+    void aCallEndsWithItsChannelOrByItsCaller() throws Exception {
+        OnewriteNetty onewrite = calls.heard(OnewriteNetty.create());
+        try (TestServer server = TestServer.closingAt(1);
+                ChannelPool pool =
+                        new FixedChannelPool(onewrite.apply(bootstrap(server.url())), onewrite.wrap(handler()), 1)) {
+            Channel channel = acquire(pool);
+            OnewriteNetty.Call call = onewrite.begin(channel, "POST", server.url());
+            assertThrows(Exception.class, () -> post(channel).get(30, TimeUnit.SECONDS));
+            Timing closed = calls.next();
+            calls.assertFailed(closed);
+            assertEquals(ErrorKind.CLOSED, closed.errorKind().orElseThrow());
+            call.failed(new IllegalStateException("too late"));
+            assertTrue(calls.none());
+        }
+        onewrite.begin("POST", "http://localhost/").failed(new ConnectException("Connection refused"));
+        assertEquals(ErrorKind.CONNECT, calls.next().errorKind().orElseThrow());
+        onewrite.begin("POST", "http://localhost/").cancelled();
+        assertEquals(Outcome.CANCELLED, calls.next().outcome());
+    }
+
+    /** TLS is put below the handlers that are there. */
+    @Test
+    void tlsMayComeLater() throws Exception {
+        OnewriteNetty onewrite = calls.heard(OnewriteNetty.create());
+        try (TestServer server = TestServer.answering(Identity.listener())) {
+            SslHandler tls = SslContextBuilder.forClient()
+                    .trustManager(Identity.localhost().chainPem().toFile())
+                    .build()
+                    .newHandler(io.netty.buffer.ByteBufAllocator.DEFAULT, "localhost", server.port());
+            Bootstrap bootstrap = bootstrap(server.url()).handler(new ChannelInitializer<Channel>() {
+                @Override
+                protected void initChannel(Channel channel) {
+                    handlerCreated(channel);
+                    onewrite.apply(channel.pipeline());
+                    channel.pipeline().addFirst(tls);
+                }
+            });
+            OnewriteNetty.Call call = onewrite.begin("POST", server.url());
+            Channel channel = onewrite.apply(bootstrap).connect().sync().channel();
+            tls.handshakeFuture().sync();
+            call.on(channel);
+            assertEquals(200, post(channel).get(30, TimeUnit.SECONDS));
+            calls.assertFreshOverTls(calls.next());
+            channel.close().sync();
+        }
+    }
+
+    private static void handlerCreated(Channel channel) {
+        channel.pipeline().addLast(new HttpClientCodec(), new HttpObjectAggregator(65536), new Answers());
+    }
+
+    @Test
+    void aSocketWithoutNodelayIsRefusedUnlessTheBootstrapNamesTheOption() throws Exception {
+        try (TestServer server = TestServer.answering()) {
+            OnewriteNetty onewrite = OnewriteNetty.create();
+            ChannelInitializer<Channel> nothing = new ChannelInitializer<>() {
+                @Override
+                protected void initChannel(Channel channel) {}
+            };
+            ChannelFuture refused = onewrite.apply(
+                            bootstrap(server.url(), StubbornChannel.class).handler(nothing))
+                    .connect()
+                    .await();
+            assertInstanceOf(OnewriteException.class, refused.cause());
+            ChannelFuture obeyed = onewrite.apply(bootstrap(server.url())
+                            .option(ChannelOption.TCP_NODELAY, false)
+                            .handler(nothing))
+                    .connect()
+                    .await();
+            assertTrue(obeyed.isSuccess());
+            assertFalse(obeyed.channel().config().getOption(ChannelOption.TCP_NODELAY));
+            obeyed.channel().close().sync();
+        }
+    }
+
+    @Test
+    void switchedOffThePipelineIsAsItWas() {
+        OnewriteNetty off =
+                OnewriteNetty.create().config(OnewriteConfig.defaults().withDisabled(true));
+        EmbeddedChannel channel = new EmbeddedChannel(new HttpClientCodec());
+        List<String> before = channel.pipeline().names();
+        assertEquals(before, off.apply(channel.pipeline()).names());
+        ChannelPoolHandler handler = handler();
+        assertSame(handler, off.wrap(handler));
+        channel.finishAndReleaseAll();
+    }
+
+    @Test
+    void aPipelineWithoutACodecIsRefused() {
+        EmbeddedChannel channel = new EmbeddedChannel();
+        assertThrows(
+                IllegalArgumentException.class, () -> OnewriteNetty.create().apply(channel.pipeline()));
+        channel.finishAndReleaseAll();
+    }
+
+    /** A record without a socket: an interim response does not end the wait, and the bytes are counted. */
+    @Test
+    void anEmbeddedChannelIsTimed() throws Exception {
+        OnewriteNetty onewrite = calls.heard(OnewriteNetty.create());
+        EmbeddedChannel channel = new EmbeddedChannel(new HttpClientCodec());
+        onewrite.apply(channel.pipeline());
+        onewrite.begin(channel, "POST", "http://localhost/");
+        HttpRequest head = new DefaultHttpRequest(HttpVersion.HTTP_1_1, HttpMethod.POST, "/");
+        head.headers().set("content-length", 3);
+        channel.write(head);
+        channel.writeAndFlush(new DefaultLastHttpContent(Unpooled.wrappedBuffer(new byte[3])));
+        channel.writeInbound(text("HTTP/1.1 103 Early Hints\r\n\r\n"));
+        channel.writeInbound(text("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"));
+        Timing timing = calls.next();
+        assertEquals(200, timing.status().orElseThrow());
+        assertEquals(1, timing.attempts().get(0).writes().orElseThrow());
+        assertEquals(41, timing.attempts().get(0).bytesSent().orElseThrow());
+        assertEquals(2, timing.attempts().get(0).bytesReceived().orElseThrow());
+        assertEquals(1, calls.names().stream().filter("informational"::equals).count());
+        channel.finishAndReleaseAll();
+    }
+
+    private static ByteBuf text(String text) {
+        return Unpooled.copiedBuffer(text, StandardCharsets.ISO_8859_1);
+    }
+}
