@@ -18,7 +18,12 @@ import javax.net.ssl.SSLSocket;
 import org.jspecify.annotations.NullUnmarked;
 import org.jspecify.annotations.Nullable;
 
-/** A TLS socket of the JDK's whose plaintext is joined before it is made into records. All else it passes on. */
+/**
+ * A TLS socket of the JDK's whose plaintext is joined before it is made into records. All else it passes on.
+ *
+ * <p>TCP_NODELAY alone does not replace it: OkHttp writes 8 KiB at a time, so a body of 12 KB is three records and three
+ * segments. Through a relay that leaves Nagle on, a third of such POSTs wait 40 ms again; joined, none does.
+ */
 @NullUnmarked
 @SuppressWarnings("UnsynchronizedOverridesSynchronized") // the socket behind it synchronizes
 final class CoalescingSslSocket extends SSLSocket implements ClosingSocket {
