@@ -112,3 +112,17 @@ def test_the_target_check_sees_what_is_not_there() -> None:
     text = "`make -C bench nosuch` and\n```\nmake demo nothing   # a word\n```\nmake it so, `make -C LANGUAGE x`\n"
     assert commands(text) == [("bench", "nosuch"), ("", "demo"), ("", "nothing")]
     assert "demo" in targets(links.ROOT) and "nothing" not in targets(links.ROOT)
+
+
+#: Words that readers search for, and a page of the site that has each in its text.
+SEARCHED = {
+    "rollback": "rollout.md", "envoy": "proxies.md", "traefik": "proxies.md", "webmock": "tracers.md", "kubernetes": "recipes.md",
+    "canary": "rollout.md", "kill switch": "rollout.md", "glossary": "finding-a-stall.md", "http/2": "what-it-cannot-fix.md",
+}
+
+
+@pytest.mark.parametrize("word", SEARCHED)
+def test_the_search_finds(word: str) -> None:
+    page = SEARCHED[word]
+    assert f"docs/{page}" in (links.ROOT / "docs/site/mkdocs.yml").read_text(encoding="utf-8")
+    assert word in (links.ROOT / "docs" / page).read_text(encoding="utf-8").lower()

@@ -33,6 +33,8 @@ class Page(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         given = {key: value or "" for key, value in attrs}
+        if given.get("data-md-component") == "source":  # the theme's script fetches the repository's figures there
+            self.links.append((given.get("href", ""), True))
         for key in ("id", "name"):
             if key in given:
                 self.anchors.add(given[key])
