@@ -33,6 +33,7 @@ def serve(sock: socket.socket) -> None:
 
 
 listener = socket.create_server(("127.0.0.1", int(sys.argv[2])), backlog=64)
+print(listener.getsockname()[1], flush=True)
 if "workers" in faults and os.fork() == 0:
     faults.add("nagle")  # of two workers one loses the option
 while True:

@@ -22,6 +22,7 @@ from onewrite_cli.exit_status import ENDING, CouldNotRun, ExitStatus
 from onewrite_cli.explain import explain
 from onewrite_cli.report.written import FORMATS, writable, write_report
 from onewrite_cli.tap_command import tap
+from onewrite_cli.watch.command import WatchOptions, watch
 
 __all__ = ["main"]
 
@@ -42,13 +43,23 @@ DOCTOR = """\
 Sends a few requests to URL in four ways, in turn: in two writes with Nagle on and off, in one write, and in one write
 with quick ACKs. Says whether the first hop makes a split request wait, how long bytes were held, and by whom."""
 
+WATCH = """\
+Samples every TCP connection of a process and its children, both directions, every 10 ms: TCP_NODELAY, and how often
+bytes waited in the kernel for 20 ms or more. Needs Linux, and the right to ptrace the process.
+
+  onewrite watch --pid 4711
+  onewrite watch --allow nagle.txt --seconds 30 -- ./service
+
+A line of the ledger is `out 10.0.0.5:5432` or `in :8080`, with * for any text."""
+
 
 HINTS = {
     "check": "the command comes after two dashes: onewrite check [options] -- curl -d hello {url}",
+    "watch": "the command comes after two dashes: onewrite watch [options] -- CMD",
     "doctor": "there is no such option; one URL at a time",
 }
 
-Options = TypeVar("Options", CheckOptions, DoctorOptions)
+Options = TypeVar("Options", CheckOptions, DoctorOptions, WatchOptions)
 
 
 class _Parser(argparse.ArgumentParser):
@@ -74,7 +85,7 @@ def _count(least: int, most: int) -> Callable[[str], int]:
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(prog="onewrite", description=ABOUT, epilog=EXIT)
     parser.add_argument("--version", action="version", version=f"onewrite {__version__}")
-    commands = parser.add_subparsers(dest="what", metavar="check | doctor | demo | explain | tap", required=True)
+    commands = parser.add_subparsers(dest="what", metavar="check | doctor | watch | demo | explain | tap", required=True)
     raw = argparse.RawDescriptionHelpFormatter
     _check_options(
         commands.add_parser(
@@ -85,6 +96,9 @@ def _parser() -> argparse.ArgumentParser:
         commands.add_parser(
             "doctor", help="ask a URL whether it stalls split requests", description=DOCTOR, epilog=EXIT, formatter_class=raw
         )
+    )
+    _watch_options(
+        commands.add_parser("watch", help="the sockets of a running process", description=WATCH, epilog=EXIT, formatter_class=raw)
     )
     shown = commands.add_parser("demo", help="the stall and its end on this machine, in three seconds", epilog=EXIT)
     shown.add_argument("--requests", type=_count(5, 1000), default=30, help="in each way (default 30)")
@@ -134,6 +148,15 @@ def _doctor_options(parser: argparse.ArgumentParser) -> None:
     add("-f", "--format", dest="form", choices=("text", "json"), default="text")
 
 
+def _watch_options(parser: argparse.ArgumentParser) -> None:
+    parser.usage = "onewrite watch [options] (--pid N | -- CMD …)"
+    add = parser.add_argument
+    add("--pid", type=_count(1, 1 << 22), metavar="N", help="watch this process and its children")
+    add("--seconds", type=_count(1, 86_400), metavar="S", help="end after S seconds (default: with the process, or Ctrl-C)")
+    add("--allow", type=Path, metavar="FILE", help="a ledger: sockets that may have Nagle on; any other one is a finding")
+    add("-f", "--format", choices=("text", "json"), default="text")
+
+
 def _tap_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--port", type=_count(0, 65_535), default=8080, help="0 takes any free port (default 8080)")
@@ -146,7 +169,7 @@ def _tap_options(parser: argparse.ArgumentParser) -> None:
 
 def _run(arguments: list[str]) -> ExitStatus:
     command: list[str] = []
-    if arguments[:1] == ["check"] and "--" in arguments:
+    if arguments[:1] in (["check"], ["watch"]) and "--" in arguments:
         at = arguments.index("--")
         arguments, command = arguments[:at], arguments[at + 1 :]
     parser = _parser()
@@ -155,6 +178,8 @@ def _run(arguments: list[str]) -> ExitStatus:
         parser.error(f"{' '.join(unknown)}: {HINTS.get(options.what, 'there is no such option')}")
     if options.what == "explain":
         return explain(options.rule)
+    if options.what == "watch":
+        return watch(_filled(WatchOptions, options))
     if options.what == "demo":
         return demo(options.requests, options.format)
     if options.what == "tap":

@@ -1,0 +1,115 @@
+"""`onewrite watch`: what is held, in which direction, and whether a ledger allows it."""
+
+from __future__ import annotations
+
+import os
+import pty
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from conftest import CLIENT, Done, clean_environment, onewrite
+from peers import Server
+
+
+def watch(faults: str, *options: str) -> Done:
+    """The test's own client under watch, against a server that delays its ACKs."""
+    server = Server()
+    done = onewrite("watch", "-f", "json", *options, "--", *CLIENT, faults, server.url, "--requests", "40")
+    server.close()
+    return done
+
+
+def test_a_hold_is_seen() -> None:
+    done = watch("split,nagle")
+    (one,) = done.data["sockets"]
+    assert (one["direction"], one["peer"], one["nodelay"], one["found"]) == ("out", "127.0.0.1", False, True)
+    assert one["name"] == f"out 127.0.0.1:{one['peer_port']}"
+    assert 1 <= one["holds"] <= 40
+    assert one["held_bytes"] == 200
+    assert done.status == 1
+
+
+def test_nagle_alone_holds_nothing() -> None:
+    # 30 ms at each answer: long enough to be sampled, and nothing is held meanwhile.
+    server = Server(think_s=0.03)
+    done = onewrite("watch", "-f", "json", "--", *CLIENT, "nagle", server.url)
+    server.close()
+    (one,) = done.data["sockets"]
+    assert (one["nodelay"], one["holds"], one["found"], done.status) == (False, 0, False, 0)
+
+
+def test_a_ledger_lists_what_may_have_nagle_on(tmp_path: Path) -> None:
+    ledger = tmp_path / "nagle.txt"
+    ledger.write_text("# a database\nout 127.0.0.1:*   # here\nin :9\n")
+    allowed = watch("split,nagle", "--allow", str(ledger))
+    assert allowed.status == 0
+    assert allowed.data["notes"] == ["in :9 is in the ledger and not needed: take it out"]
+    ledger.write_text("out 10.*:5432\n")
+    new = watch("split,nagle", "--allow", str(ledger))
+    assert (new.status, new.data["sockets"][0]["found"]) == (1, True)
+    ledger.write_text("127.0.0.1\n")
+    assert onewrite("watch", "--pid", "1", "--allow", str(ledger)).status == 3
+    assert onewrite("watch", "--pid", "1", "--allow", str(tmp_path / "none")).status == 3
+
+
+def test_accepted_connections_are_told_from_others() -> None:
+    program = [sys.executable, str(Path(__file__).parent / "server.py"), "nagle"]
+    server = subprocess.Popen([*program, "0"], stdout=subprocess.PIPE)
+    assert server.stdout is not None
+    try:
+        port = int(server.stdout.readline())
+        with socket.create_connection(("127.0.0.1", port)) as client:
+            client.sendall(b"GET / HTTP/1.1\r\n\r\n")
+            assert client.recv(4096)
+            done = onewrite("watch", "--pid", str(server.pid), "--seconds", "1", "-f", "json")
+    finally:
+        server.kill()
+        server.communicate()
+    (one,) = done.data["sockets"]
+    assert (one["direction"], one["name"], one["nodelay"]) == ("in", f"in :{port}", False)
+
+
+def test_what_cannot_be_watched() -> None:
+    gone = subprocess.Popen(["true"])
+    gone.wait()
+    assert "no process" in onewrite("watch", "--pid", str(gone.pid)).err
+    assert onewrite("watch").status == 3
+    silent = onewrite("watch", "-f", "json", "--", "sleep", "0.3")
+    assert (silent.status, silent.data["problem"]) == (2, "no TCP connection was seen")
+
+
+def test_without_the_right_to_ptrace_it_says_so_in_one_line() -> None:
+    if os.geteuid() != 0:
+        pytest.skip("needs another user's process")
+    command = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--", sys.executable]
+    tried = subprocess.run([*command, "-c", "import onewrite_cli"], capture_output=True, check=False, env={"HOME": "/tmp"})
+    if tried.returncode:
+        pytest.skip("another user may not read this Python")
+    done = subprocess.run(
+        [*command, "-m", "onewrite_cli", "watch", "--pid", str(os.getpid())],
+        capture_output=True, text=True, env=clean_environment() | {"HOME": "/tmp"}, timeout=60, check=False,
+    )  # fmt: skip
+    assert done.returncode == 3
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_on_a_terminal_the_table_refreshes() -> None:
+    ours, theirs = pty.openpty()
+    with socket.create_server(("127.0.0.1", 0)) as listener, socket.create_connection(listener.getsockname()):
+        command = [sys.executable, "-m", "onewrite_cli", "watch", "--pid", str(os.getpid()), "--seconds", "2"]
+        child = subprocess.Popen(command, stdout=theirs, stderr=theirs, env=clean_environment() | {"TERM": "xterm"})
+        os.close(theirs)
+        shown = b""
+        while True:
+            try:
+                shown += os.read(ours, 65536)
+            except OSError:  # EIO: the other end is gone
+                break
+        child.wait(30)
+    os.close(ours)
+    assert shown.count(b"\x1b[H\x1b[J") >= 2
+    assert b"TCP_NODELAY" in shown
