@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -61,3 +62,10 @@ def test_the_line_for_opentelemetry_is_that_of_the_recipes(language: str) -> Non
     assert part is not None
     recipes = (configuration.ROOT / "docs" / "recipes.md").read_text(encoding="utf-8")
     assert ONE_LINE[language] in part[1] and ONE_LINE[language] in recipes
+
+
+def test_the_recipe_for_micrometer_is_that_of_the_application() -> None:
+    """`make -C java boot` runs the application."""
+    source = (configuration.ROOT / "java/examples/boot/src/main/java/example/Application.java").read_text(encoding="utf-8")
+    recipe = source.split("// recipe:")[1].partition("\n")[2].rpartition("    // end of the recipe")[0]
+    assert textwrap.dedent(recipe) in (configuration.ROOT / "java/README.md").read_text(encoding="utf-8")
