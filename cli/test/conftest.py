@@ -34,7 +34,7 @@ class Done:
     def data(self) -> dict[str, Any]:
         """The JSON report, valid by its schema."""
         data: dict[str, Any] = json.loads(self.out)
-        name = data["tool"].removeprefix("onewrite ")
+        name = data["tool"].removeprefix("onewrite ").replace(" --", "-")
         schema = json.loads((files("onewrite_cli") / "schemas" / f"{name}-v1.schema.json").read_text())
         Draft202012Validator(schema).validate(data)
         assert data["exit_status"] == self.status

@@ -17,6 +17,7 @@ from onewrite_cli import __version__
 from onewrite_cli.check.command import CheckOptions, check
 from onewrite_cli.demo import demo
 from onewrite_cli.doctor.command import DoctorOptions, doctor
+from onewrite_cli.doctor.stream import stream
 from onewrite_cli.doctor.verdict import FEWEST
 from onewrite_cli.exit_status import ENDING, CouldNotRun, ExitStatus
 from onewrite_cli.explain import explain
@@ -144,6 +145,7 @@ def _doctor_options(parser: argparse.ArgumentParser) -> None:
     add("--samples", type=_count(FEWEST, 100), default=30, help="requests per arm (default 30)")
     add("--ca-file", type=Path, metavar="PEM", help="trust these authorities")
     add("--timeout", dest="timeout_s", type=_count(1, 600), default=15, metavar="S", help="for each request (default 15)")
+    add("--stream", action="store_true", help="URL is a stream of events: two requests, and who bunches them")
     add("--yes", action="store_true", help="do not ask before sending")
     add("-f", "--format", dest="form", choices=("text", "json"), default="text")
 
@@ -192,7 +194,7 @@ def _run(arguments: list[str]) -> ExitStatus:
             form=options.format,
         )
     if options.what == "doctor":
-        return doctor(_filled(DoctorOptions, options))
+        return (stream if options.stream else doctor)(_filled(DoctorOptions, options))
     if not command:
         raise CouldNotRun("say the command after two dashes: onewrite check -- curl -d hello {url}")
     writable(options.output)

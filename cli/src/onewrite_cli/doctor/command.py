@@ -37,6 +37,7 @@ class DoctorOptions:
     ca_file: Path | None = None
     timeout_s: float = 15.0
     yes: bool = False
+    stream: bool = False
     form: str = "text"
 
 

@@ -11,12 +11,12 @@ from onewrite_cli.exit_status import CouldNotRun
 __all__ = ["ask"]
 
 
-def ask(route: Route, request: DoctorRequest, count: int, *, yes: bool) -> None:
+def ask(route: Route, request: DoctorRequest, count: int, *, yes: bool, connections: int = 4) -> None:
     """Tell on stderr; raises CouldNotRun unless the user agrees."""
     body = f" with a body of {request.body_bytes} bytes" if request.body_bytes else ""
     url = f"{route.url.scheme}://{route.authority}{route.url.path or '/'}"
     through = f" through {route.first_hop}" if route.proxy else ""
-    what = f"{count} {request.method} requests{body} to {url}{through}, one at a time on 4 connections"
+    what = f"{count} {request.method} requests{body} to {url}{through}, one at a time on {connections} connections"
     print(f"will send {what}", file=sys.stderr, flush=True)
     if yes or route.loopback:
         return

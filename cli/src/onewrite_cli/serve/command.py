@@ -9,7 +9,6 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from onewrite_lab.tap import Answer, Script, Tap
 from onewrite_lab.witness import AVAILABLE, SocketReading, WitnessError, connections, read_loss
 
 from onewrite_cli.check.outcome import Report
@@ -18,6 +17,7 @@ from onewrite_cli.doctor.response import BadResponse
 from onewrite_cli.exit_status import CouldNotRun
 from onewrite_cli.progress import Progress
 from onewrite_cli.serve.client import Client
+from onewrite_cli.serve.controls import answer_controls
 from onewrite_cli.serve.findings import Observed, Process, judge
 
 if TYPE_CHECKING:
@@ -26,12 +26,10 @@ if TYPE_CHECKING:
 __all__ = ["check_server"]
 
 CONNECTIONS = 8  # at the same time, so that every worker gets some
-CONTROLS = 8
 LOOK_S = 0.05
 ACCEPT_S = 1.0  # the most that a connection may wait for its worker
 SET_S = 0.2  # and for its options
 PLACEHOLDER = "{port}"
-BODY = {"text": "ok\n"}
 
 
 def check_server(options: CheckOptions) -> Report:
@@ -97,12 +95,12 @@ def _observe(pid: int, port: int, options: CheckOptions) -> tuple[Observed, list
     seen = Observed()
     before = read_loss()
     problem: str | None = None
-    _control(seen)
+    _add_controls(seen)
     try:
         _ask(seen, pid, port, options)
     except (OSError, BadResponse, ValueError) as error:
         problem = f"the server did not answer GET {options.path}: {error or type(error).__name__}"
-    _control(seen)
+    _add_controls(seen)
     seen.resent_segments = (read_loss() - before).total
     notes = []
     if seen.answers:
@@ -181,15 +179,7 @@ def _name(pid: int) -> str:
         return "a process"
 
 
-def _control(seen: Observed) -> None:
-    """Two servers of the tool's own: one splits its answer with Nagle on and must stall, one writes once and must not."""
-    split = Answer(body=BODY, split={"at": "head"}, nagle=True)
-    for answer, tails in ((split, seen.split_tails_ns), (Answer(body=BODY), seen.single_tails_ns)):
-        with Tap(Script(answers=[answer])) as tap:
-            client = Client("127.0.0.1", tap.port, tls=False, timeout_s=10)
-            try:
-                tails += [client.request("/", 0, quick=False).tail_ns for _ in range(CONTROLS)]
-            except (OSError, BadResponse) as error:
-                raise CouldNotRun(f"the tool's own client could not reach the tool's own server: {error}") from error
-            finally:
-                client.close()
+def _add_controls(seen: Observed) -> None:
+    split_ns, single_ns = answer_controls()
+    seen.split_tails_ns += split_ns
+    seen.single_tails_ns += single_ns

@@ -1,0 +1,274 @@
+"""`onewrite doctor --stream`: whether a hop bunches a stream of events, and which directive ends that.
+
+The stream is read twice: with delayed ACKs, as clients do, and with quick ACKs, which end whatever waits for one.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+import textwrap
+import time
+from collections import Counter
+from dataclasses import dataclass
+from itertools import pairwise
+from statistics import median
+from typing import Any
+
+from onewrite_lab.tap import parse_response_head
+
+from onewrite_cli import __version__
+from onewrite_cli.check.findings import control_line
+from onewrite_cli.doctor.arms import ONE, QUICK, Arm
+from onewrite_cli.doctor.command import DoctorOptions
+from onewrite_cli.doctor.connection import Connection, tls_context
+from onewrite_cli.doctor.consent import ask
+from onewrite_cli.doctor.request import DoctorRequest, read_body
+from onewrite_cli.doctor.route import Route, route_to
+from onewrite_cli.exit_status import CouldNotRun, ExitStatus
+from onewrite_cli.progress import Progress
+from onewrite_cli.serve.controls import answer_controls
+
+__all__ = ["Arrivals", "Verdict", "judge_stream", "stream"]
+
+FEWEST = 8  # arrivals
+MOST_OF = 0.6
+TOGETHER_NS = 2_000_000  # reads that came so close together are one arrival
+LIKE = (0.7, 1.5)
+CORK_NS = (180_000_000, 240_000_000)  # MSG_MORE and TCP_CORK give up after 200 ms (tcp(7))
+SMALLEST_BUFFER = 1000
+FRAMING = 16  # bytes by which chunks around one buffer differ
+AT_THE_END = 0.8  # of the time
+SHORTEST_NS = 300_000_000
+
+CURES = {
+    "NAGLE": (
+        "the server itself: TCP_NODELAY on accepted connections (`onewrite check --serve` says whether it is)",
+        "HAProxy: option http-no-delay",
+        "nginx: tcp_nodelay on, its default, which somebody has switched off",
+        "a relay of your own: TCP_NODELAY on both sides, or one write per event",
+    ),
+    "CORK": (
+        "HAProxy: option http-no-delay",
+        "nginx: tcp_nopush off for this location",
+        "the server itself: no MSG_MORE or TCP_CORK without a flush after each event",
+    ),
+    "BUFFER": (
+        "nginx: proxy_buffering off, or X-Accel-Buffering: no in the answer; gzip off for this location",
+        "Apache httpd: ProxyPass … flushpackets=on, and no mod_deflate here",
+        "the server itself: flush after each event; middleware that compresses has to flush, too",
+        "a proxy of your own: pass on what a read brings, without waiting for a full buffer",
+    ),
+    "WHOLE": (
+        "nginx: proxy_buffering off, or X-Accel-Buffering: no in the answer; gzip off for this location",
+        "the server itself: return a stream, and flush after each event",
+        "a gateway or function platform between: switch its response buffering off, or go past it",
+    ),
+}
+
+
+@dataclass
+class Arrivals:
+    """What came of one answer. `times` begin when the request was written; bodies only, heads apart."""
+
+    times_ns: list[int]
+    sizes: list[int]
+    events: int
+    ended: bool
+    status: int
+
+    @property
+    def gaps_ns(self) -> list[int]:
+        return [after - before for before, after in pairwise(self.times_ns)]
+
+
+@dataclass
+class Verdict:
+    """`word` is streamed, NAGLE, CORK, BUFFER, WHOLE or unknown."""
+
+    word: str
+    why: str
+
+    @property
+    def exit_status(self) -> ExitStatus:
+        return {"streamed": ExitStatus.CLEAN, "unknown": ExitStatus.INCONCLUSIVE}.get(self.word, ExitStatus.FOUND)
+
+
+def stream(options: DoctorOptions) -> ExitStatus:
+    """Read it twice, judge and print. Raises CouldNotRun."""
+    route = route_to(options.url, options.proxy)
+    request = DoctorRequest.to(route, read_body(options.post, options.post_bytes), options.headers)
+    ask(route, request, 2, yes=options.yes, connections=2)
+    context = tls_context(options.ca_file, ["http/1.1"]) if route.tls else None
+    with Progress("the controls") as progress:
+        split_ns, single_ns = answer_controls()
+        read: dict[str, Arrivals] = {}
+        for name, arm in (("delayed_acks", ONE), ("quick_acks", QUICK)):
+            progress.say(f"reading {route.authority} ({name.replace('_', ' ')}), {options.timeout_s:g} s at most")
+            connection = Connection(route, arm, context, options.timeout_s)
+            try:
+                read[name] = _read(connection, request, arm, options.timeout_s)
+            finally:
+                connection.close()
+            if read[name].status >= 400:
+                break
+    *_, problem = control_line(split_ns, single_ns)
+    if any(one.status >= 400 for one in read.values()):
+        verdict = Verdict("unknown", f"the server answered {next(iter(read.values())).status}, and no more was sent")
+    elif problem:
+        verdict = Verdict("unknown", problem)
+    else:
+        verdict = judge_stream(read["delayed_acks"], read["quick_acks"], median(split_ns))
+    if options.form == "json":
+        print(_as_json(route, read, verdict, median(split_ns)))
+    else:
+        print(_as_text(route, read, verdict))
+    return verdict.exit_status
+
+
+def _read(connection: Connection, request: DoctorRequest, arm: Arm, timeout_s: float) -> Arrivals:
+    """One answer, until it ends or the time is over."""
+    sock, raw = connection.socket, connection.raw
+    begun = time.monotonic_ns()
+    deadline = time.monotonic() + timeout_s
+    arrivals = Arrivals([], [], 0, ended=False, status=0)
+    head, tail = b"", b""
+    try:
+        connection.write(request.first + request.second)
+        while (left := deadline - time.monotonic()) > 0:
+            if hasattr(socket, "TCP_QUICKACK"):  # the kernel forgets it
+                raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, int(arm.quickack))
+            sock.settimeout(left)
+            data = sock.recv(1 << 16)
+            at_ns = time.monotonic_ns() - begun
+            if not arrivals.status:
+                head += data
+                if not b"HTTP/1.".startswith(head[:7]) or (not data and not head):
+                    raise CouldNotRun(f"not an HTTP/1.1 response: {head[:40]!r}")
+                if b"\r\n\r\n" not in head:
+                    if not data or len(head) > 1 << 16:
+                        raise CouldNotRun("the head of the response does not end")
+                    continue
+                head, _, data = head.partition(b"\r\n\r\n")
+                arrivals.status = parse_response_head(head + b"\r\n\r\n")[0]
+                if not data:
+                    continue
+            if not data:
+                arrivals.ended = True
+                break
+            _add(arrivals, at_ns, len(data))
+            mark = b"\n\n" if b"text/event-stream" in head.lower() else b"}\n"
+            arrivals.events += (tail + data).count(mark)
+            tail = data[-1:] if data[-1:] == mark[:1] and not data.endswith(mark) else b""
+            if _is_last(head, data):
+                arrivals.ended = True
+                break
+    except TimeoutError:
+        pass
+    except (OSError, ValueError) as error:
+        raise CouldNotRun(f"the stream broke: {error}") from error
+    if not arrivals.status:
+        raise CouldNotRun(f"no answer within {timeout_s:g} s (--timeout)")
+    return arrivals
+
+
+def _add(arrivals: Arrivals, at_ns: int, size: int) -> None:
+    if arrivals.times_ns and at_ns - arrivals.times_ns[-1] < TOGETHER_NS:
+        arrivals.sizes[-1] += size
+    else:
+        arrivals.times_ns.append(at_ns)
+        arrivals.sizes.append(size)
+
+
+def _is_last(head: bytes, data: bytes) -> bool:
+    """The last chunk ends a chunked answer; other answers end with the connection, or the time."""
+    return b"chunked" in head.lower() and data.endswith(b"0\r\n\r\n")
+
+
+def judge_stream(delayed: Arrivals, quick: Arrivals, stall_ns: float) -> Verdict:
+    """`stall_ns` is how long a delayed ACK of this machine takes."""
+    took_ns = delayed.times_ns[-1] if delayed.times_ns else 0
+    if delayed.ended and took_ns < SHORTEST_NS:
+        return Verdict("unknown", f"the answer was over after {took_ns / 1e6:.0f} ms: too soon for a stream")
+    if delayed.ended and delayed.times_ns[0] >= AT_THE_END * took_ns:
+        return Verdict("WHOLE", f"everything came at the end, after {took_ns / 1e6:.0f} ms: the answer is not streamed")
+    if min(len(delayed.sizes), len(quick.sizes)) < FEWEST:
+        return Verdict("unknown", f"fewer than {FEWEST} arrivals: too few to see a pattern; give it a longer --timeout")
+    size, count = Counter(delayed.sizes[:-1]).most_common(1)[0]
+    near = sum(abs(one - size) <= FRAMING for one in delayed.sizes[:-1])
+    if size >= SMALLEST_BUFFER and count > 1 and near >= MOST_OF * (len(delayed.sizes) - 1) and _several(delayed):
+        why = f"{near} of {len(delayed.sizes)} arrivals have {size} bytes and {_per_arrival(delayed)} events each"
+        return Verdict("BUFFER", f"{why}: a hop waits until a buffer is full")
+    # With delayed ACKs some corked bytes leave earlier, with the ACK of those before them.
+    if _share(quick.gaps_ns, *CORK_NS) >= MOST_OF and _several(quick):
+        why = f"with quick ACKs events come {_per_arrival(quick)} at a time, every 200 ms"
+        return Verdict("CORK", f"{why}: a hop sends with MSG_MORE or TCP_CORK and does not flush")
+    low, high = LIKE[0] * stall_ns, LIKE[1] * stall_ns
+    late, prompt = (_share(one.gaps_ns, low, high) for one in (delayed, quick))
+    if late >= MOST_OF / 2 and prompt <= late / 2:
+        stall = f"{stall_ns / 1e6:.0f} ms"
+        why = f"{late:.0%} of the gaps are about {stall}, as long as a delayed ACK, and {prompt:.0%} with quick ACKs"
+        return Verdict("NAGLE", f"{why}: the first hop has Nagle's algorithm on")
+    if _several(delayed):
+        why = f"events come {_per_arrival(delayed)} at a time, in no pattern of a known cause"
+        return Verdict("unknown", f"{why}: a hop behind the first bunches them, or the source writes them so")
+    return Verdict("streamed", f"{len(delayed.sizes)} arrivals, with delayed ACKs as with quick ones: no hop bunches them")
+
+
+def _share(gaps_ns: list[int], low_ns: float, high_ns: float) -> float:
+    return sum(low_ns <= gap <= high_ns for gap in gaps_ns) / max(1, len(gaps_ns))
+
+
+def _several(arrivals: Arrivals) -> bool:
+    return arrivals.events >= 2 * len(arrivals.sizes)
+
+
+def _per_arrival(arrivals: Arrivals) -> str:
+    return f"{arrivals.events / max(1, len(arrivals.sizes)):.1f}"
+
+
+def _url(route: Route) -> str:
+    return f"{route.url.scheme}://{route.authority}{route.url.path or '/'}"
+
+
+def _gap_ms(arrivals: Arrivals) -> float | None:
+    return round(median(arrivals.gaps_ns) / 1e6, 1) if arrivals.gaps_ns else None
+
+
+def _as_text(route: Route, read: dict[str, Arrivals], verdict: Verdict) -> str:
+    lines = [f"onewrite doctor --stream: {_url(route)}", f"first hop: {route.first_hop}", ""]
+    lines.append(f"{'':<16}{'arrivals':>10}{'events':>10}{'gap p50 ms':>12}{'bytes':>10}")
+    for name, one in read.items():
+        cells = f"{len(one.sizes):>10}{one.events:>10}{_gap_ms(one) or '-':>12}{sum(one.sizes):>10}"
+        lines.append(f"{name.replace('_', ' '):<16}{cells}")
+    lines += ["", f"stream: {verdict.word}", *textwrap.wrap(verdict.why, 110, initial_indent="  ", subsequent_indent="  ")]
+    if verdict.word in CURES:
+        lines += ["", "cures, from the likely one to the rare one:", *(f"  - {cure}" for cure in CURES[verdict.word])]
+    return "\n".join(lines)
+
+
+def _as_json(route: Route, read: dict[str, Arrivals], verdict: Verdict, stall_ns: float) -> str:
+    data: dict[str, Any] = {
+        "tool": "onewrite doctor --stream",
+        "version": __version__,
+        "schema": 1,
+        "url": _url(route),
+        "first_hop": route.first_hop,
+        "exit_status": int(verdict.exit_status),
+        "verdict": verdict.word,
+        "why": verdict.why,
+        "cures": list(CURES.get(verdict.word, ())),
+        "delayed_ack_ms": round(stall_ns / 1e6, 1),
+        "arms": {
+            name: {
+                "status": one.status,
+                "arrivals": len(one.sizes),
+                "events": one.events,
+                "bytes": sum(one.sizes),
+                "gap_ms": _gap_ms(one),
+                "ended": one.ended,
+            }
+            for name, one in read.items()
+        },
+    }
+    return json.dumps(data, indent=2)

@@ -1,0 +1,121 @@
+"""`doctor --stream`: each way of bunching is named, on real sockets."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from conftest import Done, onewrite
+from onewrite_cli.doctor.stream import Arrivals, judge_stream
+from peers import Listener
+
+MS = 1_000_000
+HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"
+EVENT = b"data: " + b"x" * 192 + b"\n\n"
+
+
+@contextlib.contextmanager
+def source(kind: str, events: int, every_s: float) -> Iterator[str]:
+    """Sends events in that rhythm, and holds them as `kind` says."""
+    stop = threading.Event()
+
+    def serve(sock: socket.socket) -> None:
+        with sock, contextlib.suppress(OSError):
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, kind != "NAGLE")
+            if not sock.recv(65536):
+                return
+            sock.sendall(HEAD)
+            waiting = b""
+            for _ in range(events):
+                if stop.wait(every_s):
+                    return
+                if kind in ("BUFFER", "WHOLE"):
+                    waiting += EVENT
+                    if kind == "BUFFER" and len(waiting) >= 4096:
+                        sock.sendall(waiting[:4096])
+                        waiting = waiting[4096:]
+                else:
+                    sock.send(EVENT, socket.MSG_MORE if kind == "CORK" else 0)
+            sock.sendall(waiting)
+
+    listener = Listener(serve)
+    try:
+        yield f"http://127.0.0.1:{listener.port}/"
+    finally:
+        stop.set()
+        listener.close()
+
+
+def examine(kind: str, events: int, every_s: float) -> Done:
+    for _ in range(3):
+        with source(kind, events, every_s) as url:
+            done = onewrite("doctor", url, "--stream", "-f", "json", "--timeout", "20")
+        if done.data["verdict"] == kind:
+            break
+    return done
+
+
+@pytest.mark.timed
+@pytest.mark.parametrize(
+    ("kind", "events", "every_s", "cure"),
+    [
+        ("streamed", 60, 0.02, ""),
+        ("NAGLE", 150, 0.01, "TCP_NODELAY"),
+        ("CORK", 150, 0.02, "http-no-delay"),
+        ("BUFFER", 300, 0.005, "proxy_buffering off"),
+        ("WHOLE", 60, 0.01, "X-Accel-Buffering"),
+    ],
+)
+def test_who_bunches_is_named(kind: str, events: int, every_s: float, cure: str) -> None:
+    done = examine(kind, events, every_s)
+    assert (done.data["verdict"], done.status) == (kind, int(kind != "streamed")), done.out
+    assert cure in " ".join(done.data["cures"])
+    assert done.data["arms"]["delayed_acks"]["events"] == events
+
+
+def arrivals(gap_ms: float, count: int, size: int = 200, events: int = 1, *, ended: bool = False) -> Arrivals:
+    times = [int((number + 1) * gap_ms * MS) for number in range(count)]
+    return Arrivals(times, [size] * count, events * count, ended, 200)
+
+
+def test_a_rhythm_of_the_source_is_no_stall() -> None:
+    # An event every 40 ms, or every 200 ms, whatever the ACKs.
+    assert judge_stream(arrivals(40, 50), arrivals(40, 50), 43 * MS).word == "streamed"
+    assert judge_stream(arrivals(200, 50), arrivals(200, 50), 43 * MS).word == "streamed"
+    assert judge_stream(arrivals(100, 50, 4096), arrivals(100, 50, 4096), 43 * MS).word == "streamed"
+
+
+def test_several_events_at_a_time_without_a_pattern_are_unknown() -> None:
+    assert judge_stream(arrivals(90, 50, events=3), arrivals(90, 50, events=3), 43 * MS).word == "unknown"
+
+
+def test_too_little_is_unknown() -> None:
+    assert judge_stream(arrivals(90, 3), arrivals(90, 3), 43 * MS).word == "unknown"
+    assert judge_stream(arrivals(1, 20, ended=True), arrivals(1, 20, ended=True), 43 * MS).word == "unknown"
+    assert judge_stream(Arrivals([], [], 0, False, 200), Arrivals([], [], 0, False, 200), 43 * MS).word == "unknown"
+
+
+def test_what_is_no_stream_could_not_be_read() -> None:
+    def greet(sock: socket.socket) -> None:
+        with sock:
+            sock.sendall(b"220 mail.example ESMTP\r\n")
+            time.sleep(0.1)
+
+    listener = Listener(greet)
+    done = onewrite("doctor", f"http://127.0.0.1:{listener.port}/", "--stream", "--timeout", "5")
+    listener.close()
+    assert done.status == 3
+    assert "not an HTTP/1.1 response" in done.err
+
+
+def test_the_text_has_the_ladder() -> None:
+    with source("WHOLE", 60, 0.01) as url:
+        done = onewrite("doctor", url, "--stream", "--timeout", "20")
+    assert done.status == 1
+    assert "stream: WHOLE" in done.out
+    assert "- nginx: proxy_buffering off" in done.out
