@@ -52,6 +52,7 @@ def test_what_is_not_plain_is_seen(text: str, fault: str) -> None:
         "| [What is left](page.md) |",
         "<!-- measured:x -->\nWho was told.\n<!-- /measured:x -->",
         "One. " * 20 + "E.g. version 7.50.2 of curl, e.g. from Debian, is one sentence.",
+        "> It **MUST** " + "word " * 46,
         "# What is left\n\n[What](a.md) is in a heading?",
         "\n".join(["- " + "word " * 16] * 4),
         " · ".join(["word " * 10] * 4),

@@ -21,6 +21,8 @@ LATER = Path(__file__).with_name("prose-later.txt")
 
 #: The limits of one sentence, and the length to write for.
 WORDS, CLAUSES, GOOD = 30, 5, 25
+#: A requirement of the contract is one sentence with one keyword in bold, so it may be longer.
+REQUIREMENT, REQUIREMENT_WORDS = re.compile(r"\*\*(?:MUST|SHOULD|MAY)(?: NOT)?\*\*"), 50
 
 #: Beginnings that make a reader wait for the subject. A question may begin so.
 BEGINNINGS = re.compile(r"^(Who|Whoever|Whose|What|Whatever|One that|One who|Those that|Those who|He who)\b", re.IGNORECASE)
@@ -76,7 +78,7 @@ class Sentence:
     def faults(self) -> list[str]:
         found = []
         if not self.table:
-            if self.words > WORDS:
+            if self.words > (REQUIREMENT_WORDS if REQUIREMENT.search(self.text) else WORDS):
                 found.append(f"{self.words} words")
             if self.clauses > CLAUSES:
                 found.append(f"{self.clauses} clauses")
