@@ -82,10 +82,10 @@ def test_the_mode_decides_and_retransmissions_excuse_at_most_a_fifth() -> None:
         ([1] * 3 + [2], 900, 0, 1),
     ):
         verdict = Verdict()
-        judge_mode("segments", values, 1, verdict, excuse=excuse)
+        judge_mode("segments", "segments", values, 1, verdict, excuse=excuse)
         assert (len(verdict.problems), len(verdict.unsteady)) == (problems, unsteady), values
     verdict = Verdict()
-    judge_mode("segments", [None, None], 1, verdict)
+    judge_mode("segments", "segments", [None, None], 1, verdict)
     assert verdict.doubts
 
 

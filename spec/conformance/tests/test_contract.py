@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
+import yaml
 
 from onewrite_conformance.contract.cases import Case, CaseError, coverage_faults, load_cases
+from onewrite_conformance.contract.expectations import blamed, expectation_faults
 from onewrite_conformance.contract.load import load_all
-from onewrite_conformance.contract.places import CASES
+from onewrite_conformance.contract.places import CASES, SPEC
 from onewrite_conformance.contract.requirements import Requirement, SpecError, read_spec
 from onewrite_conformance.run.plan import times
 
@@ -16,8 +19,11 @@ from onewrite_conformance.run.plan import times
 def test_the_contract_has_no_faults() -> None:
     cases, requirements, faults = load_all()
     assert faults == []
-    assert len(cases) > 150
-    assert len(requirements) > 60
+    written = sum(len(re.findall(r"\bid: ", path.read_text())) for path in CASES.glob("*.yaml"))
+    texts = [path.read_text() for path in SPEC.glob("0*.md")]
+    examples = sum(len(re.findall(r"^```wire-example$", text, re.M)) for text in texts)
+    assert len(cases) == written + examples
+    assert len(requirements) == sum(len(re.findall(r"^### [A-Z]+-\d+", text, re.M)) for text in texts)
 
 
 def test_a_lower_bound_is_100_ms_from_what_the_case_makes() -> None:
@@ -35,6 +41,38 @@ def test_a_lower_bound_is_100_ms_from_what_the_case_makes() -> None:
 def write(folder: Path, text: str) -> Path:
     (folder / "01-test.md").write_text(text)
     return folder
+
+
+@pytest.mark.parametrize(
+    ("case", "expectation", "requirements"),
+    [
+        ("wire-post-200b", "segments", ["WIRE-1", "WIRE-2"]),
+        ("wire-post-200b", "records", ["WIRE-3"]),
+        ("wire-post-200b", "nodelay", ["TCP-1"]),
+        ("wire-post-200b", "connections", ["POOL-1"]),
+        ("wire-post-text-utf8", "segments", ["WIRE-1"]),
+        ("wire-post-text-utf8", "stock_equal.bytes", ["WIRE-13"]),
+        ("wire-post-text-utf8", "outcome", ["WIRE-1", "WIRE-13"]),
+        ("example-wire-3-1", "segments", ["WIRE-2"]),
+    ],
+)
+def test_an_expectation_is_blamed_on_the_requirement_it_shows(
+    contract: tuple[list[Case], dict[str, Requirement]], case: str, expectation: str, requirements: list[str]
+) -> None:
+    found = next(one for one in contract[0] if one.id == case)
+    assert blamed(found, expectation) == requirements
+
+
+def test_an_expectation_that_no_requirement_owns_is_a_fault() -> None:
+    case = Case("x", "X", ["WIRE-1"], [], expect={"segments": 1, "colour": "red"})
+    known = {name: Requirement(name, "", "") for name in expectations_table()}
+    (fault,) = expectation_faults([case], known)
+    assert "x expects colour, which no requirement owns" in fault
+
+
+def expectations_table() -> set[str]:
+    table = yaml.safe_load((SPEC / "expectations.yaml").read_text())
+    return {*table["about"], *table["owner"].values()}
 
 
 def test_a_requirement_has_one_keyword(tmp_path: Path) -> None:

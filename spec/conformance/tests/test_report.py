@@ -24,13 +24,24 @@ def result(
     return Result(adapter, path, "a", client, "http", "direct", ["TCP-1"], "MUST", status, ["why \x00"])
 
 
+TCP_1 = Requirement("TCP-1", "Title", "x:1", "MUST", "It MUST.")
+TCP_10 = Requirement("TCP-10", "Title", "x:9", "SHOULD", "It SHOULD.")
+
+
 def test_words() -> None:
-    assert word([result(Status.OK), result(Status.NOT_APPLICABLE)]) == "ok"
-    assert word([result(Status.OK), result(Status.DEVIATES)]) == "deviates"
-    assert word([result(Status.OK), result(Status.KNOWN)]) == "deviates"
-    assert word([result(Status.OK), result(Status.FAULT)]) == "cannot tell"
-    assert word([result(Status.NOT_APPLICABLE)]) == "not applicable"
-    assert word([]) == "cannot tell"
+    assert word([result(Status.OK), result(Status.NOT_APPLICABLE)], TCP_1) == "ok"
+    assert word([result(Status.OK), result(Status.DEVIATES)], TCP_1) == "deviates"
+    assert word([result(Status.OK), result(Status.DEVIATES)], TCP_10) == "warns"
+    assert word([result(Status.OK), result(Status.KNOWN)], TCP_1) == "deviates"
+    assert word([result(Status.OK), result(Status.FAULT)], TCP_1) == "cannot tell"
+    assert word([result(Status.NOT_APPLICABLE)], TCP_1) == "not applicable"
+    assert word([], TCP_1) == "cannot tell"
+
+
+def test_only_the_requirement_that_is_blamed_deviates() -> None:
+    run = result(Status.DEVIATES)
+    run.covers, run.blamed = ["TCP-1", "TCP-10"], ["TCP-10"]
+    assert (word([run], TCP_1), word([run], TCP_10)) == ("ok", "warns")
 
 
 def test_reports(tmp_path: Path) -> None:

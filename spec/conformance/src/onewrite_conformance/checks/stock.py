@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from onewrite_lab.tap.exchange import Exchange
 
 from onewrite_conformance.checks.seen import Observation, Sample
-from onewrite_conformance.checks.verdict import Verdict
+from onewrite_conformance.checks.verdict import Problem, Verdict
 
 __all__ = ["even", "judge_against_stock"]
 
@@ -43,11 +43,12 @@ def judge_against_stock(seen: Observation, stock: Observation | None, verdict: V
         if name.startswith("not_worse_"):
             ours, theirs = views["segments"](seen), views["segments"](stock)
             if ours is not None and theirs is not None and ours > theirs:
-                verdict.problems.append(f"{ours} segments, stock needs {theirs}")
+                verdict.problems.append(Problem(f"{ours} segments, stock needs {theirs}", "stock_not_worse"))
             continue
         ours, theirs = views[name](seen), views[name](stock)
         if ours != theirs:
-            verdict.problems.append(f"{name} differs from stock: {_difference(ours, theirs)}")
+            text = f"{name} differs from stock: {_difference(ours, theirs)}"
+            verdict.problems.append(Problem(text, f"stock_equal.{name}"))
 
 
 def _of(sample: Sample, value: Any) -> str:

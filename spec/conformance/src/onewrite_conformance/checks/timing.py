@@ -18,7 +18,7 @@ import jsonschema
 import yaml
 
 from onewrite_conformance.checks.seen import Sample
-from onewrite_conformance.checks.verdict import either, matches
+from onewrite_conformance.checks.verdict import Problem, about, either, matches
 from onewrite_conformance.contract.places import SCHEMAS, SPEC
 from onewrite_conformance.contract.server_timing import parse, server_ns
 
@@ -76,33 +76,34 @@ def timing_problems(sample: Sample, expect: dict[str, Any], capabilities: frozen
         return
     records = wanted.get("records", 1)
     if not matches(reply.get("timings", 0), records):
-        yield f"{reply.get('timings', 0)} timing records arrived, not {either(records)}"
+        yield Problem(f"{reply.get('timings', 0)} timing records arrived, not {either(records)}", "timing.records")
     record = reply.get("timing")
     events = reply.get("events") or []
     if "events" in capabilities and (events or not matches(0, records)):
         if not events:
             yield "no event arrived"
         else:
-            yield from _event_invariants(events, _answered_early(sample))
+            yield from about("timing.end", _event_invariants(events, _answered_early(sample)))
     if record is None:
         return
     misfit = _schema_problem(record)
     if misfit is not None:
-        yield misfit
+        yield Problem(misfit, "timing.schema")
     yield from _record_invariants(record, reply, events)
-    yield from _server_timing_problems(sample, record)
+    yield from about("timing.server_timing", _server_timing_problems(sample, record))
     if not sample.batch and wanted.get("clocks", True) and "shared_clock" in capabilities and events:
-        yield from _clock_problems(sample, events)
+        yield from about("timing.tap", _clock_problems(sample, events))
     yield from _expected(record, wanted)
     told = json.dumps([record, events])
-    yield from (f"the record or an event holds {text!r}" for text in wanted.get("not_told", ()) if text in told)
+    held = (f"the record or an event holds {text!r}" for text in wanted.get("not_told", ()) if text in told)
+    yield from about("timing.not_told", held)
     if "events" in expect and "events" in capabilities:
         problem = sequence_problem(events, expect["events"])
         if problem:
-            yield problem
+            yield Problem(problem, "events")
     for name in expect.get("no_events", ()):
         if any(event["name"] == name for event in events):
-            yield f"the event {name} arrived"
+            yield Problem(f"the event {name} arrived", "no_events")
 
 
 def _answered_early(sample: Sample) -> bool:
@@ -127,12 +128,13 @@ def _event_invariants(events: list[dict[str, Any]], early: bool) -> Iterable[str
         yield f"the last event is {names[-1]}, not call_end"
     for before, after, earlier, later in zip(names, names[1:], times, times[1:], strict=False):
         if later < earlier:
-            yield f"time goes back by {earlier - later} ns from {before} to {after}"
+            yield Problem(f"time goes back by {earlier - later} ns from {before} to {after}", "timing.clock")
     for attempt in sorted({int(event["attempt"]) for event in events if event.get("attempt") is not None}):
         own = [event["name"] for event in events if event.get("attempt") == attempt]
-        yield from _pair_problems(own)
-        yield from _order_problems(own, early)
-        yield from _reuse_problems([event for event in events if event.get("attempt") == attempt])
+        yield from about("timing.pairs", _pair_problems(own))
+        yield from about("timing.order", _order_problems(own, early))
+        mine = [event for event in events if event.get("attempt") == attempt]
+        yield from about("timing.reuse", _reuse_problems(mine))
 
 
 def _pair_problems(names: list[str]) -> Iterable[str]:
@@ -178,7 +180,7 @@ def _record_invariants(record: dict[str, Any], reply: dict[str, Any], events: li
     outcome = {"response": "ok", "error": "error", "cancelled": "cancelled"}[reply["outcome"]]
     if record.get("outcome") != outcome:
         yield f"the record's outcome is {record.get('outcome')}, the call's {outcome}"
-    yield from _total_problems(record, events)
+    yield from about("timing.total", _total_problems(record, events))
     attempts = record.get("attempts")
     if not isinstance(attempts, list):
         yield "the record has no list of attempts"
@@ -188,19 +190,21 @@ def _record_invariants(record: dict[str, Any], reply: dict[str, Any], events: li
         for phase in PHASES:
             value = attempt.get(f"{phase}_ns")
             if value is not None and int(value) <= 0:
-                yield f"{label}{phase}_ns is {value}; a phase that did not happen is absent"
+                text = f"{label}{phase}_ns is {value}; a phase that did not happen is absent"
+                yield Problem(text, "timing.positive")
         if attempt.get("reused"):
             stale = [phase for phase in ("dns", "connect", "tls") if attempt.get(f"{phase}_ns") is not None]
             if stale:
-                yield f"{label}the connection was reused, yet the record has {', '.join(stale)}"
+                text = f"{label}the connection was reused, yet the record has {', '.join(stale)}"
+                yield Problem(text, "timing.reuse")
         total = attempt.get("total_ns")
         if total is not None:
             longer = [phase for phase in PHASES[:-1] if int(attempt.get(f"{phase}_ns") or 0) > int(total)]
             if longer:
-                yield f"{label}{longer[0]}_ns is longer than total_ns"
-        yield from (f"{label}{problem}" for problem in _split_problems(attempt))
+                yield Problem(f"{label}{longer[0]}_ns is longer than total_ns", "timing.distance")
+        yield from about("timing.server_timing", (f"{label}{problem}" for problem in _split_problems(attempt)))
         own = [event for event in events if event.get("attempt") == attempt.get("index", position)]
-        yield from (f"{label}{problem}" for problem in _phase_event_problems(attempt, own))
+        yield from about("timing.distance", (f"{label}{one}" for one in _phase_event_problems(attempt, own)))
     if reply["outcome"] == "response" and attempts and attempts[-1].get("status") != reply.get("status"):
         yield f"the record's status is {attempts[-1].get('status')}, the response's {reply.get('status')}"
 
@@ -302,25 +306,27 @@ def _expected(record: dict[str, Any], wanted: dict[str, Any]) -> Iterable[str]:
     last = attempts[-1]
     for phase in wanted.get("present", ()):
         if last.get(f"{phase}_ns") is None:
-            yield f"the phase {phase} is absent"
+            yield Problem(f"the phase {phase} is absent", "timing.present")
     for phase in wanted.get("absent", ()):
         if last.get(f"{phase}_ns") is not None:
-            yield f"the phase {phase} is there: {last[f'{phase}_ns']} ns"
+            yield Problem(f"the phase {phase} is there: {last[f'{phase}_ns']} ns", "timing.absent")
     if "attempts" in wanted and not matches(len(record.get("attempts") or ()), wanted["attempts"]):
-        yield f"{len(record.get('attempts') or ())} attempts, not {wanted['attempts']}"
+        yield Problem(f"{len(record.get('attempts') or ())} attempts, not {wanted['attempts']}", "timing.attempts")
     if "cause" in wanted:
         causes = wanted["cause"] if isinstance(wanted["cause"], list) else [wanted["cause"]]
         if last.get("cause") not in causes:
             wanted_causes = " or ".join(map(str, causes))
-            yield f"the cause of the wait is {last.get('cause')}, not {wanted_causes}: {last.get('kernel')}"
+            text = f"the cause of the wait is {last.get('cause')}, not {wanted_causes}: {last.get('kernel')}"
+            yield Problem(text, "timing.cause")
     for name, value in wanted.get("fields", {}).items():
         actual = last[name] if name in last else record.get(name)
         if not _field_matches(actual, value):
-            yield f"{name} of the record is {actual!r}, not {value!r}"
+            yield Problem(f"{name} of the record is {actual!r}, not {value!r}", "timing.fields")
     for position, (attempt, fields) in enumerate(zip(attempts, wanted.get("each_attempt", ()), strict=False)):
         for name, value in fields.items():
             if not _field_matches(attempt.get(name), value):
-                yield f"attempt {position}: {name} is {attempt.get(name)!r}, not {value!r}"
+                text = f"attempt {position}: {name} is {attempt.get(name)!r}, not {value!r}"
+                yield Problem(text, "timing.each_attempt")
 
 
 def bound_problems(samples: list[Sample], expect: dict[str, Any]) -> Iterable[str]:

@@ -24,14 +24,14 @@ FAMILIES = {
 BROKEN = {Status.DEVIATES, Status.WARNS, Status.KNOWN, Status.STALE}
 
 
-def word(results: list[Result]) -> str:
-    """One word for all runs of a requirement.
+def word(results: list[Result], requirement: Requirement) -> str:
+    """One word for all runs that cover a requirement: what each of them says about it.
 
     Runs that do not apply say nothing; one that deviates outweighs those that are ok.
     """
-    statuses = Counter(result.status for result in results)
+    statuses = Counter(result.status_of(requirement.id) for result in results)
     if any(statuses[status] for status in BROKEN):
-        return "deviates"
+        return "deviates" if requirement.level == "MUST" else "warns"
     if statuses[Status.FAULT]:
         return "cannot tell"
     if statuses[Status.OK]:
@@ -64,7 +64,7 @@ def write_compliance(
         column = _column(result, stock)
         if result.base:
             bases[column] = result.base
-        for identifier in result.covers:
+        for identifier in dict.fromkeys([*result.covers, *result.blamed]):
             cells[identifier, column].append(result)
     path.write_text("\n".join(_lines(columns, cells, bases, requirements, cases, results)) + "\n")
 
@@ -106,7 +106,8 @@ def _lines(
         "| word | means |",
         "|---|---|",
         "| ok | every run of every case of this requirement did as it says |",
-        "| deviates | at least one run did not |",
+        "| deviates | at least one run did not, and it is a MUST |",
+        "| warns | at least one run did not, and it is a SHOULD or a MAY |",
         "| not applicable | it has nothing of the kind (no hooks, no proxy support in the driver, …) |",
         "| cannot tell | the judge could not see it |",
         "",
@@ -117,8 +118,8 @@ def _lines(
         "| | " + " | ".join(columns) + " |",
         "|---" * (len(columns) + 1) + "|",
     ]
-    words = {(one.id, column): word(cells[one.id, column]) for one in tested for column in columns}
-    for name in ("ok", "deviates", "not applicable", "cannot tell"):
+    words = {(one.id, column): word(cells[one.id, column], one) for one in tested for column in columns}
+    for name in ("ok", "deviates", "warns", "not applicable", "cannot tell"):
         counts = [sum(words[one.id, column] == name for one in tested) for column in columns]
         lines.append(f"| {name} | " + " | ".join(str(count) for count in counts) + " |")
     for prefix, title in FAMILIES.items():
@@ -156,7 +157,9 @@ def _deviations(results: list[Result]) -> list[str]:
         reason = next((note for note in first.notes if note.startswith("known: ")), (first.problems or [""])[0])
         text = " ".join(reason.split())[:200].replace("|", "\\|")
         runs = ", ".join(f"{one.scheme}/{one.route}" for one in found)
-        lines.append(f"- {adapter} `{case}` {client} ({runs}; {', '.join(first.covers)}; {first.status}): {text}")
+        lines.append(
+            f"- {adapter} `{case}` {client} ({runs}; {', '.join(first.blamed or first.covers)}; {first.status}): {text}"
+        )
     return lines
 
 

@@ -55,7 +55,8 @@ def tell(results: list[Result]) -> None:
             continue
         lines = result.problems + result.notes
         text = "\n    ".join(line for text in lines[:6] for line in _ends_of(text.splitlines()))
-        print(f"\n{result.status.upper()} {result.adapter}: {result.path} [{' '.join(result.covers)}] {result.title}")
+        blamed = " ".join(result.blamed or result.covers)
+        print(f"\n{result.status.upper()} {result.adapter}: {result.path} [{blamed}] {result.title}")
         print(f"    {text}")
     if any(result.failing for result in results):
         print("\nto see one run on the wire: python -m onewrite_conformance --trace --adapter NAME --case PATH")

@@ -11,6 +11,7 @@ from onewrite_conformance.checks.outcome import judge
 from onewrite_conformance.checks.seen import Observation
 from onewrite_conformance.checks.verdict import Verdict
 from onewrite_conformance.contract.cases import Case, Run
+from onewrite_conformance.contract.expectations import blamed
 from onewrite_conformance.contract.requirements import Requirement
 from onewrite_conformance.driver import Driver, DriverFault, DriverSkipped
 from onewrite_conformance.run.adapters import Adapter
@@ -162,7 +163,7 @@ class Judge:
             run.scheme,
             run.route,
             run.case.covers,
-            self._level(run.case),
+            self._level(run.case.covers),
             Status.OK,
             title=run.case.title,
         )
@@ -178,8 +179,8 @@ class Judge:
         result.seconds = round(time.monotonic() - started, 4)
         return result
 
-    def _level(self, case: Case) -> str:
-        levels = {self.requirements[name].level for name in case.covers if name in self.requirements}
+    def _level(self, names: list[str]) -> str:
+        levels = {self.requirements[name].level for name in names if name in self.requirements}
         return "SHOULD" if levels and "MUST" not in levels else "MUST"
 
     def _judge(self, run: Run, result: Result, explain: bool) -> None:
@@ -195,13 +196,16 @@ class Judge:
         if problems and explain and run.client in self.adapter.own:
             verdict.notes += self._stock_verdict(run)
         if problems:
+            names = (name for one in problems for name in blamed(run.case, one.expectation))
+            result.blamed = list(dict.fromkeys(names))
+            result.level = self._level(result.blamed)
             verdict.notes.append(f"in a run with{'' if run.limited else 'out'} time limits")
             result.status = Status.DEVIATES if result.level == "MUST" else Status.WARNS
         elif verdict.doubts:
             result.status = Status.CANNOT_TELL
         elif verdict.apart:
             result.status = Status.NOT_APPLICABLE
-        result.problems, result.notes = problems, verdict.doubts + verdict.apart + verdict.notes
+        result.problems, result.notes = [str(one) for one in problems], verdict.doubts + verdict.apart + verdict.notes
 
     def _played(self, run: Run, driver: Driver) -> Verdict:
         if run.case.id != self._stock_case:  # stock's runs are kept for the current case alone

@@ -46,5 +46,6 @@ def settle(result: Result, again: Callable[[], Result]) -> None:
     result.failed_tries, result.tries = failures + 1, tries + 1
     told = f"failed {result.failed_tries} of {result.tries}"
     last = stayed or next(one for one in reversed(others) if one.status not in UNSETTLED)
-    result.status, result.problems = last.status, last.problems
+    result.status, result.level = last.status, last.level
+    result.problems, result.blamed = last.problems, last.blamed
     result.notes = [f"{told}, alone on the machine" if stayed else f"{told}, settled; at first: {first}", *last.notes]
