@@ -1,8 +1,0 @@
-"""The wire lab: a server that counts segments, and readers of what the kernel knows about a connection.
-
-It imports neither the judge, the bench nor the command line tool.
-"""
-
-__all__ = ["__version__"]
-
-__version__ = "0.1.0"
