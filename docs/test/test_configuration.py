@@ -48,5 +48,5 @@ def test_node_takes_every_option() -> None:
 
 @pytest.mark.parametrize("name", named("java"))
 def test_java_takes_every_option(name: str) -> None:
-    sources = "".join(path.read_text() for path in (ROOT / "java").rglob("OnewriteClientBuilder.java"))
-    assert re.search(rf"public OnewriteClientBuilder {name}\(", sources)
+    sources = "".join(path.read_text() for path in (ROOT / "java").rglob("OnewriteConfig.java"))
+    assert re.search(rf"public OnewriteConfig {name}\(", sources)

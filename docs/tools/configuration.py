@@ -18,7 +18,7 @@ SOURCE = ROOT / "spec" / "config.yaml"
 TARGET = ROOT / "docs" / "configuration.md"
 LANGUAGES = {"python": "Python", "ruby": "Ruby", "node": "Node", "java": "Java"}
 #: What an option's name in code is in that language, as the head of the README's first column.
-CODE = {"python": "keyword", "ruby": "code", "node": "option", "java": "builder"}
+CODE = {"python": "keyword", "ruby": "code", "node": "option", "java": "`OnewriteConfig`"}
 BEGIN, END = "<!-- options:begin -->\n", "<!-- options:end -->\n"
 
 HEAD = """<!-- Written by docs/tools/configuration.py from spec/config.yaml: change it there, then `make -C docs generate`. -->
@@ -36,7 +36,7 @@ This page lists every option of the four adapters: its default, its environment 
 | Python | keywords of `onewrite.PoolManager(…)`, `onewrite.install(…)`, `onewrite.requests.Adapter(…)` | [README](../python/README.md#configuration) |
 | Ruby | `Onewrite.configure(…)` | [README](../ruby/README.md#configuration) |
 | Node | `new Agent({…})`, `install({…})`, `new HttpAgent({…})` | [README](../node/README.md#configuration) |
-| Java | a method of `OnewriteClient.builder()` for each | [README](../java/README.md#configuration) |
+| Java | `config(OnewriteConfig.defaults().withDisabled(true))` on the builder of the client and on each customizer | [README](../java/README.md#configuration) |
 
 | option | default | environment |
 |---|---|---|

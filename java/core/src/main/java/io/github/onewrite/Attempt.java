@@ -1,5 +1,6 @@
 package io.github.onewrite;
 
+import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -30,43 +31,135 @@ public final class Attempt extends Phases {
     private final List<ServerTiming> serverTiming;
     private final long serverNanos;
 
-    /**
-     * For adapters and tests. Absent numbers are -1; {@code starts} (nanoTime) and {@code phases} (lengths) are indexed
-     * by {@link Phase#ordinal} and kept.
-     */
-    public Attempt(
-            int index,
-            Outcome outcome,
-            int status,
-            long connId,
-            boolean reused,
-            long idleNanos,
-            int connRequests,
-            long bytesSent,
-            int writes,
-            long bytesReceived,
-            long[] starts,
-            long[] phases,
-            @Nullable Kernel kernel,
-            @Nullable Cause cause,
-            List<ServerTiming> serverTiming,
-            long serverNanos) {
-        this.index = index;
+    private Attempt(Builder from, Outcome outcome) {
+        this.index = from.index;
         this.outcome = outcome;
-        this.status = status;
-        this.connId = connId;
-        this.reused = reused;
-        this.idleNanos = idleNanos;
-        this.connRequests = connRequests;
-        this.bytesSent = bytesSent;
-        this.writes = writes;
-        this.bytesReceived = bytesReceived;
-        this.starts = starts;
-        this.phases = phases;
-        this.kernel = kernel;
-        this.cause = cause;
-        this.serverTiming = serverTiming;
-        this.serverNanos = serverNanos;
+        this.status = from.status;
+        this.connId = from.connId;
+        this.reused = from.reused;
+        this.idleNanos = from.idleNanos;
+        this.connRequests = from.connRequests;
+        this.bytesSent = from.bytesSent;
+        this.writes = from.writes;
+        this.bytesReceived = from.bytesReceived;
+        this.starts = from.starts;
+        this.phases = from.phases;
+        this.kernel = from.kernel;
+        this.cause = from.cause;
+        this.serverTiming = from.serverTiming;
+        this.serverNanos = from.serverNanos;
+    }
+
+    /** Makes the record of an attempt: for adapters, and for tests of hooks. */
+    public static Builder builder(int index) {
+        return new Builder(index);
+    }
+
+    /** What is not set is absent. */
+    public static final class Builder {
+        private final int index;
+        private int status = -1;
+        private long connId = -1;
+        private boolean reused;
+        private long idleNanos = -1;
+        private int connRequests = -1;
+        private long bytesSent = -1;
+        private int writes = -1;
+        private long bytesReceived = -1;
+        private long[] starts = NONE;
+        private long[] phases = NONE;
+        private @Nullable Kernel kernel;
+        private @Nullable Cause cause;
+        private List<ServerTiming> serverTiming = List.of();
+        private long serverNanos = -1;
+
+        private static final long[] NONE = none();
+
+        private Builder(int index) {
+            this.index = index;
+        }
+
+        private static long[] none() {
+            long[] none = new long[Phase.values().length];
+            Arrays.fill(none, -1);
+            return none;
+        }
+
+        /** Status of the final response. */
+        public Builder status(int code) {
+            status = code;
+            return this;
+        }
+
+        /**
+         * The connection.
+         *
+         * @param idle how long it was idle, -1 for a new one
+         * @param requests on it, this one included
+         */
+        public Builder connection(long id, boolean used, long idle, int requests) {
+            connId = id;
+            reused = used;
+            idleNanos = idle;
+            connRequests = requests;
+            return this;
+        }
+
+        /** What was sent, and in how many writes; -1 where that is not known. */
+        public Builder sent(long bytes, int flushes) {
+            bytesSent = bytes;
+            writes = flushes;
+            return this;
+        }
+
+        /** Bytes of the response's body. */
+        public Builder received(long bytes) {
+            bytesReceived = bytes;
+            return this;
+        }
+
+        /** A phase, with its start by {@link System#nanoTime}. */
+        public Builder phase(Phase phase, long start, long nanos) {
+            if (phases == NONE) {
+                phases(NONE.clone(), NONE.clone());
+            }
+            starts[phase.ordinal()] = start;
+            phases[phase.ordinal()] = nanos;
+            return this;
+        }
+
+        /**
+         * All phases, indexed by {@link Phase#ordinal}; the arrays are kept.
+         *
+         * @param lengths -1 for a phase that did not happen
+         */
+        public Builder phases(long[] begun, long[] lengths) {
+            starts = begun;
+            phases = lengths;
+            return this;
+        }
+
+        /** Kernel evidence, and the cause of a long wait that it shows. */
+        public Builder kernel(@Nullable Kernel evidence, @Nullable Cause why) {
+            kernel = evidence;
+            cause = why;
+            return this;
+        }
+
+        /**
+         * The response's {@code Server-Timing}.
+         *
+         * @param nanos what the server claims of the wait, -1 when it claims nothing
+         */
+        public Builder serverTiming(List<ServerTiming> entries, long nanos) {
+            serverTiming = List.copyOf(entries);
+            serverNanos = nanos;
+            return this;
+        }
+
+        public Attempt build(Outcome outcome) {
+            return new Attempt(this, outcome);
+        }
     }
 
     /** 0 for the first attempt of a call. */

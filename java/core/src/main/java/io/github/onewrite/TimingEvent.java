@@ -23,8 +23,10 @@ import org.jspecify.annotations.Nullable;
  */
 public sealed interface TimingEvent {
 
-    /** The name common to all languages, such as {@code request_start}. */
-    String name();
+    /** The name common to all languages, such as {@code request_start}: that of the record. */
+    default String name() {
+        return Values.snakeCase(getClass().getSimpleName());
+    }
 
     /** When it happened, in nanoseconds of {@link System#nanoTime}. */
     long timeNanos();
@@ -35,99 +37,49 @@ public sealed interface TimingEvent {
     /** A call began. */
     record CallStart(long timeNanos, String method, String url, long startedAtUnixNanos) implements TimingEvent {
         @Override
-        public String name() {
-            return "call_start";
-        }
-
-        @Override
         public int attempt() {
             return -1;
         }
     }
 
     /** An attempt began. */
-    record AttemptStart(long timeNanos, int attempt) implements TimingEvent {
-        @Override
-        public String name() {
-            return "attempt_start";
-        }
-    }
+    record AttemptStart(long timeNanos, int attempt) implements TimingEvent {}
 
     /** No connection is free: the wait for one began. */
-    record QueueStart(long timeNanos, int attempt) implements TimingEvent {
-        @Override
-        public String name() {
-            return "queue_start";
-        }
-    }
+    record QueueStart(long timeNanos, int attempt) implements TimingEvent {}
 
     /** The wait for a connection is over. */
-    record QueueEnd(long timeNanos, int attempt) implements TimingEvent {
-        @Override
-        public String name() {
-            return "queue_end";
-        }
-    }
+    record QueueEnd(long timeNanos, int attempt) implements TimingEvent {}
 
     /** Resolving the name began. */
-    record DnsStart(long timeNanos, int attempt, String host) implements TimingEvent {
-        @Override
-        public String name() {
-            return "dns_start";
-        }
-    }
+    record DnsStart(long timeNanos, int attempt, String host) implements TimingEvent {}
 
     /**
      * The name resolved, or did not.
      *
      * @param error null when it went well
      */
-    record DnsEnd(long timeNanos, int attempt, @Nullable String error) implements TimingEvent {
-        @Override
-        public String name() {
-            return "dns_end";
-        }
-    }
+    record DnsEnd(long timeNanos, int attempt, @Nullable String error) implements TimingEvent {}
 
     /** The TCP connect began. */
-    record ConnectStart(long timeNanos, int attempt) implements TimingEvent {
-        @Override
-        public String name() {
-            return "connect_start";
-        }
-    }
+    record ConnectStart(long timeNanos, int attempt) implements TimingEvent {}
 
     /**
      * The TCP connection is established, or failed.
      *
      * @param error null when it went well
      */
-    record ConnectEnd(long timeNanos, int attempt, @Nullable String error) implements TimingEvent {
-        @Override
-        public String name() {
-            return "connect_end";
-        }
-    }
+    record ConnectEnd(long timeNanos, int attempt, @Nullable String error) implements TimingEvent {}
 
     /** The TLS handshake began. */
-    record TlsStart(long timeNanos, int attempt) implements TimingEvent {
-        @Override
-        public String name() {
-            return "tls_start";
-        }
-    }
+    record TlsStart(long timeNanos, int attempt) implements TimingEvent {}
 
     /**
      * The TLS handshake ended.
      *
      * @param error null when it went well
      */
-    record TlsEnd(long timeNanos, int attempt, @Nullable String error) implements TimingEvent {
-        @Override
-        public String name() {
-            return "tls_end";
-        }
-    }
+    record TlsEnd(long timeNanos, int attempt, @Nullable String error) implements TimingEvent {}
 
     /**
      * The attempt has its connection.
@@ -138,20 +90,10 @@ public sealed interface TimingEvent {
      */
     record ConnectionAcquired(
             long timeNanos, int attempt, long connId, boolean reused, long idleNanos, int connRequests)
-            implements TimingEvent {
-        @Override
-        public String name() {
-            return "connection_acquired";
-        }
-    }
+            implements TimingEvent {}
 
     /** The first byte is handed to the kernel. */
-    record RequestStart(long timeNanos, int attempt) implements TimingEvent {
-        @Override
-        public String name() {
-            return "request_start";
-        }
-    }
+    record RequestStart(long timeNanos, int attempt) implements TimingEvent {}
 
     /**
      * The last write returned.
@@ -159,64 +101,29 @@ public sealed interface TimingEvent {
      * @param bytes head and body as HTTP sees them, before TLS
      * @param writes times bytes were handed to the transport
      */
-    record RequestEnd(long timeNanos, int attempt, long bytes, int writes) implements TimingEvent {
-        @Override
-        public String name() {
-            return "request_end";
-        }
-    }
+    record RequestEnd(long timeNanos, int attempt, long bytes, int writes) implements TimingEvent {}
 
     /** An interim response (1xx) arrived; it does not end the wait. */
-    record Informational(long timeNanos, int attempt, int status) implements TimingEvent {
-        @Override
-        public String name() {
-            return "informational";
-        }
-    }
+    record Informational(long timeNanos, int attempt, int status) implements TimingEvent {}
 
     /** The first byte of the final response was read. */
-    record ResponseStart(long timeNanos, int attempt) implements TimingEvent {
-        @Override
-        public String name() {
-            return "response_start";
-        }
-    }
+    record ResponseStart(long timeNanos, int attempt) implements TimingEvent {}
 
     /** The final response's headers are complete. */
-    record HeadersEnd(long timeNanos, int attempt, int status) implements TimingEvent {
-        @Override
-        public String name() {
-            return "headers_end";
-        }
-    }
+    record HeadersEnd(long timeNanos, int attempt, int status) implements TimingEvent {}
 
     /**
      * The last byte of the response was read.
      *
      * @param bytes of the body
      */
-    record ResponseEnd(long timeNanos, int attempt, long bytes) implements TimingEvent {
-        @Override
-        public String name() {
-            return "response_end";
-        }
-    }
+    record ResponseEnd(long timeNanos, int attempt, long bytes) implements TimingEvent {}
 
     /** The attempt gave its connection back. */
-    record ConnectionReleased(long timeNanos, int attempt, boolean reusable) implements TimingEvent {
-        @Override
-        public String name() {
-            return "connection_released";
-        }
-    }
+    record ConnectionReleased(long timeNanos, int attempt, boolean reusable) implements TimingEvent {}
 
     /** An attempt ended. */
-    record AttemptEnd(long timeNanos, int attempt, Outcome outcome) implements TimingEvent {
-        @Override
-        public String name() {
-            return "attempt_end";
-        }
-    }
+    record AttemptEnd(long timeNanos, int attempt, Outcome outcome) implements TimingEvent {}
 
     /** The call ended: the last event, exactly once. */
     record CallEnd(
@@ -224,10 +131,5 @@ public sealed interface TimingEvent {
             int attempt,
             Outcome outcome,
             @Nullable ErrorKind errorKind,
-            @Nullable Phase errorPhase) implements TimingEvent {
-        @Override
-        public String name() {
-            return "call_end";
-        }
-    }
+            @Nullable Phase errorPhase) implements TimingEvent {}
 }

@@ -3,7 +3,9 @@ package io.github.onewrite;
 import io.github.onewrite.internal.Hooks;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.Objects;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Consumer;
 
@@ -17,6 +19,8 @@ public abstract class TimingOptions<S extends TimingOptions<S>> {
     private final List<Consumer<? super Timing>> consumers = new ArrayList<>();
     private final List<TimingListener.Factory> listeners = new ArrayList<>();
     private AtomicLong hookFailures = new AtomicLong();
+    private final Map<String, String> notes = new ConcurrentHashMap<>();
+    private volatile boolean applied;
 
     /** Starts with the switches of system properties and environment. For adapters. */
     protected TimingOptions() {}
@@ -33,7 +37,7 @@ public abstract class TimingOptions<S extends TimingOptions<S>> {
         return self();
     }
 
-    /** Hears the events of all calls. */
+    /** A listener of the events of all calls. */
     public S listener(TimingListener listener) {
         Objects.requireNonNull(listener, "listener");
         return listenerFactory((method, url, tag) -> listener);
@@ -59,7 +63,26 @@ public abstract class TimingOptions<S extends TimingOptions<S>> {
         return hookFailures.get();
     }
 
-    /** This. */
+    /** What is on, what is off, and why, with the switches and hooks as they are now. */
+    public Status status() {
+        String off = config.disabled() ? "disabled is set" : applied ? null : "it was not applied yet";
+        return Status.of(base(), off, notes, config, consumers.size() + listeners.size(), hookFailures());
+    }
+
+    /** Says in the status that this was applied. For adapters. */
+    protected final void applied() {
+        applied = true;
+    }
+
+    /** Says in the status why something is not on, or how far. For adapters. */
+    protected final void note(String patch, String why) {
+        notes.put(patch, why);
+    }
+
+    /** The library that is customized. */
+    protected abstract Status.Base base();
+
+    /** Returns this, typed as the subclass. */
     protected abstract S self();
 
     /** The switches as they are now. For adapters. */

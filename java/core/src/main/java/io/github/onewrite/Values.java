@@ -22,4 +22,17 @@ final class Values {
             map.put(name, value);
         }
     }
+
+    /** {@code RequestStart} as {@code request_start}. */
+    static String snakeCase(String camelCase) {
+        StringBuilder name = new StringBuilder(camelCase.length() + 2);
+        for (int i = 0; i < camelCase.length(); i++) {
+            char each = camelCase.charAt(i);
+            if (Character.isUpperCase(each) && name.length() > 0) {
+                name.append('_');
+            }
+            name.append(Character.toLowerCase(each));
+        }
+        return name.toString();
+    }
 }

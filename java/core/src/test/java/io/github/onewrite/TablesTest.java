@@ -9,7 +9,6 @@ import io.github.onewrite.internal.ErrorKinds;
 import io.github.onewrite.internal.ServerTimings;
 import io.github.onewrite.internal.Tables;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
@@ -116,26 +115,10 @@ class TablesTest {
         long wait = number(row.json, "wait_ns");
         long server = ServerTimings.serverNanos(found, wait);
         assertEquals(number(row.json, "server_ns"), server, "server_ns");
-        long[] phases = new long[Phase.values().length];
-        Arrays.fill(phases, -1);
-        phases[Phase.WAIT.ordinal()] = wait;
-        Attempt attempt = new Attempt(
-                0,
-                Outcome.OK,
-                200,
-                1,
-                false,
-                -1,
-                1,
-                1,
-                1,
-                1,
-                new long[phases.length],
-                phases,
-                null,
-                null,
-                found,
-                server);
+        Attempt attempt = Attempt.builder(0)
+                .phase(Phase.WAIT, 0, wait)
+                .serverTiming(found, server)
+                .build(Outcome.OK);
         assertEquals(number(row.json, "network_ns"), attempt.networkNanos().orElse(-1), "network_ns");
     }
 
@@ -202,40 +185,36 @@ class TablesTest {
     }
 
     private static Attempt attempt(JsonObject from, long mono) {
-        long[] starts = new long[Phase.values().length];
-        long[] phases = new long[starts.length];
-        Arrays.fill(phases, -1);
+        Attempt.Builder attempt = Attempt.builder((int) number(from, "index"))
+                .status((int) number(from, "status"))
+                .connection(
+                        number(from, "conn_id"),
+                        from.has("reused") && from.get("reused").getAsBoolean(),
+                        number(from, "idle_ns"),
+                        (int) number(from, "conn_requests"))
+                .sent(number(from, "bytes_sent"), (int) number(from, "writes"))
+                .received(number(from, "bytes_received"));
         for (Phase phase : Phase.values()) {
             if (from.has(phase.canonicalName() + "_ns")) {
-                phases[phase.ordinal()] = number(from, phase.canonicalName() + "_ns");
-                starts[phase.ordinal()] = mono + number(from.getAsJsonObject("at"), BEGINNINGS.get(phase));
+                long start = mono + number(from.getAsJsonObject("at"), BEGINNINGS.get(phase));
+                attempt.phase(phase, start, number(from, phase.canonicalName() + "_ns"));
             }
         }
         JsonObject kernel = from.getAsJsonObject("kernel");
-        return new Attempt(
-                (int) number(from, "index"),
-                named(Outcome.class, from, "outcome"),
-                (int) number(from, "status"),
-                number(from, "conn_id"),
-                from.has("reused") && from.get("reused").getAsBoolean(),
-                number(from, "idle_ns"),
-                (int) number(from, "conn_requests"),
-                number(from, "bytes_sent"),
-                (int) number(from, "writes"),
-                number(from, "bytes_received"),
-                starts,
-                phases,
-                kernel == null
-                        ? null
-                        : new Kernel(
-                                number(kernel, "segments_out"),
-                                number(kernel, "rtt_us"),
-                                number(kernel, "min_rtt_us"),
-                                number(kernel, "retransmits"),
-                                number(kernel, "send_hold_ns")),
-                named(Cause.class, from, "cause"),
-                from.has("server_timing") ? serverTiming(from.getAsJsonArray("server_timing")) : List.of(),
-                number(from, "server_ns"));
+        return attempt.kernel(
+                        kernel == null
+                                ? null
+                                : new Kernel(
+                                        number(kernel, "segments_out"),
+                                        number(kernel, "rtt_us"),
+                                        number(kernel, "min_rtt_us"),
+                                        number(kernel, "retransmits"),
+                                        number(kernel, "send_hold_ns")),
+                        named(Cause.class, from, "cause"))
+                .serverTiming(
+                        from.has("server_timing") ? serverTiming(from.getAsJsonArray("server_timing")) : List.of(),
+                        number(from, "server_ns"))
+                .build(named(Outcome.class, from, "outcome"));
     }
 
     private static List<ServerTiming> serverTiming(JsonArray entries) {

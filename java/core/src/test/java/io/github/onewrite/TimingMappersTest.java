@@ -20,8 +20,13 @@ class TimingMappersTest {
             phases[phase.ordinal()] = phase == Phase.TOTAL ? 28 * MS : (phase.ordinal() + 1) * MS;
             at += phases[phase.ordinal()];
         }
-        Attempt attempt =
-                new Attempt(0, outcome, status, 1, false, -1, 1, 300, 1, 2, starts, phases, null, null, List.of(), -1);
+        Attempt attempt = Attempt.builder(0)
+                .status(status)
+                .connection(1, false, -1, 1)
+                .sent(300, 1)
+                .received(2)
+                .phases(starts, phases)
+                .build(outcome);
         return new Timing(
                 "POST", url, null, outcome, kind, null, 1_500_000_000_123_000_000L, 9 * MS, 30 * MS, List.of(attempt));
     }

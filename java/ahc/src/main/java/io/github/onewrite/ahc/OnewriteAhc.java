@@ -1,6 +1,7 @@
 package io.github.onewrite.ahc;
 
 import io.github.onewrite.OnewriteConfig;
+import io.github.onewrite.Status;
 import io.github.onewrite.TimingOptions;
 import io.github.onewrite.netty.OnewriteNetty;
 import io.netty.channel.Channel;
@@ -42,6 +43,11 @@ public final class OnewriteAhc extends TimingOptions<OnewriteAhc> {
     }
 
     @Override
+    protected Status.Base base() {
+        return Status.Base.of("async-http-client", AsyncHttpClientConfig.class);
+    }
+
+    @Override
     protected OnewriteAhc self() {
         return this;
     }
@@ -68,10 +74,14 @@ public final class OnewriteAhc extends TimingOptions<OnewriteAhc> {
         if (config.disabled()) {
             return builder;
         }
+        applied();
         AsyncHttpClientConfig before = builder.build();
         boolean nodelay = config.guardsNodelay()
                 && before.isTcpNoDelay()
                 && !before.getChannelOptions().containsKey(ChannelOption.TCP_NODELAY);
+        if (!nodelay) {
+            note("nodelay", "left to the client, which sets it itself");
+        }
         ChannelSetup setup = new ChannelSetup(config, nodelay);
         builder.setHttpAdditionalChannelInitializer(after(before.getHttpAdditionalChannelInitializer(), setup::http));
         builder.setWsAdditionalChannelInitializer(after(before.getWsAdditionalChannelInitializer(), setup::websocket));

@@ -3,6 +3,7 @@ package io.github.onewrite.client;
 import io.github.onewrite.ErrorKind;
 import io.github.onewrite.OnewriteException;
 import io.github.onewrite.Outcome;
+import io.github.onewrite.Status;
 import io.github.onewrite.client.internal.BufferedSink;
 import io.github.onewrite.client.internal.Call;
 import io.github.onewrite.client.internal.CallFuture;
@@ -52,9 +53,11 @@ public final class OnewriteClient implements AutoCloseable {
     private final ClientSettings settings;
     private final Transport transport;
     private final Hooks hooks;
+    private final Status built;
     private final Pools pools;
 
-    OnewriteClient(ClientSettings settings, Transport transport, Hooks hooks) {
+    OnewriteClient(ClientSettings settings, Transport transport, Hooks hooks, Status built) {
+        this.built = built;
         this.settings = settings;
         this.transport = transport;
         this.hooks = hooks;
@@ -149,6 +152,19 @@ public final class OnewriteClient implements AutoCloseable {
         Map<String, PoolStats> byOrigin = new LinkedHashMap<>();
         pools.all().forEach(pool -> byOrigin.put(pool.origin().toString(), pool.stats()));
         return byOrigin;
+    }
+
+    /** What is on, what is off, and why. */
+    public Status status() {
+        return new Status(
+                built.version(),
+                built.enabled(),
+                built.offBecause(),
+                built.base(),
+                built.patches(),
+                built.options(),
+                built.hooks(),
+                hooks.raised());
     }
 
     /** How many times a timing hook has thrown. */

@@ -1,41 +1,37 @@
 package io.github.onewrite.client;
 
-import io.github.onewrite.OnewriteConfig;
-import io.github.onewrite.Timing;
-import io.github.onewrite.TimingListener;
+import io.github.onewrite.Status;
+import io.github.onewrite.TimingOptions;
 import io.github.onewrite.client.internal.ClientSettings;
 import io.github.onewrite.client.internal.Durations;
 import io.github.onewrite.client.internal.Lookups;
 import io.github.onewrite.client.internal.Timekeeper;
 import io.github.onewrite.client.internal.TlsContext;
 import io.github.onewrite.client.internal.Transport;
-import io.github.onewrite.internal.Hooks;
 import io.netty.channel.ChannelFactory;
 import io.netty.channel.ChannelOption;
 import io.netty.channel.EventLoopGroup;
 import io.netty.channel.socket.SocketChannel;
 import io.netty.handler.ssl.SslContext;
 import io.netty.handler.ssl.SslContextBuilder;
+import io.netty.util.Version;
 import java.io.File;
 import java.nio.file.Path;
 import java.time.Duration;
-import java.util.ArrayList;
 import java.util.LinkedHashMap;
-import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.concurrent.Executor;
-import java.util.function.Consumer;
 import java.util.function.IntFunction;
 import javax.net.ssl.SSLException;
 import org.jspecify.annotations.Nullable;
 
-/** Builds an {@link OnewriteClient}. Each method documents its default; invalid values are refused at once. */
-public final class OnewriteClientBuilder {
-    private OnewriteConfig config = OnewriteConfig.defaults();
+/**
+ * Builds an {@link OnewriteClient}. Each method documents its default; invalid values are refused at once. Hooks run on
+ * the event loop.
+ */
+public final class OnewriteClientBuilder extends TimingOptions<OnewriteClientBuilder> {
     private final Map<ChannelOption<?>, Object> channelOptions = new LinkedHashMap<>();
-    private final List<Consumer<? super Timing>> consumers = new ArrayList<>();
-    private final List<TimingListener.Factory> listeners = new ArrayList<>();
     private IntFunction<Transport> transport = Transport::preferred;
     private @Nullable Transport given;
     private int eventLoops = Math.min(4, Runtime.getRuntime().availableProcessors());
@@ -66,64 +62,16 @@ public final class OnewriteClientBuilder {
 
     OnewriteClientBuilder() {}
 
-    /** Called once per call with its finished timing, on the event loop. May be given several times. */
-    public OnewriteClientBuilder onTiming(Consumer<? super Timing> consumer) {
-        consumers.add(Objects.requireNonNull(consumer, "consumer"));
+    @Override
+    protected OnewriteClientBuilder self() {
         return this;
     }
 
-    /** Hears the events of all calls. */
-    public OnewriteClientBuilder listener(TimingListener listener) {
-        Objects.requireNonNull(listener, "listener");
-        return listenerFactory((method, url, tag) -> listener);
-    }
-
-    /** Makes a listener for each call. */
-    public OnewriteClientBuilder listenerFactory(TimingListener.Factory factory) {
-        listeners.add(Objects.requireNonNull(factory, "factory"));
-        return this;
-    }
-
-    /** Replaces all switches. Default: system properties and environment. */
-    public OnewriteClientBuilder config(OnewriteConfig switches) {
-        config = Objects.requireNonNull(switches, "switches");
-        return this;
-    }
-
-    /** Everything as Netty does it, hooks silent. Default false. */
-    public OnewriteClientBuilder disabled(boolean value) {
-        config = config.withDisabled(value);
-        return this;
-    }
-
-    /** TCP_NODELAY is left to Netty and not checked. Default false. */
-    public OnewriteClientBuilder nodelayDisabled(boolean value) {
-        config = config.withNodelayDisabled(value);
-        return this;
-    }
-
-    /** Streamed bodies are flushed piece by piece. Default false. */
-    public OnewriteClientBuilder coalesceDisabled(boolean value) {
-        config = config.withCoalesceDisabled(value);
-        return this;
-    }
-
-    /** Hooks stay silent. Default false. */
-    public OnewriteClientBuilder hooksDisabled(boolean value) {
-        config = config.withHooksDisabled(value);
-        return this;
-    }
-
-    /** How much of a file is read and joined with the head, in bytes, 0 to 16384. Default 16384. */
-    public OnewriteClientBuilder coalesceMax(int bytes) {
-        config = config.withCoalesceMax(bytes);
-        return this;
-    }
-
-    /** Acknowledges at once while a response is read; epoll only. Default false. */
-    public OnewriteClientBuilder quickack(boolean value) {
-        config = config.withQuickack(value);
-        return this;
+    @Override
+    protected Status.Base base() {
+        Version netty =
+                Version.identify(OnewriteClientBuilder.class.getClassLoader()).get("netty-codec-http");
+        return new Status.Base("netty", netty == null ? null : netty.artifactVersion());
     }
 
     /**
@@ -131,6 +79,9 @@ public final class OnewriteClientBuilder {
      */
     public <T> OnewriteClientBuilder channelOption(ChannelOption<T> option, T value) {
         channelOptions.put(option, Objects.requireNonNull(value, "value"));
+        if (option.equals(ChannelOption.TCP_NODELAY)) {
+            note("nodelay", "left to the caller, who sets it");
+        }
         return this;
     }
 
@@ -326,10 +277,11 @@ public final class OnewriteClientBuilder {
      * @throws IllegalStateException when the TLS material cannot be used, or the transport is not available
      */
     public OnewriteClient build() {
+        applied();
         TlsContext tls = tls();
         Transport chosen = given == null ? transport.apply(eventLoops) : given;
         ClientSettings settings = new ClientSettings(
-                config,
+                switches(),
                 Map.copyOf(channelOptions),
                 tls,
                 time,
@@ -351,7 +303,7 @@ public final class OnewriteClientBuilder {
                 maxHeaderBytes,
                 maxHeaders,
                 maxBody);
-        return new OnewriteClient(settings, chosen, new Hooks(config, consumers, listeners));
+        return new OnewriteClient(settings, chosen, hooks(), status());
     }
 
     private TlsContext tls() {

@@ -229,7 +229,8 @@ class TimingTest {
     @Test
     void theSwitchSilencesHooks() throws Exception {
         try (TestServer server = TestServer.answering();
-                OnewriteClient client = timed().hooksDisabled(true).build()) {
+                OnewriteClient client = timed().config(OnewriteConfig.defaults().withHooksDisabled(true))
+                        .build()) {
             client.execute(Request.get(server.url()).build());
             assertEquals("", recorder.names());
             assertTrue(calls.none());
@@ -290,7 +291,7 @@ class TimingTest {
         try (SegmentServer server = new SegmentServer();
                 OnewriteClient client = timed().epoll()
                         .channelOption(io.netty.channel.ChannelOption.TCP_NODELAY, false)
-                        .coalesceDisabled(true)
+                        .config(OnewriteConfig.defaults().withCoalesceDisabled(true))
                         .build()) {
             for (int i = 0; i < 20; i++) {
                 client.execute(Request.post(server.url(), Body.ofPublisher(Publishers.of("a", "b".repeat(200)), 201))

@@ -4,6 +4,7 @@ import static io.github.onewrite.testing.SegmentServer.REQUESTS;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.github.onewrite.OnewriteConfig;
 import io.github.onewrite.client.internal.Transport;
 import io.github.onewrite.testing.SegmentServer;
 import io.github.onewrite.testing.TestServer;
@@ -85,8 +86,10 @@ class WireTest {
     @Test
     void twoWritesAreTwoSegments() throws Exception {
         try (SegmentServer server = new SegmentServer();
-                OnewriteClient client =
-                        OnewriteClient.builder().epoll().coalesceDisabled(true).build()) {
+                OnewriteClient client = OnewriteClient.builder()
+                        .epoll()
+                        .config(OnewriteConfig.defaults().withCoalesceDisabled(true))
+                        .build()) {
             for (int i = 0; i < REQUESTS; i++) {
                 client.execute(Request.post(server.url(), Body.ofPublisher(Publishers.of("a", SMALL)))
                         .build());

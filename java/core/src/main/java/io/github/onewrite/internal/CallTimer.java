@@ -451,23 +451,15 @@ public final class CallTimer {
     }
 
     private Attempt attempt(Outcome outcome, long[] begun, long[] lengths) {
-        return new Attempt(
-                index,
-                outcome,
-                status,
-                connId,
-                reused,
-                idleNanos,
-                connRequests,
-                bytesSent,
-                writes,
-                bytesReceived,
-                begun,
-                lengths,
-                kernel,
-                cause,
-                serverTiming,
-                ServerTimings.serverNanos(serverTiming, waitNanos()));
+        return Attempt.builder(index)
+                .status(status)
+                .connection(connId, reused, idleNanos, connRequests)
+                .sent(bytesSent, writes)
+                .received(bytesReceived)
+                .phases(begun, lengths)
+                .kernel(kernel, cause)
+                .serverTiming(serverTiming, ServerTimings.serverNanos(serverTiming, waitNanos()))
+                .build(outcome);
     }
 
     /** Ends the call, once: the last event, then the record. */

@@ -1,6 +1,7 @@
 package io.github.onewrite.netty;
 
 import io.github.onewrite.OnewriteConfig;
+import io.github.onewrite.Status;
 import io.github.onewrite.TimingOptions;
 import io.github.onewrite.internal.CallTimer;
 import io.github.onewrite.internal.Hooks;
@@ -13,6 +14,7 @@ import io.netty.channel.ChannelOption;
 import io.netty.channel.ChannelPipeline;
 import io.netty.channel.pool.ChannelPoolHandler;
 import io.netty.util.AttributeKey;
+import io.netty.util.Version;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
@@ -55,6 +57,12 @@ public final class OnewriteNetty extends TimingOptions<OnewriteNetty> {
     }
 
     @Override
+    protected Status.Base base() {
+        Version netty = Version.identify(OnewriteNetty.class.getClassLoader()).get("netty-codec-http");
+        return new Status.Base("netty", netty == null ? null : netty.artifactVersion());
+    }
+
+    @Override
     protected OnewriteNetty self() {
         return this;
     }
@@ -69,10 +77,13 @@ public final class OnewriteNetty extends TimingOptions<OnewriteNetty> {
         if (switches().disabled()) {
             return bootstrap;
         }
+        applied();
         boolean nodelay =
                 switches().guardsNodelay() && !bootstrap.config().options().containsKey(ChannelOption.TCP_NODELAY);
         if (nodelay) {
             bootstrap.option(ChannelOption.TCP_NODELAY, true);
+        } else {
+            note("nodelay", "left to the bootstrap, which sets it itself");
         }
         bootstrap.attr(NODELAY, nodelay);
         ChannelHandler handler = bootstrap.config().handler();
@@ -95,9 +106,13 @@ public final class OnewriteNetty extends TimingOptions<OnewriteNetty> {
      * @throws IllegalArgumentException when the pipeline has no such codec
      */
     public ChannelPipeline apply(ChannelPipeline pipeline) {
-        if (!switches().disabled() && !attached(pipeline.channel()).place(switches(), false)) {
+        if (switches().disabled()) {
+            return pipeline;
+        }
+        if (!attached(pipeline.channel()).place(switches(), false)) {
             throw new IllegalArgumentException("the pipeline has no HttpClientCodec: apply this after it was added");
         }
+        applied();
         return pipeline;
     }
 
@@ -109,6 +124,7 @@ public final class OnewriteNetty extends TimingOptions<OnewriteNetty> {
         if (switches().disabled()) {
             return handler;
         }
+        applied();
         return new ChannelPoolHandler() {
             @Override
             public void channelCreated(Channel channel) throws Exception {

@@ -12,6 +12,7 @@ import io.github.onewrite.ErrorKind;
 import io.github.onewrite.OnewriteConfig;
 import io.github.onewrite.OnewriteException;
 import io.github.onewrite.Outcome;
+import io.github.onewrite.Status;
 import io.github.onewrite.Timing;
 import io.github.onewrite.testing.Calls;
 import io.github.onewrite.testing.Identity;
@@ -51,6 +52,7 @@ import java.net.InetSocketAddress;
 import java.net.URI;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
@@ -284,6 +286,35 @@ class OnewriteNettyTest {
         ChannelPoolHandler handler = handler();
         assertSame(handler, off.wrap(handler));
         channel.finishAndReleaseAll();
+    }
+
+    @Test
+    void statusSaysWhatIsOnAndWhy() {
+        OnewriteNetty onewrite = OnewriteNetty.create();
+        assertEquals("it was not applied yet", onewrite.status().offBecause());
+        onewrite.apply(new Bootstrap().option(ChannelOption.TCP_NODELAY, false));
+        Status status = onewrite.status();
+        assertTrue(status.enabled());
+        assertEquals("netty", status.base().name());
+        assertTrue(status.base().version().startsWith("4."), status::toString);
+        assertEquals(
+                Map.of(
+                        "nodelay", "left to the bootstrap, which sets it itself",
+                        "coalesce", "on",
+                        "timing", "waits for a hook",
+                        "quickack", "quickack is not set"),
+                status.patches());
+        OnewriteConfig config = OnewriteConfig.defaults().withCoalesceDisabled(true);
+        OnewriteNetty timed = OnewriteNetty.create().config(config).onTiming(timing -> {});
+        timed.wrap(handler());
+        Status other = timed.status();
+        assertEquals("on", other.patches().get("nodelay"));
+        assertEquals("coalesceDisabled is set", other.patches().get("coalesce"));
+        assertEquals("on", other.patches().get("timing"));
+        assertEquals(true, ((Map<?, ?>) other.toMap().get("options")).get("coalesce_disabled"));
+        Status off = OnewriteNetty.create().config(config.withDisabled(true)).status();
+        assertFalse(off.enabled());
+        assertEquals("disabled is set", off.patches().get("nodelay"));
     }
 
     @Test

@@ -22,7 +22,12 @@ final class NodelaySocketFactory extends SocketFactory {
         this.factory = factory;
         this.nodelay = config.guardsNodelay();
         // A user's factory may return sockets of any class, so these are not replaced.
-        this.joined = config.coalesces() && factory == SocketFactory.getDefault() ? config.coalesceMax() : 0;
+        this.joined = config.coalesces() && joins(factory) ? config.coalesceMax() : 0;
+    }
+
+    /** Whether the sockets of a factory can be replaced: those of the JDK's. */
+    static boolean joins(SocketFactory factory) {
+        return factory == SocketFactory.getDefault();
     }
 
     @Override

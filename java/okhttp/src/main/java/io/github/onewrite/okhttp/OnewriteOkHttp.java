@@ -1,9 +1,11 @@
 package io.github.onewrite.okhttp;
 
 import io.github.onewrite.OnewriteConfig;
+import io.github.onewrite.Status;
 import io.github.onewrite.TimingOptions;
 import javax.net.ssl.X509TrustManager;
 import okhttp3.ConnectionSpec;
+import okhttp3.OkHttp;
 import okhttp3.OkHttpClient;
 
 /**
@@ -35,6 +37,11 @@ public final class OnewriteOkHttp extends TimingOptions<OnewriteOkHttp> {
     }
 
     @Override
+    protected Status.Base base() {
+        return new Status.Base("okhttp", OkHttp.VERSION);
+    }
+
+    @Override
     protected OnewriteOkHttp self() {
         return this;
     }
@@ -61,7 +68,12 @@ public final class OnewriteOkHttp extends TimingOptions<OnewriteOkHttp> {
         if (config.disabled()) {
             return builder;
         }
+        applied();
+        note("quickack", "OkHttp's sockets do not have it");
         OkHttpClient before = builder.build();
+        if (!NodelaySocketFactory.joins(before.socketFactory())) {
+            note("coalesce", "the socket factory is not the JDK's: its writes are left alone");
+        }
         if (config.guardsNodelay() || config.coalesces()) {
             builder.socketFactory(new NodelaySocketFactory(before.socketFactory(), config));
         }

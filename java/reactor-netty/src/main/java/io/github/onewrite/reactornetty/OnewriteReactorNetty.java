@@ -1,6 +1,7 @@
 package io.github.onewrite.reactornetty;
 
 import io.github.onewrite.OnewriteConfig;
+import io.github.onewrite.Status;
 import io.github.onewrite.TimingOptions;
 import io.github.onewrite.netty.NettyConnection;
 import io.github.onewrite.netty.OnewriteNetty;
@@ -48,6 +49,11 @@ public final class OnewriteReactorNetty extends TimingOptions<OnewriteReactorNet
     }
 
     @Override
+    protected Status.Base base() {
+        return Status.Base.of("reactor-netty-http", HttpClient.class);
+    }
+
+    @Override
     protected OnewriteReactorNetty self() {
         return this;
     }
@@ -64,8 +70,12 @@ public final class OnewriteReactorNetty extends TimingOptions<OnewriteReactorNet
         if (config.disabled() || client.configuration().attributes().containsKey(APPLIED)) {
             return client;
         }
+        applied();
         boolean nodelay =
                 config.guardsNodelay() && !client.configuration().options().containsKey(ChannelOption.TCP_NODELAY);
+        if (!nodelay) {
+            note("nodelay", "left to the client, which sets it itself");
+        }
         OnewriteNetty onewrite = OnewriteNetty.create(this);
         HttpClient timed = client.attr(APPLIED, true)
                 .doOnChannelInit(new ChannelSetup(nodelay))
