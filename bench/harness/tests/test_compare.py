@@ -13,12 +13,16 @@ import pytest
 from onewrite_bench import scenario
 from onewrite_bench.console import Console
 from onewrite_bench.engines import drivers
+from onewrite_bench.engines.clients import Clients
+from onewrite_bench.engines.post import PostEngine
 from onewrite_bench.failures import BenchError
 from onewrite_bench.paths import REPOSITORY
 from onewrite_bench.report import comparison
 from onewrite_bench.run import compare
 from onewrite_bench.run.compare import Revision
 from onewrite_bench.run.execute import execute
+from onewrite_bench.topology.children import Children
+from onewrite_bench.topology.places import Places
 from onewrite_bench.verdict import regress
 from onewrite_bench.verdict.results import Cell, Verdict
 from onewrite_bench.verdict.rule import REGRESSIONS
@@ -74,6 +78,34 @@ def test_stalls_of_few_requests_are_counted() -> None:
     head, base, again = (cell(role, hiccups=0.2, hiccup_us=41_000) for role in ("head", "base", "again"))
     line = judged(head, base, again)
     assert (line.state, "too busy to tell" in line.text) == ("inconclusive", True)
+
+
+def test_a_gross_slowdown_needs_two_rounds_and_no_second_measurement() -> None:
+    head, base, again = (cell(role, us=us) for role, us in (("head", 2_000), ("base", 200), ("again", 220)))
+    assert regress.gross((head, base, again))
+    line = regress.judge((head, base, again))[0]
+    assert (line.state, line.details["certain"]) == ("slower", True)
+    for one in (head, base, again):
+        one.latencies_us = one.latencies_us[: one.extra["round"]]
+    assert not regress.gross((head, base, again)), "one round may be an accident"
+    assert not regress.gross((cell("head", us=800), base, again))
+
+
+def test_a_group_ends_when_its_rounds_say_enough(children: Children, tmp_path: Path) -> None:
+    plan = compare.plan(
+        scenario.load("per-call-cost"), *(Revision("here", REPOSITORY),) * 2, ["python"], rounds=5, requests=2
+    )
+    group = replace(
+        plan.groups[0], clients=tuple(replace(one, language="raw", api=None) for one in plan.groups[0].clients)
+    )
+    plan = replace(plan, groups=(group,), parameters={**plan.parameters, "warmup_s": 0})
+    places = Places(children, {}, tmp_path)
+    cells: list[Cell] = []
+    engine = PostEngine(
+        plan, places, Console(quiet=True), Clients(places), False, lambda seen: bool(seen[0].latencies_us)
+    )
+    engine.run(plan.groups, cells.extend)
+    assert [len(one.latencies_us) for one in cells] == [2, 2, 2]
 
 
 def test_both_processes_of_the_base_must_be_quicker() -> None:

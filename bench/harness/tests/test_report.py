@@ -149,6 +149,28 @@ def test_which_generator_ran_and_for_how_long_is_shown() -> None:
         assert "built-in (1) sent for 0 s uncounted and 5 s counted" in shown
 
 
+def test_the_report_begins_with_one_table_of_who_stalls(tmp_path: Path) -> None:
+    stalled, cost = made_up(), made_up()
+    for run in (stalled, cost):
+        for cell in run.cells:
+            cell.client = "stock urllib3" if cell.role == "control" else cell.client
+    stalled.scenario, cost.scenario = "proxy-env", "per-call-cost"
+    for cell in cost.cells:
+        cell.extra["cpu_us"] = [200.0] * 3 if cell.role == "control" else [206.0] * 3
+    report.save(stalled, tmp_path)
+    report.save(cost, tmp_path)
+    report.write(tmp_path, None)
+    text = (tmp_path / "RESULTS.md").read_text()
+    glance = text[text.index("## At a glance") : text.index("## proxy-env")]
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in glance.splitlines() if line.startswith("| u")]
+    assert [(row[0], row[1], row[-1]) for row in rows] == [
+        ("urllib3", "buffered", "-"),
+        ("urllib3", "buffered", "1.03"),
+    ]
+    assert "Measured 2026-01-02." in glance
+    assert glance.count("\n") < 20
+
+
 def test_percentile_files_have_the_layout_of_hdrhistogram(tmp_path: Path) -> None:
     percentiles.write(made_up(), tmp_path)
     names = sorted(path.name for path in tmp_path.iterdir())

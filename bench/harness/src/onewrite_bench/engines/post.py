@@ -7,7 +7,7 @@ from outside, so segments and TCP_NODELAY are the kernel's word, not the client'
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,7 +23,10 @@ from onewrite_bench.topology.places import Places
 from onewrite_bench.verdict import stats
 from onewrite_bench.verdict.results import Cell
 
-__all__ = ["PostEngine"]
+__all__ = ["Enough", "PostEngine"]
+
+Enough = Callable[[Sequence[Cell]], bool]
+"""Whether a group's cells say so much after a round that the other rounds are not needed."""
 
 
 @dataclass
@@ -43,13 +46,22 @@ class _Turn:
 class PostEngine:
     """Runs the groups of one scenario. After `stop` no further turn is taken."""
 
-    def __init__(self, scenario: Scenario, places: Places, console: Console, clients: Clients, parallel: bool) -> None:
+    def __init__(
+        self,
+        scenario: Scenario,
+        places: Places,
+        console: Console,
+        clients: Clients,
+        parallel: bool,
+        enough: Enough | None = None,
+    ) -> None:
         self._scenario = scenario
         self._places = places
         self._console = console
         self._parallel = parallel or bool(scenario.parameters.get("parallel"))
         self._stopping = threading.Event()
         self._clients = clients
+        self._enough = enough or (lambda _: False)
         self._lock = threading.Lock()
         self.notes: list[str] = []
         parameters = scenario.parameters
@@ -122,7 +134,7 @@ class PostEngine:
     def _run_group(self, group: Group, cells: list[Cell]) -> None:
         try:
             for number in range(self._processes):
-                if not self._stopping.is_set():
+                if not self._stopping.is_set() and not self._enough(cells):
                     self._run_processes(group, cells, number)
         except Exception as error:
             # After Ctrl-C drivers end in the middle of a command. Any other error fails this group alone.
@@ -150,6 +162,8 @@ class PostEngine:
                         return
                     self._take(turn, number)
                     self._console.step(f"{group.name}: {turn.cell.client} at {turn.cell.target}")
+                if self._enough(cells):
+                    return
         finally:
             for driver in drivers:
                 self._clients.finish(driver)

@@ -7,7 +7,7 @@ import os
 import sys
 from pathlib import Path
 
-from onewrite_bench.report import page, percentiles
+from onewrite_bench.report import overview, page, percentiles
 from onewrite_bench.report.entries import entries
 from onewrite_bench.report.wording import intervals_line, story, tables, verdict_line
 from onewrite_bench.scenario import names
@@ -113,7 +113,8 @@ def document(runs: list[Run]) -> str:
         "numbers do not say: [README.md](README.md). p50 and shares of one busy machine: read ratios within a table, "
         "not absolute times across tables."
     )
-    return "\n\n".join([opening, *(markdown(run) for run in runs)]) + "\n"
+    parts = [opening, overview.markdown(runs), *(markdown(run) for run in runs)]
+    return "\n\n".join(part for part in parts if part) + "\n"
 
 
 def save(run: Run, directory: Path) -> Path:

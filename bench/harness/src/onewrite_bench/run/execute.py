@@ -88,7 +88,7 @@ def _run_in(
                 scenario, unfit = preflight.examine(scenario, places, console.say)
                 run.verdicts += unfit
             clients = Clients(places)
-            engine = PostEngine(scenario, places, console, clients, parallel)
+            engine = PostEngine(scenario, places, console, clients, parallel, rule.enough)
             stops += [engine.stop, clients.stop]
             run.earlier.update(repeat.measure(engine, scenario.groups, console, run.cells, rule))
             run.notes += engine.notes

@@ -16,12 +16,17 @@ from onewrite_bench.verdict.judge import FAULTS
 from onewrite_bench.verdict.results import Cell, Verdict
 from onewrite_bench.verdict.settle import Earlier
 
-__all__ = ["MARGIN", "ROLES", "Ratio", "exit_status", "judge", "ratios", "settle"]
+__all__ = ["GROSS", "MARGIN", "ROLES", "Ratio", "exit_status", "gross", "judge", "ratios", "settle"]
 
 ROLES = ("head", "base", "again")
 
 MARGIN = 1.25
 """How many times as long as both runs of the base a regression takes."""
+
+GROSS = 5
+"""How many times as long as both runs of the base a head takes that needs no further round."""
+
+GROSS_ROUNDS = 2
 
 STALLED_MORE = 0.10
 """How much larger a share of requests over 30 ms is a stall."""
@@ -65,6 +70,16 @@ def ratios(first: Cell, second: Cell) -> dict[str, Ratio]:
     return found
 
 
+def gross(cells: Sequence[Cell]) -> bool:
+    """Whether the head took `GROSS` times as long as both processes of the base, by the median, round after round."""
+    of = {cell.role: cell for cell in cells}
+    if set(of) != set(ROLES) or not all(cell.measured and "round" in cell.extra for cell in of.values()):
+        return False
+    medians = [[stats.percentile(one, 50) for one in rounds(of[role])] for role in ROLES]
+    taken = list(zip(*medians, strict=False))
+    return len(taken) >= GROSS_ROUNDS and all(head > GROSS * max(base, again) for head, base, again in taken)
+
+
 def judge(cells: Sequence[Cell]) -> list[Verdict]:
     """One verdict per group."""
     return [
@@ -89,6 +104,10 @@ def _judge(cells: dict[str, Cell]) -> Verdict:
     if counted:
         details |= {"faults": [kind for kind, _ in counted], "certain": any(kind in CERTAIN for kind, _ in counted)}
         return Verdict(head.group, counted[0][0], "; ".join(text for _, text in counted), True, details)
+    if gross((head, base, again)):
+        times = [stats.percentile(cell.latencies_us, 50) / 1000 for cell in (head, base)]
+        text = f"p50 {times[0]:.2f} ms, {times[1]:.2f} ms at the base, in each of {len(rounds(head))} rounds"
+        return Verdict(head.group, "slower", text, True, {**details, "certain": True})
     if not head.measured:
         return Verdict(head.group, "inconclusive", "nothing was measured", True, details)
     control, one, other = ratios(again, base), ratios(head, base), ratios(head, again)

@@ -16,10 +16,12 @@ class Rule:
     judge: Callable[[Sequence[Cell]], list[Verdict]]
     settle: Callable[[Sequence[Verdict], settle.Earlier, Callable[[], bool]], None]
     exit_status: Callable[[Sequence[Verdict]], int]
+    enough: Callable[[Sequence[Cell]], bool] | None = None
+    """Whether some rounds say so much that the others are not needed."""
 
 
 STALLS = Rule(judge.judge, settle.settle, judge.exit_status)
 """An adapter beside a control that stalls."""
 
-REGRESSIONS = Rule(regress.judge, regress.settle, regress.exit_status)
+REGRESSIONS = Rule(regress.judge, regress.settle, regress.exit_status, regress.gross)
 """A revision beside another."""
