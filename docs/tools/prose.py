@@ -53,7 +53,8 @@ COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 GENERATED = re.compile(r"<!-- (measured:[\w-]+|[\w-]+:begin) -->.*?<!-- (/measured:[\w-]+|[\w-]+:end) -->", re.DOTALL)
 ITEM = re.compile(r"^\s*(?:[-*+]|\d+\.)\s+")
 #: A full stop, or a separator of a row of links, before a new beginning.
-END = re.compile(r"(?<=[.!?])[\"')\]*_]*\s+(?=[\"'(\[*_]*[A-Z0-9])|\s+·\s+")
+LOWER = "onewrite|urllib3|httpx|httpcore|http\\.client|undici|requests|curl|nginx|npm|botocore|pip|axios|fetch"
+END = re.compile(rf"(?<=[.!?])[\"')\]*_]*\s+(?=[\"'(\[*_]*(?:[A-Z0-9]|(?:{LOWER})\b))|\s+·\s+")
 #: The title of another page.
 LINK_ALONE = re.compile(r"^\s*\[[^\]]*\]\([^)]*\)\s*$")
 SHORTENED = re.compile(r"\b(e\.g|i\.e|vs|etc|cf|approx)\.")
