@@ -20,17 +20,16 @@ Gem::Specification.new do |spec|
     "bug_tracker_uri" => "#{spec.homepage}/issues",
     "rubygems_mfa_required" => "true"
   }
-  spec.required_ruby_version = ">= 2.5"
+  spec.required_ruby_version = ">= 1.9.3"
   spec.require_paths = ["lib"]
   spec.files = %w[
     LICENSE README.md sig/onewrite.rbs lib/onewrite.rb lib/onewrite/api.rb lib/onewrite/base_version.rb
-    lib/onewrite/config.rb lib/onewrite/counter.rb lib/onewrite/errors.rb lib/onewrite/install.rb
-    lib/onewrite/net_http/connection.rb lib/onewrite/net_http/header.rb lib/onewrite/net_http/request.rb
-    lib/onewrite/net_http/response.rb lib/onewrite/net_http/session.rb lib/onewrite/net_http/stock.rb
-    lib/onewrite/net_http/timed_session.rb lib/onewrite/opentelemetry.rb lib/onewrite/opentelemetry/connections.rb
-    lib/onewrite/opentelemetry/instruments.rb lib/onewrite/opentelemetry/log_event.rb
-    lib/onewrite/opentelemetry/recorder.rb lib/onewrite/opentelemetry/untraced.rb lib/onewrite/timing/attempt.rb
-    lib/onewrite/timing/call.rb lib/onewrite/timing/cause.rb lib/onewrite/timing/clock.rb
+    lib/onewrite/config.rb lib/onewrite/counter.rb lib/onewrite/errors.rb lib/onewrite/install.rb lib/onewrite/legacy.rb
+    lib/onewrite/net_http/connection.rb lib/onewrite/net_http/patch.rb lib/onewrite/net_http/request.rb
+    lib/onewrite/net_http/response.rb lib/onewrite/net_http/session.rb lib/onewrite/net_http/timed_session.rb
+    lib/onewrite/opentelemetry.rb lib/onewrite/opentelemetry/connections.rb lib/onewrite/opentelemetry/instruments.rb
+    lib/onewrite/opentelemetry/log_event.rb lib/onewrite/opentelemetry/recorder.rb lib/onewrite/opentelemetry/untraced.rb
+    lib/onewrite/timing/attempt.rb lib/onewrite/timing/call.rb lib/onewrite/timing/cause.rb lib/onewrite/timing/clock.rb
     lib/onewrite/timing/events.rb lib/onewrite/timing/hooks.rb lib/onewrite/timing/kernel.rb
     lib/onewrite/timing/mappers.rb lib/onewrite/timing/origin.rb lib/onewrite/timing/phases.rb
     lib/onewrite/timing/record.rb lib/onewrite/timing/redaction.rb lib/onewrite/timing/server_timing.rb

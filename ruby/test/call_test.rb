@@ -355,7 +355,7 @@ class CallTest < OnewriteTest
       asked += 1
       true
     end
-    Onewrite::Nodelay.stub(:on?, ask) do
+    Onewrite::Wire::Nodelay.stub(:on?, ask) do
       20.times { http.request(post("/", "x")) }
       long = @records.count { |one| one.wait_ns >= 20_000_000 }
       assert_equal long, asked

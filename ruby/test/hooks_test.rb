@@ -242,7 +242,7 @@ class HooksTest < OnewriteTest
       require "onewrite"
       patching = Queue.new
       go = Queue.new
-      Onewrite::NetHTTP::TimedSession.define_singleton_method(:prepended) { |_| (patching << true) && go.pop }
+      Onewrite.const_get(:NetHTTP)::TimedSession.define_singleton_method(:included) { |_| (patching << true) && go.pop }
       first = Thread.new { Onewrite.on_timing { nil } }
       patching.pop
       writes = Queue.new

@@ -6,10 +6,9 @@ require "tempfile"
 # JRuby as the client, a tap in this Ruby as the server.
 class JRubyTest < OnewriteTest
   LIMIT = 180
-  VERSIONS = ENV.fetch("ONEWRITE_JRUBY", "9.4.12.0").split
+  VERSIONS = ENV.fetch("ONEWRITE_JRUBY", "9.0.5.0 9.1.17.0").split
   WRITES = {
-    "get" => 1, "string" => 1, "utf8" => 1, "empty" => 1, "form" => 1, "multipart" => 1, "stringio" => 1, "file" => 1,
-    "chunked" => 4
+    "get" => 1, "string" => 1, "utf8" => 1, "empty" => 1, "form" => 1, "multipart" => 1, "stringio" => 1, "file" => 1
   }.freeze
 
   def run_client(version, *urls)
@@ -29,6 +28,8 @@ class JRubyTest < OnewriteTest
   def assert_writes(tap, &count)
     by_kind = tap.seen.group_by { |one| one.line[%r{ /(\w+)}, 1] }
     WRITES.each { |kind, writes| assert_equal writes, mode(by_kind[kind].map(&count)), kind }
+    # JRuby 9.0 reads two pieces at once.
+    assert_includes [3, 4], mode(by_kind["chunked"].map(&count))
     assert_equal 100_000, tap.seen.last.body.bytesize
   end
 

@@ -1,7 +1,9 @@
 # frozen_string_literal: true
 
 require_relative "support/helper"
+require_relative "support/pieces"
 require "io/wait"
+require "stringio"
 
 # Which connection may carry the next request.
 class SessionTest < OnewriteTest
@@ -97,6 +99,27 @@ class SessionTest < OnewriteTest
     http = session(tap)
     assert_raises(EOFError) { http.request(post("/", "x")) }
     assert_equal 1, tap.seen.size
+  end
+
+  # The server closes the kept connection when the request comes, as after an idle time. Net::HTTP repeats a PUT; its stream
+  # is spent then.
+  { "a StringIO" => ->(text) { StringIO.new(text) }, "an object that reads" => lambda { |text|
+                                                                                 Pieces.new(text)
+                                                                               } }.each do |what, make|
+    define_method("test_a_repeated_request_whose_stream_was_#{what} raises the error of its first attempt") do
+      tap = tap_server { |seen| seen.line.start_with?("PUT") && seen.connection == 1 ? :close : Tap::OK }
+      records = []
+      http = session(tap) { |one| one.onewrite_timing = records.method(:<<) }
+      http.get("/")
+      request = Net::HTTP::Put.new("/", "Content-Type" => "text/plain", "Content-Length" => "50")
+      request.body_stream = make.call("s" * 50)
+      assert_raises(EOFError) { http.request(request) }
+      assert_equal [[:closed, 2]], records.drop(1).map { |one| [one.error_kind, one.attempts.size] }
+      request.body_stream = make.call("s" * 49)
+      assert_raises(Onewrite::Error) { http.request(request) } # this one is the caller's
+      request.body_stream = make.call("s" * 50)
+      assert_equal "200", http.request(request).code
+    end
   end
 
   def test_disabled_everything_is_as_in_the_library

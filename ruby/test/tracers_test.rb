@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "support/helper"
+require "tmpdir"
 
 # Other gems that patch Net::HTTP, loaded before and after onewrite: both work, and neither recurses.
 class TracersTest < OnewriteTest
@@ -58,11 +59,26 @@ class TracersTest < OnewriteTest
     end
   end
 
-  # An alias chain over each patched method that counts its calls.
-  CHAINS = <<~'RUBY'
+  # Ways to wrap a method, each of which counts its calls.
+  WRAPPERS = {
+    "an alias chain" => <<~'RUBY',
+      alias_method :"#{name}_unwrapped", name
+      define_method(name) { |*args, &block| ($calls[name] += 1) && send(:"#{name}_unwrapped", *args, &block) }
+    RUBY
+    "an instance_method that define_method calls" => <<~'RUBY',
+      unwrapped = instance_method(name)
+      define_method(name) { |*args, &block| ($calls[name] += 1) && unwrapped.bind(self).call(*args, &block) }
+    RUBY
+    "a prepended module" => <<~'RUBY'
+      prepend(Module.new { define_method(name) { |*args, &block| ($calls[name] += 1) && super(*args, &block) } })
+    RUBY
+  }.freeze
+
+  # Wraps each patched method, and those that write a request.
+  WRAP = <<~'RUBY'
     require "net/http"
     $calls = Hash.new(0)
-    def chain
+    def wrap
       {
         Net::HTTP => %i[do_start do_finish ssl_socket_connect on_connect begin_transport transport_request],
         Net::HTTPGenericRequest => %i[send_request_with_body send_request_with_body_stream send_request_with_body_data
@@ -71,11 +87,7 @@ class TracersTest < OnewriteTest
       }.each do |where, names|
         names.each do |name|
           where.class_eval do
-            alias_method :"#{name}_unchained", name
-            define_method(name) do |*args, &block|
-              $calls[name] += 1
-              send(:"#{name}_unchained", *args, &block)
-            end
+            %s
           end
         end
       end
@@ -102,18 +114,19 @@ class TracersTest < OnewriteTest
   RUBY
 
   ORDERS = {
-    "before us" => "chain; require 'onewrite'; Onewrite.on_timing { |t| $told << t }",
-    "after us" => "require 'onewrite'; chain; Onewrite.on_timing { |t| $told << t }",
-    "after the first hook" => "require 'onewrite'; Onewrite.on_timing { |t| $told << t }; chain",
-    "after us, without a hook" => "require 'onewrite'; chain"
+    "before us" => "wrap; require 'onewrite'; Onewrite.on_timing { |t| $told << t }",
+    "after us" => "require 'onewrite'; wrap; Onewrite.on_timing { |t| $told << t }",
+    "after the first hook" => "require 'onewrite'; Onewrite.on_timing { |t| $told << t }; wrap",
+    "after us, without a hook" => "require 'onewrite'; wrap",
+    "before and after us" => "wrap; require 'onewrite'; wrap; Onewrite.on_timing { |t| $told << t }"
   }.freeze
 
-  def chained(setup, rest)
+  def wrapped(wrapper, setup, rest)
     tap = tap_server(tls: true)
     ruby(<<~RUBY, env: { "PORT" => tap.port.to_s }, options: ["-W0"]).lines.map(&:chomp)
       $told = []
       require "stringio"
-      #{CHAINS}
+      #{WRAP.sub("%s") { wrapper }}
       #{EXCHANGES}
       #{setup}
       exchanges
@@ -121,14 +134,18 @@ class TracersTest < OnewriteTest
     RUBY
   end
 
-  ORDERS.each do |order, setup|
-    define_method("test_a chain over each patched method, #{order}, is called as often as without onewrite") do
-      stock = chained("chain", "").first
-      assert_includes stock, "transport_request 6"
-      again = "Onewrite.disable!; exchanges; puts $told.map { |t| [t.outcome, t.writes].join } .join(' ')"
-      on, off, told = chained(setup, again)
-      assert_equal [stock, stock], [on, off]
-      assert_equal order.end_with?("without a hook") ? "" : (["ok1"] * 6).join(" "), told.to_s
+  WRAPPERS.each do |what, wrapper|
+    ORDERS.each do |order, setup|
+      next if order.include?("and") && what != "an instance_method that define_method calls" # one alias takes one name
+
+      define_method("test_#{what} around each patched method, #{order}, is called as often as without onewrite") do
+        stock = wrapped(wrapper, order.include?("and") ? "wrap; wrap" : "wrap", "").first
+        assert_match(/transport_request (6|12)/, stock)
+        again = "Onewrite.disable!; exchanges; puts $told.map { |t| [t.outcome, t.writes].join } .join(' ')"
+        on, off, told = wrapped(wrapper, setup, again)
+        assert_equal [stock, stock], [on, off]
+        assert_equal order.end_with?("without a hook") ? "" : (["ok1"] * 6).join(" "), told.to_s
+      end
     end
   end
 
@@ -148,7 +165,11 @@ class TracersTest < OnewriteTest
           end
         end
       end
-      methods = Onewrite::Install::POINTS.group_by(&:where).transform_values { |points| points.map(&:name).uniq }
+      methods = Hash.new { |known, where| known[where] = [] }
+      Onewrite.status[:patches].each_key do |label|
+        where, name = label[/\S+/].split("#")
+        methods[Object.const_get(where)] |= [name.to_sym] if name
+      end
       Session = chained.call(Net::HTTP, *methods[Net::HTTP])
       Request = chained.call(Net::HTTP::Post, *methods[Net::HTTPGenericRequest])
       Head = chained.call(Net::HTTP::Get, *methods[Net::HTTPGenericRequest])
@@ -178,12 +199,15 @@ class TracersTest < OnewriteTest
     assert_equal [1], tap.seen.map { |one| one.pieces.size }.uniq
   end
 
-  # Like a circuit breaker or a stub. Prepended before the first hook, it runs after the adapter's method.
-  def test_a_module_that_answers_instead_of_the_library
+  # Like a circuit breaker or a stub. Defined before the first hook, it runs after the adapter's method.
+  def test_a_wrapper_that_answers_instead_of_the_library
     out = ruby(<<~'RUBY', env: { "PORT" => tap_server.port.to_s })
       require "onewrite"
       $answers = [nil, :stubbed, Struct.new(:code).new("299")]
-      Net::HTTP.prepend(Module.new { def transport_request(req); $answers.empty? ? super : $answers.shift; end })
+      Net::HTTP.class_eval do
+        unwrapped = instance_method(:transport_request)
+        define_method(:transport_request) { |req| $answers.empty? ? unwrapped.bind(self).call(req) : $answers.shift }
+      end
       http = Net::HTTP.new("127.0.0.1", ENV["PORT"].to_i, nil)
       http.onewrite_timing = ->(t) { print t.outcome, t.status, t.attempts.size, " " }
       http.start
@@ -292,11 +316,30 @@ class TracersTest < OnewriteTest
       Net::HTTPGenericRequest.class_eval { def exec(sock, ver, path, more); end }
       require "onewrite"
       Onewrite.enable!
-      p Onewrite.enabled?, Net::HTTP.ancestors.include?(Onewrite::NetHTTP::Session)
+      p Onewrite.enabled?, Net::HTTP.instance_method(:on_connect).source_location.first.include?("onewrite")
       p Onewrite.status[:off_because]
     RUBY
     assert_match(/^onewrite: stays off: .*exec/, out)
     assert_match(/^false\nfalse\n"net-http has no .*exec as expected"$/, out)
+  end
+
+  # net-protocol is a gem of its own. Each of these renames one private name that the adapter uses.
+  %w[write0 writing rbuf_fill debug_output @rbuf].each do |name|
+    define_method("test_a net-protocol without #{name} is not patched") do
+      source = $LOADED_FEATURES.grep(%r{/net/protocol\.rb\z}).first
+      Dir.mktmpdir do |folder|
+        Dir.mkdir(File.join(folder, "net"))
+        text = File.read(source).gsub(/#{Regexp.escape(name)}\b/, "#{name}_renamed")
+        text = text.gsub("@debug_output_renamed", "@debug_output") if name == "debug_output"
+        File.write(File.join(folder, "net", "protocol.rb"), text)
+        out = ruby(<<~RUBY, load_path: [folder, File.join(ROOT, "lib")], options: ["-W1"])
+          require "onewrite"
+          p Onewrite.enabled?, Onewrite.status[:off_because]
+        RUBY
+        assert_equal 1, out.scan(/^onewrite: stays off: net-http or net-protocol has no /).size, out
+        assert_match(/^false\n"net-http or net-protocol has no .*as expected"$/, out)
+      end
+    end
   end
 
   def test_an_unknown_version_is_not_patched
@@ -305,42 +348,50 @@ class TracersTest < OnewriteTest
     assert_match(/^false$/, out)
   end
 
-  # Compared with the modules themselves, so that no patched method can be missing.
+  # Compared with the library's classes before and after.
   def test_status_lists_every_patched_method
-    patches = Onewrite::NetHTTP.constants.map { |name| Onewrite::NetHTTP.const_get(name) }.grep_v(Class)
-    patches -= [Onewrite::NetHTTP::SessionOptions]
-    patched = patches.flat_map do |patch|
-      names = patch.instance_methods(false) + patch.private_instance_methods(false)
-      names.reject { |name| name.to_s.start_with?("onewrite_") }.map { |name| [patch, name] }
-    end
-    told = Onewrite::Install::POINTS.map { |point| [point.patch, point.name] }
-    assert_equal patched.sort_by(&:to_s), told.sort_by(&:to_s)
-    assert_equal told.size, Onewrite.status[:patches].size
-    ours = Onewrite::Install::POINTS.map(&:where).uniq.flat_map { |where| where.ancestors.grep(Module) }
-    assert_empty ours.select { |one| one.to_s.start_with?("Onewrite::") } - patches - [Onewrite::NetHTTP::SessionOptions]
+    out = ruby(<<~'RUBY')
+      require "net/http"
+      CLASSES = { "Net::HTTP#" => Net::HTTP, "Net::HTTPGenericRequest#" => Net::HTTPGenericRequest,
+                  "Net::HTTPResponse." => Net::HTTPResponse.singleton_class, "Net::HTTPResponse#" => Net::HTTPResponse,
+                  "Net::BufferedIO#" => Net::BufferedIO, "Net::HTTPHeader#" => Net::HTTPHeader }
+      def methods_of(where)
+        (where.instance_methods(false) + where.private_instance_methods(false)).to_h { |name| [name, where.instance_method(name)] }
+      end
+      before = CLASSES.transform_values { |where| methods_of(where) }
+      require "onewrite"
+      Onewrite.on_timing { nil }
+      changed = CLASSES.flat_map do |label, where|
+        methods_of(where).reject { |name, method| method == before[label][name] || name.to_s.start_with?("onewrite_") }
+                         .map { |name, _| "#{label}#{name}" }
+      end
+      patches = Onewrite.status[:patches]
+      puts changed.sort.join(" "), patches.keys.map { |key| key[/\S+/] }.uniq.sort.join(" "), patches.size, patches.values.uniq
+    RUBY
+    changed, listed, count, states = out.lines.map(&:chomp)
+    assert_equal changed, listed
+    assert_operator count.to_i, :<=, 10
+    assert_equal "on", states
   end
 
   def test_the_readme_counts_what_is_patched
-    words = %w[no one two three four five six seven eight nine ten eleven twelve]
-    always, included, observing = [%i[Session Request], %i[Header],
-                                   %i[TimedSession RequestHead ResponseHead ResponseBody]].map do |names|
-      patches = names.map { |name| Onewrite::NetHTTP.const_get(name) }
-      words[Onewrite::Install::POINTS.count { |point| patches.include?(point.patch) }]
-    end
+    out = ruby("require 'onewrite'; a = Onewrite.status[:patches].values; puts a.count('on'), a.size - a.count('on')")
+    words = %w[no one two three four five six seven eight nine ten]
+    always, observing = out.lines.map { |line| words[line.to_i] }
     readme = File.read(File.join(ROOT, "README.md"))
-    assert_includes readme, "It prepends #{always} private or undocumented methods"
-    assert_includes readme, "puts #{included} before the library's by inclusion"
-    assert_includes readme, "and prepends #{observing} more when timing"
+    assert_includes readme, "It replaces #{always} private or undocumented methods"
+    assert_includes readme, "and #{observing} more when timing"
   end
 
   def test_status_names_the_module_that_comes_first
     out = ruby(<<~'RUBY')
       require "onewrite"
-      other = Module.new { def send_request_with_body(*); super; end }
+      other = Module.new { def exec(*); super; end }
       Net::HTTPGenericRequest.prepend(other)
       Object.const_set(:Other, other)
-      p Onewrite.status[:patches]["Net::HTTPGenericRequest#send_request_with_body"]
+      Net::HTTP.send(:define_method, :on_connect) { nil }
+      p(*Onewrite.status[:patches].values_at("Net::HTTPGenericRequest#exec", "Net::HTTP#on_connect"))
     RUBY
-    assert_equal "\"on, but Other comes first\"\n", out
+    assert_equal ["\"on, but Other comes first\"\n", "\"on, but -e:5 comes first\"\n"], out.lines.last(2)
   end
 end

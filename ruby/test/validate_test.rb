@@ -196,9 +196,23 @@ class ValidateTest < OnewriteTest
     assert_predicate socket_of(http), :closed?
   end
 
+  # A source that IO.copy_stream reads with readpartial.
+  def partial(*pieces)
+    Object.new.tap do |source|
+      source.define_singleton_method(:readpartial) { |_, buffer| buffer.replace(pieces.shift || raise(EOFError)) }
+    end
+  end
+
   def test_an_empty_piece_does_not_end_a_chunked_body
     tap = tap_server
-    session(tap).request(stream("", { "Transfer-Encoding" => "chunked" }, Pieces.new("ab", "", "cd")))
-    assert_equal "2\r\nab\r\n2\r\ncd\r\n0\r\n\r\n", tap.seen[0].body
+    session(tap).request(stream("", { "Transfer-Encoding" => "chunked" }, partial("ab", "", "\r\n", "cd")))
+    assert_equal "2\r\nab\r\n2\r\n\r\n\r\n2\r\ncd\r\n0\r\n\r\n", tap.seen[0].body
+  end
+
+  # IO.copy_stream ends at an empty `read`. The library would send the last chunk twice.
+  def test_an_empty_read_ends_a_chunked_body_once
+    tap = tap_server
+    session(tap).request(stream("", { "Transfer-Encoding" => "chunked" }, Pieces.new("ab", "")))
+    assert_equal "2\r\nab\r\n0\r\n\r\n", tap.seen[0].body
   end
 end

@@ -7,7 +7,8 @@ LIB = File.expand_path("../lib", __dir__)
 FILES = Dir.chdir(LIB) { Dir["**/*.rb"] }.map { |file| [file.delete_suffix(".rb"), File.read(File.join(LIB, file))] }.to_h.freeze
 # A folder may require folders further down, and itself.
 ROOMS = [
-  %w[onewrite], %w[onewrite/opentelemetry], %r{\Aonewrite/opentelemetry/}, %w[onewrite/api], %w[onewrite/install],
+  %w[onewrite], %w[onewrite/legacy], %w[onewrite/opentelemetry],
+  %r{\Aonewrite/opentelemetry/}, %w[onewrite/api], %w[onewrite/install],
   %r{\Aonewrite/net_http/}, %r{\Aonewrite/(timing|wire)/}, //
 ].freeze
 
@@ -20,12 +21,13 @@ def folder(file)
 end
 
 requires = FILES.transform_values { |text| text.scan(%r{^require "(onewrite[/\w]*)"}).flatten }
-homes = FILES.flat_map { |file, text| text.scan(/^ +(?:class|module) (\w+)/).flatten.map { |name| [name, file] } }
-             .reject { |name, _| %w[Onewrite NetHTTP OpenTelemetry Error].include?(name) }.to_h
+shared = FILES.reject { |file, _| file == "onewrite/legacy" }
+homes = shared.flat_map { |file, text| text.scan(/^ +(?:class|module) (\w+)/).flatten.map { |name| [name, file] } }
+              .reject { |name, _| %w[Onewrite NetHTTP OpenTelemetry Wire Error].include?(name) }.to_h
 
 faults = requires.flat_map do |file, required|
   code = FILES[file].gsub(/(^|\s)#\s.*$/, "").gsub(/"[^"]*"/, '""')
-  used = homes.select { |name, home| home != file && code.match?(/(?<![\w:.])(?:NetHTTP::)?#{name}(?!\w)(?! *=[^=])/) }
+  used = homes.select { |name, home| home != file && code.match?(/(?<![\w:.])(?:NetHTTP::|Wire::)?#{name}(?!\w)(?! *=[^=])/) }
   missing = used.values.uniq - required
   wrong = required.select { |one| room(one) < room(file) || (room(one) == room(file) && folder(one) != folder(file)) }
   missing.map { |one| "#{file} uses #{used.key(one)} and does not require #{one}" } +

@@ -85,8 +85,4 @@ module Onewrite
       TcpInfo::AVAILABLE
     end
   end
-
-  # Former names.
-  Patch = NetHTTP
-  Settings = Config
 end

@@ -1,47 +1,72 @@
 # frozen_string_literal: true
 
 require "net/http"
+require "stringio"
 
 module Onewrite
-  # Which net/http this is, and whether it has the methods that the adapter patches.
+  # Which net-http and net-protocol these are, and whether they have what the adapter patches and uses.
   module BaseVersion
-    # One method that is patched.
-    Point = Struct.new(:where, :name, :arity, :patch) do
-      # @return [Module, nil] the module whose definition is called first
-      def owner
-        method&.owner
+    # An io in memory.
+    class MemoryIO < StringIO
+      def read_nonblock(size, *)
+        super(size) # before Ruby 2.3 it takes no more
       end
+    end
 
-      # Whether it takes the arguments it will be given. Another gem may have wrapped it with a splat.
-      def known?
-        found = method&.arity
-        found == arity || (!found.nil? && found.negative? && -found - 1 <= arity)
-      end
+    ANSWER = "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n1+".freeze
+    SESSION = %i[@socket @debug_output @keep_alive_timeout @last_communicated].freeze
+    REQUEST = %i[@method @path @header @body @body_stream @body_data].freeze
+    RESPONSE = %i[@header @socket @read @body_exist].freeze
+    SOCKET = %i[io write writing write0 rbuf_fill debug_output continue_timeout closed?].freeze
+    private_constant :MemoryIO, :ANSWER, :SESSION, :REQUEST, :RESPONSE, :SOCKET
 
-      def method
-        where.instance_method(name)
-      rescue NameError
-        nil
-      end
-
+    class << self
+      # @return [String]
       def to_s
-        "#{where.singleton_class? ? "Net::HTTPResponse." : "#{where}#"}#{name}"
+        defined?(Net::HTTP::VERSION) ? Net::HTTP::VERSION : "of Ruby #{RUBY_VERSION}"
       end
-    end
 
-    # @return [String]
-    def self.to_s
-      defined?(Net::HTTP::VERSION) ? Net::HTTP::VERSION : "of Ruby #{RUBY_VERSION}"
-    end
+      # Net::HTTP has had a version of its own since 0.1. A major version below 2 that has all the methods counts as known.
+      # @param patches [Array<NetHTTP::Patch>] what is to be patched
+      # @yieldparam socket [Net::BufferedIO]
+      # @yieldreturn [Boolean] whether its buffer has bytes that were not read
+      # @return [String, nil] why this net-http or net-protocol is unknown
+      def unknown(patches, &unread)
+        return "unknown version of net-http" if defined?(Net::HTTP::VERSION) && Net::HTTP::VERSION !~ /\A[01]\./
 
-    # Net::HTTP has had a version of its own since 0.1. A major version below 2 that has all the methods counts as known.
-    # @param points [Array<Point>] the methods to be patched
-    # @return [String, nil] why this net/http is unknown
-    def self.unknown(points)
-      return "unknown version of net-http" if defined?(Net::HTTP::VERSION) && Net::HTTP::VERSION !~ /\A[01]\./
+        missing = patches.map(&:unknown).flatten
+        return "net-http has no #{missing.join(", ")} as expected" unless missing.empty?
 
-      missing = points.reject(&:known?)
-      missing.empty? ? nil : "net-http has no #{missing.map(&:to_s).join(", ")} as expected"
+        missing = unknown_names(patches.first.where, &unread)
+        missing.empty? ? nil : "net-http or net-protocol has no #{missing.join(", ")} as expected"
+      end
+
+      private
+
+      # Reads an answer with the library's own objects and compares the private names that the adapter uses.
+      def unknown_names(session)
+        socket = Net::BufferedIO.new(MemoryIO.new(ANSWER))
+        missing = SOCKET.reject { |name| socket.respond_to?(name, true) }.map { |name| "Net::BufferedIO##{name}" }
+        return missing unless missing.empty?
+
+        socket.__send__(:rbuf_fill)
+        filled = yield(socket)
+        response = Net::HTTPResponse.read_new(socket)
+        response.reading_body(socket, true) { response.body }
+        rest = yield(socket)
+        socket.read(1)
+        missing << "Net::BufferedIO's buffer" unless [filled, rest, yield(socket)] == [true, true, false]
+        fresh = session.allocate # `new` of a session may be wrapped, and `initialize` has no effect beyond the object
+        fresh.__send__(:initialize, "localhost")
+        missing + variables(fresh, SESSION) + variables(response, RESPONSE) +
+          variables(Net::HTTPGenericRequest.new("POST", true, true, "/"), REQUEST)
+      rescue StandardError, NotImplementedError => e
+        ["answer to read (#{e.class}: #{e.message})"]
+      end
+
+      def variables(object, names)
+        (names - object.instance_variables).map { |name| "#{object.class}##{name}" }
+      end
     end
   end
 end

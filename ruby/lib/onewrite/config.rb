@@ -50,7 +50,7 @@ module Onewrite
       def update(options)
         options.each { |name, value| check(name, value) }
         @lock.synchronize do
-          @in_code = @in_code.merge(options).compact
+          @in_code = @in_code.merge(options).reject { |_, value| value.nil? }
           swap(@current.disabled_by)
         end
       end
@@ -78,7 +78,7 @@ module Onewrite
       private
 
       def swap(disabled_by)
-        defaults = OPTIONS.map { |name, (_, default)| [name, default] }.to_h
+        defaults = Hash[OPTIONS.map { |name, (_, default)| [name, default] }]
         @current = new(defaults.merge(@from_env).merge(@in_code), disabled_by)
       end
 
@@ -108,7 +108,7 @@ module Onewrite
 
           warn "onewrite: #{variable}=#{text.inspect} is neither true nor false and is ignored"
         else
-          return text.to_i if /\A\d{1,9}\z/.match?(text) && kind.cover?(text.to_i)
+          return text.to_i if text =~ /\A\d{1,9}\z/ && kind.cover?(text.to_i)
 
           warn "onewrite: #{variable}=#{text.inspect} is no number from #{kind.min} to #{kind.max} and is ignored"
         end

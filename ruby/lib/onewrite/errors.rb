@@ -45,7 +45,7 @@ module Onewrite
     def self.by_name(error, phase)
       names = error.class.ancestors.map(&:to_s)
       if names.include?("OpenSSL::SSL::SSLError")
-        return phase == :tls || !/unexpected eof|EOF/.match?(error.message) ? :tls : :closed
+        return phase == :tls || error.message !~ /unexpected eof|EOF/ ? :tls : :closed
       end
       return :connect if phase == :connect && names.include?("Net::ProtocolError") # the proxy refused the tunnel
 

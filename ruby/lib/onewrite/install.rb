@@ -3,11 +3,11 @@
 require "net/http"
 require "onewrite/base_version"
 require "onewrite/config"
-require "onewrite/net_http/header"
+require "onewrite/net_http/connection"
+require "onewrite/net_http/patch"
 require "onewrite/net_http/request"
 require "onewrite/net_http/response"
 require "onewrite/net_http/session"
-require "onewrite/net_http/stock"
 require "onewrite/net_http/timed_session"
 require "onewrite/timing/hooks"
 require "onewrite/timing/kernel"
@@ -17,33 +17,23 @@ require "onewrite/wire/nodelay"
 module Onewrite
   # Switches the adapter on, and says what is patched.
   #
-  # All patches are prepended modules whose methods call `super` (one is included, see {NetHTTP::Header}). None patches
-  # `request` or `connect`: tracers patch those, and prepending does not mix with alias chains (see {NetHTTP::Stock}).
+  # No patch touches `request` or `connect`, because tracers patch those in ways that do not work together.
   #
-  # What only timing or QUICKACK needs is prepended when one of them is first asked for, so a program without hooks runs
-  # without those methods. A prepended module cannot be removed; switched off, each method is one test and a `super`.
+  # What only timing or QUICKACK needs is patched when one of them is first asked for, so a program without hooks runs
+  # without those methods. A patch is not taken out again; switched off, each method is one test and a call.
   module Install
-    SESSION = NetHTTP::Stock.session
-    REQUEST = Net::HTTPGenericRequest
-    RESPONSE = Net::HTTPResponse
-    private_constant :SESSION, :REQUEST, :RESPONSE
-
-    # Net::HTTP has no ssl_socket_connect before Ruby 2.3; timing works without it.
-    POINTS = [
-      [SESSION, :on_connect, 0, NetHTTP::Session], [SESSION, :begin_transport, 1, NetHTTP::Session],
-      [SESSION, :transport_request, 1, NetHTTP::Session],
-      [REQUEST, :send_request_with_body, 4, NetHTTP::Request], [REQUEST, :send_request_with_body_stream, 4, NetHTTP::Request],
-      [REQUEST, :send_request_with_body_data, 4, NetHTTP::Request], [REQUEST, :each_capitalized, 0, NetHTTP::Header],
-      [SESSION, :do_start, 0, NetHTTP::TimedSession], [SESSION, :do_finish, 0, NetHTTP::TimedSession],
-      [SESSION, :ssl_socket_connect, 2, NetHTTP::TimedSession],
-      [SESSION, :transport_request, 1, NetHTTP::TimedSession], [REQUEST, :exec, 3, NetHTTP::RequestHead],
-      [RESPONSE.singleton_class, :read_status_line, 1, NetHTTP::ResponseHead],
-      [RESPONSE, :read_body_0, 1, NetHTTP::ResponseBody]
-    ].map { |point| BaseVersion::Point.new(*point) }
-             .select { |point| point.method || point.name != :ssl_socket_connect }.freeze
-
-    OURS = POINTS.map(&:patch).uniq.freeze
-    private_constant :OURS
+    SESSION = NetHTTP::Patch.session
+    PATCHES = [
+      NetHTTP::Patch.new(SESSION, NetHTTP::Session, :stock, on_connect: 0, begin_transport: 1, transport_request: 1),
+      NetHTTP::Patch.new(Net::HTTPGenericRequest, NetHTTP::Request, :stock, exec: 3)
+    ].freeze
+    OBSERVERS = [
+      NetHTTP::Patch.new(SESSION, NetHTTP::TimedSession, :untimed,
+                         do_start: 0, do_finish: 0, ssl_socket_connect: 2, transport_request: 1),
+      NetHTTP::Patch.new(Net::HTTPResponse.singleton_class, NetHTTP::ResponseHead, :untimed, read_status_line: 1),
+      NetHTTP::Patch.new(Net::HTTPResponse, NetHTTP::ResponseBody, :untimed, read_body_0: 1)
+    ].freeze
+    private_constant :SESSION, :PATCHES, :OBSERVERS
 
     @lock = Mutex.new
     @installed = @observe = false
@@ -67,9 +57,9 @@ module Onewrite
 
           SESSION.include(NetHTTP::SessionOptions)
           @why_not = Config.current.disabled_by || unknown
-          prepend_all unless @why_not
+          PATCHES.each(&:apply) unless @why_not
           @installed = @why_not.nil?
-          prepend_observers if @installed && (@observe || Config.current.quickack)
+          OBSERVERS.each(&:apply) if @installed && (@observe || Config.current.quickack)
           @installed
         end
       end
@@ -79,7 +69,7 @@ module Onewrite
         return if @observe
 
         @lock.synchronize do
-          prepend_observers if @installed && !@observe
+          OBSERVERS.each(&:apply) if @installed && !@observe
           @observe = true # last: another thread reads it without the lock
         end
       end
@@ -96,30 +86,17 @@ module Onewrite
           patches: patches,
           options: config.to_h,
           kernel_evidence: TcpInfo::AVAILABLE,
-          hooks: Hooks.current ? Hooks.current.to_a.sum(&:size) : 0,
+          hooks: Hooks.size,
           hook_errors: Hooks.errors,
-          nodelay_failures: Nodelay.failures
+          nodelay_failures: Wire::Nodelay.failures
         }
       end
 
       private
 
-      def prepend_all
-        SESSION.prepend(NetHTTP::Session)
-        REQUEST.prepend(NetHTTP::Request)
-        REQUEST.include(NetHTTP::Header)
-      end
-
-      def prepend_observers
-        SESSION.prepend(NetHTTP::TimedSession)
-        REQUEST.prepend(NetHTTP::RequestHead)
-        RESPONSE.singleton_class.prepend(NetHTTP::ResponseHead)
-        RESPONSE.prepend(NetHTTP::ResponseBody)
-      end
-
       # @return [String, nil]
       def unknown
-        why = BaseVersion.unknown(POINTS)
+        why = BaseVersion.unknown(PATCHES + OBSERVERS) { |socket| NetHTTP::Connection.unread?(socket) }
         return nil unless why
 
         warn "onewrite: stays off: #{why} (net-http #{BaseVersion}); Net::HTTP works as without it"
@@ -129,15 +106,8 @@ module Onewrite
       # Each method that is patched, and whether it is on.
       # @return [Hash{String => String}]
       def patches
-        POINTS.map { |point| ["#{point}#{" (timing)" if point.patch == NetHTTP::TimedSession}", state(point)] }.to_h
-      end
-
-      def state(point)
-        return "off" unless @installed
-        return "waits for a hook or quickack" unless point.where.ancestors.include?(point.patch)
-
-        owner = point.owner
-        OURS.include?(owner) ? "on" : "on, but #{owner} comes first"
+        waiting = @installed ? "waits for a hook or quickack" : "off"
+        (PATCHES + OBSERVERS).each_with_object({}) { |patch, found| found.merge!(patch.states(waiting)) }
       end
     end
 

@@ -6,7 +6,7 @@ class Pieces
     @pieces = pieces
   end
 
-  def read(_length = nil, buffer = +"")
+  def read(_length = nil, buffer = String.new)
     piece = @pieces.shift
     piece && buffer.replace(piece)
   end

@@ -34,6 +34,16 @@ module Onewrite
         end
       end
 
+      # From net-protocol 0.2.1 on, bytes that were read stay in the buffer, before an offset.
+      # @param socket [Net::BufferedIO]
+      # @return [Boolean] whether its buffer has bytes that were not read
+      def self.unread?(socket)
+        buffer = socket.instance_variable_defined?(:@rbuf) && socket.instance_variable_get(:@rbuf)
+        return false if !buffer || buffer.empty?
+
+        !socket.instance_variable_defined?(:@rbuf_offset) || buffer.bytesize > socket.instance_variable_get(:@rbuf_offset)
+      end
+
       def self.next_id
         @count.next
       end
@@ -53,15 +63,15 @@ module Onewrite
 
       def initialize(socket)
         @socket = socket
-        io = HeldSocket.io_of(socket)
+        io = Wire::HeldSocket.io_of(socket)
         @io = io.respond_to?(:to_io) ? io.to_io : io
-        @own = HeldSocket.socket?(io)
+        @own = Wire::HeldSocket.socket?(io)
         @id = Connection.next_id
         @requests = 0
-        @held = HeldSocket.new(socket, self)
+        @held = Wire::HeldSocket.new(socket, self)
         @call = @info = @info_of = @idle_since = @watch = nil
         @unsent = false
-        @probe = String.new(capacity: 16)
+        @probe = String.new("")
         socket.instance_variable_set(IVAR, self)
       end
 
@@ -82,13 +92,13 @@ module Onewrite
 
       # Writes the request that has begun. While its body is not sent to the end, the connection is {#unsent}.
       # @param settings [Config]
-      # @param limit [Integer] largest number of bytes to join; 0 joins nothing
       # @param announced [Integer, nil] Content-Length of a body that is read from a source
-      # @yieldparam held [HeldSocket] what the library writes the request to
-      def write_request(settings, limit, announced = nil)
+      # @param waits [Symbol, nil] see {Wire::HeldSocket#start}
+      # @yieldparam held [Wire::HeldSocket] what the library writes the request to
+      def write_request(settings, announced, waits)
         held = @held
         @unsent = true
-        held.start(limit, announced, call = @call)
+        held.start(settings.join_max, announced, waits, call = @call)
         begin
           yield held
           held.finish
@@ -100,7 +110,13 @@ module Onewrite
         end
         @unsent = false
         call.sent(self) if call
-        Quickack.ask(@io) if settings.quickack
+        Wire::Quickack.ask(@io) if settings.quickack
+      end
+
+      # Keeps the error that ends an attempt of *request*, whose body cannot be read again for a repetition.
+      # @param request [Net::HTTPGenericRequest]
+      def note_error_for(request)
+        @socket.extend(NotesError).onewrite_request = request
       end
 
       # Reports the new connection to whoever counts connections (see {Hooks.watch}).
@@ -126,13 +142,12 @@ module Onewrite
 
       # Waits for the first byte of the answer, unless it is buffered already. Errors are those that the library's own read
       # would raise next.
-      # @param sock [Net::BufferedIO, HeldSocket] that the library reads from
+      # @param sock [Net::BufferedIO, Wire::HeldSocket] that the library reads from
       # @return [Integer] the moment
       def first_byte(sock)
         socket = @socket
         @held.flush unless sock.equal?(socket)
-        buffer = socket.instance_variable_get(:@rbuf)
-        socket.__send__(:rbuf_fill) if buffer && (buffer.empty? || !unread?(socket, buffer))
+        socket.__send__(:rbuf_fill) unless !socket.instance_variable_defined?(:@rbuf) || Connection.unread?(socket)
         now = Clock.now
         look(now) if now >= @look_again
         now
@@ -146,8 +161,7 @@ module Onewrite
         return @unsent if @unsent || @requests.zero?
 
         socket = @socket
-        buffer = socket.instance_variable_get(:@rbuf)
-        return true if buffer && unread?(socket, buffer)
+        return true if Connection.unread?(socket)
 
         return foreign_spoiled? unless @own
 
@@ -160,6 +174,20 @@ module Onewrite
         true
       end
 
+      # Extends the socket of a request whose body is a stream. Net::HTTP closes the socket between an error and the
+      # repetition, and `$!` is that error then.
+      module NotesError
+        attr_writer :onewrite_request
+
+        def close
+          request = @onewrite_request
+          @onewrite_request = nil
+          request.onewrite_lost ||= $! if request # rubocop:disable Style/SpecialGlobalVars
+          super
+        end
+      end
+      private_constant :NotesError
+
       private
 
       def look(now)
@@ -167,19 +195,12 @@ module Onewrite
           @info_of = @requests
           @info = TcpInfo.read(@io)
         end
-        @call.nodelay = Nodelay.on?(@io) if @call.look(now, @info)
+        @call.nodelay = Wire::Nodelay.on?(@io) if @call.look(now, @info)
       end
 
       # Reading an io that is not a real socket might block, so the file descriptor under it is polled.
       def foreign_spoiled?
         @io.is_a?(IO) && !@io.wait_readable(0).nil?
-      end
-
-      # From net-protocol 0.2.1 on, bytes that were read stay in the buffer, before an offset.
-      def unread?(socket, buffer)
-        return false if buffer.empty?
-
-        !socket.instance_variable_defined?(:@rbuf_offset) || buffer.bytesize > socket.instance_variable_get(:@rbuf_offset)
       end
     end
   end

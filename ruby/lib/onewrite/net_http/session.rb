@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 require "onewrite/config"
+require "onewrite/errors"
 require "onewrite/net_http/connection"
-require "onewrite/net_http/stock"
 require "onewrite/timing/call"
 require "onewrite/timing/clock"
 require "onewrite/timing/hooks"
@@ -37,29 +37,20 @@ module Onewrite
       end
     end
 
-    # Prepended to Net::HTTP: connections and exchanges.
+    # For Net::HTTP: connections and exchanges.
     #
-    # `request` and `connect` are not patched: tracers patch them, some by alias chains and some by prepending (see {Stock}).
-    # The methods here are private, and no known gem patches them, except Semian, which prepends `transport_request`;
-    # that works together.
+    # `request` and `connect` are not patched: tracers patch them, some by alias chains and some by prepending. The methods here
+    # are private, and no known gem patches them, except Semian, which prepends `transport_request`.
     module Session
-      SESSION = Stock.session
-      STOCK = Stock.new(SESSION, :on_connect, :begin_transport, :transport_request)
-      private_constant :SESSION, :STOCK
-
       private
 
-      attr_reader :onewrite_call, :onewrite_connecting, :onewrite_connection, :onewrite_request, :onewrite_beginning
+      attr_reader :onewrite_call, :onewrite_connecting, :onewrite_connection, :onewrite_request
 
       # The last step of `connect` since Ruby 1.8, empty in the standard library.
       # Why this method: a subclass that overrides it and calls super runs after this one, so its own TCP_NODELAY wins.
       # Not reached: a subclass whose `connect` does not call it; begin_transport finds those connections.
       def on_connect
-        if __callee__ != :on_connect && (stock = STOCK.behind(:on_connect, __callee__))
-          return stock.bind(self).call
-        end
-
-        super
+        onewrite_stock_on_connect
         onewrite_adopt if Config.current.enabled
       end
 
@@ -67,24 +58,18 @@ module Onewrite
       # Why this method: only here is decided which connection carries the request. It runs again for each repetition.
       def begin_transport(req)
         call = onewrite_call
-        enabled = call || Config.current.enabled # a call that has begun is recorded to its end
-        if (onewrite_beginning || !enabled) && __callee__ != :begin_transport &&
-           (stock = STOCK.behind(:begin_transport, __callee__))
-          return stock.bind(self).call(req)
-        end
-        return super unless enabled
+        # A call that has begun is recorded to its end.
+        return onewrite_stock_begin_transport(req) unless call || Config.current.enabled
 
         call ? call.attempt_start : @onewrite_connecting = nil
-        onewrite_look(req)
-        @onewrite_beginning = true
+        onewrite_close_unusable(req)
         begin
-          super
+          onewrite_stock_begin_transport(req)
           connection = onewrite_connection
           connection = onewrite_adopt unless connection && connection.socket.equal?(@socket)
         rescue StandardError => e
           raise
         ensure
-          @onewrite_beginning = false
           # Timeout.timeout may unwind without an exception.
           onewrite_not_connected(call, e) unless connection || call.nil?
         end
@@ -97,24 +82,28 @@ module Onewrite
       # passes here. Net::HTTP closes the socket only after a StandardError; after Timeout.timeout, Thread#kill or a `break`
       # the rest of the answer would be read by the next caller.
       def transport_request(req, &block)
-        enabled = Config.current.enabled
-        # Re-entry through an alias chain happens only during a request, or while the adapter is disabled.
-        if (onewrite_request || !enabled) && __callee__ != :transport_request &&
-           (stock = STOCK.behind(:transport_request, __callee__))
-          return stock.bind(self).call(req, &block)
-        end
-        return super unless enabled
+        return onewrite_stock_transport_request(req, &block) unless Config.current.enabled
 
         req.onewrite_check
         @onewrite_request = req
         begin
           response = nil
-          result = block ? super(req) { |res| yield response = res } : super
+          result =
+            if block
+              onewrite_stock_transport_request(req) { |res| yield response = res }
+            else
+              onewrite_stock_transport_request(req)
+            end
           finished = true
+        rescue BodyLengthError
+          # A repetition found the stream spent. The caller gets the error that ended the first attempt.
+          raise unless (lost = req.onewrite_lost)
         ensure
           @onewrite_request = nil
           onewrite_abandon(response) unless finished
         end
+        raise lost if lost
+
         # The answer came before the body was sent, as 417: the server would read the next head as body.
         connection = onewrite_connection
         @socket.close if connection && connection.unsent && !@socket.closed?
@@ -132,7 +121,7 @@ module Onewrite
         choice = onewrite_nodelay
         connection = Connection.new(@socket)
         onewrite_count(connection)
-        Nodelay.set(connection.io, choice != false) if !choice.nil? || settings.nodelay
+        Wire::Nodelay.set(connection.io, choice != false) if !choice.nil? || settings.nodelay
         connecting = onewrite_connecting || onewrite_connecting_now
         connecting.end = Clock.now if connecting
         connection
@@ -154,7 +143,7 @@ module Onewrite
 
       # Closes a connection that must not be reused. Any other was polled for EOF here; Net::HTTP does not poll it again if
       # the time of its last use is nil.
-      def onewrite_look(req)
+      def onewrite_close_unusable(req)
         connection = onewrite_connection
         socket = @socket
         return if connection.nil? || !connection.socket.equal?(socket) || socket.closed?
@@ -185,14 +174,14 @@ module Onewrite
       def onewrite_abandon(response)
         socket = @socket
         return if socket.nil? || socket.closed?
-        return if response && onewrite_read?(response)
+        return if response && onewrite_read_whole?(response)
 
         D "Conn close because the response was given up" if @debug_output
         socket.close
       end
 
       # Whether nothing of the response is left on the connection.
-      def onewrite_read?(response)
+      def onewrite_read_whole?(response)
         response.instance_variable_get(:@read) || !response.instance_variable_get(:@body_exist)
       end
     end

@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require "onewrite/config"
-require "onewrite/net_http/stock"
 require "onewrite/timing/call"
 require "onewrite/timing/clock"
 require "onewrite/timing/hooks"
@@ -10,31 +9,23 @@ require "onewrite/timing/told_call"
 
 module Onewrite
   module NetHTTP
-    # Prepended to Net::HTTP when timing or QUICKACK is first asked for, before {Session}: where a call begins and ends.
+    # For Net::HTTP, in place when the first hook is set: where a call begins and ends.
     module TimedSession
-      SESSION = Stock.session
-      STOCK = Stock.new(SESSION, :do_start, :do_finish, :ssl_socket_connect, :transport_request)
-      private_constant :SESSION, :STOCK
-
       private
 
       # `start` connects outside of any request.
       # Why this method: it wraps `connect` and is called for `start` alone.
       # Not known here: the request that will use the connection. The record of a `start` that fails has an empty method.
       def do_start
-        if __callee__ != :do_start && (stock = STOCK.behind(:do_start, __callee__))
-          return stock.bind(self).call
-        end
-
         @onewrite_origin = nil # use_ssl may have changed
         set = Hooks.current
         own = onewrite_timing
         settings = Config.current
-        return super unless (set || own || onewrite_listener) && settings.enabled && settings.hooks
+        return onewrite_untimed_do_start unless (set || own || onewrite_listener) && settings.enabled && settings.hooks
 
         connecting = @onewrite_connecting = Call::Connecting.new(Clock.now)
         begin
-          super
+          onewrite_untimed_do_start
           connecting.end ||= Clock.now
           started = true
         rescue StandardError => e
@@ -48,11 +39,7 @@ module Onewrite
       # Why this method: outside of a request, only here a connection is closed.
       # Not reached: a session that is dropped without `finish`; its connection ends as garbage.
       def do_finish
-        if __callee__ != :do_finish && (stock = STOCK.behind(:do_finish, __callee__))
-          return stock.bind(self).call
-        end
-
-        super
+        onewrite_untimed_do_finish
       ensure
         connection = onewrite_connection
         connection.settle if connection
@@ -60,15 +47,11 @@ module Onewrite
 
       # The TLS handshake. In Net::Protocol since Ruby 2.3; before that the handshake is part of `connect`.
       def ssl_socket_connect(*args)
-        if __callee__ != :ssl_socket_connect && (stock = STOCK.behind(:ssl_socket_connect, __callee__))
-          return stock.bind(self).call(*args)
-        end
-
         connecting = onewrite_connecting || onewrite_connecting_now
-        return super unless connecting
+        return onewrite_untimed_ssl_socket_connect(*args) unless connecting
 
         connecting.tls_start = Clock.now
-        super.tap { connecting.tls_end = Clock.now }
+        onewrite_untimed_ssl_socket_connect(*args).tap { connecting.tls_end = Clock.now }
       end
 
       # One request with its repetitions.
@@ -81,17 +64,11 @@ module Onewrite
         set = Hooks.current
         own = onewrite_timing
         settings = Config.current
-        # Re-entry through an alias chain happens only during a request, or while the adapter is disabled.
-        if (onewrite_request || !settings.enabled) && __callee__ != :transport_request &&
-           (stock = STOCK.behind(:transport_request, __callee__))
-          return stock.bind(self).call(req, &block)
-        end
-
         outer = onewrite_call # when this request is made in the block of another one
         unless settings.enabled && settings.hooks && (set || own || onewrite_listener)
-          return super unless outer
+          return onewrite_untimed_transport_request(req, &block) unless outer
 
-          return onewrite_apart(outer) { super }
+          return onewrite_apart(outer) { onewrite_untimed_transport_request(req, &block) }
         end
 
         told = onewrite_listener || (set && !set.listeners.empty?)
@@ -105,14 +82,15 @@ module Onewrite
           end
           result =
             if block
-              super(req) do |res|
+              onewrite_untimed_transport_request(req) do |res|
                 call.headers_end(res)
                 inside = true
                 yield res
                 inside = false
               end
             else
-              super # without a block of ours: the library does not repeat a request whose block was called
+              # Without a block of ours: the library does not repeat a request whose block was called.
+              onewrite_untimed_transport_request(req)
             end
           inside = true # the request is complete
           result

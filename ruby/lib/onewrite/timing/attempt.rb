@@ -28,9 +28,9 @@ module Onewrite
         index: index, outcome: outcome, status: status, conn_id: conn_id, reused: reused, idle_ns: idle_ns,
         conn_requests: conn_requests, bytes_sent: bytes_sent, writes: writes, bytes_received: bytes_received,
         connect_ns: connect_ns, tls_ns: tls_ns, send_ns: send_ns, wait_ns: wait_ns, receive_ns: receive_ns,
-        total_ns: total_ns, kernel: kernel&.to_h, cause: cause,
-        server_timing: server_timing&.map(&:to_h), server_ns: server_ns, network_ns: network_ns
-      }.compact
+        total_ns: total_ns, kernel: (kernel && kernel.to_h), cause: cause,
+        server_timing: (server_timing && server_timing.map(&:to_h)), server_ns: server_ns, network_ns: network_ns
+      }.reject { |_, value| value.nil? }
     end
   end
 end

@@ -15,7 +15,7 @@ module Onewrite
       return :server if hold < LONG_NS
       # Before :retransmit, because the kernel counts probes of a closed window as retransmits.
       return :peer_window if evidence.window_closed_ns > hold / 2
-      return :retransmit if evidence.retransmits.positive?
+      return :retransmit if evidence.retransmits > 0
 
       # Nagle's algorithm holds a small segment while another is unacknowledged. A single write has none before it, and with
       # TCP_NODELAY nothing is held: then it was pacing, a queue or the network.

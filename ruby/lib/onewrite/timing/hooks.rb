@@ -33,6 +33,12 @@ module Onewrite
         @when_wanted.call if @when_wanted
       end
 
+      # @return [Integer] hooks that hold for all sessions
+      def size
+        set = @current || NONE
+        set.timings.size + set.listeners.size
+      end
+
       # @return [Integer] how often a hook raised
       def errors
         @errors.value
@@ -126,7 +132,7 @@ module Onewrite
       def failed(error)
         return unless @errors.next == 1
 
-        warn "onewrite: a hook raised #{error.class} (#{error.backtrace&.first}); requests go on, and further errors of " \
+        warn "onewrite: a hook raised #{error.class} (#{error.backtrace.to_a.first}); requests go on, and further errors of " \
              "hooks are only counted"
       end
     end

@@ -65,13 +65,13 @@ module Onewrite
 
     # @return [Integer, nil] time in which the peer's window held sending up, in microseconds
     def rwnd_limited_us
-      @data.bytesize >= 184 ? @data.unpack1("@176Q") : nil
+      @data.bytesize >= 184 ? @data.unpack("@176Q").first : nil
     end
 
     private
 
     def u32(offset)
-      @data.bytesize >= offset + 4 ? @data.unpack1("@#{offset}L") : nil
+      @data.bytesize >= offset + 4 ? @data.unpack("@#{offset}L").first : nil
     end
   end
 
@@ -108,7 +108,7 @@ module Onewrite
     #   since it last sent data. Resolution of a jiffy; never below 0.
     def send_hold_ns
       hold = @wait_ns - @after.last_data_sent_ns
-      hold.positive? ? hold : 0
+      hold > 0 ? hold : 0
     end
 
     # @return [Integer] how long the peer's receive window held sending up
@@ -123,7 +123,7 @@ module Onewrite
       {
         segments_out: segments_out, rtt_us: rtt_us, min_rtt_us: min_rtt_us, retransmits: retransmits,
         send_hold_ns: send_hold_ns
-      }.compact
+      }.reject { |_, value| value.nil? }
     end
   end
 end

@@ -18,10 +18,10 @@ module Onewrite
       def otel_attributes(timing)
         {
           "http.request.method" => (timing.method unless timing.method.empty?), "url.full" => timing.url,
-          **server(timing.url), "http.response.status_code" => timing.status,
+          "http.response.status_code" => timing.status,
           "http.request.resend_count" => (timing.attempts.size - 1 if timing.attempts.size > 1),
           "error.type" => error_type(timing)
-        }.compact
+        }.merge(server(timing.url)).reject { |_, value| value.nil? }
       end
 
       # Attributes `onewrite.*` of the last attempt, for the span of a client that has the names of {otel_attributes} already:
@@ -32,11 +32,11 @@ module Onewrite
         kernel = timing.kernel
         found = PHASES.map { |name| ["onewrite.#{name}", timing.public_send(name)] }.to_h
         found.merge(
-          "onewrite.cause" => timing.cause&.to_s, "onewrite.segments_out" => kernel&.segments_out,
-          "onewrite.send_hold_ns" => kernel&.send_hold_ns, "onewrite.reused" => timing.reused,
+          "onewrite.cause" => (timing.cause && timing.cause.to_s), "onewrite.segments_out" => (kernel && kernel.segments_out),
+          "onewrite.send_hold_ns" => (kernel && kernel.send_hold_ns), "onewrite.reused" => timing.reused,
           "onewrite.conn_id" => timing.conn_id, "onewrite.conn_requests" => timing.conn_requests,
           "onewrite.attempts" => timing.attempts.size
-        ).compact
+        ).reject { |_, value| value.nil? }
       end
 
       # Metrics by name, in seconds. `http.client.request.duration` is that of the last attempt, from its start to the
@@ -72,7 +72,7 @@ module Onewrite
       def har_timings(timing)
         connect = timing.connect_ns && (timing.connect_ns + timing.tls_ns.to_i)
         {
-          "startedDateTime" => Time.at(0, timing.started_at_unix_ns / 1_000_000, :millisecond).utc.strftime("%FT%T.%LZ"),
+          "startedDateTime" => Time.at(0, timing.started_at_unix_ns / 1_000_000 * 1000).utc.strftime("%FT%T.%LZ"),
           "time" => timing.total_ns / 1e6,
           "timings" => {
             "blocked" => -1, "dns" => -1, "connect" => har(connect), "ssl" => har(timing.tls_ns),
@@ -84,10 +84,10 @@ module Onewrite
       # @return [Hash{String => String, Integer}] server.address and server.port; empty where *url* does not tell
       # @api private
       def server(url)
-        scheme, ipv6, name, port = SERVER.match(url)&.captures
-        return {} unless scheme
+        return {} unless (found = SERVER.match(url))
 
-        default = scheme.casecmp?("https") ? 443 : 80
+        scheme, ipv6, name, port = found.captures
+        default = scheme.casecmp("https").zero? ? 443 : 80
         { "server.address" => ipv6 || name, "server.port" => port.to_s.empty? ? default : port.to_i }
       end
 

@@ -25,7 +25,7 @@ module Onewrite
       return origin + target if target.start_with?("/")
       return origin if target == "*"
 
-      WHOLE.match?(target.b) ? target : "#{origin}/#{target}"
+      target.b =~ WHOLE ? target : "#{origin}/#{target}"
     end
   end
 end

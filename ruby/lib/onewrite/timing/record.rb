@@ -61,12 +61,12 @@ module Onewrite
       {
         method: method, url: url, outcome: outcome, error_kind: error_kind, error_phase: error_phase,
         started_at_unix_ns: started_at_unix_ns, started_at_mono_ns: started_at_mono_ns, total_ns: total_ns,
-        status: status, conn_id: conn_id, reused: reused, kernel: kernel&.to_h, cause: cause,
+        status: status, conn_id: conn_id, reused: reused, kernel: (kernel && kernel.to_h), cause: cause,
         queue_ns: queue_ns, dns_ns: dns_ns, connect_ns: connect_ns, tls_ns: tls_ns,
         send_ns: send_ns, wait_ns: wait_ns, receive_ns: receive_ns,
-        server_timing: server_timing&.map(&:to_h), server_ns: server_ns, network_ns: network_ns,
+        server_timing: (server_timing && server_timing.map(&:to_h)), server_ns: server_ns, network_ns: network_ns,
         attempts: attempts.map(&:to_h)
-      }.compact
+      }.reject { |_, value| value.nil? }
     end
 
     # @return [String] the one line of {to_s}; the variables hold the URL with its secrets

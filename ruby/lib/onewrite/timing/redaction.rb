@@ -16,7 +16,7 @@ module Onewrite
     # @return [String] *text* itself where there is nothing to hide
     def self.url(text)
       bytes = text.b # it may be in no encoding at all
-      return text unless bytes.include?("@") || (bytes.include?("?") && SIGNATURE.match?(bytes.tr("?", "&")))
+      return text unless bytes.include?("@") || (bytes.include?("?") && SIGNATURE =~ bytes.tr("?", "&"))
 
       signatures(credentials(bytes)).force_encoding(text.encoding)
     end
@@ -31,7 +31,7 @@ module Onewrite
       from = BEFORE_AUTHORITY.match(bytes).end(0)
       authority = AUTHORITY.match(bytes, from)[0]
       last = authority.rindex("@")
-      last = bytes.rindex("@").to_i - from if last.nil? && NO_PORT.match?(authority)
+      last = bytes.rindex("@").to_i - from if last.nil? && NO_PORT =~ authority
       last && last >= 0 ? bytes.byteslice(0, from) + bytes.byteslice(from + last + 1, bytes.bytesize) : bytes
     end
     private_class_method :credentials

@@ -9,7 +9,7 @@ module Onewrite
     MOST_ENTRIES = 32
     MOST_DESCRIPTION = 128
 
-    TOKEN = /\A[!#$%&'*+\-.^_`|~0-9A-Za-z]{1,64}\z/.freeze
+    TOKEN = /\A[!\#$%&'*+\-.^_`|~0-9A-Za-z]{1,64}\z/.freeze
     MILLISECONDS = /\A(?=.)([0-9]{0,8})(?:\.([0-9]+))?\z/.freeze
     MOST_NS = 86_400_000 * 1_000_000
     # Up to the next comma or semicolon that is not in a quoted string. Such a string ends at its quote or with the text.
@@ -38,7 +38,7 @@ module Onewrite
       def server_ns(entries, wait_ns)
         timed = entries.select(&:duration_ns)
         total = timed.find { |one| one.name == "total" } || timed.max_by(&:duration_ns)
-        claimed = total&.duration_ns
+        claimed = total && total.duration_ns
         claimed if claimed && wait_ns && claimed.between?(1, wait_ns)
       end
 
@@ -77,11 +77,11 @@ module Onewrite
       # @return [ServerTiming, nil]
       def entry(text)
         name, *parts = split(text, PART).map { |part| trim(part) }
-        return nil unless TOKEN.match?(name)
+        return nil unless TOKEN =~ name
 
         parameters = parts.each_with_object({}) do |part, known|
           key, _, value = part.partition("=")
-          key = trim(key).downcase(:ascii)
+          key = trim(key).tr("A-Z", "a-z")
           known[key] = content(trim(value)) unless known.key?(key)
         end
         new(name, nanoseconds(parameters["dur"]), parameters["desc"])
@@ -122,7 +122,7 @@ module Onewrite
 
     # @return [Hash{Symbol => Object}] without what is nil
     def to_h
-      { name: name, duration_ns: duration_ns, description: description }.compact
+      { name: name, duration_ns: duration_ns, description: description }.reject { |_, value| value.nil? }
     end
   end
 end

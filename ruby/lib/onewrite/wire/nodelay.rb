@@ -4,47 +4,49 @@ require "socket"
 require "onewrite/counter"
 
 module Onewrite
-  # TCP_NODELAY for the connections of Net::HTTP.
-  module Nodelay
-    @failures = Counter.new
+  module Wire
+    # TCP_NODELAY for the connections of Net::HTTP.
+    module Nodelay
+      @failures = Counter.new
 
-    class << self
-      # @return [Integer] connections whose socket did not take the option
-      def failures
-        @failures.value
-      end
+      class << self
+        # @return [Integer] connections whose socket did not take the option
+        def failures
+          @failures.value
+        end
 
-      # Sets the option and reads it back (JRuby cannot read it). Unix sockets, which have no such option, are skipped.
-      # @param io [IO]
-      # @param on [Boolean]
-      def set(io, on)
-        return unless io.is_a?(BasicSocket) && tcp?(io)
+        # Sets the option and reads it back (JRuby cannot read it). Unix sockets, which have no such option, are skipped.
+        # @param io [IO]
+        # @param on [Boolean]
+        def set(io, on)
+          return unless io.is_a?(BasicSocket) && tcp?(io)
 
-        io.setsockopt(Socket::IPPROTO_TCP, Socket::TCP_NODELAY, on ? 1 : 0)
-        failed("it reads back as #{!on}") if on?(io) == !on
-      rescue SystemCallError => e
-        failed(e.class)
-      end
+          io.setsockopt(Socket::IPPROTO_TCP, Socket::TCP_NODELAY, on ? 1 : 0)
+          failed("it reads back as #{!on}") if on?(io) == !on
+        rescue SystemCallError => e
+          failed(e.class)
+        end
 
-      # @return [Boolean, nil] nil where it cannot be told
-      def on?(io)
-        io.getsockopt(Socket::IPPROTO_TCP, Socket::TCP_NODELAY).bool if io.is_a?(BasicSocket)
-      rescue SystemCallError, IOError
-        nil
-      end
+        # @return [Boolean, nil] nil where it cannot be told
+        def on?(io)
+          io.getsockopt(Socket::IPPROTO_TCP, Socket::TCP_NODELAY).bool if io.is_a?(BasicSocket)
+        rescue SystemCallError, IOError
+          nil
+        end
 
-      private
+        private
 
-      def tcp?(io)
-        io.local_address.ip?
-      rescue SystemCallError
-        false
-      end
+        def tcp?(io)
+          io.local_address.ip?
+        rescue SystemCallError
+          false
+        end
 
-      def failed(why)
-        return unless @failures.next == 1
+        def failed(why)
+          return unless @failures.next == 1
 
-        warn "onewrite: TCP_NODELAY could not be set (#{why}); requests go on, further failures are only counted"
+          warn "onewrite: TCP_NODELAY could not be set (#{why}); requests go on, further failures are only counted"
+        end
       end
     end
   end

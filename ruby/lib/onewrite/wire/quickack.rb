@@ -3,18 +3,20 @@
 require "socket"
 
 module Onewrite
-  # TCP_QUICKACK (Linux): acknowledge at once. A server with Nagle on that writes its answer in two pieces holds the second
-  # until the first is acknowledged. The kernel resets the option by itself (tcp(7)), so it is set after each request.
-  module Quickack
-    AVAILABLE = Socket.const_defined?(:TCP_QUICKACK)
+  module Wire
+    # TCP_QUICKACK (Linux): acknowledge at once. A server with Nagle on that writes its answer in two pieces holds the second
+    # until the first is acknowledged. The kernel resets the option by itself (tcp(7)), so it is set after each request.
+    module Quickack
+      AVAILABLE = Socket.const_defined?(:TCP_QUICKACK)
 
-    # @param io [IO]
-    def self.ask(io)
-      return unless AVAILABLE && io.is_a?(BasicSocket)
+      # @param io [IO]
+      def self.ask(io)
+        return unless AVAILABLE && io.is_a?(BasicSocket)
 
-      io.setsockopt(Socket::IPPROTO_TCP, Socket::TCP_QUICKACK, 1)
-    rescue SystemCallError
-      nil # this socket has no such option, and works without
+        io.setsockopt(Socket::IPPROTO_TCP, Socket::TCP_QUICKACK, 1)
+      rescue SystemCallError
+        nil # this socket has no such option, and works without
+      end
     end
   end
 end

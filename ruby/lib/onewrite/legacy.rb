@@ -1,0 +1,170 @@
+# frozen_string_literal: true
+
+require "net/http"
+require "socket"
+require "onewrite/version"
+require "onewrite/wire/body"
+require "onewrite/wire/coalesce"
+
+# The adapter for Ruby 1.9.3 and 2.0, and JRuby 1.7: TCP_NODELAY, which these versions of Net::HTTP never set, and one write.
+# There are no hooks, and requests are not checked. The file is kept to the syntax of Ruby 1.9.
+module Onewrite
+  # Switches TCP_NODELAY and joining on and off.
+  module Legacy
+    # Values that the environment takes for true, in upper or lower case.
+    YES = %w[1 true yes on].freeze
+    # The replaced methods.
+    STOCK = {} # rubocop:disable Style/MutableConstant -- filled by install
+    private_constant :YES, :STOCK
+
+    @enabled = true
+    @why_not = nil
+
+    class << self
+      # @return [Boolean]
+      attr_accessor :enabled
+      # @return [Boolean]
+      attr_reader :nodelay
+      # @return [Integer] largest number of bytes to join; 0 joins nothing
+      attr_reader :join_max
+      # @return [String, nil] why nothing is patched
+      attr_reader :why_not
+
+      # Reads the environment and patches. Called once, at load.
+      def install(env)
+        @enabled = !on?(env, "ONEWRITE_DISABLED")
+        @nodelay = !on?(env, "ONEWRITE_NODELAY_DISABLED")
+        most = env["ONEWRITE_COALESCE_MAX"].to_s.strip
+        @join_max = most =~ /\A\d{1,5}\z/ && most.to_i <= 16_384 ? most.to_i : 16_384
+        @join_max = 0 if on?(env, "ONEWRITE_COALESCE_DISABLED")
+        @why_not = unknown
+        return warn("onewrite: stays off: #{@why_not}; Net::HTTP works as without it") if @why_not
+
+        replace(Net::HTTP, :on_connect, SessionPatch)
+        replace(Net::HTTPGenericRequest, :exec, RequestPatch)
+      end
+
+      private
+
+      # A bad value counts as unset.
+      def on?(env, name)
+        YES.include?(env[name].to_s.strip.downcase)
+      end
+
+      def unknown
+        { Net::HTTP => [:on_connect, 0], Net::HTTPGenericRequest => [:exec, 3] }.each do |where, (name, arity)|
+          found = where.instance_method(name)
+          return "#{where}##{name} is not as expected" unless found.owner == where && [arity, -1].include?(found.arity)
+        end
+        nil
+      rescue NameError => e
+        e.message
+      end
+
+      # The library's method is kept as an object. On Ruby 2.0.0 a second name for a private method, or a change of its
+      # visibility, loses the method in a class that has a prepended module.
+      def replace(where, name, patch)
+        private_there = where.private_method_defined?(name)
+        STOCK[name] = where.instance_method(name)
+        where.__send__(:include, patch)
+        where.class_eval(<<-RUBY, __FILE__, __LINE__ + 1) # rubocop:disable Style/DocumentDynamicEvalDefinition
+          #{"private" if private_there}
+          def #{name}(*args)
+            onewrite_#{name}(*args)
+          end
+        RUBY
+      end
+    end
+
+    # For Net::HTTP.
+    module SessionPatch
+      # The last step of `connect`, empty in the standard library. TLS begins before it in these versions.
+      def onewrite_on_connect
+        STOCK[:on_connect].bind(self).call
+        return unless Legacy.enabled && Legacy.nodelay
+
+        io = @socket.io.respond_to?(:to_io) ? @socket.io.to_io : @socket.io
+        io.setsockopt(Socket::IPPROTO_TCP, Socket::TCP_NODELAY, 1) if io.is_a?(TCPSocket)
+      rescue SystemCallError
+        nil # it works without
+      end
+      private :onewrite_on_connect
+    end
+
+    # For Net::HTTPGenericRequest.
+    module RequestPatch
+      # Writes the request through a {Wire::HeldSocket}.
+      def onewrite_exec(sock, ver, path)
+        unless Legacy.enabled && sock.is_a?(Net::BufferedIO) && (@body || @body_stream || onewrite_form)
+          return STOCK[:exec].bind(self).call(sock, ver, path)
+        end
+
+        held = Wire::HeldSocket.new(sock, nil)
+        held.start(Legacy.join_max, nil, onewrite_waits, nil)
+        begin
+          STOCK[:exec].bind(self).call(held, ver, path)
+          held.finish
+        rescue Exception # rubocop:disable Lint/RescueException -- raised again
+          sock.close unless sock.closed? # the next request must not follow half a body; Timeout.timeout passes the library by
+          raise
+        ensure
+          held.stop
+        end
+      end
+
+      private
+
+      # Ruby 1.9.3 and later; nil in a request of an older shape.
+      def onewrite_form
+        @body_data if defined?(@body_data)
+      end
+
+      # @return [Symbol, nil] how a body is written that may block, see {Wire::HeldSocket#start}
+      def onewrite_waits
+        if @body
+          nil
+        elsif @body_stream
+          return nil if Wire::Body.source?(@body_stream)
+
+          chunked? ? :chunk : :piece
+        elsif chunked? && Wire::Body::MULTIPART =~ content_type.to_s
+          Wire::Body.form?(onewrite_form) ? nil : :piece
+        end
+      end
+    end
+
+    install(ENV)
+  end
+
+  class << self
+    # Switches the adapter off: from the next request on everything is as in the standard library.
+    # @return [nil]
+    def disable!
+      Legacy.enabled = false
+      nil
+    end
+
+    # @return [nil]
+    def enable!
+      Legacy.enabled = true
+      nil
+    end
+
+    # @return [Boolean] whether requests made now go through the adapter
+    def enabled?
+      Legacy.enabled && Legacy.why_not.nil?
+    end
+
+    # @return [Hash{Symbol => Object}] what is on, and that this is the adapter for old Rubies
+    def status
+      {
+        :version => VERSION,
+        :enabled => enabled?,
+        :legacy => "Ruby #{RUBY_VERSION} is older than 2.1: TCP_NODELAY and one write, no hooks, no checks of requests",
+        :off_because => Legacy.why_not || (Legacy.enabled ? nil : "Onewrite.disable! or ONEWRITE_DISABLED"),
+        :base => { :name => "net-http", :version => "of Ruby #{RUBY_VERSION}" },
+        :options => { :nodelay_disabled => !Legacy.nodelay, :coalesce_max => Legacy.join_max }
+      }
+    end
+  end
+end
