@@ -86,37 +86,6 @@ class ReadmeTest {
         }
     }
 
-    /** The recipe as it stands in the README, inside a program. */
-    @Test
-    void recipes(@TempDir Path dir) throws Exception {
-        String program = RECIPES.replace("MICROMETER", Program.readmeCode("**Micrometer**"));
-        Path source = Files.writeString(dir.resolve("Recipes.java"), program);
-        try (TestServer server = TestServer.answering()) {
-            String output = run(dir, server, source.toString());
-            assertTrue(output.contains("timer http.client.requests POST ok counted 1"), output);
-        }
-    }
-
-    private static final String RECIPES = """
-            import io.github.onewrite.client.*;
-            import io.micrometer.core.instrument.Timer;
-            import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
-            import java.util.concurrent.TimeUnit;
-
-            class Recipes {
-                public static void main(String[] args) throws Exception {
-                    var registry = new SimpleMeterRegistry();
-                    var builder = OnewriteClient.builder();
-                    MICROMETER
-                    try (OnewriteClient client = builder.build()) {
-                        client.execute(Request.post(System.getenv("ONEWRITE_EXAMPLE_URL"), Body.of("hello")));
-                    }
-                    var timer = registry.get("http.client.requests").tags("method", "POST", "outcome", "ok").timer();
-                    System.out.println("timer " + timer.getId().getName() + " POST ok counted " + timer.count());
-                }
-            }
-            """;
-
     private static String run(Path dir, TestServer server, String... arguments) throws Exception {
         Path output = dir.resolve("output");
         ProcessBuilder program = Program.java(output, List.of(arguments));

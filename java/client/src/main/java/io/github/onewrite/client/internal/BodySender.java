@@ -22,71 +22,59 @@ import org.jspecify.annotations.Nullable;
  * Sends one request. The rule: where body bytes are available, the head is never flushed alone; both leave
  * in one flush, which the transport makes one gathering write, and TLS one record when it fits.
  */
-public abstract class BodySender {
+abstract class BodySender {
     private static final AsciiString PROXY_AUTHORIZATION = HttpHeaderNames.PROXY_AUTHORIZATION;
 
-    /** Receives the progress of the sending. */
-    public interface Progress {
-        /** More of the body was written. */
-        void sending();
-
-        /** The last write returned. */
-        void sent();
-
-        void sendFailed(Throwable cause);
-    }
-
-    /**
-     * The parts that all senders need.
-     *
-     * @param ctx where to write
-     * @param counter of the bytes that were written
-     */
-    public record Parts(
-            Progress progress,
-            ChannelHandlerContext ctx,
-            ByteCounter counter,
-            PreparedRequest request,
-            ClientSettings settings) {}
-
-    protected final Progress progress;
-    protected final ChannelHandlerContext ctx;
+    final Exchange exchange;
+    final ChannelHandlerContext ctx;
     private final ByteCounter counter;
     private final PreparedRequest request;
     private final ClientSettings settings;
 
-    BodySender(Parts parts) {
-        this.progress = parts.progress();
-        this.ctx = parts.ctx();
-        this.counter = parts.counter();
-        this.request = parts.request();
-        this.settings = parts.settings();
+    BodySender(Exchange exchange, PreparedRequest request) {
+        this.exchange = exchange;
+        this.request = request;
+        this.ctx = exchange.connection().context();
+        this.counter = exchange.connection().counter();
+        this.settings = exchange.settings();
     }
 
-    public abstract boolean hasBody();
+    /** The sender for the request's kind of body. */
+    static BodySender of(Exchange exchange, PreparedRequest request) {
+        BodySource body = request.body();
+        if (body instanceof BodySource.Bytes bytes) {
+            return new FixedSender(exchange, request, bytes);
+        }
+        if (body instanceof BodySource.OfFile file) {
+            return new FileSender(exchange, request, file);
+        }
+        return new PublishedSender(exchange, request, (BodySource.Published) body);
+    }
+
+    abstract boolean hasBody();
 
     /** Sends head and body. @return whether a byte may have been handed to the socket when this returns or throws */
-    public abstract boolean start() throws OnewriteException;
+    abstract boolean start() throws OnewriteException;
 
     /** Sends the body after the head was sent alone. */
-    public abstract void sendBody() throws OnewriteException;
+    abstract void sendBody() throws OnewriteException;
 
     /** The channel takes more again. */
-    public void writable() {}
+    void writable() {}
 
     /** Stops sending: the rest of the body is not needed. */
-    public void cancel() {}
+    void cancel() {}
 
     /** For Expect: 100-continue, the one case in which the head is to leave alone. */
-    public void sendHeadAlone() {
+    void sendHeadAlone() {
         ctx.writeAndFlush(head()).addListener(whenFailed());
     }
 
-    protected final HttpRequest head() {
+    final HttpRequest head() {
         return new DefaultHttpRequest(HttpVersion.HTTP_1_1, request.method(), target(), headers());
     }
 
-    protected final HttpRequest full(ByteBuf content) {
+    final HttpRequest full(ByteBuf content) {
         return new DefaultFullHttpRequest(
                 HttpVersion.HTTP_1_1, request.method(), target(), content, headers(), EmptyHttpHeaders.INSTANCE);
     }
@@ -97,40 +85,40 @@ public abstract class BodySender {
      *
      * @return how many bytes of the body are to follow as a piece of their own, to leave with the head; may be 0
      */
-    protected final int writeHead() {
+    final int writeHead() {
         ctx.write(head()).addListener(whenFailed());
         return (int) Math.max(0, joinable() - counter.bytes());
     }
 
     /** Tells the exchange when the last write has returned, or that it failed. */
-    protected final ChannelFutureListener whenSent() {
+    final ChannelFutureListener whenSent() {
         return written -> {
             if (written.isSuccess()) {
-                progress.sent();
+                exchange.sent();
             } else {
-                progress.sendFailed(written.cause());
+                exchange.sendFailed(written.cause());
             }
         };
     }
 
-    protected final ChannelFutureListener whenFailed() {
+    final ChannelFutureListener whenFailed() {
         return written -> {
             if (!written.isSuccess()) {
-                progress.sendFailed(written.cause());
+                exchange.sendFailed(written.cause());
             }
         };
     }
 
     /** How much of a body is joined with its head where that takes a copy. */
-    protected final int joinable() {
+    final int joinable() {
         return settings.config().coalesces() ? settings.config().coalesceMax() : 0;
     }
 
-    protected final boolean coalesces() {
+    final boolean coalesces() {
         return settings.config().coalesces();
     }
 
-    protected final boolean overTls() {
+    final boolean overTls() {
         return request.target().origin().tls();
     }
 

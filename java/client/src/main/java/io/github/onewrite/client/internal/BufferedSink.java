@@ -33,7 +33,7 @@ public final class BufferedSink<R> implements ResponseSink {
     }
 
     @Override
-    public void head(Source source, int code, HttpHeaders received) {
+    public void head(Exchange source, int code, HttpHeaders received) {
         status = code;
         headers = received;
     }

@@ -11,7 +11,7 @@ import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /** One call, from send to its end: at most two attempts, one time limit, one outcome. Confined to the pool's loop. */
-public final class Call implements Runnable, OriginPool.Waiter, Exchange.Caller {
+public final class Call implements Runnable {
     private final ClientSettings settings;
     private OriginPool pool;
     private final PreparedRequest request;
@@ -32,8 +32,8 @@ public final class Call implements Runnable, OriginPool.Waiter, Exchange.Caller 
         this.sink = sink;
     }
 
-    @Override
-    public @Nullable CallTimer timer() {
+    @Nullable
+    CallTimer timer() {
         return timer;
     }
 
@@ -61,8 +61,7 @@ public final class Call implements Runnable, OriginPool.Waiter, Exchange.Caller 
     }
 
     /** No connection is free; the call waits, for so long. */
-    @Override
-    public void queued(long limit) {
+    void queued(long limit) {
         if (timer != null) {
             timer.queueStart();
         }
@@ -71,8 +70,7 @@ public final class Call implements Runnable, OriginPool.Waiter, Exchange.Caller 
         }
     }
 
-    @Override
-    public void queueLeft() {
+    void queueLeft() {
         if (queueLimit != null) {
             queueLimit.cancel(false);
             queueLimit = null;
@@ -82,13 +80,11 @@ public final class Call implements Runnable, OriginPool.Waiter, Exchange.Caller 
         }
     }
 
-    @Override
-    public void waitsFor(Connecting connection) {
+    void waitsFor(Connecting connection) {
         connecting = connection;
     }
 
-    @Override
-    public void acquired(Connection connection, long idleNanos) {
+    void acquired(Connection connection, long idleNanos) {
         connecting = null;
         boolean reused = connection.requests() > 0;
         if (timer != null) {
@@ -99,17 +95,16 @@ public final class Call implements Runnable, OriginPool.Waiter, Exchange.Caller 
     }
 
     /** The call gets no connection. */
-    @Override
-    public void failed(OnewriteException why) {
+    void failed(OnewriteException why) {
         end(Outcome.ERROR, why);
     }
 
     /**
-     * The exchange failed and gave its connection back. Sends again, once, only when the request cannot have been
+     * The exchange failed and gave its connection back; handed says whether a byte may have been handed to the socket.
+     * Sends again, once, only when the request cannot have been
      * processed, or when processing it twice does no harm (RFC 9110, 9.2.2; RFC 9112, 9.3.1).
      */
-    @Override
-    public void exchangeFailed(OnewriteException why, boolean handed, boolean reused, boolean responseBegun) {
+    void exchangeFailed(OnewriteException why, boolean handed, boolean reused, boolean responseBegun) {
         exchange = null;
         boolean lostConnection = why.kind() == ErrorKind.CLOSED || why.kind() == ErrorKind.RESET;
         boolean unseen = !handed && request.body().replayable();
@@ -126,8 +121,7 @@ public final class Call implements Runnable, OriginPool.Waiter, Exchange.Caller 
     }
 
     /** The response is read to its end, and the connection given back. */
-    @Override
-    public void completed() {
+    void completed() {
         exchange = null;
         try {
             end(Outcome.OK, null);
@@ -137,8 +131,7 @@ public final class Call implements Runnable, OriginPool.Waiter, Exchange.Caller 
     }
 
     /** The caller has the response's headers and wants no more of it. */
-    @Override
-    public void abandoned() {
+    void abandoned() {
         if (!over && exchange != null) {
             exchange.giveUp();
             exchange = null;

@@ -31,22 +31,7 @@ import javax.net.ssl.SSLParameters;
 import org.jspecify.annotations.Nullable;
 
 /** Opens one connection: DNS, TCP, tunnel, TLS, pipeline; all within one time limit. */
-public final class Connecting {
-    /** Receives the connection. Called on the event loop. */
-    public interface Listener {
-        /** The timer of the call that waits for it, if there is one and it is timed. */
-        @Nullable
-        CallTimer timer();
-
-        /** The channel is connected, and encrypted where it is to be. */
-        void connected(Channel channel);
-
-        void failed(OnewriteException why);
-
-        /** The loop was shut down: may be called from any thread. */
-        void loopIsGone();
-    }
-
+final class Connecting {
     /** The least time for an address: a lost SYN is sent again after 1 s, and may then succeed. */
     private static final long FAIR_NANOS = TimeUnit.SECONDS.toNanos(2);
 
@@ -54,7 +39,7 @@ public final class Connecting {
     private final Origin origin;
     private final EventLoop loop;
     private final ChannelFactory<?> channels;
-    private final Listener listener;
+    private final OriginPool.Opening opening;
     private Phase stage = Phase.CONNECT;
 
     /** Read by the lookup's thread, too: a lookup that waits for a thread may be of no use any more. */
@@ -65,21 +50,25 @@ public final class Connecting {
     private java.util.concurrent.@Nullable Future<?> share;
     private long deadline;
 
-    public Connecting(
-            ClientSettings settings, Origin origin, EventLoop loop, ChannelFactory<?> channels, Listener listener) {
+    Connecting(
+            ClientSettings settings,
+            Origin origin,
+            EventLoop loop,
+            ChannelFactory<?> channels,
+            OriginPool.Opening opening) {
         this.settings = settings;
         this.origin = origin;
         this.loop = loop;
         this.channels = channels;
-        this.listener = listener;
+        this.opening = opening;
     }
 
     /** The phase under way, for the error. */
-    public Phase stage() {
+    Phase stage() {
         return stage;
     }
 
-    public void start() {
+    void start() {
         long budget = settings.connectTimeout();
         if (budget > 0) {
             deadline = settings.time().nanoTime() + budget;
@@ -89,12 +78,12 @@ public final class Connecting {
         resolve(proxy == null ? origin.host() : proxy.host(), proxy == null ? origin.port() : proxy.port());
     }
 
-    public void abort() {
+    void abort() {
         fail(new OnewriteException(ErrorKind.POOL, "the client was closed while a connection was made"));
     }
 
     private @Nullable CallTimer timer() {
-        return listener.timer();
+        return opening.timer();
     }
 
     private void resolve(String host, int port) {
@@ -134,7 +123,7 @@ public final class Connecting {
     /** A loop that was shut down runs no tasks, not even timeouts: without this the calls would never end. */
     private void afterLookup(Runnable step) {
         if (!OnLoop.ifItRuns(loop, step)) {
-            listener.loopIsGone();
+            opening.loopIsGone();
         }
     }
 
@@ -315,7 +304,7 @@ public final class Connecting {
         over = true;
         stopClock();
         made.pipeline().remove(Silence.class);
-        listener.connected(made);
+        opening.connected(made);
     }
 
     private void overdue() {
@@ -345,7 +334,7 @@ public final class Connecting {
             timer.connectEnd(why);
             timer.tlsEnd(why);
         }
-        listener.failed(why.in(stage));
+        opening.failed(why.in(stage));
     }
 
     private void stopClock() {

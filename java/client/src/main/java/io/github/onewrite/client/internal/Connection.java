@@ -23,41 +23,9 @@ import org.jspecify.annotations.Nullable;
  * exchange. While it is idle, anything that arrives, a FIN or stray bytes, closes it: an unrequested response must never
  * answer the next request.
  */
-public final class Connection extends ChannelInboundHandlerAdapter implements GuardHandler.Reader, PooledConnection {
-    /** The pool. */
-    public interface Owner {
-        /** Closes an idle connection at once. */
-        void evict(Connection connection);
-
-        /** Takes a connection back. */
-        void release(Connection connection, boolean reusable);
-    }
-
-    /** The exchange that has the connection. */
-    public interface User {
-        void read(HttpObject part);
-
-        /** All that was read is decoded. */
-        void readComplete();
-
-        /** The channel takes more again. */
-        void writable();
-
-        /** The channel is closed. */
-        void closed();
-
-        /** The limit set last has run out. */
-        void overdue();
-
-        /** Something threw in the channel. */
-        void broken(Throwable cause);
-
-        /** The response breaks a rule that the decoder does not know. */
-        void refuse(String what);
-    }
-
+final class Connection extends ChannelInboundHandlerAdapter implements PooledConnection {
     private final long id = PooledConnection.nextId();
-    private final Owner owner;
+    private final OriginPool pool;
     private final Channel channel;
     private final GuardHandler wire;
     private final ResponseDecoder decoder;
@@ -68,7 +36,7 @@ public final class Connection extends ChannelInboundHandlerAdapter implements Gu
     private final long expiresAt;
 
     private @Nullable ChannelHandlerContext ctx;
-    private @Nullable User user;
+    private @Nullable Exchange user;
     private int requests;
     private long idleSince;
     private long idleLimit;
@@ -76,8 +44,8 @@ public final class Connection extends ChannelInboundHandlerAdapter implements Gu
     private long checkAt;
     private @Nullable Future<?> check;
 
-    private Connection(Owner owner, Channel channel, ClientSettings settings) {
-        this.owner = owner;
+    private Connection(OriginPool pool, Channel channel, ClientSettings settings) {
+        this.pool = pool;
         this.channel = channel;
         this.wire = new GuardHandler(this);
         this.decoder = new ResponseDecoder(settings);
@@ -88,8 +56,8 @@ public final class Connection extends ChannelInboundHandlerAdapter implements Gu
     }
 
     /** Adds the HTTP handlers to a channel that is connected, and encrypted if need be. */
-    public static Connection on(Channel channel, Owner owner, ClientSettings settings) {
-        Connection connection = new Connection(owner, channel, settings);
+    static Connection on(Channel channel, OriginPool pool, ClientSettings settings) {
+        Connection connection = new Connection(pool, channel, settings);
         channel.pipeline().addLast(connection.wire, connection.decoder, new HttpRequestEncoder());
         if (settings.decompress()) {
             channel.pipeline().addLast(new HttpContentDecompressor(false, 0));
@@ -119,31 +87,32 @@ public final class Connection extends ChannelInboundHandlerAdapter implements Gu
         return true;
     }
 
-    public Channel channel() {
+    Channel channel() {
         return channel;
     }
 
     /** The context for writing. */
-    public ChannelHandlerContext context() {
+    ChannelHandlerContext context() {
         return java.util.Objects.requireNonNull(ctx, "not in the pipeline");
     }
 
     /** The bytes of the request under way. */
-    public ByteCounter counter() {
+    ByteCounter counter() {
         return wire.counter();
     }
 
-    public @Nullable KernelProbe probe() {
+    @Nullable
+    KernelProbe probe() {
         return probe;
     }
 
     /** Gives the connection back. */
-    public void release(boolean reusable) {
-        owner.release(this, reusable);
+    void release(boolean reusable) {
+        pool.release(this, reusable);
     }
 
     /** Requests carried so far. */
-    public int requests() {
+    int requests() {
         return requests;
     }
 
@@ -156,66 +125,63 @@ public final class Connection extends ChannelInboundHandlerAdapter implements Gu
      *
      * @param head whether its method is HEAD
      */
-    public void begin(User next, @Nullable CallTimer timer, boolean head) {
+    void begin(Exchange next, @Nullable CallTimer timer, boolean head) {
         user = next;
         requests++;
         wire.begin(timer, head);
         decoder.expect(head);
     }
 
-    @Override
-    public boolean expectsResponse() {
+    boolean expectsResponse() {
         return user != null;
     }
 
     /** The exchange is over; it gives the connection back itself. */
-    public void end() {
+    void end() {
         user = null;
         deadline = 0;
     }
 
-    public void idleFrom(long now) {
+    void idleFrom(long now) {
         idleSince = now;
     }
 
     /** Closes the connection before the server does, whose Keep-Alive header announced its limit. */
-    public void limitIdle(long nanos) {
+    void limitIdle(long nanos) {
         idleLimit = idleLimit == 0 ? nanos : Math.min(idleLimit, nanos);
     }
 
     /** When an idle connection is to be closed, or Long.MAX_VALUE. */
-    public long evictAt() {
+    long evictAt() {
         long byIdle = idleLimit == 0 ? Long.MAX_VALUE : idleSince + idleLimit;
         return expiresAt == 0 ? byIdle : Math.min(byIdle, expiresAt);
     }
 
-    public boolean usable(long now) {
+    boolean usable(long now) {
         return channel.isActive() && now < evictAt();
     }
 
-    public boolean outlived(long now) {
+    boolean outlived(long now) {
         return expiresAt != 0 && now >= expiresAt;
     }
 
-    @Override
-    public void strayBytes() {
-        owner.evict(this);
+    void strayBytes() {
+        pool.evict(this);
     }
 
-    @Override
-    public void refuse(String what) {
-        User current = user;
+    void refuse(String what) {
+        Exchange current = user;
         if (current != null) {
             current.refuse("sent " + what);
         }
     }
 
     /** Whether bytes beyond the last response wait in the decoder. */
-    public boolean hasLeftover() {
+    boolean hasLeftover() {
         return decoder.hasLeftover();
     }
 
-    public void close() {
+    void close() {
         channel.close();
     }
 
@@ -223,13 +189,13 @@ public final class Connection extends ChannelInboundHandlerAdapter implements Gu
      * A number that falls whenever the socket takes bytes: the bytes that are pending, less the progress of the current
      * message, so negative for file regions. Netty's IdleStateHandler uses the same two (observeOutput).
      */
-    public long backlog() {
+    long backlog() {
         ChannelOutboundBuffer out = channel.unsafe().outboundBuffer();
         return out == null ? 0 : out.totalPendingWriteBytes() - out.currentProgress();
     }
 
-    /** Sets the time at which {@link User#overdue} is called; 0 cancels it. */
-    public void deadline(long at) {
+    /** Sets the time at which {@link Exchange#overdue} is called; 0 cancels it. */
+    void deadline(long at) {
         deadline = at;
         // One scheduled task serves many requests: when it fires too early it is scheduled again.
         if (at != 0 && (check == null || at < checkAt)) {
@@ -247,7 +213,7 @@ public final class Connection extends ChannelInboundHandlerAdapter implements Gu
 
     private void checkDeadline() {
         check = null;
-        User current = user;
+        Exchange current = user;
         if (deadline == 0 || current == null || !channel.isActive()) {
             return;
         }
@@ -266,10 +232,10 @@ public final class Connection extends ChannelInboundHandlerAdapter implements Gu
 
     @Override
     public void channelRead(ChannelHandlerContext context, Object message) {
-        User current = user;
+        Exchange current = user;
         if (current == null || !(message instanceof HttpObject part)) {
             ReferenceCountUtil.release(message);
-            owner.evict(this);
+            pool.evict(this);
             return;
         }
         current.read(part);
@@ -277,7 +243,7 @@ public final class Connection extends ChannelInboundHandlerAdapter implements Gu
 
     @Override
     public void channelReadComplete(ChannelHandlerContext context) {
-        User current = user;
+        Exchange current = user;
         if (current != null) {
             current.readComplete();
         }
@@ -285,7 +251,7 @@ public final class Connection extends ChannelInboundHandlerAdapter implements Gu
 
     @Override
     public void channelWritabilityChanged(ChannelHandlerContext context) {
-        User current = user;
+        Exchange current = user;
         if (current != null && channel.isWritable()) {
             current.writable();
         }
@@ -296,7 +262,7 @@ public final class Connection extends ChannelInboundHandlerAdapter implements Gu
         if (check != null) {
             check.cancel(false);
         }
-        User current = user;
+        Exchange current = user;
         if (current != null) {
             current.closed();
         }
@@ -305,17 +271,17 @@ public final class Connection extends ChannelInboundHandlerAdapter implements Gu
     @Override
     public void userEventTriggered(ChannelHandlerContext context, Object event) {
         if (event instanceof SslCloseCompletionEvent && user == null) {
-            owner.evict(this);
+            pool.evict(this);
         }
     }
 
     @Override
     public void exceptionCaught(ChannelHandlerContext context, Throwable cause) {
-        User current = user;
+        Exchange current = user;
         if (current != null) {
             current.broken(cause);
         } else {
-            owner.evict(this);
+            pool.evict(this);
         }
     }
 }

@@ -23,23 +23,7 @@ import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
 /** One attempt on one connection: sends the request, reads the response, gives the connection back. */
-final class Exchange implements Connection.User, BodySender.Progress, ResponseSink.Source {
-    /** The call whose attempt this is. */
-    interface Caller {
-        /**
-         * The exchange failed and gave its connection back.
-         *
-         * @param handed whether a byte may have been handed to the socket
-         */
-        void exchangeFailed(OnewriteException why, boolean handed, boolean reused, boolean responseBegun);
-
-        /** The response is read to its end, and the connection given back. */
-        void completed();
-
-        /** The caller has the response's headers and wants no more of it. */
-        void abandoned();
-    }
-
+final class Exchange {
     /** How long to wait, after a failed write, for a response that may explain it. */
     private static final long GRACE_NANOS = TimeUnit.MILLISECONDS.toNanos(500);
 
@@ -50,7 +34,7 @@ final class Exchange implements Connection.User, BodySender.Progress, ResponseSi
     private static final Pattern KEEP_ALIVE_TIMEOUT =
             Pattern.compile("(?i)(?:^|[,;])\\s*timeout\\s*=\\s*\"?0*(\\d{1,9})\"?\\s*(?=$|[,;])");
 
-    private final Caller caller;
+    private final Call call;
     private final PreparedRequest request;
     private final ResponseSink sink;
     private final Connection connection;
@@ -75,22 +59,21 @@ final class Exchange implements Connection.User, BodySender.Progress, ResponseSi
     private int looks;
 
     Exchange(
-            Caller caller,
+            Call call,
             PreparedRequest request,
             ResponseSink sink,
             @Nullable CallTimer timer,
             Connection connection,
             ClientSettings settings,
             boolean reused) {
-        this.caller = caller;
+        this.call = call;
         this.request = request;
         this.sink = sink;
         this.timer = timer;
         this.connection = connection;
         this.settings = settings;
         this.reused = reused;
-        this.sender = BodySenders.of(
-                new BodySender.Parts(this, connection.context(), connection.counter(), request, settings));
+        this.sender = BodySender.of(this, request);
     }
 
     void start() {
@@ -125,8 +108,7 @@ final class Exchange implements Connection.User, BodySender.Progress, ResponseSi
     }
 
     /** The last write returned. */
-    @Override
-    public void sent() {
+    void sent() {
         if (over || sent) {
             return;
         }
@@ -140,8 +122,7 @@ final class Exchange implements Connection.User, BodySender.Progress, ResponseSi
     }
 
     /** More of the body was written; idleReadTimeout starts again. */
-    @Override
-    public void sending() {
+    void sending() {
         if (!over && !headersRead) {
             limitSending();
         }
@@ -173,8 +154,7 @@ final class Exchange implements Connection.User, BodySender.Progress, ResponseSi
     }
 
     /** A write failed. The server may have sent a response before it closed: wait for that for a short time. */
-    @Override
-    public void sendFailed(Throwable cause) {
+    void sendFailed(Throwable cause) {
         if (over || sent || headersRead) {
             return;
         }
@@ -186,15 +166,13 @@ final class Exchange implements Connection.User, BodySender.Progress, ResponseSi
         }
     }
 
-    @Override
-    public void writable() {
+    void writable() {
         if (!over) {
             sender.writable();
         }
     }
 
-    @Override
-    public void read(HttpObject part) {
+    void read(HttpObject part) {
         if (over) {
             ReferenceCountUtil.release(part);
             return;
@@ -316,8 +294,7 @@ final class Exchange implements Connection.User, BodySender.Progress, ResponseSi
      * All bytes read are decoded. A complete response is passed on only now: with extra bytes behind it the connection must
      * not be reused.
      */
-    @Override
-    public void readComplete() {
+    void readComplete() {
         if (settings.config().quickack() && connection.probe() != null) {
             connection.probe().quickack();
         }
@@ -338,7 +315,7 @@ final class Exchange implements Connection.User, BodySender.Progress, ResponseSi
         try {
             giveBack(reusable);
         } finally {
-            caller.completed();
+            call.completed();
         }
     }
 
@@ -355,8 +332,7 @@ final class Exchange implements Connection.User, BodySender.Progress, ResponseSi
     }
 
     /** The channel is closed. */
-    @Override
-    public void closed() {
+    void closed() {
         if (over) {
             return;
         }
@@ -375,24 +351,21 @@ final class Exchange implements Connection.User, BodySender.Progress, ResponseSi
     }
 
     /** The response breaks a rule that the decoder does not know. */
-    @Override
-    public void refuse(String what) {
+    void refuse(String what) {
         if (!over) {
             fail(new OnewriteException(ErrorKind.PROTOCOL, origin() + " " + what));
         }
     }
 
     /** Something threw in the channel. */
-    @Override
-    public void broken(Throwable cause) {
+    void broken(Throwable cause) {
         if (!over) {
             fail(Failures.onConnection(cause, origin()));
         }
     }
 
     /** The limit set last has run out. */
-    @Override
-    public void overdue() {
+    void overdue() {
         if (over) {
             return;
         }
@@ -435,7 +408,7 @@ final class Exchange implements Connection.User, BodySender.Progress, ResponseSi
     private void fail(OnewriteException why) {
         why.in(phase());
         giveUp();
-        caller.exchangeFailed(why, handed, reused, headersRead);
+        call.exchangeFailed(why, handed, reused, headersRead);
     }
 
     private void limit(long nanos) {
@@ -444,6 +417,9 @@ final class Exchange implements Connection.User, BodySender.Progress, ResponseSi
 
     /** Keep-Alive: timeout=5 (RFC 2068, 19.7.1.1): leave a second before the server does. */
     private void limitIdle(HttpHeaders headers) {
+        if (!headers.contains("keep-alive")) {
+            return; // the usual case, without a list
+        }
         for (String field : headers.getAll("keep-alive")) {
             Matcher timeout = KEEP_ALIVE_TIMEOUT.matcher(field);
             if (timeout.find()) {
@@ -453,26 +429,31 @@ final class Exchange implements Connection.User, BodySender.Progress, ResponseSi
         }
     }
 
+    Connection connection() {
+        return connection;
+    }
+
+    ClientSettings settings() {
+        return settings;
+    }
+
     private Origin origin() {
         return request.target().origin();
     }
 
     /** The exchange wants to read on; used while the caller's demand, not the socket, sets the pace. */
-    @Override
-    public void readMore() {
+    void readMore() {
         if (!over) {
             limit(settings.idleReadTimeout());
             connection.channel().read();
         }
     }
 
-    @Override
-    public void setAutoRead(boolean on) {
+    void setAutoRead(boolean on) {
         connection.channel().config().setAutoRead(on);
     }
 
-    @Override
-    public void abandon() {
-        caller.abandoned();
+    void abandon() {
+        call.abandoned();
     }
 }

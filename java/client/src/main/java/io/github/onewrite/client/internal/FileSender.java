@@ -28,20 +28,20 @@ final class FileSender extends BodySender {
     private long position;
     private boolean pumping;
 
-    FileSender(Parts parts, BodySource.OfFile body) {
-        super(parts);
+    FileSender(Exchange exchange, PreparedRequest request, BodySource.OfFile body) {
+        super(exchange, request);
         path = body.path();
-        String announced = parts.request().headers().get(HttpHeaderNames.CONTENT_LENGTH);
+        String announced = request.headers().get(HttpHeaderNames.CONTENT_LENGTH);
         length = announced == null ? 0 : Long.parseLong(announced);
     }
 
     @Override
-    public boolean hasBody() {
+    boolean hasBody() {
         return length > 0;
     }
 
     @Override
-    public boolean start() throws OnewriteException {
+    boolean start() throws OnewriteException {
         FileChannel opened = open();
         int joined = (int) Math.min(length, writeHead());
         ByteBuf first = read(opened, joined);
@@ -60,7 +60,7 @@ final class FileSender extends BodySender {
     }
 
     @Override
-    public void sendBody() throws OnewriteException {
+    void sendBody() throws OnewriteException {
         rest(open());
     }
 
@@ -77,7 +77,7 @@ final class FileSender extends BodySender {
     }
 
     @Override
-    public void writable() {
+    void writable() {
         while (pumping && ctx.channel().isWritable()) {
             FileChannel from = file;
             if (from == null || position == length) {
@@ -89,9 +89,9 @@ final class FileSender extends BodySender {
             try {
                 ByteBuf block = read(from, (int) Math.min(BLOCK, length - position));
                 ctx.write(new DefaultHttpContent(block)).addListener(whenFailed());
-                progress.sending();
+                exchange.sending();
             } catch (OnewriteException e) {
-                progress.sendFailed(e);
+                exchange.sendFailed(e);
                 return;
             }
             if (!ctx.channel().isWritable()) {
@@ -101,7 +101,7 @@ final class FileSender extends BodySender {
     }
 
     @Override
-    public void cancel() {
+    void cancel() {
         pumping = false;
         close();
     }

@@ -16,18 +16,18 @@ final class FixedSender extends BodySender {
     private final ByteBuf rest;
     private boolean pumping;
 
-    FixedSender(Parts parts, BodySource.Bytes body) {
-        super(parts);
+    FixedSender(Exchange exchange, PreparedRequest request, BodySource.Bytes body) {
+        super(exchange, request);
         rest = body.size() == 0 ? Unpooled.EMPTY_BUFFER : Unpooled.wrappedBuffer(body.bytes());
     }
 
     @Override
-    public boolean hasBody() {
+    boolean hasBody() {
         return rest.isReadable();
     }
 
     @Override
-    public boolean start() {
+    boolean start() {
         int size = rest.readableBytes();
         if (size <= CoalesceHandler.SURELY_GATHERED || joinable() == 0 || (overTls() && size <= WHOLE)) {
             ctx.writeAndFlush(full(rest)).addListener(whenSent());
@@ -42,13 +42,13 @@ final class FixedSender extends BodySender {
     }
 
     @Override
-    public void sendBody() {
+    void sendBody() {
         pumping = true;
         writable();
     }
 
     @Override
-    public void writable() {
+    void writable() {
         while (pumping && ctx.channel().isWritable()) {
             if (rest.readableBytes() <= WHOLE) {
                 pumping = false;
@@ -57,7 +57,7 @@ final class FixedSender extends BodySender {
             }
             // A slice shares the body's memory; an unpooled wrapper needs no release of its own.
             ctx.write(new DefaultHttpContent(rest.readRetainedSlice(SLICE))).addListener(whenFailed());
-            progress.sending();
+            exchange.sending();
             if (!ctx.channel().isWritable()) {
                 ctx.flush();
             }
@@ -65,7 +65,7 @@ final class FixedSender extends BodySender {
     }
 
     @Override
-    public void cancel() {
+    void cancel() {
         pumping = false;
     }
 }

@@ -14,24 +14,13 @@ import org.jspecify.annotations.Nullable;
  * passes each byte to the {@link ResponseGuard} before the decoder.
  */
 final class GuardHandler extends ChannelDuplexHandler {
-    /** Receives what is wrong with the bytes read. */
-    interface Reader {
-        boolean expectsResponse();
-
-        /** Bytes arrived while no response was expected. */
-        void strayBytes();
-
-        /** The bytes are not a valid response. */
-        void refuse(String what);
-    }
-
-    private final Reader reader;
+    private final Connection connection;
     private final ByteCounter counter = new ByteCounter();
     private final ResponseGuard guard = new ResponseGuard();
     private @Nullable CallTimer timer;
 
-    GuardHandler(Reader reader) {
-        this.reader = reader;
+    GuardHandler(Connection connection) {
+        this.connection = connection;
     }
 
     /**
@@ -68,10 +57,10 @@ final class GuardHandler extends ChannelDuplexHandler {
 
     @Override
     public void channelRead(ChannelHandlerContext ctx, Object message) {
-        if (!reader.expectsResponse()) {
+        if (!connection.expectsResponse()) {
             // Not passed to the decoder, where half a line would become part of the next response.
             ReferenceCountUtil.release(message);
-            reader.strayBytes();
+            connection.strayBytes();
             return;
         }
         if (timer != null) {
@@ -81,7 +70,7 @@ final class GuardHandler extends ChannelDuplexHandler {
             String fault = guard.read(bytes);
             if (fault != null) {
                 bytes.release();
-                reader.refuse(fault);
+                connection.refuse(fault);
                 return;
             }
         }

@@ -20,44 +20,18 @@ import org.jspecify.annotations.Nullable;
  * The connections to one origin that live on one event loop, and the calls that wait for one. All state is touched on
  * that loop alone, so there are no locks and no hop between getting a connection and writing to it.
  *
- * <p>Waiters are served first come, first served; idle connections are reused last in, first out, so that those not needed
+ * <p>Waiting calls are served first come, first served; idle connections are reused last in, first out, so that those not needed
  * expire. A connection that is being opened belongs to the call that caused it; when that call was cancelled, it goes to
  * the next waiter.
  */
-public final class OriginPool implements Connection.Owner {
-    /** A call that needs a connection. */
-    public interface Waiter {
-        /** Its timer, if it is timed. */
-        @Nullable
-        CallTimer timer();
-
-        /** No connection is free; the call waits, for so long. */
-        void queued(long limit);
-
-        /** The wait in the queue is over. */
-        void queueLeft();
-
-        /** A connection is being made for the call. */
-        void waitsFor(Connecting connection);
-
-        /**
-         * The call has a connection.
-         *
-         * @param idleNanos how long it was idle, -1 when it is new
-         */
-        void acquired(Connection connection, long idleNanos);
-
-        /** The call gets no connection. */
-        void failed(OnewriteException why);
-    }
-
+public final class OriginPool {
     private final Pools pools;
     private final Origin origin;
     private final EventLoop loop;
     private final ClientSettings settings;
     private final ChannelFactory<?> channels;
     private final ArrayDeque<Connection> idle = new ArrayDeque<>();
-    private final ArrayDeque<Waiter> waiters = new ArrayDeque<>();
+    private final ArrayDeque<Call> waiters = new ArrayDeque<>();
     private final Set<Connection> leased = new HashSet<>();
     private final Set<Opening> openings = new HashSet<>();
     private @Nullable Future<?> sweep;
@@ -119,7 +93,7 @@ public final class OriginPool implements Connection.Owner {
     }
 
     /** Gives the call a connection: an idle one at once, else a new one, else the next that is free. */
-    public void acquire(Waiter call) {
+    void acquire(Call call) {
         if (drained != null) {
             call.failed(new OnewriteException(ErrorKind.POOL, "the client is closed"));
             return;
@@ -148,7 +122,7 @@ public final class OriginPool implements Connection.Owner {
     }
 
     /** The call gives up waiting. */
-    public void leave(Waiter call) {
+    void leave(Call call) {
         if (waiters.remove(call)) {
             publish();
         } else {
@@ -157,8 +131,7 @@ public final class OriginPool implements Connection.Owner {
     }
 
     /** Takes a connection back, before the caller gets the response, so that a sequential caller needs only one. */
-    @Override
-    public void release(Connection connection, boolean reusable) {
+    void release(Connection connection, boolean reusable) {
         leased.remove(connection);
         publish();
         long now = settings.time().nanoTime();
@@ -173,37 +146,35 @@ public final class OriginPool implements Connection.Owner {
     }
 
     /** Closes an idle connection at once. */
-    @Override
-    public void evict(Connection connection) {
+    void evict(Connection connection) {
         idle.remove(connection);
         publish();
         connection.close();
     }
 
     /** A connection that is being made, and the call it is made for. */
-    private final class Opening implements Connecting.Listener {
-        private final Connecting connecting = new Connecting(settings, origin, loop, channels, this);
+    final class Opening {
+        final Connecting connecting = new Connecting(settings, origin, loop, channels, this);
 
         /** Null when the call was cancelled: the connection then goes to the next waiter. */
-        private @Nullable Waiter owner;
+        private @Nullable Call owner;
 
-        Opening(Waiter owner) {
+        Opening(Call owner) {
             this.owner = owner;
         }
 
-        void abandonedBy(Waiter call) {
+        void abandonedBy(Call call) {
             if (owner == call) {
                 owner = null;
             }
         }
 
-        @Override
-        public @Nullable CallTimer timer() {
+        @Nullable
+        CallTimer timer() {
             return owner == null ? null : owner.timer();
         }
 
-        @Override
-        public void connected(Channel channel) {
+        void connected(Channel channel) {
             openings.remove(this);
             opened++;
             openedNow = opened;
@@ -220,8 +191,7 @@ public final class OriginPool implements Connection.Owner {
         }
 
         /** A failed connect fails only the call for which it was started. */
-        @Override
-        public void failed(OnewriteException why) {
+        void failed(OnewriteException why) {
             openings.remove(this);
             open--;
             publish();
@@ -231,8 +201,7 @@ public final class OriginPool implements Connection.Owner {
             afterOneLess();
         }
 
-        @Override
-        public void loopIsGone() {
+        void loopIsGone() {
             OriginPool.this.loopIsGone();
         }
     }
@@ -241,7 +210,7 @@ public final class OriginPool implements Connection.Owner {
     public CompletableFuture<Void> drain() {
         if (drained == null) {
             drained = new CompletableFuture<>();
-            for (Waiter call = waiters.pollFirst(); call != null; call = waiters.pollFirst()) {
+            for (Call call = waiters.pollFirst(); call != null; call = waiters.pollFirst()) {
                 call.failed(new OnewriteException(ErrorKind.POOL, "the client was closed while the call waited"));
             }
             List.copyOf(idle).forEach(this::evict);
@@ -267,7 +236,7 @@ public final class OriginPool implements Connection.Owner {
         return new PoolStats(activeNow, idleNow, connectingNow, pendingNow, openedNow);
     }
 
-    private void connect(Waiter call) {
+    private void connect(Call call) {
         open++;
         Opening next = new Opening(call);
         call.waitsFor(next.connecting);
@@ -276,14 +245,14 @@ public final class OriginPool implements Connection.Owner {
         next.connecting.start();
     }
 
-    private void lease(Connection connection, Waiter call, long idleNanos) {
+    private void lease(Connection connection, Call call, long idleNanos) {
         leased.add(connection);
         publish();
         call.acquired(connection, idleNanos);
     }
 
     private void offer(Connection connection, long now) {
-        Waiter next = waiters.pollFirst();
+        Call next = waiters.pollFirst();
         if (next != null) {
             next.queueLeft();
             lease(connection, next, connection.requests() == 0 ? -1 : 0);
@@ -304,7 +273,7 @@ public final class OriginPool implements Connection.Owner {
 
     private void afterOneLess() {
         if (drained == null && open < settings.maxConnections()) {
-            Waiter next = waiters.pollFirst();
+            Call next = waiters.pollFirst();
             if (next != null) {
                 next.queueLeft();
                 connect(next);

@@ -29,18 +29,18 @@ final class PublishedSender extends BodySender implements Flow.Subscriber<ByteBu
     /** Bytes of the first chunk that are to leave with the head; 0 once they have. */
     private int joinable;
 
-    PublishedSender(Parts parts, BodySource.Published body) {
-        super(parts);
+    PublishedSender(Exchange exchange, PreparedRequest request, BodySource.Published body) {
+        super(exchange, request);
         this.body = body;
     }
 
     @Override
-    public boolean hasBody() {
+    boolean hasBody() {
         return body.length() != 0;
     }
 
     @Override
-    public boolean start() {
+    boolean start() {
         joinable = writeHead();
         sendBody();
         flushSoon();
@@ -48,7 +48,7 @@ final class PublishedSender extends BodySender implements Flow.Subscriber<ByteBu
     }
 
     @Override
-    public void sendBody() {
+    void sendBody() {
         body.publisher().subscribe(this);
     }
 
@@ -77,7 +77,7 @@ final class PublishedSender extends BodySender implements Flow.Subscriber<ByteBu
         onLoop(() -> {
             if (!over) {
                 over = true;
-                progress.sendFailed(
+                exchange.sendFailed(
                         new OnewriteException(ErrorKind.OTHER, "the body's publisher failed: " + cause, cause));
             }
         });
@@ -117,7 +117,7 @@ final class PublishedSender extends BodySender implements Flow.Subscriber<ByteBu
             }
             joinable = 0;
             ctx.write(new DefaultHttpContent(content)).addListener(whenFailed());
-            progress.sending();
+            exchange.sending();
         }
         if (!coalesces() || !ctx.channel().isWritable()) {
             ctx.flush();
@@ -132,7 +132,7 @@ final class PublishedSender extends BodySender implements Flow.Subscriber<ByteBu
     }
 
     @Override
-    public void writable() {
+    void writable() {
         if (blocked && !over) {
             blocked = false;
             pull();
@@ -140,7 +140,7 @@ final class PublishedSender extends BodySender implements Flow.Subscriber<ByteBu
     }
 
     @Override
-    public void cancel() {
+    void cancel() {
         over = true;
         Flow.Subscription from = subscription;
         if (from != null) {
@@ -176,7 +176,7 @@ final class PublishedSender extends BodySender implements Flow.Subscriber<ByteBu
             } while (pullAgain && !over);
         } catch (Throwable e) {
             over = true;
-            progress.sendFailed(Failures.ofBody(e));
+            exchange.sendFailed(Failures.ofBody(e));
         } finally {
             pulling = false;
         }
@@ -195,7 +195,7 @@ final class PublishedSender extends BodySender implements Flow.Subscriber<ByteBu
 
     private void wrongLength(String found) {
         cancel();
-        progress.sendFailed(new OnewriteException(
+        exchange.sendFailed(new OnewriteException(
                 ErrorKind.INVALID_REQUEST,
                 "the body was announced as " + body.length() + " bytes, its publisher brought " + found
                         + "; the connection is closed"));

@@ -53,7 +53,8 @@ final class ResponseDecoder extends HttpResponseDecoder {
         }
         int before = out.size();
         super.decode(ctx, bytes, out);
-        for (Object part : out.subList(before, out.size())) {
+        for (int i = before; i < out.size(); i++) {
+            Object part = out.get(i);
             if (part instanceof HttpResponse response) {
                 interim = response.status().codeClass() == HttpStatusClass.INFORMATIONAL;
             }

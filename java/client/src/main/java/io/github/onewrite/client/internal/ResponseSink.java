@@ -8,19 +8,7 @@ import org.jspecify.annotations.Nullable;
 /** Receives a response. Called on the event loop. */
 public interface ResponseSink {
 
-    /** The source of a response. */
-    interface Source {
-        /** Whether the socket is read without {@link #readMore}. */
-        void setAutoRead(boolean on);
-
-        /** Reads on; used while the caller's demand, not the socket, sets the pace. */
-        void readMore();
-
-        /** The caller has the response's headers and wants no more of it. */
-        void abandon();
-    }
-
-    void head(Source source, int status, HttpHeaders headers);
+    void head(Exchange source, int status, HttpHeaders headers);
 
     /** Copies bytes of the body. @return null, or why the response is refused */
     @Nullable

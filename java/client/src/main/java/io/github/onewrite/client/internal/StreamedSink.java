@@ -24,7 +24,7 @@ public final class StreamedSink<R> implements ResponseSink, Flow.Publisher<ByteB
     private final EventLoop loop;
     private final ArrayDeque<ByteBuffer> queue = new ArrayDeque<>();
     /** Null until the head is there. */
-    private @Nullable Source source;
+    private @Nullable Exchange source;
 
     /** Whether the source still has its connection. */
     private boolean attached;
@@ -43,7 +43,7 @@ public final class StreamedSink<R> implements ResponseSink, Flow.Publisher<ByteB
     }
 
     @Override
-    public void head(Source from, int status, HttpHeaders headers) {
+    public void head(Exchange from, int status, HttpHeaders headers) {
         source = from;
         attached = true;
         from.setAutoRead(false);
@@ -66,7 +66,7 @@ public final class StreamedSink<R> implements ResponseSink, Flow.Publisher<ByteB
 
     @Override
     public void detach() {
-        Source from = source;
+        Exchange from = source;
         if (attached && from != null) {
             attached = false;
             from.setAutoRead(true);
