@@ -3,7 +3,7 @@ package io.github.onewrite;
 import java.util.Locale;
 import org.jspecify.annotations.Nullable;
 
-/** Why the response was long in coming, as far as the local kernel knows. */
+/** Why the response was long in coming, as far as the local kernel shows. */
 public enum Cause {
     /** The kernel held bytes back after the last write returned, waiting for an ACK the peer delayed. */
     NAGLE_DELAYED_ACK,

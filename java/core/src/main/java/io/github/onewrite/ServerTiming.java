@@ -6,7 +6,7 @@ import java.util.Optional;
 import java.util.OptionalLong;
 
 /**
- * One entry of a response's {@code Server-Timing} fields (W3C Server Timing): what the server says of its own time.
+ * One entry of a response's {@code Server-Timing} fields (W3C Server Timing): times that the server claims.
  *
  * @param name the metric's name, a token
  * @param durationNanos how long it took in nanoseconds, 0 if the server said 0; empty when it gave no valid duration

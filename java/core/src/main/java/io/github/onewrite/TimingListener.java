@@ -11,7 +11,7 @@ import org.jspecify.annotations.Nullable;
  * fast, must not block and must not use the client they listen to. What they throw is swallowed, counted and logged
  * once; it never changes the request.
  *
- * <p>A listener given directly hears all calls; one made by a {@link Factory} hears one.
+ * <p>A listener given directly gets the events of all calls; one made by a {@link Factory} those of one call.
  *
  * @see TimingEvent TimingEvent for the order of events
  */

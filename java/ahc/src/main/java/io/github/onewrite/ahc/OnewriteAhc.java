@@ -28,7 +28,7 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>HTTP/1.1 only: of calls over HTTP/2 the record has the connection's phases, the total and the outcome. Calls whose
  * handler is a WebSocketUpgradeHandler, a ResumableAsyncHandler or a TransferCompletionHandler are not timed: the client
- * looks for these classes, so they cannot be wrapped.
+ * tests for these classes, so they cannot be wrapped.
  *
  * <p>AsyncHttpClient's requests carry no tag: a listener factory is given null.
  */

@@ -4,7 +4,7 @@ import java.net.InetAddress;
 import java.net.UnknownHostException;
 import java.util.List;
 
-/** Resolves host names. May block: it is called on a thread of its own, never on an event loop. */
+/** Resolves host names. May block: it is never called on an event loop. */
 @FunctionalInterface
 public interface NameResolver {
 

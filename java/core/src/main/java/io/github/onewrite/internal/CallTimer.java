@@ -45,7 +45,7 @@ public final class CallTimer {
     private List<Attempt> attempts = List.of();
     private boolean ended;
 
-    /** What steps have to tell the hooks; they are called when the lock is free. */
+    /** Calls of hooks that wait until the lock is free. */
     private final ArrayDeque<Runnable> outbox = new ArrayDeque<>(0);
 
     private int stepping;
@@ -245,7 +245,7 @@ public final class CallTimer {
     }
 
     /**
-     * The connection was made for this attempt, which is told only now.
+     * The connection was made for this attempt, and is reported only now.
      *
      * @param tlsEnded 0 without TLS
      */
@@ -539,7 +539,7 @@ public final class CallTimer {
         return attempting && !open(phase) && phases[phase.ordinal()] < 0;
     }
 
-    /** Begins a phase, at {@link #lastNanos}, unless the attempt has had it; true when listeners are to be told. */
+    /** Begins a phase, at {@link #lastNanos}, unless the attempt has had it; true when listeners want the event. */
     private boolean begins(Phase phase) {
         if (!absent(phase)) {
             return false;
@@ -548,7 +548,7 @@ public final class CallTimer {
         return listening();
     }
 
-    /** Ends a phase, at {@link #lastNanos}, if it is open; true when listeners are to be told. */
+    /** Ends a phase, at {@link #lastNanos}, if it is open; true when listeners want the event. */
     private boolean ends(Phase phase) {
         if (!open(phase)) {
             return false;

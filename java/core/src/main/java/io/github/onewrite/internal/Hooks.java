@@ -44,7 +44,7 @@ public final class Hooks {
         return !consumers.isEmpty() || !factories.isEmpty() || recording();
     }
 
-    /** Whether listeners are to be told of each step. */
+    /** Whether a listener is set. */
     public boolean listens() {
         return !factories.isEmpty();
     }

@@ -187,7 +187,7 @@ public final class CoalesceHandler extends ChannelDuplexHandler {
         return body.readRetainedSlice(Math.min(joinMax, SURELY_GATHERED));
     }
 
-    /** A small file is read, so that it can leave with its head: sendfile is a write of its own. */
+    /** A small file is read, so that it can leave with its head: sendfile would be a second write. */
     private void writeJoined(ChannelHandlerContext ctx, FileRegion region, ChannelPromise promise) {
         ByteBuf content = read(ctx, region, (int) region.count(), promise);
         if (content != null) {
@@ -207,7 +207,7 @@ public final class CoalesceHandler extends ChannelDuplexHandler {
         }
     }
 
-    /** A promise whose progress is told to another with {@code size} bytes more: those went before. */
+    /** Reports the progress of a file whose first {@code size} bytes were written before. */
     private static ChannelPromise behind(ChannelHandlerContext ctx, int size, ChannelProgressivePromise told) {
         return ctx.newProgressivePromise().addListener(new ChannelProgressiveFutureListener() {
             @Override

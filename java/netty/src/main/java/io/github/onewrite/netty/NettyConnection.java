@@ -268,7 +268,7 @@ public final class NettyConnection {
         }
     }
 
-    /** The channel is closed, and the client has been told. */
+    /** The channel is closed, and the handlers above have processed that. */
     void closed() {
         TimedCall current = call;
         release(false);

@@ -118,7 +118,7 @@ public final class OnewriteNetty extends TimingOptions<OnewriteNetty> {
 
     /**
      * Wraps the handler of a channel pool: each channel that the pool makes is attached, and a pipeline that has its codec
-     * by then is prepared as by {@link #apply(ChannelPipeline)}. Where a channel was freed tells how long it was idle.
+     * by then is prepared as by {@link #apply(ChannelPipeline)}. The time between release and reuse is in the record.
      */
     public ChannelPoolHandler wrap(ChannelPoolHandler handler) {
         if (switches().disabled()) {
@@ -165,7 +165,7 @@ public final class OnewriteNetty extends TimingOptions<OnewriteNetty> {
         return ready().wanted();
     }
 
-    /** Whether a listener hears each step. */
+    /** Whether a listener is set. */
     public boolean listens() {
         return ready().listens();
     }
@@ -227,12 +227,13 @@ public final class OnewriteNetty extends TimingOptions<OnewriteNetty> {
         }
 
         /**
-         * The channel serves the call from now on. Its request is to be written after this.
+         * The channel serves the call from now on. Its request is to be written after this. A channel that does not speak
+         * HTTP/1.1 ends no call: report its end by {@link #completed} or {@link #failed}.
          *
          * @return this call
          */
         public Call on(Channel channel) {
-            NettyConnection connection = NettyConnection.of(channel);
+            NettyConnection connection = timed == null ? NettyConnection.of(channel) : attached(channel);
             if (connection == null) {
                 return this;
             }

@@ -56,7 +56,7 @@ final class TimingHandler extends ChannelDuplexHandler {
             connection.error(part.decoderResult().cause());
         }
         if (message instanceof HttpResponse && connection.tunnels()) {
-            // The proxy's answer to a CONNECT that the client sends by itself. It brings TLS before it returns.
+            // The proxy's answer to the client's own CONNECT. The client adds TLS before this returns.
             ctx.fireChannelRead(message);
             connection.connected();
             return;

@@ -36,6 +36,7 @@ import io.netty.channel.pool.ChannelPool;
 import io.netty.channel.pool.ChannelPoolHandler;
 import io.netty.channel.pool.FixedChannelPool;
 import io.netty.channel.socket.nio.NioSocketChannel;
+import io.netty.handler.codec.http.DefaultFullHttpRequest;
 import io.netty.handler.codec.http.DefaultHttpRequest;
 import io.netty.handler.codec.http.DefaultLastHttpContent;
 import io.netty.handler.codec.http.FullHttpResponse;
@@ -344,6 +345,17 @@ class OnewriteNettyTest {
         assertEquals(41, timing.attempts().get(0).bytesSent().orElseThrow());
         assertEquals(2, timing.attempts().get(0).bytesReceived().orElseThrow());
         assertEquals(1, calls.names().stream().filter("informational"::equals).count());
+        channel.finishAndReleaseAll();
+    }
+
+    @Test
+    void aChannelThatNothingWasAppliedToIsTimed() throws Exception {
+        OnewriteNetty onewrite = calls.heard(OnewriteNetty.create());
+        EmbeddedChannel channel = new EmbeddedChannel(new HttpClientCodec());
+        onewrite.begin(channel, "GET", "http://localhost/");
+        channel.writeAndFlush(new DefaultFullHttpRequest(HttpVersion.HTTP_1_1, HttpMethod.GET, "/"));
+        channel.writeInbound(text("HTTP/1.1 204 No Content\r\n\r\n"));
+        assertEquals(204, calls.next().status().orElseThrow());
         channel.finishAndReleaseAll();
     }
 

@@ -8,7 +8,7 @@ import javax.net.ssl.SSLSocketFactory;
 
 /**
  * Joins the plaintext of TLS sockets, so that head and body are one record. OkHttp calls the method that layers TLS on a
- * socket. Sockets of other providers (Conscrypt, BouncyCastle) OkHttp knows by their class: they stay as they are.
+ * socket. OkHttp tests sockets of other providers (Conscrypt, BouncyCastle) by their class, so they stay as they are.
  */
 final class CoalescingSslSocketFactory extends SSLSocketFactory {
     /** What the JDK puts in one record of TLS 1.3, where RFC 8446, 5.1 allows 16384: it leaves room for the tag. */

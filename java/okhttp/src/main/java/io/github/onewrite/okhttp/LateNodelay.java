@@ -21,7 +21,7 @@ final class LateNodelay extends ForwardingEventListener {
             try {
                 connection.socket().setTcpNoDelay(true);
             } catch (SocketException e) {
-                // The socket is closed: the call is about to find out by itself.
+                // The socket is closed: the call fails on it next.
                 System.getLogger("io.github.onewrite").log(System.Logger.Level.DEBUG, "TCP_NODELAY", e);
             }
         }

@@ -10,8 +10,8 @@ import okio.BufferedSink;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Keeps OkHttp from sending a non-idempotent request again after its body began to leave. OkHttp asks the body's
- * {@code isOneShot} when a connection is lost, and again when a response asks for a follow-up. The answer here is yes
+ * Keeps OkHttp from sending a non-idempotent request again after its body began to leave. OkHttp reads the body's
+ * {@code isOneShot} when a connection is lost, and again before a follow-up. It is true here
  * only between the two: from the body's first byte to the response. So redirects and authentication work as before.
  */
 final class SingleDelivery {

@@ -59,7 +59,7 @@ public final class OnewriteReactorNetty extends TimingOptions<OnewriteReactorNet
     }
 
     /**
-     * Answers a client that behaves so. Call it last: it looks at the channel options the client has at this moment,
+     * Returns a client with these handlers. Call it last: it reads the channel options that the client has at this moment,
      * and obeys a TCP_NODELAY among them, on or off. Call it once per client, not per request: as with any
      * {@code doOnChannelInit}, connections made before, or by the client as it was, are not used.
      *

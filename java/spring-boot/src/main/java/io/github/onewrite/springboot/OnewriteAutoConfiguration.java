@@ -19,8 +19,8 @@ import reactor.netty.http.client.HttpClient;
  * {@code WebClient.Builder}, {@code RestClient.Builder} and {@code RestTemplateBuilder}. Clients over another library,
  * and those made without Boot's builders, stay as they are.
  *
- * <p>Each bean that is a {@code Consumer<Timing>}, a {@link TimingListener} or a {@link TimingListener.Factory} is told
- * of all their calls. The switches are those of {@link OnewriteConfig}, looked up in Spring's environment: system
+ * <p>Each bean that is a {@code Consumer<Timing>}, a {@link TimingListener} or a {@link TimingListener.Factory} gets
+ * all their calls. The switches are those of {@link OnewriteConfig}, looked up in Spring's environment: system
  * properties, then environment variables, then {@code application.properties}.
  *
  * <p>An application's own bean of type {@link OnewriteReactorNetty} replaces all this: its switches and hooks are used.

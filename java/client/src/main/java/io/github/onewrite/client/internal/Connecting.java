@@ -278,7 +278,7 @@ final class Connecting {
             fail(e);
             return;
         }
-        // Netty 4.1 leaves the check of the host name off unless told; a context of the caller's may, too.
+        // Netty 4.1 checks the host name only on request; a context of the caller's may not check it either.
         SSLParameters parameters = handler.engine().getSSLParameters();
         parameters.setEndpointIdentificationAlgorithm("HTTPS");
         handler.engine().setSSLParameters(parameters);

@@ -55,7 +55,7 @@ final class FixedSender extends BodySender {
                 ctx.writeAndFlush(new DefaultLastHttpContent(rest)).addListener(whenSent());
                 return;
             }
-            // A slice shares the body's memory; an unpooled wrapper needs no release of its own.
+            // A slice shares the body's memory; an unpooled wrapper needs no release.
             ctx.write(new DefaultHttpContent(rest.readRetainedSlice(SLICE))).addListener(whenFailed());
             exchange.sending();
             if (!ctx.channel().isWritable()) {

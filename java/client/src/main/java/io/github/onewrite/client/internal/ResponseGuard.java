@@ -6,7 +6,7 @@ import org.jspecify.annotations.Nullable;
 /**
  * Checks a response while it arrives for what Netty's decoder accepts, although two parsers may read it as different
  * messages: a status line, a header line or a chunk's size line that is not in the form of RFC 9112 (4, 5, 5.1
- * and 7.1). It looks at each byte of a head and of a chunk's size once, and at none of a body.
+ * and 7.1). Each byte of a head and of a chunk's size is read once, and none of a body.
  */
 final class ResponseGuard {
     private enum Place {
