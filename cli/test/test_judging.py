@@ -47,6 +47,22 @@ def test_a_stall_needs_the_control_of_the_same_run() -> None:
     assert of("OW105", alone).state is State.INCONCLUSIVE
 
 
+def few_stalls(pieces: int) -> Seen:
+    """Two of twenty requests come late, in so many pieces."""
+    made = seen([1] * 18 + [pieces] * 2)
+    for request in made.requests[-2:]:
+        request.gap_ns = 43 * MS
+    return made
+
+
+def test_few_late_ones_are_found_when_they_are_those_in_pieces() -> None:
+    found = of("OW105", few_stalls(2))
+    assert (found.state, found.count, found.of) == (State.FOUND, 2, 20)
+    chance = of("OW105", few_stalls(1))
+    assert chance.state is State.OK
+    assert "2 of 20 came as late" in chance.detail
+
+
 def test_losses_elsewhere_on_the_host_hide_no_stall() -> None:
     assert of("OW105", seen([2] * 20, gap_ms=43, resent=1000)).state is State.FOUND
 

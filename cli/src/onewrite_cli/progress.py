@@ -2,33 +2,32 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import sys
 from types import TracebackType
 
-from rich.console import Console
-from rich.status import Status
-
 __all__ = ["Progress"]
+
+ERASE = "\r\x1b[K"
 
 
 class Progress:
     """`with Progress("text") as progress: progress.say("text")`."""
 
     def __init__(self, text: str) -> None:
-        console = Console(stderr=True)
-        self._status: Status | None = None
-        if sys.stderr.isatty() and console.is_terminal and not console.is_dumb_terminal:
-            self._status = console.status(text)
+        self._shown = sys.stderr.isatty() and os.environ.get("TERM", "dumb") != "dumb"
+        self._text = text
 
     def say(self, text: str) -> None:
-        if self._status is not None:
-            self._status.update(text)
+        if self._shown:
+            width = shutil.get_terminal_size().columns - 1
+            print(f"{ERASE}{text[:width]}", end="", file=sys.stderr, flush=True)
 
     def __enter__(self) -> Progress:
-        if self._status is not None:
-            self._status.start()
+        self.say(self._text)
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        if self._status is not None:
-            self._status.stop()
+        if self._shown:
+            print(ERASE, end="", file=sys.stderr, flush=True)
