@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from conftest import CLIENT, check, clean_environment, onewrite
-from onewrite_cli.check import command
+from onewrite_cli.check import command, run
 from onewrite_cli.check.command import CheckOptions
 from onewrite_cli.check.outcome import State
 from onewrite_cli.check.run import Ran, run_command
@@ -179,14 +179,14 @@ def test_the_commands_output_is_shown_when_asked_for() -> None:
 def test_an_interrupt_while_the_command_is_started_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """Popen returns some time after the command has begun to run, on a busy machine much later."""
     children = []
-    popen = subprocess.Popen
+    popen = run.Background
 
     def interrupted_popen(*arguments: object, **options: object) -> object:
         children.append(popen(*arguments, **options))  # type: ignore[call-overload]
         os.kill(os.getpid(), signal.SIGINT)
         return children[0]
 
-    monkeypatch.setattr(subprocess, "Popen", interrupted_popen)
+    monkeypatch.setattr(run, "Background", interrupted_popen)
     with pytest.raises(KeyboardInterrupt):
         run_command(["sleep", "60"], clean_environment(), timeout_s=60, show=False, started=lambda pid: None)
     assert children[0].returncode == -signal.SIGTERM

@@ -98,3 +98,23 @@ def test_nothing_seen_is_skipped() -> None:
     blind.unseen["OW101"] = "not Linux"
     assert of("OW101", blind).state is State.SKIPPED
     assert of("OW101", blind).detail == "not Linux"
+
+
+def bursts(times: int, fresh: bool) -> Seen:
+    """Bursts of ten, each on ten connections: new ones, or those of the first burst."""
+    made = seen([1] * 10 * times)
+    made.connections = [SeenConnection(0, index, "server", requests=1 if fresh else times) for index in range(10 * times)]
+    for number, request in enumerate(made.requests):
+        begun = number // 10 * 100 * MS
+        request.connection = made.connections[number if fresh else number % 10]
+        request.connection.accepted_ns = begun + 1
+        request.first_ns, request.answer_ns = begun + 2 * MS, begun + 3 * MS
+    made.connections = [one for one in made.connections if any(request.connection is one for request in made.requests)]
+    return made
+
+
+def test_a_second_burst_needs_no_new_connections() -> None:
+    assert of("OW104", bursts(1, fresh=True)).state is State.OK
+    assert of("OW104", bursts(3, fresh=False)).state is State.OK
+    found = of("OW104", bursts(2, fresh=True))
+    assert (found.state, found.count, found.of) == (State.FOUND, 10, 20)

@@ -14,14 +14,16 @@ import threading
 import time
 from collections.abc import Callable
 
+from onewrite_lab.witness import tcpinfo
+
 __all__ = ["Door"]
 
 
 class Door:
     """Listens on a port of the kernel's choice and calls `serve(sock, accepted_ns)` in a thread per connection.
 
-    `accepted_ns` is when the connection came. One that was in the queue already may be as old as the one before it,
-    and gets that one's time.
+    `accepted_ns` is when the connection came, as far as the kernel says; this thread may be late on a busy machine. One
+    that was in the queue already may be as old as the one before it, and gets that one's time.
     """
 
     def __init__(self, serve: Callable[[socket.socket, int], None], host: str = "127.0.0.1") -> None:
@@ -42,7 +44,8 @@ class Door:
                 queued = bool(select.select([self._listener], [], [], 0)[0])
                 sock, _ = self._listener.accept()
                 if not queued or not accepted_ns:
-                    accepted_ns = time.monotonic_ns()
+                    info = tcpinfo.read(sock)
+                    accepted_ns = time.monotonic_ns() - (info.last_ack_recv_ms if info else 0) * 1_000_000
                 with self._lock:
                     if self._closed:
                         sock.close()

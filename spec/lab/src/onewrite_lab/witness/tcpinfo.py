@@ -33,6 +33,7 @@ class TcpInfo:
     rwnd_limited_us: int
     not_sent: int = 0  # bytes in the send queue that were never sent
     last_data_sent_ms: int = 0  # since the last data segment left
+    last_ack_recv_ms: int = 0  # since the last ACK came; on a new connection, since the handshake
 
 
 def read(sock: socket.socket) -> TcpInfo | None:
@@ -56,6 +57,7 @@ def read(sock: socket.socket) -> TcpInfo | None:
         rwnd_limited_us=_U64.unpack_from(raw, 176)[0],
         not_sent=_U32.unpack_from(raw, 144)[0],
         last_data_sent_ms=_U32.unpack_from(raw, 44)[0],
+        last_ack_recv_ms=_U32.unpack_from(raw, 56)[0],
     )
 
 
