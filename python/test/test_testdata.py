@@ -13,7 +13,7 @@ import pytest
 
 import onewrite
 from onewrite import _errors, mappers
-from onewrite._timing import call, cause, kernel, server_timing
+from onewrite._timing import cause, kernel, record, server_timing
 
 TABLES = pathlib.Path(__file__).parents[2] / "spec" / "testdata"
 Row = dict[str, typing.Any]
@@ -58,15 +58,10 @@ def test_causes(row: Row) -> None:
 
 @pytest.mark.parametrize("row", rows("server_timing.json"))
 def test_server_timing(row: Row) -> None:
-    record = onewrite.Timing("GET", "http://127.0.0.1/", None, None)
-    attempt = onewrite.Attempt(record, 0, 1)
-    record.attempts.append(attempt)
-    if "wait_ns" in row:
-        attempt._request_end, attempt._response_start = 1, 1 + row["wait_ns"]
-    attempt.server_timing = server_timing.parse(row["fields"])
-    assert [one.to_dict() for one in attempt.server_timing or []] == row["server_timing"]
-    assert attempt.server_timing != []
-    assert (record.server_ns, record.network_ns) == (row["server_ns"], row["network_ns"])
+    found = server_timing.parse(row["fields"])
+    assert [one.to_dict() for one in found or []] == row["server_timing"]
+    assert found != []
+    assert server_timing.split(found or [], row.get("wait_ns")) == (row["server_ns"], row["network_ns"])
 
 
 def error(described: Row) -> BaseException:
@@ -87,25 +82,36 @@ def test_error_kinds(row: Row) -> None:
         assert _errors.kind_of(error(described)) == row["kind"], described
 
 
-def timing(record: Row) -> onewrite.Timing:
+def timing(described: Row) -> onewrite.Timing:
     """A record as one that was noted would be."""
-    made = onewrite.Timing(record["method"], record["url"], None, None)
-    began = made.started_at_mono_ns = record["started_at_mono_ns"]
-    made.started_at_unix_ns, made.total_ns = record["started_at_unix_ns"], record["total_ns"]
-    made.outcome, made.error_kind = record["outcome"], record.get("error_kind")
-    made.error_phase = record.get("error_phase")
-    for described in record["attempts"]:
-        attempt = onewrite.Attempt(made, described["index"], began + described["at"]["attempt_start"])
-        for name, at in described["at"].items():
-            setattr(attempt, {"attempt_end": "_end", "attempt_start": "_start"}.get(name, f"_{name}"), began + at)
-        for name in ("outcome", "status", "conn_id", "reused", "idle_ns", "conn_requests", "bytes_received"):
-            setattr(attempt, name, described.get(name))
-        if "kernel" in described:
-            attempt._evidence = kernel.KernelEvidence(**described["kernel"]), described.get("cause")
-        if "server_timing" in described:
-            attempt.server_timing = [onewrite.ServerTiming(**one) for one in described["server_timing"]]
-        made.attempts.append(attempt)
-    return made
+    began = described["started_at_mono_ns"]
+    attempts = []
+    for one in described["attempts"]:
+        at = {name: began + t_ns for name, t_ns in one["at"].items()}
+        spent = record.phases(at)
+        entries = [onewrite.ServerTiming(**entry) for entry in one.get("server_timing", ())]
+        server_ns, network_ns = server_timing.split(entries, spent.get("wait_ns"))
+        names = ("outcome", "status", "conn_id", "reused", "idle_ns", "conn_requests", "bytes_received", "cause")
+        attempts.append(
+            onewrite.Attempt(
+                one["index"],
+                **{name: one.get(name) for name in names},
+                kernel=kernel.KernelEvidence(**one["kernel"]) if "kernel" in one else None,
+                server_timing=entries or None,
+                server_ns=server_ns,
+                network_ns=network_ns,
+                at=at,
+                **spent,
+            )
+        )
+    names = ("outcome", "error_kind", "error_phase", "started_at_unix_ns", "total_ns")
+    return onewrite.Timing(
+        described["method"],
+        described["url"],
+        attempts,
+        started_at_mono_ns=began,
+        **{name: described.get(name) for name in names},
+    )
 
 
 def like(found: typing.Any, wanted: typing.Any) -> bool:
@@ -119,9 +125,9 @@ def like(found: typing.Any, wanted: typing.Any) -> bool:
 
 @pytest.mark.parametrize("row", rows("mappers.json"))
 def test_mappers(row: Row) -> None:
-    record = timing(RECORDS[row["record"]])
+    made = timing(RECORDS[row["record"]])
     for name in ("otel_attributes", "otel_metrics", "otel_phases", "resource_timing", "har_timings"):
-        found = getattr(mappers, name)(record)
+        found = getattr(mappers, name)(made)
         assert like(found, row[name]), f"{name}: {found} and not {row[name]}"
 
 

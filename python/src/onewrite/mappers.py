@@ -71,9 +71,9 @@ def otel_metrics(timing: Timing) -> Fields:
     found: Fields = {}
     if last is None:
         return found
-    end = last._response_start or last._end
+    end = last.at.get("response_start") or last.at.get("attempt_end")
     if end:
-        found["http.client.request.duration"] = max(end - last._start, 1) / 1e9
+        found["http.client.request.duration"] = max(end - last.at["attempt_start"], 1) / 1e9
     if last.queue_ns is not None:
         found["http.client.request.time_in_queue"] = last.queue_ns / 1e9
     return found
@@ -113,24 +113,25 @@ def resource_timing(timing: Timing) -> Fields:
     last = _last(timing)
     origin = timing.started_at_mono_ns
 
-    def at(t_ns: int, otherwise: float = 0.0) -> float:
-        return (t_ns - origin) / 1e6 if t_ns else otherwise
+    def at(name: str, otherwise: float = 0.0) -> float:
+        t_ns = None if last is None else last.at.get(name)
+        return otherwise if t_ns is None else (t_ns - origin) / 1e6
 
     found: Fields = {"name": timing.url, "entryType": "resource", "startTime": 0.0}
     if last is None:
         return found
-    fetch = at(last._start)
-    connect = at(last._connect_start, fetch)
+    fetch = at("attempt_start")
+    connect = at("connect_start", fetch)
     found.update(
         fetchStart=fetch,
-        domainLookupStart=at(last._dns_start, fetch),
-        domainLookupEnd=at(last._dns_end, fetch),
+        domainLookupStart=at("dns_start", fetch),
+        domainLookupEnd=at("dns_end", fetch),
         connectStart=connect,
-        secureConnectionStart=at(last._tls_start),
-        connectEnd=at(last._tls_end or last._connect_end, fetch),
-        requestStart=at(last._request_start),
-        responseStart=at(last._response_start),
-        responseEnd=at(last._response_end),
+        secureConnectionStart=at("tls_start"),
+        connectEnd=at("tls_end", at("connect_end", fetch)),
+        requestStart=at("request_start"),
+        responseStart=at("response_start"),
+        responseEnd=at("response_end"),
         duration=(timing.total_ns or 0) / 1e6,
         responseStatus=last.status or 0,
         encodedBodySize=last.bytes_received or 0,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import typing
 
 from .._config import Options
-from .._timing.connection import Link
+from .._timing.connection import Connection
 from .._wire import nodelay
 from .stream import AsyncStream, Stream
 
@@ -37,11 +37,11 @@ class Backend(Around):
         stream = self.below.connect_tcp(**arguments)
         if wanted:  # a user's own backend may set no option
             nodelay.ensure(stream.get_extra_info("socket"))
-        return Stream(stream, self._limit, Link(None))
+        return Stream(stream, self._limit, Connection(None))
 
     def connect_unix_socket(self, **arguments: typing.Any) -> Stream:
         """Connect as the backend below does."""
-        return Stream(self.below.connect_unix_socket(**arguments), self._limit, Link(None))
+        return Stream(self.below.connect_unix_socket(**arguments), self._limit, Connection(None))
 
     def sleep(self, seconds: float) -> None:
         """As the backend below."""
@@ -57,11 +57,11 @@ class AsyncBackend(Around):
         stream = await self.below.connect_tcp(**arguments)
         if wanted:
             nodelay.ensure(stream.get_extra_info("socket"))
-        return AsyncStream(stream, self._limit, Link(None))
+        return AsyncStream(stream, self._limit, Connection(None))
 
     async def connect_unix_socket(self, **arguments: typing.Any) -> AsyncStream:
         """Connect as the backend below does."""
-        return AsyncStream(await self.below.connect_unix_socket(**arguments), self._limit, Link(None))
+        return AsyncStream(await self.below.connect_unix_socket(**arguments), self._limit, Connection(None))
 
     async def sleep(self, seconds: float) -> None:
         """As the backend below."""

@@ -11,8 +11,8 @@ import sys
 import typing
 
 from .._errors import kind_of
-from .._timing import attempt as moments
-from .._timing import call as calls
+from .._timing.attempt import now
+from .._timing.call import LiveCall
 from .._timing.hooks import Hooks
 
 
@@ -40,8 +40,10 @@ class Exchange:
             self.interim = b""
             #: When the first byte of what is in ``interim`` was read.
             self.first_ns = 0
-            self.call = calls.begin(hooks, request.method.decode("ascii"), _url(request.url))
-            self.attempt = calls.begin_attempt(self.call)
+            self.call = LiveCall(hooks, request.method.decode("ascii"), _url(request.url))
+            self.call.start()
+            self.call.begin_attempt()
+            self.attempt = self.call.last()
 
     def check(self, request: typing.Any) -> None:
         """Raise httpcore's LocalProtocolError for a request that must not be sent."""
@@ -53,59 +55,59 @@ class Exchange:
         attempt = self.attempt
         what, _, stage = name.partition(".")[2].partition(".")
         if what in ("connect_tcp", "connect_unix_socket"):
-            if stage == "started" and not attempt._connect_start:
-                moments.connect_start(attempt)
+            if stage == "started" and "connect_start" not in attempt.at:
+                attempt.connect_start()
             elif stage == "complete" and self.host is None:
-                moments.connect_end(attempt, None)
+                attempt.connect_end(None)
         elif what == "start_tls" and stage == "started" and info["server_hostname"] == self.host:
-            if not attempt._tls_start:
-                moments.connect_end(attempt, None)  # with the tunnel, and the TLS of a proxy before it
-                moments.tls_start(attempt)
+            if "tls_start" not in attempt.at:
+                attempt.connect_end(None)  # with the tunnel, and the TLS of a proxy before it
+                attempt.tls_start()
         elif what == "start_tls" and stage == "complete":
-            moments.tls_end(attempt, None)
+            attempt.tls_end(None)
 
     def acquired(self, stream: typing.Any) -> None:
         """The head is about to be written to *stream*."""
         self.stream = stream
         if self.attempt is not None:
-            link = stream.link
-            if link.sock is None:
-                link.sock = stream.get_extra_info("socket")
-            moments.acquired(self.attempt, link, link.requests > 0)
+            connection = stream.connection
+            if connection.sock is None:
+                connection.sock = stream.get_extra_info("socket")
+            self.attempt.acquired(connection, connection.requests > 0)
 
     def sending(self) -> None:
         """Some bytes are about to be written."""
-        if not self.attempt._request_start:
-            moments.request_start(self.attempt)
+        if "request_start" not in self.attempt.at:
+            self.attempt.request_start()
 
     def sent(self, size: int, last: bool) -> None:
         """*size* bytes were written; *last*: they end the request."""
         self.attempt.writes += 1
         self.attempt.bytes_sent += size
         if last:
-            moments.request_end(self.attempt)
+            self.attempt.request_end()
 
     def awaiting(self) -> None:
         """The client begins to read: nothing more is written."""
-        moments.request_end(self.attempt)
+        self.attempt.request_end()
 
     def received(self, data: bytes) -> None:
         """*data* was read."""
         attempt = self.attempt
-        if attempt._response_start or not data:
+        if "response_start" in attempt.at or not data:
             return
-        t_ns = self.first_ns or moments.now()
+        t_ns = self.first_ns or now()
         # Interim answers come before the final one (RFC 9110, 15.2); after 101 another protocol begins.
         head = self.interim + data
         while head[9:10] == b"1" and head[9:12].isdigit() and head[9:12] != b"101":
             end = head.find(b"\r\n\r\n")
             if end < 0:
                 break
-            moments.informational(attempt, int(head[9:12]))
-            head, t_ns = head[end + 4 :], moments.now()
+            attempt.informational(int(head[9:12]))
+            head, t_ns = head[end + 4 :], now()
         else:
             if len(head) >= 12:
-                moments.response_start(attempt, t_ns)
+                attempt.response_start(t_ns)
                 return
         self.interim = head
         self.first_ns = t_ns if head else 0
@@ -113,32 +115,33 @@ class Exchange:
     def answered(self, response: typing.Any) -> None:
         """The head of the final answer is complete."""
         fields = [value.decode("latin-1") for name, value in response.headers if name.lower() == b"server-timing"]
-        moments.headers_end(self.attempt, response.status, fields)
-        calls.returned(self.call)
+        self.attempt.headers_end(response.status, fields)
+        self.call.answered()
 
     def read(self, size: int) -> None:
         """The body was read to its end."""
-        moments.response_end(self.attempt, moments.now(), size)
+        self.attempt.response_end(now(), size)
 
     def released(self) -> None:
         """The response was closed."""
         attempt = self.attempt
-        link = attempt._link
-        if link is not None:
-            link.idle_since = moments.now()
-            whole = bool(attempt._response_end) and getattr(link.sock, "fileno", int)() >= 0
-            calls.end_attempt(attempt, "ok", whole, link.idle_since)
+        connection = attempt.connection
+        if connection is not None:
+            connection.idle_since = now()
+            reusable = "response_end" in attempt.at and getattr(connection.sock, "fileno", int)() >= 0
+            attempt.end("ok", reusable, connection.idle_since)
 
     def failed(self, error: BaseException) -> None:
         """The request failed, or reading its response did."""
         attempt = self.attempt
         if kind_of(error) == "invalid_request":
-            attempt._phase = "send"  # refused before it could be written
-        moments.connect_failed(attempt, error)
-        if self.call._returned:
-            calls.end_attempt(attempt, "error" if isinstance(error, Exception) else "cancelled")
+            attempt.phase = "send"  # refused before it could be written
+        attempt.connect_failed(error)
+        if self.call.returned:
+            attempt.error = error
+            attempt.end("error" if isinstance(error, Exception) else "cancelled")
         else:
-            calls.failed(self.call, error)
+            self.call.failed(error)
 
 
 def _url(url: typing.Any) -> str:

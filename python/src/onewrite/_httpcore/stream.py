@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import typing
 
-from .._timing.connection import Link
+from .._timing.connection import Connection
 from .exchange import Exchange, current
 
 #: The last write of a message: nothing where its length was announced.
@@ -19,11 +19,11 @@ _ENDS = (b"", b"0\r\n\r\n")
 class _Waiting:
     """What both kinds of stream share: the bytes that are held."""
 
-    def __init__(self, stream: typing.Any, limit: int, link: Link) -> None:
+    def __init__(self, stream: typing.Any, limit: int, connection: Connection) -> None:
         self._stream = stream
         self._limit = limit
         #: The connection as the records know it; the same before and after start_tls().
-        self.link = link
+        self.connection = connection
         self._pieces: list[bytes] = []
         self._size = 0
         self._joining = self._ended = False
@@ -111,13 +111,13 @@ class Stream(_Waiting):
     def close(self) -> None:
         """Close; held bytes are not sent."""
         self._stream.close()
-        self.link.closed()
+        self.connection.closed()
 
     def start_tls(
         self, ssl_context: typing.Any, server_hostname: str | None = None, timeout: float | None = None
     ) -> Stream:
         """The same over TLS."""
-        return Stream(self._stream.start_tls(ssl_context, server_hostname, timeout), self._limit, self.link)
+        return Stream(self._stream.start_tls(ssl_context, server_hostname, timeout), self._limit, self.connection)
 
 
 class AsyncStream(_Waiting):
@@ -151,11 +151,11 @@ class AsyncStream(_Waiting):
     async def aclose(self) -> None:
         """Close; held bytes are not sent."""
         await self._stream.aclose()
-        self.link.closed()
+        self.connection.closed()
 
     async def start_tls(
         self, ssl_context: typing.Any, server_hostname: str | None = None, timeout: float | None = None
     ) -> AsyncStream:
         """The same over TLS."""
         stream = await self._stream.start_tls(ssl_context, server_hostname, timeout)
-        return AsyncStream(stream, self._limit, self.link)
+        return AsyncStream(stream, self._limit, self.connection)

@@ -12,7 +12,7 @@ import time
 import typing
 import weakref
 
-from .._timing.connection import Link
+from .._timing.connection import Connection
 from .garbage import collecting
 
 Server = tuple[str, int | None]
@@ -28,26 +28,26 @@ class Connections:
         """*ended* is called with server and seconds of each connection that was seen from beginning to end."""
         self._ended = ended
         self._lock = threading.Lock()
-        self._links: weakref.WeakKeyDictionary[Link, tuple[Server, int | None]] = weakref.WeakKeyDictionary()
+        self._open: weakref.WeakKeyDictionary[Connection, tuple[Server, int | None]] = weakref.WeakKeyDictionary()
         #: Servers that were reported, and still are, with 0 if need be: else a reader would keep the last value.
         self._servers: set[Server] = set()
         #: Connections that were closed, and when.
-        self._closed: collections.deque[tuple[Link, int]] = collections.deque()
+        self._closed: collections.deque[tuple[Connection, int]] = collections.deque()
 
-    def add(self, link: Link, server: Server, new: bool) -> None:
-        """*link* carries its first request that was seen; *new*: it was just opened."""
-        link.watcher = self._over
+    def add(self, connection: Connection, server: Server, new: bool) -> None:
+        """*connection* carries its first request that was seen; *new*: it was just opened."""
+        connection.watchers = (*connection.watchers, self._over)
         self._settle()
         with self._lock:
-            self._links[link] = server, time.monotonic_ns() if new else None
+            self._open[connection] = server, time.monotonic_ns() if new else None
             self._servers.add(server)
 
-    def knows(self, link: Link) -> bool:
-        """Whether *link* was added."""
-        return link in self._links
+    def knows(self, connection: Connection) -> bool:
+        """Whether *connection* was added."""
+        return connection in self._open
 
-    def _over(self, link: Link) -> None:
-        self._closed.append((link, time.monotonic_ns()))
+    def _over(self, connection: Connection) -> None:
+        self._closed.append((connection, time.monotonic_ns()))
         if not collecting():
             self._settle()
 
@@ -55,11 +55,11 @@ class Connections:
         """Report the connections that were closed."""
         while self._closed:
             try:
-                link, closed = self._closed.popleft()
+                connection, closed = self._closed.popleft()
             except IndexError:  # another thread was faster
                 return
             with self._lock:
-                server, since = self._links.pop(link, (("", None), None))
+                server, since = self._open.pop(connection, (("", None), None))
             if since is not None:
                 self._ended(server, (closed - since) / 1e9)
 
@@ -68,10 +68,10 @@ class Connections:
         self._settle()
         with self._lock:
             found = dict.fromkeys(((server, state) for server in self._servers for state in ("active", "idle")), 0)
-            links = list(self._links.items())
-        for link, (server, _) in links:
-            if link.is_open():
-                found[server, "active" if link.active else "idle"] += 1
+            connections = list(self._open.items())
+        for connection, (server, _) in connections:
+            if connection.is_open():
+                found[server, "active" if connection.active else "idle"] += 1
         if len(self._servers) > MOST_SERVERS:
             with self._lock:
                 self._servers = {server for (server, _), number in found.items() if number}

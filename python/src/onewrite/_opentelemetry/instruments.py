@@ -9,7 +9,8 @@ from opentelemetry import metrics
 from opentelemetry.context import Context
 
 from .. import mappers
-from .._timing.connection import Link
+from .._timing.connection import Connection
+from .._timing.events import Event
 from .._timing.record import Timing
 from .connections import Connections, Server
 
@@ -61,14 +62,14 @@ class Instruments:
             "Number of outbound HTTP connections that are currently active or idle on the client.",
         )
 
-    def acquired(self, link: Link, timing: Timing) -> None:
-        """A request of *timing* got its connection."""
-        if not self._connections.knows(link):
-            peer = link.peer
+    def acquired(self, connection: Connection, event: Event) -> None:
+        """A request got *connection*."""
+        if not self._connections.knows(connection):
+            peer = connection.peer
             if peer is None:
-                attributes = mappers.otel_attributes(timing)
+                attributes = mappers.otel_attributes(event.timing)
                 peer = attributes.get("server.address", ""), attributes.get("server.port")
-            self._connections.add(link, peer, link.requests == 1 and not timing.reused)
+            self._connections.add(connection, peer, connection.requests == 1 and not event.fields["reused"])
 
     def record(self, timing: Timing, attributes: Attributes, context: Context, request_duration: bool) -> None:
         """Add a finished call; *attributes* are its ``otel_attributes``."""

@@ -17,7 +17,7 @@ from opentelemetry.context import _SUPPRESS_INSTRUMENTATION_KEY, Context, get_cu
 
 from .. import mappers
 from .._timing.events import Event, TimingListener
-from .._timing.record import Timing
+from .._timing.record import Timing, phases
 from .garbage import collecting
 from .instruments import Instruments
 
@@ -43,45 +43,66 @@ class Listener(TimingListener):
         """Keep the context with the call. An exporter's requests are not reported: each would cause another."""
         context = get_current()
         if not any(get_value(key, context) for key in _SUPPRESSED):
-            event.timing._kept = context
+            call = event._call
+            if call.notes is None:
+                call.notes = {}
+            call.notes[self] = context
+
+    def _context(self, event: Event) -> Context | None:
+        """Return the context of the call; None if the call is not reported."""
+        notes = event._call.notes
+        return None if notes is None else notes.get(self)
+
+    def _keep_current(self, event: Event) -> Context | None:
+        """Replace the context of the call by the current one, if the call is reported."""
+        notes = event._call.notes
+        if notes is None or self not in notes:
+            return None
+        context = notes[self] = get_current()
+        return context
 
     def on_queue_end(self, event: Event) -> None:
         """Write the phase: a request that gets no connection has no other."""
-        _write_known(event.timing)
+        self._write_known(event)
 
     def on_connection_acquired(self, event: Event) -> None:
         """Count the connection."""
-        timing = event.timing
-        if timing._kept is not None:
-            timing._kept = get_current()
-            self._instruments.acquired(timing.attempts[-1]._link, timing)
+        attempt = event._call.last()
+        if self._keep_current(event) is not None and attempt is not None and attempt.connection is not None:
+            self._instruments.acquired(attempt.connection, event)
 
     def on_headers_end(self, event: Event) -> None:
-        """Write what is known: some instrumentations end their span next."""
-        _write_known(event.timing)
+        """Write the phases so far: some instrumentations end their span next."""
+        self._write_known(event)
+
+    def _write_known(self, event: Event) -> None:
+        context = self._keep_current(event)
+        if context is not None:
+            _write_phases(event, context)
 
     def on_attempt_end(self, event: Event) -> None:
         """Write what came since; all of it where no response came."""
-        timing = event.timing
-        if timing._kept is None or collecting():
+        context = self._context(event)
+        attempt = event._call.last()
+        if context is None or attempt is None or collecting():
             return
-        attempt = timing.attempts[-1]
-        if attempt._headers_end:
-            span = _span(timing._kept)
-            if span is not None and attempt.receive_ns is not None:
-                span.set_attribute("onewrite.receive_ns", attempt.receive_ns)
-        elif attempt._phase != "queue":
-            if not attempt._acquired:
-                timing._kept = get_current()  # connecting failed: the span that is current now is the caller's
-            _write_phases(timing)
+        if "headers_end" in attempt.at:
+            span = _span(context)
+            receive_ns = phases(attempt.at).get("receive_ns")
+            if span is not None and receive_ns is not None:
+                span.set_attribute("onewrite.receive_ns", receive_ns)
+        elif attempt.phase != "queue":
+            if attempt.connection is None:  # connecting failed: the span that is current now is the caller's
+                context = self._keep_current(event) or context
+            _write_phases(event, context)
 
     def on_call_end(self, event: Event) -> None:
         """Write the rest, if the span is still recording; add to the metrics; emit the log event."""
-        timing = event.timing
-        if timing._kept is None:
+        context = self._context(event)
+        if context is None:
             return
-        self._ended.append((timing, timing._kept))
-        timing._kept = None
+        event._call.notes.pop(self)  # type: ignore[union-attr]
+        self._ended.append((event.timing, context))
         if not collecting():
             while self._ended:
                 try:
@@ -127,14 +148,7 @@ def _span(context: Context) -> trace.Span | None:
     return span if span.is_recording() and getattr(span, "kind", None) not in _NOT_OURS else None
 
 
-def _write_known(timing: Timing) -> None:
-    """Write the phases so far on the span that is current now, if the call is reported."""
-    if timing._kept is not None:
-        timing._kept = get_current()
-        _write_phases(timing)
-
-
-def _write_phases(timing: Timing) -> None:
-    span = _span(timing._kept)
+def _write_phases(event: Event, context: Context) -> None:
+    span = _span(context)
     if span is not None:
-        span.set_attributes(mappers.otel_phases(timing))
+        span.set_attributes(mappers.otel_phases(event.timing))

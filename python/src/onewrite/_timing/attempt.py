@@ -1,226 +1,286 @@
-"""The moments of an attempt: each writes its time down and tells the listener.
+"""An attempt while it runs: each method takes a time, and tells the listener.
 
-A seam calls them in the order of spec/events.yaml. Nothing here knows which library it watches: a
-connection is its ``Link`` and its socket.
+A seam calls them in the order of spec/events.yaml. Nothing here depends on the base library: a connection is a
+``Connection`` and its socket.
 """
 
 from __future__ import annotations
 
-import contextvars
 import time
 import typing
 
-from . import cause, events, kernel, server_timing
-from .connection import Link
+from . import cause, kernel, server_timing
+from .connection import Connection
 from .events import Event
-from .record import Attempt, Timing
+from .record import Attempt, phases
+
+if typing.TYPE_CHECKING:
+    from .call import LiveCall
 
 now = time.monotonic_ns
 
-#: The call under way on this thread (or greenlet, or task).
-current: contextvars.ContextVar[Timing | None] = contextvars.ContextVar("onewrite_call", default=None)
 
+class LiveAttempt:
+    """The first try of a call, or one for each retry and redirect."""
 
-def tell(attempt: Attempt, name: str, t_ns: int, **fields: typing.Any) -> None:
-    """Tell the listener of *attempt*, if it listens to that, of an event."""
-    methods = attempt._listener.get(name)
-    if methods is not None:
-        deliver(methods, Event(name, t_ns, attempt.index, fields, attempt._call))
+    __slots__ = (
+        "at", "awaiting", "bytes_received", "bytes_sent", "call", "conn_requests", "connecting", "connection",
+        "error", "expected", "http_response", "idle_ns", "index", "info_after", "info_before", "info_sent",
+        "listener", "may_nagle", "outcome", "phase", "response", "reused", "server_timing", "status", "writes",
+    )  # fmt: skip
 
+    def __init__(self, call: LiveCall, index: int, start: int) -> None:
+        #: None after the end of the call.
+        self.call: LiveCall | None = call
+        self.listener = call.listener
+        self.index = index
+        #: Monotonic time of each event, by its name.
+        self.at = {"attempt_start": start}
+        #: Where an error would happen now.
+        self.phase = "queue"
+        self.outcome: str | None = None
+        self.error: BaseException | None = None
+        self.connection: Connection | None = None
+        self.reused: bool | None = None
+        self.idle_ns: int | None = None
+        self.conn_requests: int | None = None
+        self.bytes_sent = self.writes = 0
+        self.status: int | None = None
+        self.bytes_received: int | None = None
+        self.server_timing: list[server_timing.ServerTiming] | None = None
+        #: Whether the base library is connecting, or reading: then it may close the connection before it raises.
+        self.connecting = self.awaiting = False
+        #: For the seam: http.client's response, the announced length of its body, a weak reference to urllib3's.
+        self.http_response: typing.Any = None
+        self.expected: int | None = None
+        self.response: typing.Any = None
+        self.info_before: bytes | None = None
+        self.info_sent: bytes | None = None
+        self.info_after: bytes | None = None
+        self.may_nagle = False
 
-def deliver(methods: typing.Any, event: Event) -> None:
-    """Hand *event* to *methods*. A request that one of them makes is a call of its own."""
-    if current.get() is None:
-        events.deliver(methods, event)
-        return
-    token = current.set(None)
-    try:
-        events.deliver(methods, event)
-    finally:
-        current.reset(token)
+    def _tell(self, name: str, t_ns: int, **fields: typing.Any) -> None:
+        methods = None if self.listener is None else self.listener.get(name)
+        call = self.call
+        if methods is not None and call is not None:
+            call.deliver(methods, Event(name, t_ns, self.index, fields, call))
 
+    def _note(self, name: str) -> None:
+        t_ns = self.at[name] = now()
+        if self.listener is not None:
+            self._tell(name, t_ns)
 
-def _error(error: BaseException | None) -> str | None:
-    return None if error is None else str(error)
+    def _note_end(self, name: str, error: BaseException | None) -> None:
+        """Note the end of a step that has begun."""
+        at = self.at
+        if f"{name}_end" in at or f"{name}_start" not in at:
+            return
+        t_ns = at[f"{name}_end"] = now()
+        if self.listener is not None:
+            self._tell(f"{name}_end", t_ns, error=None if error is None else str(error))
 
+    # -- the pool -------------------------------------------------------------------------------------
 
-# -- the pool ---------------------------------------------------------------------------------------
+    def attempt_start(self) -> None:
+        """The library below has begun to work on it."""
+        if self.listener is not None:
+            self._tell("attempt_start", self.at["attempt_start"])
 
+    def queue_start(self) -> None:
+        """All connections of the pool are out: the request waits."""
+        self._note("queue_start")
 
-def queue_start(attempt: Attempt) -> None:
-    """All connections of the pool are out: the request waits."""
-    attempt._queue_start = now()
-    if attempt._listener is not None:
-        tell(attempt, "queue_start", attempt._queue_start)
+    def queue_end(self) -> None:
+        """A connection came back, or none did in time."""
+        self._note("queue_end")
 
+    def acquired(self, connection: Connection, reused: bool) -> None:
+        """*connection* is ready for the request."""
+        self.connection = connection
+        self.reused = reused
+        self.conn_requests = connection.requests = connection.requests + 1
+        self.phase = "send"
+        t_ns = 0
+        if reused and connection.idle_since:
+            t_ns = now()
+            self.idle_ns = t_ns - connection.idle_since
+        if self.listener is not None:
+            self._tell(
+                "connection_acquired",
+                t_ns or now(),
+                conn_id=connection.conn_id,
+                reused=reused,
+                idle_ns=self.idle_ns,
+                conn_requests=connection.requests,
+            )
 
-def queue_end(attempt: Attempt) -> None:
-    """A connection came back, or none did in time."""
-    attempt._queue_end = now()
-    if attempt._listener is not None:
-        tell(attempt, "queue_end", attempt._queue_end)
+    # -- connecting -----------------------------------------------------------------------------------
 
+    def dns_start(self, host: str) -> None:
+        """The name is being looked up."""
+        self.phase = "dns"
+        t_ns = self.at["dns_start"] = now()
+        if self.listener is not None:
+            self._tell("dns_start", t_ns, host=host)
 
-def acquired(attempt: Attempt, link: Link, reused: bool) -> None:
-    """The connection *link* is ready for the request."""
-    attempt._link = link
-    attempt._acquired = True
-    attempt.conn_id = link.conn_id
-    attempt.reused = reused
-    attempt.conn_requests = link.requests = link.requests + 1
-    attempt._phase = "send"
-    t_ns = 0
-    if reused and link.idle_since:
-        t_ns = now()
-        attempt.idle_ns = t_ns - link.idle_since
-    if attempt._listener is not None:
-        tell(
-            attempt,
-            "connection_acquired",
-            t_ns or now(),
-            conn_id=link.conn_id,
-            reused=reused,
-            idle_ns=attempt.idle_ns,
-            conn_requests=link.requests,
+    def dns_end(self, error: BaseException | None) -> None:
+        """The name was looked up, or not found."""
+        self._note_end("dns", error)
+
+    def connect_start(self) -> None:
+        """The socket is about to connect."""
+        self.phase = "connect"
+        self._note("connect_start")
+
+    def connect_end(self, error: BaseException | None) -> None:
+        """The socket has connected, and a tunnel was made where there is one."""
+        self._note_end("connect", error)
+
+    def tls_start(self) -> None:
+        """The handshake with the origin begins."""
+        self.phase = "tls"
+        self._note("tls_start")
+
+    def tls_end(self, error: BaseException | None) -> None:
+        """The handshake is over."""
+        self._note_end("tls", error)
+
+    def connect_failed(self, error: BaseException) -> None:
+        """Connecting raised: end the step that was under way."""
+        self.connect_end(error)
+        self.tls_end(error)
+        self.error = error
+
+    # -- the exchange ---------------------------------------------------------------------------------
+
+    def request_start(self) -> None:
+        """The first byte is about to be handed to the kernel. The connection was acquired."""
+        connection = self.connection
+        if connection is not None:
+            self.info_before = connection.info or kernel.read(connection.sock)
+        self._note("request_start")
+
+    def request_end(self) -> None:
+        """The last write has returned."""
+        at = self.at
+        if "request_end" in at or "request_start" not in at:
+            return
+        t_ns = at["request_end"] = now()
+        self.phase = "wait"
+        if self.connection is not None:
+            self.info_sent = kernel.read(self.connection.sock, sent=True)
+        if self.listener is not None:
+            self._tell("request_end", t_ns, bytes=self.bytes_sent, writes=self.writes)
+
+    def request_failed(self, error: BaseException, refused: bool) -> None:
+        """Sending raised, perhaps because the server has already answered; *refused*: by onewrite itself."""
+        phase = "send" if refused else self.phase
+        self.request_end()
+        self.phase = phase
+        self.error = error
+
+    def informational(self, status: int) -> None:
+        """An interim response came."""
+        if self.listener is not None:
+            self._tell("informational", now(), status=status)
+
+    def response_start(self, t_ns: int) -> None:
+        """The first byte of the final response was read at *t_ns*."""
+        self.at["response_start"] = t_ns
+        self.phase = "receive"
+        connection = self.connection
+        if connection is not None and connection.sock is not None:
+            info = self.info_sent
+            wait_ns = t_ns - self.at.get("request_end", 0)
+            # Where all was sent and the answer came at once, the reading made while waiting says the same.
+            if info is None or wait_ns >= kernel.SOON_NS:
+                info = kernel.read(connection.sock)
+                self.may_nagle = cause.may_nagle(connection.sock, self.writes, wait_ns)
+            self.info_after = connection.info = info
+        if self.listener is not None:
+            self._tell("response_start", t_ns)
+
+    def headers_end(self, status: int, server_timings: typing.Iterable[str] | None) -> None:
+        """The head of the final response is complete; *server_timings* are the values of its Server-Timing."""
+        self.status = status
+        if server_timings:
+            self.server_timing = server_timing.parse(server_timings)
+        self.error = None  # a write that broke because the server answered early did no harm
+        if self.listener is None:  # no phase depends on the time
+            self.at["headers_end"] = self.at["response_start"]
+        else:
+            t_ns = self.at["headers_end"] = now()
+            self._tell("headers_end", t_ns, status=status)
+
+    def response_end(self, t_ns: int, received: int | None) -> None:
+        """The body was read to its end, *received* bytes of it, at *t_ns*."""
+        if "response_end" in self.at:
+            return
+        self.at["response_end"] = t_ns
+        if received is not None:
+            self.bytes_received = received
+        if self.listener is not None:
+            self._tell("response_end", t_ns, bytes=self.bytes_received)
+
+    # -- the end --------------------------------------------------------------------------------------
+
+    @property
+    def ended(self) -> bool:
+        """Whether it is over."""
+        return "attempt_end" in self.at
+
+    def end(self, outcome: str, reusable: bool | None = None, t_ns: int = 0) -> None:
+        """The attempt is over, since *t_ns* or now.
+
+        *reusable* says of a connection that was given back whether it can carry another request.
+        """
+        if self.ended:
+            return
+        end = self.at["attempt_end"] = t_ns or now()
+        self.outcome = outcome
+        error, self.error = self.error, None  # its traceback leads to the library's frames
+        self.http_response = self.response = None
+        if self.connection is not None:
+            self.connection.released(self.conn_requests or 0)
+        if self.listener is not None:
+            if reusable is not None:
+                self._tell("connection_released", end, reusable=reusable)
+            self._tell("attempt_end", end, outcome=outcome)
+        call = self.call
+        if call is not None and call.returned and self is call.attempts[-1]:
+            if outcome != "ok":
+                call.error_phase = self.phase
+            call.end(None if outcome == "ok" else error)
+
+    def record(self) -> Attempt:
+        """Return the attempt as far as it has come."""
+        at = dict(self.at)
+        spent = phases(at)
+        evidence = why = None
+        wait_ns = spent.get("wait_ns")
+        if self.info_before and self.info_after and wait_ns is not None:
+            held = self.info_after is not self.info_sent
+            evidence, why = cause.judge(self.info_before, self.info_after, wait_ns, held, self.may_nagle)
+        server = network = None
+        if self.server_timing is not None:
+            server, network = server_timing.split(self.server_timing, wait_ns)
+        connection = self.connection
+        return Attempt(
+            self.index,
+            self.outcome,
+            self.status,
+            None if connection is None else connection.conn_id,
+            self.reused,
+            self.idle_ns,
+            self.conn_requests,
+            self.bytes_sent,
+            self.writes,
+            self.bytes_received,
+            kernel=evidence,
+            cause=why,
+            server_timing=self.server_timing,
+            server_ns=server,
+            network_ns=network,
+            at=at,
+            **spent,
         )
-
-
-# -- connecting -------------------------------------------------------------------------------------
-
-
-def dns_start(attempt: Attempt, host: str) -> None:
-    """The name is being looked up."""
-    attempt._phase = "dns"
-    attempt._dns_start = now()
-    if attempt._listener is not None:
-        tell(attempt, "dns_start", attempt._dns_start, host=host)
-
-
-def dns_end(attempt: Attempt, error: BaseException | None) -> None:
-    """The name was looked up, or not found."""
-    attempt._dns_end = now()
-    if attempt._listener is not None:
-        tell(attempt, "dns_end", attempt._dns_end, error=_error(error))
-
-
-def connect_start(attempt: Attempt) -> None:
-    """The socket is about to connect."""
-    attempt._phase = "connect"
-    attempt._connect_start = now()
-    if attempt._listener is not None:
-        tell(attempt, "connect_start", attempt._connect_start)
-
-
-def connect_end(attempt: Attempt, error: BaseException | None) -> None:
-    """The socket has connected, and a tunnel was made where there is one."""
-    if attempt._connect_end or not attempt._connect_start:
-        return
-    attempt._connect_end = now()
-    if attempt._listener is not None:
-        tell(attempt, "connect_end", attempt._connect_end, error=_error(error))
-
-
-def tls_start(attempt: Attempt) -> None:
-    """The handshake with the origin begins."""
-    attempt._phase = "tls"
-    attempt._tls_start = now()
-    if attempt._listener is not None:
-        tell(attempt, "tls_start", attempt._tls_start)
-
-
-def tls_end(attempt: Attempt, error: BaseException | None) -> None:
-    """The handshake is over."""
-    if attempt._tls_end or not attempt._tls_start:
-        return
-    attempt._tls_end = now()
-    if attempt._listener is not None:
-        tell(attempt, "tls_end", attempt._tls_end, error=_error(error))
-
-
-def connect_failed(attempt: Attempt, error: BaseException) -> None:
-    """Connecting raised: end whichever step was under way."""
-    connect_end(attempt, error)
-    tls_end(attempt, error)
-    attempt._error = error
-
-
-# -- the exchange -----------------------------------------------------------------------------------
-
-
-def request_start(attempt: Attempt) -> None:
-    """The first byte is about to be handed to the kernel. The connection was acquired."""
-    link = attempt._link
-    attempt._info_before = link.info or kernel.read(link.sock)
-    attempt._request_start = now()
-    if attempt._listener is not None:
-        tell(attempt, "request_start", attempt._request_start)
-
-
-def request_end(attempt: Attempt) -> None:
-    """The last write has returned."""
-    if attempt._request_end or not attempt._request_start:
-        return
-    attempt._request_end = now()
-    attempt._phase = "wait"
-    attempt._info_sent = kernel.read(attempt._link.sock, sent=True)
-    if attempt._listener is not None:
-        tell(attempt, "request_end", attempt._request_end, bytes=attempt.bytes_sent, writes=attempt.writes)
-
-
-def request_failed(attempt: Attempt, error: BaseException, refused: bool) -> None:
-    """Sending raised, perhaps because the server has already answered; *refused*: by onewrite itself."""
-    phase = "send" if refused else attempt._phase
-    request_end(attempt)
-    attempt._phase = phase
-    attempt._error = error
-
-
-def informational(attempt: Attempt, status: int) -> None:
-    """An interim answer came."""
-    if attempt._listener is not None:
-        tell(attempt, "informational", now(), status=status)
-
-
-def response_start(attempt: Attempt, t_ns: int) -> None:
-    """The first byte of the final response was read at *t_ns*."""
-    attempt._response_start = t_ns
-    attempt._phase = "receive"
-    link = attempt._link
-    sock = None if link is None else link.sock
-    if sock is not None:
-        info = attempt._info_sent
-        # Where all was sent and the answer came at once, the reading made while waiting says the same.
-        if info is None or t_ns - attempt._request_end >= kernel.SOON_NS:
-            info = kernel.read(sock)
-            attempt._may_nagle = cause.may_nagle(sock, attempt.writes, t_ns - attempt._request_end)
-        attempt._info_after = link.info = info
-    if attempt._listener is not None:
-        tell(attempt, "response_start", t_ns)
-
-
-def headers_end(attempt: Attempt, status: int, server_timings: typing.Iterable[str] | None) -> None:
-    """The head of the final response is complete; *server_timings* are the values of its Server-Timing."""
-    attempt.status = status
-    if server_timings:
-        attempt.server_timing = server_timing.parse(server_timings)
-    attempt._headers_end = attempt._response_start
-    attempt._error = None  # a write that broke because the server answered early did no harm
-    if attempt._listener is not None:  # no phase needs to know when
-        attempt._headers_end = now()
-        tell(attempt, "headers_end", attempt._headers_end, status=status)
-
-
-def response_end(attempt: Attempt, t_ns: int, received: int | None) -> None:
-    """The body was read to its end, *received* bytes of it, at *t_ns*."""
-    if attempt._response_end:
-        return
-    attempt._response_end = t_ns
-    if received is not None:
-        attempt.bytes_received = received
-    if attempt._listener is not None:
-        tell(attempt, "response_end", t_ns, bytes=attempt.bytes_received)
-
-
-def failed(attempt: Attempt, error: BaseException) -> None:
-    """Reading the response raised."""
-    attempt._error = error

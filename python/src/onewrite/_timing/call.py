@@ -1,26 +1,25 @@
-"""How calls and their attempts begin and end, and how a call is found again.
+"""A call while it runs: how calls and their attempts begin and end, and how a call is found again.
 
-The outermost request of a thread opens a call and leaves it in the context variable ``attempt.current``.
-Each try of the library below, a first one, a retry, a redirect, is an attempt of it. A call ends when the
-outermost request has returned and its last attempt has ended, whichever is later: a response may be read
-long after it was returned.
+The outermost request of a thread opens a call and leaves it in the context variable ``current``. Each try of the
+library below, a first one, a retry, a redirect, is an attempt of it. A call ends when the outermost request has
+returned and its last attempt has ended, whichever is later: a response may be read long after it was returned.
 
 Nothing here runs when no hook is set.
 """
 
 from __future__ import annotations
 
+import contextvars
 import re
 import time
 import typing
 
 from .._errors import kind_of
-from . import attempt as moments
 from . import events
-from .attempt import current, now, tell
-from .events import Event
+from .attempt import LiveAttempt, now
+from .events import Event, Methods
 from .hooks import Hooks
-from .record import Attempt, Timing
+from .record import Timing
 
 #: Where the authority of a URL begins: behind the scheme and its slashes, or at once; a path has none.
 _BEFORE_AUTHORITY = re.compile(r"\s*(?:https?:[/\\]*|(?:[a-z][a-z0-9+.\-]*:)?//|(?![/\\?#\s]))", re.IGNORECASE).match
@@ -51,156 +50,162 @@ def redacted(url: str) -> str:
     return url[:mark] + _SIGNATURE.sub(r"\1=REDACTED", url[mark:end]) + url[end:]
 
 
-# -- calls ------------------------------------------------------------------------------------------
+class LiveCall:
+    """One request of a user, with its retries and redirects."""
+
+    __slots__ = (
+        "__weakref__", "_record", "_watched", "attempts", "delivering", "ended", "error_kind", "error_phase",
+        "listener", "method", "notes", "on_timing", "outcome", "returned", "started_at_mono_ns",
+        "started_at_unix_ns", "total_ns", "url",
+    )  # fmt: skip
+
+    def __init__(self, hooks: Hooks, method: str, url: str) -> None:
+        self.on_timing = hooks.on_timing
+        self.listener = hooks.listener
+        self.method = method
+        self.url = redacted(url)
+        self.attempts: list[LiveAttempt] = []
+        self.outcome: str | None = None
+        self.error_kind: str | None = None
+        self.error_phase: str | None = None
+        self.total_ns: int | None = None
+        #: Whether the outermost request has returned; whether the call is over; whether a listener is being called.
+        self.returned = self.ended = self.delivering = False
+        #: What listeners keep with the call, by listener.
+        self.notes: dict[typing.Any, typing.Any] | None = None
+        self._record: Timing | None = None
+        self._watched = False
+        self.started_at_unix_ns = time.time_ns()
+        self.started_at_mono_ns = now()
+
+    def start(self) -> None:
+        """Tell the listener that it has begun."""
+        fields = {"method": self.method, "url": self.url, "started_at_unix_ns": self.started_at_unix_ns}
+        self._tell("call_start", self.started_at_mono_ns, **fields)
+
+    def __del__(self) -> None:
+        # The collector may free a response that was not read in an order in which nothing closes its connection.
+        if self._watched and not self.ended:
+            last = self.attempts[-1]
+            last.end("ok" if last.error is None else "error")
+
+    def last(self) -> LiveAttempt | None:
+        """Return the last attempt."""
+        return self.attempts[-1] if self.attempts else None
+
+    def begin_attempt(self) -> None:
+        """The library below has begun to work on the call, for the first time or again."""
+        attempts = self.attempts
+        if not attempts and self.listener is None:
+            attempts.append(LiveAttempt(self, 0, self.started_at_mono_ns))
+            return
+        if attempts and not attempts[-1].ended:
+            attempts[-1].end("ok" if attempts[-1].error is None else "error")
+        attempt = LiveAttempt(self, len(attempts), now())
+        attempts.append(attempt)
+        attempt.attempt_start()
+
+    def answered(self) -> None:
+        """The outermost request has returned a response."""
+        self.returned = True
+        last = self.last()
+        if last is None or last.ended:
+            self.end(None)
+        elif last.connection is None:
+            # A connection that is not onewrite's (a recorder's stand-in): nothing else ends the call.
+            last.end("ok")
+        else:
+            self._watched = True
+
+    def failed(self, error: BaseException) -> None:
+        """The outermost request has raised *error*."""
+        if self.ended:
+            return
+        last = self.last()
+        if last is not None:
+            self.error_phase = last.phase
+            if not last.ended:
+                if last.error is None:
+                    last.error = error
+                last.end("error" if isinstance(error, Exception) else "cancelled")
+        self.end(error)
+
+    def end(self, error: BaseException | None) -> None:
+        """The call is over: hand its record out."""
+        if self.ended:
+            return
+        self.ended = True
+        self.outcome = "ok"
+        if error is not None:
+            self.error_kind = kind_of(error)
+            self.outcome = "cancelled" if self.error_kind == "cancelled" else "error"
+            if self.error_phase is None:
+                self.error_phase = "queue"
+        last = self.last()
+        end = last.at["attempt_end"] if last is not None and last.ended else now()
+        self.total_ns = max(end - self.started_at_mono_ns, 1)
+        for attempt in self.attempts:
+            attempt.call = attempt.error = None  # no cycle is left for the collector
+        if self.listener is not None:
+            fields = {"outcome": self.outcome, "error_kind": self.error_kind, "error_phase": self.error_phase}
+            self._tell("call_end", end, **fields)
+        for on_timing in self.on_timing:
+            try:
+                on_timing(self.record())
+            except Exception:
+                events.swallow(on_timing)
+
+    def record(self) -> Timing:
+        """Return the call as far as it has come; the same object each time once it is over."""
+        if self._record is not None:
+            return self._record
+        found = Timing(
+            self.method,
+            self.url,
+            [attempt.record() for attempt in self.attempts],
+            self.outcome,
+            self.error_kind,
+            self.error_phase,
+            self.started_at_unix_ns,
+            self.started_at_mono_ns,
+            self.total_ns,
+        )
+        if self.ended:
+            self._record = found
+        return found
+
+    def deliver(self, methods: Methods, event: Event) -> None:
+        """Hand *event* to *methods*. A request that one of them makes is a call of its own."""
+        self.delivering = True
+        try:
+            for method in methods:
+                try:
+                    method(event)
+                except Exception:
+                    events.swallow(method)
+        finally:
+            self.delivering = False
+
+    def _tell(self, name: str, t_ns: int, **fields: typing.Any) -> None:
+        methods = None if self.listener is None else self.listener.get(name)
+        if methods is not None:
+            self.deliver(methods, Event(name, t_ns, None, fields, self))
 
 
-def begin(hooks: Hooks, method: str, url: str) -> Timing:
-    """A call has begun."""
-    call = Timing(method, redacted(url), hooks.on_timing, hooks.listener)
-    call.started_at_unix_ns = time.time_ns()
-    call.started_at_mono_ns = now()
-    if call._listener is not None:
-        fields = {"method": call.method, "url": call.url, "started_at_unix_ns": call.started_at_unix_ns}
-        _tell(call, "call_start", call.started_at_mono_ns, **fields)
-    return call
+#: The call under way on this thread (or greenlet, or task).
+current: contextvars.ContextVar[LiveCall | None] = contextvars.ContextVar("onewrite_call", default=None)
 
 
-def under_way() -> Timing | None:
-    """The call of this thread that a request would be a further attempt of.
+def under_way() -> LiveCall | None:
+    """Return the call of this thread that a request would be a further attempt of.
 
     A request made while another one is being sent (by a generator that is its body) is a call of its own.
     """
     call = current.get()
     # A context that was copied during a call still has that call after its end.
-    if call is None or call._returned or call._ended:
+    if call is None or call.returned or call.ended or call.delivering:
         return None
-    if not call.attempts:
-        return call
-    last = call.attempts[-1]
-    if last._end or last._error is not None or last._headers_end:
+    last = call.last()
+    if last is None or last.ended or last.error is not None or "headers_end" in last.at:
         return call
     return None
-
-
-def returned(call: Timing) -> None:
-    """The outermost request has returned a response."""
-    call._returned = True
-    last = call.attempts[-1] if call.attempts else None
-    if last is None or last._end:
-        _end(call, None)
-    elif last._link is None:
-        # A connection that is not onewrite's (a recorder's stand-in): nothing else ends the call.
-        end_attempt(last, "ok")
-    else:
-        call._if_freed = _freed
-
-
-def _freed(call: Timing) -> None:
-    """The collector has found the response unread in a cycle of references.
-
-    It may free the parts of a response in an order in which urllib3 closes no connection, and so ends no attempt.
-    """
-    last = call.attempts[-1]
-    end_attempt(last, "ok" if last._error is None else "error")
-
-
-def failed(call: Timing, error: BaseException) -> None:
-    """The outermost request has raised *error*."""
-    if call._ended:
-        return
-    last = call._last()
-    if last is not None:
-        call.error_phase = last._phase
-        if not last._end:
-            if last._error is None:
-                last._error = error
-            end_attempt(last, "error" if isinstance(error, Exception) else "cancelled")
-    _end(call, error)
-
-
-def _end(call: Timing, error: BaseException | None) -> None:
-    """The call is over: make its record whole and hand it out."""
-    if call._ended:
-        return
-    call._ended = True
-    last = None
-    for last in call.attempts:
-        # Without these references there is no cycle, and a record that is kept keeps no socket open.
-        last._call = last._link = last._error = None
-    if error is not None:
-        call.error_kind = kind_of(error)
-        call.outcome = "cancelled" if call.error_kind == "cancelled" else "error"
-        if call.error_phase is None:
-            call.error_phase = "queue"
-    else:
-        call.outcome = "ok"
-    end = last._end if last is not None and last._end else now()
-    call.total_ns = max(end - call.started_at_mono_ns, 1)
-    if call._listener is not None:
-        fields = {"outcome": call.outcome, "error_kind": call.error_kind, "error_phase": call.error_phase}
-        _tell(call, "call_end", end, **fields)
-    if call._on_timing:
-        # A request that a hook makes is a call of its own.
-        token = current.set(None) if current.get() is not None else None
-        try:
-            for on_timing in call._on_timing:
-                try:
-                    on_timing(call)
-                except Exception:
-                    events.swallow(on_timing)
-        finally:
-            if token is not None:
-                current.reset(token)
-
-
-def _tell(call: Timing, name: str, t_ns: int, **fields: typing.Any) -> None:
-    methods = call._listener.get(name)
-    if methods is not None:
-        moments.deliver(methods, Event(name, t_ns, None, fields, call))
-
-
-# -- attempts ---------------------------------------------------------------------------------------
-
-
-def begin_attempt(call: Timing) -> Attempt:
-    """The library below has begun to work on the call, for the first time or again."""
-    attempts = call.attempts
-    if not attempts and call._listener is None:
-        attempt = Attempt(call, 0, call.started_at_mono_ns)
-        attempts.append(attempt)
-        return attempt
-    if attempts and not attempts[-1]._end:
-        end_attempt(attempts[-1], "error" if attempts[-1]._error is not None else "ok")
-    attempt = Attempt(call, len(attempts), now())
-    attempts.append(attempt)
-    if attempt._listener is not None:
-        tell(attempt, "attempt_start", attempt._start)
-    return attempt
-
-
-def end_attempt(attempt: Attempt, outcome: str, reusable: bool | None = None, t_ns: int = 0) -> None:
-    """The attempt is over, since *t_ns* or now.
-
-    *reusable* says of a connection that was given back whether it can carry another request.
-    """
-    if attempt._end:
-        return
-    end = attempt._end = t_ns or now()
-    attempt.outcome = outcome
-    error = attempt._error
-    if error is not None:
-        attempt._error = None  # its traceback leads to the library's frames, and so to a later attempt's response
-    attempt._http = attempt._response = None
-    if attempt._link is not None:
-        attempt._link.released(attempt.conn_requests)
-    if attempt._listener is not None:
-        if reusable is not None:
-            tell(attempt, "connection_released", end, reusable=reusable)
-        tell(attempt, "attempt_end", end, outcome=outcome)
-    call = attempt._call
-    if call is not None and call._returned and attempt is call.attempts[-1]:
-        if outcome == "ok":
-            _end(call, None)
-        else:
-            call.error_phase = attempt._phase
-            _end(call, error)

@@ -8,16 +8,17 @@ import typing
 _ids = itertools.count(1)
 
 
-class Link:
-    """One socket, as the records know it: its number, what the last request left, and whether one is under way."""
+class Connection:
+    """One socket, as records number it, what the last request left, and whether one is under way."""
 
     __slots__ = (
-        "__weakref__", "_closed", "_finished", "conn_id", "idle_since", "info", "peer", "requests", "sock", "watcher",
+        "__weakref__", "_closed", "_finished", "conn_id", "idle_since", "info", "peer", "requests", "sock",
+        "watchers",
     )  # fmt: skip
 
     def __init__(self, sock: typing.Any, peer: tuple[str, int | None] | None = None) -> None:
         self.sock = sock
-        #: Host and port, where the seam knows them.
+        #: Host and port; None where the seam has none.
         self.peer = peer
         self.conn_id = next(_ids)
         self.requests = 0
@@ -25,8 +26,8 @@ class Link:
         self.idle_since = 0
         #: The kernel's reading at the last answer: nothing was sent since, so it is the next request's baseline.
         self.info: bytes | None = None
-        #: Called with the link once, when the connection was closed and no request is under way on it.
-        self.watcher: typing.Callable[[Link], None] | None = None
+        #: Each is called with this object once, when the connection was closed and no request is under way on it.
+        self.watchers: tuple[typing.Callable[[Connection], None], ...] = ()
         self._closed = False
         #: Number of the last request that is over.
         self._finished = 0
@@ -49,8 +50,8 @@ class Link:
             self._over()
 
     def _over(self) -> None:
-        watcher, self.watcher = self.watcher, None
-        if watcher is not None:
+        watchers, self.watchers = self.watchers, ()
+        for watcher in watchers:
             watcher(self)
 
     def is_open(self) -> bool:

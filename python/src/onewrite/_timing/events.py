@@ -6,23 +6,33 @@ import logging
 import typing
 
 if typing.TYPE_CHECKING:
+    from .call import LiveCall
     from .record import Timing
 
 log = logging.getLogger("onewrite")
 
 
-class Event(typing.NamedTuple):
+class Event:
     """One event of spec/events.yaml."""
 
-    name: str
-    #: Monotonic time in nanoseconds.
-    t_ns: int
-    #: Number of the attempt, from 0; None on events of the call.
-    attempt: int | None
-    #: The further fields that events.yaml names for this event.
-    fields: dict[str, typing.Any]
-    #: The record of the call, as far as it has come; it is whole at call_end.
-    timing: Timing
+    __slots__ = ("_call", "attempt", "fields", "name", "t_ns")
+
+    def __init__(
+        self, name: str, t_ns: int, attempt: int | None, fields: dict[str, typing.Any], call: LiveCall
+    ) -> None:
+        self.name = name
+        #: Monotonic time in nanoseconds.
+        self.t_ns = t_ns
+        #: Number of the attempt, from 0; None on events of the call.
+        self.attempt = attempt
+        #: The further fields that events.yaml names for this event.
+        self.fields = fields
+        self._call = call
+
+    @property
+    def timing(self) -> Timing:
+        """The record of the call, as far as it has come when this is read; it is whole at call_end."""
+        return self._call.record()
 
     def to_dict(self) -> dict[str, typing.Any]:
         """The event under its canonical names, absent fields left out."""
@@ -31,6 +41,9 @@ class Event(typing.NamedTuple):
             found["attempt"] = self.attempt
         found.update((key, value) for key, value in self.fields.items() if value is not None)
         return found
+
+    def __repr__(self) -> str:
+        return f"<Event {self.to_dict()}>"
 
 
 def _nothing(self: TimingListener, event: Event) -> None:
@@ -81,15 +94,16 @@ def hook_failures() -> int:
     return failures.count
 
 
-#: What is to be called for an event, by its name; no entry where nobody listens.
-Told = dict[str, tuple[typing.Callable[[Event], object], ...]]
+Methods = tuple[typing.Callable[[Event], object], ...]
+#: The methods to call for an event, by its name; no entry where nobody listens.
+Listener = dict[str, Methods]
 
 _METHODS = tuple(name for name in vars(TimingListener) if name.startswith("on_") and name != "on_event")
 
 
-def told(listener: typing.Any) -> Told:
-    """The methods of *listener* that do something: those it does not override cost nothing."""
-    found: Told = {}
+def methods_of(listener: typing.Any) -> Listener:
+    """Return the methods of *listener* that do something: those it does not override cost nothing."""
+    found: Listener = {}
     every = getattr(type(listener), "on_event", None) is not TimingListener.on_event or "on_event" in vars(listener)
     for name in _METHODS:
         own = getattr(listener, name, None)
@@ -99,12 +113,3 @@ def told(listener: typing.Any) -> Told:
         if both:
             found[name[3:]] = tuple(both)
     return found
-
-
-def deliver(methods: typing.Iterable[typing.Callable[[Event], object]], event: Event) -> None:
-    """Hand *event* to *methods*; what they raise is swallowed."""
-    for method in methods:
-        try:
-            method(event)
-        except Exception:
-            swallow(method)

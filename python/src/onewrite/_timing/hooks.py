@@ -5,14 +5,14 @@ from __future__ import annotations
 import typing
 
 from . import events
-from .events import Told
+from .events import Listener
 
 
 class Hooks(typing.NamedTuple):
     """What a call reports to; made once, looked up at the start of each call."""
 
     on_timing: tuple[typing.Callable[[typing.Any], object], ...]
-    listener: Told | None
+    listener: Listener | None
 
 
 def make_hooks(on_timing: typing.Any, listener: typing.Any, disabled: bool) -> Hooks | None:
@@ -24,10 +24,10 @@ def make_hooks(on_timing: typing.Any, listener: typing.Any, disabled: bool) -> H
         raise TypeError(f"on_timing must be callable with one argument, the Timing; not {on_timing!r}")
     if listener is not None and not callable(getattr(listener, "on_event", None)):
         raise TypeError(f"listener must be a TimingListener; {listener!r} has no on_event method")
-    told = events.told(listener) if listener is not None else None
-    if disabled or (on_timing is None and not told):
+    methods = None if listener is None else events.methods_of(listener)
+    if disabled or (on_timing is None and not methods):
         return None
-    return Hooks(() if on_timing is None else (on_timing,), told or None)
+    return Hooks(() if on_timing is None else (on_timing,), methods or None)
 
 
 def combined(several: typing.Iterable[Hooks]) -> Hooks | None:
@@ -35,7 +35,7 @@ def combined(several: typing.Iterable[Hooks]) -> Hooks | None:
     hooks = list(several)
     if len(hooks) < 2:
         return hooks[0] if hooks else None
-    methods: Told = {}
+    methods: Listener = {}
     for one in hooks:
         for name, more in (one.listener or {}).items():
             methods[name] = methods.get(name, ()) + more

@@ -39,7 +39,7 @@ def parse(fields: typing.Iterable[str]) -> list[ServerTiming] | None:
     left = MOST_CHARACTERS
     for field in fields:
         cut = len(field) > left
-        pieces = _split(field[:left], ",")
+        pieces = _pieces(field[:left], ",")
         if cut:
             pieces.pop()  # the cut fell into it
         for piece in pieces:
@@ -54,18 +54,24 @@ def parse(fields: typing.Iterable[str]) -> list[ServerTiming] | None:
     return found or None
 
 
-def server_ns(entries: list[ServerTiming] | None, wait_ns: int | None) -> int | None:
-    """What of *wait_ns* the server claims: its entry ``total``, else its longest one; None where that cannot be."""
-    if not entries or wait_ns is None:
-        return None
+def split(entries: list[ServerTiming], wait_ns: int | None) -> tuple[int | None, int | None]:
+    """Return what of *wait_ns* the server claims, and the rest; None for what cannot be told.
+
+    The server claims its entry ``total``, else its longest one. The rest is the network, proxies, and queues before
+    the server's clock.
+    """
+    if wait_ns is None:
+        return None, None
     timed = [entry for entry in entries if entry.duration_ns is not None]
     total = next((entry.duration_ns for entry in timed if entry.name == "total"), None)
     if total is None:
         total = max((entry.duration_ns or 0 for entry in timed), default=0)
-    return total if 0 < total <= wait_ns else None  # a longer one measures something else
+    if not 0 < total <= wait_ns:
+        return None, None  # a longer one measures something else
+    return total, wait_ns - total or None
 
 
-def _split(text: str, separator: str) -> list[str]:
+def _pieces(text: str, separator: str) -> list[str]:
     """*text* between its separators, those in quoted strings aside."""
     if '"' not in text:
         return text.split(separator)
@@ -90,7 +96,7 @@ def _closing(text: str, at: int) -> int:
 
 
 def _entry(text: str) -> ServerTiming | None:
-    name, *parts = _split(text, ";")
+    name, *parts = _pieces(text, ";")
     name = name.strip(_BLANK)
     if not _token(name):
         return None

@@ -18,8 +18,7 @@ import urllib3.util.connection
 from urllib3.util.ssl_ import is_ipaddress
 
 from .. import _base_version, _patches
-from .._timing import attempt as moments
-from .._timing.record import Attempt
+from .._timing.attempt import LiveAttempt
 from .._wire import nodelay
 from .state import acquire, attempt_of
 
@@ -43,7 +42,7 @@ def connect(conn: typing.Any, original: typing.Callable[[], None]) -> None:
     inner = conn._new_conn
     conn._new_conn = lambda: _open(conn, inner, attempt)
     if attempt is not None:
-        attempt._connecting = True
+        attempt.connecting = True
         tunnel = conn._tunnel
 
         def watched_tunnel(*args: typing.Any, **kwargs: typing.Any) -> None:
@@ -55,22 +54,22 @@ def connect(conn: typing.Any, original: typing.Callable[[], None]) -> None:
         original()
     except BaseException as error:
         if attempt is not None:
-            moments.connect_failed(attempt, error)
+            attempt.connect_failed(error)
         raise
     else:
         if attempt is not None:
-            moments.connect_end(attempt, None)
-            moments.tls_end(attempt, None)
+            attempt.connect_end(None)
+            attempt.tls_end(None)
             acquire(conn, attempt, False)
     finally:
         if attempt is not None:
-            attempt._connecting = False
+            attempt.connecting = False
         for name in ("_new_conn", "_tunnel"):
             conn.__dict__.pop(name, None)
         conn.__dict__.update(shadowed)
 
 
-def _open(conn: typing.Any, inner: typing.Callable[[], typing.Any], attempt: Attempt | None) -> typing.Any:
+def _open(conn: typing.Any, inner: typing.Callable[[], typing.Any], attempt: LiveAttempt | None) -> typing.Any:
     if attempt is None:
         sock = inner()
     elif (
@@ -80,7 +79,7 @@ def _open(conn: typing.Any, inner: typing.Callable[[], typing.Any], attempt: Att
     ):
         sock = _resolve_and_connect(conn, attempt)
     else:
-        moments.connect_start(attempt)
+        attempt.connect_start()
         sock = inner()
     if not conn._onewrite_obey:
         nodelay.ensure(sock)
@@ -89,13 +88,13 @@ def _open(conn: typing.Any, inner: typing.Callable[[], typing.Any], attempt: Att
     return sock
 
 
-def _connected(conn: typing.Any, attempt: Attempt) -> None:
-    moments.connect_end(attempt, None)
+def _connected(conn: typing.Any, attempt: LiveAttempt) -> None:
+    attempt.connect_end(None)
     if isinstance(conn, _HTTPSConnection):
-        moments.tls_start(attempt)
+        attempt.tls_start()
 
 
-def _resolve_and_connect(conn: typing.Any, attempt: Attempt) -> socket.socket:
+def _resolve_and_connect(conn: typing.Any, attempt: LiveAttempt) -> socket.socket:
     """What urllib3's ``_new_conn`` does, with its errors, in two steps that can be told apart."""
     try:
         sock = _resolved(conn, attempt)
@@ -116,16 +115,16 @@ def _resolve_and_connect(conn: typing.Any, attempt: Attempt) -> socket.socket:
     return sock
 
 
-def _resolved(conn: typing.Any, attempt: Attempt) -> socket.socket:
+def _resolved(conn: typing.Any, attempt: LiveAttempt) -> socket.socket:
     host = conn._dns_host
     if host.startswith("["):
         host = host.strip("[]")
     literal = is_ipaddress(host)
     # The phase begins before the name is encoded: the first time in a process, that loads the codec.
     if literal:
-        moments.connect_start(attempt)
+        attempt.connect_start()
     else:
-        moments.dns_start(attempt, host)
+        attempt.dns_start(host)
     try:
         try:
             host.encode("idna")
@@ -135,11 +134,11 @@ def _resolved(conn: typing.Any, attempt: Attempt) -> socket.socket:
         addresses = socket.getaddrinfo(host, conn.port, family, socket.SOCK_STREAM)
     except BaseException as error:
         if not literal:
-            moments.dns_end(attempt, error)
+            attempt.dns_end(error)
         raise
     if not literal:
-        moments.dns_end(attempt, None)
-        moments.connect_start(attempt)
+        attempt.dns_end(None)
+        attempt.connect_start()
     failure: OSError | None = None
     try:
         for address_family, kind, protocol, _, address in addresses:

@@ -17,8 +17,6 @@ from urllib3._collections import HTTPHeaderDict
 from .. import _base_version, _patches
 from .._config import DEFAULTS, Options
 from .._errors import InvalidRequestError
-from .._timing import attempt as moments
-from .._timing import call as calls
 from .._wire import body as bodies
 from .._wire import coalesce, nodelay, quickack, validate
 from . import connect as connecting
@@ -100,10 +98,10 @@ def request(
             quickack.acknowledge(conn.sock)
     except BaseException as error:
         if attempt is not None:
-            moments.request_failed(attempt, error, isinstance(error, InvalidRequestError))
+            attempt.request_failed(error, isinstance(error, InvalidRequestError))
         raise
     if attempt is not None:
-        moments.request_end(attempt)
+        attempt.request_end()
 
 
 def request_chunked(conn: typing.Any, original: Original, *args: typing.Any, **kwargs: typing.Any) -> None:
@@ -132,7 +130,7 @@ def _flush(conn: typing.Any) -> None:
     if conn.sock is not conn._onewrite_sock:
         own_socket(conn)
     attempt = conn._onewrite_attempt
-    if attempt is not None and not attempt._request_start:
+    if attempt is not None and "request_start" not in attempt.at:
         request_start(conn, attempt)
     writes = coalesce.write(conn.sock, pieces, hold.size, conn._onewrite_options.coalesce_max)
     if attempt is not None:
@@ -189,10 +187,10 @@ def _send_at_once(conn: typing.Any, original: Original, data: typing.Any) -> Non
     if conn.sock is not conn._onewrite_sock and not conn._onewrite_options.disabled:
         own_socket(conn)
     attempt = attempt_of(conn)
-    if attempt is None or attempt._connecting:
+    if attempt is None or attempt.connecting:
         original(data)
         return
-    if not attempt._request_start:
+    if "request_start" not in attempt.at:
         request_start(conn, attempt)
     original(data)
     attempt.writes += 1
@@ -207,20 +205,20 @@ def close(conn: typing.Any, original: Original) -> None:
     """
     attempt = conn._onewrite_attempt
     original()
-    if conn._onewrite_link is not None:
-        conn._onewrite_link.closed()
-    if attempt is None or attempt._in_response or attempt._connecting:
+    if conn._onewrite_connection is not None:
+        conn._onewrite_connection.closed()
+    if attempt is None or attempt.awaiting or attempt.connecting:
         return  # part of the exchange itself: "Connection: close", a tunnel that was refused
-    if attempt._headers_end and attempt._error is None:
+    if "headers_end" in attempt.at and attempt.error is None:
         # After the head only two close it: a caller who gives the body up, and urllib3 when a read
         # failed, which it does while that error is on its way.
         error = sys.exc_info()[1]
         if isinstance(error, (urllib3.exceptions.HTTPError, http.client.HTTPException, OSError)):
-            attempt._error = error
-    elif attempt._error is None:
+            attempt.error = error
+    elif attempt.error is None:
         return
     conn._onewrite_attempt = None
-    calls.end_attempt(attempt, "ok" if attempt._error is None else "error")
+    attempt.end("ok" if attempt.error is None else "error")
 
 
 class OneWrite(State):

@@ -10,8 +10,8 @@ import urllib3.connectionpool
 
 from .. import _base_version, _config, _patches
 from .._config import DEFAULTS, Options
-from .._timing import attempt as moments
 from .._timing import call as calls
+from .._timing.attempt import now
 from .._timing.hooks import Hooks, make_hooks
 from . import connection as connections
 from . import response
@@ -55,24 +55,25 @@ def urlopen(
     under_way = calls.under_way()
     if under_way is not None:
         if pooled:
-            calls.begin_attempt(under_way)
+            under_way.begin_attempt()
         return original(method, url, *args, **kwargs)
-    timing = calls.begin(hooks, method, url_of(owner, url) if pooled and url[:1] == "/" else url)
-    outer = moments.current.get()
-    # A signal or a greenlet's timeout may raise between any two lines: the variable is reset then, too.
+    outer = calls.current.get()
+    # A signal or a greenlet's timeout may raise between any two lines.
+    call = calls.LiveCall(hooks, method, url_of(owner, url) if pooled and url[:1] == "/" else url)
     try:
-        moments.current.set(timing)
+        call.start()
+        calls.current.set(call)
         if pooled:
-            calls.begin_attempt(timing)
+            call.begin_attempt()
         answer = original(method, url, *args, **kwargs)
-        moments.current.set(outer)
+        calls.current.set(outer)
+        if _base_version.IS_V1:
+            response.returned(call, answer)
+        call.answered()
     except BaseException as error:
-        moments.current.set(outer)
-        calls.failed(timing, error)
+        calls.current.set(outer)
+        call.failed(error)
         raise
-    if _base_version.IS_V1:
-        response.returned(timing, answer)
-    calls.returned(timing)
     try:
         return answer
     finally:
@@ -82,25 +83,32 @@ def urlopen(
 
 
 def get_conn(pool: typing.Any, original: Original, timeout: typing.Any = None) -> typing.Any:
-    """Pin the attempt to the connection. No public method knows which connection a request gets."""
-    timing = moments.current.get()
-    attempt = None if timing is None else timing._last()
-    if attempt is None or attempt._end or attempt._link is not None or attempt._phase != "queue":
+    """Pin the attempt to the connection. No public method gets the connection of a request."""
+    call = calls.current.get()
+    attempt = None if call is None or call.delivering else call.last()
+    if attempt is None or attempt.ended or attempt.connection is not None or attempt.phase != "queue":
         return original(timeout=timeout)
     waiting = bool(pool.block and pool.pool is not None and pool.pool.qsize() == 0)
     if waiting:
-        moments.queue_start(attempt)
+        attempt.queue_start()
+    conn = None
     try:
-        conn = original(timeout=timeout)
-    finally:
-        if waiting:
-            moments.queue_end(attempt)
-    if hasattr(conn, "_onewrite_link"):  # else a class that is not onewrite's
-        conn._onewrite_attempt = attempt
-        attempt._phase = "connect"
-        if conn.sock is not None:  # else it still has to connect
-            acquire(conn, attempt, True)
-    return conn
+        try:
+            conn = original(timeout=timeout)
+        finally:
+            if waiting:
+                attempt.queue_end()
+        if hasattr(conn, "_onewrite_connection"):  # else a class that is not onewrite's
+            conn._onewrite_attempt = attempt
+            attempt.phase = "connect"
+            if conn.sock is not None:  # else it still has to connect
+                acquire(conn, attempt, True)
+        return conn
+    except BaseException:
+        if conn is not None:
+            conn._onewrite_attempt = None
+            pool._put_conn(conn)  # else a blocking pool has lost a place
+        raise
 
 
 def put_conn(pool: typing.Any, original: Original, conn: typing.Any) -> None:
@@ -109,24 +117,21 @@ def put_conn(pool: typing.Any, original: Original, conn: typing.Any) -> None:
     if attempt is None:
         original(conn)
         return
-    conn._onewrite_attempt = None
-    # Read before the connection is given away: another thread may have it a moment later.
-    http_response = attempt._http
-    t_ns = moments.now()
-    if (
-        not attempt._response_end
-        and http_response is not None
-        and http_response.isclosed()
-        and attempt._error is None
-    ):
-        response.body_read(attempt, t_ns)
-    reusable = bool(attempt._response_end) and conn.sock is not None
-    if attempt._link is not None:
-        attempt._link.idle_since = t_ns
-    original(conn)
+    t_ns = now()
+    try:
+        conn._onewrite_attempt = None
+        # Read before the connection is given away: another thread may have it a moment later.
+        http_response = attempt.http_response
+        if http_response is not None and http_response.isclosed() and attempt.error is None:
+            response.body_read(attempt, t_ns)
+        reusable = "response_end" in attempt.at and conn.sock is not None
+        if attempt.connection is not None:
+            attempt.connection.idle_since = t_ns
+    finally:
+        original(conn)
     if conn.sock is None:
         reusable = False  # the pool was full, or closed
-    calls.end_attempt(attempt, "ok" if attempt._error is None else "error", reusable, t_ns)
+    attempt.end("ok" if attempt.error is None else "error", reusable, t_ns)
 
 
 # -- own classes --------------------------------------------------------------------------------------

@@ -7,10 +7,8 @@ import types
 import typing
 import weakref
 
-from .._timing import attempt as moments
 from .._timing import call as calls
-from .._timing.attempt import now
-from .._timing.record import Attempt, Timing
+from .._timing.attempt import LiveAttempt, now
 
 #: Interim responses that are skipped; with more of them the response is an error.
 MOST_INTERIM = 100
@@ -28,9 +26,9 @@ class _Unread(_HTTPResponse):
             self.__class__ = _HTTPResponse  # type: ignore[assignment]
         attempt = _awaiting()
         if attempt is not None:
-            attempt._http = self
-            attempt._expected = self.length
-            moments.headers_end(attempt, self.status, self.headers.get_all("Server-Timing"))
+            attempt.http_response = self
+            attempt.expected = self.length
+            attempt.headers_end(self.status, self.headers.get_all("Server-Timing"))
 
     def _read_status(self) -> tuple[str, int, str]:
         attempt = _awaiting()
@@ -45,21 +43,21 @@ class _Unread(_HTTPResponse):
             status = found[1]
             if not 100 <= status < 200 or status == 101:
                 if attempt is not None:
-                    moments.response_start(attempt, t_ns)
+                    attempt.response_start(t_ns)
                 return found
             if attempt is not None:
-                moments.informational(attempt, status)
+                attempt.informational(status)
             if status == 100:
                 return found  # http.client itself skips a 100, and no other
             http.client.parse_headers(self.fp)
         raise http.client.HTTPException(f"got more than {MOST_INTERIM} interim responses")
 
 
-def _awaiting() -> Attempt | None:
+def _awaiting() -> LiveAttempt | None:
     """The attempt of this thread whose response is being read."""
-    call = moments.current.get()
-    attempt = None if call is None else call._last()
-    return attempt if attempt is not None and attempt._in_response else None
+    call = calls.current.get()
+    attempt = None if call is None or call.delivering else call.last()
+    return attempt if attempt is not None and attempt.awaiting else None
 
 
 class ResponseClass:
@@ -79,55 +77,55 @@ class ResponseClass:
 
 def getresponse(conn: typing.Any, original: typing.Callable[..., typing.Any], **extra: typing.Any) -> typing.Any:
     """Read the head; with ``preload_content`` urllib3 2.x reads the body here, too."""
-    attempt: Attempt | None = conn._onewrite_attempt
+    attempt: LiveAttempt | None = conn._onewrite_attempt
     if attempt is None:
         return original(**extra)
-    attempt._in_response = True
+    attempt.awaiting = True
     try:
         response = original(**extra)
         _got(attempt, response)
         return response
     except BaseException as error:
-        moments.failed(attempt, error)
+        attempt.error = error
         raise
     finally:
-        attempt._in_response = False
+        attempt.awaiting = False
 
 
-def _got(attempt: Attempt, response: typing.Any) -> None:
+def _got(attempt: LiveAttempt, response: typing.Any) -> None:
     """urllib3's response is made; with preload_content its body has been read by now."""
-    http_response = attempt._http
+    http_response = attempt.http_response
     if http_response is None:  # the user's own class has read the head
-        http_response = attempt._http = getattr(response, "_original_response", None) or response
-        moments.response_start(attempt, now())
-        moments.headers_end(attempt, response.status, None)
+        http_response = attempt.http_response = getattr(response, "_original_response", None) or response
+        attempt.response_start(now())
+        attempt.headers_end(response.status, None)
     if http_response.isclosed():
-        if attempt._expected is None and hasattr(response, "tell"):
-            attempt._response = weakref.ref(response)
+        if attempt.expected is None and hasattr(response, "tell"):
+            attempt.response = weakref.ref(response)
         body_read(attempt, now())
     elif response is not http_response:  # urllib3 1.26 makes its own object later
         _watch(attempt, response)
 
 
-def returned(call: Timing, response: typing.Any) -> None:
+def returned(call: calls.LiveCall, response: typing.Any) -> None:
     """urllib3 1.26 makes its response after getresponse: count what nobody has announced."""
-    attempt = call._last()
-    if attempt is None or (attempt._http is None and not attempt._response_end):
+    attempt = call.last()
+    if attempt is None or (attempt.http_response is None and "response_end" not in attempt.at):
         return
-    if attempt._response_end:
-        if attempt._expected is None and hasattr(response, "tell"):
+    if "response_end" in attempt.at:
+        if attempt.expected is None and hasattr(response, "tell"):
             attempt.bytes_received = response.tell()
     else:
         _watch(attempt, response)
 
 
-def _watch(attempt: Attempt, response: typing.Any) -> None:
+def _watch(attempt: LiveAttempt, response: typing.Any) -> None:
     """Count the body's bytes where their number is not announced; learn of errors that urllib3 closes nothing for."""
     if not hasattr(response, "tell"):
         return
     weak = weakref.ref(response)
-    if attempt._expected is None:
-        attempt._response = weak
+    if attempt.expected is None:
+        attempt.response = weak
         # urllib3 counts no bytes when it reads chunk by chunk: add up the sizes as they are announced.
         if getattr(response, "chunked", False) and not response.tell():
             _around_method(response, weak, "_update_chunk_length", attempt, _count_chunk)
@@ -135,7 +133,9 @@ def _watch(attempt: Attempt, response: typing.Any) -> None:
         _around_method(response, weak, "_decode", attempt, lambda attempt, response, before: None)
 
 
-def _around_method(response: typing.Any, weak: typing.Any, name: str, attempt: Attempt, after: typing.Any) -> None:
+def _around_method(
+    response: typing.Any, weak: typing.Any, name: str, attempt: LiveAttempt, after: typing.Any
+) -> None:
     """Replace a method of *response* by one that notes what it raises, and that calls *after* if it does not.
 
     The reference is weak: otherwise a response that is dropped would not be freed before the collector runs.
@@ -147,36 +147,36 @@ def _around_method(response: typing.Any, weak: typing.Any, name: str, attempt: A
     def method(weak: typing.Any, *args: typing.Any, **kwargs: typing.Any) -> typing.Any:
         response = weak()
         before = response.chunk_left
-        attempt._in_response = True  # it may close the connection before it raises
+        attempt.awaiting = True  # it may close the connection before it raises
         try:
             answer = below(response, *args, **kwargs)
         except BaseException as error:
             body_failed(attempt, error)
             raise
         finally:
-            attempt._in_response = False
+            attempt.awaiting = False
         after(attempt, response, before)
         return answer
 
     setattr(response, name, types.MethodType(method, weak))
 
 
-def _count_chunk(attempt: Attempt, response: typing.Any, before: int | None) -> None:
+def _count_chunk(attempt: LiveAttempt, response: typing.Any, before: int | None) -> None:
     if before is None:
         attempt.bytes_received = (attempt.bytes_received or 0) + max(response.chunk_left or 0, 0)
 
 
-def body_failed(attempt: Attempt, error: BaseException) -> None:
+def body_failed(attempt: LiveAttempt, error: BaseException) -> None:
     """The reader of the body gets *error*."""
-    attempt._error = error
-    calls.end_attempt(attempt, "error" if isinstance(error, Exception) else "cancelled")
+    attempt.error = error
+    attempt.end("error" if isinstance(error, Exception) else "cancelled")
 
 
-def body_read(attempt: Attempt, t_ns: int) -> None:
+def body_read(attempt: LiveAttempt, t_ns: int) -> None:
     """The body was read to its end."""
-    received = attempt._expected
-    if received is None and attempt.bytes_received is None and attempt._response is not None:
-        response = attempt._response()
+    received = attempt.expected
+    if received is None and attempt.bytes_received is None and attempt.response is not None:
+        response = attempt.response()
         if response is not None:
             received = response.tell()
-    moments.response_end(attempt, t_ns, received)
+    attempt.response_end(t_ns, received)

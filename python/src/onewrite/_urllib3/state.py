@@ -5,9 +5,8 @@ from __future__ import annotations
 import typing
 
 from .._config import DEFAULTS, Options
-from .._timing import attempt as moments
-from .._timing.connection import Link
-from .._timing.record import Attempt
+from .._timing.attempt import LiveAttempt
+from .._timing.connection import Connection
 from .._wire.coalesce import Hold
 
 
@@ -24,20 +23,20 @@ class State:
     _onewrite_user_options: typing.Any = None
     #: Whether the class is onewrite's own; the methods that install() puts in place then call the one below.
     _onewrite_own: bool = False
-    _onewrite_attempt: Attempt | None = None
-    _onewrite_link: Link | None = None
+    _onewrite_attempt: LiveAttempt | None = None
+    _onewrite_connection: Connection | None = None
 
 
 #: Names that install() puts on urllib3's class.
 STATE = {name: value for name, value in vars(State).items() if name.startswith("_onewrite_")}
 
 
-def acquire(conn: typing.Any, attempt: Attempt, reused: bool) -> None:
+def acquire(conn: typing.Any, attempt: LiveAttempt, reused: bool) -> None:
     """*conn* is ready for the request of *attempt*."""
-    link: Link | None = conn._onewrite_link
-    if link is None or link.sock is not conn.sock:
-        link = conn._onewrite_link = Link(conn.sock, _peer(conn))
-    moments.acquired(attempt, link, reused)
+    connection: Connection | None = conn._onewrite_connection
+    if connection is None or connection.sock is not conn.sock:
+        connection = conn._onewrite_connection = Connection(conn.sock, _peer(conn))
+    attempt.acquired(connection, reused)
 
 
 def _peer(conn: typing.Any) -> tuple[str, int]:
@@ -46,16 +45,16 @@ def _peer(conn: typing.Any) -> tuple[str, int]:
     return (host, conn._tunnel_port) if host else (conn.host, conn.port)
 
 
-def attempt_of(conn: typing.Any) -> Attempt | None:
+def attempt_of(conn: typing.Any) -> LiveAttempt | None:
     """The attempt that now uses *conn*."""
-    attempt: Attempt | None = conn._onewrite_attempt
-    if attempt is not None and attempt._end:
+    attempt: LiveAttempt | None = conn._onewrite_attempt
+    if attempt is not None and attempt.ended:
         conn._onewrite_attempt = attempt = None
     return attempt
 
 
-def request_start(conn: typing.Any, attempt: Attempt) -> None:
+def request_start(conn: typing.Any, attempt: LiveAttempt) -> None:
     """The first byte is about to be handed to the kernel."""
-    if not attempt._acquired:
+    if attempt.connection is None:
         acquire(conn, attempt, False)  # a subclass has connected in another way
-    moments.request_start(attempt)
+    attempt.request_start()
