@@ -108,7 +108,7 @@ class Client:
             raise Skipped("disabled is given by the environment alone")
         if self.hooks.on:
             self.own.update(on_timing=self.hooks.on_timing, listener=self.hooks.listener())
-        kind.prepare(self.own)
+        kind.prepare(self.own, self.hooks.added)
         self.retries = int(options.get("retries") or 0)
         self.redirects = bool(options.get("redirects"))
         self.size = int(options.get("pool_size") or 1)

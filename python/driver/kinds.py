@@ -40,8 +40,8 @@ class Kind:
 
         return httpx.HTTPTransport(**keywords)
 
-    def prepare(self, own: dict[str, typing.Any]) -> None:
-        """Apply process-wide settings before a client is made."""
+    def prepare(self, own: dict[str, typing.Any], added: bool = False) -> None:
+        """Apply process-wide settings before a client is made; *added*: each hook by a call of its own."""
         unknown = {key for key in own if key not in ("on_timing", "listener")}
         if unknown:
             raise Skipped(f"{self.name} has no adapter options: {sorted(unknown)}")
@@ -69,8 +69,9 @@ class _Adapter(Kind):
         if sys.platform == "linux":
             self.capabilities += ("tcp_info", "rwnd_limited", "quickack")
 
-    def prepare(self, own: dict[str, typing.Any]) -> None:
-        pass
+    def prepare(self, own: dict[str, typing.Any], added: bool = False) -> None:
+        if added:
+            raise Skipped("both hooks are given to the client's constructor")
 
 
 class Onewrite(_Adapter):
@@ -104,11 +105,14 @@ class Patched(_Adapter):
         super().__init__()
         import onewrite
 
+        self.capabilities += ("hooks_add",)
         onewrite.install()
 
-    def prepare(self, own: dict[str, typing.Any]) -> None:
+    def prepare(self, own: dict[str, typing.Any], added: bool = False) -> None:
         import onewrite
 
+        onewrite.uninstall()  # of the client before
+        onewrite.install(listener=own.pop("listener", None) if added else None)
         onewrite.install(**own)
 
 

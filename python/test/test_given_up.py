@@ -13,7 +13,7 @@ import pytest
 import urllib3
 
 import onewrite
-from onewrite._timing import attempt as _record
+from onewrite._timing import call as _record
 from tap import Peer, Seen, reply
 
 Sending = typing.Callable[[urllib3.PoolManager, str], object]

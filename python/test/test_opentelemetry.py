@@ -32,7 +32,7 @@ import onewrite.opentelemetry
 import onewrite.requests
 from onewrite._opentelemetry.connections import Connections
 from onewrite._opentelemetry.instruments import _METHODS
-from onewrite._timing.connection import Link
+from onewrite._timing.connection import Connection
 from tap import Peer, Seen, mode, reply, until
 from telemetry import Telemetry
 
@@ -371,7 +371,7 @@ def test_a_connection_that_the_next_request_has_before_the_last_one_is_told_over
     ended: list[typing.Any] = []
     connections = Connections(lambda server, seconds: ended.append(server))
     with socket.socket() as sock:
-        link = Link(sock)
+        link = Connection(sock)
         connections.add(link, ("a", 1), True)
         for _ in range(2):
             link.requests += 1

@@ -13,7 +13,7 @@ import pytest
 
 import onewrite
 from onewrite import _errors, mappers
-from onewrite._timing import cause, kernel, record, server_timing
+from onewrite._timing import call, cause, kernel, record, server_timing
 
 TABLES = pathlib.Path(__file__).parents[2] / "spec" / "testdata"
 Row = dict[str, typing.Any]

@@ -70,13 +70,13 @@ _NAMED_BY = ("httpcore", "httpcore2", "h11")
 _GONE = ("Server disconnected", "peer closed connection")
 
 
-#: The whole message of urllib3 2.x, whose type and cause say no more than that the protocol was broken.
-_ENDED_BETWEEN_CHUNKS = "Response ended prematurely"
+#: All that urllib3 2.x gives: the type says no more than that the protocol was broken, and there is no cause.
+_ENDED_BETWEEN_CHUNKS = ("Response ended prematurely",)
 
 
 def _broken_chunk(error: BaseException) -> bool:
     """Return whether a chunk's size is none; urllib3 1.26 has that error with no text where the body has ended."""
-    return isinstance(error, base.InvalidChunkLength) and bool(error.length)
+    return isinstance(error, base.InvalidChunkLength) and bool(getattr(error, "length", None))
 
 
 def chain(error: BaseException) -> list[BaseException]:
@@ -106,7 +106,7 @@ def kind_of(error: BaseException) -> str:
         return "closed"
     if any(_broken_chunk(one) for one in wrapped):
         return "protocol"
-    if any(str(one) == _ENDED_BETWEEN_CHUNKS for one in wrapped if isinstance(one, base.ProtocolError)):
+    if any(type(one) is base.ProtocolError and one.args == _ENDED_BETWEEN_CHUNKS for one in wrapped):
         return "closed"
     named = [one for one in wrapped if type(one).__module__.partition(".")[0] in _NAMED_BY]
     if any(type(one).__name__ == "PoolTimeout" for one in named):

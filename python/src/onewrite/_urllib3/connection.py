@@ -144,7 +144,7 @@ def send(conn: typing.Any, original: Original, data: typing.Any) -> None:
     All bytes of a request pass here, also those of subclasses that override ``_send_output`` (botocore).
     """
     hold: coalesce.Hold | None = conn._onewrite_hold
-    if conn.sock is None and not conn._onewrite_options.disabled:
+    if conn.sock is None and (hold is not None or not conn._onewrite_options.disabled):
         # As http.client.send does it, but with holding off: a tunnel's CONNECT goes out at once.
         if not conn.auto_open:
             raise http.client.NotConnected()
