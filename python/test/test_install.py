@@ -28,13 +28,17 @@ def originals() -> list[typing.Any]:
 
 
 def test_each_method_is_replaced_once() -> None:
+    before = originals()
     onewrite.install(on_timing=print)
     first = originals()
     onewrite.install(coalesce_max=100)
-    onewrite.uninstall()
-    onewrite.uninstall()
-    onewrite.install(listener=onewrite.TimingListener())
     assert originals() == first
+    onewrite.uninstall()
+    onewrite.uninstall()
+    left = [
+        patch.name for patch, now, then in zip(_install._PATCHES, originals(), before, strict=True) if now is not then
+    ]
+    assert set(left) <= {"send", "getresponse", "close", "_put_conn"}
 
 
 def test_own_classes_patch_nothing() -> None:

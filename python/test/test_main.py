@@ -78,6 +78,8 @@ def test_status_says_who_has_wrapped_what(tmp_path: pathlib.Path) -> None:
     assert "urllib3.connectionpool.HTTPConnectionPool.urlopen: patched, wrapped by tracer" in during
     assert "install(): not in force" in after
     assert "urllib3.connection.HTTPConnection.send: idle" in after
+    assert "urllib3.connection.HTTPConnection.request: stock" in after
+    assert "urllib3.connectionpool.HTTPConnectionPool.urlopen: idle, wrapped by tracer" in after
     assert "not reached by install(): urllib.request, vendor.urllib3" in during
 
 

@@ -40,6 +40,8 @@ class _Patch(typing.NamedTuple):
     function: typing.Any
     #: Whether only timing needs it: without a hook it is not replaced.
     timing: bool = False
+    #: Whether it ends what another has begun: then it stays in place for the requests that are under way.
+    stays: bool = False
 
 
 def _urlopen(self: typing.Any, below: typing.Any, *args: typing.Any, **kwargs: typing.Any) -> typing.Any:
@@ -47,16 +49,17 @@ def _urlopen(self: typing.Any, below: typing.Any, *args: typing.Any, **kwargs: t
     return below(*args, **kwargs) if hooks is None else pool.urlopen(self, below, hooks, *args, **kwargs)
 
 
-#: In this order no request under way is cut in two. Each function says why it replaces that method.
+#: Replaced in this order, so that no request is begun whose end is not seen. Each function says why it replaces that
+#: method.
 _PATCHES = [
-    _Patch(_Connection, "send", connection.send),
+    _Patch(_Connection, "send", connection.send, stays=True),
     _Patch(_Connection, "__init__", connection.init),
     _Patch(_Connection, "connect", connect.connect),
     # HTTPSConnection.connect does not call HTTPConnection.connect.
     _Patch(_HTTPSConnection, "connect", connect.connect),
-    _Patch(_Connection, "getresponse", response.getresponse, timing=True),
-    _Patch(_Connection, "close", connection.close, timing=True),
-    _Patch(_Pool, "_put_conn", pool.put_conn, timing=True),
+    _Patch(_Connection, "getresponse", response.getresponse, timing=True, stays=True),
+    _Patch(_Connection, "close", connection.close, timing=True, stays=True),
+    _Patch(_Pool, "_put_conn", pool.put_conn, timing=True, stays=True),
     _Patch(_Pool, "_get_conn", pool.get_conn, timing=True),
     _Patch(_Pool, "urlopen", _urlopen, timing=True),
     _Patch(_Manager, "urlopen", _urlopen, timing=True),
@@ -138,13 +141,16 @@ def uninstall() -> None:
     """Let urllib3 do all by itself again; without an install() before it, do nothing.
 
     Connections that are open stay open and are urllib3's own from the next request on. Requests under way end as they
-    began, and responses that are still being read get their records. onewrite's methods stay in place, each calling
-    urllib3's and doing nothing else, because another thread may be inside them.
+    began, and responses that are still being read get their records: the methods that end what others began stay in
+    place, each calling urllib3's and doing nothing else. So does a method that somebody has wrapped since install().
     """
     with installations.lock:
         if installations.active:
             installations.clear()
             _Connection._onewrite_options = _config.OFF
+            for patch in reversed(_PATCHES):
+                if not patch.stays:
+                    _patches.put_back(patch.owner, patch.name)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,8 +1,4 @@
-"""Replaces methods of the base libraries, once each, and finds who else has wrapped them.
-
-A replaced method stays in place: without an install() in force it calls the method below, and does nothing else. So
-a request that is under way during uninstall() ends as it began.
-"""
+"""Replaces methods of the base libraries, puts them back, and finds who else has wrapped them."""
 
 from __future__ import annotations
 
@@ -12,8 +8,16 @@ import sys
 import types
 import typing
 
-#: What was put in place, by class and name, and what says whether it does anything now.
-_placed: dict[tuple[type, str], tuple[typing.Any, typing.Callable[[], bool]]] = {}
+
+class _Placed(typing.NamedTuple):
+    ours: typing.Any
+    #: What the class had under the name; None where it inherits it.
+    before: typing.Any
+    #: Says whether it does anything now.
+    active: typing.Callable[[], bool]
+
+
+_placed: dict[tuple[type, str], _Placed] = {}
 
 #: Calls ``function(instance, bound method below, …)``.
 Function = typing.Callable[..., typing.Any]
@@ -32,8 +36,20 @@ def place(
         return
     below = next(cls.__dict__[name] for cls in owner.__mro__ if name in cls.__dict__)
     ours = make(below)
-    _placed[owner, name] = ours, active
+    _placed[owner, name] = _Placed(ours, owner.__dict__.get(name), active)
     setattr(owner, name, ours)
+
+
+def put_back(owner: type, name: str) -> None:
+    """Undo place(), unless somebody has wrapped the method since: then it stays, and does nothing."""
+    placed = _placed.get((owner, name))
+    if placed is None or owner.__dict__.get(name) is not placed.ours:
+        return
+    del _placed[owner, name]
+    if placed.before is None:
+        delattr(owner, name)
+    else:
+        setattr(owner, name, placed.before)
 
 
 def around(
@@ -85,13 +101,13 @@ def placed() -> typing.Iterable[tuple[type, str]]:
 
 def found(owner: type, name: str) -> dict[str, typing.Any]:
     """Return the state of a method for status(), and the modules that have wrapped it, the outermost first."""
-    ours, active = _placed.get((owner, name), (None, bool))
+    placed = _placed.get((owner, name))
     wrapped_by: list[str] = []
     state = "stock"
     function = owner.__dict__.get(name)
     while function is not None:
-        if function is ours:
-            state = "patched" if active() else "idle"
+        if placed is not None and function is placed.ours:
+            state = "patched" if placed.active() else "idle"
             break
         wrapper = getattr(function, "_self_wrapper", function)  # what a wrapt proxy calls
         wrapper = getattr(wrapper, "__func__", wrapper)

@@ -89,4 +89,8 @@ def install(
 
 def uninstall() -> None:
     """Let httpcore do all by itself again. Clients made in between stay open, and write as httpcore does."""
-    installations.clear()
+    with installations.lock:
+        if installations.active:
+            installations.clear()
+            for owner, name, _ in _patched():
+                _patches.put_back(owner, name)

@@ -207,7 +207,7 @@ class LiveAttempt:
             self.server_timing = server_timing.parse(server_timings)
         self.error = None  # a write that broke because the server answered early did no harm
         if self.listener is None:  # no phase depends on the time
-            self.at["headers_end"] = self.at["response_start"]
+            self.at["headers_end"] = self.at.get("response_start") or now()
         else:
             t_ns = self.at["headers_end"] = now()
             self._tell("headers_end", t_ns, status=status)
@@ -255,32 +255,27 @@ class LiveAttempt:
     def record(self) -> Attempt:
         """Return the attempt as far as it has come."""
         at = dict(self.at)
-        spent = phases(at)
-        evidence = why = None
-        wait_ns = spent.get("wait_ns")
+        fields: dict[str, typing.Any] = phases(at)
+        wait_ns = fields.get("wait_ns")
         if self.info_before and self.info_after and wait_ns is not None:
             held = self.info_after is not self.info_sent
-            evidence, why = cause.judge(self.info_before, self.info_after, wait_ns, held, self.may_nagle)
-        server = network = None
+            judged = cause.judge(self.info_before, self.info_after, wait_ns, held, self.may_nagle)
+            fields["kernel"], fields["cause"] = judged
         if self.server_timing is not None:
-            server, network = server_timing.split(self.server_timing, wait_ns)
-        connection = self.connection
-        return Attempt(
-            self.index,
-            self.outcome,
-            self.status,
-            None if connection is None else connection.conn_id,
-            self.reused,
-            self.idle_ns,
-            self.conn_requests,
-            self.bytes_sent,
-            self.writes,
-            self.bytes_received,
-            kernel=evidence,
-            cause=why,
-            server_timing=self.server_timing,
-            server_ns=server,
-            network_ns=network,
+            fields["server_timing"] = self.server_timing
+            fields["server_ns"], fields["network_ns"] = server_timing.split(self.server_timing, wait_ns)
+        if self.connection is not None:
+            fields["conn_id"] = self.connection.conn_id
+        fields.update(
+            index=self.index,
+            outcome=self.outcome,
+            status=self.status,
+            reused=self.reused,
+            idle_ns=self.idle_ns,
+            conn_requests=self.conn_requests,
+            bytes_sent=self.bytes_sent,
+            writes=self.writes,
+            bytes_received=self.bytes_received,
             at=at,
-            **spent,
         )
+        return Attempt.made_of(fields)
