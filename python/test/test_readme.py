@@ -45,10 +45,8 @@ def test_the_opentelemetry_program(tap: typing.Any) -> None:
         "    print(sorted(name for name in span.attributes))\n"
     )
     told = run("-c", program[1] + around, url=server.url())
-    section = text[program.start() : text.index("### Status")]
     for name in ("onewrite.connect_ns", "onewrite.wait_ns", "onewrite.total_ns", "onewrite.conn_id"):
         assert f"'{name}'" in told
-        assert name.removeprefix("onewrite.") in section
     assert server.seen[0].segments == 1
 
 
@@ -57,7 +55,7 @@ def test_the_metrics_are_those_of_the_readme(tap: typing.Any) -> None:
     from telemetry import Telemetry
 
     text = (HERE / "README.md").read_text()
-    table = text[text.index("**Metrics**") : text.index("### Status")]
+    table = text[text.index("| metric |") : text.index("### Status")]
     rows = re.findall(r"^\| `([a-z_.]+)` \|.*\| (.*) \|$", table, re.MULTILINE)
     telemetry = Telemetry()
     http = onewrite.PoolManager(listener=listener(**telemetry.ours))

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import subprocess
 import sys
 import typing
 
 import pytest
+import urllib3
 
+import onewrite
 from onewrite import _base_version as _base
 
 #: Calls with urllib3 and with onewrite in every way, while counting wrappers are around a group of methods;
@@ -193,3 +196,27 @@ assert records[0].connect_ns
 def test_a_pinned_address_is_never_looked_up(when: str, what: str, how: str, tap: typing.Any) -> None:
     """Guards against DNS rebinding and against requests to internal networks replace these functions."""
     run(GUARD, str(tap().port), when, what, how)
+
+
+@pytest.mark.parametrize("when", ["installed", "uninstalled"])
+@pytest.mark.parametrize("name", ["send", "close", "getresponse"])
+def test_a_method_of_http_client_that_is_replaced_after_install(
+    name: str, when: str, tap: typing.Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """urllib3 inherits it: what is called is what http.client's class has now."""
+    server = tap()
+    onewrite.install(on_timing=lambda timing: None)
+    if when == "uninstalled":
+        onewrite.uninstall()
+    calls: list[str] = []
+    below = getattr(http.client.HTTPConnection, name)
+
+    def counted(*args: typing.Any, **kwargs: typing.Any) -> typing.Any:
+        calls.append(name)
+        return below(*args, **kwargs)
+
+    monkeypatch.setattr(http.client.HTTPConnection, name, counted)
+    manager = urllib3.PoolManager()
+    manager.request("POST", server.url(), body=iter([b"x"]), headers={"Content-Length": "1"})
+    manager.clear()
+    assert calls

@@ -34,10 +34,24 @@ def place(
     there = owner.__dict__.get(name)
     if (owner, name) in _placed and not (there is None or own(there, owner.__module__)):
         return
-    below = next(cls.__dict__[name] for cls in owner.__mro__ if name in cls.__dict__)
-    ours = make(below)
+    ours = make(owner.__dict__[name] if name in owner.__dict__ else _Inherited(owner, name))
     _placed[owner, name] = _Placed(ours, owner.__dict__.get(name), active)
     setattr(owner, name, ours)
+
+
+class _Inherited:
+    """The method that *owner* inherits, looked up at each call: somebody may replace it on the class behind."""
+
+    def __init__(self, owner: type, name: str) -> None:
+        self._owner = owner
+        self._name = name
+
+    def __get__(self, instance: typing.Any, cls: typing.Any = None) -> typing.Any:
+        return getattr(super(self._owner, instance), self._name)
+
+    def function(self) -> typing.Any:
+        """Return what is inherited now."""
+        return getattr(super(self._owner, self._owner), self._name)
 
 
 def put_back(owner: type, name: str) -> None:
@@ -72,7 +86,8 @@ def around(
         async def awaited(self: typing.Any, *args: typing.Any, **kwargs: typing.Any) -> typing.Any:
             return await function(self, bind(below, self, type(self)), *args, **kwargs)
 
-        return functools.wraps(below)(awaited if inspect.iscoroutinefunction(function) else method)
+        like = below.function() if isinstance(below, _Inherited) else below
+        return functools.wraps(like)(awaited if inspect.iscoroutinefunction(function) else method)
 
     return make
 
