@@ -13,6 +13,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+from onewrite_lab.stall import control_stalls, says_nothing
+
 from frontends import HAPROXY, NGINX, Frontend
 from measure import Sample, measure
 from page import fill, machine, table
@@ -98,8 +100,8 @@ def main() -> int:
         return 3
     RESULT.parent.mkdir(parents=True, exist_ok=True)
     RESULT.write_text(json.dumps({"versions": versions, "rows": matrix.record}, indent=1) + "\n")
-    bad, good = matrix.record["direct"]["nagle+split"], matrix.record["direct"]["one write"]
-    if bad["stalled"] * 10 < bad["n"] * 6 or good["stalled"] * 10 > good["n"] * 3:
+    bad, good = (matrix.record["direct"][mode] for mode in ("nagle+split", "one write"))
+    if not control_stalls(bad["stalled"] / bad["n"]) or says_nothing(good["stalled"] / good["n"]):
         print("proxies: inconclusive: the control did not stall, or the machine is too busy; nothing was written", file=sys.stderr)
         return 2
     if not options.no_page:

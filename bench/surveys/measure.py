@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from onewrite_lab.stall import STALL_MS, control_stalls, says_nothing
+
 from post import MODES, Client, Mode
 
-__all__ = ["STALLED_MS", "WARM_UP", "Sample", "measure"]
+__all__ = ["WARM_UP", "Sample", "measure"]
 
-STALLED_MS = 30.0  # Linux holds an ACK for 40 ms at least (TCP_DELACK_MIN); loopback answers in less than one
 WARM_UP = 16  # a new connection acknowledges at once for a while: it must leave quick-ACK mode first
 
 
@@ -28,7 +29,17 @@ class Sample:
 
     @property
     def stalled(self) -> int:
-        return sum(time > STALLED_MS for time in self.times_ms)
+        return sum(time > STALL_MS for time in self.times_ms)
+
+    @property
+    def stalls(self) -> bool:
+        """Whether this client, as a control, stalled."""
+        return control_stalls(self.stalled / len(self.times_ms))
+
+    @property
+    def noisy(self) -> bool:
+        """Whether this client, which cannot stall, was late so often that the run says nothing."""
+        return says_nothing(self.stalled / len(self.times_ms))
 
 
 def measure(

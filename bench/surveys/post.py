@@ -7,9 +7,8 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from onewrite_bench.engines.raw_driver import Connection, How
-
-from wire import data_segments_out
+from onewrite_lab.client import Connection, How
+from onewrite_lab.witness import tcpinfo
 
 __all__ = ["MODES", "Client", "Mode"]
 
@@ -36,10 +35,7 @@ class Client:
             nagle=not mode.nodelay,
             split=mode.split,
             gap_us=round(mode.gap_s * 1e6),
-            pieces=1,
-            quickack=False,
             authority=str(authority) if authority else None,
-            proxy=None,
         )
         place = f"https://localhost:{port}/items" if authority else f"http://127.0.0.1:{port}/items"
         self._connection = Connection(place, how)
@@ -56,7 +52,8 @@ class Client:
         return elapsed_ms
 
     def segments(self) -> int | None:
-        return data_segments_out(self.sock)
+        info = tcpinfo.read(self.sock)
+        return None if info is None else info.data_segs_out
 
     def close(self) -> None:
         self._connection.close()

@@ -40,7 +40,7 @@ def control_of(port: int) -> Sample:
     """Nagle on and two writes straight to the origin, which must stall, where one write must not; else inconclusive."""
     direct = measure(port, requests=REQUESTS)
     control, good = direct["nagle+split"], direct["one write"]
-    if control.stalled * 10 < REQUESTS * 6 or good.stalled * 10 > REQUESTS * 3:
+    if not control.stalls or good.noisy:
         pytest.skip(f"inconclusive: of {REQUESTS} requests {control.stalled} of the control stalled, {good.stalled} of the good one")
     return control
 
@@ -48,18 +48,18 @@ def control_of(port: int) -> Sample:
 def test_http_buffer_request_stalls_a_split_post_and_nothing_else(ports: dict[str, int]) -> None:
     control = control_of(ports["direct"])
     samples = measure(ports["buffer"], requests=REQUESTS)
-    assert samples["nagle+split"].stalled * 10 >= REQUESTS * 6
+    assert samples["nagle+split"].stalls
     assert samples["nagle+split"].p50_ms > control.p50_ms / 2
     for cured in ("nodelay+split", "one write"):
         assert samples[cured].p50_ms < samples["nagle+split"].p50_ms / 2
-        assert samples[cured].stalled * 10 <= REQUESTS * 3
+        assert not samples[cured].noisy
 
 
 def test_mode_http_alone_does_not_stall(ports: dict[str, int]) -> None:
     control = control_of(ports["direct"])
     for sample in measure(ports["default"], requests=REQUESTS).values():
         assert sample.p50_ms < control.p50_ms / 2
-        assert sample.stalled * 10 <= REQUESTS * 3
+        assert not sample.noisy
 
 
 def test_the_client_counts_its_segments(ports: dict[str, int]) -> None:

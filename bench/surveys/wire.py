@@ -5,27 +5,17 @@ from __future__ import annotations
 import socket
 import struct
 
-__all__ = ["Reader", "data_segments_in", "data_segments_out"]
+__all__ = ["Reader", "data_segments_in"]
 
-# struct tcp_info, include/uapi/linux/tcp.h: since Linux 4.6
-_DATA_SEGS_IN, _DATA_SEGS_OUT = 152, 156
-
-
-def _tcp_info(sock: socket.socket, offset: int) -> int | None:
-    if not hasattr(socket, "TCP_INFO"):
-        return None
-    info = sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 256)
-    return struct.unpack_from("=I", info, offset)[0] if len(info) >= offset + 4 else None
-
-
-def data_segments_out(sock: socket.socket) -> int | None:
-    """Segments with data sent on this connection so far; None where the kernel does not tell."""
-    return _tcp_info(sock, _DATA_SEGS_OUT)
+_DATA_SEGS_IN = 152  # in struct tcp_info, since Linux 4.6; the other offsets are in onewrite_lab.witness.tcpinfo
 
 
 def data_segments_in(sock: socket.socket) -> int | None:
     """Segments with data received on this connection so far; None where the kernel does not tell."""
-    return _tcp_info(sock, _DATA_SEGS_IN)
+    if not hasattr(socket, "TCP_INFO"):
+        return None
+    info = sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 256)
+    return struct.unpack_from("=I", info, _DATA_SEGS_IN)[0] if len(info) >= _DATA_SEGS_IN + 4 else None
 
 
 class Reader:

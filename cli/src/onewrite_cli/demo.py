@@ -6,9 +6,10 @@ import json
 import time
 from statistics import median
 
+from onewrite_lab.stall import control_line
+
 from onewrite_cli import __version__
 from onewrite_cli.check.controls import ControlClient
-from onewrite_cli.check.findings import control_line
 from onewrite_cli.check.origin import Origin
 from onewrite_cli.exit_status import CouldNotRun, ExitStatus
 

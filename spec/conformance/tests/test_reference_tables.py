@@ -8,11 +8,12 @@ from typing import Any
 import jsonschema
 import pytest
 import yaml
+from onewrite_lab.witness.tcpinfo import TcpInfo
 
 from onewrite_conformance.contract.places import SPEC
 from onewrite_conformance.contract.server_timing import parse, server_ns
 from onewrite_conformance.reference import mappers
-from onewrite_conformance.reference.evidence import Counters, judge
+from onewrite_conformance.reference.evidence import judge
 from onewrite_conformance.reference.redact import redact
 from onewrite_conformance.reference.text import text
 
@@ -46,14 +47,16 @@ def test_redaction(row: dict[str, str]) -> None:
 @pytest.mark.parametrize("row", rows("causes.json"), ids=about)
 def test_causes(row: dict[str, Any]) -> None:
     assert row["cause"] in {None, *(cause["name"] for cause in MODEL["causes"])}
-    before, after = dict(row["before"]), dict(row["after"])
-    last_data_sent_ms = after.pop("last_data_sent_ms")
     may_nagle = row["writes"] > 1 and not row["nodelay"]
-    start, now = Counters(**before), Counters(**after)
-    judged = judge(start, now, row["wait_ns"], last_data_sent_ms, may_nagle)
+    names = {"segments_out": "data_segs_out", "retransmits": "total_retrans"}
+    start, now = (
+        TcpInfo(**{names.get(name, name): value for name, value in row[moment].items()})
+        for moment in ("before", "after")
+    )
+    judged = judge(start, now, row["wait_ns"], may_nagle)
     assert judged == (row["send_hold_ns"], row["cause"])
-    assert now.segments_out - start.segments_out == row["segments_out"]
-    assert now.retransmits - start.retransmits == row["retransmits"]
+    assert now.data_segs_out - start.data_segs_out == row["segments_out"]
+    assert now.total_retrans - start.total_retrans == row["retransmits"]
 
 
 def test_each_cause_and_each_kind_has_a_row() -> None:

@@ -10,16 +10,17 @@ from collections import Counter
 from collections.abc import Callable
 from statistics import median
 
+from onewrite_lab.stall import control_line
+
 from onewrite_cli.check.outcome import Outcome, State
 from onewrite_cli.check.seen import Seen, SeenConnection, SeenRequest
 from onewrite_cli.rules import Rule, rule_named
 
-__all__ = ["CONVINCED", "FITS", "by_mode", "control_line", "judge"]
+__all__ = ["FITS", "by_mode", "judge"]
 
 #: A TLS record holds 16 KiB (RFC 8446, 5.1), a loopback segment 32 KiB or more: what is larger must be split.
 FITS = 16 * 1024
 #: The share of the controls that must do what they are for.
-CONVINCED = 0.6
 PREFACE = "the client speaks HTTP/2, which is not judged"
 HTTP2 = "the client offered HTTP/2 and the connection was not decrypted: HTTP/2 is not judged"
 
@@ -164,23 +165,6 @@ def _most_at_a_time(requests: list[SeenRequest]) -> int:
         busy += change
         most = max(most, busy)
     return max(1, most)
-
-
-def control_line(split_ns: list[int], single_ns: list[int]) -> tuple[float, str, str | None]:
-    """From the controls' silences: (the least that is a stall, the controls in words, why nothing can be told)."""
-    sick_ns, well_ns = median(split_ns), median(single_ns)
-    line_ns = sick_ns / 2
-    stalled = sum(gap >= line_ns for gap in split_ns)
-    late = sum(gap >= line_ns for gap in single_ns)
-    beside = f"the control that splits with Nagle on lost {sick_ns / 1e6:.1f} ms, the one that writes once {well_ns / 1e6:.1f} ms"
-    problem = None
-    if sick_ns < 20 * max(well_ns, 100_000):
-        problem = "the control did not stall"
-    elif stalled < CONVINCED * len(split_ns):
-        problem = f"the control stalled in {stalled} of {len(split_ns)} requests only"
-    elif late > (1 - CONVINCED) * len(single_ns):
-        problem = "too noisy"
-    return line_ns, beside, problem
 
 
 def _stall(rule: Rule, seen: Seen) -> Outcome:

@@ -15,10 +15,10 @@ from itertools import pairwise
 from statistics import median
 from typing import Any
 
+from onewrite_lab.stall import control_line
 from onewrite_lab.tap import parse_response_head
 
 from onewrite_cli import __version__
-from onewrite_cli.check.findings import control_line
 from onewrite_cli.doctor.arms import ONE, QUICK, Arm
 from onewrite_cli.doctor.command import DoctorOptions
 from onewrite_cli.doctor.connection import Connection, tls_context

@@ -6,7 +6,9 @@ from collections import Counter
 from dataclasses import dataclass, field
 from statistics import median
 
-from onewrite_cli.check.findings import CONVINCED, FITS, by_mode, control_line
+from onewrite_lab.stall import CONTROL_SHARE, control_line
+
+from onewrite_cli.check.findings import FITS, by_mode
 from onewrite_cli.check.outcome import Outcome, State
 from onewrite_cli.rules import Rule, rule_named
 from onewrite_cli.serve.client import Answered
@@ -89,7 +91,7 @@ def _stall(rule: Rule, seen: Observed) -> Outcome:
         return Outcome(rule, State.INCONCLUSIVE, f"{problem}: {beside}", unit="answers")
     late = [one for one in delayed if one.tail_ns >= line_ns]
     slow = sum(one.tail_ns >= line_ns for one in quick)
-    if slow > (1 - CONVINCED) * len(quick):
+    if slow > (1 - CONTROL_SHARE) * len(quick):
         detail = f"answers come slowly with quick ACKs, too ({slow} of {len(quick)}): the server is slow to write them"
         return Outcome(rule, State.OK, detail, 0, len(delayed), "answers")
     if len(late) > max(1, len(delayed) // 10):

@@ -7,7 +7,8 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 
-from onewrite_bench.engines.raw_driver import Connection, How
+from onewrite_lab.client import GOOD, Connection
+
 from onewrite_bench.scenario import Scenario, Target
 from onewrite_bench.topology.places import Places
 from onewrite_bench.verdict.results import Verdict
@@ -49,16 +50,7 @@ def examine(
 
 def _why_not(target: Target, places: Places, expect: int | None, ca_file: str | None) -> str | None:
     authority = ca_file if target.url is not None else places.certificate_authority
-    how = How(
-        nagle=False,
-        split=False,
-        gap_us=0,
-        pieces=1,
-        quickack=False,
-        authority=str(authority) if authority is not None else None,
-        proxy=None,
-        timeout_s=PATIENCE_S,
-    )
+    how = replace(GOOD, authority=str(authority) if authority is not None else None, timeout_s=PATIENCE_S)
     connection = Connection(places.url(target), how)
     answered = False
     try:

@@ -8,6 +8,8 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+from onewrite_lab import stall
+
 from onewrite_bench import scenario
 from onewrite_bench.console import Console
 from onewrite_bench.engines import drivers
@@ -15,7 +17,6 @@ from onewrite_bench.report import table
 from onewrite_bench.report.wording import verdict_line
 from onewrite_bench.run.execute import execute
 from onewrite_bench.verdict import machine
-from onewrite_bench.verdict.judge import GOOD_SHARE
 from onewrite_bench.verdict.results import Run
 
 __all__ = ["add_arguments"]
@@ -78,7 +79,7 @@ def _reference_line(run: Run) -> str | None:
     if not good:
         return None
     worst = max(good, key=lambda cell: cell.share_over or 0.0)
-    quiet = (worst.share_over or 0.0) <= GOOD_SHARE
+    quiet = not stall.says_nothing(worst.share_over or 0.0)
     state = "quiet enough" if quiet else "too busy"
     return f"machine: {state}: a raw socket with one write took over 30 ms in {worst.share_over:.0%} of its requests"
 

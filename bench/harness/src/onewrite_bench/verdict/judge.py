@@ -8,16 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from onewrite_lab import stall
+
 from onewrite_bench.verdict import stats
 from onewrite_bench.verdict.results import Cell, Verdict
 
-__all__ = ["BAD_SHARE", "FAULTS", "GOOD_SHARE", "exit_status", "judge"]
-
-BAD_SHARE = 0.60
-"""A control has stalled when at least this share of its requests took over 30 ms."""
-
-GOOD_SHARE = 0.30
-"""A raw client that cannot stall may look stalled this often on a busy machine; above it the run says nothing."""
+__all__ = ["FAULTS", "exit_status", "judge"]
 
 SHARE_MARGIN = 0.10
 
@@ -153,7 +149,9 @@ def _judge_client(group: str, client: str, members: Sequence[Cell], good: Good, 
 def _harmless(cell: Cell, control: Cell | None) -> bool:
     """Whether an unknown target turned out to stall no client."""
     measured = control is not None and control.measured
-    return bool(cell.extra.get("unknown") and measured and control and (control.share_over or 0.0) < BAD_SHARE)
+    return bool(
+        cell.extra.get("unknown") and measured and control and not stall.control_stalls(control.share_over or 0.0)
+    )
 
 
 def _target_fails(cell: Cell, members: Sequence[Cell], good: Good) -> str | None:
@@ -204,10 +202,10 @@ def _doubt(cell: Cell, control: Cell | None, good: Good) -> str | None:
         why = (control.failed or control.skipped) if control else "there is none"
         return f"{cell.target}: no control ({why})"
     share = control.share_over or 0.0
-    if share < BAD_SHARE:
+    if not stall.control_stalls(share):
         return f"{cell.target}: the control stalled in {share:.0%} of its requests only"
     noise = _noise(cell, good)
-    if noise is not None and noise > GOOD_SHARE:
+    if noise is not None and stall.says_nothing(noise):
         limit_ms = cell.stall_us // 1000
         return f"{cell.target}: even a raw client in one write took over {limit_ms} ms in {noise:.0%} of its requests"
     return None
@@ -218,12 +216,12 @@ def _stall_faults(cell: Cell, control: Cell, good: Good) -> tuple[list[str], lis
     limit = f"over {cell.stall_us // 1000} ms"
     noise = _noise(cell, good)
     if noise is None:
-        noise = GOOD_SHARE - SHARE_MARGIN
+        noise = stall.GOOD_SHARE - SHARE_MARGIN
     share = cell.share_over or 0.0
     stalls: list[str] = []
     slow: list[str] = []
     if cell.extra.get("judge_share", True) and share > noise + SHARE_MARGIN:
-        (stalls if share > noise + GOOD_SHARE else slow).append(f"{cell.target}: {share:.0%} of its requests {limit}")
+        (stalls if stall.stalls(share, noise) else slow).append(f"{cell.target}: {share:.0%} of its requests {limit}")
     p50, control_p50 = cell.p50_ms or 0.0, control.p50_ms or 0.0
     base = cell.base_us / 1000
     if p50 - base > (control_p50 - base) * cell.p50_ratio:

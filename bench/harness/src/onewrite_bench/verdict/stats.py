@@ -7,10 +7,11 @@ import random
 from collections import Counter
 from collections.abc import Sequence
 
+from onewrite_lab.stall import STALL_MS
+
 __all__ = ["STALL_US", "bootstrap_difference", "bootstrap_ratio", "mode", "percentile", "share_over"]
 
-STALL_US = 30_000
-"""Longer than this counts as stalled: below Linux's shortest delayed ACK (40 ms), far above a clean loopback call."""
+STALL_US = STALL_MS * 1000
 
 
 def percentile(samples: Sequence[float], percent: float) -> float:

@@ -10,6 +10,8 @@ import urllib.parse
 from dataclasses import dataclass
 from typing import Any
 
+from onewrite_lab.witness.tcpinfo import TcpInfo
+
 from onewrite_conformance.reference import evidence
 from onewrite_conformance.reference.bodies import Body
 from onewrite_conformance.reference.connection import Connection, Deadline, Early
@@ -239,7 +241,7 @@ class Attempt:
 
     # -- reading ------------------------------------------------------------------------------------------
 
-    def _read(self, connection: Connection, method: str, kernel: evidence.Counters | None, *, leave: bool) -> Answered:
+    def _read(self, connection: Connection, method: str, kernel: TcpInfo | None, *, leave: bool) -> Answered:
         while True:
             connection.await_bytes(self.deadline)
             first_ns = self.recorder.now()
@@ -280,12 +282,12 @@ class Attempt:
             fields = self.recorder.server_timing.get(self.recorder.attempt - 1, [])
         self.recorder.server_timing.setdefault(self.recorder.attempt, []).extend(fields)
 
-    def _response_started(self, connection: Connection, kernel: evidence.Counters | None, first_ns: int) -> None:
+    def _response_started(self, connection: Connection, kernel: TcpInfo | None, first_ns: int) -> None:
         if self._response_start_ns or broken("late_response_start") or broken("early_response_start"):
             return
         self._start(connection, kernel, first_ns)
 
-    def _start(self, connection: Connection, kernel: evidence.Counters | None, first_ns: int = 0) -> None:
+    def _start(self, connection: Connection, kernel: TcpInfo | None, first_ns: int = 0) -> None:
         self._response_start_ns = self.recorder.event("response_start", at_ns=first_ns)
         if kernel is not None:
             evidence.after(connection.sock, kernel, self.recorder, self._response_start_ns)

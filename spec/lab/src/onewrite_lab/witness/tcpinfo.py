@@ -15,22 +15,35 @@ __all__ = ["AVAILABLE", "TcpInfo", "nodelay", "read"]
 
 AVAILABLE = sys.platform == "linux"
 
-_U32 = struct.Struct("=I")
-_U64 = struct.Struct("=Q")
+# Name, offset and format of each field that is read. This is the only table of offsets.
+_FIELDS = {
+    "last_data_sent_ms": (44, struct.Struct("=I")),
+    "last_ack_recv_ms": (56, struct.Struct("=I")),
+    "rtt_us": (68, struct.Struct("=I")),
+    "total_retrans": (100, struct.Struct("=I")),
+    "bytes_received": (128, struct.Struct("=Q")),
+    "not_sent": (144, struct.Struct("=I")),
+    "min_rtt_us": (148, struct.Struct("=I")),
+    "data_segs_in": (152, struct.Struct("=I")),
+    "data_segs_out": (156, struct.Struct("=I")),
+    "rwnd_limited_us": (176, struct.Struct("=Q")),
+    "bytes_sent": (200, struct.Struct("=Q")),
+}
+_NEEDED = max(offset + form.size for offset, form in _FIELDS.values())
 
 
 @dataclass(frozen=True)
 class TcpInfo:
     """One snapshot. Counts, and `rwnd_limited_us`, are since the connection began."""
 
-    data_segs_in: int
-    data_segs_out: int
-    bytes_received: int
-    bytes_sent: int
-    total_retrans: int
-    rtt_us: int
-    min_rtt_us: int
-    rwnd_limited_us: int
+    data_segs_in: int = 0
+    data_segs_out: int = 0
+    bytes_received: int = 0
+    bytes_sent: int = 0
+    total_retrans: int = 0
+    rtt_us: int = 0
+    min_rtt_us: int = 0
+    rwnd_limited_us: int = 0
     not_sent: int = 0  # bytes in the send queue that were never sent
     last_data_sent_ms: int = 0  # since the last data segment left
     last_ack_recv_ms: int = 0  # since the last ACK came; on a new connection, since the handshake
@@ -44,21 +57,9 @@ def read(sock: socket.socket) -> TcpInfo | None:
         raw = sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 256)
     except OSError:
         return None
-    if len(raw) < 208:
+    if len(raw) < _NEEDED:
         return None
-    return TcpInfo(
-        data_segs_in=_U32.unpack_from(raw, 152)[0],
-        data_segs_out=_U32.unpack_from(raw, 156)[0],
-        bytes_received=_U64.unpack_from(raw, 128)[0],
-        bytes_sent=_U64.unpack_from(raw, 200)[0],
-        total_retrans=_U32.unpack_from(raw, 100)[0],
-        rtt_us=_U32.unpack_from(raw, 68)[0],
-        min_rtt_us=_U32.unpack_from(raw, 148)[0],
-        rwnd_limited_us=_U64.unpack_from(raw, 176)[0],
-        not_sent=_U32.unpack_from(raw, 144)[0],
-        last_data_sent_ms=_U32.unpack_from(raw, 44)[0],
-        last_ack_recv_ms=_U32.unpack_from(raw, 56)[0],
-    )
+    return TcpInfo(**{name: form.unpack_from(raw, offset)[0] for name, (offset, form) in _FIELDS.items()})
 
 
 def nodelay(sock: socket.socket) -> bool:
