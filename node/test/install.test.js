@@ -154,7 +154,8 @@ for (const order of ['a b', 'b a']) {
       console.log(JSON.stringify({ texts, same: undici.getGlobalDispatcher() === stock }))
       process.exit()
       async function inCopy () {
-        const { cpSync, mkdtempSync } = await import('node:fs')
+        const { cpSync, mkdirSync, mkdtempSync } = await import('node:fs')
+        mkdirSync('build', { recursive: true })
         const folder = mkdtempSync('build/copy-')
         process.on('exit', () => process.getBuiltinModule('node:fs').rmSync(folder, { recursive: true }))
         cpSync('src', folder + '/src', { recursive: true })
