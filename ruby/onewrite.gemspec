@@ -24,7 +24,8 @@ Gem::Specification.new do |spec|
   spec.require_paths = ["lib"]
   spec.files = %w[
     LICENSE README.md sig/onewrite.rbs lib/onewrite.rb lib/onewrite/api.rb lib/onewrite/base_version.rb
-    lib/onewrite/config.rb lib/onewrite/counter.rb lib/onewrite/errors.rb lib/onewrite/install.rb lib/onewrite/legacy.rb
+    lib/onewrite/clients.rb lib/onewrite/config.rb lib/onewrite/counter.rb lib/onewrite/errors.rb lib/onewrite/excon.rb
+    lib/onewrite/http_rb.rb lib/onewrite/httpclient.rb lib/onewrite/install.rb lib/onewrite/legacy.rb
     lib/onewrite/net_http/connection.rb lib/onewrite/net_http/patch.rb lib/onewrite/net_http/request.rb
     lib/onewrite/net_http/response.rb lib/onewrite/net_http/session.rb lib/onewrite/net_http/timed_session.rb
     lib/onewrite/opentelemetry.rb lib/onewrite/opentelemetry/connections.rb lib/onewrite/opentelemetry/instruments.rb

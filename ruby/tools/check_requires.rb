@@ -7,7 +7,7 @@ LIB = File.expand_path("../lib", __dir__)
 FILES = Dir.chdir(LIB) { Dir["**/*.rb"] }.map { |file| [file.delete_suffix(".rb"), File.read(File.join(LIB, file))] }.to_h.freeze
 # A folder may require folders further down, and itself.
 ROOMS = [
-  %w[onewrite], %w[onewrite/legacy], %w[onewrite/opentelemetry],
+  %w[onewrite], %w[onewrite/legacy], %w[onewrite/excon onewrite/http_rb onewrite/httpclient], %w[onewrite/opentelemetry],
   %r{\Aonewrite/opentelemetry/}, %w[onewrite/api], %w[onewrite/install],
   %r{\Aonewrite/net_http/}, %r{\Aonewrite/(timing|wire)/}, //
 ].freeze

@@ -42,6 +42,7 @@ module Onewrite
 
     @lock = Mutex.new
     @in_code = {}
+    @watchers = []
 
     class << self
       # @return [Config]
@@ -53,6 +54,13 @@ module Onewrite
           @in_code = @in_code.merge(options).reject { |_, value| value.nil? }
           swap(@current.disabled_by)
         end
+      end
+
+      # Calls the block with the options, now and after each change.
+      # @yieldparam config [Config]
+      def watch(&block)
+        @lock.synchronize { @watchers += [block] }
+        yield @current
       end
 
       def disable!
@@ -80,6 +88,7 @@ module Onewrite
       def swap(disabled_by)
         defaults = Hash[OPTIONS.map { |name, (_, default)| [name, default] }]
         @current = new(defaults.merge(@from_env).merge(@in_code), disabled_by)
+        @watchers.each { |watcher| watcher.call(@current) }
       end
 
       def check(name, value)

@@ -2,6 +2,7 @@
 
 require "net/http"
 require "onewrite/base_version"
+require "onewrite/clients"
 require "onewrite/config"
 require "onewrite/net_http/connection"
 require "onewrite/net_http/patch"
@@ -84,6 +85,7 @@ module Onewrite
           off_because: config.disabled_by || @why_not,
           base: { name: "net-http", version: BaseVersion.to_s },
           patches: patches,
+          clients: Clients.states,
           options: config.to_h,
           kernel_evidence: TcpInfo::AVAILABLE,
           hooks: Hooks.size,
