@@ -130,8 +130,10 @@ def main() -> None:
     spans = tool.spans()
     if tool.mocks:
         tool.stop()
-        if order == "tool-first":
-            begin_onewrite()  # the tool put back what it had found, and some of install() went with it
+        if order == "tool-first" and way == "installed":
+            import onewrite
+
+            onewrite.install()  # the tool put back what it had found, and some of install() went with it
         for name, call in clients.items():
             timings.clear()
             results[name]["afterwards"] = seen(call, wire())

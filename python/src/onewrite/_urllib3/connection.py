@@ -13,6 +13,7 @@ import typing
 
 import urllib3.connection
 from urllib3._collections import HTTPHeaderDict
+from urllib3.util import SKIP_HEADER
 
 from .. import _base_version, _patches
 from .._config import DEFAULTS, Options
@@ -79,7 +80,7 @@ def request(
         kind = bodies.kind(body)
         held = kind is not bodies.BLOCKING and not options.coalesce_disabled
         if headers is not None:
-            framing = validate.check_headers(_pairs(headers))
+            framing = validate.check_headers(_pairs(headers), SKIP_HEADER)
             if framing is not None:
                 if framing.length is not None:
                     body = validate.checked_body(

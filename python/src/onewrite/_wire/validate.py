@@ -66,7 +66,7 @@ class Framing(typing.NamedTuple):
     expects_continue: bool = False
 
 
-def check_headers(headers: typing.Iterable[tuple[typing.Any, typing.Any]]) -> Framing | None:
+def check_headers(headers: typing.Iterable[tuple[typing.Any, typing.Any]], left_out: object = None) -> Framing | None:
     """Refuse header fields that would break the head; return what they say of the body, None for nothing."""
     length: int | None = None
     encoded = expects = False
@@ -78,8 +78,8 @@ def check_headers(headers: typing.Iterable[tuple[typing.Any, typing.Any]]) -> Fr
             raise InvalidRequestError(
                 f"value of header {name!r} has a control character at {bad.start()}: remove CR, LF, NUL and the like"
             )
-        if lower not in _FRAMING:
-            continue
+        if lower not in _FRAMING or value == left_out:
+            continue  # the base library has rules of its own for the value that leaves a field out
         if lower == "content-length":
             text = text.strip(" \t")
             if not (text.isascii() and text.isdigit() and len(text) < 20):
