@@ -91,3 +91,13 @@ def test_a_target_with_a_line_break_never_reaches_the_wire(library: typing.Any, 
         conn.request("GET", "/a b")
     library.PoolManager().request("GET", server.url("/a\r\nX: y"))
     assert server.seen[0].line == "GET /a%0D%0AX:%20y HTTP/1.1"
+
+
+@pytest.mark.parametrize("name", ["Content-Length", "Expect", "Transfer-Encoding"])
+def test_a_header_that_cannot_be_left_out_is_refused_in_urllib3s_words(
+    name: str, library: typing.Any, tap: typing.Any
+) -> None:
+    with pytest.raises(ValueError, match="SKIP_HEADER only supports"):
+        library.PoolManager().request(
+            "POST", tap().url(), body=b"x", headers={name: urllib3.util.SKIP_HEADER}, retries=False
+        )
