@@ -8,7 +8,7 @@ import { resolveHooks } from '../timing/hooks.js'
 import { setNoDelay } from '../wire/nodelay.js'
 import { joinTurn } from './coalesce.js'
 import { refusedByNode, timeRequest, watchClose } from './timed-request.js'
-import { headRefusal } from './validate.js'
+import { headersRefusal, headRefusal } from './validate.js'
 
 /** @typedef {import('../config.js').Switches & import('../timing/hooks.js').HookOptions} Options */
 /** @typedef {(error: Error | null, socket?: any) => void} OnSocket */
@@ -91,7 +91,7 @@ const withOurs = (Base, secure) => class extends Base {
     }
     request.once('socket', (socket) => {
       // Headers may have been set since. Nothing is written before this event is over.
-      const late = headRefusal(request)
+      const late = headersRefusal(request)
       if (late !== null) request.destroy(late)
       else if (!coalesceDisabled && coalesceMax > 0) joinTurn(request, socket, coalesceMax)
     })

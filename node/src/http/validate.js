@@ -7,24 +7,26 @@ import { InvalidRequestError } from '../errors.js'
 import { framingRefusal } from '../wire/validate.js'
 
 /**
- * @param {any} request of which nothing was sent
+ * @param {any} request that an agent has just been given
  * @returns {InvalidRequestError | null}
  */
 export function headRefusal (request) {
   // Node refuses the other control characters.
   if (String(request.path).includes('\x7f')) return new InvalidRequestError('the path has a control character (DEL): encode it as %7F')
-  const head = request.getHeader('content-length') === undefined ? finishedHead(request) : null
-  const lengths = head === null ? [request.getHeader('content-length')].flat() : [...head.matchAll(/\r\ncontent-length:([^\r]*)/gi)].map(([, value]) => value)
-  if (lengths.length === 0) return null
-  const encoded = head === null ? request.hasHeader('transfer-encoding') : /\r\ntransfer-encoding:/i.test(head)
-  return framingRefusal(lengths.map((value) => String(value).trim()), encoded)
+  const head = request._header
+  if (typeof head !== 'string') return headersRefusal(request)
+  // For headers in one flat list Node keeps nothing but the finished head (lib/_http_client.js).
+  const lengths = [...head.matchAll(/\r\ncontent-length:([^\r]*)/gi)].map(([, value = '']) => value.trim())
+  return lengths.length === 0 ? null : framingRefusal(lengths, /\r\ntransfer-encoding:/i.test(head))
 }
 
 /**
- * For headers in one flat list Node keeps nothing but the finished head (lib/_http_client.js).
- * @param {any} request
- * @returns {string} '' for headers in another form
+ * @param {any} request whose headers may have been set since it was made
+ * @returns {InvalidRequestError | null}
  */
-function finishedHead (request) {
-  return typeof request._header === 'string' ? request._header : ''
+export function headersRefusal (request) {
+  const length = request.getHeader('content-length')
+  if (length === undefined) return null
+  const lengths = Array.isArray(length) ? length.map((one) => String(one).trim()) : [String(length).trim()]
+  return framingRefusal(lengths, request.hasHeader('transfer-encoding'))
 }
