@@ -6,12 +6,6 @@ const version = readVersion()
 const supported = version === '' || isSupported(version)
 let warned = false
 
-/**
- * Whether undici tells handlers with a controller that the request was sent. undici 7 tells only handlers of the older
- * style.
- */
-export const tellsControllersOfSent = !version.startsWith('7.')
-
 /** @returns {string} '' where it cannot be read, as in a bundle; such a version is taken as supported */
 function readVersion () {
   try {
@@ -32,15 +26,6 @@ export function isSupported (version) {
   if (least === null) return false
   const [leastMinor = 0, leastPatch = 0] = least
   return minor > leastMinor || (minor === leastMinor && patch >= leastPatch)
-}
-
-/**
- * Whether undici/options.js lists all options of this undici. The list was made from 7.30 and 8.12.
- * @returns {boolean}
- */
-export function baseIsKnown () {
-  const [major = 0, minor = 0] = version.split('.').map(Number)
-  return (major === 7 && minor <= 30) || (major === 8 && minor <= 12)
 }
 
 /** @returns {{version: string, supported: boolean}} version '' where it cannot be read */

@@ -4,7 +4,7 @@
  */
 
 /**
- * @typedef {object} Switches
+ * @typedef {object} Options
  * @property {boolean} [disabled] true: everything is stock undici or node:http; nothing is wrapped, no hook is called.
  *   Environment: `ONEWRITE_DISABLED`. Default: false.
  * @property {boolean} [nodelayDisabled] true: TCP_NODELAY is left as the base library leaves it.
@@ -18,7 +18,7 @@
  *   Environment: `ONEWRITE_COALESCE_MAX`. Default: 16384.
  */
 
-/** @typedef {Readonly<Required<Switches>>} Config */
+/** @typedef {Readonly<Required<Options>>} Config */
 
 /** Each option's name in code, and in the environment where it has one there. */
 const OPTIONS = /** @type {const} */ ({
@@ -32,8 +32,8 @@ const OPTIONS = /** @type {const} */ ({
 })
 
 /** @type {ReadonlySet<string>} */
-export const OPTION_NAMES = new Set(Object.keys(OPTIONS))
-const SWITCHES = /** @type {const} */ (['disabled', 'nodelayDisabled', 'coalesceDisabled', 'hooksDisabled'])
+const OPTION_NAMES = new Set(Object.keys(OPTIONS))
+const BOOLEANS = /** @type {const} */ (['disabled', 'nodelayDisabled', 'coalesceDisabled', 'hooksDisabled'])
 const COALESCE_MAX = 16384
 const TRUE = ['1', 'true', 'yes', 'on']
 const FALSE = ['0', 'false', 'no', 'off', '']
@@ -53,7 +53,7 @@ function warnBadValue (name, value, wanted) {
  */
 export function readEnvironment (env) {
   const config = { disabled: false, nodelayDisabled: false, coalesceDisabled: false, hooksDisabled: false, coalesceMax: COALESCE_MAX }
-  for (const option of SWITCHES) {
+  for (const option of BOOLEANS) {
     const name = OPTIONS[option]
     const value = (env[name] ?? '').toLowerCase()
     if (TRUE.includes(value)) config[option] = true
@@ -70,14 +70,14 @@ export function readEnvironment (env) {
 const environment = readEnvironment(process.env)
 
 /**
- * @param {Switches} [options]
+ * @param {Options} [options]
  * @returns {Config}
  * @throws {TypeError} code `ONEWRITE_INVALID_OPTION`, when an option has a value that it cannot have
  */
 export function resolveConfig (options = {}) {
   /** @type {any} */
   const config = { ...environment }
-  for (const option of SWITCHES) {
+  for (const option of BOOLEANS) {
     const value = options[option]
     if (value === undefined) continue
     if (typeof value !== 'boolean') throw invalidOption(`${option} must be true or false, not ${typeof value}`)
@@ -110,6 +110,17 @@ function refuseMisspelt (options) {
   }
 }
 
+/**
+ * For an object that holds no options of the base library. Another one may: names that we do not have are its to check.
+ * @param {object} options
+ * @throws {TypeError} code `ONEWRITE_INVALID_OPTION`
+ */
+export function refuseUnknown (options) {
+  for (const name of Object.keys(options)) {
+    if (!OPTION_NAMES.has(name)) throw invalidOption(`there is no option ${name}`)
+  }
+}
+
 /** @param {string} message */
 export function invalidOption (message) {
   return Object.assign(new TypeError(message), { code: 'ONEWRITE_INVALID_OPTION' })
@@ -124,5 +135,6 @@ export function invalidOption (message) {
 export function withoutOurs (options) {
   const rest = /** @type {any} */ ({ ...options })
   for (const name of OPTION_NAMES) delete rest[name]
+  for (const symbol of Object.getOwnPropertySymbols(rest)) delete rest[symbol]
   return rest
 }

@@ -2,7 +2,6 @@
 
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
-import { readFileSync } from 'node:fs'
 import net from 'node:net'
 import { describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
@@ -135,7 +134,7 @@ test('the user\'s noDelay is obeyed', async () => {
   }
 })
 
-describe('an unknown option is refused by its name', () => {
+describe('a misspelt option of ours is refused by its name', () => {
   for (const [name, make] of Object.entries({
     Agent: (options) => new Agent(options),
     Pool: (options) => new Pool('http://localhost', options),
@@ -144,19 +143,13 @@ describe('an unknown option is refused by its name', () => {
     clientFactory: (options) => clientFactory(options),
     agentFactory: (options) => agentFactory(options)
   })) {
-    test(name, () => assert.throws(() => make({ noSuchOption: true }), { name: 'TypeError', code: 'ONEWRITE_INVALID_OPTION', message: /noSuchOption/ }))
+    test(name, () => assert.throws(() => make({ on_timing () {} }), { name: 'TypeError', code: 'ONEWRITE_INVALID_OPTION', message: /on_timing; it is spelt onTiming/ }))
   }
-  test('a factory takes ours alone', () => assert.throws(() => clientFactory(/** @type {any} */ ({ connections: 1 })), { code: 'ONEWRITE_INVALID_OPTION', message: /connections/ }))
-  test('undici\'s own options are passed on to undici', async () => {
-    // The option names in the constructors of the undici that is installed.
-    const read = (file) => readFileSync(new URL(`../node_modules/undici/lib/dispatcher/${file}.js`, import.meta.url), 'utf8')
-    const names = ['agent', 'pool', 'client'].flatMap((file) => {
-      const [, list] = /constructor \((?:url, |origin, )?\{([^}]*)\} = \{\}\)/.exec(read(file)) ?? assert.fail(file)
-      return list.replace(/\/\/.*/g, '').split(',').map((part) => /^\s*(\w*)/.exec(part)?.[1] ?? '').filter((each) => each !== '')
-    })
-    assert.ok(names.length > 30)
-    for (const name of names) await new Agent({ [name]: undefined }).close()
-    const pool = new Pool('http://localhost', /** @type {any} */ ({ keepAlive: true }))
+  test('a factory takes ours alone', () => {
+    for (const name of ['connections', 'noSuchOption']) assert.throws(() => clientFactory(/** @type {any} */ ({ [name]: 1 })), { code: 'ONEWRITE_INVALID_OPTION', message: new RegExp(name) })
+  })
+  test('options that are not ours are undici\'s to check', async () => {
+    const pool = new Pool('http://localhost', /** @type {any} */ ({ keepAlive: true, noSuchOption: true }))
     await assert.rejects(pool.request({ path: '/', method: 'GET' }), { message: /unsupported keepAlive/ })
     await pool.destroy()
   })

@@ -68,7 +68,7 @@ test('after install() the global fetch sends a form in one segment, after uninst
   }
 })
 
-test('install() times fetch, a second install() replaces the first, uninstall() leaves another dispatcher alone', async () => {
+test('install() times fetch, hooks of a second install() are added, uninstall() leaves another dispatcher alone', async () => {
   const tap = await startTap({ count: false })
   const { out } = await runScript(`
     import { install, uninstall, withTimingId } from ${JSON.stringify(index)}
@@ -76,9 +76,10 @@ test('install() times fetch, a second install() replaces the first, uninstall() 
     const stock = undici.getGlobalDispatcher()
     const seen = []
     install({ onTiming: () => seen.push('first') })
-    const agent = install({ onTiming: (timing) => seen.push(timing.id) })
+    install({ onTiming: (timing) => seen.push(timing.id) })
+    const agent = undici.getGlobalDispatcher()
     await withTimingId('mine', async () => (await fetch(${JSON.stringify(tap.origin)})).text())
-    const installed = undici.getGlobalDispatcher() === agent
+    const installed = agent !== stock
     const other = new undici.Agent()
     undici.setGlobalDispatcher(other)
     const took = uninstall()
@@ -87,19 +88,22 @@ test('install() times fetch, a second install() replaces the first, uninstall() 
     install()
     console.log(JSON.stringify({ seen, installed, took, kept, back: uninstall() && undici.getGlobalDispatcher() === stock, again: uninstall() }))`)
   await tap.close()
-  assert.deepEqual(out, { seen: ['mine'], installed: true, took: false, kept: true, back: true, again: false })
+  assert.deepEqual(out, { seen: ['first', 'mine'], installed: true, took: false, kept: true, back: true, again: false })
 })
 
-test('install({ disabled: true }) uninstalls an Agent that was installed before', async () => {
+test('install({ disabled: true }) takes effect until it is removed', async () => {
   const { out } = await runScript(`
     import { install, uninstall } from ${JSON.stringify(index)}
     import * as undici from 'undici'
     const stock = undici.getGlobalDispatcher()
-    const first = install()
-    const was = undici.getGlobalDispatcher() === first
+    install()
+    const was = undici.getGlobalDispatcher() !== stock
     const second = install({ disabled: true })
-    console.log(JSON.stringify({ was, second, back: undici.getGlobalDispatcher() === stock, again: uninstall() }))`)
-  assert.deepEqual(out, { was: true, second: null, back: true, again: false })
+    const back = undici.getGlobalDispatcher() === stock
+    second.remove()
+    const on = undici.getGlobalDispatcher() !== stock
+    console.log(JSON.stringify({ was, back, on, end: uninstall() && undici.getGlobalDispatcher() === stock, again: uninstall() }))`)
+  assert.deepEqual(out, { was: true, back: true, on: true, end: true, again: false })
 })
 
 test('what stands on the installed Agent goes on after uninstall() and after a second install()', async () => {
@@ -178,6 +182,48 @@ test('uninstall() puts back no dispatcher that was closed meanwhile', async () =
     console.log(JSON.stringify(await (await fetch(${JSON.stringify(tap.origin)})).text()))
     process.exit()`))
   assert.equal(out, 'ok')
+})
+
+test('hooks of several install() add, each is removed without the others, and a call keeps those it began with', async () => {
+  const { out } = await withTap((tap) => runScript(`
+    import { install, uninstall } from ${JSON.stringify(index)}
+    import * as undici from 'undici'
+    const url = ${JSON.stringify(tap.origin)}
+    const stock = undici.getGlobalDispatcher()
+    let seen = []
+    const rounds = []
+    const get = async (dispatcher = undici.getGlobalDispatcher()) => {
+      await (await undici.request(url, { dispatcher, method: 'POST', body: 'x' })).body.text()
+      rounds.push(seen.join(' '))
+      seen = []
+    }
+    const plain = install({ connections: 1 })
+    await get()
+    const a = install({ onTiming: (timing) => seen.push('a' + timing.connId) })
+    await get()
+    const first = undici.getGlobalDispatcher()
+    const b = install({ onTiming: () => seen.push('b'), listener: { onCallEnd: () => seen.push('e') } })
+    const same = undici.getGlobalDispatcher() === first
+    const c = install({ listener: { onCallStart: () => seen.push('s'), onEvent () { throw new Error('hook') } } })
+    const composed = first.compose(undici.interceptors.redirect())
+    await get()
+    await get(composed)
+    a.remove()
+    await get()
+    undici.setGlobalDispatcher(composed)
+    b.remove()
+    await get()
+    const kept = undici.getGlobalDispatcher() === composed
+    undici.setGlobalDispatcher(first)
+    c.remove()
+    await get()
+    plain.remove()
+    console.log(JSON.stringify({ rounds, same, kept, twice: a.remove(), back: undici.getGlobalDispatcher() === stock, again: uninstall() }))
+    process.exit()`))
+  const { rounds, ...rest } = out
+  assert.deepEqual(rest, { same: true, kept: true, twice: false, back: true, again: false })
+  assert.match(rounds[1], /^a\d+$/)
+  assert.deepEqual(rounds.map((round) => round.replace(/\d/, '')), ['', 'a', 's e a b', 's e a b', 's e b', 's', ''])
 })
 
 test('importing changes nothing: no patched function, no subscriber, and the process ends', async () => {
@@ -311,9 +357,9 @@ test('with an unsupported undici everything stays stock, with one warning', () =
     const { Agent, install } = await import(${JSON.stringify(join(folder, 'src', 'index.js'))})
     const installed = install()
     const agents = [new Agent(), new Agent({ onTiming () {} })]
-    console.log(JSON.stringify({ installed }))
+    console.log(JSON.stringify({ took: installed.remove() }))
     for (const agent of agents) await agent.close()`)
-  assert.deepEqual(out, { installed: null })
+  assert.deepEqual(out, { took: true })
   assert.equal(error.match(/ONEWRITE_UNSUPPORTED_BASE/g)?.length, 1)
   assert.match(error, /it supports undici >=7\.29\.1 <8 and >=8\.10\.1 <9, and this is 8\.9\.0/)
 }))

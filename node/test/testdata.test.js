@@ -5,7 +5,6 @@ import { readFileSync } from 'node:fs'
 import { describe, test } from 'node:test'
 import { errorKind } from '../src/errors.js'
 import { harTimings, otelAttributes, otelMetrics, otelPhases, resourceTiming } from '../src/timing/mappers.js'
-import { explainWait } from '../src/probe.js'
 import { AttemptState } from '../src/timing/attempt.js'
 import { redactUrl } from '../src/timing/redact.js'
 import { Timing } from '../src/timing/record.js'
@@ -46,27 +45,6 @@ describe('Server-Timing', () => {
 function canonical ({ name, durationNs, description }) {
   return { name, ...(durationNs === undefined ? null : { duration_ns: durationNs }), ...(description === undefined ? null : { description }) }
 }
-
-describe('causes', () => {
-  const responseStartNs = 9e9
-  const kernel = (row) => ({
-    segmentsOut: row.segments_out,
-    retransmits: row.retransmits,
-    rttUs: 0,
-    rwndLimitedMs: Math.floor(row.rwnd_limited_us / 1000),
-    lastSentNs: responseStartNs - (row.last_data_sent_ms ?? 0) * 1e6
-  })
-  for (const row of table('causes').rows) {
-    test(row.about, () => {
-      const found = explainWait(kernel(row.before), kernel(row.after), {
-        requestEndNs: responseStartNs - row.wait_ns, responseStartNs, writes: row.writes, nodelay: row.nodelay
-      })
-      assert.deepEqual(found, {
-        cause: row.cause ?? undefined, sendHoldNs: row.send_hold_ns, segmentsOut: row.segments_out, retransmits: row.retransmits
-      })
-    })
-  }
-})
 
 /** A record made of its times by the code that makes them in a call. */
 function recordOf ({ record }) {

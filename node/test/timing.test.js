@@ -178,7 +178,7 @@ describe('a signal aborted while the body is sent', () => {
     'async iterator': (step) => (async function * () { yield 'a'; await step(); yield 'b' })(),
     'web stream': (step) => ReadableStream.from((async function * () { yield Buffer.from('a'); await step(); yield Buffer.from('b') })()),
     'form with a file that never ends': (step) => {
-      const form = new FormData()
+      const form = new undici.FormData()
       const file = new File(['x'], 'f')
       Object.defineProperty(file, 'size', { value: 1e6 })
       Object.defineProperty(file, 'stream', { value: () => ReadableStream.from((async function * () { yield Buffer.from('a'); await step(); yield Buffer.from('b') })()) })

@@ -10,7 +10,7 @@ import { joinTurn } from './coalesce.js'
 import { refusedByNode, timeRequest, watchClose } from './timed-request.js'
 import { headersRefusal, headRefusal } from './validate.js'
 
-/** @typedef {import('../config.js').Switches & import('../timing/hooks.js').HookOptions} Options */
+/** @typedef {import('../config.js').Options & import('../timing/hooks.js').HookOptions} Options */
 /** @typedef {(error: Error | null, socket?: any) => void} OnSocket */
 
 const kPrepared = Symbol('onewrite prepared')

@@ -57,10 +57,9 @@
 
 /** Which events a listener wants. The others are not made, and the clock is not read for them. */
 export class Wants {
-  /** @param {any} listener */
-  constructor (listener) {
-    const all = listener !== null && listener.onEvent !== undefined
-    const has = (/** @type {string} */ method) => all || (listener !== null && listener[method] !== undefined)
+  /** @param {any[]} listeners */
+  constructor (listeners) {
+    const has = (/** @type {string} */ method) => listeners.some((listener) => listener.onEvent !== undefined || listener[method] !== undefined)
     this.callStart = has('onCallStart')
     this.attemptStart = has('onAttemptStart')
     this.queueStart = has('onQueueStart')

@@ -58,17 +58,18 @@ function safely (run) {
 
 export class Hooks {
   /**
-   * @param {HookOptions['onTiming'] | null} onTiming
-   * @param {TimingListener | null} listener
+   * @param {((timing: import('./record.js').Timing) => void)[]} timings
+   * @param {TimingListener[]} listeners
    */
-  constructor (onTiming, listener) {
-    this.onTiming = onTiming
-    this.listener = listener
-    this.wants = new Wants(listener)
-    /** @type {CallObserver | null} */
-    this.observer = /** @type {any} */ (listener)?.[kObserver] ?? null
+  constructor (timings, listeners) {
+    this.timings = timings
+    this.listeners = listeners
+    this.wants = new Wants(listeners)
+    /** @type {CallObserver[]} */
+    const observers = listeners.flatMap((listener) => /** @type {any} */ (listener)[kObserver] ?? [])
+    this.observer = observers.length > 1 ? new Observers(observers) : observers[0] ?? null
     /** A finished record is wanted. */
-    this.records = onTiming !== null || this.observer !== null
+    this.records = timings.length > 0 || this.observer !== null
   }
 
   /**
@@ -76,16 +77,17 @@ export class Hooks {
    * @param {TimingEvent} event
    */
   event (method, event) {
-    const listener = /** @type {TimingListener} */ (this.listener)
-    try {
-      listener[method]?.(event)
-    } catch (error) {
-      swallow(error)
-    }
-    try {
-      listener.onEvent?.(event)
-    } catch (error) {
-      swallow(error)
+    for (const listener of this.listeners) {
+      try {
+        listener[method]?.(event)
+      } catch (error) {
+        swallow(error)
+      }
+      try {
+        listener.onEvent?.(event)
+      } catch (error) {
+        swallow(error)
+      }
     }
   }
 
@@ -122,12 +124,43 @@ export class Hooks {
 
   /** @param {import('./record.js').Timing} timing */
   timing (timing) {
-    try {
-      this.onTiming?.(timing)
-    } catch (error) {
-      swallow(error)
+    for (const onTiming of this.timings) {
+      try {
+        onTiming(timing)
+      } catch (error) {
+        swallow(error)
+      }
     }
   }
+}
+
+/** Several observers as one. @implements {CallObserver} */
+class Observers {
+  /** @param {CallObserver[]} all */
+  constructor (all) { this.all = all }
+
+  /** @returns {{observer: CallObserver, kept: any}[] | null} */
+  begin () {
+    const watching = this.all.map((observer) => ({ observer, kept: safely(() => observer.begin()) ?? null })).filter(({ kept }) => kept !== null)
+    return watching.length === 0 ? null : watching
+  }
+
+  /** @param {{observer: CallObserver, kept: any}[]} watching @param {() => boolean} run @returns {boolean} */
+  within (watching, run) {
+    return watching.reduceRight((inner, { observer, kept }) => () => observer.within(kept, inner), run)()
+  }
+
+  /** @param {{observer: CallObserver, kept: any}[]} watching @param {import('./call.js').Call} call */
+  progress (watching, call) { for (const { observer, kept } of watching) safely(() => observer.progress(kept, call)) }
+
+  /** @param {{observer: CallObserver, kept: any}[]} watching @param {import('./record.js').Timing} timing */
+  end (watching, timing) { for (const { observer, kept } of watching) safely(() => observer.end(kept, timing)) }
+
+  /** @param {import('./connection.js').Connection} connection */
+  opened (connection) { for (const observer of this.all) safely(() => observer.opened(connection)) }
+
+  /** @param {import('./connection.js').Connection} connection */
+  closed (connection) { for (const observer of this.all) safely(() => observer.closed(connection)) }
 }
 
 /**
@@ -141,5 +174,14 @@ export function resolveHooks (options, config) {
   if (onTiming !== null && typeof onTiming !== 'function') throw invalidOption('onTiming must be a function')
   if (listener !== null && typeof listener !== 'object') throw invalidOption('listener must be an object with methods such as onCallEnd')
   if (config.disabled || config.hooksDisabled || (onTiming === null && listener === null)) return null
-  return new Hooks(onTiming, listener)
+  return new Hooks(onTiming === null ? [] : [onTiming], listener === null ? [] : [listener])
+}
+
+/**
+ * @param {Hooks[]} several
+ * @returns {Hooks | null} that calls the hooks of all, in order; null: there are none
+ */
+export function mergeHooks (several) {
+  if (several.length < 2) return several[0] ?? null
+  return new Hooks(several.flatMap(({ timings }) => timings), several.flatMap(({ listeners }) => listeners))
 }

@@ -16,7 +16,7 @@ export class Agent extends withDispatch(undici.Agent) {
    * @throws {TypeError} code `ONEWRITE_INVALID_OPTION`, when one of our options has a value that it cannot have
    */
   constructor (options = {}) {
-    const settings = resolveSettings(options)
+    const settings = /** @type {any} */ (options)[kSettings] ?? resolveSettings(options)
     const rest = withoutOurs(options)
     super(settings.config.disabled || rest.factory !== undefined ? rest : { ...rest, factory: agentFactoryFor(settings, wantsNoDelay(rest.connect)) })
     this[kSettings] = settings

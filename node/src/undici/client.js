@@ -7,7 +7,7 @@ import { callOf, dispatchThrough, kBase, kOrigin, kSettings, originOf } from './
 /** @typedef {import('./connector.js').Settings} Settings */
 
 /**
- * A client that tells a call which connection it will get. It is made only where a hook exists. For a request from a
+ * A client that tells a call which connection it will get. It is made only where there are hooks. For a request from a
  * dispatcher that is not ours the call begins here.
  */
 class TimedClient extends Client {
@@ -31,7 +31,7 @@ class TimedClient extends Client {
    * @param {any} handler
    */
   dispatch (opts, handler) {
-    return dispatchThrough(this, opts, handler)
+    return callOf(opts, handler) === undefined ? dispatchThrough(this, opts, handler) : this[kBase](opts, handler)
   }
 
   /** @param {any} opts @param {any} handler */
@@ -52,7 +52,7 @@ export function makeClient (origin, options, settings, noDelay) {
   const slot = { connection: null }
   const complete = withConnector(options)
   const wrapped = typeof complete.connect === 'function' ? { ...complete, connect: wrapConnector(complete.connect, settings, noDelay, slot) } : complete
-  return settings.hooks === null ? new Client(origin, wrapped) : new TimedClient(origin, wrapped, slot, settings)
+  return settings.timed ? new TimedClient(origin, wrapped, slot, settings) : new Client(origin, wrapped)
 }
 
 /**

@@ -10,15 +10,12 @@ import { undiciFraming } from './framing.js'
  * @typedef {object} Settings
  * @property {import('../config.js').Config} config
  * @property {import('../timing/hooks.js').Hooks | null} hooks
+ * @property {{connection: Connection | null}} [connecting] of a proxy agent: the connection whose connector is running,
+ *   in which call it requests its tunnel
+ * @property {boolean} timed the clients take times; there may be hooks later
  */
 
 /** @typedef {(options: any, callback: (error: Error | null, socket: any) => void) => any} Connector */
-
-/**
- * The connection whose connector is running. A connector that goes through a proxy asks for its tunnel in that call.
- * @type {{connection: Connection | null}}
- */
-export const connecting = { connection: null }
 
 /**
  * @param {Connector} connect
@@ -27,14 +24,16 @@ export const connecting = { connection: null }
  * @param {{connection: Connection | null}} slot gets each connection when it begins
  * @returns {Connector}
  */
-export function wrapConnector (connect, { config, hooks }, noDelay, slot) {
+export function wrapConnector (connect, settings, noDelay, slot) {
+  const { config } = settings
   if (config.disabled) return connect
   // Not an arrow function: undici calls it as a method of the client, and a user's own connector may use `this`.
   return /** @this {any} */ function (options, callback) {
+    const { hooks } = settings
     const secure = options.protocol === 'https:'
     const connection = hooks === null ? null : (slot.connection = new Connection(options.hostname ?? options.host, secure, Number(options.port) || (secure ? 443 : 80), hooks))
-    const outer = connecting.connection
-    connecting.connection = connection
+    const { connecting } = settings
+    if (connecting !== undefined) connecting.connection = connection
     let socket
     try {
       socket = connect.call(this, options, (error, socket) => {
@@ -50,7 +49,7 @@ export function wrapConnector (connect, { config, hooks }, noDelay, slot) {
         callback(null, socket)
       })
     } finally {
-      connecting.connection = outer
+      if (connecting !== undefined) connecting.connection = null
     }
     // undici's connector, as many others, returns the socket before it is connected. With TCP_NODELAY set before the TLS
     // handshake, the last message of the handshake does not hold back the request.

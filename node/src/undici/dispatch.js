@@ -1,13 +1,11 @@
 /** What our dispatchers do with a request before undici gets it. */
 
 import * as undici from 'undici'
-import { tellsControllersOfSent } from '../base-version.js'
 import { Call, kAttempt, kCall } from '../timing/call.js'
-import { isFormData } from '../wire/body.js'
 import { withRereadableHeaders } from '../wire/headers.js'
 import { encodeForm } from '../wire/multipart.js'
 import { isUnchecked, refusal } from './content-length.js'
-import { AttemptNotes, CallNotes, ControllerHandler, isTaken, timedHandler } from './handlers.js'
+import { AttemptNotes, CallNotes, callsControllersWhenSent, ControllerHandler, isTaken, timedHandler } from './handlers.js'
 import { currentTimingId } from '../timing/id.js'
 
 /** Where a dispatcher of ours keeps its settings. Not a #field, because a composed dispatcher is a Proxy. */
@@ -37,7 +35,7 @@ export function dispatchThrough (self, opts, handler) {
     handler = legacy.wrapHandler(handler)
     opts = { ...opts, allowH2: false }
   }
-  const form = !config.coalesceDisabled && isFormData(opts?.body)
+  const form = !config.coalesceDisabled && opts?.body instanceof undici.FormData
   const unchecked = isUnchecked(opts)
   if (form || unchecked) {
     try {
@@ -70,8 +68,8 @@ export const withDispatch = (Base) => /** @type {any} */ (class extends /** @typ
    * @param {any[]} interceptors
    */
   compose (...interceptors) {
-    const { hooks } = /** @type {any} */ (this)[kSettings]
-    return super.compose(hooks === null ? interceptors.flat() : [...interceptors.flat(), oneCall(this, hooks)])
+    const { timed } = /** @type {any} */ (this)[kSettings]
+    return super.compose(timed ? [...interceptors.flat(), oneCall(this)] : interceptors.flat())
   }
 })
 
@@ -93,7 +91,7 @@ function timedDispatch (self, hooks, opts, handler, refused) {
   if (refused !== null) return refuse(timed, refused)
   try {
     // undici 7 wraps a handler with a controller in one of its own, so there the options carry the call.
-    return self[kBase](timed instanceof ControllerHandler && !tellsControllersOfSent ? { ...opts, [kAttempt]: call } : opts, timed)
+    return self[kBase](timed instanceof ControllerHandler && !callsControllersWhenSent ? { ...opts, [kAttempt]: call } : opts, timed)
   } catch (error) {
     call.fail(error)
     throw error
@@ -103,12 +101,12 @@ function timedDispatch (self, hooks, opts, handler, refused) {
 /**
  * An interceptor that makes all dispatches below it, for one dispatch above, attempts of one call.
  * @param {any} self the dispatcher below
- * @param {Hooks} hooks
  * @returns {(dispatch: Dispatch) => Dispatch}
  */
-export function oneCall (self, hooks) {
+export function oneCall (self) {
   return (dispatch) => (opts, handler) => {
-    if (opts?.[kCall] !== undefined || !isTaken(handler, opts)) return dispatch(opts, handler)
+    const { hooks } = self[kSettings]
+    if (hooks === null || opts?.[kCall] !== undefined || !isTaken(handler, opts)) return dispatch(opts, handler)
     const call = startCall(self, hooks, opts, true)
     const timed = timedHandler(handler, new CallNotes(call, opts))
     try {

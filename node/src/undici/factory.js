@@ -6,12 +6,11 @@
 
 import { Pool } from 'undici'
 import { baseIsSupported } from '../base-version.js'
-import { resolveConfig } from '../config.js'
+import { refuseUnknown, resolveConfig } from '../config.js'
 import { makeClient } from './client.js'
-import { refuseUnknown } from './options.js'
 import { resolveHooks } from '../timing/hooks.js'
 
-/** @typedef {import('../config.js').Switches & import('../timing/hooks.js').HookOptions} Options */
+/** @typedef {import('../config.js').Options & import('../timing/hooks.js').HookOptions} Options */
 /** @typedef {import('./connector.js').Settings} Settings */
 
 /**
@@ -22,9 +21,10 @@ import { resolveHooks } from '../timing/hooks.js'
  */
 export function resolveSettings (options, besideUndicis = true) {
   const asked = resolveConfig(options)
-  refuseUnknown(options, besideUndicis)
+  if (!besideUndicis) refuseUnknown(options)
   const config = asked.disabled || baseIsSupported() ? asked : { ...asked, disabled: true }
-  return { config, hooks: resolveHooks(options, config) }
+  const hooks = resolveHooks(options, config)
+  return { config, hooks, timed: hooks !== null }
 }
 
 /**

@@ -4,13 +4,19 @@
  * Each method makes its note and passes on all arguments; `this` of the user's handler is still that handler.
  */
 
-import { tellsControllersOfSent } from '../base-version.js'
+import * as undici from 'undici'
 import { kAttempt } from '../timing/call.js'
 import { serverTimingFields } from '../timing/server-timing.js'
 import { isInMemory } from '../wire/body.js'
 
 /** @typedef {import('../timing/call.js').Call} Call */
 /** @typedef {AttemptNotes | CallNotes} Notes */
+
+/**
+ * Whether undici calls `onRequestSent` of handlers with a controller. undici 7 calls it only for handlers of the older
+ * style. A feature of undici 8 tells the two apart, because a bundle hides the version.
+ */
+export const callsControllersWhenSent = /** @type {any} */ (undici).Dispatcher1Wrapper !== undefined
 
 /** Its callbacks run when the present task is done. `queueMicrotask()` would make an AsyncResource for each. */
 const settled = Promise.resolve()
@@ -27,7 +33,7 @@ export function isTaken (handler, opts) {
   const upgrade = opts?.upgrade || opts?.method === 'CONNECT'
   if (has('onRequestStart')) {
     // undici 7 checks no more.
-    if (!tellsControllersOfSent) return true
+    if (!callsControllersWhenSent) return true
     return has('onResponseError') && mayHave('onBodySent') && mayHave('onRequestSent') &&
       (upgrade ? has('onRequestUpgrade') : has('onResponseStart') && has('onResponseData') && has('onResponseEnd'))
   }
@@ -232,7 +238,7 @@ export class ControllerHandler extends TimedHandler {
   /** @param {any} inner @param {Notes} notes */
   constructor (inner, notes) {
     super(inner, notes)
-    this.notes.tellsSent = tellsControllersOfSent
+    this.notes.tellsSent = callsControllersWhenSent
     if (typeof inner.onRequestUpgrade !== 'function') hide(this, 'onRequestUpgrade')
   }
 

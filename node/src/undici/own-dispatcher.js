@@ -29,7 +29,7 @@ export function agentFactory (options = {}) {
   const settings = resolveSettings(options, false)
   return (origin, poolOptions) => {
     const noDelay = wantsNoDelay(poolOptions?.connect)
-    return settings.hooks === null || poolOptions?.connections === 1
+    return !settings.timed || poolOptions?.connections === 1
       ? agentFactoryFor(settings, noDelay)(origin, poolOptions)
       : new TimedPool(origin, { ...poolOptions, factory: clientFactoryFor(settings, noDelay) }, settings)
   }

@@ -1,6 +1,5 @@
 import * as undici from 'undici'
 import { withoutOurs } from '../config.js'
-import { connecting } from './connector.js'
 import { kSettings, withDispatch } from './dispatch.js'
 import { agentFactoryFor, clientFactoryFor, resolveSettings, wantsNoDelay } from './factory.js'
 
@@ -30,12 +29,13 @@ export class ProxyAgent extends withDispatch(undici.ProxyAgent) {
  */
 function withFactories (options, settings) {
   const noDelay = wantsNoDelay(options.proxyTls)
-  const toOrigin = agentFactoryFor(settings, noDelay)
+  const connecting = { connection: null }
+  const toOrigin = agentFactoryFor({ ...settings, connecting }, noDelay)
   const toForwarder = clientFactoryFor(settings, noDelay)
   // undici passes these to the pool of a tunnelled origin, but not to the pool of a forwarding proxy.
   const { connections, pipelining } = options
   const limits = { ...(connections === undefined ? null : { connections }), ...(pipelining === undefined ? null : { pipelining }) }
-  const toProxy = clientFactoryFor({ ...settings, hooks: null }, noDelay)
+  const toProxy = clientFactoryFor({ ...settings, hooks: null, timed: false }, noDelay)
   const { factory, clientFactory } = options
   return {
     ...options,
@@ -45,15 +45,23 @@ function withFactories (options, settings) {
     // undici makes a Pool of connections to the proxy for its CONNECT requests.
     clientFactory: clientFactory !== undefined
       ? clientFactory
-      : (/** @type {any} */ origin, /** @type {any} */ poolOptions) => new TunnelPool(origin, { ...poolOptions, factory: toProxy })
+      : (/** @type {any} */ origin, /** @type {any} */ poolOptions) => new TunnelPool(origin, { ...poolOptions, factory: toProxy }, connecting)
   }
 }
 
 /** Connections to the proxy. It notes when the proxy has opened a tunnel, because TLS begins then. */
 class TunnelPool extends undici.Pool {
+  #connecting
+
+  /** @param {any} origin @param {any} options @param {{connection: import('../timing/connection.js').Connection | null}} connecting */
+  constructor (origin, options, connecting) {
+    super(origin, options)
+    this.#connecting = connecting
+  }
+
   /** @param {any} params @param {any} [callback] */
   connect (params, callback) {
-    const { connection } = connecting
+    const { connection } = this.#connecting
     if (callback !== undefined || connection === null) return /** @type {any} */ (super.connect(params, callback))
     return super.connect(params).then((data) => {
       if (data.statusCode === 200) connection.connected()

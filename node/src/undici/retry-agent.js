@@ -15,9 +15,8 @@ export class RetryAgent extends undici.RetryAgent {
   constructor (agent, options = {}) {
     super(agent, options)
     const own = /** @type {any} */ (agent)
-    const hooks = own[kSettings]?.hooks ?? null
     const plain = (/** @type {any} */ opts, /** @type {any} */ handler) => super.dispatch(opts, handler)
-    this.#dispatch = hooks === null ? plain : oneCall(own, hooks)(plain)
+    this.#dispatch = own[kSettings]?.timed ? oneCall(own)(plain) : plain
   }
 
   /**

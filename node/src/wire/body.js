@@ -16,12 +16,3 @@ export function sizeInMemory (body) {
   if (!isInMemory(body)) return null
   return typeof body === 'string' ? Buffer.byteLength(body) : body?.byteLength ?? 0
 }
-
-/**
- * @param {any} body
- * @returns {boolean} a FormData of this or another realm
- */
-export function isFormData (body) {
-  // Buffers are excluded first: they are the common case, and reading the tag of a Buffer is slow.
-  return typeof body === 'object' && body !== null && !(body instanceof Uint8Array) && body[Symbol.toStringTag] === 'FormData' && typeof body.entries === 'function'
-}

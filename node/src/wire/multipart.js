@@ -1,7 +1,6 @@
 /**
  * Encodes small forms (multipart/form-data) as one piece. undici reads the parts of a form one by one, and a file takes
- * turns of the event loop, so the form takes two writes or more. Here the parts are joined first. It also lets
- * `undici.request()` take the runtime's own FormData, which undici 7 and 8 refuse.
+ * turns of the event loop, so the form takes two writes or more. Here the parts are joined first.
  *
  * The bytes are those that undici writes (lib/web/fetch/body.js, extractBody), which follow the HTML standard; the
  * boundary is random in both.

@@ -1,13 +1,11 @@
 // What the published types accept and reject. Checked by tsc, never run.
 
 import * as undici from 'undici'
-import { Agent, agentFactory, clientFactory, HttpAgent, HttpsAgent, install, InvalidRequestError, Pool, ProxyAgent, RetryAgent, status, Timing, uninstall, withTimingId } from 'onewrite'
+import { Agent, agentFactory, clientFactory, HttpAgent, HttpsAgent, install, type Installation, InvalidRequestError, Pool, ProxyAgent, RetryAgent, status, Timing, uninstall, withTimingId } from 'onewrite'
 import { guardNodeHttp, InvalidRequestError as HttpInvalidRequestError } from 'onewrite/http'
 import { harTimings, otelAttributes, otelMetrics, otelPhases, resourceTiming } from 'onewrite/mappers'
 import { openTelemetry } from 'onewrite/opentelemetry'
-import { type Cause, explainWait, type Kernel, readKernel } from 'onewrite/probe'
 import 'onewrite/register'
-import type { Socket } from 'node:net'
 
 const agent = new Agent({
   connections: 10,
@@ -55,19 +53,10 @@ export function mapped (timing: Timing) {
   return [attributes, metrics, phases, durations, network, start, wait]
 }
 
-export function probed (socket: Socket) {
-  const [before, after]: Kernel[] = [readKernel(socket), readKernel(socket)]
-  if (before === undefined || after === undefined) return
-  const cause: Cause | undefined = explainWait(before, after, { requestEndNs: 1, responseStartNs: 2 }).cause
-  // @ts-expect-error both times are asked for
-  explainWait(before, after, { requestEndNs: 1 })
-  console.log(cause, before.minRttUs?.toFixed())
-}
-
 new HttpAgent({ listener: openTelemetry() }).destroy()
 // @ts-expect-error it is true or false
 openTelemetry({ logs: 'no' })
-const installed: Agent | null = install({ connections: 5, listener: openTelemetry({ requestDuration: false }) })
+const installed: Installation = install({ connections: 5, listener: openTelemetry({ requestDuration: false }) })
 const undone: boolean = uninstall()
 const on: boolean = guardNodeHttp()
 const states: Record<string, string> = status().patches
