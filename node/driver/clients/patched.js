@@ -36,8 +36,10 @@ export async function open (options) {
     const agent = new undici.Agent(undiciOptions(options))
     undici.setGlobalDispatcher(agent)
   }
+  // uninstall() closes no Agent, because another dispatcher may use it. Here nothing else does.
+  const agent = undici.getGlobalDispatcher()
   open_++
-  const closers = [() => { open_--; if (!uninstall()) undici.setGlobalDispatcher(before) }]
+  const closers = [() => { open_--; if (!uninstall()) undici.setGlobalDispatcher(before) }, () => agent.destroy()]
   return {
     api,
     transport: { redirects: options.redirects },
