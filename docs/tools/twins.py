@@ -38,8 +38,8 @@ CONCEPTS: list[tuple[str, str, str, list[tuple[str, str]], dict[str, str | None]
     ("timing", "connection", "the connection of an attempt", [("netty", "NettyConnection")], {"ruby": "net_http/connection"}),
     ("timing", "hooks", "the program's hooks and listeners", [("core", "internal/Hooks"), ("core", "TimingListener")], {}),
     ("timing", "events", "the events that hooks receive", [("core", "TimingEvent")], {}),
-    ("timing", "kernel", "TCP_INFO", [("core", "Kernel"), ("netty", "EpollProbe")], {}),
-    ("timing", "cause", "the cause of a long wait", [("core", "Cause")], {}),
+    ("timing", "kernel", "TCP_INFO", [("core", "Kernel"), ("netty", "EpollProbe")], {"node": None}),  # Node cannot read TCP_INFO
+    ("timing", "cause", "the cause of a long wait", [("core", "Cause")], {"node": None}),  # Node cannot read TCP_INFO
     ("timing", "server_timing", "the server's own time, from Server-Timing", [("core", "ServerTiming"), ("core", "internal/ServerTimings")], {}),
     ("timing", "mappers", "OpenTelemetry, W3C, HAR", [("core", "TimingMappers")], {"python": "mappers"}),  # public, so not below _timing
 ]
