@@ -116,6 +116,11 @@ def timed(part: str) -> Step:
     return Step(f"{part}-test-timed", f"tests that compare times: {part}", make(part, "test-timed"), alone=True)
 
 
+def package(part: str, *after: str) -> Step:
+    """Build a part's packages and use them. `after`: steps that read or write what the build writes."""
+    return Step(f"package-{part}", f"packages: {part}", (".ci/package", part), after=after)
+
+
 def test() -> list[Step]:
     """Everything, the longest first. Steps that compare times, or keep the machine busy by themselves, run alone, at
     the end."""
@@ -130,6 +135,13 @@ def test() -> list[Step]:
         tests("cli", "test-counted"),
         Step("ci", "tests: what judges failed tests again", make(".ci", "test")),
         *(lint(part) for part in ("java", "python", "ruby", "node", "spec", "bench", "cli", "docs", ROOT_LINT)),
+        package("python"),
+        package("ruby"),
+        package("node", "lint-node"),
+        package("spec"),
+        package("cli", "package-spec"),
+        package("java", "java", "docs", "bench", "spec", "lint-java"),
+        package("check", *(f"package-{part}" for part in (*ADAPTERS, "spec", "cli"))),
         timed("bench"),
         timed("cli"),
         Step("judge", "the judge: all cases against all adapters", make("spec", "judge"), alone=True),

@@ -45,8 +45,8 @@ def step_of(report: Path, steps: Collection[str]) -> str:
 
 
 def steps_with_tests(ran: Iterable[Outcome]) -> list[str]:
-    """Names of the steps that must leave a report: all but linters and the gate."""
-    return [one.step.name for one in ran if one.step.name != "gate" and not one.step.name.startswith("lint")]
+    """Names of the steps that must leave a report: all but linters, packages and the gate."""
+    return [one.step.name for one in ran if not one.step.name.startswith(("lint", "package", "gate"))]
 
 
 def main(folder: Path, ran: Sequence[Outcome], steady: Collection[Case] = (), *, strict: bool = False) -> int:

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Compiles and runs programs against the packages in a folder, a Maven repository, and the jars of their base libraries, with no class of
-# this tree: the README's quick start with onewrite-client, and an example with each customizer; on the class path, and
-# those of onewrite-client and onewrite-okhttp once more as modules.
+# Compiles and runs programs against the packages in a folder, a Maven repository, and the jars of their base libraries,
+# with no class of this tree: an example with each customizer on the class path, and as modules the README's quick start
+# and the example of onewrite-okhttp.
 # usage: package-smoke.sh PACKAGES
 set -euo pipefail
 packages=$(cd "$1" && pwd)
@@ -39,7 +39,6 @@ of_module() { # the jars that the module uses, without those made here
 }
 
 client=$handlers:$(ours client):$(of_module driver /io/netty/)
-posts Example "$work/Example.java" "$client"
 posts NettyPost "$here/examples/NettyPost.java" "$client"
 posts_as_module Example "$work/Example.java" io.github.onewrite.client "$client"
 okhttp=$core:$(ours okhttp):$(of_module driver '/okhttp3/\|/okio/\|/org/jetbrains/')

@@ -19,6 +19,8 @@ ROOT = Path(__file__).resolve().parents[2]
 SITE = Path(__file__).resolve().parent
 MADE = ROOT / "build" / "site-parts"  # where the Makefile puts what YARD, Javadoc and TypeDoc make
 REPOSITORY = "https://github.com/onewrite/onewrite/blob/main/"
+#: The READMEs that a package registry shows have whole addresses.
+OURS = re.compile(r"^https://github\.com/onewrite/onewrite/(?:blob|tree)/main/")
 #: ](target) or ](target#anchor), not of an image on another host.
 LINK = re.compile(r"(\]\()([^)\s]+)(\))")
 #: An image in HTML, as READMEs use it.
@@ -91,12 +93,13 @@ def on_page_markdown(markdown: str, *, page: Any, config: Any, files: Files) -> 
 
     def mend(found: re.Match[str]) -> str:
         before, target, after = found.groups()
-        if re.match(r"[a-z]+:|#|/", target):
+        inside = OURS.sub("", target)
+        if re.match(r"[a-z]+:|#|/", inside):
             return found.group(0)
-        path, _, anchor = target.partition("#")
-        whole = posixpath.normpath(posixpath.join(folder, path))
+        path, _, anchor = inside.partition("#")
+        whole = path if inside != target else posixpath.normpath(posixpath.join(folder, path))
         if files.get_file_from_path(whole):
-            return found.group(0)
+            return f"{before}{posixpath.relpath(whole, folder or '.')}{'#' + anchor if anchor else ''}{after}"
         index = posixpath.join(whole, "README.md")
         if files.get_file_from_path(index):
             return f"{before}{posixpath.relpath(index, folder or '.')}{'#' + anchor if anchor else ''}{after}"

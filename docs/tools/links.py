@@ -1,4 +1,4 @@
-"""Checks that every relative link in the repository's Markdown files leads somewhere, and that no line ends in junk.
+"""Checks that every link to this repository in the repository's Markdown files leads somewhere, and that no line ends in junk.
 
 usage: links.py            exit: 0 all resolve, 1 some do not (each is printed)
 A link to `file.md#heading` must name a heading of that file, slugged as GitHub does it.
@@ -19,6 +19,8 @@ REFERENCE = re.compile(r"^\[[^\]]+\]:\s+(\S+)", re.MULTILINE)
 HTML = re.compile(r"<(?:img|a|source)\b[^>]*\b(?:src|href|srcset)=\"([^\"]+)\"")
 FENCE = re.compile(r"^(```+|~~~+).*?^\1\s*$", re.MULTILINE | re.DOTALL)
 CODE = re.compile(r"`[^`\n]*`")
+#: The READMEs that a package registry shows have whole addresses.
+OURS = re.compile(r"^https://github\.com/onewrite/onewrite/(?:blob|tree)/main/")
 EXTERNAL = re.compile(r"^(?:[a-z][a-z0-9+.-]*:|//)", re.IGNORECASE)
 
 
@@ -83,12 +85,13 @@ def complaints(path: Path) -> list[str]:
 
 
 def broken(path: Path, target: str) -> str | None:
-    if EXTERNAL.match(target):
+    inside = OURS.sub("", target)
+    if EXTERNAL.match(inside):
         return None
-    name, _, anchor = unquote(target).partition("#")
+    name, _, anchor = unquote(inside).partition("#")
     if name.startswith("/"):
         return f"{target}: write it relative to the file"
-    file = (path.parent / name).resolve() if name else path
+    file = ((path.parent if inside == target else ROOT) / name).resolve() if name else path
     if not file.exists():
         return f"{target}: no such file"
     if not file.is_relative_to(ROOT):
