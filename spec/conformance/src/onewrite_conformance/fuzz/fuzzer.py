@@ -33,12 +33,12 @@ from onewrite_conformance.report.files import write_junit
 from onewrite_conformance.run.adapters import Adapter, adapters_of_checkout, reference
 from onewrite_conformance.run.play import play
 from onewrite_conformance.run.result import Result, Status
-from onewrite_conformance.run.settle import majority
+from onewrite_conformance.run.settle import TIMES, comes_again
 
 __all__ = ["KINDS", "Fuzzer", "difference", "fuzz"]
 
 KINDS = ("onewrite", "patched")
-DECIDES_CUT = 2  # a cut scenario must differ in most of three tries
+TIMES_CUT = 2  # a cut scenario must differ in one of so many tries
 MOST = 5  # findings of one client kind that are shrunk and reported
 SHARES = 8  # of the scenarios of one client kind
 LEAST = 150  # scenarios in a share: each starts two drivers
@@ -196,19 +196,19 @@ class Fuzzer:
             yield name if self.difference(self.scenario(name, kinds)) is not None else None
 
     def finding(self, seed: str, budget_s: float = 20.0) -> Finding | None:
-        """The difference of this scenario where the majority of five tries shows it, shrunk within the budget.
+        """The difference of this scenario if it comes again in one of three tries, shrunk within the budget.
 
         A difference that comes now and then is the machine's. Call it when nothing else runs.
         """
         case = self.scenario(seed, self.kinds())
-        text, _, _ = majority(lambda: self.difference(case))
+        text, _ = comes_again(lambda: self.difference(case))
         if text is None:
             return None
         case, text = self.shrunk(case, text, budget_s)
         return Finding(seed, text, case)
 
     def shrunk(self, case: Case, text: str, budget_s: float) -> tuple[Case, str]:
-        """The smallest scenario that still differs in most of its tries, found greedily within the budget."""
+        """The smallest scenario that still differs, found greedily within the budget."""
         deadline = time.monotonic() + budget_s
         progress = True
         while progress and time.monotonic() < deadline:
@@ -216,7 +216,7 @@ class Fuzzer:
             for cut in smaller(case):
                 if time.monotonic() >= deadline:
                     break
-                found, _, _ = majority(lambda cut=cut: self.difference(cut), DECIDES_CUT)  # type: ignore[misc]
+                found, _ = comes_again(lambda cut=cut: self.difference(cut), TIMES_CUT)  # type: ignore[misc]
                 if found is not None:
                     case, text, progress = cut, found, True
                     break
@@ -349,7 +349,8 @@ def _result(name: str, client: str, shares: list[ShareResult], seed: int, folder
         if share.fault is not None:
             result.status, result.problems = Status.FAULT, [*result.problems, share.fault]
     if settled:
-        result.notes.append(f"{settled} scenarios differed once and not in most of up to five more tries, settled")
+        result.notes.append(f"{settled} scenarios differed once and in none of {TIMES} more tries, settled")
+        result.failed_tries, result.tries = 1, 1 + TIMES
     if not ran and result.status == Status.OK:
         result.status = Status.NOT_APPLICABLE
     result.seconds = round(sum(share.seconds for share in shares) + time.monotonic() - started, 2)
