@@ -81,7 +81,7 @@ def keep(unsteady: Iterable[Case], file: Path) -> None:
 
 
 def each(reports: Path, logs: Path) -> list[str]:
-    """Run each file and class of the reports by itself. Return those that failed."""
+    """Run each file and class of the reports alone. Return those that failed."""
     wrong = []
     for suite in suites(reports):
         for unit in sorted({case.unit for case in suite.cases()}):

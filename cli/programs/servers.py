@@ -44,7 +44,7 @@ def own(server: str, *found: str) -> ServerProgram:
 
 
 def configured(server: str, condition: str, template: str, start: str, *found: str, path: str = "/index.html") -> ServerProgram:
-    """A server with a configuration file, in a folder of its own. `start` is a line of the shell; $d is the folder."""
+    """A server with a configuration file, in a new folder. `start` is a line of the shell; $d is the folder."""
     line = (
         'd=$(mktemp -d) && trap \'rm -rf "$d"\' EXIT && chmod 755 "$d" && printf \'x%.0s\' $(seq 200) > "$d/index.html" && '
         f'sed "s#PORT#{{port}}#g; s#PREFIX#$d#g; s#UPSTREAM#{{port}}#g" {template} > "$d/conf" && {start}'

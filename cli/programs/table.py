@@ -21,24 +21,17 @@ SERVER_HEAD = ("server", "condition", "OW201 split", "OW202 Nagle on", "OW204 cl
 
 
 def row(program: Program, report: dict[str, Any]) -> str:
-    findings = {finding["rule"]: finding for finding in report["findings"]}
     condition = program.condition + (", with onewrite" if program.onewrite else "")
-    cells = [program.library, condition]
-    for rule in RULES:
-        finding = findings[rule]
-        if finding["state"] == "found" and finding["cost_ms"] is not None:
-            cells.append(f"**{finding['cost_ms']:.0f} ms** in {finding['count']} of {finding['of']}")
-        elif finding["state"] == "found":
-            cells.append(f"**{finding['count']} of {finding['of']}**")
-        else:
-            cells.append({"ok": "ok", "skipped": ""}.get(finding["state"], finding["state"]))
-    return "| " + " | ".join(cells) + " |"
+    return _row([program.library, condition], RULES, report)
 
 
 def server_row(program: ServerProgram, report: dict[str, Any]) -> str:
+    return _row([program.server, program.condition], SERVER_RULES, report)
+
+
+def _row(cells: list[str], rules: Sequence[str], report: dict[str, Any]) -> str:
     findings = {finding["rule"]: finding for finding in report["findings"]}
-    cells = [program.server, program.condition]
-    for rule in SERVER_RULES:
+    for rule in rules:
         finding = findings[rule]
         if finding["state"] == "found" and finding["cost_ms"] is not None:
             cells.append(f"**{finding['cost_ms']:.0f} ms** in {finding['count']} of {finding['of']}")

@@ -31,7 +31,7 @@ session = requests.Session()
 for _ in range(20):
     session.post(sys.argv[1], json={"name": "tea"})
 """
-#: What is typed, and the exit status that it must have.
+#: The typed commands, and the exit status each must have.
 COMMANDS = (
     ("cat client.py", 0),
     ("onewrite check --proxy -- python3 client.py {url}", 1),

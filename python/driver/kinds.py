@@ -41,7 +41,7 @@ class Kind:
         return httpx.HTTPTransport(**keywords)
 
     def prepare(self, own: dict[str, typing.Any], added: bool = False) -> None:
-        """Apply process-wide settings before a client is made; *added*: each hook by a call of its own."""
+        """Apply process-wide settings before a client is made; *added*: each hook by a separate call."""
         unknown = {key for key in own if key not in ("on_timing", "listener")}
         if unknown:
             raise Skipped(f"{self.name} has no adapter options: {sorted(unknown)}")

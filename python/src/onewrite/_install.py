@@ -138,7 +138,7 @@ def _active() -> bool:
 
 
 def uninstall() -> None:
-    """Let urllib3 do all by itself again; without an install() before it, do nothing.
+    """Leave urllib3 as it was; without an install() before it, do nothing.
 
     Connections that are open stay open and are urllib3's own from the next request on. Requests under way end as they
     began, and responses that are still being read get their records: the methods that end what others began stay in

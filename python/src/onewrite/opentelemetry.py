@@ -96,7 +96,7 @@ class OnewriteInstrumentor(BaseInstrumentor):  # type: ignore[misc]
 
     def _uninstrument(self, **kwargs: typing.Any) -> None:
         self._installation.remove()
-        # Where nobody else has called install(), the libraries are to be their own again.
+        # Without another install() the libraries are left as they were.
         httpcore = sys.modules.get(f"{__package__}._httpcore.install")
         for module in (_install, httpcore):
             if module is not None and not module.installations.remain():

@@ -1,4 +1,4 @@
-"""What was seen of a command's HTTP traffic."""
+"""The HTTP traffic of a command, as observed."""
 
 from __future__ import annotations
 

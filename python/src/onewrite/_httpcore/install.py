@@ -88,7 +88,7 @@ def install(
 
 
 def uninstall() -> None:
-    """Let httpcore do all by itself again. Clients made in between stay open, and write as httpcore does."""
+    """Leave httpcore as it was. Clients made in between stay open, and write as httpcore does."""
     with installations.lock:
         if installations.active:
             installations.clear()

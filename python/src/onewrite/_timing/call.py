@@ -175,7 +175,7 @@ class LiveCall:
         return found
 
     def deliver(self, methods: Methods, event: Event) -> None:
-        """Hand *event* to *methods*. A request that one of them makes is a call of its own."""
+        """Hand *event* to *methods*. A request that one of them makes is a separate call."""
         self.delivering = True
         try:
             for method in methods:

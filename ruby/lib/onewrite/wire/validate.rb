@@ -4,7 +4,7 @@ require "onewrite/errors"
 
 module Onewrite
   module Wire
-    # What is refused before the first byte is sent. Net::HTTP of Ruby 3.1 sends a header name with CR LF as two lines
+    # Refuses unsafe requests before the first byte. Net::HTTP of Ruby 3.1 sends a header name with CR LF as two lines
     # (CWE-113), and Content-Length and Transfer-Encoding together (CWE-444).
     module Validate
       # RFC 9110 §5.6.2
@@ -118,7 +118,7 @@ module Onewrite
         raise InvalidRequest, message
       end
 
-      # For what Net::HTTP refuses by itself: the class is exactly the one that it raises.
+      # For requests that Net::HTTP refuses: the class is exactly the one that it raises.
       def refuse_as_stock(message)
         raise ArgumentError.new(message).extend(Error)
       end

@@ -98,7 +98,7 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _build(plans: Sequence[Scenario], languages: Sequence[str] | None, console: Console) -> None:
-    """Build the drivers that will run. One that cannot be built is stale or missing, and so "not run"."""
+    """Build the drivers that will run. A driver that cannot be built is stale or missing, and so "not run"."""
     named = {group.language for plan in plans for group in plan.groups} & set(drivers.languages())
     for language in sorted(named if languages is None else named & set(languages)):
         console.say(f"gate: make -C {language} driver")

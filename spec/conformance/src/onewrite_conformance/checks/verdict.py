@@ -10,7 +10,7 @@ __all__ = ["Problem", "Verdict", "about", "either", "matches"]
 
 
 class Problem(str):
-    """What is wrong, in a line, and the expectation of the case that it breaks (`segments`, `timing.cause`)."""
+    """A difference in one line, and the expectation of the case that it breaks (`segments`, `timing.cause`)."""
 
     expectation: str = "outcome"
 

@@ -55,7 +55,7 @@ public final class Attempt extends Phases {
         return new Builder(index);
     }
 
-    /** What is not set is absent. */
+    /** A value that is not set is absent. */
     public static final class Builder {
         private final int index;
         private int status = -1;
@@ -105,7 +105,7 @@ public final class Attempt extends Phases {
             return this;
         }
 
-        /** What was sent, and in how many writes; -1 where that is not known. */
+        /** The bytes sent, and in how many writes; -1 where that is not known. */
         public Builder sent(long bytes, int flushes) {
             bytesSent = bytes;
             writes = flushes;

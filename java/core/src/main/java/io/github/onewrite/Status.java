@@ -5,7 +5,7 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What is on, what is off, and why: for a log line at the start of a service. Names are those of the other languages.
+ * Tells what is on or off, and why: for a log line at the start of a service. Names are those of the other languages.
  *
  * @param version of onewrite, or null where its classes are in no jar
  * @param enabled false when everything is as without onewrite
@@ -66,7 +66,7 @@ public record Status(
                 hookErrors);
     }
 
-    /** This with the names of the other languages, ready for JSON. What is null is absent. */
+    /** This with the names of the other languages, ready for JSON. A null value is left out. */
     public Map<String, Object> toMap() {
         Map<String, Object> map = new LinkedHashMap<>();
         putPresent(map, "version", version);

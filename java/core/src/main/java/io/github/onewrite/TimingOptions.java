@@ -63,7 +63,7 @@ public abstract class TimingOptions<S extends TimingOptions<S>> {
         return hookFailures.get();
     }
 
-    /** What is on, what is off, and why, with the switches and hooks as they are now. */
+    /** Tells what is on or off, and why, with the switches and hooks as they are now. */
     public Status status() {
         String off = config.disabled() ? "disabled is set" : applied ? null : "it was not applied yet";
         return Status.of(base(), off, notes, config, consumers.size() + listeners.size(), hookFailures());

@@ -154,7 +154,7 @@ public final class OnewriteClient implements AutoCloseable {
         return byOrigin;
     }
 
-    /** What is on, what is off, and why. */
+    /** Tells which switches are on or off, and why. */
     public Status status() {
         return new Status(
                 built.version(),

@@ -25,7 +25,7 @@ import org.jspecify.annotations.Nullable;
 public final class NettyConnection {
     private static final AttributeKey<NettyConnection> KEY = AttributeKey.valueOf(NettyConnection.class, "connection");
 
-    /** What calls see of it. */
+    /** The part of a connection that calls use. */
     private final class Pooled implements PooledConnection {
         private final long id = PooledConnection.nextId();
 
