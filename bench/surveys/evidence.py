@@ -81,7 +81,7 @@ def sockets(port: int) -> str:
     found = re.sub(rf":{port}\b", ":$PORT", found)
     print(f"  ss: {held} of {looked} looks met a held body", file=sys.stderr)
     return (shown("ss -tinH dst 127.0.0.1 and dport = :$PORT", "\n".join(line.strip() for line in found.splitlines()))
-            + f"\n\n{held} of {looked} looks, some 25 ms apart, met the socket in this state.")
+            + f"\n\n{held} of {looked} samples, some 25 ms apart, found the socket in this state.")
 
 
 def capture(port: int, folder: Path) -> str:
@@ -127,7 +127,7 @@ def calls(port: int, folder: Path) -> str:
     return (
         shown("strace -f -r -s 48 -e trace=setsockopt,connect,sendto,recvfrom python3 bench/surveys/patient.py $URL --requests 4",
               "\n".join([lines[connect], "…", *last]))
-        + f"\n\nTCP_NODELAY is named {nodelay} times in the whole trace."
+        + f"\n\nThe whole trace names TCP_NODELAY {nodelay} times."
     )
 
 

@@ -137,7 +137,7 @@ def main() -> int:
     loss = losses()
     if not options.no_page:
         fill(PAGE, {
-            "hooks": table(["", "wait", "of it held by the kernel", "receive", "cause, in so many requests"], seen)
+            "hooks": table(["", "wait", "of it held by the kernel", "receive", "causes, and the requests that have each"], seen)
             + f"\nMeasured {time.strftime('%Y-%m-%d')}: {machine()}; medians of kept-alive POSTs of 200 bytes.",
             "loss": table(["request", "its first segment lost: p50", "over 100 ms", "nothing lost: p50"], loss),
         })
