@@ -33,14 +33,14 @@ CONCEPTS: list[tuple[str, str, str, list[tuple[str, str]], dict[str, str | None]
     ("wire", "validate", "checks before the first byte", [("client", "internal/RequestValidator"), ("okhttp", "RequestValidator")], {}),
     ("wire", "quickack", "TCP_QUICKACK", [("client", "internal/EpollTransport")], {"node": None}),  # Node cannot set it
     ("timing", "record", "the finished Timing, its text and dict", [("core", "Timing")], {}),
-    ("timing", "call", "a call while it runs", [("core", "internal/CallTimer"), ("core", "internal/TimedCall")], {}),
+    ("timing", "call", "a call while it runs", [("core", "spi/CallTimer"), ("core", "spi/TimedCall")], {}),
     ("timing", "attempt", "one attempt of a call", [("core", "Attempt")], {}),
     ("timing", "connection", "the connection of an attempt", [("netty", "NettyConnection")], {"ruby": "net_http/connection"}),
-    ("timing", "hooks", "the program's hooks and listeners", [("core", "internal/Hooks"), ("core", "TimingListener")], {}),
+    ("timing", "hooks", "the program's hooks and listeners", [("core", "spi/Hooks"), ("core", "TimingListener")], {}),
     ("timing", "events", "the events that hooks receive", [("core", "TimingEvent")], {}),
     ("timing", "kernel", "TCP_INFO", [("core", "Kernel"), ("netty", "EpollProbe")], {"node": None}),  # Node cannot read TCP_INFO
     ("timing", "cause", "the cause of a long wait", [("core", "Cause")], {"node": None}),  # Node cannot read TCP_INFO
-    ("timing", "server_timing", "the server's own time, from Server-Timing", [("core", "ServerTiming"), ("core", "internal/ServerTimings")], {}),
+    ("timing", "server_timing", "the server's own time, from Server-Timing", [("core", "ServerTiming"), ("core", "spi/ServerTimings")], {}),
     ("timing", "mappers", "OpenTelemetry, W3C, HAR", [("core", "TimingMappers")], {"python": "mappers"}),  # public, so not below _timing
 ]
 

@@ -4,12 +4,5 @@ module io.github.onewrite.core {
     requires static jdk.jfr;
 
     exports io.github.onewrite;
-    exports io.github.onewrite.internal to
-            io.github.onewrite.netty,
-            io.github.onewrite.client,
-            io.github.onewrite.okhttp,
-            io.github.onewrite.reactor.netty,
-            io.github.onewrite.spring.boot,
-            io.github.onewrite.ahc,
-            io.github.onewrite.opentelemetry;
+    exports io.github.onewrite.spi;
 }

@@ -1,6 +1,5 @@
 package io.github.onewrite;
 
-import io.github.onewrite.internal.ConfigReader;
 import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
 

@@ -1,6 +1,6 @@
 package io.github.onewrite;
 
-import io.github.onewrite.internal.Redaction;
+import io.github.onewrite.spi.Redaction;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;

@@ -1,6 +1,6 @@
 package io.github.onewrite;
 
-import io.github.onewrite.internal.ServerAddress;
+import io.github.onewrite.spi.ServerAddress;
 import java.time.Instant;
 import java.time.ZoneOffset;
 import java.time.format.DateTimeFormatter;

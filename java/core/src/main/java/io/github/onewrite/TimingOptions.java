@@ -1,6 +1,6 @@
 package io.github.onewrite;
 
-import io.github.onewrite.internal.Hooks;
+import io.github.onewrite.spi.Hooks;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;

@@ -1,10 +1,10 @@
 package io.github.onewrite.netty;
 
 import io.github.onewrite.OnewriteConfig;
-import io.github.onewrite.internal.CallTimer;
-import io.github.onewrite.internal.PooledConnection;
-import io.github.onewrite.internal.ServerTimings;
-import io.github.onewrite.internal.TimedCall;
+import io.github.onewrite.spi.CallTimer;
+import io.github.onewrite.spi.PooledConnection;
+import io.github.onewrite.spi.ServerTimings;
+import io.github.onewrite.spi.TimedCall;
 import io.netty.channel.Channel;
 import io.netty.handler.codec.http.HttpResponse;
 import io.netty.handler.codec.http.HttpResponseStatus;

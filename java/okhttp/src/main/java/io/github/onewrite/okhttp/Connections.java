@@ -1,7 +1,7 @@
 package io.github.onewrite.okhttp;
 
-import io.github.onewrite.internal.CallTimer;
-import io.github.onewrite.internal.PooledConnection;
+import io.github.onewrite.spi.CallTimer;
+import io.github.onewrite.spi.PooledConnection;
 import java.net.Socket;
 import java.util.Map;
 import java.util.WeakHashMap;

@@ -2,7 +2,7 @@ package io.github.onewrite.okhttp;
 
 import io.github.onewrite.ErrorKind;
 import io.github.onewrite.OnewriteException;
-import io.github.onewrite.internal.Tokens;
+import io.github.onewrite.spi.Tokens;
 import okhttp3.Headers;
 import okhttp3.Interceptor;
 import okhttp3.Request;

@@ -1,6 +1,6 @@
 package io.github.onewrite.opentelemetry;
 
-import io.github.onewrite.internal.PooledConnection;
+import io.github.onewrite.spi.PooledConnection;
 import io.opentelemetry.api.common.AttributeKey;
 import io.opentelemetry.api.common.Attributes;
 import io.opentelemetry.api.metrics.DoubleHistogram;

@@ -4,7 +4,7 @@ import io.github.onewrite.ErrorKind;
 import io.github.onewrite.OnewriteException;
 import io.github.onewrite.Outcome;
 import io.github.onewrite.Phase;
-import io.github.onewrite.internal.CallTimer;
+import io.github.onewrite.spi.CallTimer;
 import java.time.Duration;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;

@@ -1,10 +1,10 @@
 package io.github.onewrite.client.internal;
 
-import io.github.onewrite.internal.CallTimer;
-import io.github.onewrite.internal.PooledConnection;
 import io.github.onewrite.netty.ByteCounter;
 import io.github.onewrite.netty.KernelProbe;
 import io.github.onewrite.netty.KernelProbes;
+import io.github.onewrite.spi.CallTimer;
+import io.github.onewrite.spi.PooledConnection;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;

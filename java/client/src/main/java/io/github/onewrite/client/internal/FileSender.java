@@ -2,7 +2,7 @@ package io.github.onewrite.client.internal;
 
 import io.github.onewrite.ErrorKind;
 import io.github.onewrite.OnewriteException;
-import io.github.onewrite.internal.ErrorKinds;
+import io.github.onewrite.spi.ErrorKinds;
 import io.netty.buffer.ByteBuf;
 import io.netty.channel.DefaultFileRegion;
 import io.netty.handler.codec.http.DefaultHttpContent;

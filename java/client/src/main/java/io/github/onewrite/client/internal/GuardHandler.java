@@ -1,7 +1,7 @@
 package io.github.onewrite.client.internal;
 
-import io.github.onewrite.internal.CallTimer;
 import io.github.onewrite.netty.ByteCounter;
+import io.github.onewrite.spi.CallTimer;
 import io.netty.buffer.ByteBuf;
 import io.netty.channel.ChannelDuplexHandler;
 import io.netty.channel.ChannelHandlerContext;

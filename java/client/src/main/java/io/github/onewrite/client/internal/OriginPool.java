@@ -3,7 +3,7 @@ package io.github.onewrite.client.internal;
 import io.github.onewrite.ErrorKind;
 import io.github.onewrite.OnewriteException;
 import io.github.onewrite.client.PoolStats;
-import io.github.onewrite.internal.CallTimer;
+import io.github.onewrite.spi.CallTimer;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelFactory;
 import io.netty.channel.EventLoop;

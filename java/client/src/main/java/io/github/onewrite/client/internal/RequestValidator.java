@@ -2,7 +2,7 @@ package io.github.onewrite.client.internal;
 
 import io.github.onewrite.ErrorKind;
 import io.github.onewrite.OnewriteException;
-import io.github.onewrite.internal.Tokens;
+import io.github.onewrite.spi.Tokens;
 import io.netty.handler.codec.http.DefaultHttpHeadersFactory;
 import io.netty.handler.codec.http.HttpHeaderNames;
 import io.netty.handler.codec.http.HttpHeaderValues;

@@ -2,7 +2,7 @@ package io.github.onewrite.client.internal;
 
 import io.github.onewrite.ErrorKind;
 import io.github.onewrite.OnewriteException;
-import io.github.onewrite.internal.Redaction;
+import io.github.onewrite.spi.Redaction;
 import java.util.Locale;
 
 /**

@@ -1,4 +1,4 @@
-package io.github.onewrite.internal;
+package io.github.onewrite.spi;
 
 import java.util.Set;
 import org.jspecify.annotations.Nullable;

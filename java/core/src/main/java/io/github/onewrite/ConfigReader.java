@@ -1,23 +1,23 @@
-package io.github.onewrite.internal;
+package io.github.onewrite;
 
 import java.util.Locale;
 import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
 
 /** Reads the switches from system properties, then the environment. A bad value warns and counts as unset. */
-public final class ConfigReader {
+final class ConfigReader {
     private static final System.Logger LOG = System.getLogger("io.github.onewrite");
 
     private final UnaryOperator<@Nullable String> properties;
     private final UnaryOperator<@Nullable String> environment;
 
-    public ConfigReader(UnaryOperator<@Nullable String> properties, UnaryOperator<@Nullable String> environment) {
+    ConfigReader(UnaryOperator<@Nullable String> properties, UnaryOperator<@Nullable String> environment) {
         this.properties = properties;
         this.environment = environment;
     }
 
     /** A switch by the end of its name, such as {@code coalesce.disabled}. False when unset. */
-    public boolean flag(String name) {
+    boolean flag(String name) {
         for (Source source : sources(name)) {
             switch (source.value.toLowerCase(Locale.ROOT)) {
                 case "1", "true", "yes", "on" -> {
@@ -33,7 +33,7 @@ public final class ConfigReader {
     }
 
     /** A number from 0 to {@code max}, which is the default. */
-    public int number(String name, int max) {
+    int number(String name, int max) {
         for (Source source : sources(name)) {
             if (source.value.isEmpty()) {
                 continue;

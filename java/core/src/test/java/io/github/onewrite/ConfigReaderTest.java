@@ -1,11 +1,10 @@
-package io.github.onewrite.internal;
+package io.github.onewrite;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.github.onewrite.OnewriteConfig;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;

@@ -1,4 +1,4 @@
-package io.github.onewrite.internal;
+package io.github.onewrite.spi;
 
 import com.google.gson.JsonElement;
 import com.google.gson.JsonObject;

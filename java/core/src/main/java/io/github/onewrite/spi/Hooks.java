@@ -1,4 +1,4 @@
-package io.github.onewrite.internal;
+package io.github.onewrite.spi;
 
 import io.github.onewrite.OnewriteConfig;
 import io.github.onewrite.Timing;

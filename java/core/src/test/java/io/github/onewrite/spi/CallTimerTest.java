@@ -1,4 +1,4 @@
-package io.github.onewrite.internal;
+package io.github.onewrite.spi;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNull;

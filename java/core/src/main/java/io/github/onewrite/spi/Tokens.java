@@ -1,4 +1,4 @@
-package io.github.onewrite.internal;
+package io.github.onewrite.spi;
 
 /** Tokens of HTTP (RFC 9110, 5.6.2): methods, and names of headers and of metrics. */
 public final class Tokens {
