@@ -34,8 +34,6 @@ _ORDER = (
     "payload-sweep",
     "burst",
     "split-response",
-    "sse",
-    "late-h2-end",
     "wan",
     "per-call-cost",
 )

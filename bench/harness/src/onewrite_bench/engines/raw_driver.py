@@ -11,11 +11,11 @@ import json
 import os
 import platform
 import sys
-import threading
-import time
 from typing import Any
 
 from onewrite_lab.client import Connection, How
+
+from onewrite_bench.generators.open_loop import Load
 
 __all__ = ["main"]
 
@@ -40,92 +40,14 @@ class RawClient:
         pool = self._pools.setdefault(command["url"], [])
         while len(pool) < connections:
             pool.append(Connection(command["url"], self._how))
-        run = _Load(command, self._keepalive)
-        threads = [threading.Thread(target=run.caller, args=(connection,)) for connection in pool[:connections]]
-        run.started = time.monotonic_ns()
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        run = Load(command, self._keepalive)
+        run.run(pool[:connections])
         return run.reply()
 
     def close(self) -> None:
         for pool in self._pools.values():
             for connection in pool:
                 connection.close()
-
-
-class _Load:
-    """One load command, shared by its callers."""
-
-    def __init__(self, command: dict[str, Any], keepalive: bool) -> None:
-        body = command.get("body") or {}
-        self._body = (body.get("fill") or "x").encode() * int(body.get("size") or 0)
-        self._method = command.get("method") or "POST"
-        self._warmup = int(command.get("warmup") or 0)
-        self._count = command.get("count")
-        self._seconds = command.get("seconds")
-        self._rate = float(command["rate"]) if command.get("mode") == "open" else None
-        self._keepalive = keepalive
-        self._expect = command.get("expect")
-        self._taken = 0
-        self._lock = threading.Lock()
-        self.started = 0
-        self._latencies: list[int] = []
-        self._service: list[int] = []
-        self._errors = 0
-        self._error_sample: str | None = None
-
-    def _take(self) -> int | None:
-        """The number of the next request, or None when there is none left."""
-        with self._lock:
-            number = self._taken
-            elapsed = (time.monotonic_ns() - self.started) / 1e9
-            if self._rate is not None and self._seconds is not None:
-                over = number / self._rate >= float(self._seconds)
-            elif self._count is not None:
-                over = number >= int(self._count) + self._warmup
-            else:
-                over = elapsed >= float(self._seconds or 0)
-            if over:
-                return None
-            self._taken += 1
-            return number
-
-    def caller(self, connection: Connection) -> None:
-        while (number := self._take()) is not None:
-            due = time.monotonic_ns()
-            if self._rate is not None:
-                due = self.started + int(number / self._rate * 1e9)
-                time.sleep(max(0.0, (due - time.monotonic_ns()) / 1e9))
-            sent = time.monotonic_ns()
-            try:
-                status = connection.post(self._method, self._body)
-                right = status == self._expect if self._expect else 200 <= status < 300
-                problem = None if right else f"status {status}"
-            except (OSError, ValueError) as error:
-                connection.close()
-                problem = str(error)
-            done = time.monotonic_ns()
-            if not self._keepalive:
-                connection.close()
-            with self._lock:
-                if problem is not None:
-                    self._errors += 1
-                    self._error_sample = self._error_sample or problem
-                elif number >= self._warmup:
-                    self._latencies.append((done - due) // 1000)
-                    self._service.append((done - sent) // 1000)
-
-    def reply(self) -> dict[str, Any]:
-        return {
-            "latencies_us": self._latencies,
-            "service_us": self._service,
-            "errors": self._errors,
-            "error_sample": self._error_sample,
-            "started_mono_ns": self.started,
-            "ended_mono_ns": time.monotonic_ns(),
-        }
 
 
 def main() -> None:

@@ -39,7 +39,7 @@ def why_not() -> str | None:
     return f"{missing[0]} is not installed: apt-get install iproute2 util-linux" if missing else None
 
 
-def wan(scenario: Scenario, children: Children, directory: Path, console: Console, run: Run) -> None:
+def wan(scenario: Scenario, directory: Path, console: Console, run: Run) -> None:
     """Run every distance of the scenario. Sets `run.skipped` where it cannot."""
     run.skipped = why_not()
     if run.skipped:

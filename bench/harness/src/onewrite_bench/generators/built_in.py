@@ -1,19 +1,17 @@
-"""The bench's own generator (bench/generator, Java and HdrHistogram): always there after `make setup`."""
+"""The bench's own generator: bare sockets at a constant rate, in a process of their own."""
 
 from __future__ import annotations
 
 import json
-import shutil
-from typing import Any
+import platform
+import sys
 
 from onewrite_bench.failures import BenchError
+from onewrite_bench.generators import open_loop
 from onewrite_bench.generators.measurement import Distribution, Measurement
 from onewrite_bench.generators.plan import GRACE_S, Plan, call
-from onewrite_bench.paths import BENCH
 
-__all__ = ["JAR", "BuiltIn"]
-
-JAR = BENCH / "generator" / "target" / "open-loop.jar"
+__all__ = ["BuiltIn"]
 
 
 class BuiltIn:
@@ -22,37 +20,35 @@ class BuiltIn:
     name = "built-in"
 
     def run(self, plan: Plan) -> Measurement:
-        java = shutil.which("java")
-        if java is None or not JAR.exists():
-            raise BenchError("the built-in generator is not built: make -C bench generator")
-        command = [java, "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-jar", str(JAR), plan.url]
-        for option, value in (
-            ("--rate", plan.rate),
-            ("--connections", plan.connections),
-            ("--seconds", plan.seconds),
-            ("--method", plan.method),
-            ("--body-bytes", plan.body_bytes),
-            ("--warmup", plan.warmup),
-        ):
-            command += [option, str(value)]
+        load = {
+            "url": plan.url,
+            "method": plan.method,
+            "body": {"size": plan.body_bytes},
+            "rate": plan.rate,
+            "connections": plan.connections,
+            "warmup": plan.warmup * plan.rate,
+            "seconds": plan.warmup + plan.seconds,
+        }
         # A collapsed client answers what is due long after the end.
-        done = call(command, 10 * (plan.seconds + plan.warmup) + GRACE_S)
+        patience = 10 * (plan.seconds + plan.warmup) + GRACE_S
+        done = call([sys.executable, "-m", open_loop.__name__, json.dumps(load)], patience)
         if done.returncode != 0:
             last = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
             raise BenchError(f"the built-in generator failed: {last}")
-        raw: dict[str, Any] = json.loads(done.stdout)
+        seen = json.loads(done.stdout)
+        seconds = max(1.0, seen["sent_s"] - plan.warmup + 1 / plan.rate)
         return Measurement(
-            generator=raw["generator"],
-            generator_version=raw["generator_version"],
-            offered_rate=raw["offered_rate"],
-            achieved_rate=round((raw["requests"] + raw["errors"]) / raw["seconds"], 3),
+            generator=self.name,
+            generator_version=f"Python {platform.python_version()}",
+            offered_rate=plan.rate,
+            achieved_rate=round((len(seen["latencies_us"]) + seen["errors"]) / seconds, 3),
             connections=plan.connections,
             warmup_seconds=plan.warmup,
-            seconds=raw["seconds"],
-            requests=raw["requests"],
-            errors=raw["errors"],
-            error_sample=raw["error_sample"],
-            slip_p90_us=raw["slip_p90_us"],
-            latency=Distribution.from_json(raw["latency"]),
-            service=Distribution.from_json(raw["service"]),
+            seconds=round(seconds, 3),
+            requests=len(seen["latencies_us"]),
+            errors=seen["errors"],
+            error_sample=seen["error_sample"],
+            slip_p90_us=Distribution.of(seen["late_us"]).percentile_us(90),
+            latency=Distribution.of(seen["latencies_us"]),
+            service=Distribution.of(seen["service_us"]),
         )

@@ -1,7 +1,8 @@
-"""What a generator saw, in the one form that all of them yield (measurement-v1.schema.json)."""
+"""What a generator saw, in the one form that all of them yield."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -14,6 +15,8 @@ RATE_TOLERANCE = 0.02
 
 REACH_SHARE = 0.7
 """A collapse may reach so much less than what the client's own service time allows."""
+
+LEVELS = (0.5, 0.75, 0.9, 0.95, 0.99, 0.999, 1.0)
 
 
 @dataclass
@@ -37,23 +40,11 @@ class Distribution:
 
     @staticmethod
     def of(samples: list[int]) -> Distribution:
-        """From raw samples in microseconds, at HdrHistogram's percentile levels (five per half distance)."""
-        if not samples:
-            return Distribution()
+        """From raw samples in microseconds: the smallest sample that so many of all samples do not exceed."""
         ordered = sorted(samples)
-        total = len(ordered)
-        spectrum: list[list[float]] = []
-        level, step = 0.0, 0.1
-        while True:
-            rank = min(total, max(1, round(level * total + 0.4999999)))
-            spectrum.append([ordered[rank - 1], min(level, 1.0), rank])
-            if rank >= total:
-                spectrum[-1][1] = 1.0
-                break
-            if 1.0 - level <= 5 * step + 1e-12:
-                step /= 2
-            level += step
-        return Distribution(round(sum(ordered) / total, 1), ordered[-1], spectrum)
+        ranks = [max(1, math.ceil(level * len(ordered))) for level in LEVELS] if ordered else []
+        rows: list[list[float]] = [[ordered[rank - 1], level, rank] for level, rank in zip(LEVELS, ranks, strict=False)]
+        return Distribution(round(sum(ordered) / len(ordered), 1), ordered[-1], rows) if ordered else Distribution()
 
 
 @dataclass

@@ -1,1 +1,1 @@
-"""Text, Markdown, HTML and percentile files from results."""
+"""Text and Markdown from results."""

@@ -1,4 +1,4 @@
-"""The report: text, Markdown, one HTML page, percentile files, and entries for github-action-benchmark."""
+"""The report: text, Markdown, and entries for github-action-benchmark."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 import sys
 from pathlib import Path
 
-from onewrite_bench.report import overview, page, percentiles
+from onewrite_bench.report import overview
 from onewrite_bench.report.entries import entries
 from onewrite_bench.report.wording import intervals_line, story, tables, verdict_line
 from onewrite_bench.scenario import names
@@ -85,10 +85,7 @@ def write(directory: Path, results: Path | None, summary: bool = True) -> None:
         return
     whole = document(runs)
     (directory / "RESULTS.md").write_text(whole)
-    (directory / "report.html").write_text(page.render(runs))
     (directory / "benchmark.json").write_text(json.dumps(entries(runs), indent=1) + "\n")
-    for run in runs:
-        percentiles.write(run, directory / "hgrm")
     if results is not None:
         results.write_text(whole)
     if summary:

@@ -11,10 +11,10 @@ from pathlib import Path
 from onewrite_bench.console import Console
 from onewrite_bench.ends import scratch
 from onewrite_bench.engines import preflight, rates, repeat
-from onewrite_bench.engines.by_kind import ENGINES
 from onewrite_bench.engines.clients import Clients
 from onewrite_bench.engines.post import PostEngine
 from onewrite_bench.engines.rates import RateEngine
+from onewrite_bench.engines.wan import wan
 from onewrite_bench.generators.plan import Generator
 from onewrite_bench.scenario import Scenario
 from onewrite_bench.topology.children import Children
@@ -81,7 +81,7 @@ def _run_in(
         stops: list[Callable[[], None]] = []
         try:
             if scenario.kind != "post":
-                ENGINES[scenario.kind](scenario, children, directory, console, run)
+                wan(scenario, directory, console, run)
                 return
             places = Places(children, scenario.topology, directory)
             if scenario.parameters.get("unknown"):

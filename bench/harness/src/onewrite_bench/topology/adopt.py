@@ -220,11 +220,8 @@ class _Copy:
     def _server(self, words: list[str]) -> str:
         """Each server by its own name, for rules name it; all of them are our origin."""
         many = words[0] == "server-template"
-        rest = words[4 if many else 3 :]
-        h2 = "proto" in rest and rest[rest.index("proto") + 1 : rest.index("proto") + 2] == ["h2"]
         name = f"{words[1]} {words[2]}" if many and len(words) > 2 else words[1] if len(words) > 1 else "server"
-        origin = '"${ONEWRITE_ORIGIN_H2}" proto h2' if h2 else '"${ONEWRITE_ORIGIN}"'
-        return f"  {words[0]} {name} {origin}"
+        return f'  {words[0]} {name} "${{ONEWRITE_ORIGIN}}"'
 
     def _bind(self, line: str, words: list[str], number: int) -> None:
         made = _bind(words, self.name)

@@ -27,9 +27,7 @@ _ADDRESS = re.compile(
     re.VERBOSE,
 )
 _OURS = re.compile(rf"(127\.\d+\.\d+\.\d+|\[?::1\]?)(:\d+)?|https?://{re.escape(NOWHERE)}\b.*")
-_SERVER = re.compile(
-    r"(server \S+|server-template \S+ \S+) \"\$\{ONEWRITE_ORIGIN(_H2|_NAGLE)?\}\"( (proto h2|check|maxconn \d+))*"
-)
+_SERVER = re.compile(r"(server \S+|server-template \S+ \S+) \"\$\{ONEWRITE_ORIGIN(_NAGLE)?\}\"( (check|maxconn \d+))*")
 _BIND = re.compile(r"bind \"fd@\$\{FD_[A-Z0-9_]+\}\"(?! .*@)")
 _USER = re.compile(r"(user|group) [^$]*")
 _HEADER = re.compile(r"\s*http-(?:request|response|after-response)\s+(?:set|add|replace)-header\s")

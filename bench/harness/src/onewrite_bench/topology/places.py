@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -50,12 +49,6 @@ class Places:
             self._add("relay", _ports(children.start("relay", command)))
         if topology.get("forward_proxy"):
             self._add("forward", _ports(children.start("forward_proxy", script(TOPOLOGY / "forward_proxy.py"))))
-        if topology.get("late_h2"):
-            node = shutil.which("node")
-            if node is None:
-                raise BenchError("node is not installed: sudo apt-get install nodejs")
-            self._add("late-h2", _ports(children.start("late_h2", [node, str(TOPOLOGY / "late_h2_origin.mjs")])))
-            env["ONEWRITE_ORIGIN_H2"] = f"127.0.0.1:{self.port('late-h2/h2')}"
         if topology.get("haproxy"):
             configuration = TOPOLOGY / "configurations" / str(topology["haproxy"])  # an absolute path stays itself
             self._add("haproxy", HAProxy(children, configuration, env, network).ports)
