@@ -130,18 +130,21 @@ def _scenario(raw: dict[str, Any], path: Path) -> Scenario:
     targets = {entry["name"]: Target(**entry) for entry in raw.get("targets", [])}
     groups = []
     for entry in raw.get("groups", []):
-        unknown = [name for name in entry["targets"] if name not in targets]
+        wanted = entry.get("targets", list(targets))
+        unknown = [name for name in wanted if name not in targets]
         if unknown:
-            raise BenchError(f"{path}: group {entry['name']} names the unknown target {unknown[0]}")
-        groups.append(
-            Group(
-                name=entry["name"],
-                language=entry["language"],
-                clients=tuple(Client(**client) for client in entry["clients"]),
-                targets=tuple(targets[name] for name in entry["targets"]),
-                required=entry.get("required", True),
+            raise BenchError(f"{path}: a group names the unknown target {unknown[0]}")
+        # `languages`: a group for each of them, alike but for its name.
+        for language in entry.get("languages") or [entry["language"]]:
+            groups.append(
+                Group(
+                    name=entry.get("name", language),
+                    language=language,
+                    clients=tuple(Client(**client) for client in entry["clients"]),
+                    targets=tuple(targets[name] for name in wanted),
+                    required=entry.get("required", True),
+                )
             )
-        )
     return Scenario(
         name=raw["name"],
         title=raw["title"],
