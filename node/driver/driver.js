@@ -61,6 +61,11 @@ const commands = {
     await client.close()
     return { ok: true }
   },
+  async api (message) {
+    const client = clientOf(message)
+    if (!client.call) throw new Skipped('this kind is not installed for the process')
+    return client.call(message.do)
+  },
   request: (message) => runRequest(clientOf(message), message),
   async batch (message) {
     const client = clientOf(message)

@@ -107,8 +107,11 @@ class Client:
         if "disabled" in self.own:
             raise Skipped("disabled is given by the environment alone")
         if self.hooks.on:
-            self.own.update(on_timing=self.hooks.on_timing, listener=self.hooks.listener())
-        kind.prepare(self.own, self.hooks.added)
+            if self.hooks.mode != "listener":
+                self.own["on_timing"] = self.hooks.on_timing
+            if self.hooks.mode != "on_timing":
+                self.own["listener"] = self.hooks.listener()
+        kind.prepare(self.own, self.hooks.mode == "added")
         self.retries = int(options.get("retries") or 0)
         self.redirects = bool(options.get("redirects"))
         self.size = int(options.get("pool_size") or 1)

@@ -102,6 +102,9 @@ class Driver:
         self.clients[message["client_id"]].close()
         return {"ok": True}
 
+    def do_api(self, message: Message) -> Message:
+        return self.clients[message["client_id"]].kind.api(message["do"])
+
     def do_request(self, message: Message) -> Message:
         return exchange.run(self.clients[message["client_id"]], message)
 
@@ -144,7 +147,7 @@ def main() -> None:
         if message.get("cmd") == "bye":
             driver.reply(message.get("seq", 0), ok=True)
             break
-        if message.get("cmd") in ("hello", "open", "close"):
+        if message.get("cmd") in ("hello", "open", "close", "api"):
             driver.handle(message)  # later commands depend on these: they are done before the next line is read
         else:
             threading.Thread(target=driver.handle, args=(message,), daemon=True).start()

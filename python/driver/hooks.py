@@ -23,7 +23,7 @@ class Hooks:
     def __init__(self, mode: str) -> None:
         self.on = mode != "none"
         self.raising = mode == "raising"
-        self.added = mode == "added"
+        self.mode = mode
         self.here = threading.local()
 
     def collect(self) -> Collected:

@@ -40,6 +40,10 @@ class Kind:
 
         return httpx.HTTPTransport(**keywords)
 
+    def api(self, what: str) -> dict[str, typing.Any]:
+        """Put in, take out, or remove the hook that was set first; return the state of the process."""
+        raise Skipped(f"{self.name} is not installed for the process")
+
     def prepare(self, own: dict[str, typing.Any], added: bool = False) -> None:
         """Apply process-wide settings before a client is made; *added*: each hook by a separate call."""
         unknown = {key for key in own if key not in ("on_timing", "listener")}
@@ -105,15 +109,24 @@ class Patched(_Adapter):
         super().__init__()
         import onewrite
 
-        self.capabilities += ("hooks_add",)
-        onewrite.install()
+        self.capabilities += ("install", "status")
+        self._first = onewrite.install()
 
     def prepare(self, own: dict[str, typing.Any], added: bool = False) -> None:
         import onewrite
 
         onewrite.uninstall()  # of the client before
-        onewrite.install(listener=own.pop("listener", None) if added else None)
+        self._first = onewrite.install(listener=own.pop("listener", None) if added else None)
         onewrite.install(**own)
+
+    def api(self, what: str) -> dict[str, typing.Any]:
+        import onewrite
+
+        calls = {"install": onewrite.install, "uninstall": onewrite.uninstall, "remove": self._first.remove}
+        if what in calls:
+            calls[what]()
+        status = onewrite.status()
+        return {"in_force": status.installed, "hooks": status.hooks, "hook_errors": status.hook_failures}
 
 
 KINDS: dict[str, type[Kind]] = {"onewrite": Onewrite, "patched": Patched, "stock": Kind, "control": Control}

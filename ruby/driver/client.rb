@@ -19,6 +19,7 @@ class Client
     refuse_what_cannot_be_done
     # The adapter's options are process-wide, so those of an earlier client are reset.
     Onewrite.configure(**Onewrite::Config::OPTIONS.map { |name, _| [name, nil] }.to_h.merge(adapter_options)) if kind.adapter?
+    @hooks.add if kind.adapter?
     @size = (options["pool_size"] || 1).to_i
     @pool_timeout = options["pool_timeout_ms"] && (options["pool_timeout_ms"] / 1000.0)
     @pools = {}
@@ -42,8 +43,22 @@ class Client
     pool(match[1..3], timeout).with(&use)
   end
 
+  # Puts the adapter in, takes it out, or removes the listener that was added; returns its state.
+  def api(what)
+    case what
+    when "install" then Onewrite.enable!
+    when "uninstall" then Onewrite.disable!
+    when "remove" then @hooks.remove_listener
+    end
+    @out = what == "uninstall" if %w[install uninstall].include?(what)
+    status = Onewrite.status
+    { in_force: status[:enabled], hooks: status[:enabled] && status[:hooks].positive?, hook_errors: status[:hook_errors] }
+  end
+
   def close
     @lock.synchronize { @pools.each_value(&:close) }
+    @hooks.remove_all
+    Onewrite.enable! if @out
   end
 
   private

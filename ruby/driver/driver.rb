@@ -35,7 +35,7 @@ class Driver
       case message["cmd"]
       when "bye" then return reply(message["seq"], ok: true)
       # Commands that later ones depend on are finished before the next is read.
-      when "hello", "open", "close" then handle(message)
+      when "hello", "open", "close", "api" then handle(message)
       else Thread.new { handle(message) }
       end
     end
@@ -43,7 +43,7 @@ class Driver
 
   private
 
-  COMMANDS = %w[hello open close request batch load serve].freeze
+  COMMANDS = %w[hello open close api request batch load serve].freeze
   private_constant :COMMANDS
 
   def handle(message)
@@ -93,6 +93,10 @@ class Driver
   def do_close(message)
     @clients.fetch(message["client_id"]).close
     { ok: true }
+  end
+
+  def do_api(message)
+    @clients.fetch(message["client_id"]).api(message["do"])
   end
 
   def do_request(message)

@@ -24,16 +24,35 @@ class Hooks
     Thread.current.thread_variable_get(:onewrite_driver) || collect
   end
 
-  # Sets hooks on *http*.
+  # Sets hooks on *http*. Those of mode "added" hold for the process.
   def attach(http)
-    http.onewrite_timing = lambda do |timing|
-      collected.timings << timing.to_h
-      raise RaisedByHook, "on_timing" if @mode == "raising"
-    end
-    http.onewrite_listener = listener
+    return if @mode == "added"
+
+    http.onewrite_timing = on_timing unless @mode == "listener"
+    http.onewrite_listener = listener unless @mode == "on_timing"
+  end
+
+  # Sets the hooks of mode "added".
+  def add
+    @added = @mode == "added" ? [Onewrite.add_listener(listener), Onewrite.on_timing(&on_timing)] : []
+  end
+
+  def remove_listener
+    Onewrite.remove(@added.first)
+  end
+
+  def remove_all
+    @added.to_a.each { |hook| Onewrite.remove(hook) }
   end
 
   private
+
+  def on_timing
+    lambda do |timing|
+      collected.timings << timing.to_h
+      raise RaisedByHook, "on_timing" if @mode == "raising"
+    end
+  end
 
   def listener
     hooks = self

@@ -25,7 +25,7 @@ export function adapterOptions (options) {
 
 export async function open (options) {
   const api = await modules[options.api]()
-  const watcher = options.hooks === 'none' ? null : makeWatch(options.hooks === 'raising', withTimingId)
+  const watcher = options.hooks === 'none' ? null : makeWatch(options.hooks, withTimingId)
   const ours = { ...adapterOptions(options), ...watcher?.hooks }
   const timed = watcher ? { watch: watcher.watch, phases: watcher.phases } : null
   if (options.api === 'http') {

@@ -202,6 +202,10 @@ class Driver:
         command = {"cmd": "serve", "client_id": client_id, "upstream": upstream, "port": port, **fields}
         return int(self._call(command)["port"])
 
+    def api(self, client_id: int, do: str) -> dict[str, Any]:
+        """Install, take out, remove hooks, or none of these; return the adapter's state after it."""
+        return self._call({"cmd": "api", "client_id": client_id, "do": do})
+
     def bye(self) -> None:
         """Ask the process to end, and make sure that it does."""
         if self.alive:

@@ -27,12 +27,12 @@ def judge(seen: Observation, stock: Observation | None = None) -> Verdict:
         label = _label(seen, sample)
         if sample.counted:
             verdict.problems += [one.labelled(label) for one in about("outcome", _outcome_problems(sample, expect))]
-            if expect.get("hooks_silent"):
-                verdict.problems += [one.labelled(label) for one in about("hooks_silent", _silence_problems(sample))]
-            elif seen.run.case.hooks and "timing" in seen.capabilities:
+            verdict.problems += [one.labelled(label) for one in about("told", _told_problems(sample, expect))]
+            if expect.get("told", True) and seen.run.case.hooks and "timing" in seen.capabilities:
                 found = about("timing", timing_problems(sample, expect, seen.capabilities))
                 verdict.problems += [one.labelled(label) for one in found]
         verdict.problems += [one.labelled(label) for one in about("wire", wire_problems(sample, expect, seen))]
+    verdict.problems += about("says", _state_problems(seen))
     judge_run(seen, verdict)
     for step in {sample.step for sample in seen.counted}:
         expect = seen.run.expect(steps[step])
@@ -122,8 +122,20 @@ def _body_problems(sample: Sample) -> Iterable[str]:
         yield f"the response body is not what was sent: {reply.get('body_bytes')} bytes, sent {len(bodies[-1])}"
 
 
-def _silence_problems(sample: Sample) -> Iterable[str]:
-    if sample.reply.get("events"):
-        yield f"{len(sample.reply['events'])} events arrived, none was to"
-    if sample.reply.get("timings") or sample.reply.get("timing"):
-        yield "a timing record arrived, none was to"
+def _told_problems(sample: Sample, expect: dict[str, Any]) -> Iterable[str]:
+    """Which of record and events arrive; not said: nothing is asserted here."""
+    if "told" not in expect:
+        return
+    arrived = {"record": sample.reply.get("timings") or 0, "events": len(sample.reply.get("events") or ())}
+    for what, count in arrived.items():
+        if (count > 0) != (what in expect["told"]):
+            yield f"{what}: {count} arrived, {'some were' if what in expect['told'] else 'none was'} to"
+
+
+def _state_problems(seen: Observation) -> Iterable[str]:
+    """What the adapter says of its state after each `api` step."""
+    for index, state in seen.states.items():
+        step = seen.run.case.do[index]
+        for name, wanted in step.get("says", {}).items():
+            if not matches(state[name], wanted):
+                yield f"after {step['api']}, {name} is {state[name]}, not {either(wanted)}"

@@ -74,16 +74,24 @@ def timing_problems(sample: Sample, expect: dict[str, Any], capabilities: frozen
     reply, wanted = sample.reply, expect.get("timing", {})
     if reply.get("called") is False:
         return
-    records = wanted.get("records", 1)
+    told = expect.get("told", ("record", "events"))
+    records = wanted.get("records", int("record" in told))
     if not matches(reply.get("timings", 0), records):
         yield Problem(f"{reply.get('timings', 0)} timing records arrived, not {either(records)}", "timing.records")
     record = reply.get("timing")
     events = reply.get("events") or []
-    if "events" in capabilities and (events or not matches(0, records)):
+    if "events" in capabilities and "events" in told and (events or not matches(0, records)):
         if not events:
             yield "no event arrived"
         else:
             yield from about("timing.end", _event_invariants(events, _answered_early(sample)))
+    if "events" in expect and "events" in capabilities:
+        problem = sequence_problem(events, expect["events"])
+        if problem:
+            yield Problem(problem, "events")
+    for name in expect.get("no_events", ()):
+        if any(event["name"] == name for event in events):
+            yield Problem(f"the event {name} arrived", "no_events")
     if record is None:
         return
     misfit = _schema_problem(record)
@@ -94,16 +102,9 @@ def timing_problems(sample: Sample, expect: dict[str, Any], capabilities: frozen
     if not sample.batch and wanted.get("clocks", True) and "shared_clock" in capabilities and events:
         yield from about("timing.tap", _clock_problems(sample, events))
     yield from _expected(record, wanted)
-    told = json.dumps([record, events])
-    held = (f"the record or an event holds {text!r}" for text in wanted.get("not_told", ()) if text in told)
+    everything = json.dumps([record, events])
+    held = (f"the record or an event holds {text!r}" for text in wanted.get("not_told", ()) if text in everything)
     yield from about("timing.not_told", held)
-    if "events" in expect and "events" in capabilities:
-        problem = sequence_problem(events, expect["events"])
-        if problem:
-            yield Problem(problem, "events")
-    for name in expect.get("no_events", ()):
-        if any(event["name"] == name for event in events):
-            yield Problem(f"the event {name} arrived", "no_events")
 
 
 def _answered_early(sample: Sample) -> bool:

@@ -91,6 +91,7 @@ class Case:
                 needs.append(option)
         if "quickack" in self.open.get("adapter", {}):
             needs.append("quickack")
+        needs += ["status" if step["api"] == "status" else "install" for step in self.do if "api" in step]
         if any("batch" in step for step in self.do) and self.open.get("pool_size", 1) > 1:
             needs.append("concurrency")
         if self.hooks:

@@ -44,6 +44,8 @@ OWN = [
     "response_floor",
     "checked_options",
     "attempts",
+    "install",
+    "status",
 ]
 
 
@@ -73,6 +75,8 @@ class Program:
         if command == "close":
             self.clients[message["client_id"]].close()
             return {"ok": True}
+        if command == "api":
+            return self.clients[message["client_id"]].api(message["do"])
         if command == "request":
             return self.clients[message["client_id"]].request(message)
         if command == "batch":

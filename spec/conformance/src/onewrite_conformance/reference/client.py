@@ -27,6 +27,8 @@ IDEMPOTENT = ("GET", "HEAD", "PUT", "DELETE", "OPTIONS", "TRACE")
 MOST_REDIRECTS = 5
 
 
+TOLD: dict[str, set[str]] = {"none": set(), "on_timing": {"record"}, "listener": {"events"}}  # others: both
+
 leaked: list[Connection] = []  # only with the leaky_pool mutant
 
 
@@ -34,8 +36,10 @@ class Client:
     """A client with a pool of `pool_size` connections per origin."""
 
     def __init__(self, kind: str, options: dict[str, Any]) -> None:
-        self.settings = Settings(kind, options)
+        self.settings = self._installed = Settings(kind, options)
         self.options = options
+        self._told = TOLD.get(options.get("hooks", "none"), {"record", "events"})
+        self._hook_errors = 0
         self._idle: list[Connection] = []
         self._busy: dict[tuple[str, str, int], int] = {}
         self._free = threading.Condition()
@@ -50,12 +54,26 @@ class Client:
             leaked.extend(self._idle if broken("leaky_pool") else ())
             self._idle.clear()
 
+    def api(self, do: str) -> dict[str, Any]:
+        """Put in, take out, or remove the listener; return the state."""
+        if do == "uninstall" and not broken("uninstall"):
+            self.settings, self._told = Settings("stock", {}), set()
+        elif do == "install" and not broken("installs_once"):
+            self.settings = self._installed
+        elif do == "remove":
+            self._told = self._told - ({"events"} if not broken("handle") else {"record", "events"})
+        if broken("state"):
+            return {"in_force": True, "hooks": False, "hook_errors": 0}
+        return {"in_force": self.settings.own, "hooks": bool(self._told), "hook_errors": self._hook_errors}
+
     # -- one call -----------------------------------------------------------------------------------------
 
     def request(self, message: dict[str, Any]) -> dict[str, Any]:
         """Make one call and report it as the driver protocol wants."""
-        hooks = self.options.get("hooks", "none") if self.settings.hooks else "none"
-        recorder = Recorder(message["method"], message["url"], _hook(hooks))
+        told = self._told if self.settings.hooks else set()
+        if (broken("lone_on_timing") and told == {"record"}) or (broken("lone_listener") and told == {"events"}):
+            told = set()
+        recorder = Recorder(message["method"], message["url"], _hook(self.options["hooks"]) if told else None)
         started = time.monotonic_ns()
         try:
             recorder.start_call()
@@ -71,8 +89,11 @@ class Client:
             recorder.end_call("error", error.kind, error.phase or recorder.phase)
             reply = {"outcome": "error", "error": _error(error, recorder)}
         reply["elapsed_us"] = (time.monotonic_ns() - started) // 1000
-        if recorder.on:
-            reply |= {"timing": recorder.record(), "timings": 1, "events": recorder.events}
+        self._hook_errors += recorder.hook_errors
+        if "record" in told:
+            reply |= {"timing": recorder.record(), "timings": 1}
+        if "events" in told:
+            reply["events"] = recorder.events
         return reply
 
     def _call(self, message: dict[str, Any], recorder: Recorder) -> Answered:
@@ -196,10 +217,8 @@ class HookError(RuntimeError):
     """What a user's hook raises."""
 
 
-def _hook(hooks: str) -> Callable[[dict[str, Any]], None] | None:
-    if hooks == "none":
-        return None
-    if hooks == "timing":
+def _hook(hooks: str) -> Callable[[dict[str, Any]], None]:
+    if hooks != "raising":
         return lambda event: None
 
     def raising(event: dict[str, Any]) -> None:

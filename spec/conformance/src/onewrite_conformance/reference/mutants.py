@@ -54,6 +54,12 @@ MUTANTS = {
     "one_is_false": "a switch is thrown by the word true alone",
     "copies_large": "large bodies are copied to be joined with their head",
     "expect_ignored": "the body does not wait for 100 Continue",
+    "uninstall": "taking the adapter out changes nothing",
+    "installs_once": "an adapter that was taken out stays out",
+    "state": "the state is always in force, without hooks and without errors",
+    "lone_on_timing": "on_timing without a listener gets nothing",
+    "lone_listener": "a listener without on_timing gets nothing",
+    "handle": "the handle of one hook takes all of them away",
     "no_keepalive": "every request makes a connection of its own",
 }
 

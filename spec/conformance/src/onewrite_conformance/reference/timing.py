@@ -39,6 +39,7 @@ class Recorder:
         self.cause: dict[int, str | None] = {}
         self.server_timing: dict[int, list[str]] = {}  # the header fields of each attempt's response
         self.connecting: dict[int, dict[str, int]] = {}  # the stale_phase mutant's memory
+        self.hook_errors = 0
         self._hook = hook
         self._method = method
         self._url = redact(url) if self.on else url
@@ -71,6 +72,7 @@ class Recorder:
             assert self._hook is not None
             self._hook(event)
         except Exception:  # a user's hook never changes the request
+            self.hook_errors += 1
             if broken("raising_hook"):
                 raise
 

@@ -20,6 +20,7 @@ FAMILIES = {
     "ERR": "Errors",
     "SEC": "Security",
     "CFG": "Configuration",
+    "API": "API",
 }
 BROKEN = {Status.DEVIATES, Status.WARNS, Status.KNOWN, Status.STALE}
 

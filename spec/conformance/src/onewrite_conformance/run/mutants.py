@@ -68,6 +68,12 @@ SEEN_BY = {
     "one_is_false": ["cfg-one-disables/onewrite/http/direct", "cfg-true-mixed-case/onewrite/http/direct"],
     "copies_large": ["judge-large-not-copied/onewrite/http/direct"],
     "expect_ignored": ["wire-expect-continue/onewrite/http/direct"],
+    "uninstall": ["api-taken-out/onewrite/http/direct", "api-taken-out-hooks/onewrite/https/direct"],
+    "installs_once": ["api-installed/onewrite/http/direct"],
+    "state": [f"api-status-{one}/onewrite/http/direct" for one in ("hooks", "hook-errors", "taken-out", "disabled")],
+    "lone_on_timing": ["api-on-timing-alone/onewrite/http/direct"],
+    "lone_listener": ["api-listener-alone/onewrite/http/direct"],
+    "handle": ["api-handle/onewrite/http/direct"],
     "no_keepalive": ["pool-reuse/onewrite/http/direct"],
 }
 

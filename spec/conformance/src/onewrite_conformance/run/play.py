@@ -73,6 +73,9 @@ def play(run: Run, driver: Driver, trace: Callable[[str], None] | None = None, a
                 if "reopen" in step:
                     driver.close(client)
                     client = driver.open(**options)
+                elif "api" in step:
+                    if run.client != "stock":  # where others are compared with it, stock has nothing to install
+                        seen.states[index] = driver.api(client, step["api"])
                 elif "pause_ms" in step:
                     time.sleep(step["pause_ms"] / 1000)
                 else:
