@@ -52,7 +52,7 @@ def demo(languages: Iterable[str]) -> list[Step]:
     says = {
         "java": "Java: dependencies, and the driver built",
         "python": "Python: a virtual environment with urllib3 and requests",
-        "ruby": "Ruby from Debian, and the net/http of Ruby 2.0",
+        "ruby": "Ruby from Debian, and JRuby 1.7",
         "node": "Node: undici",
     }
     drivers = [
@@ -69,7 +69,7 @@ def demo_packages(languages: Iterable[str]) -> list[str]:
     """Debian packages of the demo, asked for once, before all else: whoever is not root is told of all in one line."""
     of = {
         "java": ("openjdk-17-jdk-headless", "maven"),
-        "ruby": ("ruby", "maven", "unzip"),
+        "ruby": ("ruby", "maven"),
         "node": () if shutil.which("node") and shutil.which("npm") else ("nodejs", "npm"),
     }
     haproxy = shutil.which("haproxy", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/local/sbin")

@@ -45,7 +45,7 @@ class Victim:
     arguments: tuple[str, ...]
     to: str = SERVER
     cure: str = ""
-    node: str = ""  # another Node than the one on PATH
+    runtime: str = ""  # another Node than the one on PATH, or this JRuby
 
 
 INSTALL = "`onewrite.install()`"
@@ -61,10 +61,11 @@ VICTIMS = (
     Victim("python", "httpx", "as it comes", ("httpx",), SERVER, HTTPX),
     Victim("python", "httpx", "form with a file", ("httpx-form",), SERVER, HTTPX),
     Victim("python", "openai (httpx2)", "as it comes", ("openai",), SERVER, HTTPX),
-    Victim("ruby", "http.rb", "body streamed (chunked)", ("http_rb",), SERVER, "`HTTP.nodelay`"),
-    Victim("ruby", "excon", "`request_block:`", ("excon",), SERVER, "`tcp_nodelay: true`"),
-    Victim("ruby", "httpclient", "body is an IO", ("httpclient",), SERVER, "a patch of its own (it has no option)"),
+    Victim("ruby", "http.rb", "body streamed (chunked)", ("http_rb",), SERVER, '`require "onewrite/http_rb"`'),
+    Victim("ruby", "excon", "`request_block:`", ("excon",), SERVER, '`require "onewrite/excon"`'),
+    Victim("ruby", "httpclient", "body is an IO", ("httpclient",), SERVER, '`require "onewrite/httpclient"`'),
     Victim("ruby", "Net::HTTP (version: of Ruby)", "as it comes", ("net_http",), SERVER, '`require "onewrite"`'),
+    Victim("ruby", "Net::HTTP (version: of Ruby)", "as it comes, on JRuby 1.7.27", ("net_http",), SERVER, '`require "onewrite"`', "1.7.27"),
     Victim("node", "got", "`FormData` over https", ("got-form",), TLS, "`HttpsAgent` of onewrite"),
     Victim("node", "axios", "stream over https", ("axios-stream",), TLS, "`HttpsAgent` of onewrite"),
     Victim("node", "axios", "the same on Node 22.23.3", ("axios-stream",), TLS, "`HttpsAgent` of onewrite", "22.23.3"),
@@ -96,6 +97,11 @@ def python_command() -> list[str]:
 def ruby_command() -> list[str]:
     packages("ruby", "ruby-http", "ruby-excon", "ruby-httpclient")
     return [installed("ruby"), "-W0", "-I", str(ROOT / "ruby" / "lib"), str(PROGRAMS / "ruby" / "victim.rb")]
+
+
+def jruby(version: str) -> str:
+    run([str(ROOT / "ruby" / "tools" / "jruby"), "fetch", version])
+    return str(ROOT / "ruby" / "tools" / "jruby")
 
 
 def node_command() -> list[str]:
@@ -203,8 +209,10 @@ class Bench:
         if victim.language == "java":
             program, java = ("OkHttpVictim", command[0]) if first == "okhttp" else ("HelidonVictim", newer_java())
             command = [java, "-cp", java_jars(first), str(PROGRAMS / "java" / f"{program}.java"), *rest]
+        elif victim.language == "ruby":
+            command = [*([jruby(victim.runtime), "run", victim.runtime] if victim.runtime else command[:1]), *command[1:], first]
         else:
-            command = [other_node(victim.node) if victim.node else command[0], *command[1:], first]
+            command = [other_node(victim.runtime) if victim.runtime else command[0], *command[1:], first]
         try:
             done = subprocess.run([*tied(), *command, url, str(self._requests), *(["--cured"] if cured else [])],
                                   capture_output=True, text=True, timeout=120, env=env, check=False)

@@ -58,10 +58,11 @@ def python(library: str, condition: str, *found: str, options: tuple[str, ...] =
     return Program(f"Python {library}", condition, with_onewrite(command, onewrite), found, options, onewrite, there(PYTHON))
 
 
-def ruby(library: str, name: str, condition: str, *found: str, options: tuple[str, ...] = (), onewrite: bool = False) -> Program:
-    loaded = ("-I", str(ROOT / "ruby" / "lib"), "-r", "onewrite") if onewrite else ()
+def ruby(library: str, name: str, condition: str, *found: str, options: tuple[str, ...] = (), onewrite: str = "") -> Program:
+    """`onewrite`: the file of the gem that the program requires."""
+    loaded = ("-I", str(ROOT / "ruby" / "lib"), "-r", onewrite) if onewrite else ()
     command = ("ruby", "-W0", *loaded, str(HERE / "ruby" / "client.rb"), library, "{url}", COUNT)
-    return Program(name, condition, command, found, options, onewrite, on_path("ruby"))
+    return Program(name, condition, command, found, options, bool(onewrite), on_path("ruby"))
 
 
 def node(library: str, name: str, condition: str, *found: str, options: tuple[str, ...] = (), onewrite: bool = False) -> Program:
@@ -101,14 +102,19 @@ PROGRAMS = (
     python("aiohttp", "direct"),
     python("aiohttp", "`HTTP_PROXY`", options=PROXY),
     ruby("net_http", "Ruby Net::HTTP", "direct", SPLIT),
-    ruby("net_http", "Ruby Net::HTTP", "direct", onewrite=True),
+    ruby("net_http", "Ruby Net::HTTP", "direct", onewrite="onewrite"),
     ruby("net_http", "Ruby Net::HTTP", "https", SPLIT, RECORDS, options=TLS),
-    ruby("net_http", "Ruby Net::HTTP", "https", options=TLS, onewrite=True),
+    ruby("net_http", "Ruby Net::HTTP", "https", options=TLS, onewrite="onewrite"),
     ruby("net_http", "Ruby Net::HTTP", "`HTTP_PROXY`", SPLIT, options=PROXY),
     ruby("http_rb", "Ruby http.rb", "direct", NAGLE),
     ruby("http_rb_stream", "Ruby http.rb", "streamed body", SPLIT, NAGLE, STALL),
+    ruby("http_rb_stream", "Ruby http.rb", "streamed body", SPLIT, onewrite="onewrite/http_rb"),
     ruby("excon", "Ruby excon", "direct", NAGLE),
     ruby("excon_stream", "Ruby excon", "streamed body (`request_block:`)", SPLIT, NAGLE, STALL),
+    ruby("excon_stream", "Ruby excon", "streamed body (`request_block:`)", SPLIT, onewrite="onewrite/excon"),
+    ruby("httpclient", "Ruby httpclient", "direct", NAGLE),
+    ruby("httpclient_io", "Ruby httpclient", "body is an IO", SPLIT, NAGLE, STALL),
+    ruby("httpclient_io", "Ruby httpclient", "body is an IO", SPLIT, onewrite="onewrite/httpclient"),
     node("fetch", "Node fetch", "direct"),
     node("fetch", "Node fetch", "direct", onewrite=True),
     node("fetch", "Node fetch", "https", options=TLS),

@@ -125,6 +125,10 @@ def test_a_command_that_fails_before_it_asks_is_named() -> None:
     [
         ("python-requests/2.34.2", "onewrite.install()"),
         ("Go-http-client/1.1", "WriteBufferSize"),
+        ("Ruby", 'require "onewrite"'),
+        ("excon/0.88.0", 'require "onewrite/excon"'),
+        ("http.rb/4.4.1", 'require "onewrite/http_rb"'),
+        ("HTTPClient/1.0 (2.8.3, ruby 3.1.2 (2022-04-12))", 'require "onewrite/httpclient"'),
         ("mine/1", "hand head and body"),
     ],
 )

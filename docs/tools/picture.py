@@ -51,7 +51,7 @@ ROWS = {
     ("axios", "stream over https"): ("Node axios", "stream over https"),
     ("OkHttp", "body of 20,000 bytes"): ("Java OkHttp", "body of 20 kB"),
 }
-LEGACY = ("Ruby Net::HTTP", "as of Ruby 2.0")
+LEGACY = ("Ruby Net::HTTP", "JRuby 1.7")
 
 
 def rows(text: str) -> list[list[str]]:
@@ -72,7 +72,7 @@ def measured(survey: str, demo: str) -> list[Bars]:
     cured = [(ROWS[key], table[key]) for key in ROWS if key in table and "onewrite" in table[key][5]]
     found = [Bars(*text, milliseconds(row[3]), milliseconds(row[6])) for text, row in cured]
     medians = {row[1]: float(row[3]) for row in rows(demo) if row[0] == "ruby" and row[2] == "http-buffer-request"}
-    found.insert(2, Bars(*LEGACY, medians["stock net/http 2.0"], medians["onewrite on 2.0"]))
+    found.insert(2, Bars(*LEGACY, medians["stock on JRuby 1.7"], medians["onewrite on JRuby 1.7"]))
     return found
 
 

@@ -1,10 +1,6 @@
 # frozen_string_literal: true
 
 # Driver for the judge and the bench: JSON lines on stdin and stdout (driver protocol, version 1).
-#
-# The environment variable ONEWRITE_DRIVER_STDLIB=2.0 starts it with the net/http of Ruby 2.0 (which sets no
-# TCP_NODELAY) on this Ruby; `make setup` puts those files into .stdlib/2.0. The API of such a process is called
-# net-http-2.0. A process loads one standard library, so this is not an option of `open`.
 
 require "json"
 
@@ -72,7 +68,7 @@ class Driver
     {
       protocol: 1, client: @kind.name, adapter: "ruby", version: @kind.version,
       base: { name: "net-http", version: Kinds.base_version }, runtime: "#{RUBY_ENGINE} #{RUBY_VERSION}",
-      pid: Process.pid, apis: [Kinds.api], capabilities: @kind.capabilities,
+      pid: Process.pid, apis: ["net-http"], capabilities: @kind.capabilities,
       clock: { mono_ns: Exchange.now_ns, unix_ns: Process.clock_gettime(Process::CLOCK_REALTIME, :nanosecond) }
     }
   end

@@ -56,15 +56,7 @@ module Kinds
     Kind.new(name, Onewrite::VERSION, Net::HTTP, COMMON + own, true)
   end
 
-  def api
-    stdlib = ENV.fetch("ONEWRITE_DRIVER_STDLIB", "")
-    stdlib.empty? ? "net-http" : "net-http-#{stdlib}"
-  end
-
   def base_version
-    stdlib = ENV.fetch("ONEWRITE_DRIVER_STDLIB", "")
-    return "of Ruby #{stdlib}" unless stdlib.empty?
-
     defined?(Net::HTTP::VERSION) ? Net::HTTP::VERSION : "of Ruby #{RUBY_VERSION}"
   end
 end

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# Ruby's HTTP clients as people use them. usage: client.rb LIBRARY URL COUNT     (-r onewrite before it loads onewrite)
+# Ruby's HTTP clients as people use them. usage: client.rb LIBRARY URL COUNT     (-r onewrite or onewrite/excon … before it)
 
 require "uri"
 
@@ -45,6 +45,19 @@ def excon_stream(url)
     pieces = ["x" * 100, "x" * 100, ""]
     client.post(request_block: -> { pieces.shift })
   end
+end
+
+def httpclient(url)
+  require "httpclient"
+  client = HTTPClient.new
+  -> { client.post(url.to_s, body: "x" * 200) }
+end
+
+def httpclient_io(url)
+  require "httpclient"
+  require "stringio"
+  client = HTTPClient.new
+  -> { client.post(url.to_s, body: StringIO.new("x" * 200)) }
 end
 
 name, address, count = ARGV

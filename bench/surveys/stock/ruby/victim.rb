@@ -1,8 +1,7 @@
 # frozen_string_literal: true
 
-# Ruby clients as people use them. usage: victim.rb NAME URL COUNT [--cured]
-# Prints one JSON line: the version, and what each POST took in ms, warm-up left out.
-# `--cured` uses the library's own switch for TCP_NODELAY, which is off as it comes.
+# Ruby clients as people use them, with onewrite for `--cured`. usage: victim.rb NAME URL COUNT [--cured]
+# Prints one JSON line: the version, and what each POST took in ms, warm-up left out. Runs on Ruby 1.9, too.
 
 require "json"
 require "socket"
@@ -24,16 +23,15 @@ class Pieces
 end
 
 def http_rb(url, cured)
-  require "http"
+  require cured ? "onewrite/http_rb" : "http"
   client = HTTP.persistent(url.origin)
-  client = client.nodelay if cured
   client = client.headers("Transfer-Encoding" => "chunked")
   [HTTP::VERSION, -> { client.post(url.path, body: Pieces.new("x" * 100, "x" * 100)).flush }]
 end
 
 def excon(url, cured)
-  require "excon"
-  client = Excon.new(url.to_s, persistent: true, tcp_nodelay: cured)
+  require cured ? "onewrite/excon" : "excon"
+  client = Excon.new(url.to_s, persistent: true)
   post = lambda do
     pieces = ["x" * 100, "x" * 100, ""]
     client.post(request_block: -> { pieces.shift })
@@ -42,24 +40,19 @@ def excon(url, cured)
 end
 
 def httpclient(url, cured)
-  require "httpclient"
+  require cured ? "onewrite/httpclient" : "httpclient"
   client = HTTPClient.new
-  if cured
-    # There is no option for it; the socket is reachable by its one hook.
-    HTTPClient::Session.prepend(Module.new do
-      def create_socket(*)
-        super.tap { |socket| socket.setsockopt(Socket::IPPROTO_TCP, Socket::TCP_NODELAY, 1) }
-      end
-    end)
-  end
   [HTTPClient::VERSION, -> { client.post(url.to_s, body: StringIO.new("x" * 200)) }]
 end
 
 def net_http(url, cured)
-  require "net/http"
-  require "onewrite" if cured
+  require cured ? "onewrite" : "net/http"
   client = Net::HTTP.start(url.host, url.port)
   [RUBY_VERSION, -> { client.post("/", "x" * 200, "Content-Type" => "text/plain") }]
+end
+
+def now_ms
+  defined?(Process::CLOCK_MONOTONIC) ? Process.clock_gettime(Process::CLOCK_MONOTONIC) * 1000 : Time.now.to_f * 1000
 end
 
 name, address, count, flag = ARGV
@@ -68,8 +61,8 @@ url = URI(address)
 url.define_singleton_method(:origin) { "#{scheme}://#{host}:#{port}" }
 version, post = send(name, url, flag == "--cured")
 times = Array.new(WARM_UP + count.to_i) do
-  started = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+  started = now_ms
   post.call
-  (Process.clock_gettime(Process::CLOCK_MONOTONIC) - started) * 1000
+  now_ms - started
 end
 puts JSON.generate(version: version, times_ms: times.drop(WARM_UP))

@@ -10,6 +10,11 @@ __all__ = ["cure_for"]
 ONEWRITE_PYTHON = "pip install onewrite, then onewrite.install()"
 NODE_AGENT = "give it the Agent or HttpsAgent of onewrite (npm install onewrite)"
 
+
+def gem(file: str) -> str:
+    return f'gem "onewrite", then require "{file}"'
+
+
 #: User-Agent, cure of split requests (OW101, OW103, OW105), cure of Nagle (OW102).
 CURES = (
     (r"python-requests/|python-urllib3/|[Bb]oto(core|3)/|sentry\.python", ONEWRITE_PYTHON, ONEWRITE_PYTHON),
@@ -17,9 +22,12 @@ CURES = (
      "take TCP_NODELAY into your own socket_options"),
     (r"Python-urllib/", "http.client writes head and body apart; use urllib3 with onewrite.install()",
      "set TCP_NODELAY on HTTPConnection.sock after connect()"),
-    (r"http\.rb/", "give the body as a String", "HTTP.nodelay"),
-    (r"excon/", "give the body as a String (body:) instead of request_block:", "tcp_nodelay: true"),
-    (r"Ruby\b|Faraday|rest-client", 'gem "onewrite", then require "onewrite"', 'gem "onewrite", then require "onewrite"'),
+    (r"http\.rb/", f"give the body as a String, or {gem('onewrite/http_rb')}, which ends the stall", "HTTP.nodelay"),
+    (r"excon/", f"give the body as a String (body:) instead of request_block:, or {gem('onewrite/excon')}, which ends the stall",
+     "tcp_nodelay: true"),
+    (r"HTTPClient/", f"give the body as a String, or {gem('onewrite/httpclient')}, which ends the stall",
+     f"{gem('onewrite/httpclient')}: HTTPClient has no option"),
+    (r"Ruby\b|Faraday|rest-client", gem("onewrite"), gem("onewrite")),
     (r"axios/|got \(|node-fetch|aws-sdk-js", NODE_AGENT, NODE_AGENT),
     (r"undici|node$", "use the Agent of onewrite (npm install onewrite)", "set noDelay in your own connect function"),
     (r"okhttp/", "use onewrite-okhttp", "use onewrite-okhttp: OkHttp has no option, but a socketFactory can set it"),
