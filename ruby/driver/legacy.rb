@@ -10,6 +10,7 @@ require "uri"
 OUT = $stdout.dup
 $stdout.reopen($stderr) # stdout is protocol only
 KINDS = %w[stock onewrite].freeze
+ROOT = File.expand_path("../../..", __FILE__) # rubocop:disable Style/ExpandPathArguments -- Ruby 1.9 has no __dir__
 
 # @return [Integer] CLOCK_MONOTONIC in nanoseconds; these Rubies have no Process.clock_gettime
 def now
@@ -17,17 +18,17 @@ def now
 end
 
 def hello(kind)
-  return { :skipped => "a Ruby before 2.1 has no client #{kind}" } unless KINDS.include?(kind)
+  return { skipped: "a Ruby before 2.1 has no client #{kind}" } unless KINDS.include?(kind)
 
   if kind == "onewrite"
-    $LOAD_PATH.unshift File.expand_path("../../lib", __FILE__)
+    $LOAD_PATH.unshift File.join(ROOT, "ruby/lib")
     require "onewrite"
   end
   {
-    :protocol => 1, :client => kind, :adapter => "ruby", :version => File.read(File.expand_path("../../../VERSION", __FILE__)).strip,
-    :base => { :name => "net-http", :version => "of Ruby #{RUBY_VERSION}" }, :runtime => "JRuby #{JRUBY_VERSION}",
-    :pid => Process.pid, :apis => ["net-http"], :capabilities => %w[shared_clock load body:bytes],
-    :clock => { :mono_ns => now, :unix_ns => (Time.now.to_f * 1e9).to_i }
+    protocol: 1, client: kind, adapter: "ruby", version: File.read(File.join(ROOT, "VERSION")).strip,
+    base: { name: "net-http", version: "of Ruby #{RUBY_VERSION}" }, runtime: "JRuby #{JRUBY_VERSION}",
+    pid: Process.pid, apis: ["net-http"], capabilities: %w[shared_clock load body:bytes],
+    clock: { mono_ns: now, unix_ns: (Time.now.to_f * 1e9).to_i }
   }
 end
 
@@ -46,12 +47,12 @@ def post(http, message)
 end
 
 def load_of(message)
-  return { :skipped => "POSTs of bytes on one connection only" } unless
+  return { skipped: "POSTs of bytes on one connection only" } unless
     message["mode"] == "closed" && message["connections"] == 1 && message["body"]["kind"] == "bytes"
 
   http = SESSIONS[[message["client_id"], message["url"]]]
   http.start unless http.started?
-  reply = { :latencies_us => [], :errors => 0, :started_mono_ns => now }
+  reply = { latencies_us: [], errors: 0, started_mono_ns: now }
   until over?(message, reply)
     before = now
     begin
@@ -62,7 +63,7 @@ def load_of(message)
       reply[:error_sample] ||= "#{e.class}: #{e.message}"
     end
   end
-  reply.merge(:service_us => reply[:latencies_us], :ended_mono_ns => now)
+  reply.merge(service_us: reply[:latencies_us], ended_mono_ns: now)
 end
 
 def over?(message, reply)
@@ -77,12 +78,12 @@ $stdin.each_line do |line|
   reply =
     case message["cmd"]
     when "hello" then hello(message["client"])
-    when "open" then { :client_id => clients += 1 }
+    when "open" then { client_id: clients += 1 }
     when "load" then load_of(message)
-    when "close", "bye" then { :ok => true }
-    else { :skipped => "no #{message["cmd"]} on a Ruby before 2.1" }
+    when "close", "bye" then { ok: true }
+    else { skipped: "no #{message["cmd"]} on a Ruby before 2.1" }
     end
-  OUT.puts JSON.generate(reply.merge(:seq => message["seq"]))
+  OUT.puts JSON.generate(reply.merge(seq: message["seq"]))
   OUT.flush
   break if message["cmd"] == "bye"
 end
