@@ -34,9 +34,10 @@ end
 
 # Sessions by client and origin.
 SESSIONS = Hash.new do |all, key|
-  _, origin = key
-  url = URI(origin)
-  all[key] = Net::HTTP.new(url.host, url.port).tap { |http| (http.keep_alive_timeout = 60) if http.respond_to?(:keep_alive_timeout=) }
+  url = URI(key.last)
+  all[key] = http = Net::HTTP.new(url.host, url.port)
+  http.keep_alive_timeout = 60 if http.respond_to?(:keep_alive_timeout=)
+  http
 end
 
 def post(http, message)
