@@ -19,8 +19,8 @@ import { CallContext } from '../src/opentelemetry/call-context.js'
 import { openTelemetry } from '../src/opentelemetry/index.js'
 import { Instruments } from '../src/opentelemetry/instruments.js'
 import { Observed } from '../src/opentelemetry/observer.js'
-import { AttemptState } from '../src/timing/attempt.js'
-import { Timing } from '../src/timing/record.js'
+import { LiveAttempt } from '../src/timing/attempt.js'
+import { Attempt, Timing } from '../src/timing/record.js'
 import { until } from './support/record.js'
 import { CLOSED_PORT, startServer } from './support/server.js'
 import { modeOf, startTap } from './support/tap.js'
@@ -243,8 +243,8 @@ describe('in this process, without instrumentations', () => {
     const known = /^ {2}methods: \[(.*)\]/m.exec(events)[1].split(', ')
     const instruments = new Instruments(metrics.getMeter('methods'))
     for (const method of [...known, 'BREW', 'WHEN', 'get']) {
-      const attempt = Object.assign(new AttemptState(0, 1), { requestEndNs: 2, responseStartNs: 3 }).record('ok', 4)
-      const timing = new Timing(undefined, method, 'http://localhost/', 1, 3, [attempt], 'ok')
+      const attempt = new Attempt(Object.assign(new LiveAttempt(0, 1), { requestEndNs: 2, responseStartNs: 3 }), 4)
+      const timing = new Timing({ id: undefined, method, url: 'http://localhost/', startNs: 1, outcome: 'ok', errorKind: undefined, errorPhase: undefined }, [attempt], 4)
       instruments.record(timing, {}, ROOT_CONTEXT, true)
     }
     await reader.forceFlush()

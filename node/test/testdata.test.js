@@ -5,9 +5,9 @@ import { readFileSync } from 'node:fs'
 import { describe, test } from 'node:test'
 import { errorKind } from '../src/errors.js'
 import { harTimings, otelAttributes, otelMetrics, otelPhases, resourceTiming } from '../src/timing/mappers.js'
-import { AttemptState } from '../src/timing/attempt.js'
+import { LiveAttempt } from '../src/timing/attempt.js'
 import { redactUrl } from '../src/timing/redact.js'
-import { Timing } from '../src/timing/record.js'
+import { Attempt, Timing } from '../src/timing/record.js'
 import { parseServerTiming, serverNsOf } from '../src/timing/server-timing.js'
 
 const table = (name) => JSON.parse(readFileSync(new URL(`../../spec/testdata/${name}.json`, import.meta.url), 'utf8'))
@@ -33,9 +33,8 @@ describe('Server-Timing', () => {
       const serverNs = serverNsOf(entries, waitNs)
       assert.equal(serverNs ?? null, row.server_ns)
       // In a record.
-      const state = new AttemptState(0, 1)
-      Object.assign(state, { serverTimingFields: row.fields, requestEndNs: waitNs === undefined ? 0 : 10, responseStartNs: waitNs === undefined ? 0 : 10 + waitNs })
-      const attempt = state.record('ok', 1e9)
+      const live = Object.assign(new LiveAttempt(0, 1), { serverTimingFields: row.fields, requestEndNs: waitNs === undefined ? 0 : 10, responseStartNs: waitNs === undefined ? 0 : 10 + waitNs })
+      const attempt = new Attempt(live, 1e9)
       assert.deepEqual([attempt.serverTiming ?? [], attempt.serverNs ?? null, attempt.networkNs ?? null], [entries, row.server_ns, row.network_ns])
     })
   }
@@ -51,23 +50,25 @@ function recordOf ({ record }) {
   const attempts = record.attempts.map((attempt) => {
     const { at } = attempt
     const ns = (name) => at[name] === undefined ? 0 : record.started_at_mono_ns + at[name]
-    const state = new AttemptState(attempt.index, ns('attempt_start'))
-    state.connection = /** @type {any} */ ({
-      id: attempt.conn_id,
-      dnsStartNs: ns('dns_start'),
-      dnsEndNs: ns('dns_end'),
-      connectStartNs: ns('connect_start'),
-      connectEndNs: ns('connect_end'),
-      tlsStartNs: ns('tls_start'),
-      tlsEndNs: ns('tls_end')
-    })
-    state.acquired = attempt.conn_id !== undefined
-    state.ownConnection = at.connect_start !== undefined
-    Object.assign(state, {
-      queueEndNs: ns('queue_end'),
+    return new Attempt(Object.assign(new LiveAttempt(attempt.index, ns('attempt_start')), {
+      outcome: attempt.outcome,
+      endNs: ns('attempt_end'),
+      acquired: attempt.conn_id !== undefined,
+      connId: attempt.conn_id,
+      connRequests: attempt.conn_requests,
       reused: attempt.reused,
       idleNs: attempt.idle_ns,
-      connRequests: attempt.conn_requests,
+      steps: at.connect_start === undefined
+        ? null
+        : {
+            dnsStartNs: ns('dns_start'),
+            dnsEndNs: ns('dns_end'),
+            connectStartNs: ns('connect_start'),
+            connectEndNs: ns('connect_end'),
+            tlsStartNs: ns('tls_start'),
+            tlsEndNs: ns('tls_end')
+          },
+      queueEndNs: ns('queue_end'),
       requestStartNs: ns('request_start'),
       requestEndNs: ns('request_end'),
       bytesSent: attempt.bytes_sent,
@@ -77,13 +78,19 @@ function recordOf ({ record }) {
       bytesReceived: attempt.bytes_received,
       status: attempt.status,
       serverTimingFields: attempt.server_timing_fields ?? null
-    })
-    return state.record(attempt.outcome, ns('attempt_end'))
+    }), 0)
   })
-  const timing = new Timing(undefined, record.method, record.url, record.started_at_mono_ns, record.total_ns, attempts, record.outcome, record.error_kind, record.error_phase)
+  const timing = new Timing({
+    id: undefined,
+    method: record.method,
+    url: record.url,
+    startNs: record.started_at_mono_ns,
+    outcome: record.outcome,
+    errorKind: record.error_kind,
+    errorPhase: record.error_phase
+  }, attempts, record.started_at_mono_ns + record.total_ns)
   // The wall clock of the table is not this machine's.
-  timing.startedAtUnixNs = record.started_at_unix_ns
-  return timing
+  return Object.assign(Object.create(Timing.prototype), timing, { startedAtUnixNs: record.started_at_unix_ns })
 }
 
 const { records } = table('records')

@@ -338,6 +338,30 @@ test('the text form of a record', () => withAgent(answerOk, {}, async ({ send, s
   assert.equal(inspect(seen.timings[0]), line)
 }))
 
+test('event.timing is the record so far, and at callEnd the one that onTiming gets', () => withAgent(answerOk, {}, async ({ server }) => {
+  const [texts, timings] = [[], []]
+  const listener = { onEvent: (event) => texts.push([event.name, event.timing]) }
+  const agent = new Agent({ listener, onTiming: (timing) => timings.push(timing) })
+  try {
+    await (await undici.request(server.origin, { dispatcher: agent, method: 'POST', body: 'x' })).body.text()
+    await until(() => timings.length === 1)
+  } finally {
+    await agent.destroy()
+  }
+  const at = Object.fromEntries(texts)
+  assert.deepEqual(at.callStart.attempts.map(({ queueNs, waitNs }) => [queueNs, waitNs]), [[undefined, undefined]])
+  assert.ok(at.requestEnd.queueNs > 0 && at.requestEnd.sendNs > 0 && at.requestEnd.connId > 0)
+  assert.equal(at.requestEnd.waitNs, undefined)
+  assert.equal(at.headersEnd.status, 200)
+  assert.equal(at.callEnd, timings[0])
+}))
+
+test('a record cannot be changed, so each hook gets the same', () => withAgent(answerOk, {}, async ({ send, seen }) => {
+  await (await send()).body.text()
+  const timing = await seen.last()
+  for (const value of [timing, timing.attempts, timing.attempts[0]]) assert.ok(Object.isFrozen(value))
+}))
+
 describe('with interceptors composed on the agent', () => {
   const once503 = () => {
     let answered = 0

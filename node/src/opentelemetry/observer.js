@@ -70,7 +70,7 @@ export class Observer {
   progress (observed, call) {
     const span = observed.writable
     if (span === null) return
-    const { 'onewrite.total_ns': total, ...known } = otelPhases(call.snapshot())
+    const { 'onewrite.total_ns': total, ...known } = otelPhases(call.record())
     span.setAttributes(known)
   }
 

@@ -5,11 +5,13 @@
 
 import { nowNs, unixNs } from './clock.js'
 import { errorKind } from '../errors.js'
-import { AttemptState } from './attempt.js'
+import { LiveAttempt } from './attempt.js'
+import { MadeEvent } from './events.js'
 import { redactUrl } from './redact.js'
-import { Timing } from './record.js'
+import { Attempt, Timing } from './record.js'
 
 /** @typedef {import('./connection.js').Connection} Connection */
+/** @typedef {import('./events.js').EventName} EventName */
 /** @typedef {import('./record.js').Outcome} Outcome */
 /** @typedef {import('./record.js').Phase} Phase */
 /** @typedef {{connection: Connection | null}} Slot the newest connection of the client that will send the call */
@@ -19,15 +21,24 @@ export const kCall = Symbol('onewrite call')
 /** Key in a handler of ours, or else in the options of a dispatch: the call whose attempt has begun. */
 export const kAttempt = Symbol('onewrite attempt')
 
-const STEP_METHODS = /** @type {const} */ ({
-  dns: ['onDnsStart', 'onDnsEnd'], connect: ['onConnectStart', 'onConnectEnd'], tls: ['onTlsStart', 'onTlsEnd']
-})
-
 export class Call {
-  /** @type {import('./record.js').Attempt[] | null} */
-  #finished = null
+  /** Attempts before the present one. @type {LiveAttempt[] | null} */
+  #earlier = null
   /** @type {{kind: import('../errors.js').ErrorKind, phase: Phase | undefined} | null} of the last attempt */
   #failure = null
+  /** @type {Timing | null} */
+  #record = null
+  /** @type {Outcome | null} */
+  outcome = null
+  /** @type {import('../errors.js').ErrorKind | undefined} */
+  errorKind = undefined
+  /** @type {Phase | undefined} */
+  errorPhase = undefined
+  endNs = 0
+  /** @type {Slot | null} */
+  slot = null
+  /** Answers where `requestSent()` is not called. @type {{wasSent: () => boolean, closing: () => void} | null} */
+  sender = null
 
   /**
    * @param {import('./hooks.js').Hooks} hooks
@@ -39,38 +50,38 @@ export class Call {
   constructor (hooks, id, method, url, composed = false) {
     this.composed = composed
     this.hooks = hooks
-    const { wants } = hooks
-    this.wants = wants
+    /** Events are made only for those who get them. */
+    this.receivers = hooks.receivers
     this.id = id
     this.method = method
     this.url = redactUrl(url)
     this.startNs = nowNs()
     /** What the observer returned for this call; null: there is no observer, or it ignores this call. @type {any} */
     this.observed = hooks.observer === null ? null : hooks.begin()
-    /** @type {Slot | null} */
-    this.slot = null
-    /** Answers where `requestSent()` is not called. @type {{wasSent: () => boolean, closing: () => void} | null} */
-    this.sender = null
-    this.attempt = new AttemptState(0, this.startNs)
-    /** An attempt was made. There is none when an interceptor answers by itself, as from a cache. */
+    this.attempt = new LiveAttempt(0, this.startNs)
+    /** An attempt was made. There is none when an interceptor answers without a request, as from a cache. */
     this.attempted = !composed
-    if (wants.callStart) {
-      this.#tell('onCallStart', { name: 'callStart', tNs: this.startNs, method, url: this.url, startedAtUnixNs: unixNs(this.startNs) })
+    if (this.receivers.callStart !== null) {
+      const event = /** @type {import('./events.js').TimingEvent} */ (new MadeEvent(this, 'callStart', this.startNs, undefined))
+      event.method = method
+      event.url = this.url
+      event.startedAtUnixNs = unixNs(this.startNs)
+      hooks.event(event)
     }
     if (this.attempted) this.#announceAttempt()
   }
 
   #announceAttempt () {
-    const { wants, attempt: { index, startNs } } = this
-    if (wants.attemptStart) this.#tell('onAttemptStart', { name: 'attemptStart', tNs: startNs, attempt: index })
-    if (wants.queueStart) this.#tell('onQueueStart', { name: 'queueStart', tNs: startNs, attempt: index })
+    const { startNs } = this.attempt
+    this.#tell('attemptStart', startNs)
+    this.#tell('queueStart', startNs)
   }
 
   /** Begins the first attempt of a composed call, or a retry or a redirect hop after the end of the one before. */
   nextAttempt () {
     if (!this.attempted) {
       this.attempted = true
-      this.attempt = new AttemptState(0, nowNs())
+      this.attempt = new LiveAttempt(0, nowNs())
       return this.#announceAttempt()
     }
     const { attempt } = this
@@ -79,8 +90,9 @@ export class Call {
       if (attempt.responseEndNs !== 0) this.finish(true)
       else this.#endAttempt('error', nowNs())
     }
-    const now = nowNs()
-    this.attempt = new AttemptState(attempt.index + 1, now)
+    if (this.#earlier === null) this.#earlier = [attempt]
+    else this.#earlier.push(attempt)
+    this.attempt = new LiveAttempt(attempt.index + 1, nowNs())
     this.slot = null
     this.#announceAttempt()
   }
@@ -104,12 +116,12 @@ export class Call {
       if (connection.requests > 0) connection.resetWrites()
       attempt.reused = connection.requests++ > 0
       connection.active++
+      attempt.connId = connection.id
       attempt.connRequests = connection.requests
       // A connection that was begun for an earlier call is not part of this attempt's phases.
-      attempt.ownConnection = !attempt.reused && connection.startNs >= attempt.startNs
+      if (!attempt.reused && connection.startNs >= attempt.startNs) attempt.steps = connection.steps
     }
-    const { wants } = this
-    if (!atOnce || connection === null || wants.queueEnd || wants.steps || wants.connectionAcquired || this.observed !== null) {
+    if (!atOnce || connection === null || this.hooks.wantsConnection || this.observed !== null) {
       this.#acquiredAt(nowNs())
       this.progress()
     }
@@ -121,11 +133,14 @@ export class Call {
     const { connection, reused } = attempt
     attempt.acquiredNs = now
     if (connection !== null && reused && connection.releasedNs !== 0) attempt.idleNs = now - connection.releasedNs
-    this.#leaveQueue(attempt.ownConnection ? connection : null, now)
-    if (connection === null || !this.wants.connectionAcquired) return
-    const { index, idleNs, connRequests } = attempt
-    const event = { name: 'connectionAcquired', tNs: now, attempt: index, connId: connection.id, reused, connRequests }
-    this.#tell('onConnectionAcquired', idleNs === undefined ? event : { ...event, idleNs })
+    this.#leaveQueue(attempt.steps === null ? null : connection, now)
+    if (connection === null || this.receivers.connectionAcquired === null) return
+    const event = this.#event('connectionAcquired', now)
+    event.connId = connection.id
+    event.reused = reused
+    if (attempt.idleNs !== undefined) event.idleNs = attempt.idleNs
+    event.connRequests = attempt.connRequests
+    this.hooks.event(event)
   }
 
   /**
@@ -133,21 +148,24 @@ export class Call {
    * @param {number} now
    */
   #leaveQueue (own, now) {
-    const { wants, attempt } = this
+    const { attempt } = this
     attempt.queueEndNs = own === null ? now : own.startNs
-    if (wants.queueEnd) this.#tell('onQueueEnd', { name: 'queueEnd', tNs: attempt.queueEndNs, attempt: attempt.index })
-    if (own !== null && wants.steps) this.#tellSteps(own, attempt.index)
+    this.#tell('queueEnd', attempt.queueEndNs)
+    if (own !== null && this.hooks.wantsConnection) this.#tellSteps(own)
   }
 
-  /**
-   * @param {Connection} own
-   * @param {number} attempt
-   */
-  #tellSteps (own, attempt) {
-    for (const { name, startNs, endNs, error } of own.steps()) {
-      const [onStart, onEnd] = STEP_METHODS[name]
-      this.#tell(onStart, { name: `${name}Start`, tNs: startNs, attempt, ...(name === 'dns' ? { host: own.host } : null) })
-      this.#tell(onEnd, { name: `${name}End`, tNs: endNs, attempt, ...(error === undefined ? null : { error }) })
+  /** @param {Connection} own */
+  #tellSteps (own) {
+    const { steps, host } = own
+    const last = own.lastStep()
+    for (const step of /** @type {const} */ (['dns', 'connect', 'tls'])) {
+      const [startNs, endNs] = [steps[`${step}StartNs`], steps[`${step}EndNs`]]
+      if (startNs === 0 || endNs === 0) continue
+      const [start, end] = [this.#event(`${step}Start`, startNs), this.#event(`${step}End`, endNs)]
+      if (step === 'dns') start.host = host
+      if (step === last && own.error !== undefined) end.error = own.error
+      this.hooks.event(start)
+      this.hooks.event(end)
     }
   }
 
@@ -165,15 +183,14 @@ export class Call {
     attempt.requestStartNs = Math.max(connection.firstWriteNs, attempt.acquiredNs)
     attempt.bytesSent = connection.bytesOut
     attempt.writes = connection.writes
-    const { wants } = this
-    if (wants.requestStart) this.#tell('onRequestStart', { name: 'requestStart', tNs: attempt.requestStartNs, attempt: attempt.index })
+    this.#tell('requestStart', attempt.requestStartNs)
     if (connection.writing || (attempt.sent === false && this.sender?.wasSent() !== true)) return
     attempt.requestEndNs = Math.max(connection.lastWriteNs, attempt.requestStartNs + 1)
-    if (wants.requestEnd) {
-      this.#tell('onRequestEnd', {
-        name: 'requestEnd', tNs: attempt.requestEndNs, attempt: attempt.index, bytes: attempt.bytesSent, writes: attempt.writes
-      })
-    }
+    if (this.receivers.requestEnd === null) return
+    const event = this.#event('requestEnd', attempt.requestEndNs)
+    event.bytes = attempt.bytesSent
+    event.writes = attempt.writes
+    this.hooks.event(event)
   }
 
   /** Something was read on the connection. */
@@ -192,7 +209,7 @@ export class Call {
   informational (status) {
     const { attempt } = this
     if (attempt.firstByteNs === 0) this.firstByte()
-    if (this.wants.informational) this.#tell('onInformational', { name: 'informational', tNs: attempt.firstByteNs, attempt: attempt.index, status })
+    if (this.receivers.informational !== null) this.#tellStatus('informational', attempt.firstByteNs, status)
     attempt.firstByteNs = 0
   }
 
@@ -206,10 +223,16 @@ export class Call {
     if (attempt.firstByteNs === 0) this.firstByte()
     attempt.responseStartNs = attempt.firstByteNs
     attempt.status = status
-    const { wants } = this
-    if (wants.responseStart) this.#tell('onResponseStart', { name: 'responseStart', tNs: attempt.responseStartNs, attempt: attempt.index })
-    if (wants.headersEnd) this.#tell('onHeadersEnd', { name: 'headersEnd', tNs: nowNs(), attempt: attempt.index, status })
+    this.#tell('responseStart', attempt.responseStartNs)
+    if (this.receivers.headersEnd !== null) this.#tellStatus('headersEnd', nowNs(), status)
     this.progress()
+  }
+
+  /** @param {'informational' | 'headersEnd'} name @param {number} tNs @param {number} status */
+  #tellStatus (name, tNs, status) {
+    const event = this.#event(name, tNs)
+    event.status = status
+    this.hooks.event(event)
   }
 
   /** @param {number} bytes of the response's body that were read */
@@ -220,9 +243,10 @@ export class Call {
     const { attempt } = this
     attempt.responseEndNs = nowNs()
     this.progress()
-    if (this.wants.responseEnd) {
-      this.#tell('onResponseEnd', { name: 'responseEnd', tNs: attempt.responseEndNs, attempt: attempt.index, bytes: attempt.bytesReceived })
-    }
+    if (this.receivers.responseEnd === null) return
+    const event = this.#event('responseEnd', attempt.responseEndNs)
+    event.bytes = attempt.bytesReceived
+    this.hooks.event(event)
   }
 
   /** Tells the observer that more is known. */
@@ -231,13 +255,16 @@ export class Call {
     if (observed !== null) hooks.progress(observed, this)
   }
 
-  /** @returns {Timing} the record as it would be if the call succeeded now */
-  snapshot () {
-    const { id, method, url, startNs, attempt } = this
-    const now = nowNs()
-    const attempts = [...this.#finished ?? []]
-    if (this.attempted && !attempt.ended) attempts.push(attempt.record('ok', now))
-    return new Timing(id, method, url, startNs, now - startNs, attempts, 'ok')
+  /** @returns {Timing} the record, whole when the call has ended; before, as it would be if the call succeeded now */
+  record () {
+    if (this.#record !== null) return this.#record
+    const endNs = this.endNs || nowNs()
+    const attempts = []
+    if (this.#earlier !== null) for (const live of this.#earlier) attempts.push(new Attempt(live, endNs))
+    if (this.attempted) attempts.push(new Attempt(this.attempt, endNs))
+    const record = new Timing(this, attempts, endNs)
+    if (this.outcome !== null) this.#record = record
+    return record
   }
 
   /** The final response has begun. */
@@ -249,7 +276,7 @@ export class Call {
   /**
    * The attempt succeeded.
    * @param {boolean} reusable the connection can carry another request
-   * @param {AttemptState} [attempt]
+   * @param {LiveAttempt} [attempt]
    */
   finish (reusable, attempt = this.attempt) {
     if (attempt.ended) return
@@ -264,7 +291,7 @@ export class Call {
    * The attempt failed.
    * @param {any} error
    * @param {boolean} [cancelled] by the caller
-   * @param {AttemptState} [attempt]
+   * @param {LiveAttempt} [attempt]
    */
   fail (error, cancelled = false, attempt = this.attempt) {
     if (attempt.ended) return
@@ -306,8 +333,7 @@ export class Call {
     const connection = this.slot?.connection ?? null
     const own = connection !== null && connection.requests === 0 && connection.startNs >= attempt.startNs ? connection : null
     if (own !== null) {
-      attempt.connection = own
-      attempt.ownConnection = true
+      attempt.steps = own.steps
       if (own.error === undefined && !own.isReady) own.failed(error)
     }
     this.#leaveQueue(own, nowNs())
@@ -330,9 +356,10 @@ export class Call {
     if (connection === null) return
     connection.releasedNs = now
     if (connection.call === this) connection.call = null
-    if (this.wants.connectionReleased) {
-      this.#tell('onConnectionReleased', { name: 'connectionReleased', tNs: now, attempt: this.attempt.index, reusable })
-    }
+    if (this.receivers.connectionReleased === null) return
+    const event = this.#event('connectionReleased', now)
+    event.reusable = reusable
+    this.hooks.event(event)
   }
 
   /**
@@ -341,14 +368,14 @@ export class Call {
    */
   #endAttempt (outcome, now) {
     const { attempt } = this
-    attempt.ended = true
-    if (attempt.acquired && attempt.connection !== null) attempt.connection.active--
-    if (this.hooks.records) {
-      const record = attempt.record(outcome, now)
-      if (this.#finished === null) this.#finished = [record]
-      else this.#finished.push(record)
-    }
-    if (this.wants.attemptEnd) this.#tell('onAttemptEnd', { name: 'attemptEnd', tNs: now, attempt: attempt.index, outcome })
+    attempt.outcome = outcome
+    attempt.endNs = now
+    if (attempt.connection !== null) attempt.connection.active--
+    attempt.connection = null
+    if (this.receivers.attemptEnd === null) return
+    const event = this.#event('attemptEnd', now)
+    event.outcome = outcome
+    this.hooks.event(event)
   }
 
   /**
@@ -358,31 +385,35 @@ export class Call {
    * @param {Phase} [errorPhase]
    */
   #endCall (outcome, now, errorKind, errorPhase) {
-    const { hooks, wants, id, method, url, startNs, observed } = this
-    if (wants.callEnd) {
-      this.#tell('onCallEnd', {
-        name: 'callEnd',
-        tNs: now,
-        ...(this.attempted ? { attempt: this.attempt.index } : null),
-        outcome,
-        ...(errorKind === undefined ? null : { errorKind }),
-        ...(errorPhase === undefined ? null : { errorPhase })
-      })
+    const { hooks, observed } = this
+    this.outcome = outcome
+    this.errorKind = errorKind
+    this.errorPhase = errorPhase
+    this.endNs = now
+    this.slot = null
+    this.sender = null
+    if (this.receivers.callEnd !== null) {
+      const event = /** @type {import('./events.js').TimingEvent} */ (new MadeEvent(this, 'callEnd', now, this.attempted ? this.attempt.index : undefined))
+      event.outcome = outcome
+      if (errorKind !== undefined) event.errorKind = errorKind
+      if (errorPhase !== undefined) event.errorPhase = errorPhase
+      hooks.event(event)
     }
-    if (!hooks.records) return
-    const timing = new Timing(id, method, url, startNs, now - startNs, this.#finished ?? [], outcome, errorKind, errorPhase)
-    if (observed !== null) hooks.end(observed, timing)
-    hooks.timing(timing)
+    if (observed !== null) hooks.end(observed, this.record())
+    if (hooks.timings.length > 0) hooks.timing(this.record())
+  }
+
+  /** @param {EventName} name @param {number} tNs */
+  #tell (name, tNs) {
+    if (this.receivers[name] !== null) this.hooks.event(this.#event(name, tNs))
   }
 
   /**
-   * @param {keyof import('./hooks.js').TimingListener} method
-   * @param {import('./hooks.js').TimingEvent} event
+   * @param {EventName} name
+   * @param {number} tNs
+   * @returns {import('./events.js').TimingEvent} of the present attempt
    */
-  #tell (method, event) {
-    if (this.id !== undefined) event.id = this.id
-    this.hooks.event(method, event)
-  }
+  #event (name, tNs) { return new MadeEvent(this, name, tNs, this.attempt.index) }
 }
 
 /** @param {import('../errors.js').ErrorKind} kind @returns {Outcome} */

@@ -5,6 +5,20 @@ import { nowNs } from './clock.js'
 
 let lastId = 0
 
+/** When a connection was made, ns; 0: the step has not happened. */
+export class Steps {
+  dnsEndNs = 0
+  connectEndNs = 0
+  tlsStartNs = 0
+  tlsEndNs = 0
+
+  /** @param {number} startNs @param {boolean} lookup it begins with a name lookup */
+  constructor (startNs, lookup) {
+    this.dnsStartNs = lookup ? startNs : 0
+    this.connectStartNs = lookup ? 0 : startNs
+  }
+}
+
 export class Connection {
   /**
    * @param {string} host name or address that is connected to
@@ -20,13 +34,7 @@ export class Connection {
     /** Their observer is told of the connection. */
     this.hooks = hooks
     this.startNs = nowNs()
-    /** 0: the step has not happened. */
-    this.dnsStartNs = net.isIP(host) === 0 ? this.startNs : 0
-    this.dnsEndNs = 0
-    this.connectStartNs = this.dnsStartNs === 0 ? this.startNs : 0
-    this.connectEndNs = 0
-    this.tlsStartNs = 0
-    this.tlsEndNs = 0
+    this.steps = new Steps(this.startNs, net.isIP(host) === 0)
     /** @type {string | undefined} message of the step that failed */
     this.error = undefined
     /** It can carry requests. */
@@ -55,19 +63,8 @@ export class Connection {
 
   /** The name of the step that was begun last. */
   lastStep () {
-    return this.tlsStartNs !== 0 ? 'tls' : this.connectStartNs !== 0 ? 'connect' : 'dns'
-  }
-
-  /** @returns {{name: 'dns' | 'connect' | 'tls', startNs: number, endNs: number, error: string | undefined}[]} */
-  steps () {
-    const last = this.lastStep()
-    const steps = []
-    for (const name of /** @type {const} */ (['dns', 'connect', 'tls'])) {
-      const startNs = this[`${name}StartNs`]
-      const endNs = this[`${name}EndNs`]
-      if (startNs !== 0 && endNs !== 0) steps.push({ name, startNs, endNs, error: name === last ? this.error : undefined })
-    }
-    return steps
+    const { tlsStartNs, connectStartNs } = this.steps
+    return tlsStartNs !== 0 ? 'tls' : connectStartNs !== 0 ? 'connect' : 'dns'
   }
 
   resetWrites () {
@@ -84,10 +81,11 @@ export class Connection {
    * @param {any} socket
    */
   follow (socket) {
+    const { steps } = this
     socket.once('lookup', (/** @type {Error | null} */ error) => {
-      if (this.dnsStartNs === 0 || this.dnsEndNs !== 0) return
-      this.dnsEndNs = nowNs()
-      if (!error) this.connectStartNs = this.dnsEndNs
+      if (steps.dnsStartNs === 0 || steps.dnsEndNs !== 0) return
+      steps.dnsEndNs = nowNs()
+      if (!error) steps.connectStartNs = steps.dnsEndNs
     })
     socket.once('connect', () => this.connected())
     if (this.secure) socket.once('secureConnect', () => this.secured())
@@ -95,28 +93,31 @@ export class Connection {
 
   /** The connector returns no socket before it is connected, so its steps cannot be told apart: all of it is `connect`. */
   cannotFollow () {
-    if (this.connectEndNs !== 0) return
-    this.dnsStartNs = 0
-    this.connectStartNs = this.startNs
+    const { steps } = this
+    if (steps.connectEndNs !== 0) return
+    steps.dnsStartNs = 0
+    steps.connectStartNs = this.startNs
   }
 
   /** TCP is connected, or the proxy has opened its tunnel. */
   connected () {
-    if (this.connectEndNs !== 0) return
-    this.connectEndNs = nowNs()
+    const { steps } = this
+    if (steps.connectEndNs !== 0) return
+    steps.connectEndNs = nowNs()
     // Called by `ready()`, it means that no event of the socket told where TCP ended: TLS is then part of `connect`.
-    if (this.secure && !this.isReady) this.tlsStartNs = this.connectEndNs
+    if (this.secure && !this.isReady) steps.tlsStartNs = steps.connectEndNs
   }
 
   secured () {
-    if (this.tlsStartNs !== 0 && this.tlsEndNs === 0) this.tlsEndNs = nowNs()
+    const { steps } = this
+    if (steps.tlsStartNs !== 0 && steps.tlsEndNs === 0) steps.tlsEndNs = nowNs()
   }
 
   /** The socket is connected, with TLS where wanted: a request comes next. */
   ready () {
     if (this.isReady) return
     this.isReady = true
-    if (this.connectStartNs === 0) this.cannotFollow()
+    if (this.steps.connectStartNs === 0) this.cannotFollow()
     this.connected()
     this.secured()
     this.#open()
@@ -143,9 +144,10 @@ export class Connection {
   failed (error) {
     this.error = String(error?.message || error?.code || error)
     const now = nowNs()
-    if (this.tlsStartNs !== 0) this.tlsEndNs = now
-    else if (this.connectStartNs !== 0) this.connectEndNs = now
-    else if (this.dnsEndNs === 0) this.dnsEndNs = now
+    const { steps } = this
+    if (steps.tlsStartNs !== 0) steps.tlsEndNs = now
+    else if (steps.connectStartNs !== 0) steps.connectEndNs = now
+    else if (steps.dnsEndNs === 0) steps.dnsEndNs = now
   }
 
   /**

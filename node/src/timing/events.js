@@ -1,13 +1,14 @@
-/** The events of a call (spec/events.yaml): their fields, the listener, and which of them it wants. */
+/** The events of a call (spec/events.yaml): their fields, the listener, and who gets which. */
+
+export const EVENTS = /** @type {const} */ (['callStart', 'attemptStart', 'queueStart', 'queueEnd', 'dnsStart', 'dnsEnd', 'connectStart', 'connectEnd',
+  'tlsStart', 'tlsEnd', 'connectionAcquired', 'requestStart', 'requestEnd', 'informational', 'responseStart', 'headersEnd', 'responseEnd',
+  'connectionReleased', 'attemptEnd', 'callEnd'])
+
+/** @typedef {typeof EVENTS[number]} EventName */
 
 /**
- * One step of a call. `tNs` is CLOCK_MONOTONIC (on other systems than Linux the clock of `process.hrtime()`),
- * in integer nanoseconds. Names, fields and order: spec/events.yaml.
- * @typedef {object} TimingEvent
- * @property {string} name camelCase name of the event, such as `responseStart`
- * @property {number} tNs when, integer ns
- * @property {number} [attempt] 0, 1, …; absent on `callStart`
- * @property {string | number | undefined} [id] the id given with `withTimingId()`
+ * What only some events have.
+ * @typedef {object} EventFields
  * @property {string} [method] of `callStart`
  * @property {string} [url] of `callStart`
  * @property {number} [startedAtUnixNs] of `callStart`
@@ -25,6 +26,34 @@
  * @property {import('../errors.js').ErrorKind} [errorKind] of `callEnd`
  * @property {import('./record.js').Phase} [errorPhase] of `callEnd`
  */
+
+/** @typedef {MadeEvent & EventFields} TimingEvent */
+
+/** One step of a call. Names, fields and order: spec/events.yaml. */
+export class MadeEvent {
+  #call
+
+  /**
+   * @param {import('./call.js').Call} call
+   * @param {EventName} name
+   * @param {number} tNs
+   * @param {number | undefined} attempt
+   */
+  constructor (call, name, tNs, attempt) {
+    /** Name of the event, such as `responseStart`. */
+    this.name = name
+    /** When, integer ns. CLOCK_MONOTONIC; on other systems than Linux the clock of `process.hrtime()`. */
+    this.tNs = tNs
+    /** 0, 1, …; absent on `callStart`. */
+    this.attempt = attempt
+    /** The id given with `withTimingId()`. */
+    this.id = call.id
+    this.#call = call
+  }
+
+  /** The record of the call, as far as it has come when this is read; whole at `callEnd`. */
+  get timing () { return this.#call.record() }
+}
 
 /** @typedef {(event: TimingEvent) => void} OnEvent */
 
@@ -55,27 +84,18 @@
  * @property {OnEvent} [onEvent]
  */
 
-/** Which events a listener wants. The others are not made, and the clock is not read for them. */
-export class Wants {
-  /** @param {any[]} listeners */
-  constructor (listeners) {
-    const has = (/** @type {string} */ method) => listeners.some((listener) => listener.onEvent !== undefined || listener[method] !== undefined)
-    this.callStart = has('onCallStart')
-    this.attemptStart = has('onAttemptStart')
-    this.queueStart = has('onQueueStart')
-    this.queueEnd = has('onQueueEnd')
-    this.steps = STEPS.some(has)
-    this.connectionAcquired = has('onConnectionAcquired')
-    this.requestStart = has('onRequestStart')
-    this.requestEnd = has('onRequestEnd')
-    this.informational = has('onInformational')
-    this.responseStart = has('onResponseStart')
-    this.headersEnd = has('onHeadersEnd')
-    this.responseEnd = has('onResponseEnd')
-    this.connectionReleased = has('onConnectionReleased')
-    this.attemptEnd = has('onAttemptEnd')
-    this.callEnd = has('onCallEnd')
-  }
-}
+/** @typedef {{listener: TimingListener, method: OnEvent}} Receiver */
 
-const STEPS = ['onDnsStart', 'onDnsEnd', 'onConnectStart', 'onConnectEnd', 'onTlsStart', 'onTlsEnd']
+/**
+ * By event, who gets it, in order; null: nobody. Then the event is not made, and the clock is not read for it.
+ * @param {any[]} listeners
+ * @returns {Record<EventName, Receiver[] | null>}
+ */
+export function receiversOf (listeners) {
+  return /** @type {any} */ (Object.fromEntries(EVENTS.map((name) => {
+    const own = `on${name[0]?.toUpperCase()}${name.slice(1)}`
+    const receivers = listeners.flatMap((listener) => [listener[own], listener.onEvent].filter((method) => method !== undefined)
+      .map((method) => ({ listener, method })))
+    return [name, receivers.length === 0 ? null : receivers]
+  })))
+}

@@ -4,7 +4,7 @@
  */
 
 import { invalidOption } from '../config.js'
-import { Wants } from './events.js'
+import { EVENTS, receiversOf } from './events.js'
 
 /** @typedef {import('./events.js').TimingEvent} TimingEvent */
 /** @typedef {import('./events.js').TimingListener} TimingListener */
@@ -56,6 +56,8 @@ function safely (run) {
   }
 }
 
+const CONNECTION_EVENTS = EVENTS.slice(EVENTS.indexOf('queueEnd'), EVENTS.indexOf('requestStart'))
+
 export class Hooks {
   /**
    * @param {((timing: import('./record.js').Timing) => void)[]} timings
@@ -64,27 +66,19 @@ export class Hooks {
   constructor (timings, listeners) {
     this.timings = timings
     this.listeners = listeners
-    this.wants = new Wants(listeners)
+    this.receivers = receiversOf(listeners)
     /** @type {CallObserver[]} */
     const observers = listeners.flatMap((listener) => /** @type {any} */ (listener)[kObserver] ?? [])
     this.observer = observers.length > 1 ? new Observers(observers) : observers[0] ?? null
-    /** A finished record is wanted. */
-    this.records = timings.length > 0 || this.observer !== null
+    /** Somebody gets one of the events with which a request gets its connection. */
+    this.wantsConnection = CONNECTION_EVENTS.some((name) => this.receivers[name] !== null)
   }
 
-  /**
-   * @param {keyof TimingListener} method the event's own
-   * @param {TimingEvent} event
-   */
-  event (method, event) {
-    for (const listener of this.listeners) {
+  /** @param {TimingEvent} event */
+  event (event) {
+    for (const { listener, method } of this.receivers[event.name] ?? []) {
       try {
-        listener[method]?.(event)
-      } catch (error) {
-        swallow(error)
-      }
-      try {
-        listener.onEvent?.(event)
+        method.call(listener, event)
       } catch (error) {
         swallow(error)
       }

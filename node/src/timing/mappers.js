@@ -1,6 +1,6 @@
 /** Timing records in the terms of OpenTelemetry, W3C Resource Timing and HAR, without a dependency on any of them. */
 
-import { timesOf } from './attempt.js'
+import { Attempt } from './record.js'
 import { redactUrl } from './redact.js'
 
 /** @typedef {import('./record.js').Timing} Timing */
@@ -53,9 +53,9 @@ export function otelPhases (timing) {
   return found
 }
 
-/** @param {import('./record.js').Attempt} attempt @returns {number} ns */
+/** @param {Attempt} attempt @returns {number} ns */
 function untilAnswer (attempt) {
-  const { startNs, responseStartNs } = timesOf(attempt)
+  const { startNs, responseStartNs } = Attempt.times(attempt)
   return responseStartNs === 0 ? attempt.totalNs : responseStartNs - startNs
 }
 
@@ -81,8 +81,8 @@ export function otelMetrics (timing) {
  */
 export function resourceTiming (timing) {
   const { last } = timing
-  /** @type {Partial<import('./attempt.js').Times>} */
-  const times = last === undefined ? {} : timesOf(last)
+  /** @type {Partial<ReturnType<typeof Attempt.times>>} */
+  const times = last === undefined ? {} : Attempt.times(last)
   const at = (ns = 0, otherwise = 0) => ns === 0 ? otherwise : (ns - timing.startedAtMonoNs) / 1e6
   const fetchStart = at(times.startNs || timing.startedAtMonoNs)
   return {

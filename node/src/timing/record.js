@@ -1,66 +1,155 @@
-/** The finished record of a call (spec/events.yaml, `record`). A phase that did not happen is absent, never 0. */
+/**
+ * The record of a call (spec/events.yaml, `record`): frozen, made of what was noted while the call ran. It holds nothing of
+ * the base library. A phase that did not happen is absent, never 0.
+ */
 
 import { unixNs } from './clock.js'
+import { parseServerTiming, serverNsOf } from './server-timing.js'
 
 /** @typedef {'queue' | 'dns' | 'connect' | 'tls' | 'send' | 'wait' | 'receive' | 'total'} Phase */
 /** @typedef {'ok' | 'error' | 'cancelled'} Outcome */
 
 const PHASES = /** @type {const} */ (['queue', 'dns', 'connect', 'tls', 'send', 'wait', 'receive'])
 
+/** One try of a call. Its moments, in private fields, are for the mappers. */
+export class Attempt {
+  #startNs
+  #requestStartNs
+  #responseStartNs
+
+  /**
+   * @param {import('./attempt.js').LiveAttempt} live
+   * @param {number} nowNs its end, where it has not ended
+   */
+  constructor (live, nowNs) {
+    const { acquired, steps } = live
+    /** 0, 1, … */
+    this.index = live.index
+    /** @type {Outcome} */
+    this.outcome = live.outcome ?? 'ok'
+    /** Status code of the final response. */
+    this.status = live.status
+    /** Number of the connection, unique in this process. */
+    this.connId = live.connId
+    /** True: the connection had carried a request before. */
+    this.reused = acquired ? live.reused : undefined
+    /** How long a reused connection had been idle, ns. */
+    this.idleNs = live.idleNs
+    /** Requests on this connection, this one included. */
+    this.connRequests = acquired ? live.connRequests : undefined
+    /** Head and body as handed to the socket (before TLS), bytes. */
+    this.bytesSent = live.bytesSent || undefined
+    /** Writes to the socket that carried the request. */
+    this.writes = live.writes || undefined
+    /** Body bytes of the response as read (before decompression). */
+    this.bytesReceived = live.responseStartNs === 0 ? undefined : live.bytesReceived
+    /** Waiting for a connection, ns. */
+    this.queueNs = between(live.startNs, live.queueEndNs)
+    /** Name lookup, ns. */
+    this.dnsNs = steps === null ? undefined : between(steps.dnsStartNs, steps.dnsEndNs)
+    /** TCP handshake; behind a tunnelling proxy also the CONNECT exchange, ns. */
+    this.connectNs = steps === null ? undefined : between(steps.connectStartNs, steps.connectEndNs)
+    /** TLS handshake, ns. */
+    this.tlsNs = steps === null ? undefined : between(steps.tlsStartNs, steps.tlsEndNs)
+    /** First byte handed to the kernel until the last write returned, ns. */
+    this.sendNs = between(live.requestStartNs, live.requestEndNs)
+    /** Last write returned until the first byte of the final response was read, ns. */
+    this.waitNs = between(live.requestEndNs, live.responseStartNs)
+    /** First until last byte of the response, ns. */
+    this.receiveNs = between(live.responseStartNs, live.responseEndNs)
+    const entries = live.serverTimingFields === null ? [] : parseServerTiming(live.serverTimingFields)
+    /** Entries of the response's Server-Timing. */
+    this.serverTiming = entries.length === 0 ? undefined : entries
+    /** The server's part of `waitNs` by its own account: its entry `total`, else its longest, ns. */
+    this.serverNs = entries.length === 0 ? undefined : serverNsOf(entries, this.waitNs)
+    /** The rest of `waitNs`: the network, proxies, queues before the server's clock starts, ns. */
+    this.networkNs = this.serverNs === undefined || this.waitNs === undefined ? undefined : this.waitNs - this.serverNs || undefined
+    /** The whole attempt, ns. */
+    this.totalNs = (live.endNs || nowNs) - live.startNs
+    this.#startNs = live.startNs
+    this.#requestStartNs = live.requestStartNs
+    this.#responseStartNs = live.responseStartNs
+    Object.freeze(this)
+  }
+
+  /**
+   * When things happened: ns of the monotonic clock, 0 for what did not happen. The steps of a connection follow the queue;
+   * each begins where the one before it ended.
+   * @param {Attempt} attempt
+   */
+  static times (attempt) {
+    const { queueNs, dnsNs, connectNs, tlsNs, receiveNs } = attempt
+    let at = attempt.#startNs + (queueNs ?? 0)
+    /** @type {(ns: number | undefined) => [number, number]} */
+    const step = (ns) => {
+      if (ns === undefined) return [0, 0]
+      at += ns
+      return [at - ns, at]
+    }
+    const [dnsStartNs, dnsEndNs] = step(dnsNs)
+    const [connectStartNs, connectEndNs] = step(connectNs)
+    const [tlsStartNs, tlsEndNs] = step(tlsNs)
+    return {
+      startNs: attempt.#startNs,
+      dnsStartNs,
+      dnsEndNs,
+      connectStartNs,
+      connectEndNs,
+      tlsStartNs,
+      tlsEndNs,
+      requestStartNs: attempt.#requestStartNs,
+      responseStartNs: attempt.#responseStartNs,
+      responseEndNs: receiveNs === undefined ? 0 : attempt.#responseStartNs + receiveNs
+    }
+  }
+}
+
 /**
- * @typedef {object} Attempt
- * @property {number} index 0, 1, …
- * @property {Outcome} outcome
- * @property {number} [status] status code of the final response
- * @property {number} [connId] number of the connection, unique in this process
- * @property {boolean} [reused] true: the connection had carried a request before
- * @property {number} [idleNs] how long a reused connection had been idle, ns
- * @property {number} [connRequests] requests on this connection, this one included
- * @property {number} [bytesSent] head and body as handed to the socket (before TLS), bytes
- * @property {number} [writes] writes to the socket that carried the request
- * @property {number} [bytesReceived] body bytes of the response as read (before decompression)
- * @property {number} [queueNs] waiting for a connection, ns
- * @property {number} [dnsNs] name lookup, ns
- * @property {number} [connectNs] TCP handshake; behind a tunnelling proxy also the CONNECT exchange, ns
- * @property {number} [tlsNs] TLS handshake, ns
- * @property {number} [sendNs] first byte handed to the kernel until the last write returned, ns
- * @property {number} [waitNs] last write returned until the first byte of the final response was read, ns
- * @property {number} [receiveNs] first until last byte of the response, ns
- * @property {number} totalNs the whole attempt, ns
- * @property {import('./server-timing.js').ServerTiming[]} [serverTiming] entries of the response's Server-Timing
- * @property {number} [serverNs] the server's part of `waitNs` by its own account: its entry `total`, else its longest, ns
- * @property {number} [networkNs] the rest of `waitNs`: the network, proxies, queues before the server's clock starts, ns
+ * @param {number} fromNs
+ * @param {number} toNs
+ * @returns {number | undefined}
+ */
+function between (fromNs, toNs) {
+  return fromNs === 0 || toNs === 0 ? undefined : Math.max(0, toNs - fromNs)
+}
+
+/**
+ * A call of which a record is made.
+ * @typedef {object} CallFacts
+ * @property {string | number | undefined} id
+ * @property {string} method
+ * @property {string} url
+ * @property {number} startNs
+ * @property {Outcome | null} outcome null: it has not ended
+ * @property {import('../errors.js').ErrorKind | undefined} errorKind
+ * @property {Phase | undefined} errorPhase
  */
 
 export class Timing {
   /**
-   * @param {string | number | undefined} id
-   * @param {string} method
-   * @param {string} url
-   * @param {number} startedAtMonoNs
-   * @param {number} totalNs
+   * @param {CallFacts} call
    * @param {Attempt[]} attempts
-   * @param {Outcome} outcome
-   * @param {import('../errors.js').ErrorKind} [errorKind]
-   * @param {Phase} [errorPhase]
+   * @param {number} endNs
    */
-  constructor (id, method, url, startedAtMonoNs, totalNs, attempts, outcome, errorKind, errorPhase) {
+  constructor (call, attempts, endNs) {
     /** The id given with `withTimingId()`. */
-    this.id = id
-    this.method = method
-    this.url = url
-    this.outcome = outcome
-    this.errorKind = errorKind
+    this.id = call.id
+    this.method = call.method
+    this.url = call.url
+    /** @type {Outcome} */
+    this.outcome = call.outcome ?? 'ok'
+    this.errorKind = call.errorKind
     /** The phase in which the call failed. */
-    this.errorPhase = errorPhase
+    this.errorPhase = call.errorPhase
     /** Wall clock at the start, ns since 1970 (exact to 256 ns). */
-    this.startedAtUnixNs = unixNs(startedAtMonoNs)
+    this.startedAtUnixNs = unixNs(call.startNs)
     /** Monotonic clock at the start, ns. */
-    this.startedAtMonoNs = startedAtMonoNs
+    this.startedAtMonoNs = call.startNs
     /** The whole call, ns. */
-    this.totalNs = totalNs
-    /** One per try, in order. Empty when an interceptor such as undici's cache answered by itself. */
-    this.attempts = attempts
+    this.totalNs = endNs - call.startNs
+    /** One per try, in order. Empty when an interceptor such as undici's cache answered by itself. @type {readonly Attempt[]} */
+    this.attempts = Object.freeze(attempts)
+    Object.freeze(this)
   }
 
   /** The last attempt; the properties below are its values. @returns {Attempt | undefined} */
@@ -86,23 +175,10 @@ export class Timing {
   toString () {
     const { last } = this
     const phases = PHASES.map((phase) => [phase, last?.[`${phase}Ns`]]).filter(([, ns]) => ns !== undefined)
-      .map(([phase, ns]) => `${phase} ${inMs(/** @type {number} */ (ns))}${phase === 'wait' ? this.#split() : ''}`).join(', ')
+      .map(([phase, ns]) => `${phase} ${inMs(/** @type {number} */ (ns))}${phase === 'wait' ? split(last) : ''}`).join(', ')
     const connection = last?.connId === undefined ? '' : `; ${last.reused ? 'reused' : 'new'} conn ${last.connId}`
     const tries = this.attempts.length > 1 ? `; attempt ${this.attempts.length}` : ''
-    return `${this.method} ${this.url} ${this.#end()} in ${inMs(this.totalNs)} ms${phases === '' ? '' : `: ${phases}`}${connection}${tries}`
-  }
-
-  /** The parts of the wait, where the server gave its own. */
-  #split () {
-    const { serverNs, networkNs } = this
-    return serverNs === undefined || networkNs === undefined ? '' : ` = server ${inMs(serverNs)} + network ${inMs(networkNs)}`
-  }
-
-  #end () {
-    const { status, outcome, errorKind, errorPhase } = this
-    if (outcome === 'ok') return String(status ?? 'ok')
-    const why = [outcome === 'cancelled' ? '' : errorKind, errorPhase === undefined ? '' : `in ${errorPhase}`].filter(Boolean).join(' ')
-    return [status, outcome, why === '' ? '' : `(${why})`].filter(Boolean).join(' ')
+    return `${this.method} ${this.url} ${endOf(this)} in ${inMs(this.totalNs)} ms${phases === '' ? '' : `: ${phases}`}${connection}${tries}`
   }
 
   /**
@@ -136,4 +212,17 @@ function canonical (value) {
 /** @param {number} ns */
 function inMs (ns) {
   return (ns / 1e6).toFixed(1)
+}
+
+/** The parts of the wait, where the server gave its own. @param {Attempt | undefined} attempt */
+function split (attempt) {
+  const { serverNs, networkNs } = attempt ?? {}
+  return serverNs === undefined || networkNs === undefined ? '' : ` = server ${inMs(serverNs)} + network ${inMs(networkNs)}`
+}
+
+/** @param {Timing} timing */
+function endOf ({ status, outcome, errorKind, errorPhase }) {
+  if (outcome === 'ok') return String(status ?? 'ok')
+  const why = [outcome === 'cancelled' ? '' : errorKind, errorPhase === undefined ? '' : `in ${errorPhase}`].filter(Boolean).join(' ')
+  return [status, outcome, why === '' ? '' : `(${why})`].filter(Boolean).join(' ')
 }

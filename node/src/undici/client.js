@@ -2,7 +2,7 @@
 
 import { buildConnector, Client } from 'undici'
 import { wrapConnector } from './connector.js'
-import { callOf, dispatchThrough, kBase, kOrigin, kSettings, originOf } from './dispatch.js'
+import { callOf, kBase, kOrigin, kSettings, originOf, withDispatch } from './dispatch.js'
 
 /** @typedef {import('./connector.js').Settings} Settings */
 
@@ -10,7 +10,7 @@ import { callOf, dispatchThrough, kBase, kOrigin, kSettings, originOf } from './
  * A client that tells a call which connection it will get. It is made only where there are hooks. For a request from a
  * dispatcher that is not ours the call begins here.
  */
-class TimedClient extends Client {
+class TimedClient extends withDispatch(Client) {
   #slot
 
   /**
@@ -26,19 +26,13 @@ class TimedClient extends Client {
     this[kOrigin] = originOf(origin)
   }
 
-  /**
-   * @param {any} opts
-   * @param {any} handler
-   */
-  dispatch (opts, handler) {
-    return callOf(opts, handler) === undefined ? dispatchThrough(this, opts, handler) : this[kBase](opts, handler)
-  }
-
-  /** @param {any} opts @param {any} handler */
+  /** @param {any} opts @param {any} handler @returns {boolean} */
   [kBase] (opts, handler) {
+    const base = () => /** @type {any} */ (Client.prototype).dispatch.call(this, opts, handler)
     const call = callOf(opts, handler)
-    if (call !== undefined) call.slot = this.#slot
-    return call?.observed == null ? super.dispatch(opts, handler) : call.hooks.within(call.observed, () => super.dispatch(opts, handler))
+    if (call === undefined) return base()
+    call.slot = this.#slot
+    return call.observed === null ? base() : call.hooks.within(call.observed, base)
   }
 }
 

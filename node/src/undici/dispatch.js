@@ -5,7 +5,7 @@ import { Call, kAttempt, kCall } from '../timing/call.js'
 import { withRereadableHeaders } from '../wire/headers.js'
 import { encodeForm } from '../wire/multipart.js'
 import { isUnchecked, refusal } from './content-length.js'
-import { AttemptNotes, CallNotes, callsControllersWhenSent, ControllerHandler, isTaken, timedHandler } from './handlers.js'
+import { attemptHandler, callHandler, callsControllersWhenSent, isController, isTaken } from './handlers.js'
 import { currentTimingId } from '../timing/id.js'
 
 /** Where a dispatcher of ours keeps its settings. Not a #field, because a composed dispatcher is a Proxy. */
@@ -87,11 +87,11 @@ function timedDispatch (self, hooks, opts, handler, refused) {
   const above = opts?.[kCall]
   if (above !== undefined) above.nextAttempt()
   const call = above ?? startCall(self, hooks, opts, false)
-  const timed = timedHandler(handler, new AttemptNotes(call, opts))
+  const timed = attemptHandler(handler, call, opts)
   if (refused !== null) return refuse(timed, refused)
   try {
     // undici 7 wraps a handler with a controller in one of its own, so there the options carry the call.
-    return self[kBase](timed instanceof ControllerHandler && !callsControllersWhenSent ? { ...opts, [kAttempt]: call } : opts, timed)
+    return self[kBase](!callsControllersWhenSent && isController(handler) ? { ...opts, [kAttempt]: call } : opts, timed)
   } catch (error) {
     call.fail(error)
     throw error
@@ -108,7 +108,7 @@ export function oneCall (self) {
     const { hooks } = self[kSettings]
     if (hooks === null || opts?.[kCall] !== undefined || !isTaken(handler, opts)) return dispatch(opts, handler)
     const call = startCall(self, hooks, opts, true)
-    const timed = timedHandler(handler, new CallNotes(call, opts))
+    const timed = callHandler(handler, call, opts)
     try {
       return dispatch({ ...opts, [kCall]: call }, timed)
     } catch (error) {

@@ -10,7 +10,6 @@ import { serverTimingFields } from '../timing/server-timing.js'
 import { isInMemory } from '../wire/body.js'
 
 /** @typedef {import('../timing/call.js').Call} Call */
-/** @typedef {AttemptNotes | CallNotes} Notes */
 
 /**
  * Whether undici calls `onRequestSent` of handlers with a controller. undici 7 calls it only for handlers of the older
@@ -28,75 +27,98 @@ const settled = Promise.resolve()
  * @param {any} opts
  */
 export function isTaken (handler, opts) {
-  const has = (/** @type {string} */ name) => typeof handler?.[name] === 'function'
-  const mayHave = (/** @type {string} */ name) => handler[name] === undefined || has(name)
+  if (handler === null || handler === undefined) return false
   const upgrade = opts?.upgrade || opts?.method === 'CONNECT'
-  if (has('onRequestStart')) {
+  if (typeof handler.onRequestStart === 'function') {
     // undici 7 checks no more.
     if (!callsControllersWhenSent) return true
-    return has('onResponseError') && mayHave('onBodySent') && mayHave('onRequestSent') &&
-      (upgrade ? has('onRequestUpgrade') : has('onResponseStart') && has('onResponseData') && has('onResponseEnd'))
+    return typeof handler.onResponseError === 'function' && isOptional(handler.onBodySent) && isOptional(handler.onRequestSent) && (upgrade
+      ? typeof handler.onRequestUpgrade === 'function'
+      : typeof handler.onResponseStart === 'function' && typeof handler.onResponseData === 'function' && typeof handler.onResponseEnd === 'function')
   }
-  return has('onConnect') && has('onError') && mayHave('onBodySent') &&
-    (upgrade ? has('onUpgrade') : has('onHeaders') && has('onData') && has('onComplete'))
+  return typeof handler.onConnect === 'function' && typeof handler.onError === 'function' && isOptional(handler.onBodySent) && (upgrade
+    ? typeof handler.onUpgrade === 'function'
+    : typeof handler.onHeaders === 'function' && typeof handler.onData === 'function' && typeof handler.onComplete === 'function')
 }
+
+/** @param {any} method */
+function isOptional (method) { return method === undefined || typeof method === 'function' }
+
+/** @param {any} handler that undici accepts @returns {boolean} it has the methods of the newer style */
+export function isController (handler) { return typeof handler.onRequestStart === 'function' }
 
 /**
  * @param {any} handler that undici accepts
- * @param {Notes} notes
+ * @param {Call} call of which the dispatch is an attempt
+ * @param {any} opts
+ * @returns {any}
  */
-export function timedHandler (handler, notes) {
-  return typeof handler.onRequestStart === 'function' ? new ControllerHandler(handler, notes) : new LegacyHandler(handler, notes)
+export function attemptHandler (handler, call, opts) {
+  return isController(handler) ? new ControllerAttempt(handler, call, opts) : new LegacyAttempt(handler, call, opts)
 }
 
-/** What is noted of one dispatch, which is an attempt. */
-export class AttemptNotes {
-  isAttempt = true
+/**
+ * The outermost handler of a composed dispatcher, which sees the end of the call.
+ * @param {any} handler that undici accepts
+ * @param {Call} call
+ * @param {any} opts
+ * @returns {any}
+ */
+export function callHandler (handler, call, opts) {
+  return isController(handler) ? new ControllerCall(handler, call, opts) : new LegacyCall(handler, call, opts)
+}
 
-  /** @param {Call} call @param {any} opts */
-  constructor (call, opts) {
+/** What is noted of one dispatch that is an attempt. */
+class AttemptNotes {
+  /** undici calls `onRequestSent`. */
+  tellsSent = true
+
+  /** @param {any} inner the user's handler @param {Call} call @param {any} opts */
+  constructor (inner, call, opts) {
+    this[kAttempt] = call
+    this.inner = inner
     this.call = call
     this.attempt = call.attempt
     this.signal = opts?.signal
     this.atOnce = isInMemory(opts?.body)
   }
 
-  start () { this.call.acquired(this.call.slot?.connection ?? null, this.atOnce) }
-  sent () { this.call.requestSent() }
+  noteStart () { this.call.acquired(this.call.slot?.connection ?? null, this.atOnce) }
+  noteSent () { this.call.requestSent() }
 
-  firstByte () {
+  noteFirstByte () {
     if (!this.tellsSent) this.call.requestSent(null)
     this.call.firstByte()
   }
 
   /** @param {number} status @param {any} headers */
-  head (status, headers) {
+  noteHead (status, headers) {
     if (status < 200) this.call.informational(status)
     else this.call.headers(status, serverTimingFields(headers))
   }
 
   /** @param {any} chunk */
-  data (chunk) { this.call.received(chunk.length) }
+  noteData (chunk) { this.call.received(chunk.length) }
 
-  complete () {
+  noteComplete () {
     const { call } = this
     const attempt = call.attempt
     call.responseEnd()
     // Whether the connection can be used again is asked only for a listener.
-    if (!call.wants.connectionReleased) return call.finish(true, attempt)
+    if (call.receivers.connectionReleased === null) return call.finish(true, attempt)
     // undici destroys a connection that cannot be used again after this call, in the same task.
     const socket = attempt.connection?.socket
     settled.then(() => call.finish(socket != null && !socket.destroyed, attempt))
   }
 
   /** @param {number} status 101, or 200 for a tunnel: the connection carries no more HTTP */
-  upgraded (status) {
+  noteUpgrade (status) {
     this.call.headers(status)
     this.call.finish(false)
   }
 
   /** @param {any} error */
-  failed (error) {
+  noteError (error) {
     const { signal, call } = this
     const reason = signal?.aborted === true ? signal.reason : undefined
     // The caller dropped a body that it did not want to read: the call itself succeeded.
@@ -105,37 +127,33 @@ export class AttemptNotes {
     const [shown, cancelled] = shownTo(error, reason)
     call.fail(shown, cancelled)
   }
-
-  /** undici calls `onRequestSent`. */
-  tellsSent = true
 }
 
-/** What is noted at the outermost handler of a composed dispatcher: the end of the call. */
-export class CallNotes {
-  isAttempt = false
+/** What is noted of a dispatch that has attempts below it. */
+class CallNotes {
+  answered = false
 
-  /** @param {Call} call @param {any} opts */
-  constructor (call, opts) {
+  /** @param {any} inner @param {Call} call @param {any} opts */
+  constructor (inner, call, opts) {
+    this.inner = inner
     this.call = call
     this.signal = opts?.signal
-    this.answered = false
   }
 
-  tellsSent = true
-  start () {}
-  sent () {}
-  firstByte () {}
-  data () {}
+  noteStart () {}
+  noteSent () {}
+  noteFirstByte () {}
+  noteData () {}
 
   /** @param {number} status */
-  head (status) { this.answered = status >= 200 }
+  noteHead (status) { this.answered = status >= 200 }
 
   // After the end of the attempt, which may wait for the same task.
-  complete () { settled.then(() => this.call.end()) }
-  upgraded () { this.call.end() }
+  noteComplete () { settled.then(() => this.call.end()) }
+  noteUpgrade () { this.call.end() }
 
   /** @param {any} error */
-  failed (error) {
+  noteError (error) {
     const reason = this.signal?.aborted === true ? this.signal.reason : undefined
     if (this.answered && reason === undefined && isGivenUp(error)) return this.call.end()
     const [shown, cancelled] = shownTo(error, reason)
@@ -163,17 +181,10 @@ function isGivenUp (error) {
   return error?.code === 'UND_ERR_ABORTED' || (error?.name === 'AbortError' && error.message === 'The operation was aborted.')
 }
 
-/** The methods that both styles have. */
-class TimedHandler {
-  /** @param {any} inner @param {Notes} notes */
-  constructor (inner, notes) {
-    if (notes.isAttempt) this[kAttempt] = notes.call
-    this.inner = inner
-    this.notes = notes
-  }
-
+/** The methods that both styles have. @param {any} Notes @returns {any} */
+const withBoth = (Notes) => class extends Notes {
   onResponseStarted () {
-    this.notes.firstByte()
+    this.noteFirstByte()
     return this.inner.onResponseStarted?.()
   }
 
@@ -183,15 +194,16 @@ class TimedHandler {
   }
 
   onRequestSent () {
-    this.notes.sent()
+    this.noteSent()
     return this.inner.onRequestSent?.()
   }
 }
 
-class LegacyHandler extends TimedHandler {
-  /** @param {any} inner @param {Notes} notes */
-  constructor (inner, notes) {
-    super(inner, notes)
+/** @param {any} Notes @returns {any} */
+const withLegacy = (Notes) => class extends withBoth(Notes) {
+  /** @param {any} inner @param {Call} call @param {any} opts */
+  constructor (inner, call, opts) {
+    super(inner, call, opts)
     // undici checks whether these exist to learn what a handler can do.
     if (typeof inner.onUpgrade !== 'function') hide(this, 'onUpgrade')
     if (typeof inner.onHeaders !== 'function') hide(this, 'onHeaders')
@@ -199,85 +211,89 @@ class LegacyHandler extends TimedHandler {
 
   /** @param {any} abort @param {any} context */
   onConnect (abort, context) {
-    this.notes.start()
+    this.noteStart()
     return this.inner.onConnect(abort, context)
   }
 
   /** @param {number} status @param {any} headers @param {any} resume @param {any} text */
   onHeaders (status, headers, resume, text) {
-    this.notes.head(status, headers)
+    this.noteHead(status, headers)
     return this.inner.onHeaders(status, headers, resume, text)
   }
 
   /** @param {number} status @param {any} headers @param {any} socket */
   onUpgrade (status, headers, socket) {
-    this.notes.upgraded(status)
+    this.noteUpgrade(status)
     return this.inner.onUpgrade(status, headers, socket)
   }
 
   /** @param {any} chunk */
   onData (chunk) {
-    this.notes.data(chunk)
+    this.noteData(chunk)
     return this.inner.onData(chunk)
   }
 
   /** @param {any} trailers */
   onComplete (trailers) {
-    this.notes.complete()
+    this.noteComplete()
     return this.inner.onComplete(trailers)
   }
 
   /** @param {any} error */
   onError (error) {
-    this.notes.failed(error)
+    this.noteError(error)
     return this.inner.onError(error)
   }
 }
 
-export class ControllerHandler extends TimedHandler {
-  /** @param {any} inner @param {Notes} notes */
-  constructor (inner, notes) {
-    super(inner, notes)
-    this.notes.tellsSent = callsControllersWhenSent
+/** @param {any} Notes @returns {any} */
+const withController = (Notes) => class extends withBoth(Notes) {
+  /** @param {any} inner @param {Call} call @param {any} opts */
+  constructor (inner, call, opts) {
+    super(inner, call, opts)
+    this.tellsSent = callsControllersWhenSent
     if (typeof inner.onRequestUpgrade !== 'function') hide(this, 'onRequestUpgrade')
   }
 
   /** @param {any} controller @param {any} context */
   onRequestStart (controller, context) {
-    this.notes.start()
+    this.noteStart()
     return this.inner.onRequestStart(controller, context)
   }
 
   /** @param {any} controller @param {number} status @param {any} headers @param {any} text */
   onResponseStart (controller, status, headers, text) {
-    this.notes.head(status, headers)
+    this.noteHead(status, headers)
     return this.inner.onResponseStart?.(controller, status, headers, text)
   }
 
   /** @param {any} controller @param {number} status @param {any} headers @param {any} socket */
   onRequestUpgrade (controller, status, headers, socket) {
-    this.notes.upgraded(status)
+    this.noteUpgrade(status)
     return this.inner.onRequestUpgrade(controller, status, headers, socket)
   }
 
   /** @param {any} controller @param {any} chunk */
   onResponseData (controller, chunk) {
-    this.notes.data(chunk)
+    this.noteData(chunk)
     return this.inner.onResponseData?.(controller, chunk)
   }
 
   /** @param {any} controller @param {any} trailers */
   onResponseEnd (controller, trailers) {
-    this.notes.complete()
+    this.noteComplete()
     return this.inner.onResponseEnd?.(controller, trailers)
   }
 
   /** @param {any} controller @param {any} error */
   onResponseError (controller, error) {
-    this.notes.failed(error)
+    this.noteError(error)
     return this.inner.onResponseError?.(controller, error)
   }
 }
+
+const [LegacyAttempt, ControllerAttempt] = [withLegacy(AttemptNotes), withController(AttemptNotes)]
+const [LegacyCall, ControllerCall] = [withLegacy(CallNotes), withController(CallNotes)]
 
 /**
  * Makes a method of the class absent on one object.
