@@ -13,14 +13,10 @@ from typing import Any
 
 from onewrite_bench.ends import tied
 from onewrite_conformance.driver import Driver, DriverFault, DriverSkipped
+from onewrite_lab.client import GOOD, Connection, How
 
-from faults import lossy, serve, slow, splitting
-from frontends import HAPROXY
-from measure import WARM_UP
-from page import fill, machine, table
-from page import run as run_main
-from post import MODES, Client, Mode
-from servers import ROOT, Missing, Servers
+from faulty import serve
+from shared import ROOT, WARM_UP, Missing, Servers, fill, machine, run, table
 
 PAGE = ROOT / "docs" / "what-it-cannot-fix.md"
 
@@ -81,44 +77,44 @@ def faults(servers: Servers) -> list[list[str]]:
     def at(port: int, path: str = "") -> str:
         return f"http://127.0.0.1:{port}/{path}"
 
-    origin = servers.origin()
-    split = serve(splitting, nodelay=False)
-    ports = servers.haproxy(origin, tuple(one for one in HAPROXY if one.key == "default"))
-    behind = Servers()
-    with behind:
-        front = behind.haproxy(split, tuple(one for one in HAPROXY if one.key == "buffer"))["buffer"]
-        relay = servers.relay(origin)
-        lost = [one for one in watch(at(serve(lossy)), 80, pause_ms=30) if one["wait_ms"] > 20]
-        return [
-            cells("for comparison: a healthy origin", watch(at(origin))),
-            cells("for comparison: the stall itself, both measures off", watch(at(origin), sick=True)),
-            cells("the service takes 45 ms", watch(at(serve(slow)))),
-            cells("the server writes its answer in two, Nagle on", watch(at(split))),
-            cells("the same, `quickack` on", watch(at(split), quickack=True)),
-            cells("such a server behind HAProxy", watch(at(front))),
-            cells("a relay with Nagle on, two writes 1 ms apart, TCP_NODELAY", watch(at(relay), gap_ms=1)),
-            cells("a relay with Nagle on, one write", watch(at(relay))),
-            cells("a request's only segment is lost (these requests only)", lost),
-            cells("HAProxy corks a stream of events (`MSG_MORE`)", watch(at(ports["default"], "events"), requests=4)),
-        ]
+    origin, faulty = servers.origin(), serve()
+    ports = servers.haproxy(faulty)
+    relay = servers.relay(origin)
+    lost = [one for one in watch(at(faulty, "lossy"), 80, pause_ms=30) if one["wait_ms"] > 20]
+    return [
+        cells("for comparison: a healthy origin", watch(at(origin))),
+        cells("for comparison: the stall itself, both measures off", watch(at(origin), sick=True)),
+        cells("the service takes 45 ms", watch(at(faulty, "slow"))),
+        cells("the server writes its answer in two, Nagle on", watch(at(faulty, "split"))),
+        cells("the same, `quickack` on", watch(at(faulty, "split"), quickack=True)),
+        cells("such a server behind HAProxy", watch(at(ports["buffer"], "split"))),
+        cells("a relay with Nagle on, two writes 1 ms apart, TCP_NODELAY", watch(at(relay), gap_ms=1)),
+        cells("a relay with Nagle on, one write", watch(at(relay))),
+        cells("a request's only segment is lost (these requests only)", lost),
+        cells("HAProxy corks a stream of events (`MSG_MORE`)", watch(at(ports["default"], "events"), requests=4)),
+    ]
 
 
 def losses() -> list[list[str]]:
     """A lost segment, by how the request was written: raw sockets, one of four requests loses its first segment."""
     rows = []
-    for label, mode in (("one write", Mode("one write", True, False)), ("two writes, TCP_NODELAY", MODES[1])):
-        client = Client(serve(lossy), mode)
-        times = []
-        for _ in range(80):
-            times.append(client.post())
-            time.sleep(0.03)
-        client.close()
-        lost = [one for index, one in enumerate(times) if index % 4 == 3]
-        others = [one for index, one in enumerate(times) if index % 4 != 3]
+    for label, how in (("one write", GOOD), ("two writes, TCP_NODELAY", How(nagle=False, split=True))):
+        lost, others = lost_and_others(Connection(f"http://127.0.0.1:{serve()}/lossy", how), 80)
         slow = sum(one > 100 for one in lost)
         rows.append([label, f"{statistics.median(lost):.1f} ms", f"{slow} of {len(lost)}", f"{statistics.median(others):.1f} ms"])
         print("  loss: " + " | ".join(rows[-1]), file=sys.stderr)
     return rows
+
+
+def lost_and_others(client: Connection, requests: int) -> tuple[list[float], list[float]]:
+    """What the POSTs took, in ms: those whose first segment was lost, and the others."""
+    times: list[float] = []
+    for _ in range(requests):
+        started = time.perf_counter()
+        client.post("POST", b"x" * 200)
+        times.append((time.perf_counter() - started) * 1000)
+        time.sleep(0.03)
+    return times[3::4], [one for index, one in enumerate(times) if index % 4 != 3]
 
 
 def main() -> int:
@@ -126,14 +122,9 @@ def main() -> int:
     parser.add_argument("--no-page", action="store_true")
     options = parser.parse_args()
     if not sys.platform.startswith("linux"):
-        print("limits: kernel evidence and the dropping filter exist on Linux only", file=sys.stderr)
-        return 3
-    try:
-        with Servers() as servers:
-            seen = faults(servers)
-    except Missing as missing:
-        print(f"limits: {missing}", file=sys.stderr)
-        return 3
+        raise Missing("kernel evidence and the dropping filter exist on Linux only")
+    with Servers() as servers:
+        seen = faults(servers)
     loss = losses()
     if not options.no_page:
         fill(PAGE, {
@@ -145,4 +136,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    run_main(main)
+    run(main)

@@ -7,18 +7,14 @@ import re
 import shlex
 import shutil
 import subprocess
-import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from onewrite_lab.tap import Tap
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "bench" / "surveys"))
-
-from origin import Origin  # noqa: E402
-
 PLACE = "http://127.0.0.1:8080"
 TIMES = 20
 DEADLINE_S = 120
@@ -142,8 +138,8 @@ def run(language: str, code: str, folder: Path, around: Around | None = None, *,
 
     Its standard input ends once it has printed `until` as often as it POSTs; without `until`, once all POSTs have arrived.
     """
-    origin = Origin()
-    place = f"http://127.0.0.1:{origin.port}"
+    tap = Tap()
+    place = tap.base
     around = around or Around()
     around = Around(around.before, around.post.replace(PLACE, place), around.end)
     if language == "shell":
@@ -159,7 +155,7 @@ def run(language: str, code: str, folder: Path, around: Around | None = None, *,
         try:
             deadline = time.monotonic() + DEADLINE_S
             while process.poll() is None and time.monotonic() < deadline:
-                printed = len(re.findall(until, output.read_text())) if until else len(origin.segments)
+                printed = len(re.findall(until, output.read_text())) if until else len(tap.exchanges)
                 if printed >= TIMES:
                     break
                 time.sleep(0.05)
@@ -169,8 +165,9 @@ def run(language: str, code: str, folder: Path, around: Around | None = None, *,
                 process.kill()
                 process.wait()
     finally:
-        origin.close()
+        tap.close()
     printed = output.read_text()
     assert process.returncode == 0, errors.read_text()[-2000:] + printed[-2000:]
-    assert len(origin.segments) == TIMES
-    return printed, origin.segments
+    segments = [exchange.segments or 0 for exchange in tap.exchanges if exchange.complete]
+    assert len(segments) == TIMES
+    return printed, segments

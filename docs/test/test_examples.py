@@ -22,12 +22,10 @@ from snippets import LINE, ROOT, classes
 
 sys.path.insert(0, str(ROOT / "bench" / "surveys"))
 
-from frontends import HAPROXY  # noqa: E402
-from servers import Missing, Servers  # noqa: E402
+from shared import Missing, Servers  # noqa: E402
 
 TIMES = 20
 DEADLINE_S = 60
-BUFFER = tuple(one for one in HAPROXY if one.key == "buffer")
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +33,7 @@ def haproxy() -> Iterator[int]:
     """The port of a HAProxy whose frontend waits for the body: the one behind which a split POST stalls."""
     with Servers() as servers:
         try:
-            yield servers.haproxy(servers.origin(), BUFFER)["buffer"]
+            yield servers.haproxy(servers.origin())["buffer"]
         except Missing as missing:
             pytest.skip(str(missing))
 

@@ -1,6 +1,6 @@
 """Who stalls today: runs the programs of stock/ against a local server, and writes the table of docs/do-i-have-it.md.
 
-usage: clients.py [--requests N] [--only LANGUAGE] [--no-page]
+usage: victims.py [--requests N] [--only LANGUAGE] [--no-page]
 exit: 0 measured, 2 inconclusive (the control did not stall), 3 nothing could run
 """
 
@@ -21,16 +21,13 @@ from pathlib import Path
 
 from onewrite_bench.ends import tied
 from onewrite_bench.topology.children import installed
-from onewrite_lab.stall import STALL_MS
+from onewrite_lab.certificates import shared as certificates
+from onewrite_lab.tap import Script, Tap
 
-from measure import measure
-from origin import Origin
-from page import fill, machine, table
-from page import run as run_main
-from servers import HERE, ROOT, Missing, Servers
+from shared import HERE, ROOT, Missing, Sample, fill, machine, measure, table
+from shared import run as run_program
 
 PAGE = ROOT / "docs" / "do-i-have-it.md"
-RESULT = ROOT / "build" / "surveys" / "victims.json"
 PROGRAMS = HERE / "stock"
 SERVER, PROXY, TUNNEL, TLS = "server", "forward proxy", "CONNECT proxy", "TLS server"
 
@@ -43,8 +40,8 @@ class Victim:
     library: str
     condition: str
     arguments: tuple[str, ...]
-    to: str = SERVER
-    cure: str = ""
+    to: str
+    cure: str
     runtime: str = ""  # another Node than the one on PATH, or this JRuby
 
 
@@ -168,43 +165,24 @@ def run(command: list[str], cwd: Path | None = None) -> None:
         raise Missing(f"{Path(command[0]).name} failed: {(done.stderr or done.stdout).strip().splitlines()[-1:]}")
 
 
-@dataclass(frozen=True)
-class Result:
-    version: str
-    p50_ms: float
-    stalled: int
-    n: int
-    segments: int | None
-
-    def cells(self) -> list[str]:
-        text = f"{self.p50_ms:.1f} ms, {self.stalled} of {self.n}"
-        return [f"**{text}**" if self.stalled * 2 >= self.n else text, "" if self.segments is None else str(self.segments)]
+#: DynamoDB's client reads JSON.
+JSON = {"answers": [{"headers": [["Content-Type", "application/json"]], "body": {"text": "{}"}}]}
+ROUTES = {SERVER: ("http", "direct"), TLS: ("https", "direct"), PROXY: ("http", "forward"), TUNNEL: ("https", "connect")}
 
 
-class Bench:
-    def __init__(self, servers: Servers, requests: int) -> None:
-        import ssl
-
-        self._servers, self._requests = servers, requests
-        self._authority = servers.certificate.authority
-        self._tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        self._tls.load_cert_chain(servers.certificate.server)
-
-    def one(self, victim: Victim, command: list[str], *, cured: bool) -> Result:
-        """Runs one program against a server of its own. Raises Missing when it cannot run."""
-        origin = Origin(self._tls if victim.to in (TLS, TUNNEL) else None)
-        at = f"127.0.0.1:{origin.port}"
-        url = {SERVER: f"http://{at}/", TLS: f"https://localhost:{origin.port}/",
+def one(victim: Victim, command: list[str], requests: int, *, cured: bool) -> tuple[str, list[str]]:
+    """Runs one program against a tap of its own: the library's version, and two cells. Raises Missing when it cannot run."""
+    scheme, route = ROUTES[victim.to]
+    with Tap(Script.of(JSON), scheme=scheme, route=route) as tap:
+        url = {SERVER: f"{tap.base}/", TLS: f"https://localhost:{tap.port}/",
                PROXY: "http://service.example/", TUNNEL: "https://localhost/"}[victim.to]
-        ca = str(self._authority)
         env = {name: value for name, value in os.environ.items()
                if not name.startswith("ONEWRITE_") and not name.lower().endswith("_proxy")}
-        env |= {"PYTHONPATH": str(ROOT / "python" / "src"), "PYTHONDONTWRITEBYTECODE": "1", "NODE_EXTRA_CA_CERTS": ca}
-        if victim.to in (TLS, TUNNEL):
-            env["SSL_CERT_FILE"] = ca
-        if victim.to in (PROXY, TUNNEL):
-            env["HTTP_PROXY" if victim.to == PROXY else "HTTPS_PROXY"] = f"http://{at}"
-            env |= {name.lower(): value for name, value in env.items() if name.endswith("_PROXY")}
+        env |= {"PYTHONPATH": str(ROOT / "python" / "src"), "PYTHONDONTWRITEBYTECODE": "1"}
+        if scheme == "https":
+            env |= dict.fromkeys(("SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS"), certificates().ca_file)
+        if tap.proxy_url:
+            env |= dict.fromkeys((f"{scheme}_proxy", f"{scheme.upper()}_PROXY"), tap.proxy_url)
         first, *rest = victim.arguments
         if victim.language == "java":
             program, java = ("OkHttpVictim", command[0]) if first == "okhttp" else ("HelidonVictim", newer_java())
@@ -214,21 +192,20 @@ class Bench:
         else:
             command = [other_node(victim.runtime) if victim.runtime else command[0], *command[1:], first]
         try:
-            done = subprocess.run([*tied(), *command, url, str(self._requests), *(["--cured"] if cured else [])],
+            done = subprocess.run([*tied(), *command, url, str(requests), *(["--cured"] if cured else [])],
                                   capture_output=True, text=True, timeout=120, env=env, check=False)
         except subprocess.TimeoutExpired as error:
             raise Missing("it did not end within 120 s") from error
-        finally:
-            origin.close()
-        if done.returncode:
-            lines = (done.stderr or done.stdout).strip().splitlines() or ["it said nothing"]
-            raise Missing(next((line for line in reversed(lines) if "rror" in line), lines[-1]).strip()[:200])
-        answer = json.loads(done.stdout.strip().splitlines()[-1])
-        times = answer["times_ms"]
-        # On a new connection the baseline and the handshake's last segment race: no count is better than a wrong one.
-        counted = [] if "fresh" in victim.arguments else origin.segments[-len(times):]
-        return Result(answer["version"], statistics.median(times), sum(one > STALL_MS for one in times), len(times),
-                      statistics.mode(counted) if counted else None)
+        counts = [exchange.segments for exchange in tap.exchanges if exchange.complete]
+    if done.returncode:
+        lines = (done.stderr or done.stdout).strip().splitlines() or ["it said nothing"]
+        raise Missing(next((line for line in reversed(lines) if "rror" in line), lines[-1]).strip()[:200])
+    answer = json.loads(done.stdout.strip().splitlines()[-1])
+    times = answer["times_ms"]
+    # On a new connection the handshake's last segment may be counted to the request: no count is better than a wrong one.
+    known = [] if "fresh" in victim.arguments else [count for count in counts[-len(times):] if count is not None]
+    sample = Sample(tuple(times), statistics.mode(known) if known else None)
+    return answer["version"], [sample.cell(), "" if sample.segments is None else str(sample.segments)]
 
 
 def main() -> int:
@@ -239,38 +216,29 @@ def main() -> int:
     options = parser.parse_args()
     rows: list[list[str]] = []
     skipped: list[str] = []
-    record: list[dict[str, object]] = []
     commands: dict[str, list[str]] = {}
-    with Servers() as servers:
-        control_origin = Origin()
-        control = measure(control_origin.port, requests=options.requests)
-        control_origin.close()
-        for language, command in COMMANDS.items():
-            if options.only in (None, language):
-                try:
-                    commands[language] = command()
-                except Missing as missing:
-                    skipped.append(f"{language}: {missing}")
-        bench = Bench(servers, options.requests)
-        for victim in VICTIMS:
-            if victim.language not in commands:
-                continue
-            name = f"{victim.library}, {victim.condition}"
+    with Tap() as tap:
+        control = measure(tap.port, requests=options.requests)
+    for language, command in COMMANDS.items():
+        if options.only in (None, language):
             try:
-                before = bench.one(victim, commands[victim.language], cured=False)
-                after = bench.one(victim, commands[victim.language], cured=True) if victim.cure else None
+                commands[language] = command()
             except Missing as missing:
-                skipped.append(f"{name}: {missing}")
-                print(f"  {name}: skipped: {missing}", file=sys.stderr)
-                continue
-            cells = [victim.library, before.version, victim.condition, *before.cells(),
-                     victim.cure or "not reached by onewrite", *(after.cells() if after else ["", ""])]
-            print("  " + " | ".join(cells), file=sys.stderr)
-            rows.append(cells)
-            record.append({"victim": name, "before": vars(before), "after": vars(after) if after else None})
-    raw = control["nagle+split"]
-    RESULT.parent.mkdir(parents=True, exist_ok=True)
-    RESULT.write_text(json.dumps({"machine": machine(), "control": raw.p50_ms, "rows": record, "skipped": skipped}, indent=1) + "\n")
+                skipped.append(f"{language}: {missing}")
+    for victim in VICTIMS:
+        if victim.language not in commands:
+            continue
+        name = f"{victim.library}, {victim.condition}"
+        try:
+            version, before = one(victim, commands[victim.language], options.requests, cured=False)
+            _, after = one(victim, commands[victim.language], options.requests, cured=True)
+        except Missing as missing:
+            skipped.append(f"{name}: {missing}")
+            print(f"  {name}: skipped: {missing}", file=sys.stderr)
+            continue
+        rows.append([victim.library, version, victim.condition, *before, victim.cure, *after])
+        print("  " + " | ".join(rows[-1]), file=sys.stderr)
+    raw = control["Nagle, two writes"]
     if not raw.stalls:
         print("victims: inconclusive: the control did not stall on this machine; nothing was written", file=sys.stderr)
         return 2
@@ -281,7 +249,7 @@ def main() -> int:
         head = ["library", "version", "condition", "p50, over 30 ms", "segments per POST", "cured by", "p50, over 30 ms", "segments"]
         text = table(head, rows) + (
             f"\nMeasured {time.strftime('%Y-%m-%d')}: {machine()}; {runtimes(commands)}. In the same run a raw socket with Nagle on "
-            f"and two writes took {raw.p50_ms:.1f} ms at the median, one with one write {control['one write'].p50_ms:.1f} ms.\n")
+            f"and two writes took {raw.p50_ms:.1f} ms at the median, one with one write {control['Nagle, one write'].p50_ms:.1f} ms.\n")
         text += "".join(f"Not measured in this run: {one}.\n" for one in skipped)
         fill(PAGE, {"victims": text})
     return 0
@@ -299,4 +267,4 @@ def runtimes(commands: dict[str, list[str]]) -> str:
 
 
 if __name__ == "__main__":
-    run_main(main)
+    run_program(main)
