@@ -46,7 +46,13 @@ def test_node_takes_every_option() -> None:
         "new Agent(options); new HttpAgent(options); new HttpsAgent(options); install(options); process.exit(0)")
 
 
-@pytest.mark.parametrize("name", named("java"))
-def test_java_takes_every_option(name: str) -> None:
-    sources = "".join(path.read_text() for path in (ROOT / "java").rglob("OnewriteConfig.java"))
-    assert re.search(rf"public OnewriteConfig {name}\(", sources)
+def test_java_takes_every_option(tmp_path: Path) -> None:
+    built = ROOT / "java" / "core" / "target" / "classes"
+    if not (built / "io" / "github" / "onewrite" / "OnewriteConfig.class").exists():
+        pytest.skip("the adapter's core is not built: make -C java setup")
+    changes = "".join(f".{name}({json.dumps(value)})" for name, value in named("java").items())
+    (tmp_path / "Options.java").write_text(
+        "import io.github.onewrite.OnewriteConfig;\nclass Options {\n  public static void main(String[] args) {\n"
+        "    OnewriteConfig all = OnewriteConfig.read(name -> null, name -> null);\n"
+        f"    if (!all{changes}.equals(all)) throw new AssertionError(all);\n  }}\n}}\n")
+    run("java", "-XX:TieredStopAtLevel=1", "-cp", str(built), str(tmp_path / "Options.java"))

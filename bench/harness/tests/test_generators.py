@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from patience import tries
 
 from onewrite_bench.failures import BenchError
 from onewrite_bench.generators import wrk2
@@ -49,26 +48,21 @@ def there_is(found: Generator | None, name: str) -> Any:
 def test_a_generator_is_honest_about_a_pausing_server(generator: Generator, children: Children, tmp_path: Path) -> None:
     """The server answers nothing for 200 ms of every second. One tenth of the requests wait 100 ms or longer."""
     places = Places(children, {}, tmp_path)
-    url = f"http://127.0.0.1:{places.port('origin/plain')}/pause"
-
-    def check() -> None:
-        seen = valid(generator.run(Plan(url, rate=300, connections=10, seconds=4)).judge(may_collapse=False))
-        assert seen.void is None
-        assert seen.generator == generator.name
-        p90, p99 = (seen.latency.percentile_us(level) or 0 for level in (90, 99))
-        assert 90_000 <= p90 <= 130_000  # without correction it is below 50 ms
-        assert 180_000 <= p99 <= 215_000
-        if seen.service is not None:
-            # Without correction for waiting, only ten requests a second were slow, and the 90th percentile is low.
-            assert (seen.service.percentile_us(90) or 0) < 50_000
-
-    try:
-        tries(check, 4)
-    except AssertionError:
-        calm = generator.run(Plan(url.removesuffix("pause"), rate=300, connections=10, seconds=2)).judge(False)
-        if calm.void or (calm.latency.percentile_us(99) or 0) > 10_000:
-            pytest.skip("this machine is too busy: it is late beside a server that never pauses, too")
-        raise
+    url = f"http://127.0.0.1:{places.port('origin/plain')}/"
+    calm = valid(generator.run(Plan(url, rate=300, connections=10, seconds=2)).judge(may_collapse=False))
+    if calm.void:
+        pytest.skip(f"this machine is too busy, beside a server that never pauses, too: {calm.void}")
+    seen = valid(generator.run(Plan(url + "pause", rate=300, connections=10, seconds=4)).judge(may_collapse=False))
+    assert seen.void is None
+    assert seen.generator == generator.name
+    # What a busy machine adds, as the server that never pauses shows.
+    busy = calm.latency.percentile_us(99) or 0
+    p90, p99 = (seen.latency.percentile_us(level) or 0 for level in (90, 99))
+    assert 90_000 <= p90 <= 130_000 + busy  # without correction it is below 50 ms
+    assert 180_000 <= p99 <= 215_000 + busy
+    if seen.service is not None:
+        # Without correction for waiting, only ten requests a second were slow, and the 90th percentile is low.
+        assert (seen.service.percentile_us(90) or 0) < 50_000 + busy
 
 
 def test_the_built_in_generator_counts_refused_connections(tmp_path: Path) -> None:

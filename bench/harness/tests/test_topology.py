@@ -9,11 +9,10 @@ import ssl
 import subprocess
 import time
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from pathlib import Path
 
 import pytest
-from patience import tries
+from onewrite_lab import stall
 
 from onewrite_bench.failures import BenchError
 from onewrite_bench.paths import TOPOLOGY
@@ -35,24 +34,25 @@ def ask(sock: socket.socket, data: bytes, until: bytes = b"ok") -> bytes:
     return answer
 
 
-def times_ms(sock: socket.socket, split: bool, target: bytes = b"/", gap_s: float = 0.0) -> list[float]:
-    """15 POSTs after 12 that warm up, sorted; `gap_s` passes between the two writes."""
-    times = []
-    for _ in range(27):
-        began = time.perf_counter()
-        if split:
-            sock.sendall(HEAD % target)
-            if gap_s:
-                time.sleep(gap_s)
-            ask(sock, BODY)
-        else:
-            ask(sock, HEAD % target + BODY)
-        times.append((time.perf_counter() - began) * 1000)
-    return sorted(times[12:])
+def shares_late(port: int, nodelay: bool, gap_s: float = 0.0) -> tuple[float, float]:
+    """The shares of late requests of 15 POSTs in two writes and of 15 in one, in turn, after 12 that warm up.
 
-
-def p50_ms(sock: socket.socket, split: bool, target: bytes = b"/") -> float:
-    return times_ms(sock, split, target)[7]
+    `gap_s` passes between the two writes.
+    """
+    late = {True: 0, False: 0}
+    with connect(port, nodelay) as two_writes, connect(port, nodelay) as one_write:
+        for number in range(27):
+            for sock, split in ((two_writes, True), (one_write, False)):
+                began = time.perf_counter()
+                if split:
+                    sock.sendall(HEAD % b"/")
+                    if gap_s:
+                        time.sleep(gap_s)
+                    ask(sock, BODY)
+                else:
+                    ask(sock, HEAD % b"/" + BODY)
+                late[split] += number >= 12 and (time.perf_counter() - began) * 1000 > stall.STALL_MS
+    return late[True] / 15, late[False] / 15
 
 
 def connect(port: int, nodelay: bool = True) -> socket.socket:
@@ -95,12 +95,12 @@ def test_haproxy_stalls_where_the_scenarios_say_and_nowhere_else(children: Child
     }
 
     def check(frontend: str) -> None:
-        with connect(places.port(f"haproxy/{frontend}"), nodelay=False) as sock:
-            assert (p50_ms(sock, split=True) > 30) is stalls[frontend], frontend
-            assert p50_ms(sock, split=False) < 30, frontend
+        two_writes, one_write = shares_late(places.port(f"haproxy/{frontend}"), nodelay=False)
+        assert not stall.says_nothing(one_write), frontend
+        assert stall.stalls(two_writes, one_write) is stalls[frontend], frontend
 
     with ThreadPoolExecutor() as pool:  # at the same time: a stalled request waits and uses no processor
-        for result in [pool.submit(tries, partial(check, name), 4) for name in stalls]:
+        for result in [pool.submit(check, name) for name in stalls]:
             result.result()
 
 
@@ -108,14 +108,10 @@ def test_haproxy_stalls_where_the_scenarios_say_and_nowhere_else(children: Child
 def test_a_relay_with_nagle_stalls_two_writes_even_with_nodelay(children: Children, tmp_path: Path) -> None:
     places = Places(children, {"relay": True}, tmp_path)
 
-    def check() -> None:
-        with connect(places.port("relay/relay")) as sock:
-            # Without a gap the relay, which must wake first, may read both as one.
-            assert times_ms(sock, split=True, gap_s=1e-3)[7] > 30
-        with connect(places.port("relay/relay")) as sock:
-            assert p50_ms(sock, split=False) < 30
-
-    tries(check, 4)
+    # Without a gap the relay, which must wake first, may read both as one.
+    two_writes, one_write = shares_late(places.port("relay/relay"), nodelay=True, gap_s=1e-3)
+    assert not stall.says_nothing(one_write)
+    assert stall.stalls(two_writes, one_write)
 
 
 def test_forward_proxy_forwards_and_tunnels(children: Children, tmp_path: Path) -> None:
