@@ -50,19 +50,17 @@ def test_a_generator_is_honest_about_a_pausing_server(generator: Generator, chil
     places = Places(children, {}, tmp_path)
     url = f"http://127.0.0.1:{places.port('origin/plain')}/"
     calm = valid(generator.run(Plan(url, rate=300, connections=10, seconds=2)).judge(may_collapse=False))
-    if calm.void:
-        pytest.skip(f"this machine is too busy, beside a server that never pauses, too: {calm.void}")
+    if calm.void or (calm.latency.percentile_us(99) or 0) > 10_000:
+        pytest.skip("this machine is too busy: it is late beside a server that never pauses, too")
     seen = valid(generator.run(Plan(url + "pause", rate=300, connections=10, seconds=4)).judge(may_collapse=False))
     assert seen.void is None
     assert seen.generator == generator.name
-    # What a busy machine adds, as the server that never pauses shows.
-    busy = calm.latency.percentile_us(99) or 0
     p90, p99 = (seen.latency.percentile_us(level) or 0 for level in (90, 99))
-    assert 90_000 <= p90 <= 130_000 + busy  # without correction it is below 50 ms
-    assert 180_000 <= p99 <= 215_000 + busy
+    assert 90_000 <= p90 <= 130_000  # without correction it is below 50 ms
+    assert 180_000 <= p99 <= 215_000
     if seen.service is not None:
         # Without correction for waiting, only ten requests a second were slow, and the 90th percentile is low.
-        assert (seen.service.percentile_us(90) or 0) < 50_000 + busy
+        assert (seen.service.percentile_us(90) or 0) < 50_000
 
 
 def test_the_built_in_generator_counts_refused_connections(tmp_path: Path) -> None:
