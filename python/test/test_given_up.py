@@ -132,10 +132,15 @@ class GivesUp(BaseException):
     """Like gevent.Timeout, or KeyboardInterrupt from a signal."""
 
 
-def giving_up(line: int, send: typing.Callable[[], object]) -> bool:
-    """Call *send*, raise before the *line*-th line of onewrite that runs; return whether there was such a line."""
-    here = pathlib.Path(onewrite.__file__).parent
-    files = {str(here / name) for name in ("_install.py", "_urllib3/pool.py", "_urllib3/manager.py")}
+OURS, STOCK = (
+    {str(path) for path in pathlib.Path(module.__file__).parent.rglob("*.py")} for module in (onewrite, urllib3)
+)
+
+POOLS = {path for path in OURS if path.endswith(("_install.py", "pool.py", "manager.py"))}
+
+
+def giving_up(line: int, files: set[str], send: typing.Callable[[], object]) -> bool:
+    """Call *send*, raise before the *line*-th line of *files* that runs; return whether there was such a line."""
     left = line
     before = sys.gettrace()
 
@@ -152,7 +157,7 @@ def giving_up(line: int, send: typing.Callable[[], object]) -> bool:
     sys.settrace(trace)
     try:
         send()
-    except GivesUp:
+    except (GivesUp, urllib3.exceptions.HTTPError):  # urllib3 may raise FullPoolError in its place
         pass
     finally:
         sys.settrace(before)
@@ -169,18 +174,82 @@ def test_somebody_gives_up_between_any_two_lines(listener: typing.Any, tap: typi
     try:
         line = 0
         reached = True
-        while reached and line < 500:
+        while reached and line < 2000:
             line += 1
             http = urllib3.PoolManager(retries=False)
             http.request("GET", server.url("/warm"))
-            reached = giving_up(line, lambda http=http: http.request("POST", server.url("/a"), body=b"x"))  # type: ignore[misc]
-            assert _record.current.get() is None
+            reached = giving_up(line, POOLS, lambda http=http: http.request("POST", server.url("/a"), body=b"x"))  # type: ignore[misc]
+            assert _record.under_way() is None
             timings.clear()
             for path in ("/b", "/c"):
                 assert http.request("POST", server.url(path), body=b"x").data == path.encode()
             assert [one.url for one in timings] == [server.url("/b"), server.url("/c")]
             http.clear()
-        assert 10 < line < 500
+        assert 10 < line < 2000
     finally:
         onewrite.uninstall()
         gc.collect()
+
+
+class Lost(typing.NamedTuple):
+    """At how many lines a signal cost a place in the pool, or a record."""
+
+    places: int
+    records: int
+
+
+def lost(
+    files: set[str], make: typing.Callable[[], urllib3.PoolManager], url: str, warm: bool, begun: list[object],
+    timings: list[onewrite.Timing],
+) -> Lost:  # fmt: skip
+    places = records = line = 0
+    reached = True
+    while reached:
+        line += 1
+        http = make()
+        if warm:
+            http.request("GET", f"{url}warm")
+        begun.clear()
+        timings.clear()
+        reached = giving_up(line, files, lambda http=http: http.request("POST", f"{url}a", body=b"x"))  # type: ignore[misc]
+        assert http.connection_from_url(url).pool is not None
+        places += http.connection_from_url(url).pool.qsize() != 1
+        records += len(timings) < len(begun)
+        assert len(timings) <= 1
+        http.clear()
+    assert 50 < line < 2000
+    return Lost(places, records)
+
+
+@pytest.mark.filterwarnings("ignore:.*unclosed.*", "ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize(
+    ("answered", "warm"), [(True, False), (True, True), (False, True)], ids=["fresh", "reused", "closed unanswered"]
+)
+def test_a_signal_costs_no_record_and_no_more_places_than_in_stock(
+    answered: bool, warm: bool, library: typing.Any, tap: typing.Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def answer(peer: Peer, seen: Seen) -> None:
+        if not answered and "/a" in seen.line:
+            raise EOFError
+        own_path(peer, seen)
+
+    url = tap(answer).url()
+    begun: list[object] = []
+    timings: list[onewrite.Timing] = []
+    start = _record.LiveCall.start
+
+    def noted(call: _record.LiveCall) -> None:
+        begun.append(call)
+        start(call)
+
+    monkeypatch.setattr(_record.LiveCall, "start", noted)
+    hooks = {"on_timing": timings.append} if library is onewrite else {}
+    if not hooks:
+        onewrite.install(on_timing=timings.append)
+    ours = lost(OURS, lambda: library.PoolManager(retries=False, block=True, **hooks), url, warm, begun, timings)
+    onewrite.uninstall()
+    stock = lost(STOCK, lambda: urllib3.PoolManager(retries=False, block=True), url, warm, begun, timings)
+    gc.collect()
+    assert ours.places <= stock.places
+    assert ours.records <= (0 if answered else 2)
+    assert stock.places > 0, "it is measured"

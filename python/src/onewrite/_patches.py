@@ -39,6 +39,10 @@ def place(
     setattr(owner, name, ours)
 
 
+def _pass_on(self: typing.Any, below: typing.Any, *args: typing.Any, **kwargs: typing.Any) -> typing.Any:
+    return below(*args, **kwargs)
+
+
 class _Inherited:
     """The method that *owner* inherits, looked up at each call: somebody may replace it on the class behind."""
 
@@ -80,8 +84,8 @@ def around(
         bind = type(below).__get__
 
         def method(self: typing.Any, *args: typing.Any, **kwargs: typing.Any) -> typing.Any:
-            bound = bind(below, self, type(self))
-            return bound(*args, **kwargs) if passing(self) else function(self, bound, *args, **kwargs)
+            # One statement: a signal between two could keep a connection from its pool.
+            return (function if not passing(self) else _pass_on)(self, bind(below, self, type(self)), *args, **kwargs)
 
         async def awaited(self: typing.Any, *args: typing.Any, **kwargs: typing.Any) -> typing.Any:
             return await function(self, bind(below, self, type(self)), *args, **kwargs)

@@ -13,6 +13,7 @@ import contextvars
 import re
 import time
 import typing
+import weakref
 
 from .._errors import kind_of
 from . import events
@@ -60,7 +61,8 @@ class LiveCall:
     )  # fmt: skip
 
     def __init__(self, hooks: Hooks, method: str, url: str) -> None:
-        self.on_timing = hooks.on_timing
+        #: Those that have not been called yet.
+        self.on_timing = list(hooks.on_timing)
         self.listener = hooks.listener
         self.method = method
         self.url = redacted(url)
@@ -84,10 +86,15 @@ class LiveCall:
         self._tell("call_start", self.started_at_mono_ns, **fields)
 
     def __del__(self) -> None:
-        # The collector may free a response that was not read in an order in which nothing closes its connection.
-        if self._watched and not self.ended:
+        # The collector may free a response that was not read in an order in which nothing closes its connection. And
+        # a signal may have come while the call was begun or ended.
+        if self.ended:
+            self.end(None)
+        elif self._watched:
             last = self.attempts[-1]
             last.end("ok" if last.error is None else "error")
+        elif self.started_at_mono_ns:
+            self.failed(KeyboardInterrupt())
 
     def last(self) -> LiveAttempt | None:
         """Return the last attempt."""
@@ -119,10 +126,8 @@ class LiveCall:
 
     def failed(self, error: BaseException) -> None:
         """The outermost request has raised *error*."""
-        if self.ended:
-            return
         last = self.last()
-        if last is not None:
+        if last is not None and not self.ended:
             self.error_phase = last.phase
             if not last.ended:
                 if last.error is None:
@@ -131,29 +136,31 @@ class LiveCall:
         self.end(error)
 
     def end(self, error: BaseException | None) -> None:
-        """The call is over: hand its record out."""
-        if self.ended:
-            return
-        self.ended = True
-        self.outcome = "ok"
-        if error is not None:
-            self.error_kind = kind_of(error)
-            self.outcome = "cancelled" if self.error_kind == "cancelled" else "error"
-            if self.error_phase is None:
-                self.error_phase = "queue"
-        last = self.last()
-        end = last.at["attempt_end"] if last is not None and last.ended else now()
-        self.total_ns = max(end - self.started_at_mono_ns, 1)
-        for attempt in self.attempts:
-            attempt.call = attempt.error = None  # no cycle is left for the collector
-        if self.listener is not None:
-            fields = {"outcome": self.outcome, "error_kind": self.error_kind, "error_phase": self.error_phase}
-            self._tell("call_end", end, **fields)
-        for on_timing in self.on_timing:
+        """The call is over: hand its record out. Called again, it goes on where a signal has ended it."""
+        if not self.ended:
+            self.outcome = "ok"
+            if error is not None:
+                self.error_kind = kind_of(error)
+                self.outcome = "cancelled" if self.error_kind == "cancelled" else "error"
+                if self.error_phase is None:
+                    self.error_phase = "queue"
+            last = self.last()
+            end = last.at["attempt_end"] if last is not None and last.ended else now()
+            self.total_ns = max(end - self.started_at_mono_ns, 1)
+            for attempt in self.attempts:
+                attempt.call = attempt.error = None  # no cycle is left for the collector
+            self.ended = True
+            if self.listener is not None:
+                fields = {"outcome": self.outcome, "error_kind": self.error_kind, "error_phase": self.error_phase}
+                self._tell("call_end", end, **fields)
+        if self.on_timing:
+            record = self.record()
+        while self.on_timing:
+            hook = self.on_timing[0]
             try:
-                on_timing(self.record())
+                self.on_timing.pop(0)(record)  # in one line: a signal finds the hook called, or still to be called
             except Exception:
-                events.swallow(on_timing)
+                events.swallow(hook)
 
     def record(self) -> Timing:
         """Return the call as far as it has come; the same object each time once it is over."""
@@ -192,8 +199,14 @@ class LiveCall:
             self.deliver(methods, Event(name, t_ns, None, fields, self))
 
 
-#: The call under way on this thread (or greenlet, or task).
-current: contextvars.ContextVar[LiveCall | None] = contextvars.ContextVar("onewrite_call", default=None)
+#: The call under way on this thread (or greenlet, or task); its urlopen() keeps it alive.
+current: contextvars.ContextVar[weakref.ref[LiveCall] | None] = contextvars.ContextVar("onewrite_call", default=None)
+
+
+def of_thread() -> LiveCall | None:
+    """Return the call under way on this thread."""
+    reference = current.get()
+    return None if reference is None else reference()
 
 
 def under_way() -> LiveCall | None:
@@ -201,7 +214,7 @@ def under_way() -> LiveCall | None:
 
     A request made while another one is being sent (by a generator that is its body) is a call of its own.
     """
-    call = current.get()
+    call = of_thread()
     # A context that was copied during a call still has that call after its end.
     if call is None or call.returned or call.ended or call.delivering:
         return None

@@ -18,6 +18,7 @@ from urllib3.util import SKIP_HEADER
 from .. import _base_version, _patches
 from .._config import DEFAULTS, Options
 from .._errors import InvalidRequestError
+from .._timing.attempt import LiveAttempt
 from .._wire import body as bodies
 from .._wire import coalesce, nodelay, quickack, validate
 from . import connect as connecting
@@ -87,9 +88,9 @@ def request(
                         body, framing.length, extra.get("chunked", False), _base_version.TEXT_BODY_ENCODING
                     )
                 held = held and not framing.expects_continue
-        if held:
-            conn._onewrite_hold = coalesce.Hold(kind is bodies.PROMPT)
         try:
+            if held:
+                conn._onewrite_hold = coalesce.Hold(kind is bodies.PROMPT)
             original(method, url, body=body, headers=headers, **extra)
             if held and conn._onewrite_hold is not None:
                 _flush(conn)
@@ -159,29 +160,20 @@ def send(conn: typing.Any, original: Original, data: typing.Any) -> None:
     elif type(data) is not bytes and hasattr(data, "read"):
         _send_read(conn, original, data)
     else:
-        _hold(conn, hold, data)
-
-
-def _hold(conn: typing.Any, hold: coalesce.Hold, data: typing.Any) -> None:
-    if conn.debuglevel > 0:  # as http.client does it
-        print("send:", repr(data))
-    sys.audit("http.client.send", conn, data)
-    hold.pieces.append(data)
-    hold.size += len(data) if type(data) is bytes else memoryview(data).nbytes
-    if hold.read and hold.size >= coalesce.HOLD_LIMIT:
-        _flush(conn)
+        if conn.debuglevel > 0:  # as http.client does it
+            print("send:", repr(data))
+        sys.audit("http.client.send", conn, data)
+        hold.pieces.append(data)
+        hold.size += len(data) if type(data) is bytes else memoryview(data).nbytes
+        if hold.read and hold.size >= coalesce.HOLD_LIMIT:
+            _flush(conn)
 
 
 def _send_read(conn: typing.Any, original: Original, data: typing.Any) -> None:
     """As http.client reads a body that has ``read`` (urllib3 1.26 leaves it to that), its first pieces held."""
     text = isinstance(data, io.TextIOBase)
     while piece := data.read(conn.blocksize):
-        if text:
-            piece = piece.encode("iso-8859-1")
-        if (hold := conn._onewrite_hold) is not None:
-            _hold(conn, hold, piece)
-        else:
-            _send_at_once(conn, original, piece)
+        send(conn, original, piece.encode("iso-8859-1") if text else piece)
 
 
 def _send_at_once(conn: typing.Any, original: Original, data: typing.Any) -> None:
@@ -200,24 +192,19 @@ def _send_at_once(conn: typing.Any, original: Original, data: typing.Any) -> Non
 
 
 def close(conn: typing.Any, original: Original) -> None:
-    """Close; an attempt that held the connection ends.
-
-    A response that is closed unread closes its connection and never comes back to the pool.
-    """
-    attempt = conn._onewrite_attempt
+    """Close. A response that is closed unread closes its connection and never comes back to the pool."""
     original()
-    if conn._onewrite_connection is not None:
-        conn._onewrite_connection.closed()
-    if attempt is None or attempt.awaiting or attempt.connecting:
-        return  # part of the exchange itself: "Connection: close", a tunnel that was refused
-    if "headers_end" in attempt.at and attempt.error is None:
-        # After the head only two close it: a caller who gives the body up, and urllib3 when a read
-        # failed, which it does while that error is on its way.
-        error = sys.exc_info()[1]
-        if isinstance(error, (urllib3.exceptions.HTTPError, http.client.HTTPException, OSError)):
-            attempt.error = error
-    elif attempt.error is None:
+    if conn._onewrite_connection is None:
         return
+    conn._onewrite_connection.closed()
+    attempt: LiveAttempt | None = conn._onewrite_attempt
+    if attempt is None or attempt.awaiting or "headers_end" not in attempt.at:
+        return  # part of the exchange itself: "Connection: close", a tunnel that was refused, an error
+    # After the head only two close it: a caller who gives the body up, and urllib3 when a read failed, which it does
+    # while that error is on its way.
+    error = sys.exc_info()[1]
+    if isinstance(error, (urllib3.exceptions.HTTPError, http.client.HTTPException, OSError)):
+        attempt.error = error
     conn._onewrite_attempt = None
     attempt.end("ok" if attempt.error is None else "error")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import typing
+import weakref
 
 import urllib3
 import urllib3.connection
@@ -11,7 +12,7 @@ import urllib3.connectionpool
 from .. import _base_version, _config, _patches
 from .._config import DEFAULTS, Options
 from .._timing import call as calls
-from .._timing.attempt import now
+from .._timing.attempt import LiveAttempt, now
 from .._timing.hooks import Hooks, make_hooks
 from . import connection as connections
 from . import response
@@ -57,12 +58,13 @@ def urlopen(
         if pooled:
             under_way.begin_attempt()
         return original(method, url, *args, **kwargs)
+    # A signal or a greenlet's timeout may raise between any two lines. After one in the handler below, the call's
+    # __del__ ends it.
     outer = calls.current.get()
-    # A signal or a greenlet's timeout may raise between any two lines.
     call = calls.LiveCall(hooks, method, url_of(owner, url) if pooled and url[:1] == "/" else url)
     try:
+        calls.current.set(weakref.ref(call))
         call.start()
-        calls.current.set(call)
         if pooled:
             call.begin_attempt()
         answer = original(method, url, *args, **kwargs)
@@ -84,7 +86,7 @@ def urlopen(
 
 def get_conn(pool: typing.Any, original: Original, timeout: typing.Any = None) -> typing.Any:
     """Pin the attempt to the connection. No public method gets the connection of a request."""
-    call = calls.current.get()
+    call = calls.of_thread()
     attempt = None if call is None or call.delivering else call.last()
     if attempt is None or attempt.ended or attempt.connection is not None or attempt.phase != "queue":
         return original(timeout=timeout)
@@ -106,32 +108,34 @@ def get_conn(pool: typing.Any, original: Original, timeout: typing.Any = None) -
         return conn
     except BaseException:
         if conn is not None:
-            conn._onewrite_attempt = None
-            pool._put_conn(conn)  # else a blocking pool has lost a place
+            conn.close()  # urllib3 fills its place in the pool with None
         raise
 
 
 def put_conn(pool: typing.Any, original: Original, conn: typing.Any) -> None:
     """The response was read to its end or released: the attempt is over."""
-    attempt = getattr(conn, "_onewrite_attempt", None)
-    if attempt is None:
-        original(conn)
-        return
-    t_ns = now()
-    try:
-        conn._onewrite_attempt = None
-        # Read before the connection is given away: another thread may have it a moment later.
-        http_response = attempt.http_response
-        if http_response is not None and http_response.isclosed() and attempt.error is None:
-            response.body_read(attempt, t_ns)
-        reusable = "response_end" in attempt.at and conn.sock is not None
-        if attempt.connection is not None:
-            attempt.connection.idle_since = t_ns
+    try:  # from the first line on: a signal must not keep the connection from its pool
+        attempt: LiveAttempt | None = getattr(conn, "_onewrite_attempt", None)
+        if attempt is not None:
+            t_ns = now()
+            conn._onewrite_attempt = None
+            # Read before the connection is given away: another thread may have it a moment later.
+            http_response = attempt.http_response
+            if http_response is not None and http_response.isclosed() and attempt.error is None:
+                response.body_read(attempt, t_ns)
+            reusable = "response_end" in attempt.at and conn.sock is not None
+            if attempt.connection is not None:
+                attempt.connection.idle_since = t_ns
     finally:
         original(conn)
-    if conn.sock is None:
-        reusable = False  # the pool was full, or closed
-    attempt.end("ok" if attempt.error is None else "error", reusable, t_ns)
+    if conn is None and (call := calls.of_thread()) is not None:
+        # urllib3 has closed the connection after an error. A retry may wait before it begins.
+        attempt = call.last()
+        if attempt is not None and attempt.error is not None:
+            attempt.end("error")
+    elif attempt is not None:
+        # The pool closes it where it is full, or closed.
+        attempt.end("ok" if attempt.error is None else "error", reusable and conn.sock is not None, t_ns)
 
 
 # -- own classes --------------------------------------------------------------------------------------
@@ -187,16 +191,10 @@ class Pool(Own):
 
     def _get_conn(self, timeout: typing.Any = None) -> typing.Any:
         original = super()._get_conn  # type: ignore[misc]
-        if self._onewrite_hooks is None:
-            return original(timeout=timeout)
-        return get_conn(self, original, timeout)
+        return original(timeout=timeout) if self._onewrite_hooks is None else get_conn(self, original, timeout)
 
     def _put_conn(self, conn: typing.Any) -> None:
-        original = super()._put_conn  # type: ignore[misc]
-        if self._onewrite_hooks is None:
-            original(conn)
-        else:
-            put_conn(self, original, conn)
+        put_conn(self, super()._put_conn, conn)  # type: ignore[misc]
 
 
 class HTTPConnectionPool(Pool, _HTTPConnectionPool):  # type: ignore[misc,valid-type]

@@ -17,21 +17,10 @@ _HTTPResponse = http.client.HTTPResponse
 
 
 class _Unread(_HTTPResponse):
-    """A response of http.client until its head is read; then its class is http.client's."""
-
-    def begin(self) -> None:
-        try:
-            super().begin()
-        finally:
-            self.__class__ = _HTTPResponse  # type: ignore[assignment]
-        attempt = _awaiting()
-        if attempt is not None:
-            attempt.http_response = self
-            attempt.expected = self.length
-            attempt.headers_end(self.status, self.headers.get_all("Server-Timing"))
+    """A response of http.client until its status line is read; then its class is http.client's."""
 
     def _read_status(self) -> tuple[str, int, str]:
-        attempt = _awaiting()
+        attempt = _awaiting() if type(self) is _Timed else None
         for _ in range(MOST_INTERIM):
             t_ns = 0
             if attempt is not None:
@@ -44,6 +33,7 @@ class _Unread(_HTTPResponse):
             if not 100 <= status < 200 or status == 101:
                 if attempt is not None:
                     attempt.response_start(t_ns)
+                self.__class__ = _HTTPResponse  # type: ignore[assignment]
                 return found
             if attempt is not None:
                 attempt.informational(status)
@@ -53,9 +43,21 @@ class _Unread(_HTTPResponse):
         raise http.client.HTTPException(f"got more than {MOST_INTERIM} interim responses")
 
 
+class _Timed(_Unread):
+    """The same, with its times taken."""
+
+    def begin(self) -> None:
+        super().begin()
+        attempt = _awaiting()
+        if attempt is not None:
+            attempt.http_response = self
+            attempt.expected = self.length
+            attempt.headers_end(self.status, self.headers.get_all("Server-Timing"))
+
+
 def _awaiting() -> LiveAttempt | None:
     """The attempt of this thread whose response is being read."""
-    call = calls.current.get()
+    call = calls.of_thread()
     attempt = None if call is None or call.delivering else call.last()
     return attempt if attempt is not None and attempt.awaiting else None
 
@@ -71,8 +73,11 @@ class ResponseClass:
 
     def __get__(self, conn: typing.Any, cls: typing.Any = None) -> typing.Any:
         found = super(self._owner, cls).response_class  # type: ignore[arg-type]
-        options = (cls if conn is None else conn)._onewrite_options
-        return _Unread if found is _HTTPResponse and not options.disabled else found
+        if (found is not _HTTPResponse and found is not _Unread) or (
+            cls if conn is None else conn
+        )._onewrite_options.disabled:
+            return found
+        return _Unread if conn is None or conn._onewrite_attempt is None else _Timed
 
 
 def getresponse(conn: typing.Any, original: typing.Callable[..., typing.Any], **extra: typing.Any) -> typing.Any:
