@@ -33,8 +33,10 @@ final class Customizers {
 
     private static <S extends TimingOptions<S>> S tagged(S customizer, Options options) {
         customizer.config(AdapterOptions.of(options.adapter()));
-        if (options.withHooks()) {
+        if (options.withOnTiming()) {
             customizer.onTiming(timing -> ((Recording) timing.tag().orElseThrow()).onTiming(timing));
+        }
+        if (options.withListener()) {
             customizer.listenerFactory((method, url, tag) -> (Recording) tag);
         }
         return customizer;

@@ -39,6 +39,7 @@ final class OnewriteKind implements Kind {
                 "load",
                 "serve",
                 "checked_options",
+                "status",
                 "system_properties",
                 "chunk_times");
     }

@@ -47,6 +47,14 @@ record Options(
         return !hooks.equals("none");
     }
 
+    boolean withOnTiming() {
+        return withHooks() && !hooks.equals("listener");
+    }
+
+    boolean withListener() {
+        return withHooks() && !hooks.equals("on_timing");
+    }
+
     /** Throws {@link Skip} for options that a client kind does not support, before anything is opened. */
     void refuseRetriesAndRedirects() {
         if (retries > 0) {

@@ -1,6 +1,7 @@
 package io.github.onewrite.driver;
 
 import io.github.onewrite.OnewriteException;
+import io.github.onewrite.Status;
 import io.github.onewrite.client.Body;
 import io.github.onewrite.client.OnewriteClient;
 import io.github.onewrite.client.OnewriteClientBuilder;
@@ -57,11 +58,18 @@ final class OwnClient implements Client {
                 builder.channelOption(option, value);
             }
         });
-        if (options.withHooks()) {
+        if (options.withOnTiming()) {
             builder.onTiming(timing -> ((Recording) timing.tag().orElseThrow()).onTiming(timing));
+        }
+        if (options.withListener()) {
             builder.listenerFactory((method, url, tag) -> (Recording) tag);
         }
         client = builder.build();
+    }
+
+    @Override
+    public Status status() {
+        return client.status();
     }
 
     @Override

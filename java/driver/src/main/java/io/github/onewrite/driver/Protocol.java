@@ -5,6 +5,7 @@ import com.google.gson.GsonBuilder;
 import com.google.gson.JsonArray;
 import com.google.gson.JsonObject;
 import com.google.gson.JsonParser;
+import io.github.onewrite.Status;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStream;
@@ -65,6 +66,7 @@ final class Protocol {
                 case "hello" -> reply(seq, hello(message));
                 case "open" -> reply(seq, open(message));
                 case "close" -> reply(seq, close(message));
+                case "api" -> reply(seq, api(message));
                 case "request" -> request(seq, message);
                 case "batch" -> batch(seq, message);
                 case "load" -> {
@@ -137,6 +139,18 @@ final class Protocol {
             client.close();
         }
         return ok();
+    }
+
+    private JsonObject api(JsonObject message) {
+        if (!message.get("do").getAsString().equals("status")) {
+            throw new Skip("nothing is installed for a whole JVM: see the customizers");
+        }
+        Status status = client(message).status();
+        JsonObject json = new JsonObject();
+        json.addProperty("in_force", status.enabled());
+        json.addProperty("hooks", status.hooks() > 0);
+        json.addProperty("hook_errors", status.hookErrors());
+        return json;
     }
 
     private void request(int seq, JsonObject message) {
