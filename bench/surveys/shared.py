@@ -25,11 +25,13 @@ from onewrite_lab.stall import STALL_MS, control_stalls, says_nothing
 from onewrite_lab.tap import Script, Tap
 from onewrite_lab.witness import tcpinfo
 
-__all__ = ["HERE", "MODES", "ROOT", "WARM_UP", "Missing", "Sample", "Servers", "fill", "machine", "measure", "run", "table"]
+__all__ = ["HERE", "JSON", "MODES", "ROOT", "WARM_UP", "Missing", "Sample", "Servers", "fill", "machine", "measure", "run", "table"]
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 WARM_UP = 16  # a new connection acknowledges at once for a while: it must leave quick-ACK mode first
+#: The tap answers an empty object at once, as JSON clients read it.
+JSON = Script.of({"answers": [{"headers": [["Content-Type", "application/json"]], "body": {"text": "{}"}}]})
 ONE_WRITE = How(nagle=True, split=False)
 MODES = {"Nagle, two writes": CONTROL, "TCP_NODELAY, two writes": How(nagle=False, split=True), "Nagle, one write": ONE_WRITE}
 
@@ -117,8 +119,8 @@ class Servers:
         return certificate.make(self.folder)
 
     def origin(self) -> int:
-        """The port of a server that answers at once, in one write, with TCP_NODELAY."""
-        return self._stack.enter_context(Tap(Script.of({"by_path": {"/": {}, "/items": {}}}))).port
+        """The port of a server that answers `{}` at once, in one write, with TCP_NODELAY."""
+        return self._stack.enter_context(Tap(JSON)).port
 
     def relay(self, upstream: int) -> int:
         ready = self.children.start("relay", script(TOPOLOGY / "relay.py", "--upstream-port", str(upstream))).ready["ports"]

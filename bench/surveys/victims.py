@@ -22,9 +22,9 @@ from pathlib import Path
 from onewrite_bench.ends import tied
 from onewrite_bench.topology.children import installed
 from onewrite_lab.certificates import shared as certificates
-from onewrite_lab.tap import Script, Tap
+from onewrite_lab.tap import Tap
 
-from shared import HERE, ROOT, Missing, Sample, fill, machine, measure, table
+from shared import HERE, JSON, ROOT, Missing, Sample, fill, machine, measure, table
 from shared import run as run_program
 
 PAGE = ROOT / "docs" / "do-i-have-it.md"
@@ -165,15 +165,13 @@ def run(command: list[str], cwd: Path | None = None) -> None:
         raise Missing(f"{Path(command[0]).name} failed: {(done.stderr or done.stdout).strip().splitlines()[-1:]}")
 
 
-#: DynamoDB's client reads JSON.
-JSON = {"answers": [{"headers": [["Content-Type", "application/json"]], "body": {"text": "{}"}}]}
 ROUTES = {SERVER: ("http", "direct"), TLS: ("https", "direct"), PROXY: ("http", "forward"), TUNNEL: ("https", "connect")}
 
 
 def one(victim: Victim, command: list[str], requests: int, *, cured: bool) -> tuple[str, list[str]]:
     """Runs one program against a tap of its own: the library's version, and two cells. Raises Missing when it cannot run."""
     scheme, route = ROUTES[victim.to]
-    with Tap(Script.of(JSON), scheme=scheme, route=route) as tap:
+    with Tap(JSON, scheme=scheme, route=route) as tap:
         url = {SERVER: f"{tap.base}/", TLS: f"https://localhost:{tap.port}/",
                PROXY: "http://service.example/", TUNNEL: "https://localhost/"}[victim.to]
         env = {name: value for name, value in os.environ.items()
