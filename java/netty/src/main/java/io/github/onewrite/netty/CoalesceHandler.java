@@ -75,6 +75,15 @@ public final class CoalesceHandler extends ChannelDuplexHandler {
     private boolean moving;
 
     /**
+     * For a pipeline that keeps its codec, directly above that. {@link OnewriteNetty#apply} follows a codec that is replaced.
+     *
+     * @param joinMax bytes that may wait for the end of the request
+     */
+    public CoalesceHandler(int joinMax) {
+        this(new Placement(), joinMax, false);
+    }
+
+    /**
      * @param joinMax bytes that may wait for the end of the turn
      * @param answersHeldWrites whether writes are answered before they are flushed
      */
@@ -114,7 +123,8 @@ public final class CoalesceHandler extends ChannelDuplexHandler {
         boolean joinsFile =
                 message instanceof FileRegion region && joining && !alone && !last && region.count() <= joinMax;
         held += joinsFile ? 0 : size(message);
-        if (first && message instanceof ByteBuf body) {
+        ByteBuf body = first ? bytes(message) : null;
+        if (body != null) {
             first = false;
             if (isCut(ctx, body)) {
                 ctx.write(firstPiece(body));
@@ -150,12 +160,17 @@ public final class CoalesceHandler extends ChannelDuplexHandler {
         }
     }
 
+    /** What a message has of a body, or null. */
+    private static @Nullable ByteBuf bytes(Object message) {
+        return message instanceof ByteBuf buffer
+                ? buffer
+                : message instanceof ByteBufHolder holder ? holder.content() : null;
+    }
+
     private static long size(Object message) {
-        if (message instanceof ByteBuf buffer) {
-            return buffer.readableBytes();
-        }
-        if (message instanceof ByteBufHolder holder) {
-            return holder.content().readableBytes();
+        ByteBuf bytes = bytes(message);
+        if (bytes != null) {
+            return bytes.readableBytes();
         }
         return message instanceof FileRegion region ? region.count() - region.transferred() : 0;
     }
@@ -163,7 +178,7 @@ public final class CoalesceHandler extends ChannelDuplexHandler {
     /** Writes the head and a first piece of a body that is too large to be gathered with it. @return what is left */
     private Object cut(ChannelHandlerContext ctx, FullHttpRequest request, ChannelPromise promise) {
         ByteBuf body = request.content();
-        if (HttpUtil.isTransferEncodingChunked(request) || !isCut(ctx, body)) {
+        if (!isCut(ctx, body) || HttpUtil.isTransferEncodingChunked(request)) {
             return request;
         }
         HttpRequest head =

@@ -58,9 +58,11 @@ final class Placement {
      * @return whether the upper ones were moved
      */
     boolean follow(ChannelPipeline pipeline) {
-        ChannelHandlerContext known = codec;
+        if (codec == null || !codec.isRemoved()) {
+            return false;
+        }
         ChannelHandlerContext top = codec(pipeline, true);
-        if (known == null || !known.isRemoved() || top == null) {
+        if (top == null) {
             return false;
         }
         codec = top;

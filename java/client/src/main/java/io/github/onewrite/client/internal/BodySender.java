@@ -2,40 +2,41 @@ package io.github.onewrite.client.internal;
 
 import io.github.onewrite.OnewriteException;
 import io.github.onewrite.client.Proxy;
-import io.github.onewrite.netty.ByteCounter;
 import io.netty.buffer.ByteBuf;
-import io.netty.channel.ChannelFutureListener;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.handler.codec.http.DefaultFullHttpRequest;
 import io.netty.handler.codec.http.DefaultHttpRequest;
 import io.netty.handler.codec.http.EmptyHttpHeaders;
+import io.netty.handler.codec.http.HttpContent;
 import io.netty.handler.codec.http.HttpHeaderNames;
 import io.netty.handler.codec.http.HttpHeaders;
 import io.netty.handler.codec.http.HttpRequest;
 import io.netty.handler.codec.http.HttpVersion;
+import io.netty.handler.codec.http.LastHttpContent;
 import io.netty.util.AsciiString;
 import java.nio.charset.StandardCharsets;
 import java.util.Base64;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Sends one request. The rule: where body bytes are available, the head is never flushed alone; both leave
- * in one flush, which the transport makes one gathering write, and TLS one record when it fits.
+ * Sends one request. Head and body are written one after the other: {@link io.github.onewrite.netty.CoalesceHandler} sees
+ * to it that they leave in one flush.
  */
 abstract class BodySender {
     private static final AsciiString PROXY_AUTHORIZATION = HttpHeaderNames.PROXY_AUTHORIZATION;
 
     final Exchange exchange;
     final ChannelHandlerContext ctx;
-    private final ByteCounter counter;
     private final PreparedRequest request;
     private final ClientSettings settings;
+
+    /** Whether pieces are left that the socket may take. */
+    private boolean pumping;
 
     BodySender(Exchange exchange, PreparedRequest request) {
         this.exchange = exchange;
         this.request = request;
         this.ctx = exchange.connection().context();
-        this.counter = exchange.connection().counter();
         this.settings = exchange.settings();
     }
 
@@ -53,25 +54,76 @@ abstract class BodySender {
 
     abstract boolean hasBody();
 
-    /** Sends head and body. @return whether a byte may have been handed to the socket when this returns or throws */
-    abstract boolean start() throws OnewriteException;
-
-    /** Sends the body after the head was sent alone. */
-    abstract void sendBody() throws OnewriteException;
-
-    /** The channel takes more again. */
-    void writable() {}
-
-    /** Stops sending: the rest of the body is not needed. */
-    void cancel() {}
-
-    /** For Expect: 100-continue, the one case in which the head is to leave alone. */
-    void sendHeadAlone() {
-        ctx.writeAndFlush(head()).addListener(whenFailed());
+    /** Sends head and body. */
+    void start() throws OnewriteException {
+        write(head());
+        sendBody();
     }
 
-    final HttpRequest head() {
-        return new DefaultHttpRequest(HttpVersion.HTTP_1_1, request.method(), target(), headers());
+    /** Sends the body; the head was written before. */
+    abstract void sendBody() throws OnewriteException;
+
+    /** The next piece of a body that is pumped; the last is a {@link LastHttpContent}. */
+    HttpContent next() throws OnewriteException {
+        throw new IllegalStateException("not pumped");
+    }
+
+    /** Writes pieces as the socket takes them. */
+    final void pump() {
+        pumping = true;
+        writable();
+    }
+
+    /** The channel takes more again. */
+    void writable() {
+        while (pumping && ctx.channel().isWritable()) {
+            HttpContent piece;
+            try {
+                piece = next();
+            } catch (OnewriteException e) {
+                exchange.sendFailed(e);
+                return;
+            }
+            if (piece instanceof LastHttpContent) {
+                pumping = false;
+                writeLast(piece);
+                return;
+            }
+            write(piece);
+            exchange.sending();
+            if (!ctx.channel().isWritable()) {
+                ctx.flush();
+            }
+        }
+    }
+
+    /** Stops sending: the rest of the body is not needed. */
+    void cancel() {
+        pumping = false;
+    }
+
+    /** For Expect: 100-continue, the one case in which the head is to leave alone. */
+    final void sendHeadAlone() {
+        write(head());
+        ctx.flush();
+    }
+
+    final void write(Object message) {
+        ctx.write(message).addListener(written -> {
+            if (!written.isSuccess()) {
+                exchange.sendFailed(written.cause());
+            }
+        });
+    }
+
+    final void writeLast(Object message) {
+        ctx.writeAndFlush(message).addListener(written -> {
+            if (written.isSuccess()) {
+                exchange.sent();
+            } else {
+                exchange.sendFailed(written.cause());
+            }
+        });
     }
 
     final HttpRequest full(ByteBuf content) {
@@ -79,43 +131,8 @@ abstract class BodySender {
                 HttpVersion.HTTP_1_1, request.method(), target(), content, headers(), EmptyHttpHeaders.INSTANCE);
     }
 
-    /**
-     * Writes the head, unflushed. The transport gathers up to twice the send buffer, about 32 KiB, and would send the
-     * head alone before a body that does not fit (IovArray, ChannelOutboundBuffer.nioBuffers); so a larger body is cut.
-     *
-     * @return how many bytes of the body are to follow as a piece of their own, to leave with the head; may be 0
-     */
-    final int writeHead() {
-        ctx.write(head()).addListener(whenFailed());
-        return (int) Math.max(0, joinable() - counter.bytes());
-    }
-
-    /** Tells the exchange when the last write has returned, or that it failed. */
-    final ChannelFutureListener whenSent() {
-        return written -> {
-            if (written.isSuccess()) {
-                exchange.sent();
-            } else {
-                exchange.sendFailed(written.cause());
-            }
-        };
-    }
-
-    final ChannelFutureListener whenFailed() {
-        return written -> {
-            if (!written.isSuccess()) {
-                exchange.sendFailed(written.cause());
-            }
-        };
-    }
-
-    /** How much of a body is joined with its head where that takes a copy. */
-    final int joinable() {
-        return settings.config().coalesces() ? settings.config().coalesceMax() : 0;
-    }
-
-    final boolean coalesces() {
-        return settings.config().coalesces();
+    private HttpRequest head() {
+        return new DefaultHttpRequest(HttpVersion.HTTP_1_1, request.method(), target(), headers());
     }
 
     final boolean overTls() {

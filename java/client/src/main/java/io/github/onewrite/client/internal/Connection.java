@@ -1,6 +1,7 @@
 package io.github.onewrite.client.internal;
 
 import io.github.onewrite.netty.ByteCounter;
+import io.github.onewrite.netty.CoalesceHandler;
 import io.github.onewrite.netty.KernelProbe;
 import io.github.onewrite.netty.KernelProbes;
 import io.github.onewrite.spi.CallTimer;
@@ -59,6 +60,9 @@ final class Connection extends ChannelInboundHandlerAdapter implements PooledCon
     static Connection on(Channel channel, OriginPool pool, ClientSettings settings) {
         Connection connection = new Connection(pool, channel, settings);
         channel.pipeline().addLast(connection.wire, connection.decoder, new HttpRequestEncoder());
+        if (settings.config().coalesces()) {
+            channel.pipeline().addLast(new CoalesceHandler(settings.config().coalesceMax()));
+        }
         if (settings.decompress()) {
             channel.pipeline().addLast(new HttpContentDecompressor(false, 0));
         }

@@ -91,13 +91,13 @@ final class Exchange {
         }
         limitSending();
         try {
+            handed = true;
             if (request.expectContinue() && sender.hasBody()) {
                 awaitingContinue = true;
-                handed = true;
                 limit(settings.continueTimeout());
                 sender.sendHeadAlone();
             } else {
-                handed = sender.start();
+                sender.start();
             }
         } catch (OnewriteException e) {
             fail(e);

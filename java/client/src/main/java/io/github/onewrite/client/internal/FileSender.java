@@ -6,7 +6,7 @@ import io.github.onewrite.spi.ErrorKinds;
 import io.netty.buffer.ByteBuf;
 import io.netty.channel.DefaultFileRegion;
 import io.netty.handler.codec.http.DefaultHttpContent;
-import io.netty.handler.codec.http.DefaultLastHttpContent;
+import io.netty.handler.codec.http.HttpContent;
 import io.netty.handler.codec.http.HttpHeaderNames;
 import io.netty.handler.codec.http.LastHttpContent;
 import java.io.IOException;
@@ -15,10 +15,7 @@ import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import org.jspecify.annotations.Nullable;
 
-/**
- * Sends a regular file. A small one is read and joined with the head. Of a larger one the first part is joined; the
- * rest goes by sendfile on a plain connection, and in blocks, as the socket takes them, over TLS.
- */
+/** Sends a regular file: by sendfile on a plain connection, in blocks over TLS. */
 final class FileSender extends BodySender {
     private static final int BLOCK = 64 * 1024;
 
@@ -26,7 +23,6 @@ final class FileSender extends BodySender {
     private final long length;
     private @Nullable FileChannel file;
     private long position;
-    private boolean pumping;
 
     FileSender(Exchange exchange, PreparedRequest request, BodySource.OfFile body) {
         super(exchange, request);
@@ -41,68 +37,31 @@ final class FileSender extends BodySender {
     }
 
     @Override
-    boolean start() throws OnewriteException {
-        FileChannel opened = open();
-        int joined = (int) Math.min(length, writeHead());
-        ByteBuf first = read(opened, joined);
-        if (joined == length) {
-            close();
-            ctx.writeAndFlush(new DefaultLastHttpContent(first)).addListener(whenSent());
-            return true;
-        }
-        if (first.isReadable()) {
-            ctx.write(new DefaultHttpContent(first)).addListener(whenFailed());
-        } else {
-            first.release();
-        }
-        rest(opened);
-        return true;
-    }
-
-    @Override
     void sendBody() throws OnewriteException {
-        rest(open());
-    }
-
-    private void rest(FileChannel from) {
-        if (overTls()) {
-            pumping = true;
-            writable();
+        FileChannel opened = open();
+        if (overTls() || length == 0) {
+            pump();
             return;
         }
         // The region closes the file when it is released, whether it was sent or not.
         file = null;
-        ctx.write(new DefaultFileRegion(from, position, length - position)).addListener(whenFailed());
-        ctx.writeAndFlush(LastHttpContent.EMPTY_LAST_CONTENT).addListener(whenSent());
+        write(new DefaultFileRegion(opened, 0, length));
+        writeLast(LastHttpContent.EMPTY_LAST_CONTENT);
     }
 
     @Override
-    void writable() {
-        while (pumping && ctx.channel().isWritable()) {
-            FileChannel from = file;
-            if (from == null || position == length) {
-                pumping = false;
-                close();
-                ctx.writeAndFlush(LastHttpContent.EMPTY_LAST_CONTENT).addListener(whenSent());
-                return;
-            }
-            try {
-                ByteBuf block = read(from, (int) Math.min(BLOCK, length - position));
-                ctx.write(new DefaultHttpContent(block)).addListener(whenFailed());
-                exchange.sending();
-            } catch (OnewriteException e) {
-                exchange.sendFailed(e);
-                return;
-            }
-            if (!ctx.channel().isWritable()) {
-                ctx.flush();
-            }
+    HttpContent next() throws OnewriteException {
+        FileChannel from = file;
+        if (from == null || position == length) {
+            close();
+            return LastHttpContent.EMPTY_LAST_CONTENT;
         }
+        return new DefaultHttpContent(read(from, (int) Math.min(BLOCK, length - position)));
     }
 
     @Override
     void cancel() {
-        pumping = false;
+        super.cancel();
         close();
     }
 

@@ -2,7 +2,6 @@ package io.github.onewrite.client.internal;
 
 import io.github.onewrite.ErrorKind;
 import io.github.onewrite.OnewriteException;
-import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
 import io.netty.handler.codec.http.DefaultHttpContent;
 import io.netty.handler.codec.http.LastHttpContent;
@@ -11,23 +10,15 @@ import java.util.Objects;
 import java.util.concurrent.Flow;
 import org.jspecify.annotations.Nullable;
 
-/**
- * Sends the buffers of a publisher, at the pace of the socket. Those published within one turn of the event loop leave in
- * one flush: the head with the first chunk, the last chunk with the terminator. Nothing waits longer than
- * that turn, so a slow publisher costs a segment, never a stall.
- */
+/** Sends the buffers of a publisher, at the pace of the socket. */
 final class PublishedSender extends BodySender implements Flow.Subscriber<ByteBuffer> {
     private final BodySource.Published body;
     private Flow.@Nullable Subscription subscription;
-    private boolean flushPlanned;
     private boolean pulling;
     private boolean pullAgain;
     private boolean blocked;
     private boolean over;
     private long published;
-
-    /** Bytes of the first chunk that are to leave with the head; 0 once they have. */
-    private int joinable;
 
     PublishedSender(Exchange exchange, PreparedRequest request, BodySource.Published body) {
         super(exchange, request);
@@ -40,16 +31,9 @@ final class PublishedSender extends BodySender implements Flow.Subscriber<ByteBu
     }
 
     @Override
-    boolean start() {
-        joinable = writeHead();
-        sendBody();
-        flushSoon();
-        return true;
-    }
-
-    @Override
     void sendBody() {
         body.publisher().subscribe(this);
+        ctx.flush(); // of the head, which waits for the first chunk no longer than CoalesceHandler has it
     }
 
     @Override
@@ -94,7 +78,7 @@ final class PublishedSender extends BodySender implements Flow.Subscriber<ByteBu
                 return;
             }
             over = true;
-            ctx.writeAndFlush(LastHttpContent.EMPTY_LAST_CONTENT).addListener(whenSent());
+            writeLast(LastHttpContent.EMPTY_LAST_CONTENT);
         });
     }
 
@@ -110,20 +94,10 @@ final class PublishedSender extends BodySender implements Flow.Subscriber<ByteBu
         published += size;
         // An empty chunk would be the terminator (RFC 9112, 7.1).
         if (size > 0) {
-            ByteBuf content = Unpooled.wrappedBuffer(chunk);
-            if (joinable > 0 && size > joinable) {
-                ctx.write(new DefaultHttpContent(content.readRetainedSlice(joinable)))
-                        .addListener(whenFailed());
-            }
-            joinable = 0;
-            ctx.write(new DefaultHttpContent(content)).addListener(whenFailed());
+            write(new DefaultHttpContent(Unpooled.wrappedBuffer(chunk)));
             exchange.sending();
         }
-        if (!coalesces() || !ctx.channel().isWritable()) {
-            ctx.flush();
-        } else {
-            flushSoon();
-        }
+        ctx.flush();
         if (ctx.channel().isWritable()) {
             pull();
         } else {
@@ -179,17 +153,6 @@ final class PublishedSender extends BodySender implements Flow.Subscriber<ByteBu
             exchange.sendFailed(Failures.ofBody(e));
         } finally {
             pulling = false;
-        }
-    }
-
-    /** Flushes at the end of this turn of the event loop. */
-    private void flushSoon() {
-        if (!flushPlanned) {
-            flushPlanned = true;
-            ctx.executor().execute(() -> {
-                flushPlanned = false;
-                ctx.flush();
-            });
         }
     }
 
