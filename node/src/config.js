@@ -96,28 +96,50 @@ export function resolveConfig (options = {}) {
 
 /** Without case and underscores, in which spellings differ. @param {string} name */
 const plain = (name) => name.toLowerCase().replaceAll('_', '')
-const PLAIN_NAMES = new Map([...OPTION_NAMES].map((name) => [plain(name), name]))
 
 /**
- * Refuses the name of one of our options in another spelling. Other names in the object are the base library's.
+ * @param {string} name
+ * @returns {string | undefined} our option that was probably meant: at most two letters are other
+ */
+function nearest (name) {
+  return [...OPTION_NAMES].find((ours) => distance(plain(ours), plain(name)) <= 2)
+}
+
+/** Letters to put in, to leave out or to change (Levenshtein). @param {string} from @param {string} to */
+function distance (from, to) {
+  let row = Array.from({ length: to.length + 1 }, (_, at) => at)
+  for (const [index, letter] of [...from].entries()) {
+    const above = row
+    row = [index + 1]
+    for (let at = 0; at < to.length; at++) {
+      row.push(Math.min(Number(above[at]) + (letter === to[at] ? 0 : 1), Number(above[at + 1]) + 1, Number(row[at]) + 1))
+    }
+  }
+  return Number(row.at(-1))
+}
+
+/**
+ * Refuses a name that is nearly one of ours. Any other in the object may be an option of undici, net or tls, also of a
+ * version to come; they ignore names that they do not have.
  * @param {object} options
  */
 function refuseMisspelt (options) {
   for (const name of Object.keys(options)) {
-    const meant = PLAIN_NAMES.get(plain(name))
-    if (meant !== undefined && meant !== name) throw invalidOption(`there is no option ${name}; it is spelt ${meant}`)
+    if (OPTION_NAMES.has(name)) continue
+    const meant = nearest(name)
+    if (meant !== undefined) throw invalidOption(`there is no option ${name}; did you mean ${meant}?`)
     if (plain(name) === 'quickack') throw invalidOption('there is no option quickack: Node gives no access to TCP_QUICKACK')
   }
 }
 
 /**
- * For an object that holds no options of the base library. Another one may: names that we do not have are its to check.
+ * For an object that holds no options of the base library.
  * @param {object} options
  * @throws {TypeError} code `ONEWRITE_INVALID_OPTION`
  */
 export function refuseUnknown (options) {
   for (const name of Object.keys(options)) {
-    if (!OPTION_NAMES.has(name)) throw invalidOption(`there is no option ${name}`)
+    if (!OPTION_NAMES.has(name)) throw invalidOption(`there is no option ${name}; there are ${[...OPTION_NAMES].join(', ')}`)
   }
 }
 

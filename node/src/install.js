@@ -4,8 +4,8 @@ import * as undici from 'undici'
 import { Agent } from './undici/agent.js'
 import { baseStatus } from './base-version.js'
 import { resolveConfig } from './config.js'
-import { kSettings } from './undici/dispatch.js'
-import { resolveSettings } from './undici/factory.js'
+import { kConfig } from './undici/dispatch.js'
+import { configOf } from './undici/factory.js'
 import { guardStatus } from './http/guard.js'
 import { VERSION } from './version.js'
 import { inOnePiece } from './wire/multipart.js'
@@ -49,7 +49,7 @@ export class Installation {
  */
 export function install (options = {}) {
   const { onTiming, listener, ...rest } = options
-  const one = { options: rest, hooks: resolveSettings(options).hooks }
+  const one = { options: rest, hooks: configOf(options).hooks }
   const hasOptions = Object.keys(rest).length > 0
   place([...asked, one], hasOptions, true)
   return new Installation(() => {
@@ -85,7 +85,7 @@ function place (wanted, changed, takeOver) {
   /** @type {import('./undici/agent.js').AgentOptions} */
   const options = Object.assign({}, ...wanted.map(({ options }) => options))
   const hooks = mergeHooks(wanted.flatMap(({ hooks }) => hooks ?? []))
-  const off = wanted.length === 0 || resolveSettings(options).config.disabled
+  const off = wanted.length === 0 || configOf(options).disabled
   const current = isCurrent()
   const suits = current && !changed && (hooks === null || installed?.agent.timed)
   // It throws for a bad option of undici's; nothing is changed then.
@@ -178,8 +178,8 @@ export function status () {
 class FetchAgent extends Agent {
   /** @param {import('./undici/agent.js').AgentOptions} options @param {boolean} timed its clients take times */
   constructor (options, timed) {
-    const { config } = resolveSettings(options)
-    super(/** @type {any} */ ({ ...options, [kSettings]: { config, timed, get hooks () { return hooksOfAll } } }))
+    const { hooks, ...config } = configOf(options)
+    super(/** @type {any} */ ({ ...options, [kConfig]: { ...config, timed, get hooks () { return hooksOfAll } } }))
     this.timed = timed
   }
 
@@ -187,7 +187,7 @@ class FetchAgent extends Agent {
   dispatch (opts, handler) {
     const headers = opts?.headers
     const name = headers && Object.keys(headers).find((name) => name.length === 14 && name.toLowerCase() === 'content-length')
-    return super.dispatch(name === undefined ? opts : withKnownLength(opts, name, this[kSettings].config), handler)
+    return super.dispatch(name === undefined ? opts : withKnownLength(opts, name, this[kConfig]), handler)
   }
 }
 

@@ -143,7 +143,10 @@ describe('a misspelt option of ours is refused by its name', () => {
     clientFactory: (options) => clientFactory(options),
     agentFactory: (options) => agentFactory(options)
   })) {
-    test(name, () => assert.throws(() => make({ on_timing () {} }), { name: 'TypeError', code: 'ONEWRITE_INVALID_OPTION', message: /on_timing; it is spelt onTiming/ }))
+    test(name, () => assert.throws(() => make({ on_timing () {} }), { name: 'TypeError', code: 'ONEWRITE_INVALID_OPTION', message: /on_timing; did you mean onTiming/ }))
+  }
+  for (const [name, meant] of Object.entries({ hookDisabled: 'hooksDisabled', coalesce_maxx: 'coalesceMax', listeners: 'listener', nodelay_disable: 'nodelayDisabled' })) {
+    test(`${name} is near ${meant}`, () => assert.throws(() => new Agent(/** @type {any} */ ({ [name]: 1 })), { code: 'ONEWRITE_INVALID_OPTION', message: new RegExp(`option ${name}; did you mean ${meant}\\?`) }))
   }
   test('a factory takes ours alone', () => {
     for (const name of ['connections', 'noSuchOption']) assert.throws(() => clientFactory(/** @type {any} */ ({ [name]: 1 })), { code: 'ONEWRITE_INVALID_OPTION', message: new RegExp(name) })

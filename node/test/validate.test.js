@@ -76,7 +76,9 @@ describe('what undici refuses stays refused, and the connection stays usable', (
     'a line break in the method': { method: 'GET / HTTP/1.1\r\n\r\nGET' },
     'both framings': { body: 'x', headers: { 'content-length': '1', 'transfer-encoding': 'chunked' } },
     'two lengths': { body: 'x', headers: ['content-length', '1', 'content-length', '2'] },
-    'a length that is no number': { body: 'x', headers: { 'content-length': '+1' } }
+    'a length that is no number': { body: 'x', headers: { 'content-length': '+1' } },
+    'a length that is no number, with an empty body': { body: '', headers: { 'content-length': 'five' } },
+    'a length that is no number, without a body': { headers: { 'content-length': '-1' } }
   }
   for (const [name, opts] of Object.entries(cases)) {
     test(name, async () => {

@@ -1,7 +1,7 @@
 import * as undici from 'undici'
 import { withoutOurs } from '../config.js'
-import { kSettings, withDispatch } from './dispatch.js'
-import { agentFactoryFor, resolveSettings, wantsNoDelay } from './factory.js'
+import { kConfig, withDispatch } from './dispatch.js'
+import { agentFactoryFor, configOf, wantsNoDelay } from './factory.js'
 
 /** @typedef {undici.Agent.Options & import('./factory.js').Options} AgentOptions */
 
@@ -16,9 +16,9 @@ export class Agent extends withDispatch(undici.Agent) {
    * @throws {TypeError} code `ONEWRITE_INVALID_OPTION`, when one of our options has a value that it cannot have
    */
   constructor (options = {}) {
-    const settings = /** @type {any} */ (options)[kSettings] ?? resolveSettings(options)
+    const config = /** @type {any} */ (options)[kConfig] ?? configOf(options)
     const rest = withoutOurs(options)
-    super(settings.config.disabled || rest.factory !== undefined ? rest : { ...rest, factory: agentFactoryFor(settings, wantsNoDelay(rest.connect)) })
-    this[kSettings] = settings
+    super(config.disabled || rest.factory !== undefined ? rest : { ...rest, factory: agentFactoryFor(config, wantsNoDelay(rest.connect)) })
+    this[kConfig] = config
   }
 }

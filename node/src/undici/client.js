@@ -2,9 +2,9 @@
 
 import { buildConnector, Client } from 'undici'
 import { wrapConnector } from './connector.js'
-import { callOf, kBase, kOrigin, kSettings, originOf, withDispatch } from './dispatch.js'
+import { callOf, kBase, kOrigin, kConfig, originOf, withDispatch } from './dispatch.js'
 
-/** @typedef {import('./connector.js').Settings} Settings */
+/** @typedef {import('./connector.js').ClientConfig} ClientConfig */
 
 /**
  * A client that tells a call which connection it will get. It is made only where there are hooks. For a request from a
@@ -17,12 +17,12 @@ class TimedClient extends withDispatch(Client) {
    * @param {string | URL} origin
    * @param {any} options
    * @param {{connection: import('../timing/connection.js').Connection | null}} slot
-   * @param {Settings} settings
+   * @param {ClientConfig} config
    */
-  constructor (origin, options, slot, settings) {
+  constructor (origin, options, slot, config) {
     super(origin, options)
     this.#slot = slot
-    this[kSettings] = settings
+    this[kConfig] = config
     this[kOrigin] = originOf(origin)
   }
 
@@ -39,14 +39,14 @@ class TimedClient extends withDispatch(Client) {
 /**
  * @param {string | URL} origin
  * @param {any} options of a Client
- * @param {Settings} settings
+ * @param {ClientConfig} config
  * @param {boolean} noDelay
  */
-export function makeClient (origin, options, settings, noDelay) {
+export function makeClient (origin, options, config, noDelay) {
   const slot = { connection: null }
   const complete = withConnector(options)
-  const wrapped = typeof complete.connect === 'function' ? { ...complete, connect: wrapConnector(complete.connect, settings, noDelay, slot) } : complete
-  return settings.timed ? new TimedClient(origin, wrapped, slot, settings) : new Client(origin, wrapped)
+  const wrapped = typeof complete.connect === 'function' ? { ...complete, connect: wrapConnector(complete.connect, config, noDelay, slot) } : complete
+  return config.timed ? new TimedClient(origin, wrapped, slot, config) : new Client(origin, wrapped)
 }
 
 /**

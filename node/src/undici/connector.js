@@ -6,33 +6,32 @@ import { setNoDelay } from '../wire/nodelay.js'
 import { undiciFraming } from './framing.js'
 
 /**
- * What applies to each socket of a client.
- * @typedef {object} Settings
- * @property {import('../config.js').Config} config
+ * The config of a client: the options, the hooks, and what only a client has.
+ * @typedef {object} OfClient
  * @property {import('../timing/hooks.js').Hooks | null} hooks
  * @property {{connection: Connection | null}} [connecting] of a proxy agent: the connection whose connector is running,
  *   in which call it requests its tunnel
  * @property {boolean} timed the clients take times; there may be hooks later
  */
+/** @typedef {import('../config.js').Config & OfClient} ClientConfig */
 
 /** @typedef {(options: any, callback: (error: Error | null, socket: any) => void) => any} Connector */
 
 /**
  * @param {Connector} connect
- * @param {Settings} settings
+ * @param {ClientConfig} config
  * @param {boolean} noDelay what the user asked for; undici's connector sets TCP_NODELAY in any case
  * @param {{connection: Connection | null}} slot gets each connection when it begins
  * @returns {Connector}
  */
-export function wrapConnector (connect, settings, noDelay, slot) {
-  const { config } = settings
+export function wrapConnector (connect, config, noDelay, slot) {
   if (config.disabled) return connect
   // Not an arrow function: undici calls it as a method of the client, and a user's own connector may use `this`.
   return /** @this {any} */ function (options, callback) {
-    const { hooks } = settings
+    const { hooks } = config
     const secure = options.protocol === 'https:'
     const connection = hooks === null ? null : (slot.connection = new Connection(options.hostname ?? options.host, secure, Number(options.port) || (secure ? 443 : 80), hooks))
-    const { connecting } = settings
+    const { connecting } = config
     if (connecting !== undefined) connecting.connection = connection
     let socket
     try {

@@ -32,7 +32,7 @@ export function isUnchecked (opts) {
 export function refusal (opts) {
   const size = sizeInMemory(opts.body)
   const declared = headerOf(flatHeaders(opts.headers), 'content-length')
-  // undici leaves out a field whose value is undefined.
-  if (declared === null || declared === undefined || Number(declared) === size) return null
+  // A field whose value is undefined undici leaves out; a length that is no number it refuses.
+  if (!/^\d+$/.test(declared) || Number(declared) === size) return null
   return new InvalidRequestError(`Content-Length is ${declared} and the body has ${size} bytes: leave the header out, undici sets it`)
 }

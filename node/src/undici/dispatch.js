@@ -8,8 +8,8 @@ import { isUnchecked, refusal } from './content-length.js'
 import { attemptHandler, callHandler, callsControllersWhenSent, isController, isTaken } from './handlers.js'
 import { currentTimingId } from '../timing/id.js'
 
-/** Where a dispatcher of ours keeps its settings. Not a #field, because a composed dispatcher is a Proxy. */
-export const kSettings = Symbol('onewrite settings')
+/** Where a dispatcher of ours keeps its config. Not a #field, because a composed dispatcher is a Proxy. */
+export const kConfig = Symbol('onewrite config')
 /** Where a Pool or Client keeps its origin, which is not in the options of its dispatches. */
 export const kOrigin = Symbol('onewrite origin')
 /** undici's own dispatch, of each class. */
@@ -28,7 +28,8 @@ const legacy = /** @type {any} */ (undici).Dispatcher1Wrapper
  * @returns {boolean}
  */
 export function dispatchThrough (self, opts, handler) {
-  const { config, hooks } = self[kSettings]
+  const config = self[kConfig]
+  const { hooks } = config
   // With a call, a dispatcher of ours above has done all of this.
   if (config.disabled || (hooks !== null && callOf(opts, handler) !== undefined)) return self[kBase](opts, handler)
   if (legacy !== undefined && typeof handler?.onRequestStart !== 'function' && typeof handler?.onConnect === 'function') {
@@ -68,7 +69,7 @@ export const withDispatch = (Base) => /** @type {any} */ (class extends /** @typ
    * @param {any[]} interceptors
    */
   compose (...interceptors) {
-    const { timed } = /** @type {any} */ (this)[kSettings]
+    const { timed } = /** @type {any} */ (this)[kConfig]
     return super.compose(timed ? [...interceptors.flat(), oneCall(this)] : interceptors.flat())
   }
 })
@@ -105,7 +106,7 @@ function timedDispatch (self, hooks, opts, handler, refused) {
  */
 export function oneCall (self) {
   return (dispatch) => (opts, handler) => {
-    const { hooks } = self[kSettings]
+    const { hooks } = self[kConfig]
     if (hooks === null || opts?.[kCall] !== undefined || !isTaken(handler, opts)) return dispatch(opts, handler)
     const call = startCall(self, hooks, opts, true)
     const timed = callHandler(handler, call, opts)

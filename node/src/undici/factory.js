@@ -11,41 +11,41 @@ import { makeClient } from './client.js'
 import { resolveHooks } from '../timing/hooks.js'
 
 /** @typedef {import('../config.js').Options & import('../timing/hooks.js').HookOptions} Options */
-/** @typedef {import('./connector.js').Settings} Settings */
+/** @typedef {import('./connector.js').ClientConfig} ClientConfig */
 
 /**
  * @param {Options} options
  * @param {boolean} [besideUndicis] the object holds undici's options too
- * @returns {Settings}
+ * @returns {ClientConfig}
  * @throws {TypeError} code `ONEWRITE_INVALID_OPTION`
  */
-export function resolveSettings (options, besideUndicis = true) {
+export function configOf (options, besideUndicis = true) {
   const asked = resolveConfig(options)
   if (!besideUndicis) refuseUnknown(options)
   const config = asked.disabled || baseIsSupported() ? asked : { ...asked, disabled: true }
   const hooks = resolveHooks(options, config)
-  return { config, hooks, timed: hooks !== null }
+  return { ...config, hooks, timed: hooks !== null }
 }
 
 /**
  * A factory of clients for `new undici.Pool(origin, { factory })`, BalancedPool and RoundRobinPool.
- * @param {Settings} settings
+ * @param {ClientConfig} config
  * @param {boolean} [noDelay]
  * @returns {(origin: string | URL, options: object) => import('undici').Dispatcher}
  */
-export function clientFactoryFor (settings, noDelay = true) {
-  return (origin, options) => makeClient(origin, options, settings, noDelay)
+export function clientFactoryFor (config, noDelay = true) {
+  return (origin, options) => makeClient(origin, options, config, noDelay)
 }
 
 /**
  * A factory of pools for `new undici.Agent({ factory })` and ProxyAgent. For `connections: 1` it makes a client, as undici
  * does.
- * @param {Settings} settings
+ * @param {ClientConfig} config
  * @param {boolean} [noDelay]
  * @returns {(origin: string | URL, options: any) => import('undici').Dispatcher}
  */
-export function agentFactoryFor (settings, noDelay = true) {
-  const factory = clientFactoryFor(settings, noDelay)
+export function agentFactoryFor (config, noDelay = true) {
+  const factory = clientFactoryFor(config, noDelay)
   return (origin, options) => options?.connections === 1
     ? factory(origin, options)
     : new Pool(origin, { ...options, factory })

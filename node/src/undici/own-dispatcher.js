@@ -1,8 +1,8 @@
 /** Factories for the `factory` option of undici's classes, for users who make their own dispatcher. */
 
 import * as undici from 'undici'
-import { kOrigin, kSettings, originOf, withDispatch } from './dispatch.js'
-import { agentFactoryFor, clientFactoryFor, resolveSettings, wantsNoDelay } from './factory.js'
+import { kOrigin, kConfig, originOf, withDispatch } from './dispatch.js'
+import { agentFactoryFor, clientFactoryFor, configOf, wantsNoDelay } from './factory.js'
 
 /** @typedef {import('./factory.js').Options} Options */
 
@@ -16,7 +16,7 @@ import { agentFactoryFor, clientFactoryFor, resolveSettings, wantsNoDelay } from
  * @throws {TypeError} code `ONEWRITE_INVALID_OPTION`
  */
 export function clientFactory (options = {}) {
-  return clientFactoryFor(resolveSettings(options, false))
+  return clientFactoryFor(configOf(options, false))
 }
 
 /**
@@ -26,12 +26,12 @@ export function clientFactory (options = {}) {
  * @throws {TypeError} code `ONEWRITE_INVALID_OPTION`
  */
 export function agentFactory (options = {}) {
-  const settings = resolveSettings(options, false)
+  const config = configOf(options, false)
   return (origin, poolOptions) => {
     const noDelay = wantsNoDelay(poolOptions?.connect)
-    return !settings.timed || poolOptions?.connections === 1
-      ? agentFactoryFor(settings, noDelay)(origin, poolOptions)
-      : new TimedPool(origin, { ...poolOptions, factory: clientFactoryFor(settings, noDelay) }, settings)
+    return !config.timed || poolOptions?.connections === 1
+      ? agentFactoryFor(config, noDelay)(origin, poolOptions)
+      : new TimedPool(origin, { ...poolOptions, factory: clientFactoryFor(config, noDelay) }, config)
   }
 }
 
@@ -40,11 +40,11 @@ class TimedPool extends withDispatch(undici.Pool) {
   /**
    * @param {string | URL} origin
    * @param {any} options
-   * @param {import('./factory.js').Settings} settings
+   * @param {import('./factory.js').ClientConfig} config
    */
-  constructor (origin, options, settings) {
+  constructor (origin, options, config) {
     super(origin, options)
-    this[kSettings] = settings
+    this[kConfig] = config
     this[kOrigin] = originOf(origin)
   }
 }

@@ -1,7 +1,7 @@
 import * as undici from 'undici'
 import { withoutOurs } from '../config.js'
-import { kOrigin, kSettings, originOf, withDispatch } from './dispatch.js'
-import { clientFactoryFor, resolveSettings, wantsNoDelay } from './factory.js'
+import { kOrigin, kConfig, originOf, withDispatch } from './dispatch.js'
+import { clientFactoryFor, configOf, wantsNoDelay } from './factory.js'
 
 /** @typedef {undici.Pool.Options & import('./factory.js').Options} PoolOptions */
 
@@ -13,10 +13,10 @@ export class Pool extends withDispatch(undici.Pool) {
    * @throws {TypeError} code `ONEWRITE_INVALID_OPTION`, when one of our options has a value that it cannot have
    */
   constructor (origin, options = {}) {
-    const settings = resolveSettings(options)
+    const config = configOf(options)
     const rest = withoutOurs(options)
-    super(origin, settings.config.disabled || rest.factory !== undefined ? rest : { ...rest, factory: clientFactoryFor(settings, wantsNoDelay(rest.connect)) })
-    this[kSettings] = settings
+    super(origin, config.disabled || rest.factory !== undefined ? rest : { ...rest, factory: clientFactoryFor(config, wantsNoDelay(rest.connect)) })
+    this[kConfig] = config
     this[kOrigin] = originOf(origin)
   }
 }

@@ -1,7 +1,7 @@
 import * as undici from 'undici'
 import { withoutOurs } from '../config.js'
-import { kSettings, withDispatch } from './dispatch.js'
-import { agentFactoryFor, clientFactoryFor, resolveSettings, wantsNoDelay } from './factory.js'
+import { kConfig, withDispatch } from './dispatch.js'
+import { agentFactoryFor, clientFactoryFor, configOf, wantsNoDelay } from './factory.js'
 
 /** @typedef {undici.ProxyAgent.Options & import('./factory.js').Options} ProxyAgentOptions */
 
@@ -16,26 +16,26 @@ export class ProxyAgent extends withDispatch(undici.ProxyAgent) {
    */
   constructor (options) {
     const own = typeof options === 'string' || options instanceof URL ? { uri: String(options) } : options
-    const settings = resolveSettings(own ?? {})
+    const config = configOf(own ?? {})
     const rest = own && withoutOurs(own)
-    super(!rest || settings.config.disabled ? rest : withFactories(rest, settings))
-    this[kSettings] = settings
+    super(!rest || config.disabled ? rest : withFactories(rest, config))
+    this[kConfig] = config
   }
 }
 
 /**
  * @param {any} options
- * @param {import('./factory.js').Settings} settings
+ * @param {import('./factory.js').ClientConfig} config
  */
-function withFactories (options, settings) {
+function withFactories (options, config) {
   const noDelay = wantsNoDelay(options.proxyTls)
   const connecting = { connection: null }
-  const toOrigin = agentFactoryFor({ ...settings, connecting }, noDelay)
-  const toForwarder = clientFactoryFor(settings, noDelay)
+  const toOrigin = agentFactoryFor({ ...config, connecting }, noDelay)
+  const toForwarder = clientFactoryFor(config, noDelay)
   // undici passes these to the pool of a tunnelled origin, but not to the pool of a forwarding proxy.
   const { connections, pipelining } = options
   const limits = { ...(connections === undefined ? null : { connections }), ...(pipelining === undefined ? null : { pipelining }) }
-  const toProxy = clientFactoryFor({ ...settings, hooks: null, timed: false }, noDelay)
+  const toProxy = clientFactoryFor({ ...config, hooks: null, timed: false }, noDelay)
   const { factory, clientFactory } = options
   return {
     ...options,

@@ -1,5 +1,5 @@
 import * as undici from 'undici'
-import { kSettings, oneCall } from './dispatch.js'
+import { kConfig, oneCall } from './dispatch.js'
 
 /**
  * undici's RetryAgent whose retries are attempts of one timing record. With undici's own class around an Agent of ours
@@ -16,7 +16,7 @@ export class RetryAgent extends undici.RetryAgent {
     super(agent, options)
     const own = /** @type {any} */ (agent)
     const plain = (/** @type {any} */ opts, /** @type {any} */ handler) => super.dispatch(opts, handler)
-    this.#dispatch = own[kSettings]?.timed ? oneCall(own)(plain) : plain
+    this.#dispatch = own[kConfig]?.timed ? oneCall(own)(plain) : plain
   }
 
   /**
