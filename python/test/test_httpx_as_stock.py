@@ -52,6 +52,11 @@ def nonsense(peer: Peer, seen: Seen) -> None:
     raise EOFError
 
 
+def no_status(peer: Peer, seen: Seen) -> None:
+    peer.send(b"HTTP/1.1 1xx Nothing\r\n\r\n")
+    raise EOFError
+
+
 def partly(peer: Peer, seen: Seen) -> None:
     peer.send(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nshort")
     peer.recv()
@@ -64,6 +69,7 @@ TROUBLES: dict[str, tuple[typing.Any, dict[str, typing.Any], float, str, str]] =
     "closed in mid-body": (short, {}, 5, "closed", "receive"),
     "no body in time": (partly, {}, 0.6, "timeout", "receive"),
     "not HTTP": (nonsense, {}, 5, "protocol", "receive"),
+    "an interim status that is none": (no_status, {}, 5, "protocol", "receive"),
     "a header that cannot be": (silent, {"headers": {"X-A": "a\r\nb"}}, 5, "invalid_request", "send"),
     "a body shorter than announced": (silent, {"headers": {"Content-Length": "300"}}, 5, "invalid_request", "send"),
     "a body where none was announced": (silent, {"headers": {"Content-Length": "0"}}, 5, "invalid_request", "send"),
