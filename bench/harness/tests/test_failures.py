@@ -272,27 +272,6 @@ def test_a_generator_that_measures_nothing_is_not_a_success(tmp_path: Path) -> N
         pytest.skip("the Python driver is not set up")
     assert "constant rate: inconclusive: wrk2 measured nothing: wrk2 failed: exit status 1: -t 2 -c 2 " in named.stdout
     assert named.returncode == 2
-    found = bench(*arguments, WRK2=str(program))
-    assert found.stderr.count("; going on with ") == 1
-    assert "constant rate: inconclusive" not in found.stdout
-
-
-def test_a_run_with_wrk2_gives_it_whole_rates(tmp_path: Path) -> None:
-    """133 requests a second are 60 % of what the control carries; the stand-in refuses `133.3` as wrk2 does."""
-    (tmp_path / "rated.yaml").write_text(RATED.replace("pool: 2", "pool: 10"))
-    program = tmp_path / "wrk2"
-    program.write_text(f'#!/bin/sh\nexec {sys.executable} {Path(__file__).with_name("stand_in_wrk2.py")} "$@"\n')
-    program.chmod(0o755)
-    out = tmp_path / "out"
-    done = bench("run", str(tmp_path / "rated.yaml"), "--generator", "wrk2", "--out", str(out), WRK2=str(program))
-    row = json.loads((out / "rated.json").read_text())["rates"][0]
-    if row["measurement"] is None:
-        assert "wrk2" not in str(row["failed"]), row["failed"]
-        pytest.skip(f"the Python driver is not set up: {row['failed'] or row['skipped']}")
-    seen = row["measurement"]
-    assert (seen["generator"], seen["offered_rate"], seen["void"]) == ("wrk2", 133, None)
-    assert (seen["warmup_seconds"], seen["seconds"]) == (10, 1)
-    assert "wrk2 (wrk2, sha256 " in done.stdout
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="there is no /proc")

@@ -10,12 +10,21 @@ from pathlib import Path
 from onewrite_bench.failures import BenchError
 from onewrite_bench.paths import BENCH, REPOSITORY
 
-__all__ = ["build", "command", "languages", "stale"]
+__all__ = ["build", "chosen", "command", "languages", "stale"]
 
 
 def languages(checkout: Path = REPOSITORY) -> tuple[str, ...]:
     """The folders of a checkout that have a driver/run."""
     return tuple(sorted(run.parents[1].name for run in checkout.glob("*/driver/run")))
+
+
+def chosen(names: str | None) -> tuple[str, ...]:
+    """The languages in a comma-separated list; all of them for None. Raises BenchError for an unknown one."""
+    wanted = tuple(name.strip() for name in (names or ",".join(languages())).split(",") if name.strip())
+    for name in wanted:
+        if name not in (*languages(), "raw"):
+            raise BenchError(f"no language {name!r}; there are {', '.join(languages())}")
+    return wanted
 
 
 def command(language: str, competitor: bool = False, checkout: str | None = None) -> list[str] | None:

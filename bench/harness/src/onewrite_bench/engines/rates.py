@@ -176,7 +176,8 @@ class RateEngine:
         why = self._failure or next(iter(voids), None)
         if why is None:
             return None
-        return Verdict("constant rate", "inconclusive", f"{self._generator.name} measured nothing: {why}", True)
+        hint = "" if self._generator.name == "built-in" else "; GENERATOR=built-in takes the bench's own"
+        return Verdict("constant rate", "inconclusive", f"{self._generator.name} measured nothing: {why}{hint}", True)
 
 
 def _mark(rows: Sequence[RateResult], field: str, why: str) -> None:

@@ -18,7 +18,7 @@ from onewrite_bench.failures import BenchError
 from onewrite_bench.generators.measurement import Distribution, Measurement, own_lateness_us
 from onewrite_bench.generators.plan import GRACE_S, Plan, call, find
 
-__all__ = ["CALIBRATION_S", "MARK", "Wrk2", "is_wrk2", "lua_script", "microseconds", "parse", "spectra"]
+__all__ = ["CALIBRATION_S", "MARK", "Wrk2", "is_wrk2", "lua_script", "parse", "spectra"]
 
 CALIBRATION_S = 10
 """wrk2 drops its first 10 s from the histogram."""
@@ -26,7 +26,6 @@ CALIBRATION_S = 10
 MARK = "onewrite-result "
 
 _SPECTRUM_ROW = re.compile(r"^\s*(\d+\.\d+)\s+([01]\.\d+)\s+(\d+)(?:\s+(\d+\.\d+|inf))?\s*$")
-_UNITS = {"us": 1.0, "ms": 1e3, "s": 1e6, "m": 60e6}
 
 
 class Wrk2:
@@ -98,14 +97,6 @@ function done(summary, latency, requests)
     mean, latency.max, table.concat(shown, ", ")))
 end
 """
-
-
-def microseconds(text: str) -> float | None:
-    """A time as wrk2 prints it (`0.88ms`, `3.20s`, `0.85m`, `850.00us`), or None for `-nan` and its kin."""
-    match = re.fullmatch(r"(-?\d+(?:\.\d+)?)(us|ms|s|m)", text.strip())
-    if match is None or float(match.group(1)) < 0:
-        return None
-    return float(match.group(1)) * _UNITS[match.group(2)]
 
 
 def spectra(text: str) -> list[list[list[float]]]:

@@ -1,4 +1,4 @@
-"""What the terminal, Markdown and HTML say in the same words."""
+"""What the terminal and Markdown say in the same words."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ def text(run: Run) -> str:
         parts.append(verdict_line(verdict))
         interval = intervals_line(verdict)
         parts += [f"  {interval}"] if interval else []
-    parts += [f"({note})" for note in run.notes]
+    parts += [f"({note})" for note in (*run.notes, machine.line(run.machine))]
     parts.append(f"{run.scenario}: {run.seconds:.0f} s{', interrupted' if run.interrupted else ''}")
     return "\n".join(parts) + "\n"
 

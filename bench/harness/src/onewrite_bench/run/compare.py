@@ -47,7 +47,7 @@ class Revision:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("base", help="a revision, as git names it: main, HEAD~1, v0.1.0")
     parser.add_argument("--head", help="another revision; default: this checkout, with what is not committed")
-    parser.add_argument("--languages", default=",".join(drivers.languages()), help="comma-separated; default: all")
+    parser.add_argument("--languages", help="comma-separated; default: all")
     parser.add_argument("--rounds", type=int, default=6, help="per process; default: %(default)s")
     parser.add_argument("--requests", type=int, default=200, help="per round; default: %(default)s")
     parser.add_argument("--out", type=Path, default=BUILD / "compare", metavar="DIR", help="where results go")
@@ -56,10 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _run(options: argparse.Namespace) -> int:
     console = Console()
-    languages = [name.strip() for name in options.languages.split(",") if name.strip()]
-    unknown = [name for name in languages if name not in drivers.languages()]
-    if unknown:
-        raise BenchError(f"no language {unknown[0]!r}; there are {', '.join(drivers.languages())}")
+    languages = drivers.chosen(options.languages)
     base = _revision(options.base, options.out)
     head = Revision("this checkout", REPOSITORY) if options.head is None else _revision(options.head, options.out)
     for revision in (base, head):

@@ -65,9 +65,9 @@ def worst(statuses: list[int]) -> int:
 def _run(options: argparse.Namespace) -> int:
     names = options.scenario or [name for name in scenario.names() if "gate" in scenario.load(name).parameters]
     plans = [gated(scenario.load(name), options.rates) for name in names]
-    languages = options.languages.split(",") if options.languages else None
+    languages = drivers.chosen(options.languages)
     console = Console()
-    generator = choose(options.generator, console.say) if options.rates else None
+    generator = choose(options.generator) if options.rates else None
     _build(plans, languages, console)
     statuses: dict[str, int] = {}
     for plan in plans:
@@ -97,10 +97,10 @@ def _run(options: argparse.Namespace) -> int:
     return status
 
 
-def _build(plans: Sequence[Scenario], languages: Sequence[str] | None, console: Console) -> None:
+def _build(plans: Sequence[Scenario], languages: Sequence[str], console: Console) -> None:
     """Build the drivers that will run. A driver that cannot be built is stale or missing, and so "not run"."""
     named = {group.language for plan in plans for group in plan.groups} & set(drivers.languages())
-    for language in sorted(named if languages is None else named & set(languages)):
+    for language in sorted(named & set(languages)):
         console.say(f"gate: make -C {language} driver")
         try:
             drivers.build(language)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from onewrite_bench import scenario
 from onewrite_bench.console import Console
-from onewrite_bench.engines import jmh
+from onewrite_bench.engines import drivers, jmh
 from onewrite_bench.failures import BenchError
 from onewrite_bench.generators.choice import choose
 from onewrite_bench.paths import BUILD
@@ -66,9 +66,9 @@ def _command(plan: Scenario) -> str:
 def _run(options: argparse.Namespace) -> int:
     began = time.monotonic()
     plans = _plans(options, options.out)
-    languages = options.languages.split(",") if options.languages else None
+    languages = drivers.chosen(options.languages)
     console = Console()
-    generator = None if options.no_rates else choose(options.generator, console.say)
+    generator = None if options.no_rates else choose(options.generator)
     works: list[tuple[str, str, Callable[[], Run]]] = [
         (plan.name, plan.title, partial(execute, plan, console, _command(plan), languages, options.parallel, generator))
         for plan in plans
