@@ -122,7 +122,11 @@ class Patched(_Adapter):
     def api(self, what: str) -> dict[str, typing.Any]:
         import onewrite
 
-        calls = {"install": onewrite.install, "uninstall": onewrite.uninstall, "remove": self._first.remove}
+        calls: dict[str, typing.Callable[[], object]] = {
+            "install": onewrite.install,
+            "uninstall": onewrite.uninstall,
+            "remove": self._first.remove,
+        }
         if what in calls:
             calls[what]()
         status = onewrite.status()

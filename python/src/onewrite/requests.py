@@ -12,6 +12,12 @@ from ._errors import InvalidRequestError
 from ._timing.hooks import make_hooks
 from ._urllib3.manager import PoolManager, ProxyManager
 
+if typing.TYPE_CHECKING:
+    import urllib3
+    from typing_extensions import Unpack
+
+    from ._urllib3.keywords import Options
+
 __all__ = ["Adapter", "InvalidRequest"]
 
 
@@ -26,26 +32,35 @@ class Adapter(requests.adapters.HTTPAdapter):
     and onewrite's options. requests follows redirects above its adapters: each hop is a call of its own.
     """
 
+    _onewrite_keywords: dict[str, typing.Any]
+
     __attrs__ = [  # noqa: RUF012 - as requests declares it
         *requests.adapters.HTTPAdapter.__attrs__,
         "_onewrite_keywords",
     ]
 
-    def __init__(
-        self,
-        *args: typing.Any,
-        on_timing: typing.Any = None,
-        listener: typing.Any = None,
-        **kwargs: typing.Any,
-    ) -> None:
-        keywords = {name: kwargs.pop(name) for name in _config.NAMES & kwargs.keys()}
-        make_hooks(on_timing, listener, _config.resolve(keywords).hooks_disabled)
-        self._onewrite_keywords: dict[str, typing.Any] = {
-            **keywords,
-            "on_timing": on_timing,
-            "listener": listener,
-        }
-        super().__init__(*args, **kwargs)
+    if typing.TYPE_CHECKING:
+
+        def __init__(
+            self,
+            pool_connections: int = ...,
+            pool_maxsize: int = ...,
+            max_retries: urllib3.Retry | int | None = ...,
+            pool_block: bool = ...,
+            **options: Unpack[Options],
+        ) -> None: ...
+
+    else:
+
+        def __init__(self, *args, on_timing=None, listener=None, **kwargs):
+            keywords = {name: kwargs.pop(name) for name in _config.NAMES & kwargs.keys()}
+            make_hooks(on_timing, listener, _config.resolve(keywords).hooks_disabled)
+            self._onewrite_keywords = {
+                **keywords,
+                "on_timing": on_timing,
+                "listener": listener,
+            }
+            super().__init__(*args, **kwargs)
 
     def send(self, *args: typing.Any, **kwargs: typing.Any) -> requests.Response:
         """Send a request: see :meth:`requests.adapters.HTTPAdapter.send`.

@@ -27,8 +27,15 @@ from .state import State, attempt_of, request_start
 
 Original = typing.Callable[..., typing.Any]
 
-_Connection = _patches.genuine(urllib3.connection, "HTTPConnection")
-_HTTPSConnection = _patches.genuine(urllib3.connection, "HTTPSConnection")
+if typing.TYPE_CHECKING:
+    from urllib3.connection import HTTPConnection as _Connection
+    from urllib3.connection import HTTPSConnection as _HTTPSConnection
+
+    Below = _Connection
+else:
+    _Connection = _patches.genuine(urllib3.connection, "HTTPConnection")
+    _HTTPSConnection = _patches.genuine(urllib3.connection, "HTTPSConnection")
+    Below = object
 
 
 def configure(conn: typing.Any, options: Options) -> None:
@@ -209,7 +216,7 @@ def close(conn: typing.Any, original: Original) -> None:
     attempt.end("ok" if attempt.error is None else "error")
 
 
-class OneWrite(State):
+class OneWrite(State, Below):
     """The behaviour of both classes, in front of urllib3's."""
 
     _onewrite_own = True
@@ -226,36 +233,36 @@ class OneWrite(State):
 
         Raises :class:`onewrite.InvalidRequestError` before the first byte where the request is not one.
         """
-        request(self, super().request, method, url, body, headers, **extra)  # type: ignore[misc]
+        request(self, super().request, method, url, body, headers, **extra)
 
     if _base_version.IS_V1:
 
         def request_chunked(self, method: str, url: str, body: typing.Any = None, headers: typing.Any = None) -> None:
             """Send a chunked request: see :meth:`urllib3.connection.HTTPConnection.request_chunked`."""
-            request_chunked(self, super().request_chunked, method, url, body, headers)  # type: ignore[misc]
+            request_chunked(self, super().request_chunked, method, url, body, headers)
 
     def send(self, data: typing.Any) -> None:
         """Send bytes: see :meth:`http.client.HTTPConnection.send`."""
-        send(self, super().send, data)  # type: ignore[misc]
+        send(self, super().send, data)
 
     def connect(self) -> None:
         """Connect: see :meth:`urllib3.connection.HTTPConnection.connect`."""
-        connecting.connect(self, super().connect)  # type: ignore[misc]
+        connecting.connect(self, super().connect)
 
     def getresponse(self, **extra: typing.Any) -> typing.Any:
         """Read a response: see :meth:`urllib3.connection.HTTPConnection.getresponse`."""
         if self._onewrite_attempt is None:
-            return super().getresponse(**extra)  # type: ignore[misc]
-        return response.getresponse(self, super().getresponse, **extra)  # type: ignore[misc]
+            return super().getresponse(**extra)
+        return response.getresponse(self, super().getresponse, **extra)
 
     def close(self) -> None:
         """Close: see :meth:`http.client.HTTPConnection.close`."""
-        close(self, super().close)  # type: ignore[misc]
+        close(self, super().close)
 
 
-class HTTPConnection(OneWrite, _Connection):  # type: ignore[misc,valid-type]
+class HTTPConnection(OneWrite, _Connection):
     """urllib3's HTTPConnection that sends head and body in one write, with TCP_NODELAY on."""
 
 
-class HTTPSConnection(OneWrite, _HTTPSConnection):  # type: ignore[misc,valid-type]
+class HTTPSConnection(OneWrite, _HTTPSConnection):
     """urllib3's HTTPSConnection that sends head and body in one write, with TCP_NODELAY on."""

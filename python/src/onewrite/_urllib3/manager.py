@@ -10,6 +10,13 @@ import urllib3.poolmanager
 from .. import _config
 from .pool import HTTPConnectionPool, HTTPSConnectionPool, Own, Pool, split
 
+if typing.TYPE_CHECKING:
+    import ssl
+
+    from typing_extensions import Unpack
+
+    from .keywords import Keywords
+
 
 class Manager(Own):
     """Behaviour of the managers, in front of urllib3's."""
@@ -55,9 +62,33 @@ class PoolManager(Manager, urllib3.PoolManager):
     Raises TypeError or ValueError for an option that does not exist or is out of range.
     """
 
+    if typing.TYPE_CHECKING:
+
+        def __init__(
+            self,
+            num_pools: int = 10,
+            headers: typing.Mapping[str, str] | None = None,
+            **keywords: Unpack[Keywords],
+        ) -> None: ...
+
 
 class ProxyManager(Manager, urllib3.ProxyManager):
     """urllib3's ProxyManager whose requests leave in one write, with TCP_NODELAY on.
 
     Takes what urllib3's takes, and what :class:`onewrite.PoolManager` takes beside it.
     """
+
+    if typing.TYPE_CHECKING:
+
+        def __init__(
+            self,
+            proxy_url: str,
+            num_pools: int = 10,
+            headers: typing.Mapping[str, str] | None = None,
+            proxy_headers: typing.Mapping[str, str] | None = None,
+            proxy_ssl_context: ssl.SSLContext | None = None,
+            use_forwarding_for_https: bool = False,
+            proxy_assert_hostname: str | typing.Literal[False] | None = None,
+            proxy_assert_fingerprint: str | None = None,
+            **keywords: Unpack[Keywords],
+        ) -> None: ...

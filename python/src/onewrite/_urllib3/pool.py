@@ -21,8 +21,15 @@ from .state import State, acquire
 
 Original = typing.Callable[..., typing.Any]
 
-_HTTPConnectionPool = _patches.genuine(urllib3.connectionpool, "HTTPConnectionPool")
-_HTTPSConnectionPool = _patches.genuine(urllib3.connectionpool, "HTTPSConnectionPool")
+if typing.TYPE_CHECKING:
+    from typing_extensions import Unpack
+    from urllib3.connectionpool import HTTPConnectionPool as _HTTPConnectionPool
+    from urllib3.connectionpool import HTTPSConnectionPool as _HTTPSConnectionPool
+
+    from .keywords import PoolKeywords
+else:
+    _HTTPConnectionPool = _patches.genuine(urllib3.connectionpool, "HTTPConnectionPool")
+    _HTTPSConnectionPool = _patches.genuine(urllib3.connectionpool, "HTTPSConnectionPool")
 _Connection = _patches.genuine(urllib3.connection, "HTTPConnection")
 _HTTPSConnection = _patches.genuine(urllib3.connection, "HTTPSConnection")
 
@@ -168,12 +175,14 @@ class Own:
     _onewrite_options: Options = DEFAULTS
     _onewrite_hooks: Hooks | None = None
 
-    def urlopen(self, method: str, url: str, *args: typing.Any, **kwargs: typing.Any) -> typing.Any:
-        """Send a request: see urllib3's own ``urlopen`` of this class."""
-        original, hooks = super().urlopen, self._onewrite_hooks  # type: ignore[misc]
-        if hooks is None:
-            return original(method, url, *args, **kwargs)
-        return urlopen(self, original, hooks, method, url, *args, **kwargs)
+    if not typing.TYPE_CHECKING:  # it has the types of urllib3's
+
+        def urlopen(self, method, url, *args, **kwargs):
+            """Send a request: see urllib3's own ``urlopen`` of this class."""
+            original, hooks = super().urlopen, self._onewrite_hooks
+            if hooks is None:
+                return original(method, url, *args, **kwargs)
+            return urlopen(self, original, hooks, method, url, *args, **kwargs)
 
 
 class Pool(Own):
@@ -197,7 +206,7 @@ class Pool(Own):
         put_conn(self, super()._put_conn, conn)  # type: ignore[misc]
 
 
-class HTTPConnectionPool(Pool, _HTTPConnectionPool):  # type: ignore[misc,valid-type]
+class HTTPConnectionPool(Pool, _HTTPConnectionPool):
     """urllib3's HTTPConnectionPool over :class:`onewrite.HTTPConnection`.
 
     Takes ``on_timing``, ``listener`` and onewrite's options beside urllib3's own arguments.
@@ -205,11 +214,19 @@ class HTTPConnectionPool(Pool, _HTTPConnectionPool):  # type: ignore[misc,valid-
 
     ConnectionCls = ConnectionClass(HTTPConnection, _HTTPConnectionPool, _Connection)
 
+    if typing.TYPE_CHECKING:
 
-class HTTPSConnectionPool(Pool, _HTTPSConnectionPool):  # type: ignore[misc,valid-type]
+        def __init__(self, host: str, port: int | None = None, **keywords: Unpack[PoolKeywords]) -> None: ...
+
+
+class HTTPSConnectionPool(Pool, _HTTPSConnectionPool):
     """urllib3's HTTPSConnectionPool over :class:`onewrite.HTTPSConnection`.
 
     Takes ``on_timing``, ``listener`` and onewrite's options beside urllib3's own arguments.
     """
 
     ConnectionCls = ConnectionClass(HTTPSConnection, _HTTPSConnectionPool, _HTTPSConnection)
+
+    if typing.TYPE_CHECKING:
+
+        def __init__(self, host: str, port: int | None = None, **keywords: Unpack[PoolKeywords]) -> None: ...
