@@ -12,9 +12,9 @@ import subprocess
 import sys
 import time
 
-from onewrite_bench.topology import haproxy
-from onewrite_bench.topology.children import installed
-from onewrite_bench.topology.nginx import Nginx
+from onewrite_lab.servers import haproxy
+from onewrite_lab.servers.children import installed
+from onewrite_lab.servers.nginx import Nginx
 
 from faulty import events, serve, upload
 from shared import HERE, MODES, ROOT, Sample, Servers, fill, machine, measure, run, table
@@ -97,7 +97,7 @@ def main() -> int:
     with Servers() as servers:
         named = versions()
         origin, streams = servers.origin(), serve()
-        authority = servers.certificate.authority
+        authority = servers.certificates.ca_file
         ports = servers.haproxy(origin)
         of_haproxy = [
             row(label, measure(ports[name], requests=n, authority=authority if name.startswith("ssl") else None))

@@ -16,11 +16,11 @@ from pathlib import Path
 
 from onewrite_bench.ends import scratch
 from onewrite_bench.failures import BenchError as Missing
-from onewrite_bench.paths import TOPOLOGY
-from onewrite_bench.topology import certificate
-from onewrite_bench.topology.children import Children, script
-from onewrite_bench.topology.haproxy import HAProxy
+from onewrite_lab.certificates import Certificates
 from onewrite_lab.client import CONTROL, Connection, How
+from onewrite_lab.servers import relay
+from onewrite_lab.servers.children import Children, script
+from onewrite_lab.servers.haproxy import HAProxy
 from onewrite_lab.stall import STALL_MS, control_stalls, says_nothing
 from onewrite_lab.tap import Script, Tap
 from onewrite_lab.witness import tcpinfo
@@ -66,14 +66,14 @@ class Sample:
         return f"**{text}**" if self.stalled * 2 >= len(self.times_ms) else text
 
 
-def measure(port: int, *, authority: Path | None = None, requests: int = 40, gap_us: int = 0) -> dict[str, Sample]:
+def measure(port: int, *, authority: str | None = None, requests: int = 40, gap_us: int = 0) -> dict[str, Sample]:
     """POSTs of 200 bytes, one connection per mode, in turns: all modes meet the same moments of the machine.
 
     Over TLS where there is an authority. `gap_us` passes between two writes. Raises ValueError on an error status.
     """
     place = f"https://localhost:{port}/items" if authority else f"http://127.0.0.1:{port}/items"
     clients = {
-        name: Connection(place, replace(how, gap_us=gap_us, authority=str(authority) if authority else None))
+        name: Connection(place, replace(how, gap_us=gap_us, authority=authority))
         for name, how in MODES.items()
     }
     times: dict[str, list[float]] = {name: [] for name in MODES}
@@ -114,22 +114,21 @@ class Servers:
         self._stack.close()
 
     @cached_property
-    def certificate(self) -> certificate.Pair:
-        """An authority to trust, and a certificate for localhost and 127.0.0.1 with its key."""
-        return certificate.make(self.folder)
+    def certificates(self) -> Certificates:
+        return Certificates(self.folder)
 
     def origin(self) -> int:
         """The port of a server that answers `{}` at once, in one write, with TCP_NODELAY."""
         return self._stack.enter_context(Tap(JSON)).port
 
     def relay(self, upstream: int) -> int:
-        ready = self.children.start("relay", script(TOPOLOGY / "relay.py", "--upstream-port", str(upstream))).ready["ports"]
+        ready = self.children.start("relay", script(Path(relay.__file__), "--upstream-port", str(upstream))).ready["ports"]
         assert isinstance(ready, dict)
         return int(ready["relay"])
 
     def haproxy(self, origin: int) -> dict[str, int]:
         """The ports of a real HAProxy's frontends, by their names in haproxy.cfg."""
-        env = {"ONEWRITE_ORIGIN": f"127.0.0.1:{origin}", "ONEWRITE_CERTIFICATE": str(self.certificate.server)}
+        env = {"ONEWRITE_ORIGIN": f"127.0.0.1:{origin}", "ONEWRITE_CERTIFICATE": self.certificates.server_file()}
         return HAProxy(self.children, HERE / "haproxy.cfg", env).ports
 
 

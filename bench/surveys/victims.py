@@ -20,8 +20,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from onewrite_bench.ends import tied
-from onewrite_bench.topology.children import installed
 from onewrite_lab.certificates import shared as certificates
+from onewrite_lab.servers.children import installed
 from onewrite_lab.tap import Tap
 
 from shared import HERE, JSON, ROOT, Missing, Sample, fill, machine, measure, table

@@ -5,7 +5,6 @@ One thread per connection, blocking sockets, TCP_NODELAY, one write per answer. 
 =================  ==================================================================================
 ``/``              200 with a two-byte body
 ``/split``         head and body of the answer in two writes
-``/sse?n=&gap_ms=``  ``n`` server-sent events, one every ``gap_ms``, each carrying its send time
 ``/status/503``      that status, with a Location for 3xx
 ``/closing``         200, and `Connection: close`
 ``/slow?ms=300``     after so many milliseconds
@@ -13,7 +12,7 @@ One thread per connection, blocking sockets, TCP_NODELAY, one write per answer. 
 =================  ==================================================================================
 
 The ``nagle`` port is the same server with Nagle left on, as most application servers are.
-Prints one JSON line with its ports when it is ready. Serves until a signal, or until the bench that started it is gone.
+Prints one JSON line with its ports when it is ready. Ends when its standard input ends.
 """
 
 from __future__ import annotations
@@ -29,12 +28,9 @@ import threading
 import time
 from urllib.parse import parse_qs
 
-from until_told import serve_until_told
-
 OK = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 2\r\n\r\nok"
 SPLIT_HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 200\r\n\r\n"
 SPLIT_BODY = b"y" * 200
-STREAM_HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
 PAUSE_S = 0.2
 
 
@@ -103,8 +99,6 @@ def answer(sock: socket.socket, target: bytes) -> None:
     if path == b"/split":
         sock.sendall(SPLIT_HEAD)
         sock.sendall(SPLIT_BODY)
-    elif path == b"/sse":
-        stream(sock, query)
     elif path.startswith(b"/status/"):
         sock.sendall(b"HTTP/1.1 %b Said\r\nLocation: /\r\nContent-Length: 2\r\n\r\nok" % path[8:])
     elif path == b"/closing":
@@ -120,20 +114,6 @@ def answer(sock: socket.socket, target: bytes) -> None:
         sock.sendall(OK)
     else:
         sock.sendall(OK)
-
-
-def stream(sock: socket.socket, query: bytes) -> None:
-    options = parse_qs(query.decode())
-    count = int(options.get("n", ["60"])[0])
-    gap_s = float(options.get("gap_ms", ["20"])[0]) / 1000
-    sock.sendall(STREAM_HEAD)
-    due = time.monotonic()
-    for _ in range(count):
-        due += gap_s
-        time.sleep(max(0.0, due - time.monotonic()))
-        event = b"data: %d\n\n" % time.monotonic_ns()
-        sock.sendall(b"%x\r\n%b\r\n" % (len(event), event))
-    sock.sendall(b"0\r\n\r\n")
 
 
 def serve_connection(sock: socket.socket, nagle: bool, context: ssl.SSLContext | None) -> None:
@@ -187,7 +167,7 @@ def main() -> None:
         ports[name] = listener.getsockname()[1]
         threading.Thread(target=accept, args=(listener, nagle, context), daemon=True).start()
     print(json.dumps({"ready": True, "pid": os.getpid(), "ports": ports}), flush=True)
-    serve_until_told()
+    sys.stdin.buffer.read()
 
 
 if __name__ == "__main__":

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-
-from onewrite_bench.topology.children import Children
+from onewrite_lab.servers.children import Children
 
 
 @pytest.fixture

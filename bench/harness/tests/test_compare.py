@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from onewrite_lab.servers.children import Children
 
 from onewrite_bench import scenario
 from onewrite_bench.console import Console
@@ -21,7 +22,6 @@ from onewrite_bench.report import comparison
 from onewrite_bench.run import compare
 from onewrite_bench.run.compare import Revision
 from onewrite_bench.run.execute import execute
-from onewrite_bench.topology.children import Children
 from onewrite_bench.topology.places import Places
 from onewrite_bench.verdict import regress
 from onewrite_bench.verdict.results import Cell, Verdict

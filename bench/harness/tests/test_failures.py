@@ -16,6 +16,8 @@ from pathlib import Path
 import pytest
 from command import BENCH, bench
 from onewrite_lab import witness
+from onewrite_lab.servers import haproxy
+from onewrite_lab.servers.children import Children
 
 from onewrite_bench import scenario
 from onewrite_bench.console import Console
@@ -23,8 +25,6 @@ from onewrite_bench.engines import repeat
 from onewrite_bench.failures import BenchError
 from onewrite_bench.run import gate
 from onewrite_bench.run.execute import execute
-from onewrite_bench.topology import haproxy
-from onewrite_bench.topology.children import Children
 
 CLIENTS = """
       - {label: control, kind: control, role: control}

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from onewrite_lab.servers.children import Children
 
 from onewrite_bench.failures import BenchError
 from onewrite_bench.generators import wrk2
@@ -18,7 +19,6 @@ from onewrite_bench.generators.choice import choose
 from onewrite_bench.generators.measurement import Distribution, Measurement, own_lateness_us
 from onewrite_bench.generators.plan import Generator, Plan
 from onewrite_bench.generators.wrk2 import Wrk2
-from onewrite_bench.topology.children import Children
 from onewrite_bench.topology.places import Places
 
 FIXTURES = Path(__file__).with_name("fixtures")

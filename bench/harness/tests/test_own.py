@@ -11,13 +11,13 @@ import pytest
 import yaml
 from command import bench
 from onewrite_conformance.driver import Driver, DriverFault
+from onewrite_lab.servers import haproxy
+from onewrite_lab.servers.children import Children
 
 from onewrite_bench.engines import drivers, preflight
 from onewrite_bench.failures import BenchError
 from onewrite_bench.run import own
-from onewrite_bench.topology import haproxy
 from onewrite_bench.topology.adopt import adopt
-from onewrite_bench.topology.children import Children
 from onewrite_bench.topology.guard import guard
 from onewrite_bench.topology.places import Places
 

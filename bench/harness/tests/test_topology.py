@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import json
-import signal
 import socket
 import ssl
-import subprocess
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 from onewrite_lab import stall
+from onewrite_lab.servers import haproxy, relay
+from onewrite_lab.servers.children import Children, script
 
 from onewrite_bench.failures import BenchError
 from onewrite_bench.paths import TOPOLOGY
-from onewrite_bench.topology import haproxy
-from onewrite_bench.topology.children import Children, script
 from onewrite_bench.topology.places import Places
 
 HEAD = b"POST %b HTTP/1.1\r\nHost: x\r\nContent-Length: 200\r\n\r\n"
@@ -71,7 +68,6 @@ def test_origin_answers_pipelined_chunked_and_expecting_requests(children: Child
         assert ask(sock, expecting, b"\r\n\r\n") == b"HTTP/1.1 100 Continue\r\n\r\n"
         ask(sock, b"xx")
         assert b"\r\n\r\nyyyy" in ask(sock, HEAD % b"/split" + BODY, b"y" * 200)
-        assert ask(sock, HEAD % b"/sse?n=3&gap_ms=1" + BODY, b"0\r\n\r\n").count(b"data: ") == 3
 
 
 @pytest.mark.parametrize(("name", "version"), [("tls12", "TLSv1.2"), ("tls13", "TLSv1.3")])
@@ -117,10 +113,10 @@ def test_a_relay_with_nagle_stalls_two_writes_even_with_nodelay(children: Childr
 def test_forward_proxy_forwards_and_tunnels(children: Children, tmp_path: Path) -> None:
     places = Places(children, {"forward_proxy": True}, tmp_path)
     origin = places.port("origin/plain")
-    with connect(places.port("forward/proxy")) as sock:
+    with connect(places.port("relay/proxy")) as sock:
         for _ in range(2):
             ask(sock, HEAD % (b"http://127.0.0.1:%d/" % origin) + BODY)
-    with connect(places.port("forward/proxy")) as sock:
+    with connect(places.port("relay/proxy")) as sock:
         ask(sock, b"CONNECT 127.0.0.1:%d HTTP/1.1\r\nHost: x\r\n\r\n" % origin, b"\r\n\r\n")
         ask(sock, HEAD % b"/" + BODY)
 
@@ -131,24 +127,9 @@ def test_a_helper_ends_with_its_input(children: Children) -> None:
     assert child.ended()
 
 
-def test_an_origin_started_by_hand_serves_until_a_signal() -> None:
-    command = script(TOPOLOGY / "origin.py")
-    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True) as origin:
-        try:
-            assert origin.stdout is not None
-            ports = json.loads(origin.stdout.readline())["ports"]
-            for _ in range(2):
-                with connect(ports["plain"]) as sock:
-                    ask(sock, HEAD % b"/" + BODY)
-                assert origin.poll() is None
-        finally:
-            origin.terminate()
-        assert origin.wait(60) == -signal.SIGTERM
-
-
 def test_a_helper_that_fails_says_why(children: Children) -> None:
     with pytest.raises(BenchError, match=r"relay ended before it was ready: .*--upstream-port"):
-        children.start("relay", script(TOPOLOGY / "relay.py"))
+        children.start("relay", script(Path(relay.__file__), "--upstream-port", "x"))
 
 
 def test_a_broken_haproxy_configuration_is_one_clear_line(children: Children, tmp_path: Path) -> None:

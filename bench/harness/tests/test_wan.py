@@ -10,11 +10,11 @@ from pathlib import Path
 from statistics import median
 
 import pytest
+from onewrite_lab.servers.children import Child, Children, script
+from onewrite_lab.servers.network import Network
 
 from onewrite_bench.engines.wan import why_not
 from onewrite_bench.paths import TOPOLOGY
-from onewrite_bench.topology.children import Child, Children, script
-from onewrite_bench.topology.network import Network
 
 pytestmark = pytest.mark.skipif(why_not() is not None, reason=why_not() or "")
 

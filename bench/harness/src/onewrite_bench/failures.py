@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
+from onewrite_lab.servers import LabError as BenchError
+
 __all__ = ["BenchError"]
-
-
-class BenchError(Exception):
-    """The bench cannot go on; the message is one line for the user. Never the fault of an adapter."""

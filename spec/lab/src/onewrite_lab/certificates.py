@@ -20,16 +20,26 @@ NAMES = ("localhost", "127.0.0.1", "::1", "check.onewrite.test")
 
 
 class Certificates:
-    """A fresh authority. `ca_file` is the PEM that a client is told to trust."""
+    """A fresh authority, in `folder` or a temporary one. `ca_file` is the PEM that a client is told to trust."""
 
-    def __init__(self) -> None:
+    def __init__(self, folder: Path | None = None) -> None:
         import trustme  # not at the start of commands that speak no TLS: it takes 50 ms
 
-        self._folder = tempfile.TemporaryDirectory(prefix="onewrite-lab-")
+        if folder is None:
+            self._temporary = tempfile.TemporaryDirectory(prefix="onewrite-lab-")
+            folder = Path(self._temporary.name)
+        folder.mkdir(parents=True, exist_ok=True)
+        self._folder = folder
         self._authority = trustme.CA()
         self._foreign = trustme.CA()
-        self.ca_file = str(Path(self._folder.name) / "ca.pem")
+        self.ca_file = str(folder / "ca.pem")
         self._authority.cert_pem.write_to_path(self.ca_file)
+
+    def server_file(self) -> str:
+        """The PEM of a good server's certificate and key, for programs that read a file."""
+        path = self._folder / "server.pem"
+        self._leaf("good").private_key_and_cert_chain_pem.write_to_path(str(path))
+        return str(path)
 
     @functools.lru_cache(maxsize=16)  # noqa: B019 (one instance lives as long as the process)
     def context(self, certificate: str = "good", tls_max: str | None = None) -> ssl.SSLContext:

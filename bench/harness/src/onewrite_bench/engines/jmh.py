@@ -17,11 +17,12 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
+from onewrite_lab.servers.children import Children, guarded
+
 from onewrite_bench.console import Console
 from onewrite_bench.ends import scratch, tied
 from onewrite_bench.failures import BenchError
-from onewrite_bench.paths import BENCH, TOPOLOGY
-from onewrite_bench.topology.children import Children, script
+from onewrite_bench.paths import BENCH
 from onewrite_bench.verdict import machine
 from onewrite_bench.verdict.results import Run
 
@@ -116,7 +117,7 @@ def _missing(raw: list[dict[str, Any]]) -> list[str]:
 def _run_to_its_end(command: list[str], shown: bool) -> int:
     """JMH starts JVMs of its own, which end with an interrupted or killed run."""
     with subprocess.Popen(
-        script(TOPOLOGY / "until_eof.py", *command),
+        guarded(*command),
         stdin=subprocess.PIPE,
         stdout=None if shown else subprocess.DEVNULL,
         stderr=subprocess.STDOUT,

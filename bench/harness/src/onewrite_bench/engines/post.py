@@ -190,7 +190,7 @@ class PostEngine:
             except DriverFault as fault:
                 mark([cell], "failed", first_line(fault))
                 continue
-            peer = self._places.port("forward/proxy" if client.proxy or target.proxy else target.at)
+            peer = self._places.port("relay/proxy" if client.proxy or target.proxy else target.at)
             body = client.body or target.body
             if body is None or client.language == "raw":  # a bare socket sends bytes, whatever the libraries do
                 body = {"kind": "bytes", "size": cell.body_bytes}

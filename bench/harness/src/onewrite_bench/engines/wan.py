@@ -11,6 +11,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from onewrite_lab.servers.children import Children, script
+from onewrite_lab.servers.network import Network
+
 from onewrite_bench.console import Console
 from onewrite_bench.engines import repeat
 from onewrite_bench.engines.clients import Clients
@@ -19,8 +22,6 @@ from onewrite_bench.engines.threads import wait_for
 from onewrite_bench.failures import BenchError
 from onewrite_bench.paths import TOPOLOGY
 from onewrite_bench.scenario import Scenario
-from onewrite_bench.topology.children import Children, script
-from onewrite_bench.topology.network import Network
 from onewrite_bench.topology.places import Places
 from onewrite_bench.verdict.results import Run
 

@@ -8,6 +8,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from onewrite_lab.servers.children import Children
+
 from onewrite_bench.console import Console
 from onewrite_bench.ends import scratch
 from onewrite_bench.engines import preflight, rates, repeat
@@ -17,7 +19,6 @@ from onewrite_bench.engines.rates import RateEngine
 from onewrite_bench.engines.wan import wan
 from onewrite_bench.generators.plan import Generator
 from onewrite_bench.scenario import Scenario
-from onewrite_bench.topology.children import Children
 from onewrite_bench.topology.places import Places
 from onewrite_bench.verdict import judge as verdict
 from onewrite_bench.verdict import machine, settle

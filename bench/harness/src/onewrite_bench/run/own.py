@@ -12,9 +12,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from onewrite_lab.certificates import Certificates
+from onewrite_lab.servers import haproxy
+
 from onewrite_bench.failures import BenchError
 from onewrite_bench.scenario import Group, Scenario, Target, load
-from onewrite_bench.topology import certificate, haproxy
 from onewrite_bench.topology.adopt import Adopted, adopt
 from onewrite_bench.topology.guard import guard
 
@@ -95,7 +97,7 @@ def _check(path: Path, adopted: Adopted, directory: Path) -> None:
     text = re.sub(r'"fd@\$\{FD_[A-Z0-9_]+\}"', "127.0.0.1:1", adopted.text)
     text = re.sub(r'"\$\{ONEWRITE_ORIGIN\w*\}"', "127.0.0.1:1", text)
     if "ONEWRITE_CERTIFICATE" in text:
-        text = text.replace("${ONEWRITE_CERTIFICATE}", str(certificate.make(directory / "adopted-tls").server))
+        text = text.replace("${ONEWRITE_CERTIFICATE}", Certificates(directory / "adopted-tls").server_file())
     checked = directory / _CHECKED
     _write(checked, text)
     command = [haproxy.find(), "-c", "-f", str(checked)]

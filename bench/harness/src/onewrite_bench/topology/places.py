@@ -5,13 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from onewrite_lab.certificates import Certificates
+from onewrite_lab.servers import relay
+from onewrite_lab.servers.children import Child, Children, script
+from onewrite_lab.servers.haproxy import HAProxy
+from onewrite_lab.servers.network import LOOPBACK, Network
+
 from onewrite_bench.failures import BenchError
 from onewrite_bench.paths import TOPOLOGY
 from onewrite_bench.scenario import Target
-from onewrite_bench.topology import certificate
-from onewrite_bench.topology.children import Child, Children, script
-from onewrite_bench.topology.haproxy import HAProxy
-from onewrite_bench.topology.network import LOOPBACK, Network
 
 __all__ = ["Places"]
 
@@ -24,7 +26,7 @@ def _ports(child: Child) -> dict[str, int]:
 
 
 class Places:
-    """The running topology. `port(place)` answers for names as `origin/plain`, `haproxy/mode-tcp`, `relay/relay`."""
+    """The running topology. Places are called `origin/plain`, `haproxy/mode-tcp`, `relay/proxy`."""
 
     def __init__(
         self, children: Children, topology: dict[str, Any], directory: Path, network: Network = LOOPBACK
@@ -33,22 +35,20 @@ class Places:
         self._network = network
         host = network.address
         servers = network.servers
-        self.certificate_authority: Path | None = None
+        self.certificate_authority: str | None = None
         arguments: list[str] = ["--host", host]
         env: dict[str, str] = {}
         if topology.get("tls"):
-            pair = certificate.make(directory)
-            self.certificate_authority = pair.authority
-            arguments += ["--certificate", str(pair.server)]
-            env["ONEWRITE_CERTIFICATE"] = str(pair.server)
+            certificates = Certificates(directory)
+            self.certificate_authority = certificates.ca_file
+            env["ONEWRITE_CERTIFICATE"] = certificates.server_file()
+            arguments += ["--certificate", env["ONEWRITE_CERTIFICATE"]]
         self._add("origin", _ports(children.start("origin", [*servers, *script(TOPOLOGY / "origin.py", *arguments)])))
         for name in ("plain", "nagle"):
             env["ONEWRITE_ORIGIN" + ("" if name == "plain" else "_NAGLE")] = f"{host}:{self.port(f'origin/{name}')}"
-        if topology.get("relay"):
-            command = script(TOPOLOGY / "relay.py", "--upstream-port", str(self.port("origin/plain")))
+        if topology.get("relay") or topology.get("forward_proxy"):
+            command = script(Path(relay.__file__), "--upstream-port", str(self.port("origin/plain")))
             self._add("relay", _ports(children.start("relay", command)))
-        if topology.get("forward_proxy"):
-            self._add("forward", _ports(children.start("forward_proxy", script(TOPOLOGY / "forward_proxy.py"))))
         if topology.get("haproxy"):
             configuration = TOPOLOGY / "configurations" / str(topology["haproxy"])  # an absolute path stays itself
             self._add("haproxy", HAProxy(children, configuration, env, network).ports)
@@ -77,4 +77,4 @@ class Places:
 
     @property
     def proxy_url(self) -> str:
-        return f"http://127.0.0.1:{self.port('forward/proxy')}"
+        return f"http://127.0.0.1:{self.port('relay/proxy')}"

@@ -8,8 +8,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from onewrite_lab.servers import haproxy
+
 from onewrite_bench.paths import REPOSITORY
-from onewrite_bench.topology import haproxy
 
 __all__ = ["busy", "describe", "line"]
 

@@ -12,10 +12,8 @@ import subprocess
 import time
 from pathlib import Path
 
-from onewrite_bench.failures import BenchError
-from onewrite_bench.paths import TOPOLOGY
-from onewrite_bench.topology.children import Child, Children, installed, script
-from onewrite_bench.topology.network import LOOPBACK, Network
+from onewrite_lab.servers.children import Child, Children, LabError, guarded, installed
+from onewrite_lab.servers.network import LOOPBACK, Network
 
 __all__ = ["HAProxy", "complaint", "find", "frontend_names", "version"]
 
@@ -23,7 +21,7 @@ _FD = re.compile(r"fd@\$\{FD_([A-Z0-9_]+)\}")
 
 
 def find() -> str:
-    """The path of haproxy. Raises BenchError with the way to get it."""
+    """The path of haproxy. Raises LabError with the way to get it."""
     return installed("haproxy", "haproxy (macOS: brew install haproxy)")
 
 
@@ -31,7 +29,7 @@ def version() -> str | None:
     """HAProxy's version number, or None when it is not installed."""
     try:
         text = subprocess.run([find(), "-v"], capture_output=True, text=True, timeout=10, check=False).stdout
-    except (BenchError, OSError, subprocess.TimeoutExpired):
+    except (LabError, OSError, subprocess.TimeoutExpired):
         return None
     match = re.search(r"version (\S+)", text)
     return match.group(1) if match else None
@@ -64,10 +62,10 @@ class HAProxy:
         try:
             text = configuration.read_text()
         except OSError as error:
-            raise BenchError(f"the HAProxy configuration {configuration} cannot be read: {error.strerror}") from error
+            raise LabError(f"the HAProxy configuration {configuration} cannot be read: {error.strerror}") from error
         names = frontend_names(text)
         if not names:
-            raise BenchError(f'{configuration} has no listening socket for the bench: write bind "fd@${{FD_NAME}}"')
+            raise LabError(f'{configuration} has no listening socket for the bench: write bind "fd@${{FD_NAME}}"')
         sockets: dict[str, socket.socket] = {}
         self.ports: dict[str, int] = {}
         environment = dict(env)
@@ -77,7 +75,7 @@ class HAProxy:
                 sockets[name] = listener
                 self.ports[name] = listener.getsockname()[1]
                 environment["FD_" + name.upper().replace("-", "_")] = str(listener.fileno())
-            command = [*network.servers, *script(TOPOLOGY / "until_eof.py", program, "-db", "-f", str(configuration))]
+            command = [*network.servers, *guarded(program, "-db", "-f", str(configuration))]
             self._child = children.start(
                 "haproxy", command, environment, [listener.fileno() for listener in sockets.values()], wait=False
             )
@@ -91,18 +89,18 @@ class HAProxy:
         for name, port in self.ports.items():
             while True:
                 if child.ended():
-                    raise BenchError(f"haproxy did not start{_why(child)}")
+                    raise LabError(f"haproxy did not start{_why(child)}")
                 try:
                     network.knock(port)
                     break
                 except OSError as error:
                     if time.monotonic() > deadline:
-                        raise BenchError(f"haproxy does not listen for frontend {name}{child.last_words()}") from error
+                        raise LabError(f"haproxy does not listen for frontend {name}{child.last_words()}") from error
                     time.sleep(0.02)
         # The kernel takes connections for the first sockets while HAProxy may still fail to bind a later one, and end.
         alive = any(network.answers(port, 1) for port in self.ports.values())
         if not alive and child.ends_within(1):
-            raise BenchError(f"haproxy did not start{_why(child)}")
+            raise LabError(f"haproxy did not start{_why(child)}")
 
 
 def _why(child: Child) -> str:

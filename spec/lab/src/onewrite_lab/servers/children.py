@@ -16,22 +16,29 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from onewrite_bench.failures import BenchError
+__all__ = ["Child", "Children", "LabError", "guarded", "installed", "script"]
 
-__all__ = ["Child", "Children", "installed", "script"]
+
+class LabError(Exception):
+    """A program is missing or a server did not start; the message is one line that says what to do."""
 
 
 def installed(program: str, package: str | None = None) -> str:
-    """The path of a program, also where PATH has no sbin. Raises BenchError with the Debian package that has it."""
+    """The path of a program, also where PATH has no sbin. Raises LabError with the Debian package that has it."""
     found = shutil.which(program) or shutil.which(program, path="/usr/sbin:/sbin:/usr/local/sbin")
     if found is None:
-        raise BenchError(f"{program} is not installed: sudo apt-get install {package or program}")
+        raise LabError(f"{program} is not installed: sudo apt-get install {package or program}")
     return found
 
 
 def script(path: Path, *arguments: str) -> list[str]:
-    """The command line of a Python helper, run by the same interpreter as the bench."""
+    """The command line of a Python helper, run by this interpreter."""
     return [sys.executable, str(path), *arguments]
+
+
+def guarded(*command: str) -> list[str]:
+    """A command line that runs the program until the standard input of this one ends."""
+    return script(Path(__file__).with_name("until_eof.py"), *command)
 
 
 class Child:
@@ -54,24 +61,24 @@ class Child:
                     start_new_session=True,
                 )
             except OSError as error:
-                raise BenchError(f"{name} could not be started: {error}") from error
+                raise LabError(f"{name} could not be started: {error}") from error
 
     @property
     def pid(self) -> int:
         return self._process.pid
 
     def await_ready(self, timeout_s: float = 20) -> None:
-        """Wait for the first output line. Raises BenchError when the helper ends or stays silent."""
+        """Wait for the first output line. Raises LabError when the helper ends or stays silent."""
         assert self._process.stdout is not None
         line = b""
         deadline = time.monotonic() + timeout_s
         while not line.endswith(b"\n"):
             left = deadline - time.monotonic()
             if left <= 0 or not select.select([self._process.stdout], [], [], left)[0]:
-                raise BenchError(f"{self.name} was not ready within {timeout_s:g} s{self.last_words()}")
+                raise LabError(f"{self.name} was not ready within {timeout_s:g} s{self.last_words()}")
             piece = os.read(self._process.stdout.fileno(), 65536)
             if not piece:
-                raise BenchError(f"{self.name} ended before it was ready{self.last_words()}")
+                raise LabError(f"{self.name} ended before it was ready{self.last_words()}")
             line += piece
         self.ready = json.loads(line)
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from onewrite_bench.failures import BenchError
+from onewrite_lab.servers.children import LabError
 
 __all__ = ["LOOPBACK", "Network"]
 
@@ -66,11 +66,11 @@ class Network:
                 descriptor = os.open(self.server_namespace or "", os.O_RDONLY)
                 try:
                     if ctypes.CDLL(None, use_errno=True).setns(descriptor, _CLONE_NEWNET) != 0:
-                        raise BenchError(f"setns: {os.strerror(ctypes.get_errno())}")
+                        raise LabError(f"setns: {os.strerror(ctypes.get_errno())}")
                 finally:
                     os.close(descriptor)
                 results.append(work())
-            except (OSError, BenchError) as error:
+            except (OSError, LabError) as error:
                 errors.append(error)
 
         thread = threading.Thread(target=enter)

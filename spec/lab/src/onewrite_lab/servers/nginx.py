@@ -8,9 +8,7 @@ import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from onewrite_bench.failures import BenchError
-from onewrite_bench.paths import TOPOLOGY
-from onewrite_bench.topology.children import Children, installed, script
+from onewrite_lab.servers.children import Children, LabError, guarded, installed
 
 __all__ = ["Nginx"]
 
@@ -32,7 +30,7 @@ class Nginx:
         try:
             child = children.start(
                 "nginx",
-                script(TOPOLOGY / "until_eof.py", *command),
+                guarded(*command),
                 {"NGINX": "".join(f"{descriptor};" for descriptor in descriptors)},
                 descriptors,
                 wait=False,
@@ -45,9 +43,9 @@ class Nginx:
         for name, port in self.ports.items():
             while not _answers(port):
                 if child.ended():
-                    raise BenchError(f"nginx did not start{child.last_words()}")
+                    raise LabError(f"nginx did not start{child.last_words()}")
                 if time.monotonic() > deadline:
-                    raise BenchError(f"nginx does not answer at {name}{child.last_words()}")
+                    raise LabError(f"nginx does not answer at {name}{child.last_words()}")
 
 
 def _answers(port: int) -> bool:
