@@ -60,6 +60,7 @@ class Tap:
         self._trace = trace
         self._lock = threading.Lock()
         self._numbers = itertools.count()
+        self._answered = itertools.count()  # answers that were taken from the list
         self.stop = threading.Event()
         self._open: set[socket.socket] = set()
         self._threads: list[threading.Thread] = []
@@ -200,15 +201,7 @@ class Tap:
         path = exchange.request.path
         if path in self.script.by_path:
             return self.script.by_path[path]
-        if len(self.script.answers) == 1:
-            return self.script.answers[0]
-        with self._lock:
-            before = sum(
-                1
-                for other in self.exchanges
-                if other is not exchange and other.answer is not None and other.request.path not in self.script.by_path
-            )
-        return self.script.answers[min(before, len(self.script.answers) - 1)]
+        return self.script.answers[min(next(self._answered), len(self.script.answers) - 1)]
 
     def say(self, arrival: Arrival, text: str) -> None:
         if self._trace is not None:
