@@ -33,7 +33,10 @@ def _arguments(arguments: list[str] | None) -> argparse.Namespace:
         "--adapter", action="append", choices=[*adapter_names(), "reference"], help="one adapter; may be repeated"
     )
     who.add_argument(
-        "--driver", metavar="COMMAND", help="any driver that speaks PROTOCOL.md: a command, or a folder with driver/run"
+        "--driver",
+        action="append",
+        metavar="COMMAND",
+        help="a driver that speaks PROTOCOL.md: a command, or a folder with driver/run. May be repeated",
     )
     who.add_argument("--reference", action="store_true", help="the judge's own client, which must pass")
     who.add_argument("--break", dest="mutant", metavar="MUTANT", help="the reference with one thing broken, must fail")
@@ -93,7 +96,7 @@ def main(arguments: list[str] | None = None) -> int:
     if not cases:
         return 2
     if options.from_results:
-        results = _earlier(options.from_results, options.adapter or adapter_names())
+        results = _earlier(options.from_results, [one.name for one in _adapters(options)])
     else:
         results = _run(options, cases, requirements, folder)
     if options.fuzz:
@@ -127,7 +130,7 @@ def _list(cases: list[Case]) -> int:
 
 def _adapters(options: argparse.Namespace) -> list[Adapter]:
     if options.driver:
-        adapters = [of_command(options.driver)]
+        adapters = [*adapters_of_checkout(options.adapter or []), *map(of_command, options.driver)]
     elif options.mutant or options.reference:
         adapters = [reference(options.mutant)]
     else:

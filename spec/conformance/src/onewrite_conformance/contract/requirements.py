@@ -43,6 +43,7 @@ class Requirement:
     id: str
     title: str
     where: str
+    section: str = ""  # the title of its file, without the number
     level: str = ""  # MUST, SHOULD or MAY; a NOT does not change the level
     text: str = ""
     reasoned: bool = False  # whether words follow the block quote that say why
@@ -69,6 +70,7 @@ def _read_file(path: Path, faults: list[str]) -> list[Requirement]:
     requirements: list[Requirement] = []
     current: Requirement | None = None
     quote: list[str] = []
+    section = ""
     fence: str | None = None
     block: list[str] | None = None
     lines = path.read_text().splitlines()
@@ -93,9 +95,11 @@ def _read_file(path: Path, faults: list[str]) -> list[Requirement]:
         heading = HEADING.match(line)
         if heading or line.startswith(("# ", "## ")):
             current = None
+        if line.startswith("# "):
+            section = line.lstrip("#. 0123456789")
         if heading:
             title = heading.group(2).strip(" :·-—")
-            current = Requirement(heading.group(1), title, where, withdrawn="withdrawn" in title)
+            current = Requirement(heading.group(1), title, where, section, withdrawn="withdrawn" in title)
             requirements.append(current)
             quote = []
         elif current is not None:

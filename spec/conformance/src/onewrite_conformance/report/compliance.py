@@ -12,16 +12,6 @@ from onewrite_conformance.run.result import Result, Status
 
 __all__ = ["word", "write_compliance"]
 
-FAMILIES = {
-    "TCP": "Transport",
-    "WIRE": "Wire",
-    "POOL": "Pool",
-    "TIME": "Timing",
-    "ERR": "Errors",
-    "SEC": "Security",
-    "CFG": "Configuration",
-    "API": "API",
-}
 BROKEN = {Status.DEVIATES, Status.WARNS, Status.KNOWN, Status.STALE}
 
 
@@ -123,10 +113,8 @@ def _lines(
     for name in ("ok", "deviates", "warns", "not applicable", "cannot tell"):
         counts = [sum(words[one.id, column] == name for one in tested) for column in columns]
         lines.append(f"| {name} | " + " | ".join(str(count) for count in counts) + " |")
-    for prefix, title in FAMILIES.items():
-        family = [one for one in kept if one.id.startswith(f"{prefix}-")]
-        if not family:
-            continue
+    for title in dict.fromkeys(one.section for one in kept):
+        family = [one for one in kept if one.section == title]
         lines += ["", f"## {title}", "", "| requirement | level | cases | " + " | ".join(columns) + " |"]
         lines.append("|---" * (len(columns) + 3) + "|")
         for one in family:

@@ -100,7 +100,7 @@ def of_command(command: str) -> Adapter:
 
 def adapters_of_checkout(names: Sequence[str] | None = None, root: Path = ROOT) -> list[Adapter]:
     """The adapters of this checkout that have a driver."""
-    return [of_folder(root / name) for name in names or adapter_names(root)]
+    return [of_folder(root / name) for name in (adapter_names(root) if names is None else names)]
 
 
 def reference(mutant: str | None = None) -> Adapter:
