@@ -63,7 +63,7 @@ def test_reports(tmp_path: Path) -> None:
     for line in (tmp_path / "x.jsonl").read_text().splitlines():
         jsonschema.validate(json.loads(line), schema)
     requirements = {"TCP-1": Requirement("TCP-1", "Title", "x:1", "MUST", "It MUST.")}
-    stock = {"java": "netty", "python": "urllib3"}
+    stock = {"net_http": "net/http", "python": "urllib3"}
     write_compliance([*results, result(Status.OK, adapter="reference")], requirements, [], stock, tmp_path / "C.md")
     row = next(line for line in (tmp_path / "C.md").read_text().splitlines() if line.startswith("| TCP-1"))
     cells = [cell.strip() for cell in row.split("|")[4:-1]]

@@ -43,13 +43,13 @@ class Requirement:
     id: str
     title: str
     where: str
-    section: str = ""  # the title of its file, without the number
     level: str = ""  # MUST, SHOULD or MAY; a NOT does not change the level
     text: str = ""
     reasoned: bool = False  # whether words follow the block quote that say why
     untestable: str | None = None
     withdrawn: bool = False
     examples: list[Example] = field(default_factory=list)
+    section: str = ""  # the title of its file, without the number
 
 
 def read_spec(folder: Path = SPEC) -> dict[str, Requirement]:
@@ -99,7 +99,7 @@ def _read_file(path: Path, faults: list[str]) -> list[Requirement]:
             section = line.lstrip("#. 0123456789")
         if heading:
             title = heading.group(2).strip(" :·-—")
-            current = Requirement(heading.group(1), title, where, section, withdrawn="withdrawn" in title)
+            current = Requirement(heading.group(1), title, where, withdrawn="withdrawn" in title, section=section)
             requirements.append(current)
             quote = []
         elif current is not None:
