@@ -170,6 +170,26 @@ def test_a_multipart_encoder_of_requests_toolbelt(how: str, tap: typing.Any, tmp
     assert b"y" * 300 in server.seen[-1].body
 
 
+def test_a_multipart_encoder_that_reports_its_progress(tap: typing.Any) -> None:
+    """One write; the callback sees the same progress as over stock."""
+    requests = pytest.importorskip("requests")
+    toolbelt = pytest.importorskip("requests_toolbelt")
+    server = tap()
+    progress: dict[str, list[int]] = {"stock": [], "own": []}
+    for how, found in progress.items():
+        session = requests.Session()
+        if how == "own":
+            session.mount("http://", onewrite.requests.Adapter())
+        for _ in range(ROUNDS + 1):
+            encoder = toolbelt.MultipartEncoder({"a": "b" * 100}, boundary="x")
+            monitor = toolbelt.MultipartEncoderMonitor(encoder, lambda one, found=found: found.append(one.bytes_read))
+            session.post(server.url(), data=monitor, headers={"Content-Type": monitor.content_type})
+    assert progress["own"] == progress["stock"] != []
+    stock, own = server.seen[: ROUNDS + 1], server.seen[ROUNDS + 1 :]
+    assert (mode(one.segments for one in stock), mode(one.segments for one in own)) == (2, 1)
+    assert own[-1].raw == stock[-1].raw
+
+
 def test_a_multipart_encoder_of_something_slow_is_not_waited_for(tap: typing.Any) -> None:
     toolbelt = pytest.importorskip("requests_toolbelt")
     from onewrite._wire import body

@@ -8,6 +8,7 @@ import pathlib
 import subprocess
 import sys
 import typing
+import zipapp
 
 import pytest
 
@@ -15,10 +16,13 @@ import onewrite
 from tap import mode
 
 
-def run(*arguments: str, cwd: pathlib.Path | None = None, **environment: str) -> subprocess.CompletedProcess[str]:
+def run(
+    *arguments: str, cwd: pathlib.Path | None = None, given: str = "", **environment: str
+) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, *arguments],
         cwd=cwd,
+        input=given,
         env={**os.environ, **environment},
         capture_output=True,
         text=True,
@@ -94,18 +98,28 @@ print(sys.argv)
 """
 
 
-@pytest.mark.parametrize("how", ["script", "module"])
+@pytest.mark.parametrize("how", ["script", "module", "zip file", "folder", "standard input"])
 def test_run_starts_a_program(how: str, tap: typing.Any, tmp_path: pathlib.Path) -> None:
     (tmp_path / "program.py").write_text(PROGRAM)
     (tmp_path / "beside.py").touch()
     server = tap()
-    what = ["program.py"] if how == "script" else ["-m", "program"]
-    done = run("-m", "onewrite", "run", "--timing", *what, server.url(), "--flag", cwd=tmp_path)
+    what, given = ["-m", "program"] if how == "module" else ["program.py"], ""
+    if how in ("zip file", "folder"):
+        (tmp_path / "app").mkdir()
+        (tmp_path / "program.py").rename(tmp_path / "app" / "__main__.py")
+        (tmp_path / "beside.py").rename(tmp_path / "app" / "beside.py")
+        what = ["app"]
+        if how == "zip file":
+            zipapp.create_archive(tmp_path / "app", tmp_path / "app.pyz")
+            what = ["app.pyz"]
+    elif how == "standard input":
+        what, given = ["-"], PROGRAM
+    done = run("-m", "onewrite", "run", "--timing", *what, server.url(), "--flag", cwd=tmp_path, given=given)
     assert done.returncode == 0, done.stderr
     assert mode(one.segments for one in server.seen) == 1
     assert done.stdout.strip().endswith(f"'{server.url()}', '--flag']")
     assert done.stderr.count("POST http://127.0.0.1") == 20
-    stock = run("-m", "onewrite", "run", *what, server.url(), cwd=tmp_path, ONEWRITE_DISABLED="1")
+    stock = run("-m", "onewrite", "run", *what, server.url(), cwd=tmp_path, given=given, ONEWRITE_DISABLED="1")
     assert stock.stderr == ""
     assert mode(one.segments for one in server.seen[20:]) == 2
 

@@ -84,9 +84,9 @@ def install(
 ) -> Installation:
     """Make every urllib3 connection of this process send a request in one write, with TCP_NODELAY on.
 
-    Call it early; safe from any thread. Called again, it adds its hooks to those that are there, and its options
-    replace those it names. An option left out or None stays as it is: as an earlier call or the environment has it.
-    With ``ONEWRITE_DISABLED=true`` it does nothing.
+    Call it early; safe from any thread. Called again, it adds its hooks to those that are there: after two calls with
+    the same ``on_timing`` each record reaches it twice. Its options replace those it names. An option left out or
+    None stays as it is: as an earlier call or the environment has it. With ``ONEWRITE_DISABLED=true`` it does nothing.
 
     - ``on_timing``: called once per call with its finished :class:`onewrite.Timing`, on the thread of the request;
     - ``listener``: a :class:`onewrite.TimingListener`, gets each event as it happens;

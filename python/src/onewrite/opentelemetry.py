@@ -3,7 +3,7 @@
 The span that an instrumentation makes of a request gets the request's phases as ``onewrite.*`` attributes; the
 record leaves as a log event ``onewrite.request`` with that span's context; metrics tell durations, waits and
 connections. No span is made here. Needs ``pip install "onewrite[opentelemetry]"``; without an SDK the API does
-nothing with what it is told.
+nothing with what it gets.
 """
 
 from __future__ import annotations
@@ -66,15 +66,15 @@ def instrument(
     options of install(). Raises what install() raises, and returns an Installation whose ``remove()`` takes the
     listener away. Hooks of other calls of install() stay in force.
     """
-    told = listener(
+    reporting = listener(
         logs=logs, request_duration=request_duration, meter_provider=meter_provider, logger_provider=logger_provider
     )
-    installed = install(listener=told, **options)
+    installed = install(listener=reporting, **options)
     if not httpx:
         return installed
     from ._httpcore.install import install as install_httpx  # imports httpcore, which not every program has
 
-    installed_httpx = install_httpx(listener=told, **options)
+    installed_httpx = install_httpx(listener=reporting, **options)
     return Installation(installed.remove, installed_httpx.remove)
 
 

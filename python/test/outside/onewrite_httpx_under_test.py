@@ -2,7 +2,7 @@
 
 - ``installed``: after install();
 - ``timed``: the same with a hook that reads each record;
-- ``told``: the same with a listener of every event besides.
+- ``listened``: the same with a listener of every event besides.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 - ``installed``: urllib3 itself, after install();
 - ``timed``: the same with a hook that reads each record;
-- ``told``: the same with a listener of every event besides;
+- ``listened``: the same with a listener of every event besides;
 - ``own``: onewrite's classes in the places of urllib3's;
 - ``own-timed``: the same, each with a hook that reads each record.
 """
@@ -49,7 +49,7 @@ if HOW == "installed":
     onewrite.install()
 elif HOW == "timed":
     onewrite.install(on_timing=onewrite.Timing.to_dict)
-elif HOW == "told":
+elif HOW == "listened":
     onewrite.install(on_timing=onewrite.Timing.to_dict, listener=EveryEvent())
 else:
     urllib3.connectionpool.HTTPConnectionPool.ConnectionCls = onewrite.HTTPConnection

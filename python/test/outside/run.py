@@ -17,8 +17,8 @@ import sys
 HERE = pathlib.Path(__file__).parent
 
 #: Plugin and its ways; by default for urllib3 and what stands on it.
-URLLIB3 = ("onewrite_under_test", ("installed", "timed", "told", "own", "own-timed"))
-HTTPX = ("onewrite_httpx_under_test", ("installed", "timed", "told"))
+URLLIB3 = ("onewrite_under_test", ("installed", "timed", "listened", "own", "own-timed"))
+HTTPX = ("onewrite_httpx_under_test", ("installed", "timed", "listened"))
 
 
 def plugin_for(folder: str) -> tuple[str, tuple[str, ...]]:

@@ -10,7 +10,7 @@ from .._wire import nodelay
 from .stream import AsyncStream, Stream
 
 
-class Around:
+class WrappedBackend:
     """What both kinds share."""
 
     def __init__(self, below: typing.Any, options: Options, installed: bool = False) -> None:
@@ -28,7 +28,7 @@ class Around:
         return self._nodelay and not nodelay.named_by(options)
 
 
-class Backend(Around):
+class Backend(WrappedBackend):
     """A blocking backend (httpcore's NetworkBackend)."""
 
     def connect_tcp(self, **arguments: typing.Any) -> Stream:
@@ -48,7 +48,7 @@ class Backend(Around):
         self.below.sleep(seconds)
 
 
-class AsyncBackend(Around):
+class AsyncBackend(WrappedBackend):
     """A backend of asyncio or trio (httpcore's AsyncNetworkBackend)."""
 
     async def connect_tcp(self, **arguments: typing.Any) -> AsyncStream:

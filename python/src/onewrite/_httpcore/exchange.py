@@ -43,7 +43,7 @@ class Exchange:
             self.call = LiveCall(hooks, request.method.decode("ascii"), _url(request.url))
             self.call.start()
             self.call.begin_attempt()
-            self.attempt = self.call.last()
+            self.attempt = self.call.last
 
     def check(self, request: typing.Any) -> None:
         """Raise httpcore's LocalProtocolError for a request that must not be sent."""

@@ -11,7 +11,7 @@ from .. import _config
 from .._errors import UnsupportedBaseError
 from .._timing.hooks import Hooks, make_hooks
 from .._wire import body as bodies
-from .backend import Around, AsyncBackend, Backend
+from .backend import AsyncBackend, Backend, WrappedBackend
 from .exchange import Exchange, current
 
 _BASES = frozenset(("httpcore", "httpcore2", "httpx", "httpx2"))
@@ -34,7 +34,7 @@ def settings(on_timing: typing.Any, listener: typing.Any, arguments: dict[str, t
     return Settings(options, make_hooks(on_timing, listener, options.hooks_disabled))
 
 
-def adopt(pool: typing.Any, kind: type[Around], options: _config.Options, installed: bool = False) -> None:
+def adopt(pool: typing.Any, kind: type[WrappedBackend], options: _config.Options, installed: bool = False) -> None:
     """Wrap the network backend of *pool* in one of *kind*.
 
     The attribute is private. It cannot be avoided: an asynchronous pool that is given no backend chooses one itself.
@@ -45,7 +45,7 @@ def adopt(pool: typing.Any, kind: type[Around], options: _config.Options, instal
             f"{type(pool).__qualname__} keeps its network backend where onewrite does not know"
         )
     if not options.disabled:
-        pool._network_backend = kind(below.below if isinstance(below, Around) else below, options, installed)
+        pool._network_backend = kind(below.below if isinstance(below, WrappedBackend) else below, options, installed)
 
 
 def _at_hand(stream: typing.Any) -> bool:
@@ -210,10 +210,10 @@ class _AsyncBody:
         self._exchange.released()
 
 
-class _Laid:
+class _OwnPool:
     """Mixin of own transports and pools."""
 
-    _onewrite_backend: typing.ClassVar[type[Around]]
+    _onewrite_backend: typing.ClassVar[type[WrappedBackend]]
     #: The pool's method that takes requests, and the function called in its place.
     _onewrite_method: typing.ClassVar[str]
     _onewrite_handled: typing.ClassVar[typing.Callable[..., typing.Any]]
@@ -241,7 +241,7 @@ async def _handled_async(pool: typing.Any, given: Settings, request: typing.Any)
     return await handle_async(functools.partial(type(pool()).handle_async_request, pool()), request, given)
 
 
-class Blocking(_Laid):
+class Blocking(_OwnPool):
     """Mixin of own blocking transports and pools."""
 
     _onewrite_backend = Backend
@@ -249,7 +249,7 @@ class Blocking(_Laid):
     _onewrite_handled = staticmethod(_handled)
 
 
-class Asynchronous(_Laid):
+class Asynchronous(_OwnPool):
     """Mixin of own transports and pools for asyncio and trio."""
 
     _onewrite_backend = AsyncBackend

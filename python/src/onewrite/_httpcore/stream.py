@@ -16,7 +16,7 @@ from .exchange import Exchange, current
 _ENDS = (b"", b"0\r\n\r\n")
 
 
-class _Waiting:
+class _HoldingStream:
     """What both kinds of stream share: the bytes that are held."""
 
     def __init__(self, stream: typing.Any, limit: int, connection: Connection) -> None:
@@ -80,7 +80,7 @@ class _Waiting:
         return self._stream.get_extra_info(info)
 
 
-class Stream(_Waiting):
+class Stream(_HoldingStream):
     """A blocking network stream (httpcore's NetworkStream)."""
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
@@ -120,7 +120,7 @@ class Stream(_Waiting):
         return Stream(self._stream.start_tls(ssl_context, server_hostname, timeout), self._limit, self.connection)
 
 
-class AsyncStream(_Waiting):
+class AsyncStream(_HoldingStream):
     """A network stream of asyncio or trio (httpcore's AsyncNetworkStream)."""
 
     async def write(self, buffer: bytes, timeout: float | None = None) -> None:

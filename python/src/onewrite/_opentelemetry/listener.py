@@ -67,7 +67,7 @@ class Listener(TimingListener):
 
     def on_connection_acquired(self, event: Event) -> None:
         """Count the connection."""
-        attempt = event._call.last()
+        attempt = event._call.last
         if self._keep_current(event) is not None and attempt is not None and attempt.connection is not None:
             self._instruments.acquired(attempt.connection, event)
 
@@ -83,7 +83,7 @@ class Listener(TimingListener):
     def on_attempt_end(self, event: Event) -> None:
         """Write what came since; all of it where no response came."""
         context = self._context(event)
-        attempt = event._call.last()
+        attempt = event._call.last
         if context is None or attempt is None or collecting():
             return
         if "headers_end" in attempt.at:

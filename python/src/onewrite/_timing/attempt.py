@@ -25,7 +25,7 @@ class LiveAttempt:
 
     __slots__ = (
         "at", "awaiting", "bytes_received", "bytes_sent", "call", "conn_requests", "connecting", "connection",
-        "error", "expected", "http_response", "idle_ns", "index", "info_after", "info_before", "info_sent",
+        "ended", "error", "expected", "http_response", "idle_ns", "index", "info_after", "info_before", "info_sent",
         "listener", "may_nagle", "outcome", "phase", "response", "reused", "server_timing", "status", "writes",
     )  # fmt: skip
 
@@ -39,6 +39,8 @@ class LiveAttempt:
         #: Where an error would happen now.
         self.phase = "queue"
         self.outcome: str | None = None
+        #: Whether it is over.
+        self.ended = False
         self.error: BaseException | None = None
         self.connection: Connection | None = None
         self.reused: bool | None = None
@@ -224,11 +226,6 @@ class LiveAttempt:
 
     # -- the end --------------------------------------------------------------------------------------
 
-    @property
-    def ended(self) -> bool:
-        """Whether it is over."""
-        return "attempt_end" in self.at
-
     def end(self, outcome: str, reusable: bool | None = None, t_ns: int = 0) -> None:
         """The attempt is over, since *t_ns* or now.
 
@@ -237,6 +234,7 @@ class LiveAttempt:
         if self.ended:
             return
         end = self.at["attempt_end"] = t_ns or now()
+        self.ended = True
         self.outcome = outcome
         error, self.error = self.error, None  # its traceback leads to the library's frames
         self.http_response = self.response = None

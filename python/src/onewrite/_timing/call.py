@@ -55,7 +55,7 @@ class LiveCall:
     """One request of a user, with its retries and redirects."""
 
     __slots__ = (
-        "__weakref__", "_record", "_watched", "attempts", "delivering", "ended", "error_kind", "error_phase",
+        "__weakref__", "_record", "_watched", "attempts", "delivering", "ended", "error_kind", "error_phase", "last",
         "listener", "method", "notes", "on_timing", "outcome", "returned", "started_at_mono_ns",
         "started_at_unix_ns", "total_ns", "url",
     )  # fmt: skip
@@ -67,6 +67,7 @@ class LiveCall:
         self.method = method
         self.url = redacted(url)
         self.attempts: list[LiveAttempt] = []
+        self.last: LiveAttempt | None = None
         self.outcome: str | None = None
         self.error_kind: str | None = None
         self.error_phase: str | None = None
@@ -82,40 +83,39 @@ class LiveCall:
 
     def start(self) -> None:
         """Tell the listener that it has begun."""
-        fields = {"method": self.method, "url": self.url, "started_at_unix_ns": self.started_at_unix_ns}
-        self._tell("call_start", self.started_at_mono_ns, **fields)
+        if self.listener is not None:
+            fields = {"method": self.method, "url": self.url, "started_at_unix_ns": self.started_at_unix_ns}
+            self._tell("call_start", self.started_at_mono_ns, **fields)
 
     def __del__(self) -> None:
         # The collector may free a response that was not read in an order in which nothing closes its connection. And
         # a signal may have come while the call was begun or ended.
         if self.ended:
-            self.end(None)
+            if self.on_timing:
+                self.end(None)
         elif self._watched:
             last = self.attempts[-1]
             last.end("ok" if last.error is None else "error")
         elif self.started_at_mono_ns:
             self.failed(KeyboardInterrupt())
 
-    def last(self) -> LiveAttempt | None:
-        """Return the last attempt."""
-        return self.attempts[-1] if self.attempts else None
-
     def begin_attempt(self) -> None:
         """The library below has begun to work on the call, for the first time or again."""
-        attempts = self.attempts
-        if not attempts and self.listener is None:
-            attempts.append(LiveAttempt(self, 0, self.started_at_mono_ns))
+        last = self.last
+        if last is None and self.listener is None:
+            self.last = LiveAttempt(self, 0, self.started_at_mono_ns)
+            self.attempts.append(self.last)
             return
-        if attempts and not attempts[-1].ended:
-            attempts[-1].end("ok" if attempts[-1].error is None else "error")
-        attempt = LiveAttempt(self, len(attempts), now())
-        attempts.append(attempt)
+        if last is not None and not last.ended:
+            last.end("ok" if last.error is None else "error")
+        attempt = self.last = LiveAttempt(self, len(self.attempts), now())
+        self.attempts.append(attempt)
         attempt.attempt_start()
 
     def answered(self) -> None:
         """The outermost request has returned a response."""
         self.returned = True
-        last = self.last()
+        last = self.last
         if last is None or last.ended:
             self.end(None)
         elif last.connection is None:
@@ -126,7 +126,7 @@ class LiveCall:
 
     def failed(self, error: BaseException) -> None:
         """The outermost request has raised *error*."""
-        last = self.last()
+        last = self.last
         if last is not None and not self.ended:
             self.error_phase = last.phase
             if not last.ended:
@@ -144,7 +144,7 @@ class LiveCall:
                 self.outcome = "cancelled" if self.error_kind == "cancelled" else "error"
                 if self.error_phase is None:
                     self.error_phase = "queue"
-            last = self.last()
+            last = self.last
             end = last.at["attempt_end"] if last is not None and last.ended else now()
             self.total_ns = max(end - self.started_at_mono_ns, 1)
             for attempt in self.attempts:
@@ -218,7 +218,7 @@ def under_way() -> LiveCall | None:
     # A context that was copied during a call still has that call after its end.
     if call is None or call.returned or call.ended or call.delivering:
         return None
-    last = call.last()
+    last = call.last
     if last is None or last.ended or last.error is not None or "headers_end" in last.at:
         return call
     return None

@@ -21,8 +21,7 @@ from .._errors import InvalidRequestError
 from .._timing.attempt import LiveAttempt
 from .._wire import body as bodies
 from .._wire import coalesce, nodelay, quickack, validate
-from . import connect as connecting
-from . import response
+from . import connect, response
 from .state import State, attempt_of, request_start
 
 Original = typing.Callable[..., typing.Any]
@@ -247,7 +246,7 @@ class OneWrite(State, Below):
 
     def connect(self) -> None:
         """Connect: see :meth:`urllib3.connection.HTTPConnection.connect`."""
-        connecting.connect(self, super().connect)
+        connect.connect(self, super().connect)
 
     def getresponse(self, **extra: typing.Any) -> typing.Any:
         """Read a response: see :meth:`urllib3.connection.HTTPConnection.getresponse`."""

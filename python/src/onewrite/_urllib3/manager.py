@@ -8,7 +8,7 @@ import urllib3
 import urllib3.poolmanager
 
 from .. import _config
-from .pool import HTTPConnectionPool, HTTPSConnectionPool, Own, Pool, split
+from .pool import Hooked, HTTPConnectionPool, HTTPSConnectionPool, Pool, split
 
 if typing.TYPE_CHECKING:
     import ssl
@@ -18,7 +18,7 @@ if typing.TYPE_CHECKING:
     from .keywords import Keywords
 
 
-class Manager(Own):
+class Manager(Hooked):
     """Behaviour of the managers, in front of urllib3's."""
 
     _own_pool_classes: typing.ClassVar[dict[str, typing.Any]] = {

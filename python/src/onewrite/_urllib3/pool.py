@@ -14,9 +14,8 @@ from .._config import DEFAULTS, Options
 from .._timing import call as calls
 from .._timing.attempt import LiveAttempt, now
 from .._timing.hooks import Hooks, make_hooks
-from . import connection as connections
 from . import response
-from .connection import HTTPConnection, HTTPSConnection
+from .connection import HTTPConnection, HTTPSConnection, configure
 from .state import State, acquire
 
 Original = typing.Callable[..., typing.Any]
@@ -94,7 +93,7 @@ def urlopen(
 def get_conn(pool: typing.Any, original: Original, timeout: typing.Any = None) -> typing.Any:
     """Pin the attempt to the connection. No public method gets the connection of a request."""
     call = calls.of_thread()
-    attempt = None if call is None or call.delivering else call.last()
+    attempt = None if call is None or call.delivering else call.last
     if attempt is None or attempt.ended or attempt.connection is not None or attempt.phase != "queue":
         return original(timeout=timeout)
     waiting = bool(pool.block and pool.pool is not None and pool.pool.qsize() == 0)
@@ -128,16 +127,18 @@ def put_conn(pool: typing.Any, original: Original, conn: typing.Any) -> None:
             conn._onewrite_attempt = None
             # Read before the connection is given away: another thread may have it a moment later.
             http_response = attempt.http_response
-            if http_response is not None and http_response.isclosed() and attempt.error is None:
+            is_read = "response_end" in attempt.at
+            if not is_read and attempt.error is None and http_response is not None and http_response.isclosed():
                 response.body_read(attempt, t_ns)
-            reusable = "response_end" in attempt.at and conn.sock is not None
+                is_read = True
+            reusable = is_read and conn.sock is not None
             if attempt.connection is not None:
                 attempt.connection.idle_since = t_ns
     finally:
         original(conn)
     if conn is None and (call := calls.of_thread()) is not None:
         # urllib3 has closed the connection after an error. A retry may wait before it begins.
-        attempt = call.last()
+        attempt = call.last
         if attempt is not None and attempt.error is not None:
             attempt.end("error")
     elif attempt is not None:
@@ -168,7 +169,7 @@ class ConnectionClass:
         return self._ours if now is self._theirs else now
 
 
-class Own:
+class Hooked:
     """What own pools and managers share, in front of urllib3's."""
 
     _onewrite_own = True
@@ -185,7 +186,7 @@ class Own:
             return urlopen(self, original, hooks, method, url, *args, **kwargs)
 
 
-class Pool(Own):
+class Pool(Hooked):
     """Behaviour of both pool classes, in front of urllib3's."""
 
     def __init__(self, host: str, port: int | None = None, *args: typing.Any, **kwargs: typing.Any) -> None:
@@ -195,7 +196,7 @@ class Pool(Own):
     def _new_conn(self) -> typing.Any:
         conn = super()._new_conn()  # type: ignore[misc]
         if isinstance(conn, State):
-            connections.configure(conn, self._onewrite_options)
+            configure(conn, self._onewrite_options)
         return conn
 
     def _get_conn(self, timeout: typing.Any = None) -> typing.Any:

@@ -58,7 +58,7 @@ class _Timed(_Unread):
 def _awaiting() -> LiveAttempt | None:
     """The attempt of this thread whose response is being read."""
     call = calls.of_thread()
-    attempt = None if call is None or call.delivering else call.last()
+    attempt = None if call is None or call.delivering else call.last
     return attempt if attempt is not None and attempt.awaiting else None
 
 
@@ -114,7 +114,7 @@ def _got(attempt: LiveAttempt, response: typing.Any) -> None:
 
 def returned(call: calls.LiveCall, response: typing.Any) -> None:
     """urllib3 1.26 makes its response after getresponse: count what nobody has announced."""
-    attempt = call.last()
+    attempt = call.last
     if attempt is None or (attempt.http_response is None and "response_end" not in attempt.at):
         return
     if "response_end" in attempt.at:

@@ -12,8 +12,9 @@ WHOLE = "whole"  # in memory: every piece is at hand
 PROMPT = "prompt"  # read piece by piece, but never waits for anyone: regular files, BytesIO, lists
 BLOCKING = "blocking"  # iterators, pipes, sockets: the next piece may be minutes away
 
-#: requests-toolbelt's encoder of forms: its length is known, its parts are bytes and files.
-_MULTIPART_ENCODER = ("requests_toolbelt.multipart.encoder", "MultipartEncoder")
+#: requests-toolbelt's encoder of forms, whose parts are bytes and files, and the one that reports what was read.
+_MULTIPART = "requests_toolbelt.multipart.encoder"
+_MULTIPART_ENCODERS = ("MultipartEncoder", "MultipartEncoderMonitor")
 
 _MEMORY_READS = (io.BytesIO.read, io.StringIO.read)
 
@@ -36,8 +37,8 @@ def kind(body: typing.Any) -> str:
 def _reads_promptly(body: typing.Any) -> bool:
     if getattr(type(body), "read", None) in _MEMORY_READS:
         return True
-    if (type(body).__module__, type(body).__name__) == _MULTIPART_ENCODER:
-        return all(_part_reads_promptly(part.body) for part in body.parts)
+    if type(body).__module__ == _MULTIPART and type(body).__name__ in _MULTIPART_ENCODERS:
+        return all(_part_reads_promptly(part.body) for part in getattr(body, "encoder", body).parts)
     # A wrapper that only forwards fileno() may throttle its read(); the standard library's do not.
     if not isinstance(body, (io.IOBase, tempfile._TemporaryFileWrapper)):
         return False
