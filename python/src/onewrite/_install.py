@@ -86,7 +86,8 @@ def install(
 
     Call it early; safe from any thread. Called again, it adds its hooks to those that are there: after two calls with
     the same ``on_timing`` each record reaches it twice. Its options replace those it names. An option left out or
-    None stays as it is: as an earlier call or the environment has it. With ``ONEWRITE_DISABLED=true`` it does nothing.
+    None stays as it is: as an earlier call or the environment has it. With ``ONEWRITE_DISABLED=true`` install() does
+    nothing.
 
     - ``on_timing``: called once per call with its finished :class:`onewrite.Timing`, on the thread of the request;
     - ``listener``: a :class:`onewrite.TimingListener`, gets each event as it happens;
