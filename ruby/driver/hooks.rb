@@ -38,11 +38,11 @@ class Hooks
   end
 
   def remove_listener
-    Onewrite.remove(@added.first)
+    @added.first.remove
   end
 
   def remove_all
-    @added.to_a.each { |hook| Onewrite.remove(hook) }
+    @added.to_a.each(&:remove)
   end
 
   private

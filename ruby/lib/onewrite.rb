@@ -8,5 +8,5 @@ if RUBY_VERSION < "2.1"
   require "onewrite/legacy"
 else
   require "onewrite/api"
-  Onewrite::Install.install
+  Onewrite.const_get(:Install).install
 end

@@ -20,7 +20,7 @@ class CallTest < OnewriteTest
     end
   end
 
-  SAME_BREATH_NS = Onewrite::Call::SAME_BREATH_NS
+  SAME_BREATH_NS = Onewrite.const_get(:Call)::SAME_BREATH_NS
 
   # On a busy machine the first request may begin too late for the times of connecting to be counted as its part.
   def setup
@@ -34,8 +34,8 @@ class CallTest < OnewriteTest
   end
 
   def same_breath(nanoseconds)
-    Onewrite::Call.send(:remove_const, :SAME_BREATH_NS)
-    Onewrite::Call.const_set(:SAME_BREATH_NS, nanoseconds)
+    Onewrite.const_get(:Call).send(:remove_const, :SAME_BREATH_NS)
+    Onewrite.const_get(:Call).const_set(:SAME_BREATH_NS, nanoseconds)
   end
 
   def timed(tap, **options)
@@ -132,7 +132,7 @@ class CallTest < OnewriteTest
     same_breath(SAME_BREATH_NS)
     http = timed(tap_server)
     sleep 0.15
-    before = Onewrite::Clock.now
+    before = Onewrite.const_get(:Clock).now
     http.request(post("/", "x"))
     assert_nil @records[0].connect_ns
     assert_equal false, @records[0].reused
@@ -265,7 +265,7 @@ class CallTest < OnewriteTest
     read = nil
     http.request(post("/", "x")) do |response|
       response.read_body
-      read = Onewrite::Clock.now
+      read = Onewrite.const_get(:Clock).now
       sleep 0.05
     end
     ended = @listener.events.find { |event| event.name == :response_end }
@@ -295,6 +295,8 @@ class CallTest < OnewriteTest
     http.request(post("/", "x"))
     record = @records[0]
     assert record.frozen? && record.attempts.frozen? && record.attempts.all?(&:frozen?)
+    assert_instance_of Onewrite::Timing, record
+    assert_equal record.to_h, Marshal.load(Marshal.dump(record)).to_h # plain values alone
     text = record.to_s.gsub(/\d+\.\d\b/, "N").sub(/:\d+/, ":P").sub(/\d+\z/, "C")
     assert_match(%r{\APOST http://.* 200 in N ms: connect N, send N, wait N( \(server\))?, receive N; new conn C\z}, text)
     assert_equal record.wait_ns, record.to_h[:wait_ns]
@@ -355,7 +357,7 @@ class CallTest < OnewriteTest
       asked += 1
       true
     end
-    Onewrite::Wire::Nodelay.stub(:on?, ask) do
+    Onewrite.const_get(:Wire)::Nodelay.stub(:on?, ask) do
       20.times { http.request(post("/", "x")) }
       long = @records.count { |one| one.wait_ns >= 20_000_000 }
       assert_equal long, asked

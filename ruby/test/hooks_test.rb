@@ -11,21 +11,37 @@ class HooksTest < OnewriteTest
     records = []
     hook = Onewrite.on_timing { |timing| records << timing }
     http.request(post("/", "x"))
-    assert Onewrite.remove(hook)
+    assert hook.remove
     http.request(post("/", "x"))
     assert_equal 1, records.size
-    refute Onewrite.remove(hook)
+    refute hook.remove
     assert_equal 0, Onewrite.status[:hooks]
   end
 
   def test_a_global_listener_gets_events_and_named_methods
     seen = []
     listener = Class.new(Onewrite::TimingListener) { define_method(:on_response_start) { |event| seen << event.name } }.new
-    Onewrite.add_listener(listener)
+    hook = Onewrite.add_listener(listener)
     session(tap_server).request(post("/", "x"))
     assert_equal [:response_start], seen
   ensure
-    Onewrite.remove(listener)
+    hook.remove
+  end
+
+  # Two libraries of a program may set the same block.
+  def test_hooks_add_and_a_handle_removes_its_own_alone
+    records = []
+    block = records.method(:<<).to_proc
+    first, second = Array.new(2) { Onewrite.on_timing(&block) }
+    http = session(tap_server)
+    http.request(post("/", "x"))
+    assert_equal 2, records.size
+    assert first.remove
+    refute first.remove
+    http.request(post("/", "x"))
+    assert_equal 3, records.size
+  ensure
+    [first, second].each(&:remove)
   end
 
   def test_a_listener_must_answer_on_event
@@ -48,7 +64,7 @@ class HooksTest < OnewriteTest
     assert_equal %i[everybody own] * (told.size / 2), told.map(&:first)
     assert_equal %i[call_start call_start call_end call_end record record], (told.first(2) + told.last(4)).map(&:last)
   ensure
-    [everybodys, block].compact.each { |hook| Onewrite.remove(hook) }
+    [everybodys, block].compact.each(&:remove)
   end
 
   def test_a_call_keeps_the_hooks_that_were_set_when_it_started
@@ -56,7 +72,7 @@ class HooksTest < OnewriteTest
     early = []
     hook = nil
     http = session(tap_server do |_|
-      Onewrite.remove(hook)
+      hook.remove
       Onewrite.on_timing { |timing| late << timing }
       Tap::OK
     end)
@@ -64,7 +80,7 @@ class HooksTest < OnewriteTest
     http.request(post("/", "x"))
     assert_equal [1, 0], [early.size, late.size]
   ensure
-    Onewrite::Hooks.current.timings.each { |one| Onewrite.remove(one) }
+    Onewrite.const_get(:Hooks).current.hooks.each(&:remove)
   end
 
   def test_a_hook_that_raises_changes_nothing_and_is_warned_of_once
@@ -88,7 +104,7 @@ class HooksTest < OnewriteTest
     http.request(post("/", "x"))
     assert_empty records
   ensure
-    Onewrite.remove(hook)
+    hook.remove
   end
 
   # Without a hook a request allocates as many objects as with the timing patches bypassed.
@@ -120,15 +136,15 @@ class HooksTest < OnewriteTest
     hook = Onewrite.on_timing { nil }
     assert_operator count.call, :>=, without_hook + 3, "the count sees the objects of timing"
   ensure
-    Onewrite.remove(hook) if hook
+    hook.remove if hook
   end
 
   def test_without_a_hook_neither_clock_nor_tcp_info_is_read
     http = session(tap_server)
     http.request(post("/", "x"))
     fail_on_call = ->(*) { flunk "asked" }
-    Onewrite::Clock.stub(:now, fail_on_call) do
-      Onewrite::TcpInfo.stub(:read, fail_on_call) { http.request(post("/", "x")) }
+    Onewrite.const_get(:Clock).stub(:now, fail_on_call) do
+      Onewrite.const_get(:TcpInfo).stub(:read, fail_on_call) { http.request(post("/", "x")) }
     end
   end
 
@@ -177,11 +193,11 @@ class HooksTest < OnewriteTest
     hook = Onewrite.on_timing { late }
     assert_raises(Late) { http.request(post("/", "x")) }
     assert_equal [:ok], records.map(&:outcome)
-    Onewrite.remove(hook)
+    hook.remove
     assert_equal "200", http.request(post("/", "x")).code
     assert_equal [2, errors], [records.size, Onewrite.status[:hook_errors]]
   ensure
-    Onewrite.remove(hook)
+    hook.remove
   end
 
   def test_an_error_raised_by_another_thread_during_a_listener_reaches_the_caller
@@ -269,8 +285,8 @@ class HooksTest < OnewriteTest
       end
     end
     hooks = Array.new(50) { Onewrite.on_timing { |timing| counts << timing } }
-    hooks.each { |hook| Onewrite.remove(hook) }
+    hooks.each(&:remove)
     runners.each(&:join)
-    assert_nil Onewrite::Hooks.current
+    assert_nil Onewrite.const_get(:Hooks).current
   end
 end

@@ -129,4 +129,17 @@ class SessionTest < OnewriteTest
     http.request(post("/", "x"))
     assert_equal "evil", http.request(Net::HTTP::Get.new("/next")).body
   end
+
+  # A reader of one POST follows these calls of ours, and comes back to a file that was left as often as this.
+  def test_a_post_is_a_short_walk
+    http = session(tap_server)
+    2.times { http.request(post("/", "x")) }
+    lib = File.join(ROOT, "lib")
+    files = []
+    trace = TracePoint.new(:call) { |point| files << point.path if point.path.start_with?(lib) && Thread.current == Thread.main }
+    trace.enable { http.request(post("/", "x")) }
+    returns = files.each_cons(2).with_index(1).count { |(from, to), at| from != to && files[0...at].include?(to) }
+    assert_operator files.size, :<=, 22
+    assert_operator returns, :<=, 2
+  end
 end

@@ -24,8 +24,8 @@ class TablesTest < OnewriteTest
 
   rows("redaction") do |row, test|
     define_method(test) do
-      assert_equal row["redacted"], Onewrite::Redaction.url(row["url"])
-      assert_equal row["redacted"], Onewrite::Redaction.url(row["url"].dup.force_encoding("ASCII-8BIT"))
+      assert_equal row["redacted"], Onewrite.const_get(:Redaction).url(row["url"])
+      assert_equal row["redacted"], Onewrite.const_get(:Redaction).url(row["url"].dup.force_encoding("ASCII-8BIT"))
     end
   end
 
@@ -37,7 +37,7 @@ class TablesTest < OnewriteTest
         type = Object.const_get(one["class"])
         error = type < SystemCallError ? type.new : type.allocate # some want a response
         error = error.exception(one["message"]) if one["message"]
-        assert_equal row["kind"].to_sym, Onewrite::ErrorKind.kind(error, one["phase"]&.to_sym), one.to_s
+        assert_equal row["kind"].to_sym, Onewrite.const_get(:ErrorKind).kind(error, one["phase"]&.to_sym), one.to_s
       end
     end
   end
@@ -54,17 +54,19 @@ class TablesTest < OnewriteTest
     info
   end
 
-  # A call with the given times of one attempt.
-  def call(moments)
-    one = Onewrite::Call.allocate
-    moments.compact.each { |name, value| one.instance_variable_set("@#{name}", value) }
-    one
+  # What was noted of one attempt.
+  def noted(values)
+    Onewrite.const_get(:Moments).new.tap { |moments| values.each { |name, value| moments[name] = value } }
+  end
+
+  def attempt(values)
+    Onewrite::Attempt.new(noted(values))
   end
 
   rows("causes") do |row, test|
     define_method(test) do
-      one = call(request_end: 1, response_start: 1 + row["wait_ns"], bytes: 9, count: row["writes"], nodelay: row["nodelay"],
-                 baseline: tcp_info(row["before"]), info: tcp_info(row["after"]))
+      one = attempt(request_end: 1, response_start: 1 + row["wait_ns"], bytes_sent: 9, writes: row["writes"],
+                    nodelay: row["nodelay"], counters_before: tcp_info(row["before"]), counters_answered: tcp_info(row["after"]))
       assert_equal row["wait_ns"], one.wait_ns
       assert_equal row.values_at("segments_out", "retransmits", "send_hold_ns"),
                    [one.kernel.segments_out, one.kernel.retransmits, one.kernel.send_hold_ns]
@@ -74,7 +76,7 @@ class TablesTest < OnewriteTest
 
   rows("server_timing") do |row, test|
     define_method(test) do
-      one = call(request_end: 1, response_start: row["wait_ns"] && (1 + row["wait_ns"]), server_timing_fields: row["fields"])
+      one = attempt(request_end: 1, response_start: row["wait_ns"] && (1 + row["wait_ns"]), server_timing_fields: row["fields"])
       said = one.server_timing.to_a.map { |entry| entry.to_h.transform_keys(&:to_s) }
       assert_equal row.values_at("server_timing", "server_ns", "network_ns"), [said, one.server_ns, one.network_ns]
     end
@@ -87,7 +89,7 @@ class TablesTest < OnewriteTest
     since = attempt["wait_ns"] - kernel["send_hold_ns"]
     closed = attempt["cause"] == "peer_window" ? kernel["send_hold_ns"] / 1000 : 0
     after = kernel.merge("last_data_sent_ms" => since / 1_000_000, "rwnd_limited_us" => closed)
-    { baseline: tcp_info("segments_out" => 0, "retransmits" => 0), info: tcp_info(after),
+    { counters_before: tcp_info("segments_out" => 0, "retransmits" => 0), counters_answered: tcp_info(after),
       nodelay: attempt["cause"] == "nagle_delayed_ack" ? false : nil }
   end
 
@@ -97,9 +99,9 @@ class TablesTest < OnewriteTest
     at.delete(:headers_end)
     at.merge(evidence(attempt)).merge(
       index: attempt["index"], outcome: attempt["outcome"].to_sym, status: attempt["status"],
-      conn_id: attempt["conn_id"], conn_requests: attempt["conn_requests"], bytes: attempt["bytes_sent"],
-      idle_since: attempt["idle_ns"] && (at[:attempt_started] - attempt["idle_ns"]), count: attempt["writes"],
-      received_bytes: attempt["bytes_received"], server_timing_fields: attempt["server_timing_fields"]
+      conn_id: attempt["conn_id"], conn_requests: attempt["conn_requests"], bytes_sent: attempt["bytes_sent"],
+      idle_since: attempt["idle_ns"] && (at[:attempt_started] - attempt["idle_ns"]), writes: attempt["writes"],
+      bytes_received: attempt["bytes_received"], server_timing_fields: attempt["server_timing_fields"]
     )
   end
 
@@ -107,12 +109,10 @@ class TablesTest < OnewriteTest
   def record(name)
     record = RECORDS.fetch(name).fetch("record")
     *earlier, last = record["attempts"].map { |attempt| moments(record, attempt) }
-    call(last.merge(
-           method: record["method"], origin: "", path: record["url"], outcome: record["outcome"].to_sym,
-           error_kind: record["error_kind"]&.to_sym, error_phase: record["error_phase"]&.to_sym,
-           started_at_unix_ns: record["started_at_unix_ns"], started_at_mono_ns: record["started_at_mono_ns"],
-           earlier: earlier.empty? ? nil : earlier.map { |one| Onewrite::Attempt.new(call(one)) }
-         )).tap { |one| one.define_singleton_method(:total_ns) { record["total_ns"] } } # here a call ends with its last attempt
+    Class.new(Onewrite::Timing) { define_method(:total_ns) { record["total_ns"] } } # here a call ends with its last attempt
+         .new(record["method"], "", record["url"], record["started_at_mono_ns"], record["started_at_unix_ns"],
+              noted(last.merge(outcome: record["outcome"].to_sym)), earlier.map { |one| attempt(one) },
+              record["error_kind"]&.to_sym, record["error_phase"]&.to_sym)
   end
 
   def self.for_us(table)

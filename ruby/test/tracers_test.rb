@@ -191,7 +191,7 @@ class TracersTest < OnewriteTest
         end
         http.request(Head.new("/")) { break }
         print http.instance_variable_get(:@socket).closed? ? "closed " : "open "
-        Onewrite.remove(hook)
+        hook.remove
       end
       p told
     RUBY

@@ -17,7 +17,9 @@ class ValidateTest < OnewriteTest
   end
 
   REFUSED = {
-    "a line break in a name" => [->(t) { t.request(fields: { "A: 1\r\nB" => "c" }) }, /header name/],
+    # From 0.10 on, net-http refuses such a name itself; a program can still put it into the Hash.
+    "a line break in a name" =>
+      [->(t) { t.request.tap { |one| one.instance_variable_get(:@header)["a: 1\r\nb"] = ["c"] } }, /header name/],
     "a space in a name" => [->(t) { t.request(fields: { "A " => "c" }) }, /header name/],
     "an empty name" => [->(t) { t.request(fields: { "" => "c" }) }, /header name/],
     "a NUL in a value" => [->(t) { t.request(fields: { "A" => "b\0c" }) }, /value of the header a/],

@@ -8,7 +8,7 @@ require "onewrite"
 require "onewrite/opentelemetry"
 
 PUBLIC = [
-  Onewrite, Onewrite::Event, Onewrite::TimingListener, Onewrite::Timing, Onewrite::Attempt, Onewrite::Phases,
+  Onewrite, Onewrite::Hook, Onewrite::Event, Onewrite::TimingListener, Onewrite::Timing, Onewrite::Attempt, Onewrite::Phases,
   Onewrite::KernelEvidence, Onewrite::ServerTiming, Onewrite::NetHTTP::SessionOptions, Onewrite::InvalidRequest,
   Onewrite::BodyLengthError, Onewrite::ConfigurationError, Onewrite::Mappers, Onewrite::OpenTelemetry
 ].freeze

@@ -19,29 +19,22 @@ module Onewrite
   class << self
     # Calls the block once per finished call, with its {Timing}. Runs in the thread of the call, after the response is
     # read. What it raises is swallowed, counted ({status}) and warned of once.
+    # Hooks add: none replaces another.
     # @yieldparam timing [Timing]
-    # @return [Proc] the block, for {remove}
+    # @return [Hook] its `remove` takes the block away
     def on_timing(&block)
       raise ArgumentError, "Onewrite.on_timing needs a block" unless block
 
-      Hooks.add_timing(block)
-      block
+      Hooks.add(:timing, block)
     end
 
     # Gives every event of every call to *listener*, for tracers.
     # @param listener [TimingListener, #on_event]
-    # @return [Object] the listener, for {remove}
+    # @return [Hook] its `remove` takes the listener away
     def add_listener(listener)
       raise ArgumentError, "a listener answers on_event: see Onewrite::TimingListener" unless listener.respond_to?(:on_event)
 
-      Hooks.add_listener(listener)
-      listener
-    end
-
-    # Removes a block of {on_timing} or a listener. Calls that have begun still report to it.
-    # @return [Boolean] whether it was there
-    def remove(hook)
-      Hooks.remove(hook)
+      Hooks.add(:listener, listener)
     end
 
     # Sets options; they win over the environment, and nil unsets one. They hold for the whole process, from the next request
@@ -85,4 +78,7 @@ module Onewrite
       TcpInfo::AVAILABLE
     end
   end
+
+  private_constant :BaseVersion, :Call, :Cause, :Clients, :Clock, :Counter, :ErrorKind, :Hooks, :Install, :Moments, :Origin,
+                   :Redaction, :TcpInfo, :Wire
 end

@@ -99,16 +99,13 @@ module Onewrite
           return STOCK[:exec].bind(self).call(sock, ver, path)
         end
 
-        held = Wire::HeldSocket.new(sock, nil)
-        held.start(Legacy.join_max, nil, onewrite_waits, nil)
         begin
-          STOCK[:exec].bind(self).call(held, ver, path)
-          held.finish
+          Wire::HeldSocket.new(sock, nil).write_request(Legacy.join_max, nil, onewrite_waits, nil) do |held|
+            STOCK[:exec].bind(self).call(held, ver, path)
+          end
         rescue Exception # rubocop:disable Lint/RescueException -- raised again
           sock.close unless sock.closed? # the next request must not follow half a body; Timeout.timeout passes the library by
           raise
-        ensure
-          held.stop
         end
       end
 
@@ -119,7 +116,7 @@ module Onewrite
         @body_data if defined?(@body_data)
       end
 
-      # @return [Symbol, nil] how a body is written that may block, see {Wire::HeldSocket#start}
+      # @return [Symbol, nil] how a body is written that may block, see {Wire::HeldSocket#write_request}
       def onewrite_waits
         if @body
           nil
@@ -135,6 +132,8 @@ module Onewrite
 
     install(ENV)
   end
+
+  private_constant :Legacy, :Wire
 
   class << self
     # Switches the adapter off: from the next request on everything is as in the standard library.

@@ -32,10 +32,10 @@ module Onewrite
         load_api
         @lock.synchronize do
           take_out
-          @installed = Recorder.new((LogEvent.new if logs), request_duration)
+          recorder = Recorder.new((LogEvent.new if logs), request_duration)
           Install.install
-          Hooks.add_timing(@installed)
-          Hooks.watch(@installed.connections)
+          @installed = Hooks.add(:timing, recorder)
+          Hooks.watch(recorder.connections)
         end
         nil
       end
@@ -52,7 +52,7 @@ module Onewrite
         return false unless @installed
 
         Hooks.watch(nil)
-        Hooks.remove(@installed)
+        @installed.remove
         @installed = nil
         true
       end

@@ -84,7 +84,7 @@ class Suites
     return [Tree.new(File.basename(SOURCE), SOURCE)] unless repository?
 
     tags = TAGS & `git -C '#{SOURCE}' tag`.split
-    tags.map do |tag|
+    [*tags, "HEAD"].map do |tag|
       FileUtils.mkdir_p(directory = File.join(scratch, tag))
       system("git -C '#{SOURCE}' archive #{tag} | tar -x -C '#{directory}'", exception: true)
       Tree.new(tag, directory)

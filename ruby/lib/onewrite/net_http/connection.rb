@@ -2,7 +2,6 @@
 
 require "io/wait"
 require "onewrite/counter"
-require "onewrite/timing/clock"
 require "onewrite/timing/hooks"
 require "onewrite/timing/kernel"
 require "onewrite/wire/coalesce"
@@ -69,7 +68,7 @@ module Onewrite
         @id = Connection.next_id
         @requests = 0
         @held = Wire::HeldSocket.new(socket, self)
-        @call = @info = @info_of = @idle_since = @watch = nil
+        @call = @counters = @counters_of = @idle_since = @watch = nil
         @unsent = false
         @probe = String.new("")
         socket.instance_variable_set(IVAR, self)
@@ -84,29 +83,25 @@ module Onewrite
         return unless call
 
         Hooks.became(@watch, :active) if @watch
-        @look_again = 0
+        @counters_hold_until = 0
         # Counters that were read for the previous request are still those of now.
-        @info = TcpInfo.read(@io) unless @info && @info_of == @requests - 1
-        call.acquire(@id, @requests, @idle_since, @info)
+        @counters = TcpInfo.read(@io) unless @counters && @counters_of == @requests - 1
+        call.acquire(@id, @requests, @idle_since, @counters)
       end
 
       # Writes the request that has begun. While its body is not sent to the end, the connection is {#unsent}.
       # @param settings [Config]
       # @param announced [Integer, nil] Content-Length of a body that is read from a source
-      # @param waits [Symbol, nil] see {Wire::HeldSocket#start}
+      # @param waits [Symbol, nil] see {Wire::HeldSocket#write_request}
       # @yieldparam held [Wire::HeldSocket] what the library writes the request to
-      def write_request(settings, announced, waits)
-        held = @held
+      def write_request(settings, announced, waits, &block)
         @unsent = true
-        held.start(settings.join_max, announced, waits, call = @call)
+        call = @call
         begin
-          yield held
-          held.finish
+          @held.write_request(settings.join_max, announced, waits, call, &block)
         rescue Errno::EPIPE
           call.sent(self) if call # Net::HTTP goes on to read the answer
           raise
-        ensure
-          held.stop
         end
         @unsent = false
         call.sent(self) if call
@@ -130,14 +125,15 @@ module Onewrite
         Hooks.became(@watch, @socket.closed? ? :closed : :idle) if @watch
       end
 
+      # Reads the kernel's counters after a request was sent. An answer that comes soon needs no second reading.
       # @param now [Integer] when the last write of the timed request returned
-      # @return [String, nil] the kernel's counters after it; nil where it has not sent everything yet
-      def look_sent(now)
-        return unless @info && (info = TcpInfo.read_sent(@io))
+      # @return [String, nil] nil where the kernel has not sent everything yet
+      def counters_when_sent(now)
+        return unless @counters && (counters = TcpInfo.read_sent(@io))
 
-        @look_again = now + SOON_NS
-        @info_of = @requests
-        @info = info
+        @counters_hold_until = now + SOON_NS
+        @counters_of = @requests
+        @counters = counters
       end
 
       # Waits for the first byte of the answer, unless it is buffered already. Errors are those that the library's own read
@@ -148,8 +144,8 @@ module Onewrite
         socket = @socket
         @held.flush unless sock.equal?(socket)
         socket.__send__(:rbuf_fill) unless !socket.instance_variable_defined?(:@rbuf) || Connection.unread?(socket)
-        now = Clock.now
-        look(now) if now >= @look_again
+        now = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
+        counters_when_answered(now) if now >= @counters_hold_until
         now
       end
 
@@ -190,12 +186,13 @@ module Onewrite
 
       private
 
-      def look(now)
-        if @info
-          @info_of = @requests
-          @info = TcpInfo.read(@io)
+      # Reads the counters at the first byte of the answer, and TCP_NODELAY if the wait was long.
+      def counters_when_answered(now)
+        if @counters
+          @counters_of = @requests
+          @counters = TcpInfo.read(@io)
         end
-        @call.nodelay = Wire::Nodelay.on?(@io) if @call.look(now, @info)
+        @call.nodelay = Wire::Nodelay.on?(@io) if @call.answered(now, @counters)
       end
 
       # Reading an io that is not a real socket might block, so the file descriptor under it is polled.

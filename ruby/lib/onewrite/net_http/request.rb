@@ -11,13 +11,12 @@ module Onewrite
     #
     # Net::BufferedIO is not patched, because SMTP and POP use it, too.
     module Request
-      # @raise [ArgumentError] where the request must not be sent as it is
+      # Checks a body that is no String.
+      # @raise [InvalidRequest] where the request must not be sent as it is
       # @api private
-      def onewrite_check # :nodoc:
+      def onewrite_check_body # :nodoc:
         @onewrite_lost = nil
         header = @header
-        Wire::Validate.check(@method, @path, header)
-        return if @body
         return onewrite_check_form if @body_data
         return unless header["content-length"]
 
@@ -46,7 +45,9 @@ module Onewrite
 
         connection.note_error_for(self) if @body_stream
         begin
-          connection.write_request(settings, onewrite_announced, onewrite_waits) { |held| onewrite_stock_exec(held, ver, path) }
+          connection.write_request(settings, (onewrite_announced unless @body), (onewrite_waits unless @body)) do |held|
+            onewrite_stock_exec(held, ver, path)
+          end
         ensure
           @onewrite_length = @header["content-length"] if @body || (@body_data && !chunked?) # the library has set it
         end
@@ -78,12 +79,10 @@ module Onewrite
         true
       end
 
-      # @return [Symbol, nil] how a body is written that may block, see {Wire::HeldSocket#start}. The server may need the head, or
-      #   the first chunk, long before the next one.
+      # @return [Symbol, nil] how a body is written that may block, see {Wire::HeldSocket#write_request}. The server may need
+      #   the head, or the first chunk, long before the next one.
       def onewrite_waits
-        if @body
-          nil
-        elsif @body_stream
+        if @body_stream
           return if Wire::Body.source?(@body_stream)
 
           chunked? ? :chunk : :piece
@@ -95,7 +94,7 @@ module Onewrite
 
       # @return [Integer, nil] Content-Length of a body that is read from a source. For other bodies Net::HTTP computes it.
       def onewrite_announced
-        content_length if @body_stream && !@body && !chunked?
+        content_length if @body_stream && !chunked?
       end
     end
   end

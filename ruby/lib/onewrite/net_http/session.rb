@@ -7,6 +7,7 @@ require "onewrite/timing/call"
 require "onewrite/timing/clock"
 require "onewrite/timing/hooks"
 require "onewrite/wire/nodelay"
+require "onewrite/wire/validate"
 
 module Onewrite
   module NetHTTP
@@ -84,7 +85,8 @@ module Onewrite
       def transport_request(req, &block)
         return onewrite_stock_transport_request(req, &block) unless Config.current.enabled
 
-        req.onewrite_check
+        Wire::Validate.check(req.method, req.path, req.instance_variable_get(:@header)) # to_hash would copy it
+        req.onewrite_check_body unless req.body
         @onewrite_request = req
         begin
           response = nil

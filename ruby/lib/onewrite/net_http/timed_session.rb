@@ -5,7 +5,6 @@ require "onewrite/timing/call"
 require "onewrite/timing/clock"
 require "onewrite/timing/hooks"
 require "onewrite/timing/origin"
-require "onewrite/timing/told_call"
 
 module Onewrite
   module NetHTTP
@@ -71,14 +70,16 @@ module Onewrite
           return onewrite_apart(outer) { onewrite_untimed_transport_request(req, &block) }
         end
 
-        told = onewrite_listener || (set && !set.listeners.empty?)
+        listeners = onewrite_listeners(set) if onewrite_listener || (set && !set.listeners.empty?)
         started = onewrite_began if onewrite_connecting
         result = inside = call = nil
         begin
-          if told
-            Thread.handle_interrupt(Hooks::NEVER) { @onewrite_call = call = onewrite_told(set, req.method, req.path, started) }
+          if listeners # a call that listeners were given the start of has an end
+            Thread.handle_interrupt(Hooks::NEVER) do
+              @onewrite_call = call = Call.new(listeners, req.method, onewrite_origin, req.path, started)
+            end
           else
-            @onewrite_call = call = Call.new(req.method, onewrite_origin, req.path, started)
+            @onewrite_call = call = Call.new(nil, req.method, onewrite_origin, req.path, started)
           end
           result =
             if block
@@ -128,22 +129,21 @@ module Onewrite
         @onewrite_connecting = nil
       end
 
-      # @return [ToldCall]
-      def onewrite_told(set, method, path, started)
-        listeners = (set || Hooks::NONE).listeners
+      # @return [Array<#on_event>]
+      def onewrite_listeners(set)
+        listeners = set ? set.listeners : []
         own = onewrite_listener
-        listeners += [own] if own # no splat: a Struct would be expanded
-        ToldCall.new(listeners, method, onewrite_origin, path, started)
+        own ? listeners + [own] : listeners # no splat: a Struct would be expanded
       end
 
       # `start` failed or was cancelled: it gets a record of its own.
       def onewrite_not_started(set, own, connecting, error)
         @onewrite_connecting = nil
-        call = onewrite_told(set, "", "/", connecting.start)
+        call = Call.new(onewrite_listeners(set), "", onewrite_origin, "/", connecting.start)
         call.attempt_start
         call.connect(connecting, Clock.now, error)
         call.finish(error ? :error : :cancelled, error)
-        Hooks.report(set, own, call.freeze)
+        Hooks.report(set, own, call)
       end
 
       # @param result [Net::HTTPResponse, Object, nil] of a request that was completed; any object if another gem's module
@@ -164,7 +164,7 @@ module Onewrite
           connection.call = nil
         end
         connection.settle if connection
-        Hooks.report(set, own, call.freeze)
+        Hooks.report(set, own, call)
       end
     end
   end

@@ -7,19 +7,21 @@ module Onewrite
   class Attempt
     include Phases
 
-    # @return [Integer] 0, 1, …
-    attr_reader :index
-
-    # @param call [Call] whose attempt this is; the values of the attempt are copied
+    # @param moments [Moments]
     # @api private
-    def initialize(call)
-      (call.instance_variables & MOMENTS).each { |name| instance_variable_set(name, call.instance_variable_get(name)) }
+    def initialize(moments)
+      @moments = moments.freeze
       freeze
+    end
+
+    # @return [Integer] 0, 1, …
+    def index
+      @moments.index
     end
 
     # @return [Integer]
     def total_ns
-      distance(attempt_started, ended)
+      distance(@moments.attempt_started, @moments.ended)
     end
 
     # @return [Hash{Symbol => Object}] without what is nil

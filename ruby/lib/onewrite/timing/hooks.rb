@@ -3,13 +3,34 @@
 require "onewrite/counter"
 
 module Onewrite
+  # A hook that holds for all sessions, as {Onewrite.on_timing} and {Onewrite.add_listener} return it.
+  class Hook
+    # @return [#call, #on_event]
+    # @api private
+    attr_reader :target
+    # @return [Symbol] :timing or :listener
+    # @api private
+    attr_reader :kind
+
+    # @api private
+    def initialize(kind, target)
+      @kind = kind
+      @target = target
+      freeze
+    end
+
+    # Takes this hook away, and no other. Calls that have begun still report to it.
+    # @return [Boolean] whether it was there
+    def remove
+      Hooks.remove(self)
+    end
+  end
+
   # The hooks that hold for all sessions. The list is frozen and replaced as a whole, so a call keeps the hooks that were set
   # when it began.
   module Hooks
-    # Blocks get records, listeners get events.
-    Set = Struct.new(:timings, :listeners)
-
-    NONE = Set.new([].freeze, [].freeze).freeze
+    # The hooks, and what each kind of them is given to: blocks get records, listeners get events.
+    Set = Struct.new(:hooks, :timings, :listeners)
 
     # For Thread.handle_interrupt while a hook runs: what another thread raises (Timeout.timeout, Thread#raise, Thread#kill) is
     # raised in the caller, not in the hook.
@@ -35,8 +56,7 @@ module Onewrite
 
       # @return [Integer] hooks that hold for all sessions
       def size
-        set = @current || NONE
-        set.timings.size + set.listeners.size
+        @current ? @current.hooks.size : 0
       end
 
       # @return [Integer] how often a hook raised
@@ -44,36 +64,33 @@ module Onewrite
         @errors.value
       end
 
-      def add_timing(hook)
+      # @param kind [Symbol] :timing or :listener
+      # @return [Hook]
+      def add(kind, target)
         wanted
-        change { |set| [set.timings + [hook], set.listeners] }
+        Hook.new(kind, target).tap { |hook| change { |hooks| hooks + [hook] } }
       end
 
-      def add_listener(hook)
-        wanted
-        change { |set| [set.timings, set.listeners + [hook]] }
-      end
-
+      # @param hook [Hook]
+      # @return [Boolean] whether it was there
       def remove(hook)
         found = false
-        change do |set|
-          found = (set.timings + set.listeners).any? { |one| one.equal?(hook) }
-          [set.timings.reject { |one| one.equal?(hook) }, set.listeners.reject { |one| one.equal?(hook) }]
+        change do |hooks|
+          found = hooks.include?(hook)
+          hooks - [hook]
         end
         found
       end
 
-      # Gives a record to the blocks of all sessions, then to the session's own.
+      # Gives the record of a call to the blocks of all sessions, then to the session's own.
       # @param set [Set, nil] as it was when the call began
-      def report(set, own, record)
-        if set
-          timings = set.timings
-          index = 0
-          while (hook = timings[index])
-            give(hook, record)
-            index += 1
-          end
-        end
+      # @param call [Call]
+      def report(set, own, call)
+        timings = set ? set.timings : []
+        return unless own || !timings.empty?
+
+        record = call.record
+        timings.each { |hook| give(hook, record) }
         give(own, record) if own
       end
 
@@ -122,10 +139,13 @@ module Onewrite
 
       def change
         @lock.synchronize do
-          timings, listeners = yield(@current || NONE)
-          none = timings.empty? && listeners.empty?
-          @current = none ? nil : Set.new(timings.freeze, listeners.freeze).freeze
+          hooks = yield(@current ? @current.hooks : []).freeze
+          @current = hooks.empty? ? nil : Set.new(hooks, of(hooks, :timing), of(hooks, :listener)).freeze
         end
+      end
+
+      def of(hooks, kind)
+        hooks.select { |hook| hook.kind == kind }.map(&:target).freeze
       end
 
       # @return [nil]

@@ -5,28 +5,31 @@ require "onewrite/timing/kernel"
 require "onewrite/timing/server_timing"
 
 module Onewrite
-  # Connection, phases and kernel evidence of one attempt, computed from its times when they are asked for. A {Timing}
+  # Connection, phases and kernel evidence of one attempt, computed from its {Moments} when they are asked for. A {Timing}
   # answers for its last attempt, an {Attempt} for itself.
   module Phases
     # Shorter waits have no cause.
     LONG_NS = Cause::LONG_NS
 
-    # A step that did not happen has no variable: setting twenty to nil would cost more than all the steps.
-    MOMENTS = %i[
-      @index @outcome @status @conn_id @conn_requests @idle_since @baseline @attempt_started @acquired @connect_start
-      @connect_end @tls_start @tls_end @request_start @request_end @response_start @response_end @ended @bytes @count
-      @received_bytes @info_sent @info @nodelay @server_timing_fields
-    ].freeze
-    private_constant :MOMENTS
-
     # @return [Symbol] :ok, :error or :cancelled
-    attr_reader :outcome
+    def outcome
+      @moments.outcome
+    end
+
     # @return [Integer, nil] status code of the final response
-    attr_reader :status
+    def status
+      @moments.status
+    end
+
     # @return [Integer, nil] the connection's number in this process
-    attr_reader :conn_id
+    def conn_id
+      @moments.conn_id
+    end
+
     # @return [Integer, nil] requests on the connection, this one included
-    attr_reader :conn_requests
+    def conn_requests
+      @moments.conn_requests
+    end
 
     # @return [Boolean, nil] whether the connection carried a request before
     def reused
@@ -35,22 +38,23 @@ module Onewrite
 
     # @return [Integer, nil] how long a reused connection lay idle
     def idle_ns
-      (acquired || attempt_started) - idle_since if reused && idle_since
+      (@moments.acquired || @moments.attempt_started) - @moments.idle_since if reused && @moments.idle_since
     end
 
     # @return [Integer, nil] bytes of the request handed over
     def bytes_sent
-      request_end && bytes
+      @moments.request_end && @moments.bytes_sent
     end
 
     # @return [Integer, nil] writes they were handed over in
     def writes
-      request_end && count
+      @moments.request_end && @moments.writes
     end
 
     # @return [Integer, nil] bytes of the response body: as announced, else as the caller got them
     def bytes_received
-      received_bytes.is_a?(String) ? received_bytes.to_i : received_bytes
+      bytes = @moments.bytes_received
+      bytes.is_a?(String) ? bytes.to_i : bytes
     end
 
     # @return [nil] Net::HTTP has no pool that could be waited for
@@ -65,32 +69,33 @@ module Onewrite
 
     # @return [Integer, nil] look-up of the name, TCP handshake, and the CONNECT exchange with a proxy
     def connect_ns
-      distance(connect_start, connect_end)
+      distance(@moments.connect_start, @moments.connect_end)
     end
 
     # @return [Integer, nil]
     def tls_ns
-      distance(tls_start, tls_end)
+      distance(@moments.tls_start, @moments.tls_end)
     end
 
     # @return [Integer, nil] from the first byte handed to the kernel to the return of the last write
     def send_ns
-      distance(request_start, request_end)
+      distance(@moments.request_start, @moments.request_end)
     end
 
     # @return [Integer, nil] from the last write to the first byte of the final response
     def wait_ns
-      distance(request_end, response_start)
+      distance(@moments.request_end, @moments.response_start)
     end
 
     # @return [Integer, nil] from the first byte of the response to the last byte of its body
     def receive_ns
-      distance(response_start, response_end)
+      distance(@moments.response_start, @moments.response_end)
     end
 
     # @return [Array<ServerTiming>, nil] what the response's Server-Timing says; nil where it says nothing
     def server_timing
-      entries = server_timing_fields && ServerTiming.parse(server_timing_fields)
+      fields = @moments.server_timing_fields
+      entries = fields && ServerTiming.parse(fields)
       entries unless entries.nil? || entries.empty?
     end
 
@@ -110,11 +115,12 @@ module Onewrite
 
     # @return [KernelEvidence, nil] nil without TCP_INFO or without a response
     def kernel
-      after = info || info_sent
-      return nil unless after && baseline && request_end && response_start
+      m = @moments
+      after = m.counters_answered || m.counters_sent
+      return nil unless after && m.counters_before && m.request_end && m.response_start
 
       # Counters read after the last write, with everything sent: nothing was held then.
-      KernelEvidence.new(baseline, after, info ? response_start - request_end : 0)
+      KernelEvidence.new(m.counters_before, after, m.counters_answered ? m.response_start - m.request_end : 0)
     end
 
     # Why the wait was long, from the kernel's evidence; nil for waits under 20 ms.
@@ -124,22 +130,17 @@ module Onewrite
       return nil if wait.nil? || wait < LONG_NS
 
       evidence = kernel
-      evidence && Cause.of(evidence, writes, nodelay)
+      evidence && Cause.of(evidence, writes, @moments.nodelay)
     end
 
     # @param name [Symbol] such as :request_start
     # @return [Integer, nil] when it was, by the monotonic clock
     # @api private
     def moment(name)
-      __send__(name)
+      @moments[name]
     end
 
     private
-
-    # Readers, since a variable that was never set is warned of before Ruby 3.0.
-    attr_reader :index, :attempt_started, :acquired, :idle_since, :baseline, :info_sent, :info, :nodelay, :bytes, :count,
-                :received_bytes, :server_timing_fields, :connect_start, :connect_end, :tls_start, :tls_end,
-                :request_start, :request_end, :response_start, :response_end, :ended
 
     # A phase that happened is at least 1 ns, even where the clock did not advance.
     def distance(from, to)

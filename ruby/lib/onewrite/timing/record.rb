@@ -12,7 +12,7 @@ module Onewrite
   # A call is one request made by `request` (or `get`, `post`, …). It has one attempt, and one more per repetition
   # (`max_retries`). Phases, `status`, `kernel` and the like of the call are those of its last attempt.
   #
-  # The object that hooks get is the {Call} that noted the times: one object for each request.
+  # It holds plain values alone, so Marshal can dump it.
   class Timing
     include Phases
 
@@ -27,9 +27,26 @@ module Onewrite
     # @return [Integer] monotonic clock at the start of the call
     attr_reader :started_at_mono_ns
 
+    # @param moments [Moments] of the last attempt
+    # @param earlier [Array<Attempt>, nil] the attempts before it
+    # @api private
+    def initialize(method, origin, path, started_at_mono_ns, started_at_unix_ns, moments, earlier, # rubocop:disable Metrics/ParameterLists -- {Call} alone makes it
+                   error_kind, error_phase)
+      @method = method
+      @origin = origin
+      @path = path
+      @started_at_mono_ns = started_at_mono_ns
+      @started_at_unix_ns = started_at_unix_ns
+      @moments = moments.freeze
+      @earlier = earlier
+      @error_kind = error_kind
+      @error_phase = error_phase
+      freeze
+    end
+
     # @return [Integer] from start to end of the call
     def total_ns
-      ended - started_at_mono_ns
+      @moments.ended - started_at_mono_ns
     end
 
     # @return [String] with the query, but without user and password and the values that sign a URL; keep it out of logs
@@ -41,7 +58,7 @@ module Onewrite
     # @return [Array<Attempt>] frozen; one or more, also where the request was refused; empty where another gem's module
     #   answered in the library's place
     def attempts
-      (index ? [*earlier, Attempt.new(self)] : []).freeze
+      (@moments.index ? [*@earlier, Attempt.new(@moments)] : []).freeze
     end
 
     # @return [String] one line for people: `POST http://… 200 in 41.9 ms: send 0.1, wait 41.7 (held 41.6:
@@ -71,16 +88,13 @@ module Onewrite
 
     # @return [String] the one line of {to_s}; the variables hold the URL with its secrets
     def inspect
-      "#<#{Timing} #{self}>"
+      "#<#{self.class} #{self}>"
     end
 
     PHASES = %i[connect tls send wait receive].freeze
     private_constant :PHASES
 
     private
-
-    # @return [Array<Attempt>, nil] the attempts before the last
-    attr_reader :earlier
 
     # What became of a call that did not go well.
     def failure

@@ -57,13 +57,14 @@ module Onewrite
         @limit = @body_bytes = @part = 0
       end
 
-      # A request begins.
+      # Passes this object to the block, which writes one request to it, and writes what is left over.
       # @param limit [Integer] largest number of bytes to join; 0 joins nothing
       # @param announced [Integer, nil] Content-Length of a body that is read from a source
       # @param waits [Symbol, nil] for a body that may block: :chunk joins the three parts of a chunk, :piece joins nothing;
       #   nil for a body that cannot block
       # @param call [Call, nil]
-      def start(limit, announced, waits, call)
+      # @raise [BodyLengthError] if the body is shorter or longer than announced
+      def write_request(limit, announced, waits, call)
         @limit = limit
         @announced = announced
         @waits = waits
@@ -71,20 +72,14 @@ module Onewrite
         @head_seen = false
         @body_bytes = 0 if announced
         @part = 0 if waits
-      end
-
-      # The request was written to its end.
-      def finish
-        if @announced && @body_bytes < @announced
-          raise BodyLengthError, "the body ended after #{@body_bytes} bytes; Content-Length says #{@announced}"
+        yield self
+        if announced && @body_bytes < announced
+          raise BodyLengthError, "the body ended after #{@body_bytes} bytes; Content-Length says #{announced}"
         end
 
         flush
-      end
-
-      # Called however the request ended, so that no byte is left for the next one.
-      def stop
-        @held = @call = nil
+      ensure
+        @held = @call = nil # no byte is left for the next request
       end
 
       # The first write of a request is its head: write_header makes exactly one, in every version.
