@@ -32,9 +32,9 @@ Gem::Specification.new do |spec|
     lib/onewrite/opentelemetry/log_event.rb lib/onewrite/opentelemetry/recorder.rb lib/onewrite/opentelemetry/untraced.rb
     lib/onewrite/timing/attempt.rb lib/onewrite/timing/call.rb lib/onewrite/timing/cause.rb lib/onewrite/timing/clock.rb
     lib/onewrite/timing/events.rb lib/onewrite/timing/hooks.rb lib/onewrite/timing/kernel.rb
-    lib/onewrite/timing/mappers.rb lib/onewrite/timing/origin.rb lib/onewrite/timing/phases.rb
+    lib/onewrite/timing/mappers.rb lib/onewrite/timing/moments.rb lib/onewrite/timing/origin.rb lib/onewrite/timing/phases.rb
     lib/onewrite/timing/record.rb lib/onewrite/timing/redaction.rb lib/onewrite/timing/server_timing.rb
-    lib/onewrite/timing/told_call.rb lib/onewrite/version.rb lib/onewrite/wire/body.rb lib/onewrite/wire/coalesce.rb
+    lib/onewrite/version.rb lib/onewrite/wire/body.rb lib/onewrite/wire/coalesce.rb
     lib/onewrite/wire/nodelay.rb lib/onewrite/wire/quickack.rb lib/onewrite/wire/validate.rb
   ]
   spec.extra_rdoc_files = ["README.md"]

@@ -139,7 +139,7 @@ class SessionTest < OnewriteTest
     trace = TracePoint.new(:call) { |point| files << point.path if point.path.start_with?(lib) && Thread.current == Thread.main }
     trace.enable { http.request(post("/", "x")) }
     returns = files.each_cons(2).with_index(1).count { |(from, to), at| from != to && files[0...at].include?(to) }
-    assert_operator files.size, :<=, 22
+    assert_includes 10..22, files.size
     assert_operator returns, :<=, 2
   end
 end
