@@ -9,7 +9,7 @@ PARTS := spec $(ADAPTERS) bench cli
 LANGUAGES ?= python,ruby,node,java
 export ONEWRITE_REPORTS ?= $(CURDIR)/build/reports
 
-.PHONY: help setup demo test check lint judge compliance bench bench-gate docs-site package version version-check clean lint-root $(PARTS:%=setup-%) $(PARTS:%=lint-%)
+.PHONY: help setup demo test check nightly lint judge compliance bench bench-gate docs-site package version version-check clean lint-root $(PARTS:%=setup-%) $(PARTS:%=lint-%)
 
 help: ## what there is to run
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -30,6 +30,9 @@ test: ## everything: lint, tests of all languages, the judge, the demo's gate; o
 
 check: ## a quick look, under two minutes: unit tests of the adapters, 100 of the judge's cases, lint of what changed
 	@.ci/test check
+
+nightly: ## make test with STRICT=1, other versions and suites of others in full, the site, and each file of tests alone
+	@.ci/test nightly
 
 lint: setup lint-root $(PARTS:%=lint-%) ## formatters and linters of all parts; warnings are errors
 	@$(MAKE) --no-print-directory -C docs lint

@@ -1,4 +1,10 @@
-"""Runs steps side by side in lanes, says what each does and how long it took, and keeps what it printed in a file."""
+"""Runs steps side by side in lanes, says what each does and how long it took, and keeps what it printed in a file.
+
+Standard library alone, because `make setup` and `make demo` run in it before anything is installed. nox (2026.10) runs
+sessions in parallel and keeps one that does not allow it apart; just (1.59) runs recipes in parallel. Both lack a time
+limit per step, its processor seconds, a file with its output, and the reading of JUnit files. With either, the plans,
+the summary and the judging again would stay, and a package to fetch first would come.
+"""
 
 from __future__ import annotations
 

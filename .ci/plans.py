@@ -1,4 +1,4 @@
-"""What `make setup`, `make demo`, `make test` and `make check` run, as tables of steps."""
+"""What `make setup`, `make demo`, `make test`, `make check` and `make nightly` run, as tables of steps."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from lanes import ROOT, Step
 ADAPTERS = ("python", "ruby", "node", "java")
 #: Steps side by side on two cores: more than cores, for most of them wait most of their time. A check has no suites of
 #: others to fill the lanes with.
-LANES = {"test": 3, "check": 4}
+LANES = {"test": 3, "check": 4, "nightly": 3}
 PARTS = ("spec", *ADAPTERS, "bench", "cli")
 #: What belongs to no part: shell scripts, workflows, the README's table.
 ROOT_LINT = "root"
@@ -146,6 +146,28 @@ def test() -> list[Step]:
         timed("cli"),
         Step("judge", "the judge: all cases against all adapters", make("spec", "judge"), alone=True),
         Step("gate", "the demo's verdict", make("bench", "gate"), alone=True),
+    ]
+
+
+def nightly() -> list[Step]:
+    """All of `test`, and what proves that we fit other versions and the suites of others."""
+
+    def long(name: str, says: str, command: tuple[str, ...], *after: str) -> Step:
+        return Step(name, says, command, after=after, timeout_s=7200)
+
+    return [
+        *test(),
+        *(
+            long(f"more-{part}", f"more versions, suites of others: {part}", make(part, "test-nightly"), part)
+            for part in ("python", "ruby")
+        ),
+        long("fuzz", "the judge: random scenarios", make("spec", "fuzz", "COUNT=1000"), "judge"),
+        long("site", "the documentation site", make("docs", "site"), "docs", "package-java"),
+        long("boot", "applications of Spring Boot", make("java", "boot"), "site"),
+        *(
+            long(f"suites-{part}", f"suites of others in full: {part}", make(part, "suites"), f"lint-{part}")
+            for part in ("python", "ruby", "node")
+        ),
     ]
 
 

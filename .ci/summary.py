@@ -44,9 +44,13 @@ def step_of(report: Path, steps: Collection[str]) -> str:
     return next((name for name in names if name in steps), words[0])
 
 
+#: Steps that leave no report begin with these words.
+WITHOUT_REPORT = ("lint", "package", "gate", "more", "fuzz", "site", "boot", "suites")
+
+
 def steps_with_tests(ran: Iterable[Outcome]) -> list[str]:
-    """Names of the steps that must leave a report: all but linters, packages and the gate."""
-    return [one.step.name for one in ran if not one.step.name.startswith(("lint", "package", "gate"))]
+    """Names of the steps that must leave a report."""
+    return [one.step.name for one in ran if not one.step.name.startswith(WITHOUT_REPORT)]
 
 
 def main(folder: Path, ran: Sequence[Outcome], steady: Collection[Case] = (), *, strict: bool = False) -> int:
