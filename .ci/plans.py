@@ -158,8 +158,8 @@ def nightly() -> list[Step]:
     return [
         *test(),
         *(
-            long(f"more-{part}", f"more versions, suites of others: {part}", make(part, "test-nightly"), part)
-            for part in ("python", "ruby")
+            long(f"more-{part}", f"what make test has one representative of: {part}", make(part, "test-nightly"), part)
+            for part in ("python", "ruby", "docs")
         ),
         long("fuzz", "the judge: random scenarios", make("spec", "fuzz", "COUNT=1000"), "judge"),
         long("site", "the documentation site", make("docs", "site"), "docs", "package-java"),

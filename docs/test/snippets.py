@@ -100,6 +100,10 @@ def classes() -> list[str]:
     return [str(folder) for folder in folders if folder.is_dir()]
 
 
+#: A recipe is compiled and over before the optimizing compiler pays.
+SHORT_LIVED = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
+
+
 def java(code: str, folder: Path, around: Around) -> list[str]:
     found, jars = shutil.which("java"), ROOT / "docs" / "test" / "java" / "target" / "libs"
     if found is None:
@@ -117,7 +121,7 @@ def java(code: str, folder: Path, around: Around) -> list[str]:
     for module in set(re.findall(r"^import io\.github\.onewrite\.(\w+)\.", code, re.MULTILINE)):
         if not any(module == Path(one).parents[1].name.replace("-", "") for one in path[1:]):
             pytest.skip(f"the adapter's {module} is not built: make -C java setup")
-    return [found, "-Dorg.slf4j.simpleLogger.logFile=System.out", "-cp", os.pathsep.join(path), "Recipe.java"]
+    return [found, *SHORT_LIVED, "-Dorg.slf4j.simpleLogger.logFile=System.out", "-cp", os.pathsep.join(path), "Recipe.java"]
 
 
 def shell(code: str, folder: Path, around: Around) -> list[str]:

@@ -18,7 +18,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-from snippets import LINE, ROOT, classes
+from snippets import LINE, ROOT, SHORT_LIVED, classes
 
 sys.path.insert(0, str(ROOT / "bench" / "surveys"))
 
@@ -49,7 +49,8 @@ def java() -> list[str]:
     jars = ROOT / "docs" / "test" / "java" / "target" / "libs"
     if not jars.is_dir():
         pytest.skip("the jars are not here: make -C docs recipes-setup")
-    return [program("java"), "-cp", os.pathsep.join([f"{jars}/*", *classes()]), str(ROOT / "java" / "examples" / "OrderService.java")]
+    path = os.pathsep.join([f"{jars}/*", *classes()])
+    return [program("java"), *SHORT_LIVED, "-cp", path, str(ROOT / "java" / "examples" / "OrderService.java")]
 
 
 COMMANDS: dict[str, Callable[[], list[str]]] = {

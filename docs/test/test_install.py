@@ -41,7 +41,11 @@ def clone(folder: Path) -> Path:
     return target
 
 
-@pytest.mark.parametrize("package", DATA["packages"])
+#: Those whose build the package steps of `make test` try, too; these take minutes.
+LONG = ("java", "node", "cli")
+
+
+@pytest.mark.parametrize("package", [pytest.param(one, marks=pytest.mark.nightly if one in LONG else ()) for one in DATA["packages"]])
 def test_the_lines_for_a_clone_install_it(package: str, tmp_path: Path) -> None:
     if package in NEEDS and shutil.which(NEEDS[package]) is None:
         pytest.skip(f"{NEEDS[package]} is not installed")
