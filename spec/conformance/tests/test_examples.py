@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -43,6 +44,19 @@ def test_http_client(contract: tuple[list[Case], dict[str, Requirement]]) -> Non
     driver = [sys.executable, str(EXAMPLES / "http_client_driver.py")]
     found = statuses(Adapter("driver", driver, witness=False), [*PASSED, SMALL, LARGE], *contract)
     assert found == dict.fromkeys(PASSED, Status.OK) | {SMALL: Status.DEVIATES, LARGE: Status.DEVIATES}
+
+
+@pytest.mark.parametrize(("clients", "judged"), [(["stock"], True), (None, False)])
+def test_a_folder_is_judged_by_its_stock_client_where_that_is_named(
+    contract: tuple[list[Case], dict[str, Requirement]], tmp_path: Path, clients: list[str] | None, judged: bool
+) -> None:
+    run = tmp_path / "mine" / "driver" / "run"
+    run.parent.mkdir(parents=True)
+    run.write_text(f"#!/bin/sh\nexec {sys.executable} {EXAMPLES / 'http_client_driver.py'}\n")
+    run.chmod(0o755)
+    with Judge(of_command(str(tmp_path / "mine")), *contract, clients=clients, only=[SMALL]) as judge:
+        (result,) = [one for one in judge.results() if one.client == "stock"]
+    assert (result.status, result.judged, result.failing) == (Status.DEVIATES, judged, judged)
 
 
 def test_net_http(contract: tuple[list[Case], dict[str, Requirement]]) -> None:

@@ -43,6 +43,7 @@ class Adapter:
     settle: bool = True  # whether what fails is judged again; a mutant's failure is expected
     env: dict[str, str] = field(default_factory=dict)  # for every driver process, beside a case's own
     second: dict[str, Second] = field(default_factory=dict)  # clients over a second base library
+    guest: bool = False  # a driver that was named on the command line
     stock: str = ""  # the name of its base library, for a column of the matrix
 
     @property
@@ -67,7 +68,7 @@ def adapter_names(root: Path = ROOT) -> list[str]:
     return sorted(file.parent.parent.name for file in root.glob("*/driver/run"))
 
 
-def of_folder(folder: Path, *, witness: bool = True) -> Adapter:
+def of_folder(folder: Path, *, guest: bool = False) -> Adapter:
     """The adapter in a folder with `driver/run`, its known-failures.txt, and driver/judge.yaml (PROTOCOL.md)."""
     settings: dict[str, Any] = {}
     if (file := folder / "driver" / "judge.yaml").exists():
@@ -80,7 +81,8 @@ def of_folder(folder: Path, *, witness: bool = True) -> Adapter:
         folder.name,
         run_file(folder),
         KnownFailures(folder / "known-failures.txt"),
-        witness=witness,
+        witness=not guest,
+        guest=guest,
         env=dict(settings.get("environment", {})),
         second=second,
         stock=settings.get("stock", f"{folder.name} stock"),
@@ -92,10 +94,10 @@ def of_command(command: str) -> Adapter:
     words = shlex.split(command)
     path = Path(words[0]) if len(words) == 1 else None
     if path is not None and (path / "driver" / "run").is_file():
-        return of_folder(path.resolve(), witness=False)
+        return of_folder(path.resolve(), guest=True)
     if path is not None and path.parts[-2:] == ("driver", "run") and path.is_file():
-        return of_folder(path.resolve().parent.parent, witness=False)
-    return Adapter("driver", words, witness=False, stock="stock")
+        return of_folder(path.resolve().parent.parent, guest=True)
+    return Adapter("driver", words, witness=False, guest=True, stock="stock")
 
 
 def adapters_of_checkout(names: Sequence[str] | None = None, root: Path = ROOT) -> list[Adapter]:

@@ -166,6 +166,8 @@ class Judge:
             self._level(run.case.covers),
             Status.OK,
             title=run.case.title,
+            # A plain command usually has a stock client alone.
+            by_stock=self.adapter.guest and (self.adapter.name == "driver" or "stock" in (self.clients or ())),
         )
         try:
             self._judge(run, result, explain or not self.adapter.settle)

@@ -43,6 +43,7 @@ class Result:
     title: str = ""
     base: str = ""
     tries: int = 1  # how often it was judged
+    by_stock: bool = False  # whether the driver is judged by its stock client
     failed_tries: int = 0  # how many of these tries failed, where there was more than one
 
     def status_of(self, requirement: str) -> str:
@@ -58,8 +59,8 @@ class Result:
 
     @property
     def judged(self) -> bool:
-        """Stock clients are run for the matrix and never fail the judge, unless they are all that a driver is for."""
-        return self.client != "stock" or self.adapter == "driver"
+        """Stock clients are run for the matrix and never fail the judge, unless a driver is judged by them."""
+        return self.client != "stock" or self.by_stock
 
     @property
     def failing(self) -> bool:
