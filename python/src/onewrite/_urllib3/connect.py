@@ -22,6 +22,9 @@ from .._timing.attempt import LiveAttempt
 from .._wire import nodelay
 from .state import acquire, attempt_of
 
+if typing.TYPE_CHECKING:
+    from .connection import OneWrite
+
 _Connection = _patches.genuine(urllib3.connection, "HTTPConnection")
 _HTTPSConnection = _patches.genuine(urllib3.connection, "HTTPSConnection")
 
@@ -32,15 +35,17 @@ _NEW_CONN = _Connection._new_conn
 _KNOWN = _patches.own(_CREATE_CONNECTION, "urllib3.util.connection") and _patches.own(_NEW_CONN, "urllib3.connection")
 
 
-def connect(conn: typing.Any, original: typing.Callable[[], None]) -> None:
+def connect(conn: OneWrite, original: typing.Callable[[], None]) -> None:
     """Call *original* with ``_new_conn`` replaced; end every step that starts."""
     if conn._onewrite_options.disabled:
         original()
         return
     attempt = attempt_of(conn)
-    shadowed = {name: conn.__dict__[name] for name in ("_new_conn", "_tunnel") if name in conn.__dict__}
+    shadowed: dict[str, typing.Any] = {
+        name: conn.__dict__[name] for name in ("_new_conn", "_tunnel") if name in conn.__dict__
+    }
     inner = conn._new_conn
-    conn._new_conn = lambda: _open(conn, inner, attempt)
+    conn._new_conn = lambda: _open(conn, inner, attempt)  # type: ignore[method-assign]
     if attempt is not None:
         attempt.connecting = True
         tunnel = conn._tunnel
@@ -49,7 +54,7 @@ def connect(conn: typing.Any, original: typing.Callable[[], None]) -> None:
             tunnel(*args, **kwargs)
             _connected(conn, attempt)
 
-        conn._tunnel = watched_tunnel
+        conn._tunnel = watched_tunnel  # type: ignore[method-assign]
     try:
         original()
     except BaseException as error:
@@ -69,7 +74,7 @@ def connect(conn: typing.Any, original: typing.Callable[[], None]) -> None:
         conn.__dict__.update(shadowed)
 
 
-def _open(conn: typing.Any, inner: typing.Callable[[], typing.Any], attempt: LiveAttempt | None) -> typing.Any:
+def _open(conn: OneWrite, inner: typing.Callable[[], typing.Any], attempt: LiveAttempt | None) -> typing.Any:
     if attempt is None:
         sock = inner()
     elif (
@@ -88,13 +93,13 @@ def _open(conn: typing.Any, inner: typing.Callable[[], typing.Any], attempt: Liv
     return sock
 
 
-def _connected(conn: typing.Any, attempt: LiveAttempt) -> None:
+def _connected(conn: OneWrite, attempt: LiveAttempt) -> None:
     attempt.connect_end(None)
     if isinstance(conn, _HTTPSConnection):
         attempt.tls_start()
 
 
-def _resolve_and_connect(conn: typing.Any, attempt: LiveAttempt) -> socket.socket:
+def _resolve_and_connect(conn: OneWrite, attempt: LiveAttempt) -> socket.socket:
     """What urllib3's ``_new_conn`` does, with its errors, in two steps that can be told apart."""
     try:
         sock = _resolved(conn, attempt)
@@ -115,7 +120,7 @@ def _resolve_and_connect(conn: typing.Any, attempt: LiveAttempt) -> socket.socke
     return sock
 
 
-def _resolved(conn: typing.Any, attempt: LiveAttempt) -> socket.socket:
+def _resolved(conn: OneWrite, attempt: LiveAttempt) -> socket.socket:
     host = conn._dns_host
     if host.startswith("["):
         host = host.strip("[]")
@@ -151,7 +156,7 @@ def _resolved(conn: typing.Any, attempt: LiveAttempt) -> socket.socket:
         failure = None  # the exception holds this frame, which must not hold the exception
 
 
-def _socket_to(conn: typing.Any, family: int, kind: int, protocol: int, address: typing.Any) -> socket.socket:
+def _socket_to(conn: OneWrite, family: int, kind: int, protocol: int, address: typing.Any) -> socket.socket:
     sock = socket.socket(family, kind, protocol)
     try:
         for option in conn.socket_options or ():

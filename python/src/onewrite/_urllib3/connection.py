@@ -37,7 +37,7 @@ else:
     Below = object
 
 
-def configure(conn: typing.Any, options: Options) -> None:
+def configure(conn: OneWrite, options: Options) -> None:
     """Lay *options* on *conn*: TCP_NODELAY joins the socket options it will connect with."""
     if conn._onewrite_options is not options:
         conn._onewrite_options = options
@@ -45,10 +45,10 @@ def configure(conn: typing.Any, options: Options) -> None:
         conn._onewrite_user_options = (getattr(conn, "socket_options", None),)
     given = conn._onewrite_user_options[0]
     conn._onewrite_obey = options.nodelay_disabled or nodelay.refused_by(given)
-    conn.socket_options = given if conn._onewrite_obey else nodelay.merged(given)
+    conn.socket_options = given if conn._onewrite_obey else nodelay.merged(given)  # type: ignore[assignment]
 
 
-def own_socket(conn: typing.Any) -> None:
+def own_socket(conn: OneWrite) -> None:
     """Set TCP_NODELAY where it is off, before the first write on a socket."""
     conn._onewrite_sock = conn.sock
     if conn._onewrite_user_options is None:
@@ -57,7 +57,7 @@ def own_socket(conn: typing.Any) -> None:
         nodelay.ensure(conn.sock)
 
 
-def init(conn: typing.Any, original: Original, *args: typing.Any, **kwargs: typing.Any) -> None:
+def init(conn: OneWrite, original: Original, *args: typing.Any, **kwargs: typing.Any) -> None:
     """Make a connection. Every way to one ends here: pools, proxies, SOCKS, subclasses."""
     original(*args, **kwargs)
     if not conn._onewrite_options.disabled:
@@ -65,7 +65,7 @@ def init(conn: typing.Any, original: Original, *args: typing.Any, **kwargs: typi
 
 
 def request(
-    conn: typing.Any,
+    conn: OneWrite,
     original: Original,
     method: str,
     url: str,
@@ -98,8 +98,8 @@ def request(
             if held:
                 conn._onewrite_hold = coalesce.Hold(kind is bodies.PROMPT)
             original(method, url, body=body, headers=headers, **extra)
-            if held and conn._onewrite_hold is not None:
-                _flush(conn)
+            if (hold := conn._onewrite_hold) is not None:
+                _flush(conn, hold)
         finally:
             conn._onewrite_hold = None
         if options.quickack:
@@ -112,7 +112,7 @@ def request(
         attempt.request_end()
 
 
-def request_chunked(conn: typing.Any, original: Original, *args: typing.Any, **kwargs: typing.Any) -> None:
+def request_chunked(conn: OneWrite, original: Original, *args: typing.Any, **kwargs: typing.Any) -> None:
     """The same for chunked bodies in urllib3 1.26; in 2.x this method calls request()."""
 
     def below(*args: typing.Any, chunked: bool, **kwargs: typing.Any) -> None:
@@ -128,9 +128,8 @@ def _pairs(headers: typing.Any) -> typing.Iterable[tuple[typing.Any, typing.Any]
     return headers.items()  # type: ignore[no-any-return]
 
 
-def _flush(conn: typing.Any) -> None:
+def _flush(conn: OneWrite, hold: coalesce.Hold) -> None:
     """Send what is held, and hold no more."""
-    hold: coalesce.Hold = conn._onewrite_hold
     conn._onewrite_hold = None
     pieces = hold.pieces
     if not pieces:
@@ -146,7 +145,7 @@ def _flush(conn: typing.Any) -> None:
         attempt.bytes_sent += hold.size
 
 
-def send(conn: typing.Any, original: Original, data: typing.Any) -> None:
+def send(conn: OneWrite, original: Original, data: typing.Any) -> None:
     """Hold *data* while a request is being put together; otherwise send it.
 
     All bytes of a request pass here, also those of subclasses that override ``_send_output`` (botocore).
@@ -172,17 +171,17 @@ def send(conn: typing.Any, original: Original, data: typing.Any) -> None:
         hold.pieces.append(data)
         hold.size += len(data) if type(data) is bytes else memoryview(data).nbytes
         if hold.read and hold.size >= coalesce.HOLD_LIMIT:
-            _flush(conn)
+            _flush(conn, hold)
 
 
-def _send_read(conn: typing.Any, original: Original, data: typing.Any) -> None:
+def _send_read(conn: OneWrite, original: Original, data: typing.Any) -> None:
     """As http.client reads a body that has ``read`` (urllib3 1.26 leaves it to that), its first pieces held."""
     text = isinstance(data, io.TextIOBase)
     while piece := data.read(conn.blocksize):
         send(conn, original, piece.encode("iso-8859-1") if text else piece)
 
 
-def _send_at_once(conn: typing.Any, original: Original, data: typing.Any) -> None:
+def _send_at_once(conn: OneWrite, original: Original, data: typing.Any) -> None:
     if conn.sock is not conn._onewrite_sock and not conn._onewrite_options.disabled:
         own_socket(conn)
     attempt = attempt_of(conn)
@@ -197,7 +196,7 @@ def _send_at_once(conn: typing.Any, original: Original, data: typing.Any) -> Non
         attempt.bytes_sent += len(data) if type(data) is bytes else memoryview(data).nbytes
 
 
-def close(conn: typing.Any, original: Original) -> None:
+def close(conn: OneWrite, original: Original) -> None:
     """Close. A response that is closed unread closes its connection and never comes back to the pool."""
     original()
     if conn._onewrite_connection is None:

@@ -15,8 +15,8 @@ from .._timing import call as calls
 from .._timing.attempt import LiveAttempt, now
 from .._timing.hooks import Hooks, make_hooks
 from . import response
-from .connection import HTTPConnection, HTTPSConnection, configure
-from .state import State, acquire
+from .connection import HTTPConnection, HTTPSConnection, OneWrite, configure
+from .state import acquire
 
 Original = typing.Callable[..., typing.Any]
 
@@ -118,11 +118,11 @@ def get_conn(pool: typing.Any, original: Original, timeout: typing.Any = None) -
         raise
 
 
-def put_conn(pool: typing.Any, original: Original, conn: typing.Any) -> None:
+def put_conn(pool: typing.Any, original: Original, conn: OneWrite | None) -> None:
     """The response was read to its end or released: the attempt is over."""
     try:  # from the first line on: a signal must not keep the connection from its pool
         attempt: LiveAttempt | None = getattr(conn, "_onewrite_attempt", None)
-        if attempt is not None:
+        if conn is not None and attempt is not None:
             t_ns = now()
             conn._onewrite_attempt = None
             # Read before the connection is given away: another thread may have it a moment later.
@@ -136,11 +136,11 @@ def put_conn(pool: typing.Any, original: Original, conn: typing.Any) -> None:
                 attempt.connection.idle_since = t_ns
     finally:
         original(conn)
-    if conn is None and (call := calls.of_thread()) is not None:
+    if conn is None:
         # urllib3 has closed the connection after an error. A retry may wait before it begins.
-        attempt = call.last
-        if attempt is not None and attempt.error is not None:
-            attempt.end("error")
+        call = calls.of_thread()
+        if call is not None and call.last is not None and call.last.error is not None:
+            call.last.end("error")
     elif attempt is not None:
         # The pool closes it where it is full, or closed.
         attempt.end("ok" if attempt.error is None else "error", reusable and conn.sock is not None, t_ns)
@@ -195,7 +195,7 @@ class Pool(Hooked):
 
     def _new_conn(self) -> typing.Any:
         conn = super()._new_conn()  # type: ignore[misc]
-        if isinstance(conn, State):
+        if isinstance(conn, OneWrite):
             configure(conn, self._onewrite_options)
         return conn
 

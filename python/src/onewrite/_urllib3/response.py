@@ -10,6 +10,9 @@ import weakref
 from .._timing import call as calls
 from .._timing.attempt import LiveAttempt, now
 
+if typing.TYPE_CHECKING:
+    from .connection import OneWrite
+
 #: Interim responses that are skipped; with more of them the response is an error.
 MOST_INTERIM = 100
 
@@ -71,7 +74,7 @@ class ResponseClass:
     def __set_name__(self, owner: type, name: str) -> None:
         self._owner = owner
 
-    def __get__(self, conn: typing.Any, cls: typing.Any = None) -> typing.Any:
+    def __get__(self, conn: OneWrite, cls: typing.Any = None) -> typing.Any:
         found = super(self._owner, cls).response_class  # type: ignore[arg-type]
         if (found is not _HTTPResponse and found is not _Unread) or (
             cls if conn is None else conn
@@ -80,7 +83,7 @@ class ResponseClass:
         return _Unread if conn is None or conn._onewrite_attempt is None else _Timed
 
 
-def getresponse(conn: typing.Any, original: typing.Callable[..., typing.Any], **extra: typing.Any) -> typing.Any:
+def getresponse(conn: OneWrite, original: typing.Callable[..., typing.Any], **extra: typing.Any) -> typing.Any:
     """Read the head; with ``preload_content`` urllib3 2.x reads the body here, too."""
     attempt: LiveAttempt | None = conn._onewrite_attempt
     if attempt is None:

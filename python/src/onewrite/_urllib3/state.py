@@ -9,6 +9,9 @@ from .._timing.attempt import LiveAttempt
 from .._timing.connection import Connection
 from .._wire.coalesce import Hold
 
+if typing.TYPE_CHECKING:
+    from .connection import OneWrite
+
 
 class State:
     """Attributes of onewrite's connections; the class-level values are those of an idle one."""
@@ -31,7 +34,7 @@ class State:
 STATE = {name: value for name, value in vars(State).items() if name.startswith("_onewrite_")}
 
 
-def acquire(conn: typing.Any, attempt: LiveAttempt, reused: bool) -> None:
+def acquire(conn: OneWrite, attempt: LiveAttempt, reused: bool) -> None:
     """*conn* is ready for the request of *attempt*."""
     connection: Connection | None = conn._onewrite_connection
     if connection is None or connection.sock is not conn.sock:
@@ -39,13 +42,13 @@ def acquire(conn: typing.Any, attempt: LiveAttempt, reused: bool) -> None:
     attempt.acquired(connection, reused)
 
 
-def _peer(conn: typing.Any) -> tuple[str, int]:
+def _peer(conn: OneWrite) -> tuple[str, int | None]:
     """The origin behind a tunnel, else the server that *conn* connects to, which may be a forward proxy."""
     host = getattr(conn, "_tunnel_host", None)
     return (host, conn._tunnel_port) if host else (conn.host, conn.port)
 
 
-def attempt_of(conn: typing.Any) -> LiveAttempt | None:
+def attempt_of(conn: OneWrite) -> LiveAttempt | None:
     """The attempt that now uses *conn*."""
     attempt: LiveAttempt | None = conn._onewrite_attempt
     if attempt is not None and attempt.ended:
@@ -53,7 +56,7 @@ def attempt_of(conn: typing.Any) -> LiveAttempt | None:
     return attempt
 
 
-def request_start(conn: typing.Any, attempt: LiveAttempt) -> None:
+def request_start(conn: OneWrite, attempt: LiveAttempt) -> None:
     """The first byte is about to be handed to the kernel."""
     if attempt.connection is None:
         acquire(conn, attempt, False)  # a subclass has connected in another way
