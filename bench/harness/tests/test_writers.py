@@ -62,9 +62,13 @@ NOT_JOINED = {
 SWITCH = {"ONEWRITE_NODELAY_DISABLED": "true"}
 NAGLE = {
     ("python", "onewrite"): ({"BENCH_NAGLE": "1"}, {"bytes", "https", "forward proxy", "CONNECT"}),
+    ("python", "onewrite requests"): ({"BENCH_NAGLE": "1"}, {"bytes", "https"}),
+    ("python", "install()"): ({"BENCH_NAGLE": "1"}, {"bytes", "https"}),
     ("ruby", "onewrite"): ({"BENCH_NAGLE": "1"}, {"bytes", "https", "forward proxy", "CONNECT"}),
     ("node", "onewrite"): ({"BENCH_NAGLE": "1"}, {"bytes", "https"}),
     ("node", "onewrite node:http"): ({"BENCH_NAGLE": "1"}, {"bytes", "https"}),
+    ("node, fetch and install()", "fetch"): ({"BENCH_NAGLE": "1"}, {"form"}),
+    ("node, fetch and a FormData", "fetch"): ({"BENCH_NAGLE": "1"}, {"multipart"}),
     ("node, proxies and forms", "onewrite"): ({"BENCH_NAGLE": "1"}, {"forward proxy", "CONNECT"}),
     ("java, OkHttp", "onewrite-okhttp"): (SWITCH, {"bytes", "https", "forward proxy", "CONNECT"}),
 }
@@ -151,6 +155,8 @@ def test_an_adapter_without_nodelay_is_seen(group: str, label: str) -> None:
 def test_every_adapter_of_the_gate_is_broken_once() -> None:
     groups = scenario.load("writers").groups
     judged = {(group.name, client.label) for group in groups for client in group.clients if client.role == "adapter"}
+    of_java = {mutant["client"] for mutant in JAVA if mutant["name"].endswith("TCP_NODELAY")}
+    assert {one for one in judged - set(NAGLE) if one[1] not in of_java} == set(), "each without TCP_NODELAY"
     # undici itself joins the form of fetch, and node:http the head with what is written in the same turn.
     assert judged - set(NOT_JOINED) == {("node, fetch and install()", "fetch"), ("node", "onewrite node:http")}
 

@@ -146,11 +146,11 @@ def tables(raw: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Sections of a run: by one caller, by many."""
     headings = ["client", "p50 us", "p90 us", "requests/s", "of raw Netty's", "95 % interval", "B per call"]
     note = (
-        "POSTs of 200 bytes on kept connections. Each client takes turns of 60 ms with raw Netty in one process; the "
-        "ratio is the median of neighbouring turns, so it can differ from that of the two columns. raw-socket is a "
-        "blocking socket that understands nothing: the limit. raw-netty has no pool, no time limits, no checks, no "
-        'hooks; "again" is a second one, whose interval is the error of the method. onewrite, raw Netty, Reactor Netty '
-        "and AsyncHttpClient share one event loop; the others have one I/O thread of their own, where they can be told."
+        "POSTs of 200 bytes on kept connections. Each client takes turns of 60 ms with raw Netty in one process. The "
+        "ratio is the median of neighboring turns, so it can differ from that of the two columns. raw-socket is a "
+        "blocking socket that parses nothing: the limit. raw-netty has no pool, no time limits, no checks, no hooks. "
+        '"again" is a second one, whose interval is the error of the method. onewrite, raw Netty, Reactor Netty and '
+        "AsyncHttpClient share one event loop. The others have one I/O thread each, where an option sets it."
     )
     sections = []
     for prefix, title in (("one", "POST, one caller"), ("many", "POST, 50 callers")):
@@ -214,11 +214,10 @@ def hook_table(lines: list[dict[str, Any]]) -> dict[str, Any]:
     ]
     headings = ["over", "hooks", "CPU us per call", "more than without", "95 % interval", "B per call", "more B"]
     note = (
-        "The price of a timing record, and of a listener for every event: processor time and bytes of the caller's "
-        "thread and the event loop's. Clients without and with hooks take turns on one event loop; the difference is "
-        'the median of neighbouring turns. "none, again" is a second client without hooks: its difference is the error '
-        "of the method. No kernel: over a channel that drops what is written and has the answer at once, so that "
-        "nothing but the client's own work is left; this is the figure to trust. epoll reads kernel evidence as well, "
-        "one more system call."
+        "The cost of a timing record, and of a listener for every event: processor time and bytes of the caller's "
+        "thread and the event loop's. Clients without and with hooks take turns on one event loop. The difference is "
+        'the median of neighboring turns. "none, again" is a second client without hooks: its difference is the error '
+        "of the method. No kernel: a channel that drops what is written and has the answer at once, so that only the "
+        "client's work is left. This is the figure to trust. epoll reads kernel evidence too, one more system call."
     )
     return {"title": "What hooks cost", "headings": headings, "rows": rows, "notes": [note]}

@@ -35,9 +35,9 @@ def tables(run: Run) -> list[tuple[str, Table, list[str]]]:
         found.append(("", of_cells(run.cells), [good] if good else []))
     if run.rates:
         note = (
-            "Constant rate through each language's bridge; latencies count from the moment a request was due. The "
-            "bridge floor is the same path without going upstream. In process: the driver's own schedule, no bridge; "
-            "send and wait are the adapter's own phases. "
+            "Constant rate through each language's bridge. Latencies count from the time a request was due. The bridge "
+            "floor is the same path without the request upstream. In process: the driver's own schedule, no bridge. "
+            "Send and wait are the adapter's own phases. "
         ) + _generators(run)
         found.append(("Constant rate", of_rates(run.rates), [note]))
     for section in run.sections:
@@ -60,6 +60,4 @@ def _generators(run: Run) -> str:
     )
     if not spans:
         return ""
-    return (
-        f"{'; '.join(spans)}. Where more is asked than can be answered the queue grows all the time, and p50 with it."
-    )
+    return f"{'; '.join(spans)}. Above a client's capacity the queue grows all the time, and p50 with it."

@@ -106,9 +106,9 @@ def step_summary(directory: Path) -> None:
 
 def document(runs: list[Run]) -> str:
     opening = (
-        "# Results of the bench\n\nMade by `make bench`; do not edit. How to read it, how to repeat it and what the "
-        "numbers do not say: [README.md](README.md). p50 and shares of one busy machine: read ratios within a table, "
-        "not absolute times across tables."
+        "# Results of the bench\n\nMade by `make bench`; do not edit. [README.md](README.md) explains the columns, the "
+        "commands and the limits of the figures. They are of one busy machine: read ratios within a table, not "
+        "absolute times across tables."
     )
     parts = [opening, overview.markdown(runs), *(markdown(run) for run in runs)]
     return "\n\n".join(part for part in parts if part) + "\n"
