@@ -67,8 +67,8 @@ def beside(cells: Sequence[Cell]) -> str | None:
     share = max(cell.share_over or 0.0 for cell in seen)
     low, high = milliseconds(min(p50s)), milliseconds(max(p50s))
     return (
-        "A raw socket with one write and TCP_NODELAY took turns with each language as the good control: "
-        f"p50 {low} to {high} ms, at most {share:.0%} of its requests over {seen[0].stall_us // 1000} ms."
+        "A raw socket with one write and TCP_NODELAY took turns with each language as the good control. "
+        f"Its p50 was {low} to {high} ms, with at most {share:.0%} of its requests over {seen[0].stall_us // 1000} ms."
     )
 
 

@@ -6,22 +6,24 @@ from onewrite_bench.report.table import Table, beside, has_costs, of_cells, of_c
 from onewrite_bench.verdict.judge import FAULTS
 from onewrite_bench.verdict.results import Run, Verdict
 
-__all__ = ["intervals_line", "story", "tables", "verdict_line"]
+__all__ = ["intervals", "story", "tables", "verdict_line", "word"]
+
+
+def word(verdict: Verdict) -> str:
+    """Its state, or the faults that it names."""
+    kinds = verdict.details.get("faults") if verdict.state in FAULTS else None
+    return ", ".join(FAULTS[kind] for kind in kinds or [verdict.state] if kind in FAULTS) or verdict.state
 
 
 def verdict_line(verdict: Verdict) -> str:
-    kinds = verdict.details.get("faults") if verdict.state in FAULTS else None
-    word = ", ".join(FAULTS[kind] for kind in kinds or [verdict.state] if kind in FAULTS) or verdict.state
-    return f"{verdict.subject}: {word}: {verdict.text}"
+    return f"{verdict.subject}: {word(verdict)}: {verdict.text}"
 
 
-def intervals_line(verdict: Verdict) -> str | None:
+def intervals(verdict: Verdict) -> str:
     """What the adapter saves per target, as a 95 % bootstrap interval of the difference of medians."""
-    intervals = verdict.details.get("intervals_us") or {}
-    if not intervals:
-        return None
-    parts = [f"{target} {low / 1000:.1f} to {high / 1000:.1f} ms" for target, (low, high) in intervals.items()]
-    return f"saved at p50, 95 % bootstrap interval: {'; '.join(parts)}"
+    found = verdict.details.get("intervals_us") or {}
+    parts = [f"{target} {low / 1000:.1f} to {high / 1000:.1f} ms" for target, (low, high) in found.items()]
+    return "; ".join(parts) or "-"
 
 
 def tables(run: Run) -> list[tuple[str, Table, list[str]]]:

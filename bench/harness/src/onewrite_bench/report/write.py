@@ -9,7 +9,8 @@ from pathlib import Path
 
 from onewrite_bench.report import overview
 from onewrite_bench.report.entries import entries
-from onewrite_bench.report.wording import intervals_line, story, tables, verdict_line
+from onewrite_bench.report.table import Table
+from onewrite_bench.report.wording import intervals, story, tables, verdict_line, word
 from onewrite_bench.scenario import names
 from onewrite_bench.verdict import machine
 from onewrite_bench.verdict.results import Run
@@ -30,8 +31,8 @@ def text(run: Run) -> str:
         parts += [""] if notes else []
     for verdict in run.verdicts:
         parts.append(verdict_line(verdict))
-        interval = intervals_line(verdict)
-        parts += [f"  {interval}"] if interval else []
+        saved = intervals(verdict)
+        parts += [f"  saved at p50, 95 % bootstrap interval: {saved}"] if saved != "-" else []
     parts += [f"({note})" for note in (*run.notes, machine.line(run.machine))]
     parts.append(f"{run.scenario}: {run.seconds:.0f} s{', interrupted' if run.interrupted else ''}")
     return "\n".join(parts) + "\n"
@@ -45,16 +46,13 @@ def markdown(run: Run) -> str:
         parts += [f"### {title}"] if title else []
         parts += [table.markdown(), *notes]
     if run.verdicts:
-        lines = []
-        for verdict in run.verdicts:
-            interval = intervals_line(verdict)
-            lines.append(f"- {verdict_line(verdict)}" + (f" ({interval})" if interval else ""))
-        parts.append("\n".join(lines))
+        rows = [[line.subject, word(line), line.text, intervals(line)] for line in run.verdicts]
+        parts.append(Table(("judged", "verdict", "seen", "saved at p50, 95 % bootstrap interval"), rows).markdown())
     parts += run.notes
     clients = "; ".join(dict.fromkeys(f"{cell.language}: {cell.base}" for cell in run.cells if cell.base))
     parts.append(
         f"`{run.command}`, {run.started_at[:10]}, {run.seconds:.0f} s{', interrupted' if run.interrupted else ''}. "
-        f"{machine.line(run.machine)}.{' Clients: ' + clients + '.' if clients else ''}"
+        f"{machine.line(run.machine)}.{f' Clients: `{clients}`.' if clients else ''}"
     )
     return "\n\n".join(part for part in parts if part)
 
