@@ -3,6 +3,13 @@
  * The environment is read once, when this module is loaded.
  */
 
+import { UnsupportedRuntimeError } from './errors.js'
+
+// Bun replaces undici and node:http by modules that ignore dispatchers and sockets of others.
+if (process.versions.bun !== undefined) {
+  throw new UnsupportedRuntimeError('onewrite does not run on Bun, which replaces undici and node:http: leave out the import there, or use Node')
+}
+
 /**
  * @typedef {object} Options
  * @property {boolean} [disabled] true: everything is stock undici or node:http; nothing is wrapped, no hook is called.

@@ -11,6 +11,16 @@ export class InvalidRequestError extends TypeError {
   }
 }
 
+/** A runtime that has no undici and no node:http of Node. `code` is always `ONEWRITE_UNSUPPORTED_RUNTIME`. */
+export class UnsupportedRuntimeError extends Error {
+  /** @param {string} message */
+  constructor (message) {
+    super(message)
+    this.name = 'UnsupportedRuntimeError'
+    this.code = 'ONEWRITE_UNSUPPORTED_RUNTIME'
+  }
+}
+
 /** @typedef {'invalid_request' | 'dns' | 'connect' | 'tls' | 'pool' | 'timeout' | 'reset' | 'closed' | 'protocol' | 'cancelled' | 'other'} ErrorKind */
 
 /** @type {Record<string, ErrorKind>} */

@@ -5,11 +5,10 @@
 
 import { createRequire } from 'node:module'
 import * as api from '@opentelemetry/api'
+import { VERSION } from '../version.js'
 import { Instruments } from './instruments.js'
 
 const SCOPE = 'onewrite'
-const require = createRequire(import.meta.url)
-const { version } = require('../../package.json')
 
 /**
  * @typedef {object} LogEvent the fields of OpenTelemetry's LogRecord that are used
@@ -28,7 +27,7 @@ function findLogs () {
   const { logs } = /** @type {any} */ (api)
   if (logs !== undefined) return logs
   try {
-    return require('@opentelemetry/api-logs').logs
+    return createRequire(import.meta.url)('@opentelemetry/api-logs').logs
   } catch {
     // Then there is no SDK for log events either.
     return undefined
@@ -41,7 +40,7 @@ let measured = null
 /** @returns {Instruments} */
 export function instruments () {
   const provider = api.metrics.getMeterProvider()
-  if (measured?.provider !== provider) measured = { provider, instruments: new Instruments(provider.getMeter(SCOPE, version)) }
+  if (measured?.provider !== provider) measured = { provider, instruments: new Instruments(provider.getMeter(SCOPE, VERSION)) }
   return measured.instruments
 }
 
@@ -52,6 +51,6 @@ let logged = null
 /** @returns {Logger | undefined} */
 export function logger () {
   const provider = logs?.getLoggerProvider()
-  if (provider !== undefined && logged?.provider !== provider) logged = { provider, logger: provider.getLogger(SCOPE, version) }
+  if (provider !== undefined && logged?.provider !== provider) logged = { provider, logger: provider.getLogger(SCOPE, VERSION) }
   return logged?.logger
 }
