@@ -28,7 +28,7 @@ INSTALLS = {
     "ruby": "Ruby: Debian's gems, the net/http of other Rubies, JRuby, RBS",
     "node": "Node: undici and development packages",
     "java": "Java: dependencies, and the driver built",
-    "bench": "bench: HAProxy, the harness, the load generator",
+    "bench": "bench: HAProxy and the harness",
     "cli": "command line tool: a virtual environment",
 }
 

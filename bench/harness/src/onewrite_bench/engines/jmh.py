@@ -147,10 +147,11 @@ def tables(raw: list[dict[str, Any]]) -> list[dict[str, Any]]:
     headings = ["client", "p50 us", "p90 us", "requests/s", "of raw Netty's", "95 % interval", "B per call"]
     note = (
         "POSTs of 200 bytes on kept connections. Each client takes turns of 60 ms with raw Netty in one process. The "
-        "ratio is the median of neighboring turns, so it can differ from that of the two columns. raw-socket is a "
-        "blocking socket that parses nothing: the limit. raw-netty has no pool, no time limits, no checks, no hooks. "
-        '"again" is a second one, whose interval is the error of the method. onewrite, raw Netty, Reactor Netty and '
-        "AsyncHttpClient share one event loop. The others have one I/O thread each, where an option sets it."
+        "ratio is the median of neighboring turns, so it can differ from that of the two columns. The client "
+        "raw-socket is a blocking socket that parses nothing: the limit. Raw Netty has no pool, no time limits, no "
+        "checks, no hooks. The row raw-netty, again is a second one: its interval is the error of the method. The "
+        "clients onewrite, raw Netty, Reactor Netty and AsyncHttpClient share one event loop. The others have one I/O "
+        "thread each, where an option sets it."
     )
     sections = []
     for prefix, title in (("one", "POST, one caller"), ("many", "POST, 50 callers")):
@@ -216,8 +217,9 @@ def hook_table(lines: list[dict[str, Any]]) -> dict[str, Any]:
     note = (
         "The cost of a timing record, and of a listener for every event: processor time and bytes of the caller's "
         "thread and the event loop's. Clients without and with hooks take turns on one event loop. The difference is "
-        'the median of neighboring turns. "none, again" is a second client without hooks: its difference is the error '
-        "of the method. No kernel: a channel that drops what is written and has the answer at once, so that only the "
-        "client's work is left. This is the figure to trust. epoll reads kernel evidence too, one more system call."
+        "the median of neighboring turns. The row none, again is a second client without hooks: its difference is the "
+        "error of the method. No kernel: a channel drops what is written and has the answer at once, so that only the "
+        "client's work is left. Trust this figure. Over epoll each call also reads kernel evidence: one more system "
+        "call."
     )
     return {"title": "What hooks cost", "headings": headings, "rows": rows, "notes": [note]}
