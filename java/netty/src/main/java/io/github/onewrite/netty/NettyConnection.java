@@ -6,6 +6,9 @@ import io.github.onewrite.spi.PooledConnection;
 import io.github.onewrite.spi.ServerTimings;
 import io.github.onewrite.spi.TimedCall;
 import io.netty.channel.Channel;
+import io.netty.handler.codec.http.HttpHeaderNames;
+import io.netty.handler.codec.http.HttpMethod;
+import io.netty.handler.codec.http.HttpRequest;
 import io.netty.handler.codec.http.HttpResponse;
 import io.netty.handler.codec.http.HttpResponseStatus;
 import io.netty.handler.codec.http.HttpUtil;
@@ -54,6 +57,7 @@ public final class NettyConnection {
     private @Nullable TimedCall call;
     private boolean endsWithResponse;
     private boolean clientReportsOutcome;
+    private @Nullable OnewriteNetty beginner;
     private int attempt;
     private int requests;
     private long freeSince;
@@ -191,6 +195,30 @@ public final class NettyConnection {
     /** Calls end with the last content of their response, or with the channel; the client reports nothing. */
     void endCallsWithResponse() {
         endsWithResponse = true;
+    }
+
+    /** A request without a call begins one. */
+    void times(OnewriteNetty requests) {
+        beginner = requests;
+    }
+
+    /** A head is being written, and no call is served. */
+    void begin(HttpRequest request) {
+        OnewriteNetty begins = beginner;
+        if (begins == null || !begins.wanted()) {
+            return;
+        }
+        boolean exchange = !request.method().equals(HttpMethod.CONNECT)
+                && !request.headers().contains(HttpHeaderNames.UPGRADE);
+        serve(exchange ? begins.begin(request.method().name(), url(request)) : null);
+    }
+
+    private String url(HttpRequest request) {
+        if (!request.uri().startsWith("/")) {
+            return request.uri(); // in full, for a proxy
+        }
+        String scheme = channel.pipeline().get(SslHandler.class) == null ? "http://" : "https://";
+        return scheme + request.headers().get(HttpHeaderNames.HOST, "") + request.uri();
     }
 
     /** The channel is given back to its pool. */

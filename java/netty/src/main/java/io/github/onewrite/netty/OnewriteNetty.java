@@ -15,6 +15,7 @@ import io.netty.channel.ChannelPipeline;
 import io.netty.channel.pool.ChannelPoolHandler;
 import io.netty.util.AttributeKey;
 import io.netty.util.Version;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
@@ -36,12 +37,16 @@ import org.jspecify.annotations.Nullable;
  * With this, what is written within 2 ms of the head leaves with it, up to {@link OnewriteConfig#coalesceMax}, and at once
  * when the request is complete.
  *
+ * <p>A request that no call was begun for begins one when its head is written: its record has no queue, DNS, connect or TLS.
+ * CONNECT, an upgrade, and the first request after ALPN are not timed so.
+ *
  * <p>A channel carries one request at a time; pipelined requests are not timed. Set the options before the first use.
  */
 public final class OnewriteNetty extends TimingOptions<OnewriteNetty> {
     /** On the channels of a bootstrap that this was applied to: whether TCP_NODELAY is checked. */
     private static final AttributeKey<Boolean> NODELAY = AttributeKey.valueOf(OnewriteNetty.class, "nodelay");
 
+    private final AtomicInteger unreached = new AtomicInteger();
     private @Nullable Hooks hooks;
 
     private OnewriteNetty() {}
@@ -67,6 +72,13 @@ public final class OnewriteNetty extends TimingOptions<OnewriteNetty> {
         return this;
     }
 
+    @Override
+    public Status status() {
+        int without = unreached.get();
+        note("coalesce", without == 0 ? "on" : "on, but channels without an HttpClientCodec so far: " + without);
+        return super.status();
+    }
+
     /**
      * Sets TCP_NODELAY on each connection of a bootstrap, reads it back before the first byte, and refuses a connection
      * without it. A bootstrap that names the option already is obeyed. Call it after the bootstrap has its handler.
@@ -90,7 +102,7 @@ public final class OnewriteNetty extends TimingOptions<OnewriteNetty> {
         return bootstrap.handler(new ChannelInitializer<Channel>() {
             @Override
             protected void initChannel(Channel channel) {
-                attached(channel);
+                attached(channel).times(OnewriteNetty.this);
                 if (handler != null) {
                     channel.pipeline().addLast(handler);
                 }
@@ -99,26 +111,31 @@ public final class OnewriteNetty extends TimingOptions<OnewriteNetty> {
     }
 
     /**
-     * Puts the handlers around the HTTP/1.1 codec of a pipeline: an HttpClientCodec, or an encoder and a decoder. TLS may be
-     * there already, or come later.
+     * Puts the handlers around the HTTP/1.1 codec of a pipeline: an HttpClientCodec, or an encoder and a decoder. TLS and
+     * the codec may be there already, or come later: AWS SDK v2 and Armeria add them after this. A pipeline that gets no
+     * such codec, as with HTTP/2, stays as it is, and {@link #status} counts it.
      *
      * @return the same pipeline
-     * @throws IllegalArgumentException when the pipeline has no such codec
      */
     public ChannelPipeline apply(ChannelPipeline pipeline) {
-        if (switches().disabled()) {
-            return pipeline;
+        if (!switches().disabled()) {
+            applied();
+            NettyConnection connection = attached(pipeline.channel());
+            connection.times(this);
+            placeOrAwait(connection, pipeline);
         }
-        if (!attached(pipeline.channel()).place(switches(), false)) {
-            throw new IllegalArgumentException("the pipeline has no HttpClientCodec: apply this after it was added");
-        }
-        applied();
         return pipeline;
     }
 
+    private void placeOrAwait(NettyConnection connection, ChannelPipeline pipeline) {
+        if (!connection.place(switches(), false) && pipeline.get(CodecAwaiter.NAME) == null) {
+            pipeline.addFirst(CodecAwaiter.NAME, new CodecAwaiter(connection, switches(), unreached));
+        }
+    }
+
     /**
-     * Wraps the handler of a channel pool: each channel that the pool makes is attached, and a pipeline that has its codec
-     * by then is prepared as by {@link #apply(ChannelPipeline)}. The time between release and reuse is in the record.
+     * Wraps the handler of a channel pool: the pipeline of each channel that the pool makes is prepared as by
+     * {@link #apply(ChannelPipeline)}. The time between release and reuse is in the record.
      */
     public ChannelPoolHandler wrap(ChannelPoolHandler handler) {
         if (switches().disabled()) {
@@ -129,8 +146,9 @@ public final class OnewriteNetty extends TimingOptions<OnewriteNetty> {
             @Override
             public void channelCreated(Channel channel) throws Exception {
                 NettyConnection connection = attached(channel);
+                connection.times(OnewriteNetty.this);
                 handler.channelCreated(channel);
-                connection.place(switches(), false);
+                placeOrAwait(connection, channel.pipeline());
             }
 
             @Override

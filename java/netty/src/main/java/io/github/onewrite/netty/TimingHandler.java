@@ -17,6 +17,7 @@ final class TimingHandler extends ChannelDuplexHandler {
     static final String NAME = "onewrite.timing";
 
     private final NettyConnection connection;
+    private int open; // requests without their response
     private boolean interim;
     private long received;
 
@@ -32,12 +33,15 @@ final class TimingHandler extends ChannelDuplexHandler {
 
     @Override
     public void write(ChannelHandlerContext ctx, Object message, ChannelPromise promise) {
+        if (message instanceof HttpRequest request) {
+            if (open++ == 0 && connection.call() == null) {
+                connection.begin(request);
+            }
+            connection.requestWrite();
+        }
         if (connection.call() == null) {
             ctx.write(message, promise);
             return;
-        }
-        if (message instanceof HttpRequest) {
-            connection.requestWrite();
         }
         ctx.write(
                 message,
@@ -74,6 +78,7 @@ final class TimingHandler extends ChannelDuplexHandler {
         TimedCall ended = null;
         if (message instanceof HttpContent content && !interim) {
             received += content.content().readableBytes();
+            open -= content instanceof LastHttpContent && open > 0 ? 1 : 0;
             ended = content instanceof LastHttpContent ? connection.responseRead(received) : null;
         }
         long at = ended == null ? 0 : System.nanoTime();

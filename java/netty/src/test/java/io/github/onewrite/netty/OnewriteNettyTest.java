@@ -318,14 +318,6 @@ class OnewriteNettyTest {
         assertEquals("disabled is set", off.patches().get("nodelay"));
     }
 
-    @Test
-    void aPipelineWithoutACodecIsRefused() {
-        EmbeddedChannel channel = new EmbeddedChannel();
-        assertThrows(
-                IllegalArgumentException.class, () -> OnewriteNetty.create().apply(channel.pipeline()));
-        channel.finishAndReleaseAll();
-    }
-
     /** A record without a socket: an interim response does not end the wait, and the bytes are counted. */
     @Test
     void anEmbeddedChannelIsTimed() throws Exception {

@@ -1,0 +1,359 @@
+package io.github.onewrite.netty;
+
+import static io.github.onewrite.testing.SegmentServer.REQUESTS;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.github.onewrite.OnewriteConfig;
+import io.github.onewrite.Timing;
+import io.github.onewrite.testing.Calls;
+import io.github.onewrite.testing.Identity;
+import io.github.onewrite.testing.SegmentServer;
+import io.github.onewrite.testing.TestServer;
+import io.netty.bootstrap.Bootstrap;
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.Unpooled;
+import io.netty.channel.Channel;
+import io.netty.channel.ChannelDuplexHandler;
+import io.netty.channel.ChannelFutureListener;
+import io.netty.channel.ChannelHandler;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelInboundHandlerAdapter;
+import io.netty.channel.ChannelInitializer;
+import io.netty.channel.ChannelPipeline;
+import io.netty.channel.ChannelPromise;
+import io.netty.channel.EventLoopGroup;
+import io.netty.channel.SimpleChannelInboundHandler;
+import io.netty.channel.embedded.EmbeddedChannel;
+import io.netty.channel.nio.NioEventLoopGroup;
+import io.netty.channel.socket.nio.NioSocketChannel;
+import io.netty.handler.codec.http.DefaultFullHttpRequest;
+import io.netty.handler.codec.http.DefaultHttpRequest;
+import io.netty.handler.codec.http.DefaultLastHttpContent;
+import io.netty.handler.codec.http.FullHttpResponse;
+import io.netty.handler.codec.http.HttpClientCodec;
+import io.netty.handler.codec.http.HttpMethod;
+import io.netty.handler.codec.http.HttpObjectAggregator;
+import io.netty.handler.codec.http.HttpRequest;
+import io.netty.handler.codec.http.HttpVersion;
+import io.netty.handler.ssl.ApplicationProtocolNames;
+import io.netty.handler.ssl.ApplicationProtocolNegotiationHandler;
+import io.netty.handler.ssl.SslContext;
+import io.netty.handler.ssl.SslContextBuilder;
+import io.netty.handler.ssl.SslHandler;
+import java.net.URI;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.condition.EnabledOnOs;
+import org.junit.jupiter.api.condition.OS;
+
+/** Pipelines that get their codec after onewrite was applied, as those of AWS SDK v2 and Armeria do. */
+@SuppressWarnings("deprecation") // NioEventLoopGroup is in Netty 4.1 and 4.2.
+class CodecAwaiterTest {
+    private static final String ANSWER = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+
+    private static EventLoopGroup group;
+
+    private final Calls calls = new Calls();
+    private final OnewriteNetty onewrite = OnewriteNetty.create();
+    private final BlockingQueue<Integer> answers = new LinkedBlockingQueue<>();
+    private final BlockingQueue<Integer> flushed = new LinkedBlockingQueue<>();
+
+    @BeforeAll
+    static void start() {
+        group = new NioEventLoopGroup(1);
+    }
+
+    @AfterAll
+    static void stop() {
+        group.shutdownGracefully(0, 1, TimeUnit.SECONDS);
+    }
+
+    /** Next to the socket: notes the bytes of each flush. */
+    private final class Flushes extends ChannelDuplexHandler {
+        private int size;
+
+        @Override
+        public void write(ChannelHandlerContext ctx, Object message, ChannelPromise promise) {
+            size += ((ByteBuf) message).readableBytes();
+            ctx.write(message, promise);
+        }
+
+        @Override
+        public void flush(ChannelHandlerContext ctx) {
+            if (size > 0) {
+                flushed.add(size);
+                size = 0;
+            }
+            ctx.flush();
+        }
+    }
+
+    private final class Answers extends SimpleChannelInboundHandler<FullHttpResponse> {
+        @Override
+        protected void channelRead0(ChannelHandlerContext ctx, FullHttpResponse response) {
+            answers.add(response.status().code());
+        }
+    }
+
+    private ChannelHandler[] http() {
+        return new ChannelHandler[] {new HttpClientCodec(), new HttpObjectAggregator(65536), new Answers()};
+    }
+
+    private static HttpRequest head(HttpMethod method) {
+        HttpRequest head = new DefaultHttpRequest(HttpVersion.HTTP_1_1, method, "/items");
+        head.headers().set("host", "localhost").set("content-length", 200);
+        return head;
+    }
+
+    private static DefaultLastHttpContent body() {
+        return new DefaultLastHttpContent(Unpooled.wrappedBuffer(new byte[200]));
+    }
+
+    private static void post(Channel channel) {
+        channel.writeAndFlush(head(HttpMethod.POST));
+        channel.writeAndFlush(body());
+    }
+
+    private static ByteBuf text(String text) {
+        return Unpooled.copiedBuffer(text, StandardCharsets.ISO_8859_1);
+    }
+
+    private void assertAnswered() throws InterruptedException {
+        assertEquals(200, answers.poll(30, TimeUnit.SECONDS));
+    }
+
+    private String coalesce() {
+        return onewrite.status().patches().get("coalesce");
+    }
+
+    /** The channel is made by a factory, which customizes it before the client's initializer runs: AWS SDK v2. */
+    private Channel connect(String url, boolean ours, ChannelHandler initializer) throws Exception {
+        return connect(url, ours, initializer, connected -> {});
+    }
+
+    private Channel connect(String url, boolean ours, ChannelHandler initializer, ChannelFutureListener connected)
+            throws Exception {
+        return new Bootstrap()
+                .group(group)
+                .channelFactory(() -> {
+                    Channel channel = new NioSocketChannel();
+                    if (ours) {
+                        onewrite.apply(channel.pipeline());
+                    }
+                    return channel;
+                })
+                .handler(initializer)
+                .connect("127.0.0.1", URI.create(url).getPort())
+                .addListener(connected)
+                .sync()
+                .channel();
+    }
+
+    private ChannelInitializer<Channel> initializer(ChannelHandler... handlers) {
+        return new ChannelInitializer<>() {
+            @Override
+            protected void initChannel(Channel channel) {
+                channel.pipeline().addLast(handlers);
+            }
+        };
+    }
+
+    @Test
+    @EnabledOnOs(OS.LINUX)
+    void aChannelFactoryMakesOneSegmentOfTwo() throws Exception {
+        for (boolean ours : new boolean[] {false, true}) {
+            try (SegmentServer server = new SegmentServer()) {
+                Channel channel = connect(server.url(), ours, initializer(http()));
+                for (int i = 0; i < REQUESTS; i++) {
+                    post(channel);
+                    assertAnswered();
+                }
+                assertEquals(
+                        ours ? 1 : 2, server.mode(), () -> server.segments().toString());
+                channel.close().sync();
+            }
+        }
+        assertEquals("on", coalesce());
+    }
+
+    /** The codec comes with the end of the handshake, and the first request in the same turn. */
+    @Test
+    void afterAlpnTheFirstRequestLeavesInOneFlushToo() throws Exception {
+        calls.heard(onewrite);
+        try (TestServer server = TestServer.answering(Identity.listener())) {
+            SslContext context = SslContextBuilder.forClient()
+                    .trustManager(Identity.localhost().chainPem().toFile())
+                    .build();
+            Channel channel = connect(server.url(), true, new ChannelInitializer<Channel>() {
+                @Override
+                protected void initChannel(Channel channel) {
+                    ChannelPipeline pipeline = channel.pipeline();
+                    SslHandler tls = context.newHandler(channel.alloc(), "localhost", server.port());
+                    pipeline.addFirst(new Flushes());
+                    pipeline.addLast(tls, new ApplicationProtocolNegotiationHandler(ApplicationProtocolNames.HTTP_1_1) {
+                        @Override
+                        protected void configurePipeline(ChannelHandlerContext ctx, String protocol) {
+                            ctx.pipeline().addLast(http());
+                            flushed.clear();
+                            post(ctx.channel());
+                        }
+                    });
+                }
+            });
+            assertAnswered();
+            // The last flight of the handshake may be flushed with the request.
+            assertTrue(flushed.stream().filter(size -> size > 100).count() == 1, flushed::toString);
+            assertTrue(calls.none(), "its head was written before there was a place for the timing");
+
+            flushed.clear();
+            post(channel);
+            assertAnswered();
+            assertEquals(1, flushed.size(), flushed::toString);
+            Timing second = calls.next();
+            assertTrue(second.url().startsWith("https://localhost/items"), second::url);
+            assertTrue(second.reused().orElseThrow());
+            assertEquals("on", coalesce());
+            channel.close().sync();
+        }
+    }
+
+    @Test
+    void switchedOffAHeadAfterAlpnDoesNotWait() {
+        OnewriteNetty off =
+                OnewriteNetty.create().config(OnewriteConfig.defaults().withCoalesceDisabled(true));
+        EmbeddedChannel channel = new EmbeddedChannel(new CodecAfterRead());
+        off.apply(channel.pipeline()).addFirst(new Flushes());
+        channel.writeInbound(text("hello"));
+        assertEquals(2, flushed.size(), flushed::toString);
+        assertNull(channel.pipeline().get(CodecAwaiter.NAME));
+        channel.finishAndReleaseAll();
+    }
+
+    /** Adds the codec and sends a request while the first bytes are read. */
+    private final class CodecAfterRead extends ChannelInboundHandlerAdapter {
+        @Override
+        public void channelRead(ChannelHandlerContext ctx, Object message) {
+            ((ByteBuf) message).release();
+            ctx.pipeline().remove(this);
+            ctx.pipeline().addLast(http());
+            post(ctx.channel());
+        }
+    }
+
+    @Test
+    void aCodecThatComesLaterIsFound() {
+        EmbeddedChannel channel = new EmbeddedChannel();
+        onewrite.apply(onewrite.apply(channel.pipeline()));
+        assertEquals("on, but channels without an HttpClientCodec so far: 1", coalesce());
+        channel.pipeline().addLast(new HttpClientCodec());
+        channel.pipeline().fireChannelReadComplete();
+        assertNull(channel.pipeline().get(CodecAwaiter.NAME));
+        List<String> names = channel.pipeline().names();
+        int codec = names.indexOf("HttpClientCodec#0");
+        assertEquals(
+                List.of(ByteHandler.NAME, "HttpClientCodec#0", CoalesceHandler.NAME, TimingHandler.NAME),
+                names.subList(codec - 1, codec + 3));
+        assertEquals("on", coalesce());
+        channel.finishAndReleaseAll();
+    }
+
+    /** HTTP/2, or any other protocol: bytes pass as they are, and the awaiter gives up. */
+    @Test
+    void withoutACodecThePipelineStaysAsItWas() {
+        EmbeddedChannel channel = new EmbeddedChannel();
+        onewrite.apply(channel.pipeline());
+        for (int i = 0; i < 100; i++) {
+            channel.writeInbound(text("in"));
+            channel.writeOutbound(text("out"));
+            assertEquals(text("in"), channel.readInbound());
+            assertEquals(text("out"), channel.readOutbound());
+        }
+        assertNull(channel.pipeline().get(CodecAwaiter.NAME));
+        assertNull(channel.pipeline().get(CoalesceHandler.NAME));
+        assertEquals("on, but channels without an HttpClientCodec so far: 1", coalesce());
+        channel.finishAndReleaseAll();
+    }
+
+    /** Armeria sends its first request before the channel is reported as active. */
+    @Test
+    void aRequestAtTheEndOfTheConnectIsTimed() throws Exception {
+        calls.heard(onewrite);
+        try (TestServer server = TestServer.answering()) {
+            Channel channel = connect(server.url(), true, initializer(http()), connected -> post(connected.channel()));
+            assertAnswered();
+            assertFalse(calls.next().reused().orElseThrow());
+            channel.close().sync();
+        }
+    }
+
+    /** A connect that fails says nothing about the protocol. */
+    @Test
+    void aRefusedConnectIsNotCounted() throws Exception {
+        Bootstrap bootstrap = new Bootstrap().group(group).channelFactory(() -> {
+            Channel channel = new NioSocketChannel();
+            onewrite.apply(channel.pipeline());
+            return channel;
+        });
+        bootstrap.handler(initializer());
+        assertFalse(
+                bootstrap.connect("127.0.0.1", TestServer.unusedPort()).await().isSuccess());
+        assertEquals("on", coalesce());
+    }
+
+    @Test
+    void aRequestWithoutACallBeginsOne() throws Exception {
+        EmbeddedChannel channel = new EmbeddedChannel(new HttpClientCodec());
+        calls.heard(onewrite).apply(channel.pipeline());
+        for (boolean reused : new boolean[] {false, true}) {
+            post(channel);
+            channel.writeInbound(text(ANSWER));
+            Timing timing = calls.next();
+            assertEquals("POST", timing.method());
+            assertEquals("http://localhost/items", timing.url());
+            assertEquals(reused, timing.reused().orElseThrow());
+            assertTrue(timing.waitNanos().isPresent());
+            assertTrue(timing.queueNanos().isEmpty());
+        }
+        channel.finishAndReleaseAll();
+    }
+
+    /** The answer of a pipelined request must not end the call of a later one. */
+    @Test
+    void onlyExchangesOfOneRequestBeginACall() throws Exception {
+        EmbeddedChannel channel = new EmbeddedChannel(new HttpClientCodec());
+        calls.heard(onewrite).apply(channel.pipeline());
+        HttpRequest upgrade = new DefaultFullHttpRequest(HttpVersion.HTTP_1_1, HttpMethod.OPTIONS, "*");
+        upgrade.headers().set("upgrade", "h2c");
+        channel.writeAndFlush(upgrade);
+        channel.writeInbound(text(ANSWER));
+        channel.writeAndFlush(new DefaultFullHttpRequest(HttpVersion.HTTP_1_1, HttpMethod.CONNECT, "localhost:1"));
+        channel.writeInbound(text("HTTP/1.1 407 No\r\nContent-Length: 0\r\n\r\n"));
+        assertTrue(calls.none());
+
+        List<String> paths = new ArrayList<>();
+        for (String path : List.of("/1", "/2", "/3", "/4")) {
+            if (path.equals("/3") || path.equals("/4")) {
+                channel.writeInbound(text(ANSWER));
+            }
+            channel.writeAndFlush(new DefaultFullHttpRequest(HttpVersion.HTTP_1_1, HttpMethod.GET, path));
+        }
+        channel.writeInbound(text(ANSWER), text(ANSWER));
+        channel.writeAndFlush(new DefaultFullHttpRequest(HttpVersion.HTTP_1_1, HttpMethod.GET, "/5"));
+        channel.writeInbound(text(ANSWER));
+        paths.add(URI.create(calls.next().url()).getPath());
+        paths.add(URI.create(calls.next().url()).getPath());
+        assertEquals(List.of("/1", "/5"), paths);
+        assertTrue(calls.none());
+        channel.finishAndReleaseAll();
+    }
+}
