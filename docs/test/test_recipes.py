@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+import shutil
 import statistics
+import subprocess
 from pathlib import Path
 
 import pytest
 import yaml
+from onewrite_lab import certificates
 from snippets import LINE, PLACE, ROOT, RUNTIMES, TIMES, Around, run
 
 PAGE = (ROOT / "docs" / "recipes.md").read_text()
@@ -164,3 +167,30 @@ def test_recipe(name: str, language: str, code: str, tmp_path: Path) -> None:
             assert {one for one in TOLD if one not in printed} == set()
     else:
         assert len(re.findall(each, printed)) == TIMES, printed[-2000:]
+
+
+#: Clients whose pipeline gets its codec after onewrite was applied.
+LATE = {name: code for name, _, code in RECIPES if name in {"aws", "armeria"}}
+
+
+@pytest.fixture(scope="module")
+def trusted(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """The environment in which Java trusts the tap."""
+    if not shutil.which("keytool"):
+        pytest.skip("java is not installed")
+    store = tmp_path_factory.mktemp("tls") / "trust.p12"
+    where = ["-file", certificates.shared().ca_file, "-keystore", str(store), "-storepass", "password"]
+    subprocess.run(["keytool", "-importcert", "-noprompt", *where], check=True, capture_output=True)
+    return {"JAVA_TOOL_OPTIONS": f"-Djavax.net.ssl.trustStore={store} -Djavax.net.ssl.trustStorePassword=password"}
+
+
+@pytest.mark.parametrize(("scheme", "size"), [("http", 20_000), ("https", 200)])
+@pytest.mark.parametrize("name", sorted(LATE))
+def test_one_segment_where_stock_has_two(name: str, scheme: str, size: int, trusted: dict[str, str], tmp_path: Path) -> None:
+    code = LATE[name].replace('"tea"', f'"x".repeat({size})')
+    modes = []
+    for disabled in ("true", "false"):
+        (tmp_path / disabled).mkdir()
+        _, segments = run("java", code, tmp_path / disabled, scheme=scheme, more={"ONEWRITE_DISABLED": disabled, **trusted})
+        modes.append(statistics.mode(segments))
+    assert modes == [2, 1]
