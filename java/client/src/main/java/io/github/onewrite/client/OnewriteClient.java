@@ -79,7 +79,7 @@ public final class OnewriteClient implements AutoCloseable {
      */
     public CompletableFuture<Response> send(Request request) {
         CallFuture<Response> future = new CallFuture<>(settings.callbackExecutor());
-        start(request, future, loop -> new BufferedSink<>(future, settings.maxBody(), Response::new));
+        start(request, future, new BufferedSink<>(future, settings.maxBody(), Response::new));
         return future;
     }
 
@@ -94,7 +94,7 @@ public final class OnewriteClient implements AutoCloseable {
      */
     public CompletableFuture<StreamedResponse> stream(Request request) {
         CallFuture<StreamedResponse> future = new CallFuture<>(settings.callbackExecutor());
-        start(request, future, loop -> new StreamedSink<>(future, loop, StreamedResponse::new));
+        start(request, future, new StreamedSink<>(future, StreamedResponse::new));
         return future;
     }
 
@@ -230,11 +230,7 @@ public final class OnewriteClient implements AutoCloseable {
         }
     }
 
-    private interface SinkFactory {
-        ResponseSink on(EventLoop loop);
-    }
-
-    private void start(Request request, CallFuture<?> future, SinkFactory sinks) {
+    private void start(Request request, CallFuture<?> future, ResponseSink sink) {
         Objects.requireNonNull(request, "request");
         CallTimer timer = CallTimer.start(hooks, request.method(), request.url(), request.tag());
         try {
@@ -247,7 +243,7 @@ public final class OnewriteClient implements AutoCloseable {
             OriginPool pool = pools.of(origin);
             // Checked again after the pool was added: either this sees the close, or the close sees the pool.
             mustBeOpen();
-            Call call = new Call(pool, prepared, timer, sinks.on(pool.loop()));
+            Call call = new Call(pool, prepared, timer, sink);
             future.givesUpBy(call::cancel);
             if (pool.loop().inEventLoop()) {
                 call.run();

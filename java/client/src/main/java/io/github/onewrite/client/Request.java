@@ -99,8 +99,8 @@ public final class Request {
                     target,
                     framed,
                     body.source(),
-                    framed.containsValue(HttpHeaderNames.EXPECT, HttpHeaderValues.CONTINUE, true),
-                    framed.containsValue(HttpHeaderNames.CONNECTION, HttpHeaderValues.CLOSE, true),
+                    headers.containsValue(HttpHeaderNames.EXPECT, HttpHeaderValues.CONTINUE, true),
+                    headers.containsValue(HttpHeaderNames.CONNECTION, HttpHeaderValues.CLOSE, true),
                     IDEMPOTENT.contains(method) && body.source().replayable(),
                     timeout);
             if (!(body.source() instanceof BodySource.OfFile)) {

@@ -15,12 +15,14 @@ import io.github.onewrite.testing.Identity;
 import io.github.onewrite.testing.TestServer;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelOption;
+import io.netty.channel.ChannelOutboundBuffer;
 import io.netty.channel.ChannelOutboundHandlerAdapter;
 import io.netty.channel.ChannelPromise;
 import io.netty.channel.FileRegion;
 import io.netty.channel.socket.nio.NioSocketChannel;
 import java.net.InetAddress;
 import java.net.ServerSocket;
+import java.net.SocketAddress;
 import java.nio.ByteBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -29,8 +31,10 @@ import java.util.List;
 import java.util.Queue;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -179,18 +183,63 @@ class SendingTest {
     @Test
     void aSilentPublisher() throws Exception {
         FakeTime time = new FakeTime();
+        CountDownLatch subscribed = new CountDownLatch(1);
         try (TestServer server = TestServer.answering();
                 OnewriteClient client = OnewriteClient.builder()
                         .time(time)
                         .idleReadTimeout(IDLE)
                         .build()) {
             CompletableFuture<Response> call =
-                    client.send(Request.post(server.url(), Body.ofPublisher(subscriber -> {})));
-            until(() -> client.stats().active() == 1);
+                    client.send(Request.post(server.url(), Body.ofPublisher(subscriber -> subscribed.countDown())));
+            assertTrue(subscribed.await(60, TimeUnit.SECONDS), "the time limit is set before the publisher is called");
             time.advance(IDLE.minusMillis(1));
             assertFalse(call.isDone());
             time.advance(IDLE.dividedBy(4).plusMillis(1));
             assertEquals(ErrorKind.TIMEOUT, failure(call).kind());
+        }
+    }
+
+    /** A peer that takes all bytes at once, without a socket. */
+    private static final class Bottomless extends NioSocketChannel {
+        private boolean connected;
+
+        @Override
+        public boolean isActive() {
+            return connected && isOpen();
+        }
+
+        @Override
+        protected boolean doConnect(SocketAddress remote, SocketAddress local) {
+            connected = true;
+            return true;
+        }
+
+        @Override
+        protected void doBeginRead() {}
+
+        @Override
+        protected void doWrite(ChannelOutboundBuffer buffers) {
+            while (buffers.current() != null) {
+                buffers.remove();
+            }
+        }
+    }
+
+    /** A publisher that always has a chunk, and a peer that always takes it, leave the event loop to others. */
+    @Test
+    void anEndlessPublisherSharesItsLoop() throws Exception {
+        Transport transport = Transport.nio(1);
+        try (OnewriteClient client = OnewriteClient.builder()
+                .eventLoopGroup(transport.group(), Bottomless::new)
+                .build()) {
+            AtomicInteger published = new AtomicInteger();
+            CompletableFuture<Response> call = client.send(
+                    Request.post("http://127.0.0.1:1/", Body.ofPublisher(Publishers.endless(published))));
+            until(() -> published.get() > 100);
+            call.cancel(true);
+            until(() -> client.stats().active() == 0);
+        } finally {
+            transport.group().shutdownGracefully(0, 1, TimeUnit.SECONDS);
         }
     }
 

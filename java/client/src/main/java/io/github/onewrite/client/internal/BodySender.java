@@ -27,29 +27,25 @@ abstract class BodySender {
 
     final Exchange exchange;
     final ChannelHandlerContext ctx;
-    private final PreparedRequest request;
-    private final ClientSettings settings;
 
     /** Whether pieces are left that the socket may take. */
     private boolean pumping;
 
-    BodySender(Exchange exchange, PreparedRequest request) {
+    BodySender(Exchange exchange) {
         this.exchange = exchange;
-        this.request = request;
         this.ctx = exchange.connection().context();
-        this.settings = exchange.settings();
     }
 
     /** The sender for the request's kind of body. */
-    static BodySender of(Exchange exchange, PreparedRequest request) {
-        BodySource body = request.body();
+    static BodySender of(Exchange exchange) {
+        BodySource body = exchange.request().body();
         if (body instanceof BodySource.Bytes bytes) {
-            return new FixedSender(exchange, request, bytes);
+            return new FixedSender(exchange, bytes);
         }
         if (body instanceof BodySource.OfFile file) {
-            return new FileSender(exchange, request, file);
+            return new FileSender(exchange, file);
         }
-        return new PublishedSender(exchange, request, (BodySource.Published) body);
+        return new PublishedSender(exchange, (BodySource.Published) body);
     }
 
     abstract boolean hasBody();
@@ -128,30 +124,35 @@ abstract class BodySender {
 
     final HttpRequest full(ByteBuf content) {
         return new DefaultFullHttpRequest(
-                HttpVersion.HTTP_1_1, request.method(), target(), content, headers(), EmptyHttpHeaders.INSTANCE);
+                HttpVersion.HTTP_1_1,
+                exchange.request().method(),
+                target(),
+                content,
+                headers(),
+                EmptyHttpHeaders.INSTANCE);
     }
 
     private HttpRequest head() {
-        return new DefaultHttpRequest(HttpVersion.HTTP_1_1, request.method(), target(), headers());
+        return new DefaultHttpRequest(HttpVersion.HTTP_1_1, exchange.request().method(), target(), headers());
     }
 
     final boolean overTls() {
-        return request.target().origin().tls();
+        return exchange.request().target().origin().tls();
     }
 
     private boolean forwarded() {
-        return settings.proxy() != null && !overTls();
+        return exchange.settings().proxy() != null && !overTls();
     }
 
     private String target() {
-        Target target = request.target();
+        Target target = exchange.request().target();
         return forwarded() ? target.absolute() : target.path();
     }
 
     private HttpHeaders headers() {
-        HttpHeaders prepared = request.headers();
-        String authorization = forwarded() ? basic(settings.proxy()) : null;
-        boolean compressed = settings.decompress() && !prepared.contains(HttpHeaderNames.ACCEPT_ENCODING);
+        HttpHeaders prepared = exchange.request().headers();
+        String authorization = forwarded() ? basic(exchange.settings().proxy()) : null;
+        boolean compressed = exchange.settings().decompress() && !prepared.contains(HttpHeaderNames.ACCEPT_ENCODING);
         if (authorization == null && !compressed) {
             return prepared;
         }

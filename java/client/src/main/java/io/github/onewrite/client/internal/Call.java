@@ -12,7 +12,6 @@ import org.jspecify.annotations.Nullable;
 
 /** One call, from send to its end: at most two attempts, one time limit, one outcome. Confined to the pool's loop. */
 public final class Call implements Runnable {
-    private final ClientSettings settings;
     private OriginPool pool;
     private final PreparedRequest request;
     private final @Nullable CallTimer timer;
@@ -25,11 +24,22 @@ public final class Call implements Runnable {
     private @Nullable Future<?> queueLimit;
 
     public Call(OriginPool pool, PreparedRequest request, @Nullable CallTimer timer, ResponseSink sink) {
-        this.settings = pool.settings();
         this.pool = pool;
         this.request = request;
         this.timer = timer;
         this.sink = sink;
+    }
+
+    ClientSettings settings() {
+        return pool.settings();
+    }
+
+    PreparedRequest request() {
+        return request;
+    }
+
+    ResponseSink sink() {
+        return sink;
     }
 
     @Nullable
@@ -45,9 +55,9 @@ public final class Call implements Runnable {
             return;
         }
         Duration own = request.timeout();
-        long limit = own == null ? settings.callTimeout() : Durations.nanos(own);
+        long limit = own == null ? settings().callTimeout() : Durations.nanos(own);
         if (limit > 0) {
-            callLimit = settings.time().after(limit, pool.loop(), () -> overdue(limit));
+            callLimit = settings().time().after(limit, pool.loop(), () -> overdue(limit));
         }
         attempt();
     }
@@ -66,7 +76,7 @@ public final class Call implements Runnable {
             timer.queueStart();
         }
         if (limit > 0) {
-            queueLimit = settings.time().after(limit, pool.loop(), () -> queueOverdue(limit));
+            queueLimit = settings().time().after(limit, pool.loop(), () -> queueOverdue(limit));
         }
     }
 
@@ -90,7 +100,7 @@ public final class Call implements Runnable {
         if (timer != null) {
             timer.connectionAcquired(connection, reused, reused ? idleNanos : -1, connection.requests() + 1);
         }
-        exchange = new Exchange(this, request, sink, timer, connection, settings, reused);
+        exchange = new Exchange(this, connection);
         exchange.start();
     }
 

@@ -36,6 +36,9 @@ final class Connection extends ChannelInboundHandlerAdapter implements PooledCon
     /** When the connection reaches its maximum lifetime, or 0. */
     private final long expiresAt;
 
+    /** Whether a call has it; the pool's. */
+    boolean leased;
+
     private @Nullable ChannelHandlerContext ctx;
     private @Nullable Exchange user;
     private int requests;

@@ -35,10 +35,7 @@ final class Exchange {
             Pattern.compile("(?i)(?:^|[,;])\\s*timeout\\s*=\\s*\"?0*(\\d{1,9})\"?\\s*(?=$|[,;])");
 
     private final Call call;
-    private final PreparedRequest request;
-    private final ResponseSink sink;
     private final Connection connection;
-    private final ClientSettings settings;
     private final boolean reused;
     private final @Nullable CallTimer timer;
     private final BodySender sender;
@@ -58,25 +55,16 @@ final class Exchange {
 
     private int looks;
 
-    Exchange(
-            Call call,
-            PreparedRequest request,
-            ResponseSink sink,
-            @Nullable CallTimer timer,
-            Connection connection,
-            ClientSettings settings,
-            boolean reused) {
+    Exchange(Call call, Connection connection) {
         this.call = call;
-        this.request = request;
-        this.sink = sink;
-        this.timer = timer;
         this.connection = connection;
-        this.settings = settings;
-        this.reused = reused;
-        this.sender = BodySender.of(this, request);
+        this.reused = connection.requests() > 0;
+        this.timer = call.timer();
+        this.sender = BodySender.of(this);
     }
 
     void start() {
+        PreparedRequest request = request();
         connection.begin(this, timer, request.method().equals(HttpMethod.HEAD));
         if (!connection.channel().isActive()) {
             fail(new OnewriteException(ErrorKind.CLOSED, request.target().origin() + " closed the connection"));
@@ -85,7 +73,7 @@ final class Exchange {
         KernelProbe probe = connection.probe();
         if (probe != null) {
             probe.begin(timer != null);
-            if (settings.config().quickack()) {
+            if (settings().config().quickack()) {
                 probe.quickack();
             }
         }
@@ -94,7 +82,7 @@ final class Exchange {
             handed = true;
             if (request.expectContinue() && sender.hasBody()) {
                 awaitingContinue = true;
-                limit(settings.continueTimeout());
+                limit(settings().continueTimeout());
                 sender.sendHeadAlone();
             } else {
                 sender.start();
@@ -117,7 +105,7 @@ final class Exchange {
             timer.requestEnd(connection.counter().bytes(), connection.counter().writes());
         }
         if (!headersRead) {
-            limit(settings.responseTimeout());
+            limit(settings().responseTimeout());
         }
     }
 
@@ -139,7 +127,7 @@ final class Exchange {
     }
 
     private long lookNanos() {
-        long whole = settings.idleReadTimeout();
+        long whole = settings().idleReadTimeout();
         return whole == 0 ? 0 : Math.max(whole / LOOKS, 1);
     }
 
@@ -212,8 +200,9 @@ final class Exchange {
             timer.headersEnd(status, response.headers().getAll(ServerTimings.HEADER));
         }
         HttpHeaders headers = response.headers();
-        if (headers.size() > settings.maxHeaders()) {
-            refuse("sent " + headers.size() + " header fields; the limit is maxHeaders, " + settings.maxHeaders());
+        if (headers.size() > settings().maxHeaders()) {
+            refuse("sent " + headers.size() + " header fields; the limit is maxHeaders, "
+                    + settings().maxHeaders());
             return;
         }
         if (!codingIsKnown(response)) {
@@ -221,14 +210,14 @@ final class Exchange {
                     + headers.getAll(HttpHeaderNames.TRANSFER_ENCODING));
             return;
         }
-        keepAlive = HttpUtil.isKeepAlive(response) && !request.closes();
+        keepAlive = HttpUtil.isKeepAlive(response) && !request().closes();
         limitIdle(headers);
         if (!sent && status >= 300) {
             // A server that refuses early will not read the rest of the body.
             sender.cancel();
         }
-        limit(settings.idleReadTimeout());
-        sink.head(this, status, headers);
+        limit(settings().idleReadTimeout());
+        call.sink().head(this, status, headers);
     }
 
     /**
@@ -274,7 +263,7 @@ final class Exchange {
     private void content(HttpContent content) {
         if (!interim) {
             received += content.content().readableBytes();
-            OnewriteException refused = sink.content(content.content());
+            OnewriteException refused = call.sink().content(content.content());
             if (refused != null) {
                 fail(refused);
                 return;
@@ -285,7 +274,7 @@ final class Exchange {
                     timer.responseEnd(received);
                 }
             } else {
-                limit(sink.wantsMore() ? settings.idleReadTimeout() : 0);
+                limit(call.sink().wantsMore() ? settings().idleReadTimeout() : 0);
             }
         }
     }
@@ -295,7 +284,7 @@ final class Exchange {
      * not be reused.
      */
     void readComplete() {
-        if (settings.config().quickack() && connection.probe() != null) {
+        if (settings().config().quickack() && connection.probe() != null) {
             connection.probe().quickack();
         }
         if (complete && !over) {
@@ -321,7 +310,7 @@ final class Exchange {
 
     private void giveBack(boolean reusable) {
         connection.end();
-        sink.detach();
+        call.sink().detach();
         try {
             if (timer != null) {
                 timer.connectionReleased(reusable);
@@ -378,14 +367,14 @@ final class Exchange {
             limit(lookNanos());
         } else {
             String what = !sent
-                    ? "took none of the request's body for " + TimeUnit.NANOSECONDS.toMillis(settings.idleReadTimeout())
-                            + " ms (idleReadTimeout)"
+                    ? "took none of the request's body for "
+                            + TimeUnit.NANOSECONDS.toMillis(settings().idleReadTimeout()) + " ms (idleReadTimeout)"
                     : headersRead
                             ? "sent nothing more of its response for "
-                                    + TimeUnit.NANOSECONDS.toMillis(settings.idleReadTimeout())
+                                    + TimeUnit.NANOSECONDS.toMillis(settings().idleReadTimeout())
                                     + " ms (idleReadTimeout)"
                             : "sent no complete response head in "
-                                    + TimeUnit.NANOSECONDS.toMillis(settings.responseTimeout())
+                                    + TimeUnit.NANOSECONDS.toMillis(settings().responseTimeout())
                                     + " ms (responseTimeout)";
             fail(new OnewriteException(ErrorKind.TIMEOUT, origin() + " " + what));
         }
@@ -412,7 +401,7 @@ final class Exchange {
     }
 
     private void limit(long nanos) {
-        connection.deadline(nanos == 0 ? 0 : settings.time().nanoTime() + nanos);
+        connection.deadline(nanos == 0 ? 0 : settings().time().nanoTime() + nanos);
     }
 
     /** Keep-Alive: timeout=5 (RFC 2068, 19.7.1.1): leave a second before the server does. */
@@ -433,18 +422,22 @@ final class Exchange {
         return connection;
     }
 
+    PreparedRequest request() {
+        return call.request();
+    }
+
     ClientSettings settings() {
-        return settings;
+        return call.settings();
     }
 
     private Origin origin() {
-        return request.target().origin();
+        return request().target().origin();
     }
 
     /** The exchange wants to read on; used while the caller's demand, not the socket, sets the pace. */
     void readMore() {
         if (!over) {
-            limit(settings.idleReadTimeout());
+            limit(settings().idleReadTimeout());
             connection.channel().read();
         }
     }

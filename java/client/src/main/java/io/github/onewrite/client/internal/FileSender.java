@@ -24,10 +24,10 @@ final class FileSender extends BodySender {
     private @Nullable FileChannel file;
     private long position;
 
-    FileSender(Exchange exchange, PreparedRequest request, BodySource.OfFile body) {
-        super(exchange, request);
+    FileSender(Exchange exchange, BodySource.OfFile body) {
+        super(exchange);
         path = body.path();
-        String announced = request.headers().get(HttpHeaderNames.CONTENT_LENGTH);
+        String announced = exchange.request().headers().get(HttpHeaderNames.CONTENT_LENGTH);
         length = announced == null ? 0 : Long.parseLong(announced);
     }
 

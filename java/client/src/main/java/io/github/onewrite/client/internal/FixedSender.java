@@ -16,8 +16,8 @@ final class FixedSender extends BodySender {
 
     private final ByteBuf rest;
 
-    FixedSender(Exchange exchange, PreparedRequest request, BodySource.Bytes body) {
-        super(exchange, request);
+    FixedSender(Exchange exchange, BodySource.Bytes body) {
+        super(exchange);
         rest = body.size() == 0 ? Unpooled.EMPTY_BUFFER : Unpooled.wrappedBuffer(body.bytes());
     }
 

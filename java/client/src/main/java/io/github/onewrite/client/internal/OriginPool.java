@@ -32,7 +32,7 @@ public final class OriginPool {
     private final ChannelFactory<?> channels;
     private final ArrayDeque<Connection> idle = new ArrayDeque<>();
     private final ArrayDeque<Call> waiters = new ArrayDeque<>();
-    private final Set<Connection> leased = new HashSet<>();
+    private final Set<Connection> connections = new HashSet<>();
     private final Set<Opening> openings = new HashSet<>();
     private @Nullable Future<?> sweep;
     private long sweepAt;
@@ -41,6 +41,8 @@ public final class OriginPool {
 
     /** All connections: connecting, leased, idle, and those whose close is under way. */
     private int open;
+
+    private int leased;
 
     // Counters for other threads: written on the loop only, and only when they change.
     private volatile int activeNow;
@@ -132,7 +134,7 @@ public final class OriginPool {
 
     /** Takes a connection back, before the caller gets the response, so that a sequential caller needs only one. */
     void release(Connection connection, boolean reusable) {
-        leased.remove(connection);
+        unlease(connection);
         publish();
         long now = settings.time().nanoTime();
         if (!reusable
@@ -180,6 +182,7 @@ public final class OriginPool {
             openedNow = opened;
             pools.countOpened();
             Connection connection = Connection.on(channel, OriginPool.this, settings);
+            connections.add(connection);
             channel.closeFuture().addListener(closed -> closed(connection));
             if (owner != null) {
                 lease(connection, owner, -1);
@@ -223,7 +226,7 @@ public final class OriginPool {
     /** Closes the connections that are still opening or leased after a drain. */
     public void abort() {
         new ArrayList<>(openings).forEach(each -> each.connecting.abort());
-        new ArrayList<>(leased).forEach(Connection::close);
+        new ArrayList<>(connections).forEach(Connection::close);
     }
 
     /** The loop was shut down before the client: fails all calls, on the thread that notices. */
@@ -246,9 +249,17 @@ public final class OriginPool {
     }
 
     private void lease(Connection connection, Call call, long idleNanos) {
-        leased.add(connection);
+        connection.leased = true;
+        leased++;
         publish();
         call.acquired(connection, idleNanos);
+    }
+
+    private void unlease(Connection connection) {
+        if (connection.leased) {
+            connection.leased = false;
+            leased--;
+        }
     }
 
     private void offer(Connection connection, long now) {
@@ -266,7 +277,8 @@ public final class OriginPool {
 
     private void closed(Connection connection) {
         idle.remove(connection);
-        leased.remove(connection);
+        connections.remove(connection);
+        unlease(connection);
         open--;
         afterOneLess();
     }
@@ -318,8 +330,8 @@ public final class OriginPool {
     }
 
     private void publish() {
-        if (activeNow != leased.size()) {
-            activeNow = leased.size();
+        if (activeNow != leased) {
+            activeNow = leased;
         }
         if (idleNow != idle.size()) {
             idleNow = idle.size();

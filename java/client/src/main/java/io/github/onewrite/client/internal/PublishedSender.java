@@ -8,10 +8,14 @@ import io.netty.handler.codec.http.LastHttpContent;
 import java.nio.ByteBuffer;
 import java.util.Objects;
 import java.util.concurrent.Flow;
+import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /** Sends the buffers of a publisher, at the pace of the socket. */
 final class PublishedSender extends BodySender implements Flow.Subscriber<ByteBuffer> {
+    /** After so many chunks the event loop serves others: a fast publisher and a fast peer would keep it for good. */
+    private static final int CHUNKS_PER_TURN = 16;
+
     private final BodySource.Published body;
     private Flow.@Nullable Subscription subscription;
     private boolean pulling;
@@ -20,8 +24,8 @@ final class PublishedSender extends BodySender implements Flow.Subscriber<ByteBu
     private boolean over;
     private long published;
 
-    PublishedSender(Exchange exchange, PreparedRequest request, BodySource.Published body) {
-        super(exchange, request);
+    PublishedSender(Exchange exchange, BodySource.Published body) {
+        super(exchange);
         this.body = body;
     }
 
@@ -143,11 +147,17 @@ final class PublishedSender extends BodySender implements Flow.Subscriber<ByteBu
             return;
         }
         pulling = true;
+        pullAgain = true;
         try {
-            do {
+            for (int i = 0; pullAgain && !over; i++) {
+                if (i == CHUNKS_PER_TURN) {
+                    // Scheduled, not executed: tasks that are queued now run before the sockets are served.
+                    ctx.executor().schedule(this::pull, 0, TimeUnit.NANOSECONDS);
+                    break;
+                }
                 pullAgain = false;
                 from.request(1);
-            } while (pullAgain && !over);
+            }
         } catch (Throwable e) {
             over = true;
             exchange.sendFailed(Failures.ofBody(e));

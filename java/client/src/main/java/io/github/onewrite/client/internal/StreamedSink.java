@@ -21,10 +21,11 @@ public final class StreamedSink<R> implements ResponseSink, Flow.Publisher<ByteB
 
     private final CallFuture<R> future;
     private final Factory<R> factory;
-    private final EventLoop loop;
     private final ArrayDeque<ByteBuffer> queue = new ArrayDeque<>();
     /** Null until the head is there. */
     private @Nullable Exchange source;
+
+    private @Nullable EventLoop loop;
 
     /** Whether the source still has its connection. */
     private boolean attached;
@@ -36,15 +37,15 @@ public final class StreamedSink<R> implements ResponseSink, Flow.Publisher<ByteB
     private boolean over;
     private @Nullable Throwable failure;
 
-    public StreamedSink(CallFuture<R> future, EventLoop loop, Factory<R> factory) {
+    public StreamedSink(CallFuture<R> future, Factory<R> factory) {
         this.future = future;
         this.factory = factory;
-        this.loop = loop;
     }
 
     @Override
     public void head(Exchange from, int status, HttpHeaders headers) {
         source = from;
+        loop = from.connection().channel().eventLoop();
         attached = true;
         from.setAutoRead(false);
         future.succeed(factory.response(status, headers, this, this::abandon), this::abandon);
@@ -90,8 +91,13 @@ public final class StreamedSink<R> implements ResponseSink, Flow.Publisher<ByteB
         deliver();
     }
 
+    /** @return false when the loop has been shut down */
+    private boolean onLoop(Runnable step) {
+        return OnLoop.ifItRuns(Objects.requireNonNull(loop, "no response yet"), step);
+    }
+
     private void abandon() {
-        OnLoop.ifItRuns(loop, this::drop);
+        onLoop(this::drop);
     }
 
     /** Discards the rest: the connection is closed, unless the response was read to its end. */
@@ -104,7 +110,7 @@ public final class StreamedSink<R> implements ResponseSink, Flow.Publisher<ByteB
     @Override
     public void subscribe(Flow.Subscriber<? super ByteBuffer> given) {
         Objects.requireNonNull(given, "subscriber");
-        if (!OnLoop.ifItRuns(loop, () -> subscribed(given))) {
+        if (!onLoop(() -> subscribed(given))) {
             refuse(given, new OnewriteException(ErrorKind.POOL, "the client is closed, and the body with it"));
         }
     }
@@ -118,7 +124,7 @@ public final class StreamedSink<R> implements ResponseSink, Flow.Publisher<ByteB
         Flow.Subscription subscription = new Flow.Subscription() {
             @Override
             public void request(long n) {
-                OnLoop.ifItRuns(loop, () -> requested(n));
+                onLoop(() -> requested(n));
             }
 
             @Override

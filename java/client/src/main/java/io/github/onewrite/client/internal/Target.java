@@ -21,28 +21,26 @@ public record Target(Origin origin, String hostHeader, String path) {
                 throw refused(url, "has a character that is not allowed at index " + i + ": percent-encode it");
             }
         }
-        int colon = url.indexOf("://");
-        String scheme = colon < 0 ? "" : url.substring(0, colon).toLowerCase(Locale.ROOT);
-        boolean tls = scheme.equals("https");
-        if (!tls && !scheme.equals("http")) {
+        boolean tls = url.regionMatches(true, 0, "https://", 0, 8);
+        if (!tls && !url.regionMatches(true, 0, "http://", 0, 7)) {
             throw refused(url, "is to begin with http:// or https://");
         }
-        int from = colon + 3;
+        int from = tls ? 8 : 7;
         int end = endOfAuthority(url, from);
-        String authority = url.substring(from, end);
-        if (authority.indexOf('@') >= 0) {
+        int at = url.indexOf('@', from);
+        if (at >= 0 && at < end) {
             throw refused(url, "has user information, which is never sent: set the Authorization header");
         }
-        int portColon = portColon(authority);
-        String host = portColon < 0 ? authority : authority.substring(0, portColon);
-        if (host.isEmpty()) {
+        int colon = url.lastIndexOf(':', end - 1);
+        int hostEnd = colon >= from && colon > url.lastIndexOf(']', end - 1) ? colon : end;
+        if (hostEnd == from) {
             throw refused(url, "has no host");
         }
+        String host = url.substring(from, hostEnd).toLowerCase(Locale.ROOT);
         int standard = tls ? 443 : 80;
-        int port = port(url, portColon < 0 ? "" : authority.substring(portColon + 1), standard);
-        String lower = host.toLowerCase(Locale.ROOT);
-        String bare = lower.startsWith("[") ? lower.substring(1, lower.length() - 1) : lower;
-        return new Target(new Origin(tls, bare, port), port == standard ? lower : lower + ":" + port, pathOf(url, end));
+        int port = port(url, hostEnd + 1, end, standard);
+        String bare = host.startsWith("[") ? host.substring(1, host.length() - 1) : host;
+        return new Target(new Origin(tls, bare, port), port == standard ? host : host + ":" + port, pathOf(url, end));
     }
 
     /** The request target in absolute form, for a forward proxy (RFC 9112, 3.2.2). */
@@ -60,19 +58,14 @@ public record Target(Origin origin, String hostHeader, String path) {
         return url.length();
     }
 
-    private static int portColon(String authority) {
-        int colon = authority.lastIndexOf(':');
-        return colon > authority.lastIndexOf(']') ? colon : -1;
-    }
-
-    private static int port(String url, String digits, int standard) throws OnewriteException {
-        if (digits.isEmpty()) {
+    private static int port(String url, int from, int end, int standard) throws OnewriteException {
+        if (from >= end) {
             return standard;
         }
         int port = 0;
-        for (int i = 0; i < digits.length(); i++) {
-            char c = digits.charAt(i);
-            if (c < '0' || c > '9' || i > 4) {
+        for (int i = from; i < end; i++) {
+            char c = url.charAt(i);
+            if (c < '0' || c > '9' || i - from > 4) {
                 throw refused(url, "has no valid port");
             }
             port = port * 10 + (c - '0');
