@@ -233,8 +233,8 @@ class SendingTest {
                 .eventLoopGroup(transport.group(), Bottomless::new)
                 .build()) {
             AtomicInteger published = new AtomicInteger();
-            CompletableFuture<Response> call = client.send(
-                    Request.post("http://127.0.0.1:1/", Body.ofPublisher(Publishers.endless(published))));
+            CompletableFuture<Response> call =
+                    client.send(Request.post("http://127.0.0.1:1/", Body.ofPublisher(Publishers.endless(published))));
             until(() -> published.get() > 100);
             call.cancel(true);
             until(() -> client.stats().active() == 0);
