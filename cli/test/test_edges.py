@@ -220,3 +220,20 @@ def test_a_hangup_ends_the_command_and_removes_the_folder(tmp_path: Path) -> Non
     with pytest.raises(ProcessLookupError):
         os.kill(int(pid_file.read_text()), 0)
     assert list(folder.iterdir()) == []
+
+
+def test_a_hangup_that_nohup_ignores_ends_nothing() -> None:
+    tap = subprocess.Popen(
+        [sys.executable, "-m", "onewrite_cli", "tap", "-f", "json", "--port", "0"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env=clean_environment(),
+        preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN),
+    )
+    assert tap.stdout is not None
+    assert b'"url"' in tap.stdout.readline()
+    tap.send_signal(signal.SIGHUP)
+    with pytest.raises(subprocess.TimeoutExpired):
+        tap.wait(1)
+    tap.stdout.close()
+    assert tap.wait(30) == 0
