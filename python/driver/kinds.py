@@ -130,7 +130,7 @@ class Patched(_Adapter):
         if what in calls:
             calls[what]()
         status = onewrite.status()
-        return {"in_force": status.installed, "hooks": status.hooks, "hook_errors": status.hook_failures}
+        return {"in_force": status.enabled, "hooks": bool(status.hooks), "hook_errors": status.hook_errors}
 
 
 KINDS: dict[str, type[Kind]] = {"onewrite": Onewrite, "patched": Patched, "stock": Kind, "control": Control}

@@ -305,7 +305,7 @@ def test_status_says_what_is_patched_and_who_has_wrapped_it(monkeypatch: pytest.
 
     name = "httpcore.ConnectionPool.handle_request"
     onewrite.httpx.install()
-    assert onewrite.status().methods[name] == {"state": "patched", "wrapped_by": []}
+    assert onewrite.status().patches[name] == {"state": "patched", "wrapped_by": []}
     ours = httpcore.ConnectionPool.handle_request
 
     @functools.wraps(ours)
@@ -313,10 +313,10 @@ def test_status_says_what_is_patched_and_who_has_wrapped_it(monkeypatch: pytest.
         return ours(self, request)
 
     monkeypatch.setattr(httpcore.ConnectionPool, "handle_request", tracer)
-    assert onewrite.status().methods[name] == {"state": "patched", "wrapped_by": [__name__]}
+    assert onewrite.status().patches[name] == {"state": "patched", "wrapped_by": [__name__]}
     monkeypatch.undo()
     onewrite.httpx.uninstall()
-    assert name not in onewrite.status().methods
+    assert name not in onewrite.status().patches
 
 
 def test_a_program_that_is_not_changed(tap: typing.Any, tmp_path: typing.Any) -> None:

@@ -279,7 +279,7 @@ def test_hooks_add(tap: typing.Any) -> None:
     assert told() == ["third"]
     third.remove()
     assert told() == []
-    assert onewrite.status().installed
+    assert onewrite.status().enabled
     for _ in range(20):
         http.request("POST", server.url(), body=b"x" * 200)
     assert mode(one.segments for one in server.seen[-20:]) == 1, "what remains is one write"

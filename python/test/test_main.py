@@ -11,6 +11,7 @@ import typing
 import zipapp
 
 import pytest
+import urllib3
 
 import onewrite
 from tap import mode
@@ -36,17 +37,20 @@ def test_status_says_what_is_patched() -> None:
     assert done.returncode == 0, done.stderr
     assert "urllib3.connection.HTTPConnection.request: patched" in done.stdout
     found = json.loads(run("-m", "onewrite", "status", "--json").stdout)
-    assert found["onewrite"] == onewrite.__version__
-    assert found["installed"]
-    assert found["methods"]["urllib3.connection.HTTPConnection.send"] == {"state": "patched", "wrapped_by": []}
-    assert found["methods"]["urllib3.poolmanager.PoolManager.urlopen"]["state"] == "stock: no hook is set"
+    assert found["version"] == onewrite.__version__
+    assert found["enabled"]
+    assert found["off_because"] is None
+    assert found["base"] == {"name": "urllib3", "version": urllib3.__version__}
+    assert found["patches"]["urllib3.connection.HTTPConnection.send"] == {"state": "patched", "wrapped_by": []}
+    assert found["patches"]["urllib3.poolmanager.PoolManager.urlopen"]["state"] == "stock: no hook is set"
 
 
 def test_status_says_what_is_off() -> None:
     off = json.loads(run("-m", "onewrite", "status", "--json", ONEWRITE_DISABLED="yes").stdout)
-    assert not off["installed"]
+    assert not off["enabled"]
+    assert off["off_because"] == "ONEWRITE_DISABLED is set"
     assert off["options"]["nodelay_disabled"]
-    assert {one["state"] for one in off["methods"].values()} == {"stock"}
+    assert {one["state"] for one in off["patches"].values()} == {"stock"}
 
 
 WRAPPED = """
@@ -80,7 +84,7 @@ def test_status_says_who_has_wrapped_what(tmp_path: pathlib.Path) -> None:
     assert done.returncode == 0, done.stderr
     _, during, after = done.stdout.split("--\n")
     assert "urllib3.connectionpool.HTTPConnectionPool.urlopen: patched, wrapped by tracer" in during
-    assert "install(): not in force" in after
+    assert "install(): not in force: not installed" in after
     assert "urllib3.connection.HTTPConnection.send: idle" in after
     assert "urllib3.connection.HTTPConnection.request: stock" in after
     assert "urllib3.connectionpool.HTTPConnectionPool.urlopen: idle, wrapped by tracer" in after
@@ -133,7 +137,7 @@ def post(url):
     http = urllib3.PoolManager()
     for _ in range(20):
         http.request("POST", url, body=b"x" * 200)
-    return onewrite.status().installed
+    return onewrite.status().enabled
 
 if __name__ == "__main__":
     if sys.argv[2] == "fork":

@@ -572,7 +572,7 @@ def test_a_response_that_the_collector_closes_while_the_sdk_holds_a_lock(
 def test_hooks_that_are_switched_off(telemetry: Telemetry, tap: typing.Any) -> None:
     onewrite.opentelemetry.instrument(hooks_disabled=True, **telemetry.ours)
     urllib3.PoolManager().request("GET", tap().url())
-    assert onewrite.status().hooks is False
+    assert onewrite.status().hooks == 0
     assert not telemetry.logs()
 
 
@@ -698,4 +698,4 @@ def test_instrumentor(telemetry: Telemetry, tap: typing.Any) -> None:
         server.url("/httpx"),
         server.url("/urllib3"),
     ]
-    assert not onewrite.status().installed
+    assert not onewrite.status().enabled

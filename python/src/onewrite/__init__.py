@@ -21,8 +21,7 @@ from ._timing.server_timing import ServerTiming
 from ._urllib3.connection import HTTPConnection, HTTPSConnection
 from ._urllib3.manager import PoolManager, ProxyManager
 from ._urllib3.pool import HTTPConnectionPool, HTTPSConnectionPool
-
-__version__ = "0.1.0"
+from ._version import __version__ as __version__
 
 _reason = _base_version.unsupported()
 if _reason is not None:

@@ -19,7 +19,7 @@ def _status(as_json: bool) -> None:
     with contextlib.suppress(onewrite.UnsupportedBaseError):  # status says it
         onewrite.install()
     found = onewrite.status()
-    print(json.dumps({"onewrite": onewrite.__version__, **found.to_dict()}, indent=2) if as_json else found)
+    print(json.dumps(found.to_dict(), indent=2) if as_json else found)
 
 
 def _report(timing: onewrite.Timing) -> None:

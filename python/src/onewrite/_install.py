@@ -22,6 +22,7 @@ from . import _base_version, _config, _patches
 from ._installations import Installation, Installations, OnTiming
 from ._timing.events import TimingListener, hook_failures
 from ._urllib3 import connect, connection, pool, response, state
+from ._version import __version__
 
 #: What holds for urllib3.
 installations = Installations()
@@ -158,34 +159,36 @@ def uninstall() -> None:
 class Status:
     """What onewrite does in this process, what it leaves alone, and why."""
 
-    #: Version of urllib3, and why it is left alone; None where it is known.
-    urllib3: str
-    unsupported: str | None
-    #: Whether install() is in force, and whether it reports to a hook.
-    installed: bool
-    hooks: bool
+    #: onewrite's version.
+    version: str
+    #: Whether install() is in force, and why not. Own classes work without it where urllib3 is supported.
+    enabled: bool
+    off_because: str | None
+    #: The base library: its "name" and "version".
+    base: dict[str, str]
+    #: By full name: "patched", "idle" after uninstall(), or "stock"; who has wrapped it, outermost first.
+    patches: dict[str, dict[str, typing.Any]]
     #: Options of install(); without it those of the environment.
     options: dict[str, bool | int]
-    #: By full name: "patched", "idle" after uninstall(), or "stock"; who has wrapped it, outermost first.
-    methods: dict[str, dict[str, typing.Any]]
+    #: How many hooks of install() are set, and how many times a hook of this process raised.
+    hooks: int
+    hook_errors: int
     #: Modules in this process that send requests and are not reached by install().
     not_reached: list[str]
-    #: How many times a hook of this process raised.
-    hook_failures: int
 
     def to_dict(self) -> dict[str, typing.Any]:
-        """Return the same as a dict of plain values."""
+        """Return the same as a dict of plain values, with the names of the other languages."""
         return dataclasses.asdict(self)
 
     def __str__(self) -> str:
         """Return the same as lines of text."""
         lines = [
-            f"urllib3 {self.urllib3}: " + (self.unsupported or "known"),
-            "install(): " + ("in force" if self.installed else "not in force; own classes work without it"),
-            "hooks of install(): " + ("set" if self.hooks else "none") + f"; {self.hook_failures} hook failures",
+            f"onewrite {self.version} over {self.base['name']} {self.base['version']}",
+            "install(): " + ("in force" if self.enabled else f"not in force: {self.off_because}"),
+            f"hooks of install(): {self.hooks}; {self.hook_errors} hook errors",
             "options: " + ", ".join(f"{name}={value}" for name, value in self.options.items()),
         ]
-        for name, found in self.methods.items():
+        for name, found in self.patches.items():
             by = ", ".join(found["wrapped_by"])
             lines.append(f"  {name}: {found['state']}" + (f", wrapped by {by}" if by else ""))
         if self.not_reached:
@@ -195,24 +198,33 @@ class Status:
 
 def status() -> Status:
     """Say what is patched in this process, wrapped by whom, switched off, and why."""
-    methods = {
+    patches = {
         _patches.full_name(owner, name): _patches.found(owner, name)
         for owner, name in [*((patch.owner, patch.name) for patch in _PATCHES), *_patches.placed()]
     }
     for patch in _PATCHES:
-        found = methods[_patches.full_name(patch.owner, patch.name)]
+        found = patches[_patches.full_name(patch.owner, patch.name)]
         if patch.timing and installations.active and found["state"] == "stock":
             found["state"] = "stock: no hook is set"
     return Status(
-        urllib3=_base_version.version(),
-        unsupported=_base_version.unsupported(),
-        installed=installations.active,
-        hooks=installations.hooks is not None,
+        version=__version__,
+        enabled=installations.active,
+        off_because=_off_because(),
+        base={"name": "urllib3", "version": _base_version.version()},
+        patches=patches,
         options=dataclasses.asdict(installations.options),
-        methods=methods,
+        hooks=installations.count(),
+        hook_errors=hook_failures(),
         not_reached=sorted(_not_reached()),
-        hook_failures=hook_failures(),
     )
+
+
+def _off_because() -> str | None:
+    if installations.active:
+        return None
+    if installations.options.disabled:
+        return "ONEWRITE_DISABLED is set"
+    return _base_version.unsupported() or "not installed"
 
 
 def _not_reached() -> typing.Iterator[str]:

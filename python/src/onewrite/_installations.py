@@ -44,6 +44,11 @@ class Installations:
         """Return whether there is a call that was not removed."""
         return bool(self._hooks)
 
+    def count(self) -> int:
+        """Return how many hooks are set: callbacks and listeners."""
+        given = [hooks for hooks in list(self._hooks.values()) if hooks is not None]
+        return sum(len(hooks.on_timing) + (hooks.listener is not None) for hooks in given)
+
     def add(
         self, on_timing: OnTiming | None, listener: TimingListener | None, given: typing.Mapping[str, typing.Any]
     ) -> Installation:
