@@ -169,7 +169,7 @@ ROUTES = {SERVER: ("http", "direct"), TLS: ("https", "direct"), PROXY: ("http", 
 
 
 def one(victim: Victim, command: list[str], requests: int, *, cured: bool) -> tuple[str, list[str]]:
-    """Runs one program against a tap of its own: the library's version, and two cells. Raises Missing when it cannot run."""
+    """Runs one program against a new tap: the library's version, and two cells. Raises Missing when it cannot run."""
     scheme, route = ROUTES[victim.to]
     with Tap(JSON, scheme=scheme, route=route) as tap:
         url = {SERVER: f"{tap.base}/", TLS: f"https://localhost:{tap.port}/",

@@ -54,7 +54,7 @@ class TablesTest < OnewriteTest
     info
   end
 
-  # What was noted of one attempt.
+  # The notes of one attempt, with these values.
   def noted(values)
     Onewrite.const_get(:Moments).new.tap { |moments| values.each { |name, value| moments[name] = value } }
   end

@@ -1,4 +1,4 @@
-/** What is noted of one attempt while it runs. 0, null and undefined mean: has not happened. */
+/** The notes of one attempt while it runs. 0, null and undefined mean "has not happened". */
 
 /** @typedef {import('./connection.js').Connection} Connection */
 

@@ -1,4 +1,4 @@
-/** What is noted of one connection: its own steps, and what was written for its present message. */
+/** The notes of one connection: its steps, and what was written for its present message. */
 
 import net from 'node:net'
 import { nowNs } from './clock.js'

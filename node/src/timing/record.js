@@ -147,7 +147,7 @@ export class Timing {
     this.startedAtMonoNs = call.startNs
     /** The whole call, ns. */
     this.totalNs = endNs - call.startNs
-    /** One per try, in order. Empty when an interceptor such as undici's cache answered by itself. @type {readonly Attempt[]} */
+    /** One per try, in order. Empty when an interceptor such as undici's cache answered. @type {readonly Attempt[]} */
     this.attempts = Object.freeze(attempts)
     Object.freeze(this)
   }

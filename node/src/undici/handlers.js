@@ -68,7 +68,7 @@ export function callHandler (handler, call, opts) {
   return isController(handler) ? new ControllerCall(handler, call, opts) : new LegacyCall(handler, call, opts)
 }
 
-/** What is noted of one dispatch that is an attempt. */
+/** The notes of a dispatch that is an attempt. */
 class AttemptNotes {
   /** undici calls `onRequestSent`. */
   tellsSent = true
@@ -129,7 +129,7 @@ class AttemptNotes {
   }
 }
 
-/** What is noted of a dispatch that has attempts below it. */
+/** The notes of a dispatch that has attempts below it. */
 class CallNotes {
   answered = false
 

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 module Onewrite
-  # What is noted of one attempt: readings of the clock, counts, and what was read of the response and the kernel. Plain values,
+  # The notes of one attempt: readings of the clock, counts, and what was read of the response and the kernel. Plain values,
   # nil for a step that did not happen. {Call} fills it in; {Phases} computes from it.
   Moments = Struct.new(
     :index, :outcome, :status, :conn_id, :conn_requests, :idle_since, :attempt_started, :acquired, :connect_start,

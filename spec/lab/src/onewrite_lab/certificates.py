@@ -20,7 +20,7 @@ NAMES = ("localhost", "127.0.0.1", "::1", "check.onewrite.test")
 
 
 class Certificates:
-    """A fresh authority, in `folder` or a temporary one. `ca_file` is the PEM that a client is told to trust."""
+    """A fresh authority, in `folder` or a temporary one. `ca_file` is the PEM that a client must trust."""
 
     def __init__(self, folder: Path | None = None) -> None:
         import trustme  # not at the start of commands that speak no TLS: it takes 50 ms
