@@ -14,13 +14,15 @@ from onewrite_cli.doctor.sample import Sample
 from onewrite_cli.doctor.verdict import Control, diagnose
 
 MS = 1_000_000
-CONTROL = Control(split_ms=43.0, single_ms=0.2)
 
 
 def sample(arm: str, total_ms: float, held_ms: float = 0.0, *, retransmits: int = 0, rwnd_ms: float = 0.0) -> Sample:
     total = int(total_ms * MS)
     held = int(held_ms * MS)
     return Sample(arm, 200, total, total, 0, held, 200 if held else 0, retransmits, int(rwnd_ms * MS), 100, True, True)
+
+
+CONTROL = Control([sample("split_nagle", 43, 42.8)] * 10, [sample("one_write", 0.2)] * 10)
 
 
 def samples(split: list[Sample], others_ms: float = 0.2) -> Samples:
@@ -50,7 +52,8 @@ def test_neither_most_nor_few_is_unknown() -> None:
 
 
 def test_a_control_that_does_not_stall_makes_it_unknown() -> None:
-    found = diagnose(samples([sample("split_nagle", 44, 43.5)] * 10), Control(0.3, 0.2))
+    control = Control([sample("split_nagle", 0.3)] * 10, CONTROL.single)
+    found = diagnose(samples([sample("split_nagle", 44, 43.5)] * 10), control)
     assert (found.first_hop, found.exit_status) == ("unknown", 2)
 
 

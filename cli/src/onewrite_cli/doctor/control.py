@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from statistics import median
-
 from onewrite_cli.check.origin import Origin
 from onewrite_cli.doctor.arms import ONE, SPLIT
 from onewrite_cli.doctor.measure import Line, Samples
@@ -27,9 +25,7 @@ class ControlServer:
         self.lines = [Line(arm, route, request, None, self._samples) for arm in (SPLIT, ONE)]
 
     def result(self) -> Control:
-        split, single = (round(median(sample.total for sample in self._samples.of(arm)) / 1e6, 3) for arm in (SPLIT, ONE))
-        held = [sample.held for sample in self._samples.of(SPLIT) if sample.held is not None]
-        return Control(split, single, round(median(held) / 1e6, 3) if held else None)
+        return Control(self._samples.of(SPLIT), self._samples.of(ONE))
 
     def close(self) -> None:
         self._origin.close()

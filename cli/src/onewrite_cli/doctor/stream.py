@@ -15,7 +15,7 @@ from itertools import pairwise
 from statistics import median
 from typing import Any
 
-from onewrite_lab.stall import control_line
+from onewrite_lab.stall import CONTROL_SHARE, control_line
 from onewrite_lab.tap import parse_response_head
 
 from onewrite_cli import __version__
@@ -32,7 +32,7 @@ from onewrite_cli.serve.controls import answer_controls
 __all__ = ["Arrivals", "Verdict", "judge_stream", "stream"]
 
 FEWEST = 8  # arrivals
-MOST_OF = 0.6
+MOST_OF = CONTROL_SHARE
 TOGETHER_NS = 2_000_000  # reads that came so close together are one arrival
 LIKE = (0.7, 1.5)
 CORK_NS = (180_000_000, 240_000_000)  # MSG_MORE and TCP_CORK give up after 200 ms (tcp(7))

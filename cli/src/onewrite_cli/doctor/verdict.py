@@ -1,7 +1,7 @@
 """From samples to a verdict about the first hop.
 
-The line between short and long is half of what the control lost in the same run: the same split request, sent with
-Nagle on over loopback to a server that delays its ACK. Decisions are by the share of samples, not by a mean.
+The lab's stall rule draws the line between short and long from the control of the same run: the same split request,
+sent with Nagle on over loopback to a server that delays its ACK. Decisions are by the share of samples, not by a mean.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from statistics import median
 
+from onewrite_lab.stall import CONTROL_SHARE, control_line
+
 from onewrite_cli.doctor.arms import ARMS, ONE, QUICK, SPLIT, SPLIT_NODELAY, Arm
 from onewrite_cli.doctor.measure import Samples
 from onewrite_cli.doctor.sample import Sample
@@ -18,7 +20,7 @@ from onewrite_cli.exit_status import ExitStatus
 
 __all__ = ["FEWEST", "ArmFigures", "Control", "Diagnosis", "diagnose", "nothing_measured"]
 
-MOST_OF = 0.6
+MOST_OF = CONTROL_SHARE  # a path is exposed at the share that makes a control stalled
 FEW_OF = 0.25
 FEWEST = 5
 LIKE = (0.7, 1.5)  # between these times the control's stall is about as long as that
@@ -41,26 +43,29 @@ class ArmFigures:
 
 @dataclass
 class Control:
-    """What a split request with Nagle on, and a single one, took on loopback in the same run.
+    """Split requests with Nagle on, and single ones, on loopback in the same run."""
 
-    `held_ms` is how long the kernel held the split one, which a busy machine changes less than the times.
-    """
-
-    split_ms: float
-    single_ms: float
-    held_ms: float | None = None
+    split: list[Sample]
+    single: list[Sample]
 
     @property
-    def lost_ms(self) -> float:
-        return self.split_ms - self.single_ms if self.held_ms is None else self.held_ms
+    def split_ms(self) -> float:
+        return _ms(sample.total for sample in self.split)
 
     @property
-    def line_ms(self) -> float:
-        return self.lost_ms / 2
+    def single_ms(self) -> float:
+        return _ms(sample.total for sample in self.single)
 
-    @property
-    def stalled(self) -> bool:
-        return self.lost_ms > (4 if self.held_ms is not None else 4 * max(self.single_ms, 1.0))
+    def line(self) -> tuple[float, str | None]:
+        """The least time in ns that is a stall, and why nothing can be told or None.
+
+        Judged by how long the kernel held the bytes, where that is seen: a busy machine changes it less than the times.
+        """
+        split_ns, single_ns = (
+            [sample.total if sample.held is None else sample.held for sample in samples] for samples in (self.split, self.single)
+        )
+        line_ns, _, problem = control_line(split_ns, single_ns)
+        return line_ns, problem
 
 
 @dataclass
@@ -86,15 +91,15 @@ class Diagnosis:
 
 def diagnose(samples: Samples, control: Control) -> Diagnosis:
     """The verdict about the first hop, with signs of what is behind it."""
-    line_ns = control.line_ms * 1e6
+    line_ns, problem = control.line()
     figures = [_figures(arm, samples.of(arm), line_ns) for arm in ARMS]
     result = Diagnosis("unknown", [], figures, control)
     rtts = [sample.min_rtt_us for sample in samples.taken if sample.min_rtt_us]
     result.min_rtt_ms = min(rtts) / 1000 if rtts else None
     if _refused(result, samples):
         return result
-    if not control.stalled:
-        result.why.append("the control did not stall, so a stall could not be told from none")
+    if problem:
+        result.why.append(f"{problem}, so a stall could not be told from none")
         return result
     if any(len(samples.of(arm)) < FEWEST for arm in ARMS):
         result.why.append("too few requests were answered")
@@ -133,7 +138,7 @@ def _refused(result: Diagnosis, samples: Samples) -> bool:
 
 def nothing_measured(why: str) -> Diagnosis:
     """Too little was sent for a verdict."""
-    return Diagnosis("unknown", [why], [_figures(arm, [], 0.0) for arm in ARMS], Control(0.0, 0.0))
+    return Diagnosis("unknown", [why], [_figures(arm, [], 0.0) for arm in ARMS], Control([], []))
 
 
 def _share(samples: list[Sample], holds: Callable[[Sample], bool]) -> float:
