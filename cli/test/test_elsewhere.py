@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import pty
 import select
+import struct
 import subprocess
 import sys
+import termios
 import time
 from dataclasses import replace
 
@@ -46,10 +49,12 @@ def test_without_the_kernels_evidence_times_decide() -> None:
     assert "cannot be read on this system" in quick.why[0]
 
 
-def on_a_terminal(arguments: list[str], answer: bytes = b"", seconds: float = 60) -> tuple[int, str]:
+def on_a_terminal(arguments: list[str], answer: bytes = b"", seconds: float = 60, columns: int = 0) -> tuple[int, str]:
     """Run with a terminal for everything: (exit status, what was shown)."""
     ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
     environment = clean_environment() | {"TERM": "xterm"}
+    environment.pop("COLUMNS", None)
     command = [sys.executable, "-m", "onewrite_cli", *arguments]
     child = subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, env=environment, start_new_session=True)
     os.close(theirs)

@@ -7,11 +7,17 @@ import pty
 import socket
 import subprocess
 import sys
+import threading
+import time
 from pathlib import Path
 
 import pytest
+from onewrite_lab.client import Connection, How
+from onewrite_lab.tap import Tap
+from onewrite_lab.witness import SocketReading
 
 from conftest import CLIENT, Done, clean_environment, onewrite
+from onewrite_cli.watch.sockets import WatchedSocket, Watcher
 from peers import Server
 
 
@@ -31,6 +37,42 @@ def test_a_hold_is_seen() -> None:
     assert 1 <= one["holds"] <= 40
     assert one["held_bytes"] == 200
     assert done.status == 1
+
+
+def test_held_bytes_are_those_that_the_kernel_has_not_sent() -> None:
+    """The same two writes on two sockets, to a peer that delays its ACK: Nagle's holds the body, the other nothing."""
+    body = b"x" * 321
+    with Tap() as tap:
+        clients = [Connection(tap.base, How(nagle=nagle, split=True)) for nagle in (True, False)]
+        for client in clients:
+            client.connect()
+
+        def drive() -> None:
+            for _ in range(30):
+                for client in clients:
+                    client.post("POST", body)
+
+        driver, watcher = threading.Thread(target=drive), Watcher(os.getpid())
+        driver.start()
+        while driver.is_alive():
+            watcher.sample()
+            time.sleep(0.005)
+        out = [one for one in watcher.sockets.values() if one.direction == "out" and one.peer_port == tap.port]
+        for client in clients:
+            client.close()
+    held, free = sorted(out, key=lambda one: one.nodelay)
+    assert (held.nodelay, held.was_off, held.held_bytes) == (False, True, len(body))
+    assert 5 <= held.holds <= 30
+    assert (free.nodelay, free.was_off, free.held_bytes, free.holds) == (True, False, 0, 0)
+
+
+def test_the_option_may_be_set_after_connecting() -> None:
+    watched = WatchedSocket("a 1", "out", 1, "127.0.0.1", 2, nodelay=False)
+    for sent, nodelay in ((0, False), (300, True)):
+        watched.note(SocketReading(1, 2, nodelay, 0, 0, sent, 0))
+    assert (watched.was_off, watched.changed) == (False, False)
+    watched.note(SocketReading(1, 2, False, 0, 0, 300, 0))
+    assert (watched.was_off, watched.changed) == (True, True)
 
 
 def test_nagle_alone_holds_nothing() -> None:

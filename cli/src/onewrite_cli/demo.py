@@ -12,6 +12,7 @@ from onewrite_cli import __version__
 from onewrite_cli.check.controls import ControlClient
 from onewrite_cli.check.origin import Origin
 from onewrite_cli.exit_status import CouldNotRun, ExitStatus
+from onewrite_cli.width import columns
 
 __all__ = ["demo"]
 
@@ -40,9 +41,10 @@ def demo(requests: int, form: str) -> ExitStatus:
         print(json.dumps(data, indent=2))
         return status
     print(f"POST of {BODY} bytes to a server on this machine, {requests} times in each way, on a kept-alive connection\n")
+    widest = min(WIDTH, columns() - 36)
     longest = max(split_ms, single_ms)
     for name, took_ms in (("two writes, Nagle on", split_ms), ("one write", single_ms)):
-        print(f"{name:<22}{took_ms:>8.1f} ms  {'█' * round(WIDTH * took_ms / longest)}")
+        print(f"{name:<22}{took_ms:>8.1f} ms  {'█' * round(widest * took_ms / longest)}")
     print(f"\n{f'inconclusive: {problem}' if problem else STALLED}")
     return status
 

@@ -6,15 +6,16 @@ import textwrap
 
 from onewrite_cli.exit_status import CouldNotRun, ExitStatus
 from onewrite_cli.rules import RULES, Rule, rule_named
+from onewrite_cli.width import columns
 
 __all__ = ["explain", "explained"]
 
 
-def explained(rule: Rule, width: int = 100) -> str:
+def explained(rule: Rule) -> str:
     """The page of one rule."""
     parts = [f"{rule.id}  {rule.name}: {rule.title}", rule.means, rule.why]
     parts += [f"Cure: {rule.cure}.", f"Seen by: {rule.seen_by}."]
-    return "\n\n".join(textwrap.fill(part, width) for part in parts)
+    return "\n\n".join(textwrap.fill(part, min(100, columns())) for part in parts)
 
 
 def explain(name: str | None) -> ExitStatus:

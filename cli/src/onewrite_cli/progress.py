@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 from types import TracebackType
+
+from onewrite_cli.width import columns, fitted
 
 __all__ = ["Progress"]
 
@@ -21,8 +22,7 @@ class Progress:
 
     def say(self, text: str) -> None:
         if self._shown:
-            width = shutil.get_terminal_size().columns - 1
-            print(f"{ERASE}{text[:width]}", end="", file=sys.stderr, flush=True)
+            print(f"{ERASE}{fitted(text, columns() - 1)}", end="", file=sys.stderr, flush=True)
 
     def __enter__(self) -> Progress:
         self.say(self._text)

@@ -11,6 +11,7 @@ from onewrite_lab.certificates import shared as certificates
 from onewrite_lab.tap import Exchange, Script, Tap
 
 from onewrite_cli.exit_status import CouldNotRun, ExitStatus
+from onewrite_cli.width import fitted
 
 __all__ = ["tap"]
 
@@ -74,7 +75,7 @@ class _Output:
         records = "" if exchange.records is None else f"  {exchange.records} records"
         faults = f"  NOT HTTP/1.1: {'; '.join(request.problems)}" if request.problems else ""
         self.say(
-            f"#{exchange.number:<5} connection {exchange.arrival.index:<4} {request.method} {request.path[:40]:<20} "
+            f"#{exchange.number:<5} connection {exchange.arrival.index:<4} {request.method} {fitted(request.path, 40):<20} "
             f"{len(request.head)}+{len(request.body)} bytes  {exchange.segments} segments{records}  "
             f"{len(exchange.reads)} reads{faults}"
         )

@@ -22,6 +22,7 @@ from onewrite_cli.check.target import Target
 from onewrite_cli.exit_status import CouldNotRun
 from onewrite_cli.progress import Progress
 from onewrite_cli.serve.command import check_server
+from onewrite_cli.width import fitted
 
 __all__ = ["CheckOptions", "check"]
 
@@ -81,7 +82,7 @@ class _Check:
             target.control(body=options.body, times=CONTROLS)
             before = read_loss()
             while self._again():
-                progress.say(f"{' '.join(options.command)[:60]}: {target.requests} of {self._wanted} requests")
+                progress.say(f"{fitted(' '.join(options.command), 60)}: {target.requests} of {self._wanted} requests")
                 self._run_once()
             resent = (read_loss() - before).total
             progress.say("the controls again")

@@ -9,6 +9,7 @@ from typing import Any
 
 from onewrite_cli import __version__
 from onewrite_cli.doctor.verdict import ArmFigures, Diagnosis
+from onewrite_cli.width import columns, fitted
 
 __all__ = ["Examination", "as_json", "as_text"]
 
@@ -39,13 +40,13 @@ def as_text(found: Examination) -> str:
     lines.append(f"{found.requests} requests, status {statuses or 'none'}; keep-alive: {keep}")
     lines[-1] += f"; protocols: {', '.join(found.protocols)}; rtt {rtt}"
     if any(arm.samples for arm in diagnosis.arms):
-        lines += ["", f"{'ms, median':<26}{'n':>4}{'total':>9}{'wait':>9}{'tail':>9}{'held':>9}  cause"]
-        lines += [_row(arm) for arm in diagnosis.arms]
+        head = f"{'ms, median':<26}{'n':>4}{'total':>9}{'wait':>9}{'tail':>9}{'held':>9}  cause"
+        lines += ["", *(fitted(line, columns()) for line in (head, *map(_row, diagnosis.arms)))]
         split, single = diagnosis.control.split_ms, diagnosis.control.single_ms
         lines.append(f"control on loopback: two writes with Nagle on {split:.1f} ms, one write {single:.1f} ms")
     lines += ["", f"first hop: {diagnosis.first_hop}"]
     for text in (*diagnosis.why, *diagnosis.signs):
-        lines += textwrap.wrap(text, 110, initial_indent="  ", subsequent_indent="  ")
+        lines += textwrap.wrap(text, columns(), initial_indent="  ", subsequent_indent="  ")
     if not diagnosis.signs and diagnosis.first_hop != "unknown":
         lines.append("  behind the first hop: no sign of a stall; nothing more can be seen from here")
     lines += [f"note: {note}" for note in found.notes]

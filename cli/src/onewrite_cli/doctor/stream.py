@@ -28,6 +28,7 @@ from onewrite_cli.doctor.route import Route, route_to
 from onewrite_cli.exit_status import CouldNotRun, ExitStatus
 from onewrite_cli.progress import Progress
 from onewrite_cli.serve.controls import answer_controls
+from onewrite_cli.width import columns, fitted
 
 __all__ = ["Arrivals", "Verdict", "judge_stream", "stream"]
 
@@ -237,11 +238,12 @@ def _gap_ms(arrivals: Arrivals) -> float | None:
 
 def _as_text(route: Route, read: dict[str, Arrivals], verdict: Verdict) -> str:
     lines = [f"onewrite doctor --stream: {_url(route)}", f"first hop: {route.first_hop}", ""]
-    lines.append(f"{'':<16}{'arrivals':>10}{'events':>10}{'gap p50 ms':>12}{'bytes':>10}")
+    table = [f"{'':<16}{'arrivals':>10}{'events':>10}{'gap p50 ms':>12}{'bytes':>10}"]
     for name, one in read.items():
         cells = f"{len(one.sizes):>10}{one.events:>10}{_gap_ms(one) or '-':>12}{sum(one.sizes):>10}"
-        lines.append(f"{name.replace('_', ' '):<16}{cells}")
-    lines += ["", f"stream: {verdict.word}", *textwrap.wrap(verdict.why, 110, initial_indent="  ", subsequent_indent="  ")]
+        table.append(f"{name.replace('_', ' '):<16}{cells}")
+    lines += [fitted(line, columns()) for line in table]
+    lines += ["", f"stream: {verdict.word}", *textwrap.wrap(verdict.why, columns(), initial_indent="  ", subsequent_indent="  ")]
     if verdict.word in CURES:
         lines += ["", "cures, from the likely one to the rare one:", *(f"  - {cure}" for cure in CURES[verdict.word])]
     return "\n".join(lines)

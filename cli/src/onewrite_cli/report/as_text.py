@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import shutil
 import textwrap
 
 from onewrite_cli.check.outcome import Outcome, Report, State
+from onewrite_cli.width import columns, fitted
 
 __all__ = ["as_text", "shortened"]
 
@@ -24,14 +24,15 @@ def as_text(report: Report) -> str:
         lines += _outcome(outcome)
     if report.notes:
         lines += ["", *(f"note: {note}" for note in report.notes[:SHOWN_NOTES])]
+    if len(report.notes) > SHOWN_NOTES:
+        lines.append(f"and {counted(len(report.notes) - SHOWN_NOTES, 'more note')} (-f json has all)")
     lines += ["", _closing(report)]
     return "\n".join(lines)
 
 
 def shortened(command: list[str]) -> str:
     """The command in one line."""
-    line = " ".join(" ".join(command).split())
-    return line if len(line) <= LONGEST else line[: LONGEST - 2] + " …"
+    return fitted(" ".join(" ".join(command).split()), LONGEST)
 
 
 def counted(number: int, noun: str) -> str:
@@ -41,17 +42,13 @@ def counted(number: int, noun: str) -> str:
 def _outcome(outcome: Outcome) -> list[str]:
     rule = outcome.rule
     if outcome.state in (State.FOUND, State.WARNED, State.KNOWN):
-        lines = [f"{rule.id}  {outcome.state.value:<12} {rule.title}: {outcome.count} of {outcome.of} {outcome.unit}"]
+        line = f"{rule.id}  {outcome.state.value:<12} {rule.title}: {outcome.count} of {outcome.of} {outcome.unit}"
+        lines = textwrap.wrap(line, columns(), subsequent_indent=INDENT)
         for part in (outcome.detail, *(f"e.g. {example}" for example in outcome.examples[:1]), f"cure: {outcome.cure}"):
-            lines += textwrap.wrap(part, _width(), initial_indent=INDENT, subsequent_indent=INDENT)
+            lines += textwrap.wrap(part, columns(), initial_indent=INDENT, subsequent_indent=INDENT)
         return lines
     line = f"{rule.id}  {outcome.state.value:<12} {rule.name}: {outcome.detail or rule.title}"
-    return textwrap.wrap(line, _width(), subsequent_indent=INDENT)
-
-
-def _width() -> int:
-    """A terminal's own; a pipe or a log gets long lines."""
-    return max(40, min(120, shutil.get_terminal_size((120, 24)).columns))
+    return textwrap.wrap(line, columns(), subsequent_indent=INDENT)
 
 
 def _closing(report: Report) -> str:

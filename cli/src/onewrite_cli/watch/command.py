@@ -19,12 +19,14 @@ from onewrite_cli.check.run import background
 from onewrite_cli.exit_status import CouldNotRun, ExitStatus
 from onewrite_cli.watch.ledger import Ledger
 from onewrite_cli.watch.sockets import HOLD_MS, WatchedSocket, Watcher
+from onewrite_cli.width import columns, fitted
 
-__all__ = ["WatchOptions", "watch"]
+__all__ = ["WatchOptions", "table", "watch"]
 
 SAMPLE_S = 0.01
 SHOW_S = 0.5
 SHOWN = 40
+FIGURES = 39  # columns, beside those of the two names
 CLEAR = "\x1b[H\x1b[J"
 
 
@@ -77,7 +79,7 @@ def _sample(watcher: Watcher, options: WatchOptions, poll: object = None) -> Non
                 return
             if live and now - shown >= SHOW_S:
                 shown = now
-                print(f"{CLEAR}{_table(list(watcher.sockets.values()))}\n\nCtrl-C ends this", flush=True)
+                print(f"{CLEAR}{table(list(watcher.sockets.values()))}\n\nCtrl-C ends this", flush=True)
             time.sleep(SAMPLE_S)
 
 
@@ -108,7 +110,7 @@ def _report(watcher: Watcher, options: WatchOptions, ledger: Ledger | None, ende
     if options.format == "json":
         print(json.dumps(_data(watcher, sockets, faults, status, problem, notes), indent=2))
         return status
-    print(f"onewrite watch: {watcher.samples} samples\n{_table(sockets)}")
+    print(f"onewrite watch: {watcher.samples} samples\n{table(sockets)}")
     for note in notes:
         print(f"note: {note}")
     if faults:
@@ -119,14 +121,20 @@ def _report(watcher: Watcher, options: WatchOptions, ledger: Ledger | None, ende
     return status
 
 
-def _table(sockets: list[WatchedSocket]) -> str:
-    lines = [f"{'socket':<40}{'process':<24}{'TCP_NODELAY':<13}{f'holds of {HOLD_MS} ms':>16}{'bytes':>9}"]
-    for one in sockets[:SHOWN]:
+def table(sockets: list[WatchedSocket]) -> str:
+    """Fits the terminal: names are shortened first, then lines."""
+    room = columns() - FIGURES
+    shown = sockets[:SHOWN]
+    process = min(max([8, *(len(one.process) for one in shown)]) + 2, max(10, room // 2))
+    name = min(max([8, *(len(one.name) for one in shown)]) + 2, max(11, room - process))
+    lines = [f"{'socket':<{name}}{'process':<{process}}{'TCP_NODELAY':<16}{f'holds of {HOLD_MS} ms':>14}{'bytes':>9}"]
+    for one in shown:
+        names = f"{fitted(one.name, name - 1):<{name}}{fitted(one.process, process - 1):<{process}}"
         option = ("changes" if one.changed else "on" if one.nodelay else "off") + ("" if one.open else ", closed")
-        lines.append(f"{one.name[:39]:<40}{one.process[:23]:<24}{option:<13}{one.holds:>16}{one.held_bytes:>9}")
+        lines.append(f"{names}{option:<16}{one.holds:>14}{one.held_bytes:>9}")
     if len(sockets) > SHOWN:
         lines.append(f"and {len(sockets) - SHOWN} more (-f json has all)")
-    return "\n".join(lines)
+    return "\n".join(fitted(line, columns()) for line in lines)
 
 
 def _data(

@@ -30,6 +30,7 @@ class WatchedSocket:
     holds: int = 0
     open: bool = True
     _holding: bool = False
+    _sent: bool = False
 
     @property
     def name(self) -> str:
@@ -38,9 +39,11 @@ class WatchedSocket:
         return f"in :{self.local_port}" if self.direction == "in" else f"out {host}:{self.peer_port}"
 
     def note(self, reading: SocketReading) -> None:
-        self.changed = self.changed or reading.nodelay != self.nodelay
+        # Before it sends anything, its process may still set the option, and Nagle's algorithm holds nothing.
+        self.changed = self.changed or (self._sent and reading.nodelay != self.nodelay)
+        self._sent = reading.bytes_sent > 0
         self.nodelay = reading.nodelay
-        self.was_off = self.was_off or not reading.nodelay
+        self.was_off = self.was_off or (self._sent and not reading.nodelay)
         holding = reading.not_sent > 0 and reading.last_data_sent_ms >= HOLD_MS
         if holding:
             self.holds += not self._holding

@@ -1,0 +1,76 @@
+"""A narrow terminal, COLUMNS, a pipe: tables keep their columns, and a cut ends in an ellipsis."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from conftest import CLIENT, onewrite
+from onewrite_cli.doctor.report import Examination, as_text
+from onewrite_cli.doctor.verdict import diagnose
+from onewrite_cli.watch.command import table
+from onewrite_cli.watch.sockets import WatchedSocket
+from test_elsewhere import on_a_terminal
+from test_verdict import CONTROL, sample, samples
+
+LONG = WatchedSocket("a-long-command- 1234567", "out", 1, "2001:db8:1111:2222:3333:4444:5555:6666", 65535, nodelay=False)
+SHORT = WatchedSocket("ruby 1", "in", 8080, "127.0.0.1", 2, nodelay=True, changed=True, open=False, holds=12, held_bytes=4711)
+
+
+def lines_of(sockets: list[WatchedSocket], columns: str | None, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    if columns is None:
+        monkeypatch.delenv("COLUMNS", raising=False)
+    else:
+        monkeypatch.setenv("COLUMNS", columns)
+    return table(sockets).splitlines()
+
+
+@pytest.mark.parametrize("columns", ["60", "80", "100"])
+def test_watch_shortens_names_with_a_sign(columns: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    head, long, short = lines_of([LONG, SHORT], columns, monkeypatch)
+    assert len(head) == len(long) == len(short) <= int(columns)
+    assert re.match(r"out \[2001\S*… ", long)
+    assert re.search(r"in :8080 +ruby 1 +changes, closed +12 +4711$", short)
+    option = head.index("TCP_NODELAY")
+    assert (long[option : option + 4], short[option : option + 7]) == ("off ", "changes")
+
+
+def test_watch_cuts_lines_with_a_sign_where_nothing_fits(monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = lines_of([LONG, SHORT], "40", monkeypatch)
+    assert all(len(line) == 40 and line.endswith("…") for line in lines)
+
+
+def test_watch_cuts_no_name_in_a_pipe(monkeypatch: pytest.MonkeyPatch) -> None:
+    head, long, short = lines_of([LONG, SHORT], None, monkeypatch)
+    assert len(head) == len(long) == len(short)
+    assert f"{LONG.name}  {LONG.process}  off" in long
+    many = lines_of([SHORT] * 43, None, monkeypatch)
+    assert (len(many), many[-1]) == (42, "and 3 more (-f json has all)")
+
+
+@pytest.mark.parametrize("columns", ["50", "80", "200"])
+def test_the_doctors_table_keeps_its_rows(columns: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    diagnosis = diagnose(samples([sample("split_nagle", 44, 43.5)] * 10), CONTROL)
+    text = as_text(Examination("http://a/", "GET", 0, "a:80", 40, {200: 40}, True, ["http/1.1"], diagnosis, []))
+    rows = [line for line in text.splitlines() if line.startswith(("ms, median", "two writes,", "one write,", "one write "))]
+    assert len(rows) == 5
+    assert all(len(row) <= int(columns) for row in rows)
+    assert rows[1].endswith("nagle_delayed_ack (200 bytes)" if columns == "200" else "…")
+
+
+def test_a_narrow_terminal_gets_short_lines() -> None:
+    status, shown = on_a_terminal(["check", "--", *CLIENT, "split,nagle", "{url}"], columns=60)
+    assert status == 1
+    pieces = re.split(r"\r\n|\r\x1b\[K", shown)
+    assert max(len(piece) for piece in pieces if piece.startswith(("OW", "       ", "the controls"))) <= 60
+    progress = [piece for piece in pieces if piece.startswith(CLIENT[0][:20])]
+    assert progress
+    assert all(len(piece) == 59 and piece.endswith("…") for piece in progress)
+
+
+def test_a_pipe_gets_the_width_of_columns() -> None:
+    wide, narrow = (onewrite("explain", "OW105", env={"COLUMNS": columns}).out for columns in ("200", "50"))
+    assert max(map(len, narrow.splitlines())) <= 50 < max(map(len, wide.splitlines()))
+    assert narrow.split() == wide.split()
