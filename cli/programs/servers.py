@@ -55,6 +55,12 @@ def configured(server: str, condition: str, template: str, start: str, *found: s
     )  # fmt: skip
 
 
+def java(server: str, condition: str, source: str, *found: str) -> ServerProgram:
+    jars = HERE / "java" / "target" / "jars"
+    command = ("java", "-cp", f"{jars}/*", f"java/{source}.java", "{port}")
+    return ServerProgram(server, condition, command, found, needs=lambda: on_path("java")() and jars.exists())
+
+
 SERVERS = (
     python("uvicorn", "one process", "uvicorn app:asgi --port {port} --log-level warning", SPLIT),
     python("uvicorn", "`--workers 2`", "uvicorn app:asgi --port {port} --log-level warning --workers 2", SPLIT),
@@ -100,6 +106,9 @@ SERVERS = (
     ServerProgram(
         "JDK HttpServer", "as it comes", ("java", "JdkServer.java", "{port}"), (SPLIT, NAGLE, STALL), needs=on_path("java")
     ),
+    java("Jetty 12", "as it comes", "JettyServer"),
+    java("Tomcat 11", "as it comes", "TomcatServer"),
+    java("Netty 4.2", "its HTTP codec", "NettyServer"),
     ServerProgram(
         "PHP",
         "`php -S`",
