@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -12,7 +11,6 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-import pytest
 from jsonschema import Draft202012Validator
 
 HERE = Path(__file__).resolve().parent
@@ -70,9 +68,3 @@ def check(faults: str, *options: str, url: str = "{url}", arguments: tuple[str, 
         if done.states.get("OW105") != "inconclusive":
             break
     return done
-
-
-@pytest.fixture(scope="session")
-def strace_works() -> None:
-    if shutil.which("strace") is None:
-        pytest.skip("strace is not installed")

@@ -156,13 +156,42 @@ def test_a_server_that_closes_each_connection() -> None:
     assert any("closes every connection" in note for note in data["notes"])
 
 
-def test_it_stops_at_a_refusal() -> None:
-    server = Server(status=b"405 Method Not Allowed")
+@pytest.mark.parametrize(
+    "status",
+    ["401 Unauthorized", "403 Forbidden", "404 Not Found", "405 Method Not Allowed", "429 Too Many Requests",
+     "503 Service Unavailable"],
+)  # fmt: skip
+def test_it_stops_at_a_refusal(status: str) -> None:
+    server = Server(status=status.encode())
     data = doctor(server.url, "--post-bytes", "200").data
     server.close()
     assert (data["verdict"], data["exit_status"]) == ("unknown", 2)
-    assert (data["statuses"], data["requests"], len(server.heads)) == ({"405": 1}, 1, 1)
-    assert "405 (Method Not Allowed)" in data["why"][0]
+    number, word = status.split(" ", 1)
+    assert (data["statuses"], data["requests"], len(server.heads)) == ({number: 1}, 1, 1)
+    assert f"{number} ({word})" in data["why"][0]
+
+
+def test_it_stops_when_the_server_has_had_enough() -> None:
+    class Limited(Server):
+        def _one_request(self, sock: socket.socket) -> bool:
+            if len(self.heads) == 4:
+                self.head = self.head.replace(b"200 OK", b"429 Too Many Requests")
+            return super()._one_request(sock)
+
+    server = Limited()
+    done = doctor(server.url, "--post-bytes", "200")
+    server.close()
+    assert (done.status, done.data["verdict"]) == (2, "unknown")
+    assert "429 (Too Many Requests)" in done.data["why"][0]
+    assert len(server.heads) <= 6
+
+
+def test_the_body_may_come_from_stdin() -> None:
+    server = Server()
+    done = onewrite("doctor", server.url, "--post", "-", "--samples", "5", stdin="twelve bytes")
+    server.close()
+    assert "Content-Length: 12" in server.heads[0].decode()
+    assert "body of 12 bytes" in done.err
 
 
 @pytest.mark.parametrize("reset", [False, True])

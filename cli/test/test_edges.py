@@ -104,6 +104,41 @@ def test_a_service_is_ended_after_enough_requests() -> None:
     assert "--until" in short.data["problem"]
 
 
+SERVICE = """
+import http.client, http.server, sys
+from urllib.parse import urlsplit
+there = http.client.HTTPConnection(urlsplit(sys.argv[1]).netloc)
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        there.request("GET", "/")
+        there.getresponse().read()
+        self.send_response(204)
+        self.end_headers()
+
+server = http.server.HTTPServer(("127.0.0.1", 0), Handler)
+open(sys.argv[2], "w").write(str(server.server_port))
+server.serve_forever()
+"""
+
+
+def test_a_service_is_started_driven_and_ended(tmp_path: Path) -> None:
+    """The README's line: the service makes a request for each that it gets, and `wait` never ends."""
+    line = (
+        '"$0" -c "$1" "$2" "$3" & while ! [ -s "$3" ]; do sleep 0.1; done; for n in $(seq 20); do '
+        '"$0" -c "import urllib.request, sys; urllib.request.urlopen(sys.argv[1])" http://127.0.0.1:$(cat "$3")/; done; wait'
+    )
+    command = ("sh", "-c", line, sys.executable, SERVICE, "{url}", str(tmp_path / "port"))
+    done = onewrite("check", "-f", "json", "--until", "20", "--timeout", "60", "--", *command)
+    assert (done.status, done.data["problem"], done.data["requests"]) == (0, None, 20), done.out
+
+
+def test_the_commands_stdin_is_empty() -> None:
+    line = 'test -z "$(cat)" && exec "$0" "$1" none "$2"'
+    done = onewrite("check", "-f", "json", "--", "sh", "-c", line, *CLIENT, "{url}", stdin="of the tool")
+    assert (done.status, done.data["requests"]) == (0, 20)
+
+
 def test_an_untrusted_certificate_is_named() -> None:
     program = (
         "import urllib.request, ssl, sys; urllib.request.urlopen(sys.argv[1], context=ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT))"
@@ -129,6 +164,8 @@ def test_a_command_that_fails_before_it_asks_is_named() -> None:
         ("excon/0.88.0", 'require "onewrite/excon"'),
         ("http.rb/4.4.1", 'require "onewrite/http_rb"'),
         ("HTTPClient/1.0 (2.8.3, ruby 3.1.2 (2022-04-12))", 'require "onewrite/httpclient"'),
+        ("GuzzleHttp/7", "use the curl extension"),
+        ("reqwest/0.12", "as bytes or a String"),
         ("mine/1", "hand head and body"),
     ],
 )

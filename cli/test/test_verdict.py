@@ -39,6 +39,20 @@ def test_held_bytes_expose() -> None:
     assert found.signs == []
 
 
+def with_statuses(split: int, whole: int) -> Samples:
+    made = samples([sample("split_nagle", 0.4)] * 10)
+    made.taken = [dataclasses.replace(one, status=split if "split" in one.arm else whole) for one in made.taken]
+    return made
+
+
+def test_statuses_decide_before_times() -> None:
+    pieces = diagnose(with_statuses(400, 200), CONTROL)
+    assert (pieces.first_hop, pieces.exit_status) == ("REFUSES", 1)
+    every = diagnose(with_statuses(400, 400), CONTROL)
+    assert (every.first_hop, every.exit_status) == ("unknown", 2)
+    assert "refused the requests" in every.why[0]
+
+
 def test_a_few_late_ones_do_not() -> None:
     split = [sample("split_nagle", 44, 43.5)] * 2 + [sample("split_nagle", 0.4, 0.1)] * 8
     found = diagnose(samples(split), CONTROL)
