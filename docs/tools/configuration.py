@@ -29,7 +29,7 @@ This page lists every option of the four adapters: its default, its environment 
 - Code has precedence over the Java system property, then the environment, then the default.
 - `1`, `true`, `yes` and `on` are true, `0`, `false`, `no` and `off` are false, in any case. Empty means unset. An invalid value is ignored, with one warning.
 - The environment is read once, when the adapter is loaded or installed. Change it and restart.
-- By default both measures are on and QUICKACK is off. Hooks cost nothing until you set one.
+- By default one write and TCP_NODELAY are on, and QUICKACK is off. Hooks cost nothing until you set one.
 
 | language | in code | more |
 |---|---|---|
@@ -44,7 +44,7 @@ This page lists every option of the four adapters: its default, its environment 
 
 INCIDENT = """## When something looks wrong
 
-Isolate the cause with environment variables, without a release. Each step needs a restart and returns one measure to the base library:
+Isolate the cause with environment variables, without a release. Each step needs a restart, and adds one variable to those of the steps before:
 
 1. `ONEWRITE_HOOKS_DISABLED=true`: are the hooks the cause?
 2. `ONEWRITE_COALESCE_DISABLED=true`: is the joined write the cause?
