@@ -90,7 +90,8 @@ def lost(make: typing.Any, url: str, case: str) -> list[int]:
         while reached:
             step += 1
             reached, gone = await cancelled_at(step, make, url, case)
-            if gone:
+            # Twice: on a busy machine a place that is only late looks lost.
+            if gone and (await cancelled_at(step, make, url, case))[1]:
                 found.append(step)
         assert step > 4
         return found
