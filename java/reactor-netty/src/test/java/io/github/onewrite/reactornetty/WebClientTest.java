@@ -47,6 +47,9 @@ import reactor.netty.resources.ConnectionProvider;
 
 /** Spring's WebClient over a customized client. */
 class WebClientTest {
+    /** In a cold JVM a hand-over between threads takes longer than the head waits. */
+    private static final int WARM_UP = 100;
+
     private final Calls calls = new Calls();
     private final ConnectionProvider connections = ConnectionProvider.create("web-client-test", 10);
 
@@ -169,11 +172,14 @@ class WebClientTest {
     /** How many of the POSTs arrived in one segment. */
     private static long inOneSegment(Poster poster) throws Exception {
         try (SegmentServer server = new SegmentServer()) {
-            for (int i = 0; i < REQUESTS; i++) {
+            for (int i = 0; i < WARM_UP + REQUESTS; i++) {
                 assertEquals("ok", poster.post(server.url()));
             }
-            assertEquals(REQUESTS, server.segments().size());
-            return server.segments().stream().filter(count -> count == 1).count();
+            assertEquals(WARM_UP + REQUESTS, server.segments().size());
+            return server.segments().stream()
+                    .skip(WARM_UP)
+                    .filter(count -> count == 1)
+                    .count();
         }
     }
 
@@ -209,7 +215,7 @@ class WebClientTest {
         assertEquals(0, inOneSegment(stock), "the control");
         long joined = inOneSegment(ours);
         assertTrue(joined >= REQUESTS / 5, joined + " of " + REQUESTS);
-        for (int i = 0; i < REQUESTS; i++) {
+        for (int i = 0; i < WARM_UP + REQUESTS; i++) {
             assertEquals(Outcome.OK, calls.next().outcome());
         }
     }
