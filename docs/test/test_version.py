@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parents[2]
 CHECK = ROOT / ".ci" / "version-check"
 FILES = ["VERSION", ".ci/version-check", "java/Makefile", "java/README.md", "java/pom.xml", "bench/jmh/pom.xml",
          "java/opentelemetry/src/main/java/io/github/onewrite/opentelemetry/OnewriteOpenTelemetry.java",
-         "python/pyproject.toml", "python/src/onewrite/__init__.py", "ruby/lib/onewrite/version.rb",
+         "python/pyproject.toml", "python/src/onewrite/_version.py", "ruby/lib/onewrite/version.rb",
          "node/package.json", "node/package-lock.json", "node/src/version.js", "cli/pyproject.toml", "cli/src/onewrite_cli/__init__.py",
          "spec/lab/pyproject.toml", "spec/lab/src/onewrite_lab/__init__.py",
          "spec/conformance/pyproject.toml", "spec/conformance/src/onewrite_conformance/__init__.py", "cli/README.md"]
