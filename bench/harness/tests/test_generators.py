@@ -52,7 +52,8 @@ def test_a_generator_is_honest_about_a_pausing_server(generator: Generator, chil
     calm = valid(generator.run(Plan(url, rate=300, connections=10, seconds=2)).judge(may_collapse=False))
     if calm.void or (calm.latency.percentile_us(99) or 0) > 10_000:
         pytest.skip("this machine is too busy: it is late beside a server that never pauses, too")
-    seen = valid(generator.run(Plan(url + "pause", rate=300, connections=10, seconds=4)).judge(may_collapse=False))
+    # A pause at the end delays the last request by 200 ms: less than the 2 % by which a rate may be missed.
+    seen = valid(generator.run(Plan(url + "pause", rate=300, connections=10, seconds=12)).judge(may_collapse=False))
     assert seen.void is None
     assert seen.generator == generator.name
     p90, p99 = (seen.latency.percentile_us(level) or 0 for level in (90, 99))
