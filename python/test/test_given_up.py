@@ -202,7 +202,7 @@ def lost(
     files: set[str], make: typing.Callable[[], urllib3.PoolManager], url: str, warm: bool, begun: list[object],
     timings: list[onewrite.Timing], *, always: bool,
 ) -> Lost:  # fmt: skip
-    """`always`: a line counts when it costs something twice. What has arrived by then decides which lines run."""
+    """`always`: a line counts when it costs something twice. Which lines run depends on the bytes at hand."""
     places = records = line = 0
     reached, again = True, False
     while reached:

@@ -81,7 +81,7 @@ async def cancelled_at(step: int, make: typing.Any, url: str, case: str) -> tupl
 
 
 def lost(make: typing.Any, url: str, case: str, *, always: bool) -> list[int]:
-    """The awaits at which a place is lost: always, or in one of three tries. What has arrived by then decides."""
+    """The awaits at which a place is lost: always, or in one of three tries. It depends on the bytes at hand."""
 
     async def every() -> list[int]:
         found: list[int] = []

@@ -4,7 +4,7 @@ require_relative "support/helper"
 require "json"
 
 # Other people's wrappers around Net::HTTP's methods, by style, load order, method, state of the gem and kind of body, each
-# configuration in a process of its own. CHAINS=all runs all of them, else SEED chooses a sample.
+# configuration in a separate process. CHAINS=all runs all of them, else SEED chooses a sample.
 class ChainsTest < OnewriteTest
   LIMIT = 600
   SAMPLE = 120
