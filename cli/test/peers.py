@@ -11,11 +11,13 @@ import subprocess
 import tempfile
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 import trustme
+from onewrite_lab.witness import tcpinfo
 
 ANSWER = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 3\r\n\r\n"
 
@@ -107,19 +109,33 @@ def _whole(received: bytes) -> bool:
 
 
 class ReadsOnce(Server):
-    """Takes what one read brings for the whole request, as small devices do: less is 400, or a reset."""
+    """Takes one segment for the whole request, as small devices do that read once: less is 400, or a reset.
 
-    def __init__(self, *, reset: bool = False) -> None:
+    One read may bring both pieces where the device is slow: every `lucky`-th request in pieces is answered.
+    """
+
+    def __init__(self, *, reset: bool = False, lucky: int = 0) -> None:
         super().__init__()
-        self._reset = reset
+        self._reset, self._lucky = reset, lucky
+        self._requests: Counter[tuple[str, int]] = Counter()  # by connection
+        self._in_pieces = 0
 
     def _one_request(self, sock: socket.socket) -> bool:
         received = sock.recv(65536)
         if not received:
             return False
-        if _whole(received):
+        peer = sock.getpeername()
+        self._requests[peer] += 1
+        info = tcpinfo.read(sock)
+        if info is not None and info.data_segs_in == self._requests[peer] and _whole(received):
             sock.sendall(self.head + b"ok\n")
             return True
+        self._in_pieces += 1
+        if self._lucky and self._in_pieces % self._lucky == 0:
+            while not _whole(received):
+                received += sock.recv(65536)
+            sock.sendall(self.head.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n") + b"ok\n")
+            return False
         if not self._reset:
             sock.sendall(
                 ANSWER.replace(b"200 OK", b"400 Bad Request").replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n") + b"ok\n"

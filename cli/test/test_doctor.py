@@ -194,9 +194,9 @@ def test_the_body_may_come_from_stdin() -> None:
     assert "body of 12 bytes" in done.err
 
 
-@pytest.mark.parametrize("reset", [False, True])
-def test_a_server_that_refuses_a_split_request_is_a_finding(reset: bool) -> None:
-    server = ReadsOnce(reset=reset)
+@pytest.mark.parametrize(("reset", "lucky"), [(False, 0), (True, 0), (True, 4)])
+def test_a_server_that_refuses_a_split_request_is_a_finding(reset: bool, lucky: int) -> None:
+    server = ReadsOnce(reset=reset, lucky=lucky)
     done = doctor(server.url, "--post-bytes", "200")
     server.close()
     assert (done.status, done.data["verdict"]) == (1, "REFUSES"), done.out

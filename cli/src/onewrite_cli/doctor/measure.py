@@ -21,7 +21,7 @@ __all__ = ["Line", "Samples", "Stopped", "measure", "probe", "requests_per_line"
 WARM_UP = 9
 BLOCK = 3  # small, so that a moment in which the machine is busy meets every line
 FAILURES = 5  # of an arm: then the path is not one that can be measured
-GIVE_UP = 3  # of a split arm that was never answered: the server does not take requests in pieces
+GIVE_UP = 3  # of a split arm, and at least as many as were answered: the server does not take requests in pieces
 #: The server does not want these requests: no more are sent.
 STOP_AT = (401, 403, 404, 405, 429, 503)
 STOP_SPLIT_AT = (429,)  # any other status may be the server's answer to the split
@@ -36,7 +36,7 @@ class Stopped(Exception):
 
 
 class GivenUp(Exception):
-    """An arm whose requests are never answered."""
+    """A split arm whose requests fail: one that is answered now and then came whole by chance."""
 
 
 @dataclass
@@ -46,7 +46,7 @@ class Samples:
     taken: list[Sample] = field(default_factory=list)
     sent: int = 0
     failures: list[str] = field(default_factory=list)
-    refused_arms: dict[str, str] = field(default_factory=dict)  # never answered: the last failure, by arm
+    refused_arms: dict[str, str] = field(default_factory=dict)  # given up: the last failure, by arm
     protocol: str | None = None
     kept_alive: bool | None = None
 
@@ -80,21 +80,22 @@ def measure(lines: list[Line], rounds: int, timeout_s: float, said: Callable[[in
     The first of a block counts nothing: a connection that was idle while others had their turn delays no ACK (Linux
     does so when requests and answers follow each other closely, as a busy client's do).
     """
-    every_line = lines
     try:
         for line in lines:
             with contextlib.suppress(GivenUp):
                 for _ in range(WARM_UP):
                     _one(line, timeout_s, counts=False)
-        lines = [line for line in lines if line.arm.key not in line.samples.refused_arms]
         for begin in range(0, rounds, BLOCK):
             said(begin)
             for line in lines:
-                _one(line, timeout_s, counts=False)
-                for _ in range(min(BLOCK, rounds - begin)):
-                    _one(line, timeout_s, counts=True)
+                if line.arm.key in line.samples.refused_arms:
+                    continue
+                with contextlib.suppress(GivenUp):
+                    _one(line, timeout_s, counts=False)
+                    for _ in range(min(BLOCK, rounds - begin)):
+                        _one(line, timeout_s, counts=True)
     finally:
-        for line in every_line:
+        for line in lines:
             if line.connection is not None:
                 line.connection.close()
 
@@ -146,7 +147,7 @@ def _note_failure(line: Line, error: Exception) -> None:
     # A server may close an idle connection at any time: that alone is no failure.
     samples.failures.append(text)
     line.failed += 1
-    if line.arm.split and not line.answered and line.failed >= GIVE_UP:
+    if line.arm.split and line.failed >= max(GIVE_UP, line.answered):
         samples.refused_arms[line.arm.key] = text
         raise GivenUp
     if line.failed > FAILURES:

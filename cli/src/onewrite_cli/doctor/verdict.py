@@ -122,7 +122,7 @@ def _refused(result: Diagnosis, samples: Samples) -> bool:
     if all(share[arm] >= MOST_OF for arm in (ONE, QUICK)):
         result.why.append("the server refused the requests (see the statuses); it may refuse before it has read them")
         return True
-    if all(share[arm] >= MOST_OF for arm in (SPLIT, SPLIT_NODELAY)) and all(share[arm] <= FEW_OF for arm in (ONE, QUICK)):
+    if any(share[arm] >= MOST_OF for arm in (SPLIT, SPLIT_NODELAY)) and all(share[arm] <= FEW_OF for arm in (ONE, QUICK)):
         result.first_hop, result.found = "REFUSES", True
         how = next(iter(samples.refused_arms.values()), "") or ", ".join(
             sorted({str(sample.status) for sample in samples.of(SPLIT) if sample.status >= 400})
