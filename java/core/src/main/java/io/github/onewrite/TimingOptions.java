@@ -49,12 +49,14 @@ public abstract class TimingOptions<S extends TimingOptions<S>> {
         return self();
     }
 
-    /** Takes the switches and hooks of another customizer, which counts the failures of its hooks. For adapters. */
+    /** Takes the switches, hooks and notes of another customizer, which counts the failures of its hooks. For adapters. */
     protected final S like(TimingOptions<?> other) {
         config = other.config;
         consumers.addAll(other.consumers);
         listeners.addAll(other.listeners);
         hookFailures = other.hookFailures;
+        notes.putAll(other.notes);
+        applied = other.applied;
         return self();
     }
 

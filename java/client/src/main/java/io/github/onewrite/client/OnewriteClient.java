@@ -2,7 +2,6 @@ package io.github.onewrite.client;
 
 import io.github.onewrite.ErrorKind;
 import io.github.onewrite.OnewriteException;
-import io.github.onewrite.Outcome;
 import io.github.onewrite.Status;
 import io.github.onewrite.client.internal.BufferedSink;
 import io.github.onewrite.client.internal.Call;
@@ -17,8 +16,7 @@ import io.github.onewrite.client.internal.PreparedRequest;
 import io.github.onewrite.client.internal.ResponseSink;
 import io.github.onewrite.client.internal.StreamedSink;
 import io.github.onewrite.client.internal.Transport;
-import io.github.onewrite.spi.CallTimer;
-import io.github.onewrite.spi.Hooks;
+import io.github.onewrite.netty.OnewriteNetty;
 import io.github.onewrite.spi.Redaction;
 import io.netty.channel.EventLoop;
 import java.io.IOException;
@@ -34,15 +32,14 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
-import org.jspecify.annotations.Nullable;
 
 /**
  * An HTTP/1.1 client. A request with its body leaves in one write on a connection that has TCP_NODELAY. Thread-safe;
  * build one and share it.
  *
- * <p>A request is sent again at most once, and only when that is safe: not a byte of it was handed to the socket, or it
- * is idempotent (RFC 9110, 9.2.2), its body can be sent again, and a reused connection was lost before the response
- * began. A POST is never delivered twice. There are no redirects, cookies or caches.
+ * <p>A request is sent again at most once, and only when that is safe: it is
+ * idempotent (RFC 9110, 9.2.2), its body can be sent again, and a reused connection was lost before the response began.
+ * A POST is never delivered twice. There are no redirects, cookies or caches.
  *
  * <p>Futures fail with {@link OnewriteException}. They are completed on an event loop unless the client was built with
  * a callback executor: what depends on them must not block.
@@ -52,15 +49,13 @@ public final class OnewriteClient implements AutoCloseable {
 
     private final ClientSettings settings;
     private final Transport transport;
-    private final Hooks hooks;
-    private final Status built;
+    private final OnewriteNetty onewrite;
     private final Pools pools;
 
-    OnewriteClient(ClientSettings settings, Transport transport, Hooks hooks, Status built) {
-        this.built = built;
+    OnewriteClient(ClientSettings settings, Transport transport, OnewriteNetty onewrite) {
         this.settings = settings;
         this.transport = transport;
-        this.hooks = hooks;
+        this.onewrite = onewrite;
         this.pools = new Pools(settings, transport);
     }
 
@@ -156,20 +151,12 @@ public final class OnewriteClient implements AutoCloseable {
 
     /** Tells which switches are on or off, and why. */
     public Status status() {
-        return new Status(
-                built.version(),
-                built.enabled(),
-                built.offBecause(),
-                built.base(),
-                built.patches(),
-                built.options(),
-                built.hooks(),
-                hooks.raised());
+        return onewrite.status();
     }
 
     /** How many times a timing hook has thrown. */
     public long hookFailures() {
-        return hooks.raised();
+        return onewrite.hookFailures();
     }
 
     /** Closes the client: {@link #close(Duration)} with 5 s. */
@@ -232,7 +219,7 @@ public final class OnewriteClient implements AutoCloseable {
 
     private void start(Request request, CallFuture<?> future, ResponseSink sink) {
         Objects.requireNonNull(request, "request");
-        CallTimer timer = CallTimer.start(hooks, request.method(), request.url(), request.tag());
+        OnewriteNetty.Call timing = onewrite.begin(request.method(), request.url(), request.tag());
         try {
             PreparedRequest prepared = request.prepare();
             mustBeOpen();
@@ -243,7 +230,7 @@ public final class OnewriteClient implements AutoCloseable {
             OriginPool pool = pools.of(origin);
             // Checked again after the pool was added: either this sees the close, or the close sees the pool.
             mustBeOpen();
-            Call call = new Call(pool, prepared, timer, sink);
+            Call call = new Call(pool, prepared, timing, sink);
             future.givesUpBy(call::cancel);
             if (pool.loop().inEventLoop()) {
                 call.run();
@@ -251,10 +238,10 @@ public final class OnewriteClient implements AutoCloseable {
                 pool.loop().execute(call);
             }
         } catch (OnewriteException refused) {
-            refuse(refused, timer, future);
+            refuse(refused, timing, future);
         } catch (RejectedExecutionException e) {
             // The client was closed between the check and here.
-            refuse(new OnewriteException(ErrorKind.POOL, "the client is closed", e), timer, future);
+            refuse(new OnewriteException(ErrorKind.POOL, "the client is closed", e), timing, future);
         }
     }
 
@@ -264,12 +251,8 @@ public final class OnewriteClient implements AutoCloseable {
         }
     }
 
-    private static void refuse(OnewriteException why, @Nullable CallTimer timer, CallFuture<?> future) {
-        if (timer != null) {
-            timer.attemptStart();
-            timer.attemptEnd(Outcome.ERROR, why);
-            timer.callEnd(Outcome.ERROR, why.kind(), null);
-        }
+    private static void refuse(OnewriteException why, OnewriteNetty.Call timing, CallFuture<?> future) {
+        timing.failed(why);
         future.fail(why);
     }
 }

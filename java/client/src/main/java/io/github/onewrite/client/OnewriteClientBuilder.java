@@ -8,6 +8,7 @@ import io.github.onewrite.client.internal.Lookups;
 import io.github.onewrite.client.internal.Timekeeper;
 import io.github.onewrite.client.internal.TlsContext;
 import io.github.onewrite.client.internal.Transport;
+import io.github.onewrite.netty.OnewriteNetty;
 import io.netty.channel.ChannelFactory;
 import io.netty.channel.ChannelOption;
 import io.netty.channel.EventLoopGroup;
@@ -303,7 +304,7 @@ public final class OnewriteClientBuilder extends TimingOptions<OnewriteClientBui
                 maxHeaderBytes,
                 maxHeaders,
                 maxBody);
-        return new OnewriteClient(settings, chosen, hooks(), status());
+        return new OnewriteClient(settings, chosen, OnewriteNetty.create(this));
     }
 
     private TlsContext tls() {

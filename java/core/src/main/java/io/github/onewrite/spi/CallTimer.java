@@ -245,12 +245,13 @@ public final class CallTimer {
     }
 
     /**
-     * The connection was made for this attempt, and is reported only now.
+     * The connection was made for this attempt, and is reported only now. Ignored when a later step was reported: it was
+     * then made for another.
      *
      * @param tlsEnded 0 without TLS
      */
     public void connected(long connectStarted, long connectEnded, long tlsEnded) {
-        if (!absent(Phase.CONNECT)) {
+        if (!absent(Phase.CONNECT) || Math.max(connectEnded, tlsEnded) <= lastNanos) {
             return;
         }
         begin(Phase.CONNECT, noEarlier(connectStarted));

@@ -1,6 +1,7 @@
 package io.github.onewrite.spi;
 
 import io.github.onewrite.ErrorKind;
+import io.github.onewrite.OnewriteException;
 import io.github.onewrite.Outcome;
 import io.github.onewrite.Phase;
 import java.util.function.Consumer;
@@ -140,7 +141,8 @@ public final class TimedCall {
     }
 
     private void end(Outcome outcome, ErrorKind kind, @Nullable Throwable error) {
-        Phase failedIn = attempting ? timer.phase() : lostIn;
+        Phase known = error instanceof OnewriteException own ? own.phase().orElse(null) : null;
+        Phase failedIn = known != null ? known : attempting ? timer.phase() : lostIn;
         attempting = false;
         timer.attemptEnd(outcome, error);
         timer.callEnd(outcome, kind, failedIn);

@@ -4,7 +4,7 @@ import io.netty.buffer.ByteBuf;
 import io.netty.channel.FileRegion;
 
 /** Counts the bytes of HTTP that a request writes, and notes when the first byte of its response was read. */
-public final class ByteCounter {
+final class ByteCounter {
     private boolean pending;
     private long bytes;
     private int writes;

@@ -51,14 +51,14 @@ import org.jspecify.annotations.Nullable;
  * <p>A large body in memory is cut: the transport gathers up to twice the send buffer, and would send the head alone
  * before a body that does not fit (IovArray, ChannelOutboundBuffer.nioBuffers). TLS takes what it is given.
  */
-public final class CoalesceHandler extends ChannelDuplexHandler {
+final class CoalesceHandler extends ChannelDuplexHandler {
     static final String NAME = "onewrite.coalesce";
 
     /** Longer than a hand-over between threads takes, and negligible where a source is slow. */
     private static final long LINGER_NANOS = TimeUnit.MILLISECONDS.toNanos(2);
 
     /** Head and body of this size leave in one gathering write whatever the send buffer. */
-    public static final int SURELY_GATHERED = 8 * 1024;
+    static final int SURELY_GATHERED = 8 * 1024;
 
     private final LongSupplier clock;
     private final Placement placement;
@@ -73,15 +73,6 @@ public final class CoalesceHandler extends ChannelDuplexHandler {
     private long headWritten;
     private @Nullable Future<?> linger;
     private boolean moving;
-
-    /**
-     * For a pipeline that keeps its codec, directly above that. {@link OnewriteNetty#apply} follows a codec that is replaced.
-     *
-     * @param joinMax bytes that may wait for the end of the request
-     */
-    public CoalesceHandler(int joinMax) {
-        this(new Placement(), joinMax, false);
-    }
 
     /**
      * @param joinMax bytes that may wait for the end of the turn

@@ -5,7 +5,7 @@ import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 
 /** Reads one connection's TCP statistics from the kernel. */
-public interface KernelProbe {
+interface KernelProbe {
 
     /**
      * The result of one reading.

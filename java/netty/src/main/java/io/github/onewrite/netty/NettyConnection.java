@@ -267,8 +267,10 @@ public final class NettyConnection {
 
     /** The connection serves the call no more; the call goes on, or ends by other means. */
     public void release(boolean reusable) {
-        step(timer -> timer.connectionReleased(reusable));
-        call = null;
+        if (call != null) {
+            step(timer -> timer.connectionReleased(reusable));
+            call = null;
+        }
     }
 
     /** The attempt is answered and the call goes on elsewhere. */
@@ -293,6 +295,16 @@ public final class NettyConnection {
     public void error(Throwable thrown) {
         if (error == null) {
             error = thrown;
+        }
+    }
+
+    /** What was read is no response. */
+    void malformed(Throwable why) {
+        error(why);
+        TimedCall current = call;
+        if (current != null && endsWithResponse) {
+            release(false);
+            current.failed(why);
         }
     }
 
@@ -373,6 +385,9 @@ public final class NettyConnection {
     void head(HttpResponse response) {
         int status = response.status().code();
         switched = status == HttpResponseStatus.SWITCHING_PROTOCOLS.code();
+        if (call == null) {
+            return;
+        }
         keepAlive = HttpUtil.isKeepAlive(response);
         step(timer -> {
             timer.responseStart(counter.firstRead());
@@ -389,9 +404,12 @@ public final class NettyConnection {
     @Nullable
     TimedCall responseRead(long received) {
         freeSince = System.nanoTime();
-        step(timer -> timer.responseEnd(received));
         TimedCall current = call;
-        if (current == null || !endsWithResponse || switched) {
+        if (current == null) {
+            return null;
+        }
+        step(timer -> timer.responseEnd(received));
+        if (!endsWithResponse || switched) {
             return null;
         }
         release(keepAlive && channel.isActive());

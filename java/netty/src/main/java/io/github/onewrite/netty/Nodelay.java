@@ -10,7 +10,7 @@ import io.netty.channel.socket.SocketChannel;
  * Netty sets TCP_NODELAY on every socket but swallows a failure (DefaultSocketChannelConfig), and a channel factory may
  * bring its own configuration. So it is read back, and set where it is off.
  */
-public final class Nodelay {
+final class Nodelay {
     private Nodelay() {}
 
     /** Whether the option is on, now or after it was set once more. True for what is no TCP socket. */

@@ -284,6 +284,16 @@ public final class OnewriteNetty extends TimingOptions<OnewriteNetty> {
             }
         }
 
+        /** The call waits for a connection to become free. */
+        public void queueStart() {
+            step(CallTimer::queueStart);
+        }
+
+        /** The wait for a free connection is over. */
+        public void queueEnd() {
+            step(CallTimer::queueEnd);
+        }
+
         /** Resolving the name begins. */
         public void dnsStart(String host) {
             step(timer -> timer.dnsStart(host));

@@ -57,7 +57,10 @@ final class TimingHandler extends ChannelDuplexHandler {
     @Override
     public void channelRead(ChannelHandlerContext ctx, Object message) {
         if (message instanceof HttpObject part && part.decoderResult().isFailure()) {
-            connection.error(part.decoderResult().cause());
+            // What the codec makes of it has status 999.
+            connection.malformed(part.decoderResult().cause());
+            ctx.fireChannelRead(message);
+            return;
         }
         if (message instanceof HttpResponse && connection.tunnels()) {
             // The proxy's answer to the client's own CONNECT. The client adds TLS before this returns.

@@ -2,9 +2,8 @@ package io.github.onewrite.client.internal;
 
 import io.github.onewrite.ErrorKind;
 import io.github.onewrite.OnewriteException;
-import io.github.onewrite.Outcome;
 import io.github.onewrite.Phase;
-import io.github.onewrite.spi.CallTimer;
+import io.github.onewrite.netty.OnewriteNetty;
 import java.time.Duration;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
@@ -14,7 +13,7 @@ import org.jspecify.annotations.Nullable;
 public final class Call implements Runnable {
     private OriginPool pool;
     private final PreparedRequest request;
-    private final @Nullable CallTimer timer;
+    private final OnewriteNetty.Call timing;
     private final ResponseSink sink;
     private boolean over;
     private boolean resent;
@@ -23,10 +22,10 @@ public final class Call implements Runnable {
     private @Nullable Future<?> callLimit;
     private @Nullable Future<?> queueLimit;
 
-    public Call(OriginPool pool, PreparedRequest request, @Nullable CallTimer timer, ResponseSink sink) {
+    public Call(OriginPool pool, PreparedRequest request, OnewriteNetty.Call timing, ResponseSink sink) {
         this.pool = pool;
         this.request = request;
-        this.timer = timer;
+        this.timing = timing;
         this.sink = sink;
     }
 
@@ -42,9 +41,8 @@ public final class Call implements Runnable {
         return sink;
     }
 
-    @Nullable
-    CallTimer timer() {
-        return timer;
+    OnewriteNetty.Call timing() {
+        return timing;
     }
 
     /** Starts the call, on the loop. */
@@ -63,18 +61,14 @@ public final class Call implements Runnable {
     }
 
     private void attempt() {
-        if (timer != null) {
-            timer.attemptStart();
-        }
+        timing.attempt();
         pool = pool.current();
         pool.acquire(this);
     }
 
     /** No connection is free; the call waits, for so long. */
     void queued(long limit) {
-        if (timer != null) {
-            timer.queueStart();
-        }
+        timing.queueStart();
         if (limit > 0) {
             queueLimit = settings().time().after(limit, pool.loop(), () -> queueOverdue(limit));
         }
@@ -85,59 +79,44 @@ public final class Call implements Runnable {
             queueLimit.cancel(false);
             queueLimit = null;
         }
-        if (timer != null) {
-            timer.queueEnd();
-        }
+        timing.queueEnd();
     }
 
     void waitsFor(Connecting connection) {
         connecting = connection;
     }
 
-    void acquired(Connection connection, long idleNanos) {
+    void acquired(Connection connection) {
         connecting = null;
-        boolean reused = connection.requests() > 0;
-        if (timer != null) {
-            timer.connectionAcquired(connection, reused, reused ? idleNanos : -1, connection.requests() + 1);
-        }
         exchange = new Exchange(this, connection);
         exchange.start();
     }
 
     /** The call gets no connection. */
     void failed(OnewriteException why) {
-        end(Outcome.ERROR, why);
+        end(why);
     }
 
     /**
-     * The exchange failed and gave its connection back; handed says whether a byte may have been handed to the socket.
-     * Sends again, once, only when the request cannot have been
-     * processed, or when processing it twice does no harm (RFC 9110, 9.2.2; RFC 9112, 9.3.1).
+     * The exchange failed and gave its connection back. Sends again, once, only when processing the request twice does
+     * no harm (RFC 9110, 9.2.2; RFC 9112, 9.3.1).
      */
-    void exchangeFailed(OnewriteException why, boolean handed, boolean reused, boolean responseBegun) {
+    void exchangeFailed(OnewriteException why, boolean reused, boolean responseBegun) {
         exchange = null;
         boolean lostConnection = why.kind() == ErrorKind.CLOSED || why.kind() == ErrorKind.RESET;
-        boolean unseen = !handed && request.body().replayable();
-        boolean harmless = reused && request.repeatable() && !responseBegun;
-        if (!over && !resent && lostConnection && (unseen || harmless)) {
+        if (!over && !resent && lostConnection && reused && request.repeatable() && !responseBegun) {
             resent = true;
-            if (timer != null) {
-                timer.attemptEnd(Outcome.ERROR, why);
-            }
+            timing.left();
             attempt();
             return;
         }
-        end(Outcome.ERROR, why);
+        end(why);
     }
 
     /** The response is read to its end, and the connection given back. */
     void completed() {
         exchange = null;
-        try {
-            end(Outcome.OK, null);
-        } finally {
-            sink.end();
-        }
+        end(null);
     }
 
     /** The caller has the response's headers and wants no more of it. */
@@ -145,40 +124,32 @@ public final class Call implements Runnable {
         if (!over && exchange != null) {
             exchange.giveUp();
             exchange = null;
-            end(Outcome.OK, null);
+            end(null);
         }
     }
 
     /** Cancels the call; from any thread. */
     public void cancel() {
         OnLoop.ifItRuns(
-                pool.loop(),
-                () -> giveUp(
-                        Outcome.CANCELLED,
-                        new OnewriteException(ErrorKind.CANCELLED, "the caller cancelled the call")));
+                pool.loop(), () -> giveUp(new OnewriteException(ErrorKind.CANCELLED, "the caller cancelled the call")));
     }
 
     private void overdue(long limit) {
-        giveUp(
-                Outcome.ERROR,
-                new OnewriteException(
-                        ErrorKind.TIMEOUT,
-                        "the call to " + pool.origin() + " was not over in " + TimeUnit.NANOSECONDS.toMillis(limit)
-                                + " ms (call timeout)"));
+        giveUp(new OnewriteException(
+                ErrorKind.TIMEOUT,
+                "the call to " + pool.origin() + " was not over in " + TimeUnit.NANOSECONDS.toMillis(limit)
+                        + " ms (call timeout)"));
     }
 
     private void queueOverdue(long limit) {
         queueLimit = null;
-        giveUp(
-                Outcome.ERROR,
-                new OnewriteException(
-                        ErrorKind.POOL,
-                        "no connection to " + pool.origin() + " was free in "
-                                + TimeUnit.NANOSECONDS.toMillis(limit)
-                                + " ms (queueTimeout); raise maxConnectionsPerOrigin or the timeout"));
+        giveUp(new OnewriteException(
+                ErrorKind.POOL,
+                "no connection to " + pool.origin() + " was free in " + TimeUnit.NANOSECONDS.toMillis(limit)
+                        + " ms (queueTimeout); raise maxConnectionsPerOrigin or the timeout"));
     }
 
-    private void giveUp(Outcome outcome, OnewriteException why) {
+    private void giveUp(OnewriteException why) {
         if (over) {
             return;
         }
@@ -190,10 +161,11 @@ public final class Call implements Runnable {
             why.in(connecting != null ? connecting.stage() : Phase.QUEUE);
             pool.leave(this);
         }
-        end(outcome, why);
+        end(why);
     }
 
-    private void end(Outcome outcome, @Nullable OnewriteException why) {
+    /** @param why null for a call that is answered */
+    private void end(@Nullable OnewriteException why) {
         if (over) {
             return;
         }
@@ -206,15 +178,15 @@ public final class Call implements Runnable {
             queueLimit.cancel(false);
         }
         try {
-            if (timer != null) {
-                timer.attemptEnd(outcome, why);
-                timer.callEnd(
-                        outcome,
-                        why == null ? null : why.kind(),
-                        why == null ? null : why.phase().orElse(null));
+            if (why == null) {
+                timing.completed();
+            } else {
+                timing.failed(why);
             }
         } finally {
-            if (why != null) {
+            if (why == null) {
+                sink.end();
+            } else {
                 sink.failed(why);
             }
         }

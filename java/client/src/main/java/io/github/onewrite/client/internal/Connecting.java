@@ -4,8 +4,8 @@ import io.github.onewrite.ErrorKind;
 import io.github.onewrite.OnewriteException;
 import io.github.onewrite.Phase;
 import io.github.onewrite.client.Proxy;
-import io.github.onewrite.netty.Nodelay;
-import io.github.onewrite.spi.CallTimer;
+import io.github.onewrite.netty.NettyConnection;
+import io.github.onewrite.netty.OnewriteNetty;
 import io.github.onewrite.spi.ErrorKinds;
 import io.netty.bootstrap.Bootstrap;
 import io.netty.channel.Channel;
@@ -39,6 +39,7 @@ final class Connecting {
     private final Origin origin;
     private final EventLoop loop;
     private final ChannelFactory<?> channels;
+    private final OnewriteNetty.Call timing;
     private final OriginPool.Opening opening;
     private Phase stage = Phase.CONNECT;
 
@@ -50,16 +51,13 @@ final class Connecting {
     private java.util.concurrent.@Nullable Future<?> share;
     private long deadline;
 
-    Connecting(
-            ClientSettings settings,
-            Origin origin,
-            EventLoop loop,
-            ChannelFactory<?> channels,
-            OriginPool.Opening opening) {
-        this.settings = settings;
-        this.origin = origin;
-        this.loop = loop;
+    /** @param timing of the call that it is made for */
+    Connecting(OriginPool pool, ChannelFactory<?> channels, OnewriteNetty.Call timing, OriginPool.Opening opening) {
+        this.settings = pool.settings();
+        this.origin = pool.origin();
+        this.loop = pool.loop();
         this.channels = channels;
+        this.timing = timing;
         this.opening = opening;
     }
 
@@ -82,10 +80,6 @@ final class Connecting {
         fail(new OnewriteException(ErrorKind.POOL, "the client was closed while a connection was made"));
     }
 
-    private @Nullable CallTimer timer() {
-        return opening.timer();
-    }
-
     private void resolve(String host, int port) {
         byte[] literal = NetUtil.createByteArrayFromIpAddressString(host);
         if (literal != null) {
@@ -97,10 +91,7 @@ final class Connecting {
             return;
         }
         stage = Phase.DNS;
-        CallTimer timer = timer();
-        if (timer != null) {
-            timer.dnsStart(host);
-        }
+        timing.dnsStart(host);
         try {
             settings.lookups().run(() -> lookUp(host, port));
         } catch (RejectedExecutionException e) {
@@ -128,29 +119,19 @@ final class Connecting {
     }
 
     private void resolved(List<InetAddress> found, int port) {
-        CallTimer timer = timer();
-        if (timer != null) {
-            timer.dnsEnd(null);
-        }
+        timing.dnsEnd();
         if (!over) {
             connect(found, port);
         }
     }
 
     private void unresolved(String host, Exception cause) {
-        CallTimer timer = timer();
-        if (timer != null) {
-            timer.dnsEnd(cause);
-        }
         fail(new OnewriteException(ErrorKind.DNS, host + " does not resolve: " + ErrorKinds.text(cause), cause));
     }
 
     private void connect(List<InetAddress> addresses, int port) {
         stage = Phase.CONNECT;
-        CallTimer timer = timer();
-        if (timer != null) {
-            timer.connectStart();
-        }
+        timing.connectStart();
         tryAddress(addresses, 0, port);
     }
 
@@ -173,7 +154,7 @@ final class Connecting {
             if (over) {
                 connected.channel().close();
             } else if (done.isSuccess()) {
-                checkNodelay(connected.channel(), tunnel);
+                connected(connected.channel(), tunnel);
             } else if (index + 1 < addresses.size()) {
                 tryAddress(addresses, index + 1, port);
             } else {
@@ -202,6 +183,8 @@ final class Connecting {
                 .handler(new ChannelInitializer<Channel>() {
                     @Override
                     protected void initChannel(Channel made) {
+                        NettyConnection.attach(made, null, settings.demandsNodelay(), any -> null)
+                                .clientReportsOutcome();
                         if (tunnel != null) {
                             made.pipeline().addLast(tunnel);
                         }
@@ -233,12 +216,7 @@ final class Connecting {
         return handler;
     }
 
-    /** Read back before a byte is written: see {@link Nodelay}. */
-    private void checkNodelay(Channel made, @Nullable HttpProxyHandler tunnel) {
-        if (settings.demandsNodelay() && !Nodelay.ensured(made)) {
-            fail(Nodelay.refusal(origin));
-            return;
-        }
+    private void connected(Channel made, @Nullable HttpProxyHandler tunnel) {
         if (tunnel == null) {
             established(made);
             return;
@@ -259,18 +237,13 @@ final class Connecting {
     }
 
     private void established(Channel made) {
-        CallTimer timer = timer();
-        if (timer != null) {
-            timer.connectEnd(null);
-        }
+        timing.connectEnd();
         if (!origin.tls()) {
             finish(made);
             return;
         }
         stage = Phase.TLS;
-        if (timer != null) {
-            timer.tlsStart();
-        }
+        timing.tlsStart();
         SslHandler handler;
         try {
             handler = settings.tls().get().newHandler(made.alloc(), origin.host(), origin.port());
@@ -288,10 +261,7 @@ final class Connecting {
             if (over) {
                 made.close();
             } else if (done.isSuccess()) {
-                CallTimer then = timer();
-                if (then != null) {
-                    then.tlsEnd(null);
-                }
+                timing.tlsEnd();
                 finish(made);
             } else {
                 fail(new OnewriteException(
@@ -316,6 +286,9 @@ final class Connecting {
     }
 
     private OnewriteException connectError(Throwable cause) {
+        if (cause instanceof OnewriteException refused) {
+            return refused;
+        }
         ErrorKind kind = cause instanceof ConnectTimeoutException ? ErrorKind.TIMEOUT : ErrorKind.CONNECT;
         return new OnewriteException(kind, "no connection to " + origin + ": " + ErrorKinds.text(cause), cause);
     }
@@ -328,11 +301,6 @@ final class Connecting {
         stopClock();
         if (channel != null) {
             channel.close();
-        }
-        CallTimer timer = timer();
-        if (timer != null) {
-            timer.connectEnd(why);
-            timer.tlsEnd(why);
         }
         opening.failed(why.in(stage));
     }

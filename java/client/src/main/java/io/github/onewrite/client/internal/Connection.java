@@ -1,11 +1,7 @@
 package io.github.onewrite.client.internal;
 
-import io.github.onewrite.netty.ByteCounter;
-import io.github.onewrite.netty.CoalesceHandler;
-import io.github.onewrite.netty.KernelProbe;
-import io.github.onewrite.netty.KernelProbes;
-import io.github.onewrite.spi.CallTimer;
-import io.github.onewrite.spi.PooledConnection;
+import io.github.onewrite.netty.NettyConnection;
+import io.github.onewrite.netty.OnewriteNetty;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
@@ -15,6 +11,7 @@ import io.netty.handler.codec.http.HttpObject;
 import io.netty.handler.codec.http.HttpRequestEncoder;
 import io.netty.handler.ssl.SslCloseCompletionEvent;
 import io.netty.util.ReferenceCountUtil;
+import java.util.Objects;
 import java.util.concurrent.Future;
 import java.util.concurrent.ThreadLocalRandom;
 import org.jspecify.annotations.Nullable;
@@ -24,13 +21,11 @@ import org.jspecify.annotations.Nullable;
  * exchange. While it is idle, anything that arrives, a FIN or stray bytes, closes it: an unrequested response must never
  * answer the next request.
  */
-final class Connection extends ChannelInboundHandlerAdapter implements PooledConnection {
-    private final long id = PooledConnection.nextId();
+final class Connection extends ChannelInboundHandlerAdapter {
     private final OriginPool pool;
     private final Channel channel;
-    private final GuardHandler wire;
+    private final NettyConnection timing;
     private final ResponseDecoder decoder;
-    private final @Nullable KernelProbe probe;
     private final Timekeeper time;
 
     /** When the connection reaches its maximum lifetime, or 0. */
@@ -48,12 +43,11 @@ final class Connection extends ChannelInboundHandlerAdapter implements PooledCon
     private long checkAt;
     private @Nullable Future<?> check;
 
-    private Connection(OriginPool pool, Channel channel, ClientSettings settings) {
+    private Connection(OriginPool pool, Channel channel, NettyConnection timing, ClientSettings settings) {
         this.pool = pool;
         this.channel = channel;
-        this.wire = new GuardHandler(this);
-        this.decoder = new ResponseDecoder(settings);
-        this.probe = KernelProbes.of(channel);
+        this.timing = timing;
+        this.decoder = new ResponseDecoder(this, settings);
         this.time = settings.time();
         this.expiresAt = expiry(settings);
         this.idleLimit = settings.idleLimit();
@@ -61,11 +55,10 @@ final class Connection extends ChannelInboundHandlerAdapter implements PooledCon
 
     /** Adds the HTTP handlers to a channel that is connected, and encrypted if need be. */
     static Connection on(Channel channel, OriginPool pool, ClientSettings settings) {
-        Connection connection = new Connection(pool, channel, settings);
-        channel.pipeline().addLast(connection.wire, connection.decoder, new HttpRequestEncoder());
-        if (settings.config().coalesces()) {
-            channel.pipeline().addLast(new CoalesceHandler(settings.config().coalesceMax()));
-        }
+        NettyConnection timing = Objects.requireNonNull(NettyConnection.of(channel), "not attached");
+        Connection connection = new Connection(pool, channel, timing, settings);
+        channel.pipeline().addLast(connection.decoder, new HttpRequestEncoder());
+        timing.place(settings.config(), false);
         if (settings.decompress()) {
             channel.pipeline().addLast(new HttpContentDecompressor(false, 0));
         }
@@ -83,39 +76,24 @@ final class Connection extends ChannelInboundHandlerAdapter implements PooledCon
                         - ThreadLocalRandom.current().nextLong(lifetime / 10 + 1);
     }
 
-    @Override
-    public long id() {
-        return id;
-    }
-
-    @Override
-    public boolean whenClosed(Runnable task) {
-        channel.closeFuture().addListener(closed -> task.run());
-        return true;
-    }
-
     Channel channel() {
         return channel;
     }
 
     /** The context for writing. */
     ChannelHandlerContext context() {
-        return java.util.Objects.requireNonNull(ctx, "not in the pipeline");
+        return Objects.requireNonNull(ctx, "not in the pipeline");
     }
 
-    /** The bytes of the request under way. */
-    ByteCounter counter() {
-        return wire.counter();
-    }
-
-    @Nullable
-    KernelProbe probe() {
-        return probe;
-    }
-
-    /** Gives the connection back. */
+    /** The exchange is over, and gives the connection back. */
     void release(boolean reusable) {
-        pool.release(this, reusable);
+        user = null;
+        deadline = 0;
+        try {
+            timing.release(reusable);
+        } finally {
+            pool.release(this, reusable);
+        }
     }
 
     /** Requests carried so far. */
@@ -123,30 +101,20 @@ final class Connection extends ChannelInboundHandlerAdapter implements PooledCon
         return requests;
     }
 
-    public long idleSince() {
-        return idleSince;
-    }
-
     /**
      * A request begins.
      *
      * @param head whether its method is HEAD
      */
-    void begin(Exchange next, @Nullable CallTimer timer, boolean head) {
+    void begin(Exchange next, boolean head, OnewriteNetty.Call call) {
         user = next;
         requests++;
-        wire.begin(timer, head);
         decoder.expect(head);
+        timing.serve(call);
     }
 
     boolean expectsResponse() {
         return user != null;
-    }
-
-    /** The exchange is over; it gives the connection back itself. */
-    void end() {
-        user = null;
-        deadline = 0;
     }
 
     void idleFrom(long now) {

@@ -3,9 +3,6 @@ package io.github.onewrite.client.internal;
 import io.github.onewrite.ErrorKind;
 import io.github.onewrite.OnewriteException;
 import io.github.onewrite.Phase;
-import io.github.onewrite.netty.KernelProbe;
-import io.github.onewrite.spi.CallTimer;
-import io.github.onewrite.spi.ServerTimings;
 import io.netty.handler.codec.http.HttpContent;
 import io.netty.handler.codec.http.HttpHeaderNames;
 import io.netty.handler.codec.http.HttpHeaderValues;
@@ -37,9 +34,7 @@ final class Exchange {
     private final Call call;
     private final Connection connection;
     private final boolean reused;
-    private final @Nullable CallTimer timer;
     private final BodySender sender;
-    private boolean handed;
     private boolean awaitingContinue;
     private boolean sent;
     private @Nullable Throwable writeFailure;
@@ -59,27 +54,18 @@ final class Exchange {
         this.call = call;
         this.connection = connection;
         this.reused = connection.requests() > 0;
-        this.timer = call.timer();
         this.sender = BodySender.of(this);
     }
 
     void start() {
         PreparedRequest request = request();
-        connection.begin(this, timer, request.method().equals(HttpMethod.HEAD));
+        connection.begin(this, request.method().equals(HttpMethod.HEAD), call.timing());
         if (!connection.channel().isActive()) {
             fail(new OnewriteException(ErrorKind.CLOSED, request.target().origin() + " closed the connection"));
             return;
         }
-        KernelProbe probe = connection.probe();
-        if (probe != null) {
-            probe.begin(timer != null);
-            if (settings().config().quickack()) {
-                probe.quickack();
-            }
-        }
         limitSending();
         try {
-            handed = true;
             if (request.expectContinue() && sender.hasBody()) {
                 awaitingContinue = true;
                 limit(settings().continueTimeout());
@@ -101,9 +87,6 @@ final class Exchange {
             return;
         }
         sent = true;
-        if (timer != null) {
-            timer.requestEnd(connection.counter().bytes(), connection.counter().writes());
-        }
         if (!headersRead) {
             limit(settings().responseTimeout());
         }
@@ -189,16 +172,6 @@ final class Exchange {
         }
         interim = false;
         headersRead = true;
-        if (timer != null) {
-            timer.responseStart(connection.counter().firstRead());
-            long waited = timer.waitNanos();
-            KernelProbe probe = connection.probe();
-            KernelProbe.Evidence evidence = probe == null || waited < 0 ? null : probe.end(waited);
-            if (evidence != null) {
-                timer.kernel(evidence.kernel(), evidence.windowLimitedNanos(), evidence.nagle());
-            }
-            timer.headersEnd(status, response.headers().getAll(ServerTimings.HEADER));
-        }
         HttpHeaders headers = response.headers();
         if (headers.size() > settings().maxHeaders()) {
             refuse("sent " + headers.size() + " header fields; the limit is maxHeaders, "
@@ -237,10 +210,6 @@ final class Exchange {
 
     private void interim(int status) {
         interim = true;
-        if (timer != null) {
-            timer.informational(status);
-        }
-        connection.counter().interimRead();
         if (status == 101) {
             fail(new OnewriteException(ErrorKind.PROTOCOL, origin() + " switched protocols, which was not asked for"));
         } else if (status == 100 && awaitingContinue) {
@@ -270,9 +239,6 @@ final class Exchange {
             }
             if (content instanceof LastHttpContent) {
                 complete = true;
-                if (timer != null) {
-                    timer.responseEnd(received);
-                }
             } else {
                 limit(call.sink().wantsMore() ? settings().idleReadTimeout() : 0);
             }
@@ -284,9 +250,6 @@ final class Exchange {
      * not be reused.
      */
     void readComplete() {
-        if (settings().config().quickack() && connection.probe() != null) {
-            connection.probe().quickack();
-        }
         if (complete && !over) {
             finish();
         }
@@ -309,15 +272,8 @@ final class Exchange {
     }
 
     private void giveBack(boolean reusable) {
-        connection.end();
         call.sink().detach();
-        try {
-            if (timer != null) {
-                timer.connectionReleased(reusable);
-            }
-        } finally {
-            connection.release(reusable);
-        }
+        connection.release(reusable);
     }
 
     /** The channel is closed. */
@@ -397,7 +353,7 @@ final class Exchange {
     private void fail(OnewriteException why) {
         why.in(phase());
         giveUp();
-        call.exchangeFailed(why, handed, reused, headersRead);
+        call.exchangeFailed(why, reused, headersRead);
     }
 
     private void limit(long nanos) {

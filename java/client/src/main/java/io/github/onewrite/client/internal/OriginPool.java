@@ -3,7 +3,6 @@ package io.github.onewrite.client.internal;
 import io.github.onewrite.ErrorKind;
 import io.github.onewrite.OnewriteException;
 import io.github.onewrite.client.PoolStats;
-import io.github.onewrite.spi.CallTimer;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelFactory;
 import io.netty.channel.EventLoop;
@@ -103,7 +102,7 @@ public final class OriginPool {
         long now = settings.time().nanoTime();
         for (Connection candidate = idle.pollFirst(); candidate != null; candidate = idle.pollFirst()) {
             if (candidate.usable(now)) {
-                lease(candidate, call, now - candidate.idleSince());
+                lease(candidate, call);
                 return;
             }
             candidate.close();
@@ -156,24 +155,20 @@ public final class OriginPool {
 
     /** A connection that is being made, and the call it is made for. */
     final class Opening {
-        final Connecting connecting = new Connecting(settings, origin, loop, channels, this);
+        final Connecting connecting;
 
         /** Null when the call was cancelled: the connection then goes to the next waiter. */
         private @Nullable Call owner;
 
         Opening(Call owner) {
             this.owner = owner;
+            this.connecting = new Connecting(OriginPool.this, channels, owner.timing(), this);
         }
 
         void abandonedBy(Call call) {
             if (owner == call) {
                 owner = null;
             }
-        }
-
-        @Nullable
-        CallTimer timer() {
-            return owner == null ? null : owner.timer();
         }
 
         void connected(Channel channel) {
@@ -185,7 +180,7 @@ public final class OriginPool {
             connections.add(connection);
             channel.closeFuture().addListener(closed -> closed(connection));
             if (owner != null) {
-                lease(connection, owner, -1);
+                lease(connection, owner);
             } else if (drained != null) {
                 connection.close();
             } else {
@@ -248,11 +243,11 @@ public final class OriginPool {
         next.connecting.start();
     }
 
-    private void lease(Connection connection, Call call, long idleNanos) {
+    private void lease(Connection connection, Call call) {
         connection.leased = true;
         leased++;
         publish();
-        call.acquired(connection, idleNanos);
+        call.acquired(connection);
     }
 
     private void unlease(Connection connection) {
@@ -266,7 +261,7 @@ public final class OriginPool {
         Call next = waiters.pollFirst();
         if (next != null) {
             next.queueLeft();
-            lease(connection, next, connection.requests() == 0 ? -1 : 0);
+            lease(connection, next);
             return;
         }
         connection.idleFrom(now);
