@@ -231,7 +231,7 @@ public final class OnewriteClient implements AutoCloseable {
             // Checked again after the pool was added: either this sees the close, or the close sees the pool.
             mustBeOpen();
             Call call = new Call(pool, prepared, timing, sink);
-            future.givesUpBy(call::cancel);
+            future.of(call);
             if (pool.loop().inEventLoop()) {
                 call.run();
             } else {

@@ -312,10 +312,11 @@ public final class OnewriteClientBuilder extends TimingOptions<OnewriteClientBui
             if (trust != null || key != null) {
                 throw new IllegalStateException("give either an SslContext or trust and key, not both");
             }
-            return TlsContext.of(sslContext);
+            SslContext given = sslContext;
+            return new TlsContext(() -> given);
         }
         if (trust == null && key == null) {
-            return TlsContext.of(jdkTls);
+            return new TlsContext(jdkTls);
         }
         try {
             SslContextBuilder builder = SslContextBuilder.forClient();
@@ -325,7 +326,8 @@ public final class OnewriteClientBuilder extends TimingOptions<OnewriteClientBui
             if (key != null) {
                 builder.keyManager(keyChain, key);
             }
-            return TlsContext.of(builder.build());
+            SslContext built = builder.build();
+            return new TlsContext(() -> built);
         } catch (SSLException | IllegalArgumentException e) {
             throw new IllegalStateException("the TLS material cannot be used: " + e.getMessage(), e);
         }

@@ -101,7 +101,7 @@ public final class Request {
                     body.source(),
                     headers.containsValue(HttpHeaderNames.EXPECT, HttpHeaderValues.CONTINUE, true),
                     headers.containsValue(HttpHeaderNames.CONNECTION, HttpHeaderValues.CLOSE, true),
-                    IDEMPOTENT.contains(method) && body.source().replayable(),
+                    IDEMPOTENT.contains(method) && !(body.source() instanceof BodySource.Published),
                     timeout);
             if (!(body.source() instanceof BodySource.OfFile)) {
                 prepared = ready;

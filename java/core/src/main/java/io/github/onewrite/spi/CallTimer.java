@@ -98,18 +98,22 @@ public final class CallTimer {
      * calling hooks leaves its own events to that one: so they stay in order, and one at a time.
      */
     public void step(Consumer<CallTimer> step) {
-        synchronized (this) {
-            stepping++;
-            try {
-                step.accept(this);
-            } finally {
-                stepping--;
-            }
-        }
+        take(step);
         deliver();
     }
 
-    private void deliver() {
+    /** Takes a step without calling the hooks; {@link #deliver} is to follow, without a lock. */
+    synchronized void take(Consumer<CallTimer> step) {
+        stepping++;
+        try {
+            step.accept(this);
+        } finally {
+            stepping--;
+        }
+    }
+
+    /** Calls the hooks that wait. */
+    void deliver() {
         for (Runnable next = next(); next != null; next = next()) {
             try {
                 next.run();

@@ -39,35 +39,38 @@ public final class TimedCall {
 
     /** Starts an attempt unless one is under way. Returns the number of the one under way. */
     public int attempt() {
-        int[] current = new int[1];
-        timer.step(with -> {
+        int current;
+        synchronized (timer) {
             if (!attempting) {
                 attempting = true;
                 attempt++;
                 lostIn = null;
-                with.attemptStart();
+                timer.take(CallTimer::attemptStart);
             }
-            current[0] = attempt;
-        });
-        return current[0];
+            current = attempt;
+        }
+        timer.deliver();
+        return current;
     }
 
     /** A step of the attempt under way; ignored when there is none. */
     public void step(Consumer<CallTimer> step) {
-        timer.step(with -> {
+        synchronized (timer) {
             if (attempting) {
-                step.accept(with);
+                timer.take(step);
             }
-        });
+        }
+        timer.deliver();
     }
 
     /** A step of one attempt; ignored when that one is over. */
     public void step(int of, Consumer<CallTimer> step) {
-        timer.step(with -> {
+        synchronized (timer) {
             if (attempting && of == attempt) {
-                step.accept(with);
+                timer.take(step);
             }
-        });
+        }
+        timer.deliver();
     }
 
     /** The attempt is over and the call goes on: redirected or challenged when it was answered, else lost. */

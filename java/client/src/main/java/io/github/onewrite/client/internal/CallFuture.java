@@ -10,23 +10,23 @@ import org.jspecify.annotations.Nullable;
  */
 public final class CallFuture<T> extends CompletableFuture<T> {
     private final @Nullable Executor executor;
-    private volatile @Nullable Runnable giveUp;
+    private volatile @Nullable Call call;
 
     public CallFuture(@Nullable Executor executor) {
         this.executor = executor;
     }
 
-    /**
-     * Sets the task that cancels the call.
-     *
-     * @param task may be run on any thread, and more than once
-     */
-    public void givesUpBy(Runnable task) {
-        giveUp = task;
+    /** Sets the call that is cancelled when somebody else completes this. */
+    public void of(Call under) {
+        call = under;
     }
 
     void succeed(T value) {
-        succeed(value, () -> {});
+        if (executor == null) {
+            super.complete(value);
+        } else {
+            finish(() -> super.complete(value));
+        }
     }
 
     /** @param unwanted runs if the future was already completed from outside */
@@ -71,9 +71,9 @@ public final class CallFuture<T> extends CompletableFuture<T> {
     }
 
     private boolean givenUp(boolean done) {
-        Runnable task = giveUp;
-        if (done && task != null) {
-            task.run();
+        Call under = call;
+        if (done && under != null) {
+            under.cancel();
         }
         return done;
     }

@@ -30,7 +30,7 @@ import java.util.concurrent.TimeUnit;
 import javax.net.ssl.SSLParameters;
 import org.jspecify.annotations.Nullable;
 
-/** Opens one connection: DNS, TCP, tunnel, TLS, pipeline; all within one time limit. */
+/** Opens one connection for a call: DNS, TCP, tunnel, TLS, pipeline; all within one time limit. */
 final class Connecting {
     /** The least time for an address: a lost SYN is sent again after 1 s, and may then succeed. */
     private static final long FAIR_NANOS = TimeUnit.SECONDS.toNanos(2);
@@ -40,7 +40,11 @@ final class Connecting {
     private final EventLoop loop;
     private final ChannelFactory<?> channels;
     private final OnewriteNetty.Call timing;
-    private final OriginPool.Opening opening;
+    private final OriginPool pool;
+
+    /** Null when the call was cancelled: the connection then goes to the next waiter. */
+    private @Nullable Call owner;
+
     private Phase stage = Phase.CONNECT;
 
     /** Read by the lookup's thread, too: a lookup that waits for a thread may be of no use any more. */
@@ -51,14 +55,26 @@ final class Connecting {
     private java.util.concurrent.@Nullable Future<?> share;
     private long deadline;
 
-    /** @param timing of the call that it is made for */
-    Connecting(OriginPool pool, ChannelFactory<?> channels, OnewriteNetty.Call timing, OriginPool.Opening opening) {
+    Connecting(OriginPool pool, ChannelFactory<?> channels, Call owner) {
         this.settings = pool.settings();
         this.origin = pool.origin();
         this.loop = pool.loop();
         this.channels = channels;
-        this.timing = timing;
-        this.opening = opening;
+        this.timing = owner.timing();
+        this.pool = pool;
+        this.owner = owner;
+    }
+
+    /** The call that waits for this connection. */
+    @Nullable
+    Call owner() {
+        return owner;
+    }
+
+    void abandonedBy(Call call) {
+        if (owner == call) {
+            owner = null;
+        }
     }
 
     /** The phase under way, for the error. */
@@ -114,7 +130,7 @@ final class Connecting {
     /** A loop that was shut down runs no tasks, not even timeouts: without this the calls would never end. */
     private void afterLookup(Runnable step) {
         if (!OnLoop.ifItRuns(loop, step)) {
-            opening.loopIsGone();
+            pool.loopIsGone();
         }
     }
 
@@ -274,7 +290,7 @@ final class Connecting {
         over = true;
         stopClock();
         made.pipeline().remove(Silence.class);
-        opening.connected(made);
+        pool.connected(this, made);
     }
 
     private void overdue() {
@@ -302,7 +318,7 @@ final class Connecting {
         if (channel != null) {
             channel.close();
         }
-        opening.failed(why.in(stage));
+        pool.failed(this, why.in(stage));
     }
 
     private void stopClock() {

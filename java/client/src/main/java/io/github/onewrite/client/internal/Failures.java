@@ -8,9 +8,7 @@ import io.netty.handler.codec.DecoderException;
 import io.netty.handler.codec.http.TooLongHttpContentException;
 import io.netty.handler.codec.http.TooLongHttpHeaderException;
 import io.netty.handler.codec.http.TooLongHttpLineException;
-import java.io.IOException;
-import java.nio.channels.ClosedChannelException;
-import javax.net.ssl.SSLException;
+import java.util.Objects;
 
 /** Makes an {@link OnewriteException} of what Netty and the system throw. */
 public final class Failures {
@@ -21,35 +19,21 @@ public final class Failures {
         if (cause instanceof OnewriteException already) {
             return already;
         }
-        Throwable root = cause instanceof DecoderException && cause.getCause() != null ? cause.getCause() : cause;
-        if (root instanceof SSLException) {
-            return new OnewriteException(
-                    ErrorKind.TLS, "TLS with " + origin + " failed: " + ErrorKinds.text(root), cause);
-        }
-        if (root instanceof ChannelOutputShutdownException && root.getCause() != null) {
-            return onConnection(root.getCause(), origin);
-        }
-        if (root instanceof ClosedChannelException || root instanceof ChannelOutputShutdownException) {
-            return new OnewriteException(
-                    ErrorKind.CLOSED, origin + " closed the connection before the call was over", cause);
-        }
-        if (root instanceof IOException) {
-            ErrorKind kind = ErrorKinds.of(root);
-            if (kind == ErrorKind.CLOSED) {
-                return new OnewriteException(
-                        ErrorKind.CLOSED, origin + " closed the connection before the call was over", cause);
-            }
-            boolean reset = kind == ErrorKind.RESET;
-            return new OnewriteException(
-                    reset ? ErrorKind.RESET : ErrorKind.OTHER,
-                    (reset ? origin + " reset the connection: " : "the connection to " + origin + " failed: ")
-                            + ErrorKinds.text(root),
-                    cause);
-        }
-        if (cause instanceof DecoderException) {
-            return badResponse(cause, origin);
-        }
-        return new OnewriteException(ErrorKind.OTHER, "the call to " + origin + " failed: " + cause, cause);
+        Throwable root = cause instanceof DecoderException || cause instanceof ChannelOutputShutdownException
+                ? Objects.requireNonNullElse(cause.getCause(), cause)
+                : cause;
+        ErrorKind kind = root instanceof ChannelOutputShutdownException ? ErrorKind.CLOSED : ErrorKinds.of(root);
+        return switch (kind) {
+            case TLS -> new OnewriteException(kind, "TLS with " + origin + " failed: " + ErrorKinds.text(root), cause);
+            case CLOSED ->
+                new OnewriteException(kind, origin + " closed the connection before the call was over", cause);
+            case RESET ->
+                new OnewriteException(kind, origin + " reset the connection: " + ErrorKinds.text(root), cause);
+            default ->
+                cause instanceof DecoderException
+                        ? badResponse(cause, origin)
+                        : new OnewriteException(ErrorKind.OTHER, "the call to " + origin + " failed: " + cause, cause);
+        };
     }
 
     /** A publisher of the caller's threw where it must not (Reactive Streams, 1.9, 2.13 and 3.16). */

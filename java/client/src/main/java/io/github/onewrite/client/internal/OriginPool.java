@@ -32,7 +32,7 @@ public final class OriginPool {
     private final ArrayDeque<Connection> idle = new ArrayDeque<>();
     private final ArrayDeque<Call> waiters = new ArrayDeque<>();
     private final Set<Connection> connections = new HashSet<>();
-    private final Set<Opening> openings = new HashSet<>();
+    private final Set<Connecting> openings = new HashSet<>();
     private @Nullable Future<?> sweep;
     private long sweepAt;
     private @Nullable CompletableFuture<Void> drained;
@@ -153,55 +153,34 @@ public final class OriginPool {
         connection.close();
     }
 
-    /** A connection that is being made, and the call it is made for. */
-    final class Opening {
-        final Connecting connecting;
-
-        /** Null when the call was cancelled: the connection then goes to the next waiter. */
-        private @Nullable Call owner;
-
-        Opening(Call owner) {
-            this.owner = owner;
-            this.connecting = new Connecting(OriginPool.this, channels, owner.timing(), this);
+    void connected(Connecting made, Channel channel) {
+        openings.remove(made);
+        opened++;
+        openedNow = opened;
+        pools.countOpened();
+        Connection connection = Connection.on(channel, this, settings);
+        connections.add(connection);
+        channel.closeFuture().addListener(closed -> closed(connection));
+        Call owner = made.owner();
+        if (owner != null) {
+            lease(connection, owner);
+        } else if (drained != null) {
+            connection.close();
+        } else {
+            offer(connection, settings.time().nanoTime());
         }
+    }
 
-        void abandonedBy(Call call) {
-            if (owner == call) {
-                owner = null;
-            }
+    /** A failed connect fails only the call for which it was started. */
+    void failed(Connecting made, OnewriteException why) {
+        openings.remove(made);
+        open--;
+        publish();
+        Call owner = made.owner();
+        if (owner != null) {
+            owner.failed(why);
         }
-
-        void connected(Channel channel) {
-            openings.remove(this);
-            opened++;
-            openedNow = opened;
-            pools.countOpened();
-            Connection connection = Connection.on(channel, OriginPool.this, settings);
-            connections.add(connection);
-            channel.closeFuture().addListener(closed -> closed(connection));
-            if (owner != null) {
-                lease(connection, owner);
-            } else if (drained != null) {
-                connection.close();
-            } else {
-                offer(connection, settings.time().nanoTime());
-            }
-        }
-
-        /** A failed connect fails only the call for which it was started. */
-        void failed(OnewriteException why) {
-            openings.remove(this);
-            open--;
-            publish();
-            if (owner != null) {
-                owner.failed(why);
-            }
-            afterOneLess();
-        }
-
-        void loopIsGone() {
-            OriginPool.this.loopIsGone();
-        }
+        afterOneLess();
     }
 
     /** Refuses new calls and fails waiting ones; completes when no call has a connection any more. */
@@ -220,7 +199,7 @@ public final class OriginPool {
 
     /** Closes the connections that are still opening or leased after a drain. */
     public void abort() {
-        new ArrayList<>(openings).forEach(each -> each.connecting.abort());
+        new ArrayList<>(openings).forEach(Connecting::abort);
         new ArrayList<>(connections).forEach(Connection::close);
     }
 
@@ -236,11 +215,11 @@ public final class OriginPool {
 
     private void connect(Call call) {
         open++;
-        Opening next = new Opening(call);
-        call.waitsFor(next.connecting);
+        Connecting next = new Connecting(this, channels, call);
+        call.waitsFor(next);
         openings.add(next);
         publish();
-        next.connecting.start();
+        next.start();
     }
 
     private void lease(Connection connection, Call call) {

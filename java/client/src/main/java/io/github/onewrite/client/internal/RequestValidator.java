@@ -7,6 +7,7 @@ import io.netty.handler.codec.http.DefaultHttpHeadersFactory;
 import io.netty.handler.codec.http.HttpHeaderNames;
 import io.netty.handler.codec.http.HttpHeaderValues;
 import io.netty.handler.codec.http.HttpHeaders;
+import io.netty.handler.codec.http.HttpHeadersFactory;
 import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
@@ -16,6 +17,9 @@ import java.util.Map;
  * 5.6.2; RFC 9112, 6).
  */
 public final class RequestValidator {
+    private static final HttpHeadersFactory UNCHECKED =
+            DefaultHttpHeadersFactory.headersFactory().withValidation(false);
+
     private RequestValidator() {}
 
     /** A method is a token (RFC 9110, 9.1). */
@@ -95,7 +99,7 @@ public final class RequestValidator {
 
     /** Headers without Netty's validation: they are validated here, with better messages. */
     public static HttpHeaders unchecked() {
-        return DefaultHttpHeadersFactory.headersFactory().withValidation(false).newHeaders();
+        return UNCHECKED.newHeaders();
     }
 
     private static boolean isToken(CharSequence text) {

@@ -4,6 +4,7 @@ import io.github.onewrite.ErrorKind;
 import io.github.onewrite.OnewriteException;
 import io.github.onewrite.spi.Redaction;
 import java.util.Locale;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A URL taken apart by RFC 3986, 3 and RFC 9110, 4.2. {@link java.net.URI} answers no host for names with an underscore,
@@ -12,9 +13,20 @@ import java.util.Locale;
  * @param hostHeader host and port as the Host header has them: the default port left out
  * @param path the request target in origin form: path and query, without the fragment
  */
-public record Target(Origin origin, String hostHeader, String path) {
+public record Target(String url, Origin origin, String hostHeader, String path) {
+    /** The one that was parsed last: many a service sends to one URL again and again. */
+    private static volatile @Nullable Target last;
 
     public static Target parse(String url) throws OnewriteException {
+        Target known = last;
+        if (known == null || !known.url.equals(url)) {
+            known = parsed(url);
+            last = known;
+        }
+        return known;
+    }
+
+    private static Target parsed(String url) throws OnewriteException {
         for (int i = 0; i < url.length(); i++) {
             char c = url.charAt(i);
             if (c <= ' ' || c >= 0x7f) {
@@ -40,7 +52,8 @@ public record Target(Origin origin, String hostHeader, String path) {
         int standard = tls ? 443 : 80;
         int port = port(url, hostEnd + 1, end, standard);
         String bare = host.startsWith("[") ? host.substring(1, host.length() - 1) : host;
-        return new Target(new Origin(tls, bare, port), port == standard ? host : host + ":" + port, pathOf(url, end));
+        String hostHeader = port == standard ? host : host + ":" + port;
+        return new Target(url, new Origin(tls, bare, port), hostHeader, pathOf(url, end));
     }
 
     /** The request target in absolute form, for a forward proxy (RFC 9112, 3.2.2). */

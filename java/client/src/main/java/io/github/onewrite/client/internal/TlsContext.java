@@ -16,18 +16,8 @@ public final class TlsContext {
     private final Maker maker;
     private volatile @Nullable SslContext context;
 
-    private TlsContext(@Nullable SslContext context, Maker maker) {
-        this.context = context;
+    public TlsContext(Maker maker) {
         this.maker = maker;
-    }
-
-    public static TlsContext of(SslContext given) {
-        return new TlsContext(given, () -> given);
-    }
-
-    /** A context that the first https call makes. */
-    public static TlsContext of(Maker maker) {
-        return new TlsContext(null, maker);
     }
 
     /** First called on the caller's thread, so that no event loop has to build it. */
