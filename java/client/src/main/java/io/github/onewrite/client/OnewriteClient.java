@@ -74,7 +74,7 @@ public final class OnewriteClient implements AutoCloseable {
      */
     public CompletableFuture<Response> send(Request request) {
         CallFuture<Response> future = new CallFuture<>(settings.callbackExecutor());
-        start(request, future, new BufferedSink<>(future, settings.maxBody(), Response::new));
+        start(request, future, new BufferedSink(future, settings.maxBody()));
         return future;
     }
 
@@ -89,7 +89,7 @@ public final class OnewriteClient implements AutoCloseable {
      */
     public CompletableFuture<StreamedResponse> stream(Request request) {
         CallFuture<StreamedResponse> future = new CallFuture<>(settings.callbackExecutor());
-        start(request, future, new StreamedSink<>(future, StreamedResponse::new));
+        start(request, future, new StreamedSink(future));
         return future;
     }
 

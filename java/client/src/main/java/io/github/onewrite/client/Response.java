@@ -10,7 +10,8 @@ public final class Response {
     private final HttpHeaders headers;
     private final byte[] body;
 
-    Response(int status, HttpHeaders headers, byte[] body) {
+    /** For tests of code that is given a response. */
+    public Response(int status, HttpHeaders headers, byte[] body) {
         this.status = status;
         this.headers = headers;
         this.body = body;

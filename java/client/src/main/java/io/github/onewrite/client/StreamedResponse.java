@@ -14,7 +14,12 @@ public final class StreamedResponse implements AutoCloseable {
     private final Flow.Publisher<ByteBuffer> body;
     private final Runnable abandon;
 
-    StreamedResponse(int status, HttpHeaders headers, Flow.Publisher<ByteBuffer> body, Runnable abandon) {
+    /**
+     * For tests of code that is given a response.
+     *
+     * @param abandon run by {@link #close}
+     */
+    public StreamedResponse(int status, HttpHeaders headers, Flow.Publisher<ByteBuffer> body, Runnable abandon) {
         this.status = status;
         this.headers = headers;
         this.body = body;

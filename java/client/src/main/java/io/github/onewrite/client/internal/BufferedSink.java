@@ -2,6 +2,7 @@ package io.github.onewrite.client.internal;
 
 import io.github.onewrite.ErrorKind;
 import io.github.onewrite.OnewriteException;
+import io.github.onewrite.client.Response;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufUtil;
 import io.netty.handler.codec.http.EmptyHttpHeaders;
@@ -10,25 +11,18 @@ import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 
 /** Collects the body in memory and answers with the whole response. */
-public final class BufferedSink<R> implements ResponseSink {
+public final class BufferedSink implements ResponseSink {
     private static final byte[] NOTHING = new byte[0];
 
-    /** Makes the response that the caller is given. */
-    public interface Factory<R> {
-        R response(int status, HttpHeaders headers, byte[] body);
-    }
-
-    private final CallFuture<R> future;
-    private final Factory<R> factory;
+    private final CallFuture<Response> future;
     private final int maxBody;
     private int status;
     private HttpHeaders headers = EmptyHttpHeaders.INSTANCE;
     private byte[] body = NOTHING;
     private int size;
 
-    public BufferedSink(CallFuture<R> future, int maxBody, Factory<R> factory) {
+    public BufferedSink(CallFuture<Response> future, int maxBody) {
         this.future = future;
-        this.factory = factory;
         this.maxBody = maxBody;
     }
 
@@ -71,7 +65,7 @@ public final class BufferedSink<R> implements ResponseSink {
 
     @Override
     public void end() {
-        future.succeed(factory.response(status, headers, size == body.length ? body : Arrays.copyOf(body, size)));
+        future.succeed(new Response(status, headers, size == body.length ? body : Arrays.copyOf(body, size)));
     }
 
     @Override

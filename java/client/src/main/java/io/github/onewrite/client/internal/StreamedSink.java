@@ -2,6 +2,7 @@ package io.github.onewrite.client.internal;
 
 import io.github.onewrite.ErrorKind;
 import io.github.onewrite.OnewriteException;
+import io.github.onewrite.client.StreamedResponse;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufUtil;
 import io.netty.channel.EventLoop;
@@ -13,14 +14,8 @@ import java.util.concurrent.Flow;
 import org.jspecify.annotations.Nullable;
 
 /** Hands the body on as it comes, and stops reading the socket while there is no demand. */
-public final class StreamedSink<R> implements ResponseSink, Flow.Publisher<ByteBuffer> {
-    /** Makes the response that the caller is given. */
-    public interface Factory<R> {
-        R response(int status, HttpHeaders headers, Flow.Publisher<ByteBuffer> body, Runnable abandon);
-    }
-
-    private final CallFuture<R> future;
-    private final Factory<R> factory;
+public final class StreamedSink implements ResponseSink, Flow.Publisher<ByteBuffer> {
+    private final CallFuture<StreamedResponse> future;
     private final ArrayDeque<ByteBuffer> queue = new ArrayDeque<>();
     /** Null until the head is there. */
     private @Nullable Exchange source;
@@ -37,9 +32,8 @@ public final class StreamedSink<R> implements ResponseSink, Flow.Publisher<ByteB
     private boolean over;
     private @Nullable Throwable failure;
 
-    public StreamedSink(CallFuture<R> future, Factory<R> factory) {
+    public StreamedSink(CallFuture<StreamedResponse> future) {
         this.future = future;
-        this.factory = factory;
     }
 
     @Override
@@ -48,7 +42,7 @@ public final class StreamedSink<R> implements ResponseSink, Flow.Publisher<ByteB
         loop = from.connection().channel().eventLoop();
         attached = true;
         from.setAutoRead(false);
-        future.succeed(factory.response(status, headers, this, this::abandon), this::abandon);
+        future.succeed(new StreamedResponse(status, headers, this, this::abandon), this::abandon);
     }
 
     @Override
