@@ -3,7 +3,7 @@ package io.github.onewrite.client;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
-import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertNotSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -16,8 +16,7 @@ import io.github.onewrite.Phase;
 import io.github.onewrite.Timing;
 import io.github.onewrite.TimingEvent;
 import io.github.onewrite.TimingListener;
-import io.github.onewrite.spi.CallTimer;
-import io.github.onewrite.spi.Hooks;
+import io.github.onewrite.netty.OnewriteNetty;
 import io.github.onewrite.testing.Allocation;
 import io.github.onewrite.testing.Calls;
 import io.github.onewrite.testing.Eventually;
@@ -241,16 +240,15 @@ class TimingTest {
     @Test
     void whatIsOffAllocatesNothing() {
         int times = 100_000;
-        Hooks off = new Hooks(OnewriteConfig.defaults(), List.of(), List.of());
-        Hooks on = new Hooks(OnewriteConfig.defaults(), List.of(timing -> {}), List.of());
+        OnewriteNetty off = OnewriteNetty.create();
+        OnewriteNetty on = OnewriteNetty.create().onTiming(timing -> {});
         Request request = Request.get("http://127.0.0.1/").build();
-        CallTimer[] last = new CallTimer[1];
-        long without = Allocation.bytes(
-                times, () -> last[0] = CallTimer.start(off, request.method(), request.url(), request.tag()));
-        assertNull(last[0]);
+        OnewriteNetty.Call[] last = new OnewriteNetty.Call[1];
+        long without =
+                Allocation.bytes(times, () -> last[0] = off.begin(request.method(), request.url(), request.tag()));
         assertTrue(without < times, without + " bytes for " + times + " calls");
-        long with = Allocation.bytes(
-                times, () -> last[0] = CallTimer.start(on, request.method(), request.url(), request.tag()));
+        long with = Allocation.bytes(times, () -> last[0] = on.begin(request.method(), request.url(), request.tag()));
+        assertNotSame(last[0], off.begin(request.method(), request.url(), request.tag()));
         assertTrue(with > 50L * times, "the meter does not see a timer: " + with + " bytes");
     }
 
