@@ -12,6 +12,7 @@ import io.github.onewrite.ErrorKind;
 import io.github.onewrite.OnewriteConfig;
 import io.github.onewrite.OnewriteException;
 import io.github.onewrite.Outcome;
+import io.github.onewrite.Phase;
 import io.github.onewrite.Status;
 import io.github.onewrite.Timing;
 import io.github.onewrite.testing.Calls;
@@ -348,6 +349,21 @@ class OnewriteNettyTest {
         channel.writeAndFlush(new DefaultFullHttpRequest(HttpVersion.HTTP_1_1, HttpMethod.GET, "/"));
         channel.writeInbound(text("HTTP/1.1 204 No Content\r\n\r\n"));
         assertEquals(204, calls.next().status().orElseThrow());
+        channel.finishAndReleaseAll();
+    }
+
+    /** The codec makes a response of status 999 of it. */
+    @Test
+    void aMalformedResponseIsNoResponse() throws Exception {
+        OnewriteNetty onewrite = calls.heard(OnewriteNetty.create());
+        EmbeddedChannel channel = new EmbeddedChannel(new HttpClientCodec());
+        onewrite.begin(channel, "GET", "http://localhost/");
+        channel.writeAndFlush(new DefaultFullHttpRequest(HttpVersion.HTTP_1_1, HttpMethod.GET, "/"));
+        channel.writeInbound(text("HTTP/1.1 two hundred\r\n\r\n"));
+        Timing timing = calls.next();
+        assertEquals(Outcome.ERROR, timing.outcome());
+        assertTrue(timing.status().isEmpty(), timing::toString);
+        assertEquals(Phase.WAIT, timing.errorPhase().orElseThrow());
         channel.finishAndReleaseAll();
     }
 
