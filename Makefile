@@ -43,7 +43,7 @@ lint-root: version-check ## lint of what belongs to no part: scripts, workflows,
 $(PARTS:%=lint-%): lint-%: setup-%
 	@$(MAKE) --no-print-directory -C $* lint
 
-judge: setup ## every case of spec/ against every adapter
+judge: setup ## every case of spec/ against every adapter, in every combination
 	@$(MAKE) --no-print-directory -C spec judge
 
 compliance: setup ## regenerate spec/COMPLIANCE.md

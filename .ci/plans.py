@@ -121,9 +121,10 @@ def package(part: str, *after: str) -> Step:
     return Step(f"package-{part}", f"packages: {part}", (".ci/package", part), after=after)
 
 
-def test() -> list[Step]:
+def test(*, whole: bool = False) -> list[Step]:
     """Everything, the longest first. Steps that compare times, or keep the machine busy by themselves, run alone, at
-    the end."""
+    the end. `whole`: the judge runs each case by all clients, schemes and routes."""
+    judge = "judge" if whole else "judge-drawn"
     return [
         tests("python"),
         tests("java"),
@@ -144,7 +145,7 @@ def test() -> list[Step]:
         package("check", *(f"package-{part}" for part in (*ADAPTERS, "spec", "cli"))),
         timed("bench"),
         timed("cli"),
-        Step("judge", "the judge: all cases against all adapters", make("spec", "judge"), alone=True),
+        Step("judge", "the judge: all cases against all adapters", make("spec", judge), alone=True),
         Step("gate", "the demo's verdict", make("bench", "gate"), alone=True),
     ]
 
@@ -156,7 +157,7 @@ def nightly() -> list[Step]:
         return Step(name, says, command, after=after, timeout_s=7200)
 
     return [
-        *test(),
+        *test(whole=True),
         *(
             long(f"more-{part}", f"what make test has one representative of: {part}", make(part, "test-nightly"), part)
             for part in ("python", "ruby", "docs")

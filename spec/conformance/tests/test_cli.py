@@ -12,7 +12,6 @@ import pytest
 
 from onewrite_conformance.cli import main
 from onewrite_conformance.report.console import Progress
-from onewrite_conformance.report.files import write_jsonl
 from onewrite_conformance.run.result import Result, Status
 
 RUN = "wire-post-200b/onewrite/http/direct"
@@ -60,24 +59,6 @@ def test_any_driver_from_a_plain_checkout(tmp_path: Path, capsys: pytest.Capture
     told = capsys.readouterr().out
     assert "DRIVER FAULT driver" in told
     assert "noise: stdout carried something that is no protocol message" in told
-
-
-def test_a_matrix_of_earlier_results(tmp_path: Path) -> None:
-    """Adapters' results of one run and the stock libraries' of another make one matrix."""
-    own, stock = tmp_path / "own", tmp_path / "stock"
-    for folder, client, statuses in ((own, "onewrite", (Status.OK,)), (stock, "stock", (Status.OK, Status.DEVIATES))):
-        folder.mkdir()
-        results = [
-            Result("node", f"a/{client}/http/direct", "a", client, "http", "direct", ["TCP-1"], "MUST", status)
-            for status in statuses
-        ]
-        write_jsonl(results, folder / "judge-node.jsonl")
-    matrix = tmp_path / "matrix.md"
-    folders = ["--from-results", str(own), "--from-results", str(stock)]
-    assert main([*folders, "--compliance", str(matrix), "--reports", str(tmp_path)]) == 0
-    row = next(line for line in matrix.read_text().splitlines() if line.startswith("| TCP-1 "))
-    assert row.count("| ok |") == 1
-    assert row.count("**deviates**") == 1
 
 
 def test_environment_for_the_driver(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -41,7 +41,7 @@ def test_shrinking_ends(number: int) -> None:
 def findings(mutant: str | None, count: int) -> list[Finding]:
     with Fuzzer(reference(mutant), "onewrite", stock=reference()) as fuzzer:
         for seed in fuzzer.different(range(count), seed=3):
-            finding = fuzzer.finding(seed, budget_s=60.0) if seed is not None else None
+            finding = fuzzer.finding(seed, budget_s=20.0) if seed is not None else None
             if finding is not None:
                 return [finding]
         return []

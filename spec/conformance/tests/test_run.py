@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
 import sys
+import time
+from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -181,6 +187,60 @@ def test_shares_hold_every_run_once(tmp_path: Path, jobs: int) -> None:
     results = list(judge_all([adapter], shares, cases, {}, {"stock": False}, jobs))
     assert sorted(one.case for one in results) == sorted(one.id for one in cases)
     assert {one.status for one in results} == {Status.OK}
+
+
+@pytest.mark.parametrize("drawn", [3, 4])
+def test_of_each_case_one_run_is_drawn_and_each_combination_comes_up(tmp_path: Path, drawn: int) -> None:
+    adapter = toy(tmp_path, 0)
+    cases = [case(f"case-{number}") for number in range(12)]
+    for one in cases:
+        one.schemes, one.routes, one.clients = ["http", "https"], ["direct", "forward"], ["onewrite", "patched"]
+    cases[0].needs = ["a-thing-that-the-toy-lacks"]
+    order: dict[str, Any] = {"stock": False, "draw": drawn}
+    judge = Judge(adapter, cases, {}, **order)
+    results = list(judge_all([adapter], shares_of(judge, traced=False), cases, {}, order, 1))
+    assert sorted(one.case for one in results) == sorted(one.id for one in cases)
+    assert [one.case for one in results if one.status == Status.NOT_APPLICABLE] == ["case-0"]
+    combinations = Counter(runs[0].combination for runs in judge.drawn().values())
+    assert len(combinations) == 6
+    assert set(combinations.values()) == {2}
+    assert judge.drawn() == Judge(adapter, cases, {}, **order).drawn()
+    assert judge.drawn() != Judge(adapter, cases, {}, stock=False, draw=5).drawn()
+
+
+def test_a_killed_judge_leaves_no_process(tmp_path: Path) -> None:
+    toy(tmp_path, 10_000)
+    program = tmp_path / "judging.py"
+    program.write_text(
+        "import sys\nfrom pathlib import Path\nfrom test_run import case, judge_all, shares_of, toy, Judge\n"
+        "if __name__ == '__main__':\n"
+        "    adapter, cases = toy(Path(sys.argv[1]), 10_000), [case(f'case-{n}') for n in range(2000)]\n"
+        "    shares = shares_of(Judge(adapter, cases, {}, stock=False), traced=False)\n"
+        "    for _ in judge_all([adapter], shares, cases, {}, {'stock': False}, 2):\n"
+        "        print('one', flush=True)\n"
+    )
+    env = os.environ | {"PYTHONPATH": str(Path(__file__).parent), "ONEWRITE_TEST_MARK": str(tmp_path)}
+
+    def alive() -> list[str]:
+        found = []
+        for process in Path("/proc").glob("[0-9]*"):
+            try:
+                if str(tmp_path).encode() in (process / "environ").read_bytes() + (process / "cmdline").read_bytes():
+                    found.append(process.name)
+            except OSError:
+                continue
+        return found
+
+    with subprocess.Popen([sys.executable, str(program), str(tmp_path)], stdout=subprocess.PIPE, env=env) as judging:
+        assert judging.stdout is not None
+        for _ in range(4):
+            assert judging.stdout.readline() == b"one\n"
+        assert len(alive()) >= 4  # the judge, its workers, a driver
+        judging.send_signal(signal.SIGKILL)
+    deadline = time.monotonic() + 20
+    while alive() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert alive() == []
 
 
 def test_the_longest_share_comes_first_and_a_worker_keeps_its_adapter() -> None:

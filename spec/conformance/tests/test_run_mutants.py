@@ -24,6 +24,7 @@ def test_the_whole_reference_passes(contract: Contract) -> None:
     assert [result for result in results if result.status != Status.OK] == []
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize("mutant", sorted(MUTANTS))
 def test_each_mutant_is_seen(mutant: str, contract: Contract) -> None:
     results = killers(mutant, SEEN_BY[mutant], *contract)

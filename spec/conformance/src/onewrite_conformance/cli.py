@@ -14,7 +14,7 @@ from onewrite_conformance.contract.requirements import Requirement
 from onewrite_conformance.fuzz.fuzzer import KINDS, fuzz
 from onewrite_conformance.report.compliance import write_compliance
 from onewrite_conformance.report.console import Progress, close, tell
-from onewrite_conformance.report.files import append_jsonl, read_jsonl, summary, write_jsonl, write_junit
+from onewrite_conformance.report.files import append_jsonl, summary, write_jsonl, write_junit
 from onewrite_conformance.run.adapters import Adapter, adapter_names, adapters_of_checkout, of_command, reference
 from onewrite_conformance.run.judge import Judge
 from onewrite_conformance.run.result import Result, Status
@@ -51,6 +51,12 @@ def _arguments(arguments: list[str] | None) -> argparse.Namespace:
     what.add_argument(
         "--sample", type=int, metavar="N", help="a fixed choice of N cases, spread over the families, for a quick look"
     )
+    what.add_argument(
+        "--draw",
+        type=int,
+        metavar="SEED",
+        help="one run of each case per adapter; this seed draws its client, scheme and route. No stock clients",
+    )
     what.add_argument("--no-stock", action="store_true", help="leave the stock clients out (no matrix)")
     what.add_argument("--fuzz", type=int, default=0, metavar="N", help="also run N random scenarios with each adapter")
     what.add_argument(
@@ -66,13 +72,6 @@ def _arguments(arguments: list[str] | None) -> argparse.Namespace:
     how.add_argument("--quiet", action="store_true", help="no progress line")
     how.add_argument("--timeout", type=float, default=15.0, metavar="S", help="silence allowed to a driver (15)")
     how.add_argument("--reports", type=Path, help="folder for JUnit and JSON (default $ONEWRITE_REPORTS)")
-    what.add_argument(
-        "--from-results",
-        type=Path,
-        action="append",
-        metavar="FOLDER",
-        help="run nothing: take the results of earlier runs; of several folders, a run's last result counts",
-    )
     how.add_argument("--compliance", type=Path, metavar="FILE", help="write the matrix to this file")
     return parser.parse_args(arguments)
 
@@ -84,7 +83,7 @@ def main(arguments: list[str] | None = None) -> int:
     folder = options.reports or reports()
     folder.mkdir(parents=True, exist_ok=True)
     contract = _contract_results(faults, requirements, cases)
-    if not (options.driver or options.reference or options.mutant or options.from_results):
+    if not (options.driver or options.reference or options.mutant):
         write_junit(contract, folder / "judge-contract.xml", "judge-contract")
     for fault in faults:
         print(f"contract: {fault}", file=sys.stderr)
@@ -95,10 +94,7 @@ def main(arguments: list[str] | None = None) -> int:
         return _list(cases)
     if not cases:
         return 2
-    if options.from_results:
-        results = _earlier(options.from_results, [one.name for one in _adapters(options)])
-    else:
-        results = _run(options, cases, requirements, folder)
+    results = _run(options, cases, requirements, folder)
     if options.fuzz:
         names, kinds = options.adapter or adapter_names(), options.client or list(KINDS)
         results += fuzz(names, kinds, range(options.fuzz), 1, options.jobs, folder)
@@ -152,7 +148,8 @@ def _run(
     order: Order = {
         "clients": options.client,
         "only": [case.id for case in sample(cases, options.sample)] if options.sample else options.case,
-        "stock": not options.no_stock,
+        "stock": not options.no_stock and options.draw is None,
+        "draw": options.draw,
         "trace": _print if options.trace else None,
         "timeout_s": options.timeout,
     }
@@ -165,7 +162,8 @@ def _run(
     for name in names.values():
         (folder / f"{name}.jsonl").unlink(missing_ok=True)
     results: dict[str, list[Result]] = {name: [] for name in judges}
-    progress = Progress(options.quiet or options.trace, sum(len(share.paths) for share in shares))
+    runs = sum(len(judge.by_path if options.draw is None else judge.drawn()) for judge in judges.values())
+    progress = Progress(options.quiet or options.trace, runs)
     jobs = 1 if options.trace else options.jobs
     for result in judge_all(adapters, shares, cases, requirements, order, jobs):
         results[result.adapter].append(result)
@@ -190,16 +188,6 @@ def sample(cases: list[Case], count: int) -> list[Case]:
     plain = [case for case in cases if not case.env]
     by_hash = sorted(plain, key=lambda case: zlib.crc32(case.id.encode()))
     return by_hash[:count]
-
-
-def _earlier(folders: list[Path], adapters: list[str]) -> list[Result]:
-    """The results of earlier runs, the last one of each run."""
-    found: dict[tuple[str, str], Result] = {}
-    for name in adapters:
-        for file in (folder / f"judge-{name}.jsonl" for folder in folders):
-            if file.exists():
-                found |= {(one.adapter, one.path): one for one in read_jsonl(file)}
-    return list(found.values())
 
 
 def _base(results: list[Result]) -> str:

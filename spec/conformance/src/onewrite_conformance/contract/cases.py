@@ -119,6 +119,10 @@ class Run:
     def path(self) -> str:
         return f"{self.case.id}/{self.client}/{self.scheme}/{self.route}"
 
+    @property
+    def combination(self) -> tuple[str, str, str]:
+        return self.client, self.scheme, self.route
+
     def expect(self, step: dict[str, Any] | None = None) -> dict[str, Any]:
         merged = dict(self.case.expect)
         for axis in (self.scheme, self.route, self.client):

@@ -34,6 +34,7 @@ from onewrite_conformance.run.adapters import Adapter, adapters_of_checkout, ref
 from onewrite_conformance.run.play import play
 from onewrite_conformance.run.result import Result, Status
 from onewrite_conformance.run.settle import TIMES, comes_again
+from onewrite_conformance.run.shares import end_with_parent
 
 __all__ = ["KINDS", "Fuzzer", "difference", "fuzz"]
 
@@ -264,7 +265,8 @@ def fuzz(names: list[str], clients: list[str], numbers: range, seed: int, jobs: 
 
     A difference is looked at again at the end, alone. Findings are printed, and written to `folder` as cases.
     """
-    with ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("spawn")) as pool:
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(jobs, mp_context=context, initializer=end_with_parent) as pool:
         there = dict(zip(names, pool.map(_kinds_there, names, [clients] * len(names)), strict=True))
         waiting = []
         for name in names:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from onewrite_conformance.run.result import Result, Status
 
-__all__ = ["append_jsonl", "read_jsonl", "summary", "write_jsonl", "write_junit"]
+__all__ = ["append_jsonl", "summary", "write_jsonl", "write_junit"]
 
 
 def write_jsonl(results: Iterable[Result], path: Path) -> None:
@@ -23,10 +23,6 @@ def write_jsonl(results: Iterable[Result], path: Path) -> None:
 def append_jsonl(result: Result, path: Path) -> None:
     with path.open("a") as file:
         file.write(json.dumps(asdict(result)) + "\n")
-
-
-def read_jsonl(path: Path) -> list[Result]:
-    return [Result(**json.loads(line)) for line in path.read_text().splitlines() if line]
 
 
 def write_junit(results: list[Result], path: Path, suite: str) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import random
 import time
 import traceback
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from fnmatch import fnmatchcase
 
@@ -38,9 +40,11 @@ class Judge:
         clients: list[str] | None = None,
         only: list[str] | None = None,
         stock: bool = True,
+        draw: int | None = None,
         trace: Callable[[str], None] | None = None,
         timeout_s: float = 15.0,
     ) -> None:
+        """`draw`: of each case one run, drawn by this seed."""
         self.adapter, self.requirements = adapter, requirements
         self.cases = sorted(cases, key=lambda case: sorted(case.env.items()))
         self.clients = clients
@@ -51,6 +55,7 @@ class Judge:
         self._trace = trace
         self._drivers: dict[tuple[str, str], Driver | str | DriverFault] = {}
         self.by_path = {run.path: run for run in self.runs()}
+        self.draw = draw
         self._stock_case = ""
         self._stock_seen: dict[str, Observation] = {}
 
@@ -75,19 +80,38 @@ class Judge:
             return True
         return any(fnmatchcase(run.path, pattern) or fnmatchcase(run.case.id, pattern) for pattern in self.only)
 
+    def drawn(self) -> dict[str, list[Run]]:
+        """The runs of each case in a random order, the least used combination of client, scheme and route first."""
+        chance = random.Random(f"{self.draw}/{self.adapter.name}")
+        runs: dict[str, list[Run]] = {}
+        for run in self.by_path.values():
+            runs.setdefault(run.case.id, []).append(run)
+        used: Counter[tuple[str, str, str]] = Counter()
+        for one in chance.sample(list(runs.values()), len(runs)):
+            chance.shuffle(one)
+            one.sort(key=lambda run: used[run.combination])
+            used[one[0].combination] += 1
+        return runs
+
     # -- running ------------------------------------------------------------------------------------------
 
     def results(self, paths: Sequence[str] | None = None) -> Iterator[Result]:
-        """Judge every run, or those of `paths`, once.
+        """Judge every run, or those of `paths`, once. Of cases that are drawn: the first run that applies.
 
         Drivers with an environment of their own are ended with the runs that need them; `close` ends the others.
         """
+        chosen = list(self.by_path.values() if paths is None else (self.by_path[path] for path in paths))
+        tries = [[run] for run in chosen]
+        if self.draw is not None:
+            drawn = self.drawn()
+            tries = [drawn[case] for case in dict.fromkeys(run.case.id for run in chosen)]
         env: dict[str, str] = {}
-        for run in self.runs() if paths is None else [self.by_path[path] for path in paths]:
-            if run.case.env != env:
-                env = run.case.env
+        for runs in tries:
+            if runs[0].case.env != env:
+                env = runs[0].case.env
                 self._end_drivers(keep="")
-            yield self._one(run)
+            results = (self._one(run) for run in runs)
+            yield next(one for one in results if one.status != Status.NOT_APPLICABLE or one.path == runs[-1].path)
         self._end_drivers(keep="")
 
     def close(self) -> None:
@@ -109,7 +133,8 @@ class Judge:
             self._settle_all(results, told)
             for result in results:
                 self._apply_known(result)
-            self._confirm_stale()
+            if self.draw is None:
+                self._confirm_stale()
         finally:
             self.close()
         results += self.stale()
@@ -143,7 +168,7 @@ class Judge:
 
     def stale(self) -> list[Result]:
         """Faults of the known-failures file, as failing results. Without all runs nothing can be said of its lines."""
-        whole = not self.only and not self.clients
+        whole = not self.only and not self.clients and self.draw is None
         faults = self.adapter.known.faults + (self.adapter.known.stale(set(self.by_path)) if whole else [])
         return [
             Result(self.adapter.name, "known-failures", "known-failures", "", "", "", [], "MUST", Status.STALE, [fault])

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 import multiprocessing
+import os
 import queue
 import sys
+import threading
 from collections.abc import Iterator
 from multiprocessing.queues import Queue
 from typing import Any
@@ -18,7 +20,7 @@ from onewrite_conformance.run.plan import Plan, Share, length_s
 from onewrite_conformance.run.result import Result
 from onewrite_conformance.run.syscalls import syscall_result
 
-__all__ = ["Order", "judge_all", "shares_of"]
+__all__ = ["Order", "end_with_parent", "judge_all", "shares_of"]
 
 SAME = 0.375  # at most this part of the workers judges the same adapter, where there are several
 
@@ -86,6 +88,18 @@ def judge_all(
             worker.terminate()
 
 
+def end_with_parent() -> None:
+    """End this process as soon as the judge has ended, killed or not. The drivers end when their stdin does."""
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+
+    def watch() -> None:
+        parent.join()
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
 def _worker(
     number: int,
     waiting: Queue[Share | None],
@@ -95,6 +109,8 @@ def _worker(
     requirements: dict[str, Requirement],
     order: Order,
 ) -> None:
+    end_with_parent()
+
     def ask() -> Share | None:
         found.put(number)
         return waiting.get()
