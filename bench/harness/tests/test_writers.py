@@ -122,6 +122,7 @@ def small(group: Group, clients: tuple[Client, ...], targets: set[str]) -> Scena
     return replace(plan, groups=(replace(group, clients=clients, targets=kept),), parameters=parameters)
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize(("group", "label"), SEEN_AT)
 def test_a_split_of_one_writer_is_seen_where_it_is_and_nowhere_else(group: str, label: str) -> None:
     seen_at = SEEN_AT[group, label]
@@ -135,6 +136,7 @@ def test_a_split_of_one_writer_is_seen_where_it_is_and_nowhere_else(group: str, 
             assert said[mutant][green] not in ("splits", "nodelay off", "not run"), (mutant, said[mutant])
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize(("group", "label"), NOT_JOINED)
 def test_an_adapter_that_does_not_join_is_seen(group: str, label: str) -> None:
     targets = NOT_JOINED[group, label]
@@ -144,6 +146,7 @@ def test_an_adapter_that_does_not_join_is_seen(group: str, label: str) -> None:
     assert all(state in ("splits", "stalls") for state in said.values()), said
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize(("group", "label"), NAGLE)
 def test_an_adapter_without_nodelay_is_seen(group: str, label: str) -> None:
     env, targets = NAGLE[group, label]
@@ -174,6 +177,7 @@ def test_a_control_that_does_not_stall_makes_the_gate_inconclusive() -> None:
     assert run.exit_status == 2
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize("client", dict.fromkeys(mutant["client"] for mutant in JAVA))
 def test_a_writer_of_java_that_splits_is_seen(client: str, tmp_path: Path) -> None:
     if not (DRIVER / "target" / "classpath").exists() or drivers.stale("java"):
