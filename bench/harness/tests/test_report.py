@@ -193,7 +193,7 @@ def test_the_price_of_hooks_is_the_difference() -> None:
 
 
 def test_a_jmh_client_that_failed_is_named() -> None:
-    names = ["onewrite", *jmh.COMPETITORS]
+    names = ["onewrite", *jmh.LIMITS]
     assert jmh._missing([entry(name) for name in names]) == []
     assert jmh._missing([entry(name) for name in names[:-1]]) == [
         f"No result, JMH's own output says why: {names[-1]}.",

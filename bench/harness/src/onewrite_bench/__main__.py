@@ -27,7 +27,7 @@ def main() -> int:
     gate.add_arguments(commands.add_parser("gate", help="the verdict for CI: 0 clean, 1 a stall, 2 inconclusive"))
     compare.add_arguments(commands.add_parser("compare", help="a revision beside another, for CI: 1 a regression"))
     bench.add_report_arguments(commands.add_parser("report", help="the report again, from results that are there"))
-    jmh.add_arguments(commands.add_parser("jmh", help="what the Java adapter's call costs beside its competitors"))
+    jmh.add_arguments(commands.add_parser("jmh", help="what the Java adapter's call costs beside bare Netty"))
     options = parser.parse_args()
     # Both end the helpers as well. A shell starts background jobs with SIGINT ignored.
     signal.signal(signal.SIGINT, _interrupt)

@@ -1,4 +1,4 @@
-"""JMH: the Java adapter's call beside its competitors, measured against an origin of its own, as tables.
+"""JMH: the Java adapter's call beside bare Netty and a bare socket, measured against an origin of its own, as tables.
 
 JMH is a closed loop: it says what a call costs, nothing about stalls. Each client takes turns with raw Netty in one
 process, and neighbouring turns are compared. Numbers from a shortcut (no fork, one fork, few rounds) are shown with a
@@ -32,23 +32,12 @@ JAR = BENCH / "jmh" / "target" / "benchmarks.jar"
 ORIGIN = "io.github.onewrite.bench.jmh.Origin"
 HOOK_COST = "io.github.onewrite.bench.jmh.HookCost"
 NAME, TITLE = "jmh", "What a call costs in Java"
-COMPETITORS = (
-    "raw-socket",
-    "raw-netty",
-    "reactor-netty",
-    "async-http-client",
-    "java.net.http",
-    "okhttp",
-    "apache-5",
-    "apache-5-async",
-    "jetty",
-    "vertx",
-)
+LIMITS = ("raw-socket", "raw-netty")
 """Raw Netty is beside every client anyway; as a client of its own it is the control."""
 
 PUBLISHED = (
     ("onewrite", "-f", "3", "-wi", "20", "-i", "36"),
-    (",".join(COMPETITORS), "-f", "2", "-wi", "16", "-i", "10"),
+    (",".join(LIMITS), "-f", "2", "-wi", "16", "-i", "10"),
 )
 """What the published report takes: client, and how often. A compiler needs the seconds of warm-up."""
 
@@ -110,7 +99,7 @@ def _hooks(command: list[str]) -> list[dict[str, Any]]:
 def _missing(raw: list[dict[str, Any]]) -> list[str]:
     """A client that failed has no entry in JMH's result: a note names it."""
     seen = {entry["params"]["client"] for entry in raw}
-    lost = [name for name in ("onewrite", *COMPETITORS) if name not in seen]
+    lost = [name for name in ("onewrite", *LIMITS) if name not in seen]
     return [f"No result, JMH's own output says why: {', '.join(lost)}."] if lost else []
 
 
@@ -150,8 +139,7 @@ def tables(raw: list[dict[str, Any]]) -> list[dict[str, Any]]:
         "ratio is the median of neighboring turns, so it can differ from that of the two columns. The client "
         "raw-socket is a blocking socket that parses nothing: the limit. Raw Netty has no pool, no time limits, no "
         "checks, no hooks. The row raw-netty, again is a second one: its interval is the error of the method. The "
-        "clients onewrite, raw Netty, Reactor Netty and AsyncHttpClient share one event loop. The others have one I/O "
-        "thread each, where an option sets it."
+        "clients onewrite and raw Netty share one event loop."
     )
     sections = []
     for prefix, title in (("one", "POST, one caller"), ("many", "POST, 50 callers")):

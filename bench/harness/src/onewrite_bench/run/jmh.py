@@ -1,4 +1,4 @@
-"""`jmh`: what the Java adapter's call costs beside its competitors."""
+"""`jmh`: what the Java adapter's call costs beside bare Netty."""
 
 from __future__ import annotations
 

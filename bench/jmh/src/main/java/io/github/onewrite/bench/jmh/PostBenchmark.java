@@ -36,19 +36,7 @@ import org.openjdk.jmh.annotations.Warmup;
 public class PostBenchmark {
     private static final int MANY = 50;
 
-    @Param({
-        "onewrite",
-        "raw-socket",
-        "raw-netty",
-        "reactor-netty",
-        "async-http-client",
-        "java.net.http",
-        "okhttp",
-        "apache-5",
-        "apache-5-async",
-        "jetty",
-        "vertx"
-    })
+    @Param({"onewrite", "raw-socket", "raw-netty"})
     public String client;
 
     /** URL of a server that answers at once, such as {@link Origin}. */
