@@ -12,9 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from programs import on_path, there
-
-__all__ = ["SERVERS", "ServerProgram", "run_server"]
+__all__ = ["SERVERS", "ServerProgram", "found_in", "run_server"]
 
 HERE = Path(__file__).resolve().parent / "servers"
 BIN = HERE / ".venv" / "bin"
@@ -31,6 +29,14 @@ class ServerProgram:
     found: tuple[str, ...] = ()
     options: tuple[str, ...] = ()
     needs: Callable[[], bool] = lambda: True
+
+
+def on_path(name: str) -> Callable[[], bool]:
+    return lambda: shutil.which(name) is not None
+
+
+def there(*paths: Path) -> Callable[[], bool]:
+    return lambda: all(path.exists() for path in paths)
 
 
 def python(server: str, condition: str, command: str, *found: str) -> ServerProgram:
@@ -142,3 +148,7 @@ def run_server(program: ServerProgram) -> dict[str, Any]:
         raise RuntimeError(done.stderr.strip())
     report: dict[str, Any] = json.loads(done.stdout)
     return report
+
+
+def found_in(report: dict[str, Any]) -> tuple[str, ...]:
+    return tuple(finding["rule"] for finding in report["findings"] if finding["state"] == "found")

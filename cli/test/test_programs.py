@@ -1,45 +1,39 @@
-"""Real HTTP clients: what is found is what is expected of each. `make programs-test` installs them and runs all."""
+"""Programs of others, clients and servers: what is found is what is expected of each."""
 
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 from pathlib import Path
 
 import pytest
 
+from conftest import onewrite
+
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "programs"))
 
-from programs import PROGRAMS, Program, found_in, run
-from servers import SERVERS, ServerProgram, run_server
+from servers import SERVERS, ServerProgram, found_in, run_server
 
-#: Those that need nothing but what is on most machines run with every `make test`.
-SHORT = {"curl", "wget"}
+CURL = ("curl", "-sS", "-d", "{body}")
+CLIENTS = {
+    "curl, one request each": ((), (*CURL, "{url}"), ()),
+    "curl, 20 requests, one connection": ((), (*CURL, "{url}[1-20]"), ()),
+    "curl, https": (("--tls",), (*CURL, "{url}[1-20]"), ()),
+    "wget --post-file": ((), ("wget", "-q", "-O", "-", "--post-file={body_file}", "{url}"), ("OW101", "OW102", "OW105")),
+}
 
 
-def hold(program: Program) -> None:
-    if not program.needs():
-        pytest.skip("not installed: make -C cli programs")
-    report = run(program)
-    assert found_in(report) == program.found, json.dumps(report, indent=1)
+@pytest.mark.parametrize("name", CLIENTS)
+def test_what_clients_show(name: str) -> None:
+    options, command, found = CLIENTS[name]
+    if shutil.which(command[0]) is None:
+        pytest.skip(f"{command[0]} is not installed")
+    report = onewrite("check", "-f", "json", *options, "--", *command).data
+    assert found_in(report) == found, json.dumps(report, indent=1)
     assert report["problem"] is None
     assert report["requests"] >= 20
     assert "pidfd_getfd" in report["witness"]
-
-
-def named(program: Program) -> str:
-    return f"{program.library}, {program.condition}{', with onewrite' if program.onewrite else ''}"
-
-
-@pytest.mark.parametrize("program", [one for one in PROGRAMS if one.library in SHORT], ids=named)
-def test_what_is_everywhere(program: Program) -> None:
-    hold(program)
-
-
-@pytest.mark.programs
-@pytest.mark.parametrize("program", [one for one in PROGRAMS if one.library not in SHORT], ids=named)
-def test_what_is_found(program: Program) -> None:
-    hold(program)
 
 
 @pytest.mark.programs

@@ -1,3 +1,0 @@
-module onewrite-cli-program
-
-go 1.21
