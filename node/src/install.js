@@ -20,43 +20,68 @@ const kReplaced = Symbol.for('onewrite.replaced')
 
 /** @type {{agent: FetchAgent, previous: undici.Dispatcher, raw: {legacy: unknown, current: unknown}} | null} */
 let installed = null
-/** What each call of `install()` asked for. @type {{options: import('./undici/agent.js').AgentOptions, hooks: Hooks | null}[]} */
-let asked = []
-/** The hooks of all installations, read at the start of each call by every Agent that was installed. @type {Hooks | null} */
+/** The options of all calls of `install()`. @type {import('./undici/agent.js').AgentOptions} */
+let options = {}
+/** The hooks of each call of `install()`. @type {Set<Hooks>} */
+const hooksOfCalls = new Set()
+/** All of them, read at the start of each request by every Agent that was installed. @type {Hooks | null} */
 let hooksOfAll = null
 
 /** One call of `install()`. */
 export class Installation {
-  #remove
+  #hooks
 
-  /** @param {() => boolean} remove */
-  constructor (remove) { this.#remove = remove }
+  /** @param {Hooks | null} hooks */
+  constructor (hooks) { this.#hooks = hooks }
 
   /**
-   * Takes away the hooks and options of this call of `install()`, and no others. With the last one fetch is as before.
-   * @returns {boolean} false when they were taken away before
+   * Takes away the hooks of this call of `install()`, and no others. Its options stay, until another call replaces them or
+   * `uninstall()` ends them all.
+   * @returns {boolean} false when it has no hooks, or they were taken away before
    */
-  remove () { return this.#remove() }
+  remove () {
+    const found = this.#hooks !== null && hooksOfCalls.delete(this.#hooks)
+    hooksOfAll = mergeHooks([...hooksOfCalls])
+    return found
+  }
 }
 
 /**
  * Installs an Agent as undici's global dispatcher, which the runtime's fetch uses too. Called again, it adds its hooks
  * to those that are there, and its options replace those that it names. With `disabled: true`, or
- * `ONEWRITE_DISABLED=true`, fetch is as before.
- * @param {import('./undici/agent.js').AgentOptions} [options]
- * @returns {Installation} whose `remove()` undoes this call
+ * `ONEWRITE_DISABLED=true`, it is an `uninstall()`.
+ * @param {import('./undici/agent.js').AgentOptions} [added]
+ * @returns {Installation} whose `remove()` takes the hooks of this call away
  * @throws {TypeError} code `ONEWRITE_INVALID_OPTION`
  */
-export function install (options = {}) {
-  const { onTiming, listener, ...rest } = options
-  const one = { options: rest, hooks: configOf(options).hooks }
-  const hasOptions = Object.keys(rest).length > 0
-  place([...asked, one], hasOptions, true)
-  return new Installation(() => {
-    if (!asked.includes(one)) return false
-    place(asked.filter((each) => each !== one), hasOptions, installed === null)
-    return true
-  })
+export function install (added = {}) {
+  const { onTiming, listener, ...given } = added
+  const all = { ...options, ...given }
+  const { disabled, hooks } = configOf({ ...all, ...added })
+  if (disabled) {
+    uninstall()
+    return new Installation(null)
+  }
+  const timed = hooks !== null || hooksOfCalls.size > 0
+  const current = isCurrent()
+  const suits = current && Object.keys(given).length === 0 && (!timed || installed?.agent.timed)
+  // It throws for a bad option of undici's; nothing is changed then.
+  const agent = suits ? null : new FetchAgent(all, timed)
+  options = all
+  if (hooks !== null) hooksOfCalls.add(hooks)
+  hooksOfAll = mergeHooks([...hooksOfCalls])
+  if (agent !== null) place(agent, current)
+  return new Installation(hooks)
+}
+
+/** @param {FetchAgent} agent @param {boolean} current the global dispatcher is the Agent of an earlier call */
+function place (agent, current) {
+  if (current) retire()
+  const globals = /** @type {any} */ (globalThis)
+  installed = current && installed !== null
+    ? { ...installed, agent }
+    : { agent, previous: undici.getGlobalDispatcher(), raw: { legacy: globals[LEGACY], current: globals[CURRENT] } }
+  undici.setGlobalDispatcher(agent)
 }
 
 /**
@@ -66,61 +91,32 @@ export function install (options = {}) {
  * @returns {boolean} false when nothing was installed, or when someone has set another dispatcher since: that one stays
  */
 export function uninstall () {
+  options = {}
+  hooksOfCalls.clear()
+  hooksOfAll = null
+  if (installed === null) return false
+  const { previous, raw } = installed
   const current = isCurrent()
-  place([], true, false)
-  return current
+  retire()
+  installed = null
+  if (!current) return false
+  const usable = lastInUse(previous)
+  undici.setGlobalDispatcher(usable)
+  if (usable !== previous) return true
+  const globals = /** @type {any} */ (globalThis)
+  // undici 8 keeps two, one of them wrapped, and wraps again when set: put back the same objects.
+  if (raw.legacy !== undefined) globals[LEGACY] = raw.legacy
+  if (raw.current !== undefined) globals[CURRENT] = raw.current
+  return true
 }
 
 function isCurrent () {
   return installed !== null && undici.getGlobalDispatcher() === installed.agent
 }
 
-/**
- * Makes the global dispatcher what the installations ask for.
- * @param {typeof asked} wanted
- * @param {boolean} changed the options may be others than before
- * @param {boolean} takeOver also when someone has set another dispatcher since
- */
-function place (wanted, changed, takeOver) {
-  /** @type {import('./undici/agent.js').AgentOptions} */
-  const options = Object.assign({}, ...wanted.map(({ options }) => options))
-  const hooks = mergeHooks(wanted.flatMap(({ hooks }) => hooks ?? []))
-  const off = wanted.length === 0 || configOf(options).disabled
-  const current = isCurrent()
-  const suits = current && !changed && (hooks === null || installed?.agent.timed)
-  // It throws for a bad option of undici's; nothing is changed then.
-  const agent = off || suits || !(current || takeOver) ? null : new FetchAgent(options, hooks !== null)
-  asked = wanted
-  hooksOfAll = off ? null : hooks
-  if (off) return takeOut()
-  if (agent === null) return
-  if (current) retire()
-  const globals = /** @type {any} */ (globalThis)
-  installed = current && installed !== null
-    ? { ...installed, agent }
-    : { agent, previous: undici.getGlobalDispatcher(), raw: { legacy: globals[LEGACY], current: globals[CURRENT] } }
-  undici.setGlobalDispatcher(agent)
-}
-
 /** Another copy of this package may hold the Agent as the dispatcher that was there before. */
 function retire () {
   if (installed !== null) Object.defineProperty(installed.agent, kReplaced, { value: installed.previous })
-}
-
-function takeOut () {
-  if (installed === null) return
-  const { previous, raw } = installed
-  const current = isCurrent()
-  retire()
-  installed = null
-  if (!current) return
-  const usable = lastInUse(previous)
-  undici.setGlobalDispatcher(usable)
-  if (usable !== previous) return
-  const globals = /** @type {any} */ (globalThis)
-  // undici 8 keeps two, one of them wrapped, and wraps again when set: put back the same objects.
-  if (raw.legacy !== undefined) globals[LEGACY] = raw.legacy
-  if (raw.current !== undefined) globals[CURRENT] = raw.current
 }
 
 /**
@@ -142,19 +138,20 @@ function lastInUse (previous) {
  *   no version where it cannot be read, as in a bundle
  * @property {string} runtime
  * @property {Record<string, string>} patches each thing that is changed: `on`, or why it is not
- * @property {import('./config.js').Config} options from the environment; options given in code take precedence over them
+ * @property {import('./config.js').Config} options of `install()`; without it, of the environment
  * @property {number} hooks how many hooks `install()` was given
  * @property {number} hookErrors how many hooks have thrown
  */
 
 /** @returns {Status} */
 export function status () {
-  const options = resolveConfig()
+  const config = resolveConfig(options)
   const { version, supported } = baseStatus()
-  const disabled = options.disabled ? 'ONEWRITE_DISABLED is set' : undefined
+  const disabled = config.disabled ? 'ONEWRITE_DISABLED is set' : undefined
   const offBecause = disabled ?? (supported ? undefined : 'this version of undici is not supported')
-  const unless = (/** @type {boolean} */ off, /** @type {string} */ name, otherwise = 'on') => offBecause ?? (off ? `${name} is set` : otherwise)
-  const current = installed === null ? 'not installed' : undici.getGlobalDispatcher() === installed.agent ? 'on' : 'another dispatcher was set since'
+  /** @param {'nodelayDisabled' | 'coalesceDisabled' | 'hooksDisabled'} option */
+  const unless = (option, otherwise = 'on') => offBecause ?? (config[option] ? `${option} is true` : otherwise)
+  const fetch = installed === null ? 'not installed' : isCurrent() ? 'on' : 'another dispatcher was set since'
   return {
     version: VERSION,
     enabled: offBecause === undefined,
@@ -162,14 +159,14 @@ export function status () {
     base: { name: 'undici', version: version || undefined, supported },
     runtime: `Node ${process.versions.node}`,
     patches: {
-      'fetch and undici without a dispatcher': offBecause ?? current,
+      'fetch and undici without a dispatcher': offBecause ?? fetch,
       'http.client.request.created (guardNodeHttp)': guardStatus(),
-      'socket.setNoDelay of each connection': unless(options.nodelayDisabled, 'ONEWRITE_NODELAY_DISABLED'),
-      'socket.write, socket.uncork of each connection': unless(options.coalesceDisabled, 'ONEWRITE_COALESCE_DISABLED'),
-      'socket._write, socket._writev; response.push of node:http (timing)': unless(options.hooksDisabled, 'ONEWRITE_HOOKS_DISABLED', 'waits for a hook')
+      'socket.setNoDelay of each connection': unless('nodelayDisabled'),
+      'socket.write, socket.uncork of each connection': unless('coalesceDisabled'),
+      'socket._write, socket._writev; response.push of node:http (timing)': unless('hooksDisabled', 'waits for a hook')
     },
-    options,
-    hooks: asked.reduce((sum, { hooks }) => sum + (hooks === null ? 0 : hooks.timings.length + hooks.listeners.length), 0),
+    options: config,
+    hooks: hooksOfAll === null ? 0 : hooksOfAll.timings.length + hooksOfAll.listeners.length,
     hookErrors: hookFailures()
   }
 }

@@ -91,19 +91,37 @@ test('install() times fetch, hooks of a second install() are added, uninstall() 
   assert.deepEqual(out, { seen: ['first', 'mine'], installed: true, took: false, kept: true, back: true, again: false })
 })
 
-test('install({ disabled: true }) takes effect until it is removed', async () => {
+test('install({ disabled: true }) undoes the calls before it', async () => {
   const { out } = await runScript(`
-    import { install, uninstall } from ${JSON.stringify(index)}
+    import { install, status } from ${JSON.stringify(index)}
     import * as undici from 'undici'
     const stock = undici.getGlobalDispatcher()
-    install()
+    install({ onTiming () {} })
     const was = undici.getGlobalDispatcher() !== stock
-    const second = install({ disabled: true })
+    const second = install({ disabled: true, onTiming () {} })
     const back = undici.getGlobalDispatcher() === stock
-    second.remove()
-    const on = undici.getGlobalDispatcher() !== stock
-    console.log(JSON.stringify({ was, back, on, end: uninstall() && undici.getGlobalDispatcher() === stock, again: uninstall() }))`)
-  assert.deepEqual(out, { was: true, back: true, on: true, end: true, again: false })
+    const { hooks } = status()
+    install()
+    console.log(JSON.stringify({ was, back, hooks, removed: second.remove(), on: undici.getGlobalDispatcher() !== stock, after: status().hooks }))`)
+  assert.deepEqual(out, { was: true, back: true, hooks: 0, removed: false, on: true, after: 0 })
+})
+
+test('options stay when the hooks of their call are removed; uninstall() ends them', async () => {
+  const { out } = await runScript(`
+    import { install, status, uninstall } from ${JSON.stringify(index)}
+    import * as undici from 'undici'
+    const stock = undici.getGlobalDispatcher()
+    const state = () => [undici.getGlobalDispatcher() !== stock, status().options.coalesceMax, status().hooks]
+    const one = install({ coalesceMax: 100, onTiming () {} })
+    const states = [state()]
+    const removed = [one.remove(), one.remove()]
+    states.push(state())
+    install({ nodelayDisabled: true })
+    states.push(state())
+    uninstall()
+    states.push(state())
+    console.log(JSON.stringify({ removed, states }))`)
+  assert.deepEqual(out, { removed: [true, false], states: [[true, 100, 1], [true, 100, 0], [true, 100, 0], [false, 16384, 0]] })
 })
 
 test('what stands on the installed Agent goes on after uninstall() and after a second install()', async () => {
@@ -217,11 +235,12 @@ test('hooks of several install() add, each is removed without the others, and a 
     undici.setGlobalDispatcher(first)
     c.remove()
     await get()
-    plain.remove()
-    console.log(JSON.stringify({ rounds, same, kept, twice: a.remove(), back: undici.getGlobalDispatcher() === stock, again: uninstall() }))
+    const none = plain.remove()
+    const stays = undici.getGlobalDispatcher() === first
+    console.log(JSON.stringify({ rounds, same, kept, none, twice: a.remove(), stays, back: uninstall() && undici.getGlobalDispatcher() === stock, again: uninstall() }))
     process.exit()`))
   const { rounds, ...rest } = out
-  assert.deepEqual(rest, { same: true, kept: true, twice: false, back: true, again: false })
+  assert.deepEqual(rest, { same: true, kept: true, none: false, twice: false, stays: true, back: true, again: false })
   assert.match(rounds[1], /^a\d+$/)
   assert.deepEqual(rounds.map((round) => round.replace(/\d/, '')), ['', 'a', 's e a b', 's e a b', 's e b', 's', ''])
 })
@@ -357,9 +376,9 @@ test('with an unsupported undici everything stays stock, with one warning', () =
     const { Agent, install } = await import(${JSON.stringify(join(folder, 'src', 'index.js'))})
     const installed = install()
     const agents = [new Agent(), new Agent({ onTiming () {} })]
-    console.log(JSON.stringify({ took: installed.remove() }))
+    console.log(JSON.stringify(installed.remove()))
     for (const agent of agents) await agent.close()`)
-  assert.deepEqual(out, { took: true })
+  assert.equal(out, false)
   assert.equal(error.match(/ONEWRITE_UNSUPPORTED_BASE/g)?.length, 1)
   assert.match(error, /it supports undici >=7\.29\.1 <8 and >=8\.10\.1 <9, and this is 8\.9\.0/)
 }))

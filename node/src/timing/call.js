@@ -7,11 +7,13 @@ import { nowNs, unixNs } from './clock.js'
 import { errorKind } from '../errors.js'
 import { LiveAttempt } from './attempt.js'
 import { MadeEvent } from './events.js'
+import { deliver } from './hooks.js'
 import { redactUrl } from './redact.js'
 import { Attempt, Timing } from './record.js'
 
 /** @typedef {import('./connection.js').Connection} Connection */
 /** @typedef {import('./events.js').EventName} EventName */
+/** @typedef {import('./events.js').Receiver} Receiver */
 /** @typedef {import('./record.js').Outcome} Outcome */
 /** @typedef {import('./record.js').Phase} Phase */
 /** @typedef {{connection: Connection | null}} Slot the newest connection of the client that will send the call */
@@ -56,25 +58,26 @@ export class Call {
     this.method = method
     this.url = redactUrl(url)
     this.startNs = nowNs()
-    /** What the observer returned for this call; null: there is no observer, or it ignores this call. @type {any} */
-    this.observed = hooks.observer === null ? null : hooks.begin()
+    /** What the observers keep of this call; null: there is none, or all ignore this call. @type {any[] | null} */
+    this.observed = hooks.observers.length === 0 ? null : hooks.begin()
     this.attempt = new LiveAttempt(0, this.startNs)
     /** An attempt was made. There is none when an interceptor answers without a request, as from a cache. */
     this.attempted = !composed
-    if (this.receivers.callStart !== null) {
+    const { callStart } = this.receivers
+    if (callStart !== null) {
       const event = /** @type {import('./events.js').TimingEvent} */ (new MadeEvent(this, 'callStart', this.startNs, undefined))
       event.method = method
       event.url = this.url
       event.startedAtUnixNs = unixNs(this.startNs)
-      hooks.event(event)
+      deliver(callStart, event)
     }
     if (this.attempted) this.#announceAttempt()
   }
 
   #announceAttempt () {
     const { startNs } = this.attempt
-    this.#tell('attemptStart', startNs)
-    this.#tell('queueStart', startNs)
+    this.#tell(this.receivers.attemptStart, 'attemptStart', startNs)
+    this.#tell(this.receivers.queueStart, 'queueStart', startNs)
   }
 
   /** Begins the first attempt of a composed call, or a retry or a redirect hop after the end of the one before. */
@@ -134,13 +137,14 @@ export class Call {
     attempt.acquiredNs = now
     if (connection !== null && reused && connection.releasedNs !== 0) attempt.idleNs = now - connection.releasedNs
     this.#leaveQueue(attempt.steps === null ? null : connection, now)
-    if (connection === null || this.receivers.connectionAcquired === null) return
+    const { connectionAcquired } = this.receivers
+    if (connection === null || connectionAcquired === null) return
     const event = this.#event('connectionAcquired', now)
     event.connId = connection.id
     event.reused = reused
     if (attempt.idleNs !== undefined) event.idleNs = attempt.idleNs
     event.connRequests = attempt.connRequests
-    this.hooks.event(event)
+    deliver(connectionAcquired, event)
   }
 
   /**
@@ -150,7 +154,7 @@ export class Call {
   #leaveQueue (own, now) {
     const { attempt } = this
     attempt.queueEndNs = own === null ? now : own.startNs
-    this.#tell('queueEnd', attempt.queueEndNs)
+    this.#tell(this.receivers.queueEnd, 'queueEnd', attempt.queueEndNs)
     if (own !== null && this.hooks.wantsConnection) this.#tellSteps(own)
   }
 
@@ -164,8 +168,8 @@ export class Call {
       const [start, end] = [this.#event(`${step}Start`, startNs), this.#event(`${step}End`, endNs)]
       if (step === 'dns') start.host = host
       if (step === last && own.error !== undefined) end.error = own.error
-      this.hooks.event(start)
-      this.hooks.event(end)
+      deliver(this.receivers[start.name] ?? [], start)
+      deliver(this.receivers[end.name] ?? [], end)
     }
   }
 
@@ -183,14 +187,15 @@ export class Call {
     attempt.requestStartNs = Math.max(connection.firstWriteNs, attempt.acquiredNs)
     attempt.bytesSent = connection.bytesOut
     attempt.writes = connection.writes
-    this.#tell('requestStart', attempt.requestStartNs)
+    this.#tell(this.receivers.requestStart, 'requestStart', attempt.requestStartNs)
     if (connection.writing || (attempt.sent === false && this.sender?.wasSent() !== true)) return
     attempt.requestEndNs = Math.max(connection.lastWriteNs, attempt.requestStartNs + 1)
-    if (this.receivers.requestEnd === null) return
+    const { requestEnd } = this.receivers
+    if (requestEnd === null) return
     const event = this.#event('requestEnd', attempt.requestEndNs)
     event.bytes = attempt.bytesSent
     event.writes = attempt.writes
-    this.hooks.event(event)
+    deliver(requestEnd, event)
   }
 
   /** Something was read on the connection. */
@@ -209,7 +214,7 @@ export class Call {
   informational (status) {
     const { attempt } = this
     if (attempt.firstByteNs === 0) this.firstByte()
-    if (this.receivers.informational !== null) this.#tellStatus('informational', attempt.firstByteNs, status)
+    this.#tellStatus(this.receivers.informational, 'informational', attempt.firstByteNs, status)
     attempt.firstByteNs = 0
   }
 
@@ -223,16 +228,18 @@ export class Call {
     if (attempt.firstByteNs === 0) this.firstByte()
     attempt.responseStartNs = attempt.firstByteNs
     attempt.status = status
-    this.#tell('responseStart', attempt.responseStartNs)
-    if (this.receivers.headersEnd !== null) this.#tellStatus('headersEnd', nowNs(), status)
+    this.#tell(this.receivers.responseStart, 'responseStart', attempt.responseStartNs)
+    const { headersEnd } = this.receivers
+    if (headersEnd !== null) this.#tellStatus(headersEnd, 'headersEnd', nowNs(), status)
     this.progress()
   }
 
-  /** @param {'informational' | 'headersEnd'} name @param {number} tNs @param {number} status */
-  #tellStatus (name, tNs, status) {
+  /** @param {Receiver[] | null} receivers @param {'informational' | 'headersEnd'} name @param {number} tNs @param {number} status */
+  #tellStatus (receivers, name, tNs, status) {
+    if (receivers === null) return
     const event = this.#event(name, tNs)
     event.status = status
-    this.hooks.event(event)
+    deliver(receivers, event)
   }
 
   /** @param {number} bytes of the response's body that were read */
@@ -243,16 +250,16 @@ export class Call {
     const { attempt } = this
     attempt.responseEndNs = nowNs()
     this.progress()
-    if (this.receivers.responseEnd === null) return
+    const { responseEnd } = this.receivers
+    if (responseEnd === null) return
     const event = this.#event('responseEnd', attempt.responseEndNs)
     event.bytes = attempt.bytesReceived
-    this.hooks.event(event)
+    deliver(responseEnd, event)
   }
 
-  /** Tells the observer that more is known. */
+  /** Tells the observers that more is known. */
   progress () {
-    const { observed, hooks } = this
-    if (observed !== null) hooks.progress(observed, this)
+    if (this.observed !== null) this.hooks.observe('progress', this.observed, this)
   }
 
   /** @returns {Timing} the record, whole when the call has ended; before, as it would be if the call succeeded now */
@@ -356,10 +363,11 @@ export class Call {
     if (connection === null) return
     connection.releasedNs = now
     if (connection.call === this) connection.call = null
-    if (this.receivers.connectionReleased === null) return
+    const { connectionReleased } = this.receivers
+    if (connectionReleased === null) return
     const event = this.#event('connectionReleased', now)
     event.reusable = reusable
-    this.hooks.event(event)
+    deliver(connectionReleased, event)
   }
 
   /**
@@ -372,10 +380,11 @@ export class Call {
     attempt.endNs = now
     if (attempt.connection !== null) attempt.connection.active--
     attempt.connection = null
-    if (this.receivers.attemptEnd === null) return
+    const { attemptEnd } = this.receivers
+    if (attemptEnd === null) return
     const event = this.#event('attemptEnd', now)
     event.outcome = outcome
-    this.hooks.event(event)
+    deliver(attemptEnd, event)
   }
 
   /**
@@ -392,20 +401,21 @@ export class Call {
     this.endNs = now
     this.slot = null
     this.sender = null
-    if (this.receivers.callEnd !== null) {
+    const { callEnd } = this.receivers
+    if (callEnd !== null) {
       const event = /** @type {import('./events.js').TimingEvent} */ (new MadeEvent(this, 'callEnd', now, this.attempted ? this.attempt.index : undefined))
       event.outcome = outcome
       if (errorKind !== undefined) event.errorKind = errorKind
       if (errorPhase !== undefined) event.errorPhase = errorPhase
-      hooks.event(event)
+      deliver(callEnd, event)
     }
-    if (observed !== null) hooks.end(observed, this.record())
+    if (observed !== null) hooks.observe('end', observed, this.record())
     if (hooks.timings.length > 0) hooks.timing(this.record())
   }
 
-  /** @param {EventName} name @param {number} tNs */
-  #tell (name, tNs) {
-    if (this.receivers[name] !== null) this.hooks.event(this.#event(name, tNs))
+  /** @param {Receiver[] | null} receivers @param {EventName} name @param {number} tNs */
+  #tell (receivers, name, tNs) {
+    if (receivers !== null) deliver(receivers, this.#event(name, tNs))
   }
 
   /**

@@ -135,7 +135,7 @@ export class Connection {
   #open () {
     const { isReady, socket, hooks } = this
     // A user's own socket, or a mock, may have no event for its end.
-    if (hooks.observer === null || !isReady || typeof socket?.once !== 'function') return
+    if (hooks.observers.length === 0 || !isReady || typeof socket?.once !== 'function') return
     socket.once('close', () => hooks.connection('closed', this))
     hooks.connection('opened', this)
   }

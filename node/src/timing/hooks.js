@@ -56,6 +56,20 @@ function safely (run) {
   }
 }
 
+/**
+ * @param {import('./events.js').Receiver[]} receivers
+ * @param {TimingEvent} event
+ */
+export function deliver (receivers, event) {
+  for (const { listener, method } of receivers) {
+    try {
+      method.call(listener, event)
+    } catch (error) {
+      swallow(error)
+    }
+  }
+}
+
 const CONNECTION_EVENTS = EVENTS.slice(EVENTS.indexOf('queueEnd'), EVENTS.indexOf('requestStart'))
 
 export class Hooks {
@@ -68,38 +82,30 @@ export class Hooks {
     this.listeners = listeners
     this.receivers = receiversOf(listeners)
     /** @type {CallObserver[]} */
-    const observers = listeners.flatMap((listener) => /** @type {any} */ (listener)[kObserver] ?? [])
-    this.observer = observers.length > 1 ? new Observers(observers) : observers[0] ?? null
+    this.observers = listeners.flatMap((listener) => /** @type {any} */ (listener)[kObserver] ?? [])
     /** Somebody gets one of the events with which a request gets its connection. */
     this.wantsConnection = CONNECTION_EVENTS.some((name) => this.receivers[name] !== null)
   }
 
-  /** @param {TimingEvent} event */
-  event (event) {
-    for (const { listener, method } of this.receivers[event.name] ?? []) {
-      try {
-        method.call(listener, event)
-      } catch (error) {
-        swallow(error)
-      }
-    }
+  /** @returns {any[] | null} what each observer keeps of a call that begins; null: all ignore this call */
+  begin () {
+    const kept = this.observers.map((observer) => safely(() => observer.begin()) ?? null)
+    return kept.some((one) => one !== null) ? kept : null
   }
 
-  /** @returns {any} what the observer keeps of a call that begins; null: it ignores this call */
-  begin () { return safely(() => this.observer?.begin()) ?? null }
-
   /**
-   * @param {any} kept
+   * @param {any[]} kept
    * @param {() => boolean} run
-   * @returns {boolean} what `run` returns; it runs once, also when the observer throws
+   * @returns {boolean} what `run` returns; it runs once, also when an observer throws
    */
   within (kept, run) {
     let begun = false
+    const once = () => {
+      begun = true
+      return run()
+    }
     try {
-      return /** @type {CallObserver} */ (this.observer).within(kept, () => {
-        begun = true
-        return run()
-      })
+      return this.observers.reduceRight((inner, observer, index) => kept[index] === null ? inner : () => observer.within(kept[index], inner), once)()
     } catch (error) {
       if (begun) throw error
       swallow(error)
@@ -107,14 +113,20 @@ export class Hooks {
     }
   }
 
-  /** @param {any} kept @param {import('./call.js').Call} call */
-  progress (kept, call) { safely(() => this.observer?.progress(kept, call)) }
-
-  /** @param {any} kept @param {import('./record.js').Timing} timing */
-  end (kept, timing) { safely(() => this.observer?.end(kept, timing)) }
+  /**
+   * @template {'progress' | 'end'} M
+   * @param {M} method
+   * @param {any[]} kept
+   * @param {Parameters<CallObserver[M]>[1]} known
+   */
+  observe (method, kept, known) {
+    for (const [index, observer] of this.observers.entries()) {
+      if (kept[index] !== null) safely(() => observer[method](kept[index], /** @type {any} */ (known)))
+    }
+  }
 
   /** @param {'opened' | 'closed'} what @param {import('./connection.js').Connection} connection */
-  connection (what, connection) { safely(() => this.observer?.[what](connection)) }
+  connection (what, connection) { for (const observer of this.observers) safely(() => observer[what](connection)) }
 
   /** @param {import('./record.js').Timing} timing */
   timing (timing) {
@@ -126,35 +138,6 @@ export class Hooks {
       }
     }
   }
-}
-
-/** Several observers as one. @implements {CallObserver} */
-class Observers {
-  /** @param {CallObserver[]} all */
-  constructor (all) { this.all = all }
-
-  /** @returns {{observer: CallObserver, kept: any}[] | null} */
-  begin () {
-    const watching = this.all.map((observer) => ({ observer, kept: safely(() => observer.begin()) ?? null })).filter(({ kept }) => kept !== null)
-    return watching.length === 0 ? null : watching
-  }
-
-  /** @param {{observer: CallObserver, kept: any}[]} watching @param {() => boolean} run @returns {boolean} */
-  within (watching, run) {
-    return watching.reduceRight((inner, { observer, kept }) => () => observer.within(kept, inner), run)()
-  }
-
-  /** @param {{observer: CallObserver, kept: any}[]} watching @param {import('./call.js').Call} call */
-  progress (watching, call) { for (const { observer, kept } of watching) safely(() => observer.progress(kept, call)) }
-
-  /** @param {{observer: CallObserver, kept: any}[]} watching @param {import('./record.js').Timing} timing */
-  end (watching, timing) { for (const { observer, kept } of watching) safely(() => observer.end(kept, timing)) }
-
-  /** @param {import('./connection.js').Connection} connection */
-  opened (connection) { for (const observer of this.all) safely(() => observer.opened(connection)) }
-
-  /** @param {import('./connection.js').Connection} connection */
-  closed (connection) { for (const observer of this.all) safely(() => observer.closed(connection)) }
 }
 
 /**

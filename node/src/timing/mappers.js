@@ -1,8 +1,8 @@
 /** Timing records in the terms of OpenTelemetry, W3C Resource Timing and HAR, without a dependency on any of them. */
 
-import { Attempt } from './record.js'
 import { redactUrl } from './redact.js'
 
+/** @typedef {import('./record.js').Attempt} Attempt */
 /** @typedef {import('./record.js').Timing} Timing */
 
 /**
@@ -53,12 +53,6 @@ export function otelPhases (timing) {
   return found
 }
 
-/** @param {Attempt} attempt @returns {number} ns */
-function untilAnswer (attempt) {
-  const { startNs, responseStartNs } = Attempt.times(attempt)
-  return responseStartNs === 0 ? attempt.totalNs : responseStartNs - startNs
-}
-
 /**
  * Metrics by name, in seconds. `http.client.request.duration` is that of the last attempt: from its start to the first byte
  * of the final response, or to its end where there was none. `http.client.request.time_in_queue` is a name of .NET.
@@ -67,8 +61,9 @@ function untilAnswer (attempt) {
  */
 export function otelMetrics (timing) {
   const { last } = timing
+  const durationNs = last?.responseStartMonoNs === undefined ? (last ?? timing).totalNs : last.responseStartMonoNs - last.startedAtMonoNs
   /** @type {Record<string, number>} */
-  const found = { 'http.client.request.duration': Math.max(last === undefined ? timing.totalNs : untilAnswer(last), 1) / 1e9 }
+  const found = { 'http.client.request.duration': Math.max(durationNs, 1) / 1e9 }
   if (timing.queueNs !== undefined) found['http.client.request.time_in_queue'] = timing.queueNs / 1e9
   return found
 }
@@ -81,23 +76,29 @@ export function otelMetrics (timing) {
  */
 export function resourceTiming (timing) {
   const { last } = timing
-  /** @type {Partial<ReturnType<typeof Attempt.times>>} */
-  const times = last === undefined ? {} : Attempt.times(last)
-  const at = (ns = 0, otherwise = 0) => ns === 0 ? otherwise : (ns - timing.startedAtMonoNs) / 1e6
-  const fetchStart = at(times.startNs || timing.startedAtMonoNs)
+  const at = (/** @type {number | undefined} */ ns) => ns === undefined ? 0 : (ns - timing.startedAtMonoNs) / 1e6
+  const fetchStart = at(last?.startedAtMonoNs)
+  // The steps of a connection follow the queue; each begins where the one before it ended.
+  let end = (last?.startedAtMonoNs ?? 0) + (last?.queueNs ?? 0)
+  /** @type {(ns: number | undefined) => [number, number]} */
+  const step = (ns) => ns === undefined ? [fetchStart, fetchStart] : [at(end), at(end += ns)]
+  const [domainLookupStart, domainLookupEnd] = step(last?.dnsNs)
+  const [connectStart, connectEnd] = step(last?.connectNs)
+  const [tlsStart, tlsEnd] = step(last?.tlsNs)
+  const isTls = last?.tlsNs !== undefined
   return {
     name: redactUrl(timing.url),
     entryType: 'resource',
     startTime: 0,
     fetchStart,
-    domainLookupStart: at(times.dnsStartNs, fetchStart),
-    domainLookupEnd: at(times.dnsEndNs, fetchStart),
-    connectStart: at(times.connectStartNs, fetchStart),
-    secureConnectionStart: at(times.tlsStartNs),
-    connectEnd: at(times.tlsEndNs || times.connectEndNs, fetchStart),
-    requestStart: at(times.requestStartNs),
-    responseStart: at(times.responseStartNs),
-    responseEnd: at(times.responseEndNs),
+    domainLookupStart,
+    domainLookupEnd,
+    connectStart,
+    secureConnectionStart: isTls ? tlsStart : 0,
+    connectEnd: isTls ? tlsEnd : connectEnd,
+    requestStart: at(last?.requestStartMonoNs),
+    responseStart: at(last?.responseStartMonoNs),
+    responseEnd: last?.receiveNs === undefined ? 0 : at((last.responseStartMonoNs ?? 0) + last.receiveNs),
     duration: timing.totalNs / 1e6,
     responseStatus: timing.status ?? 0,
     encodedBodySize: last?.bytesReceived ?? 0,

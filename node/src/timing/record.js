@@ -11,12 +11,8 @@ import { parseServerTiming, serverNsOf } from './server-timing.js'
 
 const PHASES = /** @type {const} */ (['queue', 'dns', 'connect', 'tls', 'send', 'wait', 'receive'])
 
-/** One try of a call. Its moments, in private fields, are for the mappers. */
+/** One try of a call. */
 export class Attempt {
-  #startNs
-  #requestStartNs
-  #responseStartNs
-
   /**
    * @param {import('./attempt.js').LiveAttempt} live
    * @param {number} nowNs its end, where it has not ended
@@ -66,41 +62,13 @@ export class Attempt {
     this.networkNs = this.serverNs === undefined || this.waitNs === undefined ? undefined : this.waitNs - this.serverNs || undefined
     /** The whole attempt, ns. */
     this.totalNs = (live.endNs || nowNs) - live.startNs
-    this.#startNs = live.startNs
-    this.#requestStartNs = live.requestStartNs
-    this.#responseStartNs = live.responseStartNs
+    /** Monotonic clock at its start, ns. */
+    this.startedAtMonoNs = live.startNs
+    /** Monotonic clock when the first byte was handed to the kernel, ns. */
+    this.requestStartMonoNs = live.requestStartNs || undefined
+    /** Monotonic clock when the first byte of the final response was read, ns. */
+    this.responseStartMonoNs = live.responseStartNs || undefined
     Object.freeze(this)
-  }
-
-  /**
-   * When things happened: ns of the monotonic clock, 0 for what did not happen. The steps of a connection follow the queue;
-   * each begins where the one before it ended.
-   * @param {Attempt} attempt
-   */
-  static times (attempt) {
-    const { queueNs, dnsNs, connectNs, tlsNs, receiveNs } = attempt
-    let at = attempt.#startNs + (queueNs ?? 0)
-    /** @type {(ns: number | undefined) => [number, number]} */
-    const step = (ns) => {
-      if (ns === undefined) return [0, 0]
-      at += ns
-      return [at - ns, at]
-    }
-    const [dnsStartNs, dnsEndNs] = step(dnsNs)
-    const [connectStartNs, connectEndNs] = step(connectNs)
-    const [tlsStartNs, tlsEndNs] = step(tlsNs)
-    return {
-      startNs: attempt.#startNs,
-      dnsStartNs,
-      dnsEndNs,
-      connectStartNs,
-      connectEndNs,
-      tlsStartNs,
-      tlsEndNs,
-      requestStartNs: attempt.#requestStartNs,
-      responseStartNs: attempt.#responseStartNs,
-      responseEndNs: receiveNs === undefined ? 0 : attempt.#responseStartNs + receiveNs
-    }
   }
 }
 
@@ -188,7 +156,9 @@ export class Timing {
    */
   toJSON () {
     const shortcuts = Object.fromEntries(SHORTCUTS.map((name) => [name, this[name]]))
-    return canonical({ ...this, ...shortcuts })
+    // The moments of an attempt are not among the shared names.
+    const attempts = this.attempts.map(({ startedAtMonoNs, requestStartMonoNs, responseStartMonoNs, ...shared }) => shared)
+    return canonical({ ...this, ...shortcuts, attempts })
   }
 
   /** What `console.log()` shows. */

@@ -10,7 +10,7 @@ import { callOf, kBase, kOrigin, kConfig, originOf, withDispatch } from './dispa
  * A client that tells a call which connection it will get. It is made only where there are hooks. For a request from a
  * dispatcher that is not ours the call begins here.
  */
-class TimedClient extends withDispatch(Client) {
+class TimedClient extends /** @type {any} */ (withDispatch(Client)) {
   #slot
 
   /**
@@ -28,11 +28,12 @@ class TimedClient extends withDispatch(Client) {
 
   /** @param {any} opts @param {any} handler @returns {boolean} */
   [kBase] (opts, handler) {
-    const base = () => /** @type {any} */ (Client.prototype).dispatch.call(this, opts, handler)
     const call = callOf(opts, handler)
-    if (call === undefined) return base()
-    call.slot = this.#slot
-    return call.observed === null ? base() : call.hooks.within(call.observed, base)
+    if (call !== undefined) {
+      call.slot = this.#slot
+      if (call.observed !== null) return call.hooks.within(call.observed, () => super[kBase](opts, handler))
+    }
+    return super[kBase](opts, handler)
   }
 }
 
@@ -41,6 +42,7 @@ class TimedClient extends withDispatch(Client) {
  * @param {any} options of a Client
  * @param {ClientConfig} config
  * @param {boolean} noDelay
+ * @returns {any}
  */
 export function makeClient (origin, options, config, noDelay) {
   const slot = { connection: null }

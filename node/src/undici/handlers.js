@@ -70,25 +70,30 @@ export function callHandler (handler, call, opts) {
 
 /** The notes of a dispatch that is an attempt. */
 class AttemptNotes {
-  /** undici calls `onRequestSent`. */
-  tellsSent = true
-
-  /** @param {any} inner the user's handler @param {Call} call @param {any} opts */
-  constructor (inner, call, opts) {
+  /** @param {any} inner the user's handler @param {Call} call @param {any} opts @param {boolean} tellsSent undici calls `onRequestSent` */
+  constructor (inner, call, opts, tellsSent) {
     this[kAttempt] = call
     this.inner = inner
     this.call = call
-    this.attempt = call.attempt
     this.signal = opts?.signal
     this.atOnce = isInMemory(opts?.body)
+    this.tellsSent = tellsSent
   }
 
   noteStart () { this.call.acquired(this.call.slot?.connection ?? null, this.atOnce) }
-  noteSent () { this.call.requestSent() }
 
-  noteFirstByte () {
+  onResponseStarted () {
     if (!this.tellsSent) this.call.requestSent(null)
     this.call.firstByte()
+    return this.inner.onResponseStarted?.()
+  }
+
+  /** @param {any} chunk */
+  onBodySent (chunk) { return this.inner.onBodySent?.(chunk) }
+
+  onRequestSent () {
+    this.call.requestSent()
+    return this.inner.onRequestSent?.()
   }
 
   /** @param {number} status @param {any} headers */
@@ -141,9 +146,14 @@ class CallNotes {
   }
 
   noteStart () {}
-  noteSent () {}
-  noteFirstByte () {}
   noteData () {}
+
+  onResponseStarted () { return this.inner.onResponseStarted?.() }
+
+  /** @param {any} chunk */
+  onBodySent (chunk) { return this.inner.onBodySent?.(chunk) }
+
+  onRequestSent () { return this.inner.onRequestSent?.() }
 
   /** @param {number} status */
   noteHead (status) { this.answered = status >= 200 }
@@ -181,32 +191,15 @@ function isGivenUp (error) {
   return error?.code === 'UND_ERR_ABORTED' || (error?.name === 'AbortError' && error.message === 'The operation was aborted.')
 }
 
-/** The methods that both styles have. @param {any} Notes @returns {any} */
-const withBoth = (Notes) => class extends Notes {
-  onResponseStarted () {
-    this.noteFirstByte()
-    return this.inner.onResponseStarted?.()
-  }
-
-  /** @param {any} chunk */
-  onBodySent (chunk) {
-    return this.inner.onBodySent?.(chunk)
-  }
-
-  onRequestSent () {
-    this.noteSent()
-    return this.inner.onRequestSent?.()
-  }
-}
-
 /** @param {any} Notes @returns {any} */
-const withLegacy = (Notes) => class extends withBoth(Notes) {
+const withLegacy = (Notes) => class extends Notes {
   /** @param {any} inner @param {Call} call @param {any} opts */
   constructor (inner, call, opts) {
-    super(inner, call, opts)
+    super(inner, call, opts, true)
     // undici checks whether these exist to learn what a handler can do.
-    if (typeof inner.onUpgrade !== 'function') hide(this, 'onUpgrade')
-    if (typeof inner.onHeaders !== 'function') hide(this, 'onHeaders')
+    const own = /** @type {any} */ (this)
+    if (typeof inner.onUpgrade !== 'function') own.onUpgrade = undefined
+    if (typeof inner.onHeaders !== 'function') own.onHeaders = undefined
   }
 
   /** @param {any} abort @param {any} context */
@@ -247,12 +240,11 @@ const withLegacy = (Notes) => class extends withBoth(Notes) {
 }
 
 /** @param {any} Notes @returns {any} */
-const withController = (Notes) => class extends withBoth(Notes) {
+const withController = (Notes) => class extends Notes {
   /** @param {any} inner @param {Call} call @param {any} opts */
   constructor (inner, call, opts) {
-    super(inner, call, opts)
-    this.tellsSent = callsControllersWhenSent
-    if (typeof inner.onRequestUpgrade !== 'function') hide(this, 'onRequestUpgrade')
+    super(inner, call, opts, callsControllersWhenSent)
+    if (typeof inner.onRequestUpgrade !== 'function') /** @type {any} */ (this).onRequestUpgrade = undefined
   }
 
   /** @param {any} controller @param {any} context */
@@ -294,12 +286,3 @@ const withController = (Notes) => class extends withBoth(Notes) {
 
 const [LegacyAttempt, ControllerAttempt] = [withLegacy(AttemptNotes), withController(AttemptNotes)]
 const [LegacyCall, ControllerCall] = [withLegacy(CallNotes), withController(CallNotes)]
-
-/**
- * Makes a method of the class absent on one object.
- * @param {any} object
- * @param {string} name
- */
-function hide (object, name) {
-  object[name] = undefined
-}
