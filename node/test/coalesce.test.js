@@ -6,7 +6,6 @@ import net from 'node:net'
 import { test } from 'node:test'
 import * as undici from 'undici'
 import { holdUnfinished } from '../src/wire/coalesce.js'
-import { undiciFraming } from '../src/undici/framing.js'
 import { Agent } from '../src/index.js'
 import { until } from './support/record.js'
 import { answerOk, OK, startServer } from './support/server.js'
@@ -25,7 +24,7 @@ async function withHeld (run, max = 16384) {
     const original = socket[name]
     socket[name] = function (...args) { writes++; return original.apply(this, args) }
   }
-  holdUnfinished(socket, max, undiciFraming)
+  holdUnfinished(socket, max)
   const arrived = async (size) => {
     await until(() => Buffer.concat(received).length >= size)
     return Buffer.concat(received).toString('latin1')

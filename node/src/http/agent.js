@@ -32,6 +32,8 @@ function portOf ({ socketPath, port }, secure) {
 const withOurs = (Base, secure) => class extends Base {
   #config
   #hooks
+  /** Listener for 'socket' of all requests. */
+  #onSocket
   /** Node is about to choose a socket. */
   #choosing = false
 
@@ -42,6 +44,14 @@ const withOurs = (Base, secure) => class extends Base {
     super(withoutOurs(options))
     this.#config = config
     this.#hooks = hooks
+    const max = config.coalesceDisabled ? 0 : config.coalesceMax
+    /** @this {http.ClientRequest} @param {any} socket */
+    this.#onSocket = function (socket) {
+      // Headers may have been set since the agent got the request. Nothing is written before this event is over.
+      const late = headersRefusal(this)
+      if (late !== null) this.destroy(late)
+      else if (max > 0) joinTurn(this, socket, max)
+    }
   }
 
   /** @param {any} options of the connection @param {OnSocket} [callback] */
@@ -78,8 +88,7 @@ const withOurs = (Base, secure) => class extends Base {
   // What Node throws here it throws in the caller's http.request(), so nothing may be deferred.
   /** @param {http.ClientRequest} request @param {any} options @param {any[]} rest */
   addRequest (request, options, ...rest) {
-    const { disabled, coalesceDisabled, coalesceMax } = this.#config
-    if (disabled) return super.addRequest(request, options, ...rest)
+    if (this.#config.disabled) return super.addRequest(request, options, ...rest)
     if (this.#hooks !== null) timeRequest(request, options, this.#hooks)
     const refused = headRefusal(request)
     if (refused !== null) {
@@ -89,12 +98,7 @@ const withOurs = (Base, secure) => class extends Base {
       own.onSocket(null, refused)
       return
     }
-    request.once('socket', (socket) => {
-      // Headers may have been set since. Nothing is written before this event is over.
-      const late = headersRefusal(request)
-      if (late !== null) request.destroy(late)
-      else if (!coalesceDisabled && coalesceMax > 0) joinTurn(request, socket, coalesceMax)
-    })
+    request.on('socket', this.#onSocket)
     this.#choosing = true
     try {
       super.addRequest(request, options, ...rest)

@@ -70,11 +70,11 @@ class TimedRequest {
     this.call = call
     call.sender = this
     this.request = request
-    request.once('socket', (/** @type {any} */ socket) => this.onSocket(socket))
+    request.on('socket', (/** @type {any} */ socket) => this.onSocket(socket))
     request.on('information', (/** @type {any} */ { statusCode }) => this.onInformation(statusCode))
     request.on('timeout', () => { this.timedOut = true })
     request.on(errorMonitor, (/** @type {any} */ error) => this.onError(error))
-    request.once('close', () => this.onClose())
+    request.on('close', () => this.onClose())
   }
 
   /** @param {any} socket that the request has been given */

@@ -4,7 +4,6 @@
  */
 
 import { InvalidRequestError } from '../errors.js'
-import { framingRefusal } from '../wire/validate.js'
 
 /**
  * @param {any} request that an agent has just been given
@@ -29,4 +28,19 @@ export function headersRefusal (request) {
   if (length === undefined) return null
   const lengths = Array.isArray(length) ? length.map((one) => String(one).trim()) : [String(length).trim()]
   return framingRefusal(lengths, request.hasHeader('transfer-encoding'))
+}
+
+/**
+ * @param {string[]} lengths the values of the Content-Length fields, at least one
+ * @param {boolean} encoded there is a Transfer-Encoding as well
+ * @returns {InvalidRequestError | null}
+ */
+function framingRefusal (lengths, encoded) {
+  if (encoded) return new InvalidRequestError('both Content-Length and Transfer-Encoding: leave one of them out (RFC 9112 section 6.2)')
+  const [first] = lengths
+  for (const one of lengths) {
+    if (!/^\d+$/.test(one)) return new InvalidRequestError(`Content-Length is ${JSON.stringify(one)}: it must be a row of digits (RFC 9110 section 8.6)`)
+    if (Number(one) !== Number(first)) return new InvalidRequestError(`Content-Length is ${first} and ${one}: it must be one (RFC 9112 section 6.3)`)
+  }
+  return null
 }

@@ -410,7 +410,7 @@ export class Call {
       deliver(callEnd, event)
     }
     if (observed !== null) hooks.observe('end', observed, this.record())
-    if (hooks.timings.length > 0) hooks.timing(this.record())
+    if (hooks.timings.length > 0) deliver(hooks.timings, this.record())
   }
 
   /** @param {Receiver[] | null} receivers @param {EventName} name @param {number} tNs */

@@ -6,7 +6,6 @@
 import { invalidOption } from '../config.js'
 import { EVENTS, receiversOf } from './events.js'
 
-/** @typedef {import('./events.js').TimingEvent} TimingEvent */
 /** @typedef {import('./events.js').TimingListener} TimingListener */
 
 /**
@@ -57,13 +56,14 @@ function safely (run) {
 }
 
 /**
- * @param {import('./events.js').Receiver[]} receivers
- * @param {TimingEvent} event
+ * @template T
+ * @param {{listener?: TimingListener, method: (news: T) => void}[]} receivers
+ * @param {T} news an event, or the record
  */
-export function deliver (receivers, event) {
+export function deliver (receivers, news) {
   for (const { listener, method } of receivers) {
     try {
-      method.call(listener, event)
+      method.call(listener, news)
     } catch (error) {
       swallow(error)
     }
@@ -74,7 +74,7 @@ const CONNECTION_EVENTS = EVENTS.slice(EVENTS.indexOf('queueEnd'), EVENTS.indexO
 
 export class Hooks {
   /**
-   * @param {((timing: import('./record.js').Timing) => void)[]} timings
+   * @param {{method: (timing: import('./record.js').Timing) => void}[]} timings
    * @param {TimingListener[]} listeners
    */
   constructor (timings, listeners) {
@@ -127,17 +127,6 @@ export class Hooks {
 
   /** @param {'opened' | 'closed'} what @param {import('./connection.js').Connection} connection */
   connection (what, connection) { for (const observer of this.observers) safely(() => observer[what](connection)) }
-
-  /** @param {import('./record.js').Timing} timing */
-  timing (timing) {
-    for (const onTiming of this.timings) {
-      try {
-        onTiming(timing)
-      } catch (error) {
-        swallow(error)
-      }
-    }
-  }
 }
 
 /**
@@ -151,7 +140,7 @@ export function resolveHooks (options, config) {
   if (onTiming !== null && typeof onTiming !== 'function') throw invalidOption('onTiming must be a function')
   if (listener !== null && typeof listener !== 'object') throw invalidOption('listener must be an object with methods such as onCallEnd')
   if (config.disabled || config.hooksDisabled || (onTiming === null && listener === null)) return null
-  return new Hooks(onTiming === null ? [] : [onTiming], listener === null ? [] : [listener])
+  return new Hooks(onTiming === null ? [] : [{ method: onTiming }], listener === null ? [] : [listener])
 }
 
 /**

@@ -3,7 +3,6 @@
 import { Connection } from '../timing/connection.js'
 import { holdUnfinished } from '../wire/coalesce.js'
 import { setNoDelay } from '../wire/nodelay.js'
-import { undiciFraming } from './framing.js'
 
 /**
  * The config of a client: the options, the hooks, and what only a client has.
@@ -42,7 +41,7 @@ export function wrapConnector (connect, config, noDelay, slot) {
         }
         setNoDelay(socket, config, noDelay)
         // HTTP/2 frames its own writes.
-        holdUnfinished(socket, config.coalesceDisabled || socket.alpnProtocol === 'h2' ? 0 : config.coalesceMax, undiciFraming)
+        holdUnfinished(socket, config.coalesceDisabled || socket.alpnProtocol === 'h2' ? 0 : config.coalesceMax)
         connection?.ready()
         connection?.attach(socket)
         callback(null, socket)

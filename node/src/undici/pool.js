@@ -13,7 +13,7 @@ export class Pool extends withDispatch(undici.Pool) {
    * @throws {TypeError} code `ONEWRITE_INVALID_OPTION`, when one of our options has a value that it cannot have
    */
   constructor (origin, options = {}) {
-    const config = configOf(options)
+    const config = /** @type {any} */ (options)[kConfig] ?? configOf(options)
     const rest = withoutOurs(options)
     super(origin, config.disabled || rest.factory !== undefined ? rest : { ...rest, factory: clientFactoryFor(config, wantsNoDelay(rest.connect)) })
     this[kConfig] = config

@@ -11,16 +11,27 @@
  * high-water mark, at which the source has to wait.
  */
 
-/**
- * Finds in what a library writes where a message ends. A wrong answer costs a write or a turn of the loop, never a byte.
- * @typedef {object} Framing
- * @property {(text: string) => number} bytesAfterHead how many bytes of the message follow `text`, which
- *   begins with its head; CHUNKED for a chunked body
- * @property {(text: string) => boolean} isLast whether `text` ends a chunked message
- */
-
 /** Stands for the length of a chunked body, which is not known before its last chunk. */
-export const CHUNKED = -1
+const CHUNKED = -1
+const CHUNKED_HEAD = '\r\ntransfer-encoding: chunked\r\n'
+const LENGTH_LINE = 'content-length: '
+const LAST_CHUNK = '\r\n0\r\n\r\n'
+const [CR, LF, ZERO, SPACE] = [13, 10, 48, 32]
+
+/**
+ * How many bytes of the message follow its head. undici ends each head with the line that frames the body, so it is read
+ * from its end. A wrong answer costs a write or a turn of the loop, never a byte.
+ * @param {string} head
+ */
+function bytesAfterHead (head) {
+  let at = head.length - 1
+  if (head.charCodeAt(at) !== LF || head.charCodeAt(at - 1) !== CR) return 0
+  if (head.charCodeAt(at - 2) !== LF) return head.endsWith(CHUNKED_HEAD) ? CHUNKED : 0
+  at -= 4
+  let bytes = 0
+  for (let scale = 1, digit; (digit = head.charCodeAt(at) - ZERO) >= 0 && digit <= 9; scale *= 10, at--) bytes += digit * scale
+  return head.charCodeAt(at) === SPACE && head.endsWith(LENGTH_LINE, at + 1) ? bytes : 0
+}
 
 const kHold = Symbol('onewrite hold')
 
@@ -32,24 +43,18 @@ class Hold {
   left = 0
   limit = 0
 
-  /** @param {any} socket @param {number} max @param {Framing} framing */
-  constructor (socket, max, framing) {
+  /** @param {any} socket @param {number} max */
+  constructor (socket, max) {
     this.socket = socket
     this.write = socket.write
     this.uncork = socket.uncork
-    this.framing = framing
     this.max = max
     this.later = max
-    this.begin(max, framing)
+    this.begin(max)
   }
 
-  /**
-   * The next write begins a new message.
-   * @param {number} max
-   * @param {Framing} framing
-   */
-  begin (max, framing) {
-    this.framing = framing
+  /** The next write begins a new message. @param {number} max */
+  begin (max) {
     this.max = max
     this.later = Math.min(max * 4, this.socket.writableHighWaterMark)
     this.limit = max
@@ -61,9 +66,9 @@ class Hold {
     const { left } = this
     if (left === 0) {
       this.limit = this.max
-      this.left = this.framing.bytesAfterHead(text)
+      this.left = bytesAfterHead(text)
     } else if (left === CHUNKED) {
-      if (this.framing.isLast(text)) this.left = 0
+      if (text === LAST_CHUNK) this.left = 0
     } else this.left = Math.max(0, left - Buffer.byteLength(text, typeof encoding === 'string' ? /** @type {any} */ (encoding) : 'utf8'))
   }
 }
@@ -112,16 +117,15 @@ function uncork () {
  * those had to wait for their source.
  * @param {any} socket from a connector
  * @param {number} max most bytes to hold; 0: none
- * @param {Framing} framing
  */
-export function holdUnfinished (socket, max, framing) {
+export function holdUnfinished (socket, max) {
   /** @type {Hold | undefined} */
   const hold = socket[kHold]
   // A tunnel's socket comes twice: first for the CONNECT request, then for requests to the origin.
-  if (hold !== undefined) return hold.begin(max, framing)
+  if (hold !== undefined) return hold.begin(max)
   // A user's own socket, or a mock, may lack parts of Writable.
   if (max === 0 || typeof socket.write !== 'function' || typeof socket.uncork !== 'function' || typeof socket.writableCorked !== 'number') return
-  socket[kHold] = new Hold(socket, max, framing)
+  socket[kHold] = new Hold(socket, max)
   socket.write = write
   socket.uncork = uncork
 }
