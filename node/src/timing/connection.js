@@ -254,6 +254,6 @@ function sizeOf (chunk, encoding) {
  * @param {any} handle
  * @returns {number}
  */
-export function unsent (handle) {
+function unsent (handle) {
   return (handle?._parent ?? handle)?.writeQueueSize ?? 0
 }

@@ -58,30 +58,10 @@ export class MadeEvent {
 /** @typedef {(event: TimingEvent) => void} OnEvent */
 
 /**
- * All methods are optional and are called on the listener. `onEvent` gets every event, after the event's own method.
- * Which methods there are is checked once, when the agent is made.
- * @typedef {object} TimingListener
- * @property {OnEvent} [onCallStart]
- * @property {OnEvent} [onAttemptStart]
- * @property {OnEvent} [onQueueStart]
- * @property {OnEvent} [onQueueEnd]
- * @property {OnEvent} [onDnsStart]
- * @property {OnEvent} [onDnsEnd]
- * @property {OnEvent} [onConnectStart]
- * @property {OnEvent} [onConnectEnd]
- * @property {OnEvent} [onTlsStart]
- * @property {OnEvent} [onTlsEnd]
- * @property {OnEvent} [onConnectionAcquired]
- * @property {OnEvent} [onRequestStart]
- * @property {OnEvent} [onRequestEnd]
- * @property {OnEvent} [onInformational]
- * @property {OnEvent} [onResponseStart]
- * @property {OnEvent} [onHeadersEnd]
- * @property {OnEvent} [onResponseEnd]
- * @property {OnEvent} [onConnectionReleased]
- * @property {OnEvent} [onAttemptEnd]
- * @property {OnEvent} [onCallEnd]
- * @property {OnEvent} [onEvent]
+ * All methods are optional and are called on the listener: `onCallStart`, `onResponseEnd` and so on, one for each event.
+ * `onEvent` gets every event, after the event's own method. Which methods there are is checked once, when the agent is
+ * made.
+ * @typedef {{[E in EventName as `on${Capitalize<E>}`]?: OnEvent} & {onEvent?: OnEvent}} TimingListener
  */
 
 /** @typedef {{listener: TimingListener, method: OnEvent}} Receiver */

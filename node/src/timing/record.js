@@ -81,21 +81,9 @@ function between (fromNs, toNs) {
   return fromNs === 0 || toNs === 0 ? undefined : Math.max(0, toNs - fromNs)
 }
 
-/**
- * A call of which a record is made.
- * @typedef {object} CallFacts
- * @property {string | number | undefined} id
- * @property {string} method
- * @property {string} url
- * @property {number} startNs
- * @property {Outcome | null} outcome null: it has not ended
- * @property {import('../errors.js').ErrorKind | undefined} errorKind
- * @property {Phase | undefined} errorPhase
- */
-
 export class Timing {
   /**
-   * @param {CallFacts} call
+   * @param {Pick<import('./call.js').Call, 'id' | 'method' | 'url' | 'startNs' | 'outcome' | 'errorKind' | 'errorPhase'>} call
    * @param {Attempt[]} attempts
    * @param {number} endNs
    */

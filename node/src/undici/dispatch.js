@@ -2,6 +2,7 @@
 
 import * as undici from 'undici'
 import { Call, kAttempt, kCall } from '../timing/call.js'
+import { isInMemory } from '../wire/body.js'
 import { withRereadableHeaders } from '../wire/headers.js'
 import { encodeForm } from '../wire/multipart.js'
 import { isUnchecked, refusal } from './content-length.js'
@@ -27,7 +28,7 @@ const legacy = /** @type {any} */ (undici).Dispatcher1Wrapper
  * @param {any} handler
  * @returns {boolean}
  */
-export function dispatchThrough (self, opts, handler) {
+function dispatchThrough (self, opts, handler) {
   const config = self[kConfig]
   const { hooks } = config
   // With a call, a dispatcher of ours above has done all of this.
@@ -36,7 +37,7 @@ export function dispatchThrough (self, opts, handler) {
     handler = legacy.wrapHandler(handler)
     opts = { ...opts, allowH2: false }
   }
-  const form = !config.coalesceDisabled && opts?.body instanceof undici.FormData
+  const form = !isInMemory(opts?.body) && !config.coalesceDisabled && opts.body instanceof undici.FormData
   const unchecked = isUnchecked(opts)
   if (form || unchecked) {
     try {
