@@ -20,7 +20,7 @@ import { Attempt, Timing } from './record.js'
 
 /** Key in the options of a dispatch: the call whose attempts are made below, as retries or redirects. */
 export const kCall = Symbol('onewrite call')
-/** Key in a handler of ours, or else in the options of a dispatch: the call whose attempt has begun. */
+/** Key in the options of a dispatch whose handler cannot carry it: the call whose attempt has begun. */
 export const kAttempt = Symbol('onewrite attempt')
 
 export class Call {

@@ -27,13 +27,20 @@ class TimedClient extends /** @type {any} */ (withDispatch(Client)) {
   }
 
   /** @param {any} opts @param {any} handler @returns {boolean} */
-  [kBase] (opts, handler) {
+  dispatch (opts, handler) {
     const call = callOf(opts, handler)
-    if (call !== undefined) {
-      call.slot = this.#slot
-      if (call.observed !== null) return call.hooks.within(call.observed, () => super[kBase](opts, handler))
-    }
-    return super[kBase](opts, handler)
+    return call === undefined ? super.dispatch(opts, handler) : this.#send(call, opts, handler)
+  }
+
+  /** @param {any} opts @param {any} handler @returns {boolean} */
+  [kBase] (opts, handler) { return this.#send(callOf(opts, handler), opts, handler) }
+
+  /** @param {import('../timing/call.js').Call | undefined} call @param {any} opts @param {any} handler @returns {boolean} */
+  #send (call, opts, handler) {
+    const { dispatch } = Client.prototype
+    if (call === undefined) return dispatch.call(this, opts, handler)
+    call.slot = this.#slot
+    return call.observed === null ? dispatch.call(this, opts, handler) : call.hooks.within(call.observed, () => dispatch.call(this, opts, handler))
   }
 }
 

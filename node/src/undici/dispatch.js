@@ -6,7 +6,7 @@ import { isInMemory } from '../wire/body.js'
 import { withRereadableHeaders } from '../wire/headers.js'
 import { encodeForm } from '../wire/multipart.js'
 import { isUnchecked, refusal } from './content-length.js'
-import { attemptHandler, callHandler, callsControllersWhenSent, isController, isTaken } from './handlers.js'
+import { attemptHandler, AttemptNotes, callHandler, callsControllersWhenSent, isController, isTaken } from './handlers.js'
 import { currentTimingId } from '../timing/id.js'
 
 /** Where a dispatcher of ours keeps its config. Not a #field, because a composed dispatcher is a Proxy. */
@@ -146,7 +146,7 @@ function urlOf (origin, path) {
  * @returns {Call | undefined} the call of which this dispatch is an attempt
  */
 export function callOf (opts, handler) {
-  return handler?.[kAttempt] ?? opts?.[kAttempt]
+  return handler instanceof AttemptNotes ? handler.call : opts?.[kAttempt]
 }
 
 /**

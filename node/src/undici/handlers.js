@@ -5,7 +5,6 @@
  */
 
 import * as undici from 'undici'
-import { kAttempt } from '../timing/call.js'
 import { serverTimingFields } from '../timing/server-timing.js'
 import { isInMemory } from '../wire/body.js'
 
@@ -69,10 +68,9 @@ export function callHandler (handler, call, opts) {
 }
 
 /** The notes of a dispatch that is an attempt. */
-class AttemptNotes {
+export class AttemptNotes {
   /** @param {any} inner the user's handler @param {Call} call @param {any} opts @param {boolean} tellsSent undici calls `onRequestSent` */
   constructor (inner, call, opts, tellsSent) {
-    this[kAttempt] = call
     this.inner = inner
     this.call = call
     this.signal = opts?.signal
