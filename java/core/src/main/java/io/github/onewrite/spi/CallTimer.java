@@ -98,18 +98,20 @@ public final class CallTimer {
      * calling hooks leaves its own events to that one: so they stay in order, and one at a time.
      */
     public void step(Consumer<CallTimer> step) {
-        take(step);
-        deliver();
+        if (take(step)) {
+            deliver();
+        }
     }
 
-    /** Takes a step without calling the hooks; {@link #deliver} is to follow, without a lock. */
-    synchronized void take(Consumer<CallTimer> step) {
+    /** Takes a step. @return whether hooks wait for {@link #deliver}, which is to be called without a lock */
+    synchronized boolean take(Consumer<CallTimer> step) {
         stepping++;
         try {
             step.accept(this);
         } finally {
             stepping--;
         }
+        return stepping == 0 && !outbox.isEmpty();
     }
 
     /** Calls the hooks that wait. */

@@ -40,37 +40,42 @@ public final class TimedCall {
     /** Starts an attempt unless one is under way. Returns the number of the one under way. */
     public int attempt() {
         int current;
+        boolean hooksWait = false;
         synchronized (timer) {
             if (!attempting) {
                 attempting = true;
                 attempt++;
                 lostIn = null;
-                timer.take(CallTimer::attemptStart);
+                hooksWait = timer.take(CallTimer::attemptStart);
             }
             current = attempt;
         }
-        timer.deliver();
+        if (hooksWait) {
+            timer.deliver();
+        }
         return current;
     }
 
     /** A step of the attempt under way; ignored when there is none. */
     public void step(Consumer<CallTimer> step) {
+        boolean hooksWait;
         synchronized (timer) {
-            if (attempting) {
-                timer.take(step);
-            }
+            hooksWait = attempting && timer.take(step);
         }
-        timer.deliver();
+        if (hooksWait) {
+            timer.deliver();
+        }
     }
 
     /** A step of one attempt; ignored when that one is over. */
     public void step(int of, Consumer<CallTimer> step) {
+        boolean hooksWait;
         synchronized (timer) {
-            if (attempting && of == attempt) {
-                timer.take(step);
-            }
+            hooksWait = attempting && of == attempt && timer.take(step);
         }
-        timer.deliver();
+        if (hooksWait) {
+            timer.deliver();
+        }
     }
 
     /** The attempt is over and the call goes on: redirected or challenged when it was answered, else lost. */
