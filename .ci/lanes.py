@@ -30,7 +30,8 @@ GRACE = 30
 class Step:
     """One command of a plan.
 
-    `alone`: nothing else runs beside it, because it counts segments or compares times.
+    `alone`: nothing else runs beside it, because it compares times.
+    `idle`: it takes the processor time that no other step wants, and may run beside one that counts segments.
     `after`: names of steps of the same plan that must have ended first; they need not have succeeded.
     """
 
@@ -38,6 +39,7 @@ class Step:
     says: str
     command: Sequence[str]
     alone: bool = False
+    idle: bool = False
     after: tuple[str, ...] = ()
     timeout_s: int = 1200
 
@@ -106,9 +108,10 @@ class Lanes:
         return self.logs / f"{step.name}.log"
 
     def _start(self, step: Step) -> subprocess.Popen[bytes]:
+        command = ("nice", "-n", "19", *step.command) if step.idle else step.command
         with self._log(step).open("wb") as log:
             return subprocess.Popen(
-                step.command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
+                command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
             )
 
     def _outcome(self, step: Step) -> Outcome:

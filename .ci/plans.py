@@ -103,8 +103,9 @@ def _said(*command: str) -> str:
 
 def lint(part: str) -> Step:
     if part == ROOT_LINT:
-        return Step("lint-root", "lint: scripts, workflows, versions", make("", "lint-root"))
-    return Step(f"lint-{part}", f"lint: {part}", make(part, "lint"))
+        return Step("lint-root", "lint: scripts, workflows, versions", make("", "lint-root"), idle=True)
+    # Java's package waits for its lint, and the judge for that package.
+    return Step(f"lint-{part}", f"lint: {part}", make(part, "lint"), idle=part != "java")
 
 
 def tests(part: str, target: str = "test", *, after: tuple[str, ...] = ()) -> Step:
@@ -118,34 +119,46 @@ def timed(part: str) -> Step:
 
 def package(part: str, *after: str) -> Step:
     """Build a part's packages and use them. `after`: steps that read or write what the build writes."""
-    return Step(f"package-{part}", f"packages: {part}", (".ci/package", part), after=after)
+    return Step(f"package-{part}", f"packages: {part}", (".ci/package", part), idle=part != "java", after=after)
 
 
 def test(*, whole: bool = False) -> list[Step]:
-    """Everything, the longest first. Steps that compare times, or keep the machine busy by themselves, run alone, at
-    the end. `whole`: the judge runs each case by all clients, schemes and routes."""
-    judge = "judge" if whole else "judge-drawn"
-    return [
-        tests("python"),
+    """Everything, the longest first. The judge waits most of its time: linters and packages take what it leaves. Steps
+    that compare times run alone, at the end. `whole`: the judge runs each case by all clients, schemes and routes."""
+    suites = [
         tests("java"),
+        tests("python"),
         tests("bench", "test-counted"),
+        tests("docs", after=("java",)),  # its recipes run on the classes that Java's tests are building until then
         tests("spec"),
         tests("ruby"),
-        tests("docs", after=("java",)),  # its recipes run on the classes that Java's tests are building until then
-        tests("node"),
         tests("cli", "test-counted"),
-        Step("ci", "tests: what judges failed tests again", make(".ci", "test")),
-        *(lint(part) for part in ("java", "python", "ruby", "node", "spec", "bench", "cli", "docs", ROOT_LINT)),
-        package("python"),
-        package("ruby"),
-        package("node", "lint-node"),
+        tests("node"),
+    ]
+    builds = [
+        lint("java"),
+        package("java", "java", "docs", "bench", "spec", "lint-java"),  # what they read or write, the build writes
+    ]
+    before_judge = tuple(step.name for step in (*suites, *builds))
+    return [
+        *suites,
+        *builds,
+        Step(
+            "judge",
+            "the judge: all cases against all adapters",
+            make("spec", "judge" if whole else "judge-drawn"),
+            after=before_judge,
+        ),
+        *(lint(part) for part in ("node", "ruby", ROOT_LINT, "spec", "bench", "python", "cli", "docs")),
+        Step("ci", "tests: what judges failed tests again", make(".ci", "test"), idle=True),
         package("spec"),
         package("cli", "package-spec"),
-        package("java", "java", "docs", "bench", "spec", "lint-java"),
+        package("python"),
+        package("node", "lint-node"),
+        package("ruby"),
         package("check", *(f"package-{part}" for part in (*ADAPTERS, "spec", "cli"))),
         timed("bench"),
         timed("cli"),
-        Step("judge", "the judge: all cases against all adapters", make("spec", judge), alone=True),
         Step("gate", "the demo's verdict", make("bench", "gate"), alone=True),
     ]
 
