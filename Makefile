@@ -31,7 +31,7 @@ test: ## everything: lint, tests of all languages, the judge, the demo's gate; o
 check: ## a quick look, under two minutes: unit tests of the adapters, 100 of the judge's cases, lint of what changed
 	@.ci/test check
 
-nightly: ## make test with STRICT=1, other versions and suites of others in full, the site, and each file of tests alone
+nightly: ## make test with STRICT=1 and WHOLE=1, other versions and suites of others in full, the site, and each file of tests alone
 	@.ci/test nightly
 
 lint: setup lint-root $(PARTS:%=lint-%) ## formatters and linters of all parts; warnings are errors

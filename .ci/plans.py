@@ -167,7 +167,7 @@ def nightly() -> list[Step]:
     """All of `test`, and what proves that we fit other versions and the suites of others."""
 
     def long(name: str, says: str, command: tuple[str, ...], *after: str) -> Step:
-        return Step(name, says, command, after=after, timeout_s=7200)
+        return Step(name, says, command, after=("judge", *after), timeout_s=7200)
 
     return [
         *test(whole=True),
@@ -175,7 +175,7 @@ def nightly() -> list[Step]:
             long(f"more-{part}", f"what make test has one representative of: {part}", make(part, "test-nightly"), part)
             for part in ("python", "ruby", "docs")
         ),
-        long("fuzz", "the judge: random scenarios", make("spec", "fuzz", "COUNT=1000"), "judge"),
+        long("fuzz", "the judge: random scenarios", make("spec", "fuzz", "COUNT=1000")),
         long("site", "the documentation site", make("docs", "site"), "docs", "package-java"),
         long("boot", "applications of Spring Boot", make("java", "boot"), "site"),
         *(

@@ -31,6 +31,7 @@ class Done:
     @property
     def data(self) -> dict[str, Any]:
         """The JSON report, valid by its schema."""
+        assert self.out, self.err
         data: dict[str, Any] = json.loads(self.out)
         name = data["tool"].removeprefix("onewrite ").replace(" --", "-")
         schema = json.loads((files("onewrite_cli") / "schemas" / f"{name}-v1.schema.json").read_text())

@@ -226,6 +226,7 @@ def lost(
     return Lost(places, records)
 
 
+@pytest.mark.drawn
 @pytest.mark.filterwarnings("ignore:.*unclosed.*", "ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize(
     ("answered", "warm"), [(True, False), (True, True), (False, True)], ids=["fresh", "reused", "closed unanswered"]

@@ -105,6 +105,7 @@ def hooked(**keywords: typing.Any) -> typing.Any:
     return onewrite.httpx.AsyncTransport(on_timing=lambda timing: None, **keywords)
 
 
+@pytest.mark.drawn
 @pytest.mark.filterwarnings("ignore:.*unclosed.*", "ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("case", ["fresh", "reused", "queued", "streamed"])
 @pytest.mark.parametrize("make", [onewrite.httpx.AsyncTransport, hooked], ids=["plain", "hooked"])

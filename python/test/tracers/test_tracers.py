@@ -113,6 +113,7 @@ def propagated(played: Played) -> int:
     return carried
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize("way", WAYS, ids="-".join)
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("tool", TOOLS)
