@@ -348,7 +348,11 @@ public final class NettyConnection {
         step(CallTimer::requestWrite);
     }
 
+    /** Bytes are being written: below the codec, so in the scope of a tracer that stands between it and the client. */
     void wrote(Object message) {
+        if (call != null && counter.bytes() == 0) {
+            requestWrite();
+        }
         counter.wrote(message);
     }
 

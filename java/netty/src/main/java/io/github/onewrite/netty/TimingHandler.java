@@ -33,11 +33,8 @@ final class TimingHandler extends ChannelDuplexHandler {
 
     @Override
     public void write(ChannelHandlerContext ctx, Object message, ChannelPromise promise) {
-        if (message instanceof HttpRequest request) {
-            if (open++ == 0 && connection.call() == null) {
-                connection.begin(request);
-            }
-            connection.requestWrite();
+        if (message instanceof HttpRequest request && open++ == 0 && connection.call() == null) {
+            connection.begin(request);
         }
         if (connection.call() == null) {
             ctx.write(message, promise);

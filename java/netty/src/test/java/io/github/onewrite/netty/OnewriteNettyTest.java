@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.github.onewrite.Attempt;
 import io.github.onewrite.ErrorKind;
 import io.github.onewrite.OnewriteConfig;
 import io.github.onewrite.OnewriteException;
@@ -15,6 +16,8 @@ import io.github.onewrite.Outcome;
 import io.github.onewrite.Phase;
 import io.github.onewrite.Status;
 import io.github.onewrite.Timing;
+import io.github.onewrite.spi.PooledConnection;
+import io.github.onewrite.spi.RecordListener;
 import io.github.onewrite.testing.Calls;
 import io.github.onewrite.testing.Identity;
 import io.github.onewrite.testing.SegmentServer;
@@ -28,6 +31,8 @@ import io.netty.channel.ChannelFuture;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInitializer;
 import io.netty.channel.ChannelOption;
+import io.netty.channel.ChannelOutboundHandlerAdapter;
+import io.netty.channel.ChannelPromise;
 import io.netty.channel.EventLoopGroup;
 import io.netty.channel.SimpleChannelInboundHandler;
 import io.netty.channel.embedded.EmbeddedChannel;
@@ -349,6 +354,45 @@ class OnewriteNettyTest {
         channel.writeAndFlush(new DefaultFullHttpRequest(HttpVersion.HTTP_1_1, HttpMethod.GET, "/"));
         channel.writeInbound(text("HTTP/1.1 204 No Content\r\n\r\n"));
         assertEquals(204, calls.next().status().orElseThrow());
+        channel.finishAndReleaseAll();
+    }
+
+    /** As OpenTelemetry's agent does it: its handler beside the codec opens the span's scope around the write. */
+    @Test
+    void theHeadIsWrittenInTheScopeOfATracerAboveTheCodec() {
+        boolean[] scope = new boolean[2];
+        final class Listener implements RecordListener {
+            @Override
+            public void onRequestWrite() {
+                scope[1] = scope[0];
+            }
+
+            @Override
+            public void onConnection(PooledConnection connection) {}
+
+            @Override
+            public void onProgress(Attempt soFar) {}
+
+            @Override
+            public void onRecord(Timing timing) {}
+        }
+        OnewriteNetty onewrite = OnewriteNetty.create().listener(new Listener());
+        EmbeddedChannel channel = new EmbeddedChannel(new HttpClientCodec());
+        onewrite.apply(channel.pipeline());
+        channel.pipeline()
+                .addAfter(
+                        channel.pipeline().context(HttpClientCodec.class).name(),
+                        null,
+                        new ChannelOutboundHandlerAdapter() {
+                            @Override
+                            public void write(ChannelHandlerContext ctx, Object message, ChannelPromise promise) {
+                                scope[0] = true;
+                                ctx.write(message, promise);
+                                scope[0] = false;
+                            }
+                        });
+        channel.writeAndFlush(new DefaultFullHttpRequest(HttpVersion.HTTP_1_1, HttpMethod.GET, "/"));
+        assertTrue(scope[1]);
         channel.finishAndReleaseAll();
     }
 
