@@ -9,7 +9,7 @@ that overrides one of these methods without calling its parent writes in its own
 from __future__ import annotations
 
 import dataclasses
-import operator
+import http.client
 import sys
 import typing
 
@@ -21,7 +21,8 @@ import urllib3.poolmanager
 from . import _base_version, _config, _patches
 from ._installations import Installation, Installations, OnTiming
 from ._timing.events import TimingListener, hook_failures
-from ._urllib3 import connect, connection, pool, response, state
+from ._timing.hooks import Hooks
+from ._urllib3 import connection, pool, response, state
 from ._version import __version__
 
 #: What holds for urllib3.
@@ -34,43 +35,31 @@ _Manager = _patches.genuine(urllib3.poolmanager, "PoolManager")
 
 
 class _Patch(typing.NamedTuple):
-    """One method that install() replaces; ``function`` takes the instance and the method it stands in for."""
+    """One method that install() replaces."""
 
     owner: type
     name: str
-    function: typing.Any
-    #: Whether only timing needs it: without a hook it is not replaced.
-    timing: bool = False
-    #: Whether it ends what another has begun: then it stays in place for the requests that are under way.
-    stays: bool = False
+    method: connection.Method
 
 
-def _urlopen(self: typing.Any, below: typing.Any, *args: typing.Any, **kwargs: typing.Any) -> typing.Any:
-    hooks = installations.hooks
-    return below(*args, **kwargs) if hooks is None else pool.urlopen(self, below, hooks, *args, **kwargs)
+def _hooks_of(owner: typing.Any) -> Hooks | None:
+    return installations.hooks if owner._onewrite_hooks is None else None
 
+
+_URLOPEN = connection.Method(pool.make_urlopen(_hooks_of), timing=True)
 
 #: Replaced in this order, so that no request is begun whose end is not seen. Each function says why it replaces that
 #: method.
 _PATCHES = [
-    _Patch(_Connection, "send", connection.send, stays=True),
-    _Patch(_Connection, "__init__", connection.init),
-    _Patch(_Connection, "connect", connect.connect),
+    *(_Patch(_Connection, name, method) for name, method in connection.METHODS.items() if name != "request"),
     # HTTPSConnection.connect does not call HTTPConnection.connect.
-    _Patch(_HTTPSConnection, "connect", connect.connect),
-    _Patch(_Connection, "getresponse", response.getresponse, timing=True, stays=True),
-    _Patch(_Connection, "close", connection.close, timing=True, stays=True),
-    _Patch(_Pool, "_put_conn", pool.put_conn, timing=True, stays=True),
-    _Patch(_Pool, "_get_conn", pool.get_conn, timing=True),
-    _Patch(_Pool, "urlopen", _urlopen, timing=True),
-    _Patch(_Manager, "urlopen", _urlopen, timing=True),
-    _Patch(_Connection, "request", connection.request),
+    _Patch(_HTTPSConnection, "connect", connection.METHODS["connect"]),
+    _Patch(_Pool, "_put_conn", connection.Method(pool.make_put_conn, timing=True, stays=True)),
+    _Patch(_Pool, "_get_conn", connection.Method(pool.make_get_conn, timing=True)),
+    _Patch(_Pool, "urlopen", _URLOPEN),
+    _Patch(_Manager, "urlopen", _URLOPEN),
+    _Patch(_Connection, "request", connection.METHODS["request"]),
 ]
-if _base_version.IS_V1:
-    _PATCHES.append(_Patch(_Connection, "request_chunked", connection.request_chunked))
-
-_own_connection = operator.attrgetter("_onewrite_own")
-_own_hooks = operator.attrgetter("_onewrite_hooks")
 
 
 def install(
@@ -125,14 +114,14 @@ def _place() -> None:
     if "_onewrite_options" not in _Connection.__dict__:
         for name, value in state.STATE.items():
             setattr(_Connection, name, value)
-        _Connection.response_class = response.ResponseClass(_Connection)
         for owner in (_Pool, _Manager):
             owner._onewrite_hooks = None
     _Connection._onewrite_options = installations.options
+    if _Connection.response_class is http.client.HTTPResponse:
+        _Connection.response_class = response.Unread
     for patch in _PATCHES:
-        if not patch.timing or installations.hooks is not None:
-            passing = _own_hooks if patch.owner in (_Pool, _Manager) else _own_connection
-            _patches.place(patch.owner, patch.name, _patches.around(patch.function, passing), _active)
+        if not patch.method.timing or installations.hooks is not None:
+            _patches.place(patch.owner, patch.name, patch.method.make, _active)
 
 
 def _active() -> bool:
@@ -150,8 +139,10 @@ def uninstall() -> None:
         if installations.active:
             installations.clear()
             _Connection._onewrite_options = _config.OFF
+            if _Connection.__dict__.get("response_class") is response.Unread:
+                del _Connection.response_class
             for patch in reversed(_PATCHES):
-                if not patch.stays:
+                if not patch.method.stays:
                     _patches.put_back(patch.owner, patch.name)
 
 
@@ -204,7 +195,7 @@ def status() -> Status:
     }
     for patch in _PATCHES:
         found = patches[_patches.full_name(patch.owner, patch.name)]
-        if patch.timing and installations.active and found["state"] == "stock":
+        if patch.method.timing and installations.active and found["state"] == "stock":
             found["state"] = "stock: no hook is set"
     return Status(
         version=__version__,

@@ -19,14 +19,17 @@ class _Placed(typing.NamedTuple):
 
 _placed: dict[tuple[type, str], _Placed] = {}
 
-#: Calls ``function(instance, bound method below, …)``.
+#: Called with the instance, the bound method below, and the arguments.
 Function = typing.Callable[..., typing.Any]
+#: Returns the bound method below of an instance and its class.
+Below = typing.Callable[[typing.Any, type], typing.Any]
+#: Makes the method that stands in for the one below, for the own classes (True) or for install() (False). The own
+#: classes derive from those that install() changes: for them the method of install() only passes the call on.
+Make = typing.Callable[[Below, bool], typing.Any]
 
 
-def place(
-    owner: type, name: str, make: typing.Callable[[typing.Any], typing.Any], active: typing.Callable[[], bool]
-) -> None:
-    """Put ``make(method below)`` in the place of a method, unless it is there already, or below a wrapper.
+def place(owner: type, name: str, make: Make, active: typing.Callable[[], bool]) -> None:
+    """Put the method that *make* makes in the place of a method, unless it is there already, or below a wrapper.
 
     *active* says for status() whether it does anything now. A method that somebody has put back since, such as a mock
     that is older than install(), is replaced anew.
@@ -34,13 +37,18 @@ def place(
     there = owner.__dict__.get(name)
     if (owner, name) in _placed and not (there is None or own(there, owner.__module__)):
         return
-    ours = make(owner.__dict__[name] if name in owner.__dict__ else _Inherited(owner, name))
-    _placed[owner, name] = _Placed(ours, owner.__dict__.get(name), active)
+    ours = method(owner, name, make, getattr(owner, name), own=False)
+    _placed[owner, name] = _Placed(ours, there, active)
     setattr(owner, name, ours)
 
 
-def _pass_on(self: typing.Any, below: typing.Any, *args: typing.Any, **kwargs: typing.Any) -> typing.Any:
-    return below(*args, **kwargs)
+def method(owner: type, name: str, make: Make, like: typing.Any, own: bool) -> typing.Any:
+    """Return what *make* makes of the method *name* of *owner*, or the one that it inherits, documented as *like*.
+
+    The method below is bound by the descriptor protocol, as its class binds it: a tracer's wrapper gets the instance.
+    """
+    below = owner.__dict__[name] if name in owner.__dict__ else _Inherited(owner, name)
+    return functools.wraps(like)(make(functools.partial(type(below).__get__, below), own))
 
 
 class _Inherited:
@@ -52,10 +60,6 @@ class _Inherited:
 
     def __get__(self, instance: typing.Any, cls: typing.Any = None) -> typing.Any:
         return getattr(super(self._owner, instance), self._name)
-
-    def function(self) -> typing.Any:
-        """Return what is inherited now."""
-        return getattr(super(self._owner, self._owner), self._name)
 
 
 def put_back(owner: type, name: str) -> None:
@@ -70,28 +74,17 @@ def put_back(owner: type, name: str) -> None:
         setattr(owner, name, placed.before)
 
 
-def around(
-    function: Function, passing: typing.Callable[[typing.Any], object] = lambda instance: False
-) -> typing.Callable[[typing.Any], typing.Any]:
-    """Return what makes a method that calls *function* with the instance and the method below.
+def around(function: Function) -> Make:
+    """Return what makes a method that calls *function* with the instance and the bound method below."""
 
-    An instance for which *passing* is true gets the method below alone: it is of an own class, which calls *function*
-    already. The method below is bound by the descriptor protocol, as its class binds it: a tracer's wrapper gets the
-    instance.
-    """
-
-    def make(below: typing.Any) -> typing.Any:
-        bind = type(below).__get__
-
+    def make(below: Below, own: bool) -> typing.Any:
         def method(self: typing.Any, *args: typing.Any, **kwargs: typing.Any) -> typing.Any:
-            # One statement: a signal between two could keep a connection from its pool.
-            return (function if not passing(self) else _pass_on)(self, bind(below, self, type(self)), *args, **kwargs)
+            return function(self, below(self, type(self)), *args, **kwargs)
 
         async def awaited(self: typing.Any, *args: typing.Any, **kwargs: typing.Any) -> typing.Any:
-            return await function(self, bind(below, self, type(self)), *args, **kwargs)
+            return await function(self, below(self, type(self)), *args, **kwargs)
 
-        like = below.function() if isinstance(below, _Inherited) else below
-        return functools.wraps(like)(awaited if inspect.iscoroutinefunction(function) else method)
+        return awaited if inspect.iscoroutinefunction(function) else method
 
     return make
 

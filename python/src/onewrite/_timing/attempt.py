@@ -12,7 +12,7 @@ import typing
 from . import cause, kernel, server_timing
 from .connection import Connection
 from .events import Event
-from .record import Attempt, phases
+from .record import Attempt, made, phases
 
 if typing.TYPE_CHECKING:
     from .call import LiveCall
@@ -252,28 +252,29 @@ class LiveAttempt:
 
     def record(self) -> Attempt:
         """Return the attempt as far as it has come."""
-        at = dict(self.at)
-        fields: dict[str, typing.Any] = phases(at)
+        at = self.at.copy()
+        fields: dict[str, typing.Any] = {
+            "index": self.index,
+            "outcome": self.outcome,
+            "status": self.status,
+            "reused": self.reused,
+            "idle_ns": self.idle_ns,
+            "conn_requests": self.conn_requests,
+            "bytes_sent": self.bytes_sent,
+            "writes": self.writes,
+            "bytes_received": self.bytes_received,
+            "at": at,
+            **phases(at),
+        }
         wait_ns = fields.get("wait_ns")
         if self.info_before and self.info_after and wait_ns is not None:
             held = self.info_after is not self.info_sent
-            judged = cause.judge(self.info_before, self.info_after, wait_ns, held, self.may_nagle)
-            fields["kernel"], fields["cause"] = judged
+            fields["kernel"], fields["cause"] = cause.judge(
+                self.info_before, self.info_after, wait_ns, held, self.may_nagle
+            )
         if self.server_timing is not None:
             fields["server_timing"] = self.server_timing
             fields["server_ns"], fields["network_ns"] = server_timing.split(self.server_timing, wait_ns)
         if self.connection is not None:
             fields["conn_id"] = self.connection.conn_id
-        fields.update(
-            index=self.index,
-            outcome=self.outcome,
-            status=self.status,
-            reused=self.reused,
-            idle_ns=self.idle_ns,
-            conn_requests=self.conn_requests,
-            bytes_sent=self.bytes_sent,
-            writes=self.writes,
-            bytes_received=self.bytes_received,
-            at=at,
-        )
-        return Attempt.made_of(fields)
+        return made(Attempt, fields)

@@ -20,7 +20,7 @@ from . import events
 from .attempt import LiveAttempt, now
 from .events import Event, Methods
 from .hooks import Hooks
-from .record import Timing
+from .record import Timing, made
 
 #: Where the authority of a URL begins: behind the scheme and its slashes, or at once; a path has none.
 _BEFORE_AUTHORITY = re.compile(r"\s*(?:https?:[/\\]*|(?:[a-z][a-z0-9+.\-]*:)?//|(?![/\\?#\s]))", re.IGNORECASE).match
@@ -166,17 +166,18 @@ class LiveCall:
         """Return the call as far as it has come; the same object each time once it is over."""
         if self._record is not None:
             return self._record
-        found = Timing(
-            self.method,
-            self.url,
-            [attempt.record() for attempt in self.attempts],
-            self.outcome,
-            self.error_kind,
-            self.error_phase,
-            self.started_at_unix_ns,
-            self.started_at_mono_ns,
-            self.total_ns,
-        )
+        fields = {
+            "method": self.method,
+            "url": self.url,
+            "attempts": [attempt.record() for attempt in self.attempts],
+            "outcome": self.outcome,
+            "error_kind": self.error_kind,
+            "error_phase": self.error_phase,
+            "started_at_unix_ns": self.started_at_unix_ns,
+            "started_at_mono_ns": self.started_at_mono_ns,
+            "total_ns": self.total_ns,
+        }
+        found = made(Timing, fields)
         if self.ended:
             self._record = found
         return found

@@ -12,26 +12,28 @@ T = typing.TypeVar("T")
 
 PHASES = ("queue", "dns", "connect", "tls", "send", "wait", "receive", "total")
 
-#: By the event at its end: each phase, and the event at its start.
-_BOUNDS = {
-    "queue_end": ("queue_ns", "queue_start"),
-    "dns_end": ("dns_ns", "dns_start"),
-    "connect_end": ("connect_ns", "connect_start"),
-    "tls_end": ("tls_ns", "tls_start"),
-    "request_end": ("send_ns", "request_start"),
-    "response_start": ("wait_ns", "request_end"),
-    "response_end": ("receive_ns", "response_start"),
-    "attempt_end": ("total_ns", "attempt_start"),
-}
+#: Each phase, and the events at its two ends.
+_BOUNDS = (
+    ("queue_ns", "queue_start", "queue_end"),
+    ("dns_ns", "dns_start", "dns_end"),
+    ("connect_ns", "connect_start", "connect_end"),
+    ("tls_ns", "tls_start", "tls_end"),
+    ("send_ns", "request_start", "request_end"),
+    ("wait_ns", "request_end", "response_start"),
+    ("receive_ns", "response_start", "response_end"),
+    ("total_ns", "attempt_start", "attempt_end"),
+)
 
 
 def phases(at: typing.Mapping[str, int]) -> dict[str, int]:
     """Return the phases that have both their events, each at least 1 ns."""
-    found = {}
-    for name, end in at.items():
-        bounds = _BOUNDS.get(name)
-        if bounds is not None and bounds[1] in at:
-            found[bounds[0]] = end - at[bounds[1]] or 1
+    return {name: at[end] - at[start] or 1 for name, start, end in _BOUNDS if end in at and start in at}
+
+
+def made(cls: type[T], fields: dict[str, typing.Any]) -> T:
+    """Return a record with *fields* and the defaults. The constructor of a frozen dataclass takes much longer."""
+    found = object.__new__(cls)
+    found.__dict__.update(fields)
     return found
 
 
@@ -84,13 +86,6 @@ class Attempt:
     network_ns: int | None = None
     #: Monotonic time of each event (spec/events.yaml) in nanoseconds, by its name.
     at: dict[str, int] = dataclasses.field(default_factory=dict, repr=False)
-
-    @classmethod
-    def made_of(cls, fields: dict[str, typing.Any]) -> Attempt:
-        """Return a record with *fields* and the defaults. The constructor of a frozen dataclass takes much longer."""
-        made = object.__new__(cls)
-        made.__dict__.update(fields)
-        return made
 
     def to_dict(self) -> dict[str, typing.Any]:
         """Return the record under its canonical names, absent values left out."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import typing
 import weakref
 
@@ -18,7 +19,7 @@ from . import response
 from .connection import HTTPConnection, HTTPSConnection, OneWrite, configure
 from .state import acquire
 
-Original = typing.Callable[..., typing.Any]
+Bound = typing.Callable[..., typing.Any]
 
 if typing.TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -45,105 +46,118 @@ def url_of(pool: typing.Any, target: str) -> str:
     return f"{pool.scheme}://{host}{port}{target}"
 
 
-def urlopen(
-    owner: typing.Any,
-    original: Original,
-    hooks: Hooks,
-    method: str,
-    url: str,
-    *args: typing.Any,
-    **kwargs: typing.Any,
-) -> typing.Any:
-    """Run the outermost request, of a manager or a pool, as a call; each of a pool is an attempt of it.
+def make_urlopen(hooks_of: typing.Callable[[typing.Any], Hooks | None]) -> _patches.Make:
+    """Return what makes ``urlopen``: the outermost one is a call, each one of a pool an attempt of it.
 
     urllib3 calls it again for each retry and redirect; requests and elastic-transport begin with the pool's.
+    *hooks_of* returns the hooks of a manager or a pool.
     """
-    pooled = isinstance(owner, _HTTPConnectionPool)
-    under_way = calls.under_way()
-    if under_way is not None:
-        if pooled:
-            under_way.begin_attempt()
-        return original(method, url, *args, **kwargs)
-    # A signal or a greenlet's timeout may raise between any two lines. After one in the handler below, the call's
-    # __del__ ends it.
-    outer = calls.current.get()
-    call = calls.LiveCall(hooks, method, url_of(owner, url) if pooled and url[:1] == "/" else url)
-    try:
-        calls.current.set(weakref.ref(call))
-        call.start()
-        if pooled:
-            call.begin_attempt()
-        answer = original(method, url, *args, **kwargs)
-        calls.current.set(outer)
-        if _base_version.IS_V1:
-            response.returned(call, answer)
-        call.answered()
-    except BaseException as error:
-        calls.current.set(outer)
-        call.failed(error)
-        raise
-    try:
-        return answer
-    finally:
-        # The response keeps the errors of its retries, their tracebacks keep this frame: with the response in it,
-        # that is a cycle, and the connection would stay open until the collector runs.
-        del answer
+
+    def make(below: _patches.Below, own: bool) -> Bound:
+        def urlopen(self: typing.Any, method: str, url: str, *args: typing.Any, **kwargs: typing.Any) -> typing.Any:
+            bound = below(self, type(self))
+            hooks = hooks_of(self)
+            if hooks is None:
+                return bound(method, url, *args, **kwargs)
+            pooled = isinstance(self, _HTTPConnectionPool)
+            under_way = calls.under_way()
+            if under_way is not None:
+                if pooled:
+                    under_way.begin_attempt()
+                return bound(method, url, *args, **kwargs)
+            # A signal or a greenlet's timeout may raise between any two lines. After one in the handler below, the
+            # call's __del__ ends it.
+            outer = calls.current.get()
+            call = calls.LiveCall(hooks, method, url_of(self, url) if pooled and url[:1] == "/" else url)
+            try:
+                calls.current.set(weakref.ref(call))
+                call.start()
+                if pooled:
+                    call.begin_attempt()
+                answer = bound(method, url, *args, **kwargs)
+                calls.current.set(outer)
+                if _base_version.IS_V1:
+                    response.returned(call, answer)
+                call.answered()
+            except BaseException as error:
+                calls.current.set(outer)
+                call.failed(error)
+                raise
+            try:
+                return answer
+            finally:
+                # The response keeps the errors of its retries, their tracebacks keep this frame: with the response in
+                # it, that is a cycle, and the connection would stay open until the collector runs.
+                del answer
+
+        return urlopen
+
+    return make
 
 
-def get_conn(pool: typing.Any, original: Original, timeout: typing.Any = None) -> typing.Any:
-    """Pin the attempt to the connection. No public method gets the connection of a request."""
-    call = calls.of_thread()
-    attempt = None if call is None or call.delivering else call.last
-    if attempt is None or attempt.ended or attempt.connection is not None or attempt.phase != "queue":
-        return original(timeout=timeout)
-    waiting = bool(pool.block and pool.pool is not None and pool.pool.qsize() == 0)
-    if waiting:
-        attempt.queue_start()
-    conn = None
-    try:
-        try:
-            conn = original(timeout=timeout)
-        finally:
-            if waiting:
-                attempt.queue_end()
-        if hasattr(conn, "_onewrite_connection"):  # else a class that is not onewrite's
-            conn._onewrite_attempt = attempt
-            attempt.phase = "connect"
-            if conn.sock is not None:  # else it still has to connect
-                acquire(conn, attempt, True)
-        return conn
-    except BaseException:
-        if conn is not None:
-            conn.close()  # urllib3 fills its place in the pool with None
-        raise
+def make_get_conn(below: _patches.Below, own: bool) -> Bound:
+    """Return ``_get_conn``, which ties attempt and connection. No public method gets the connection of a request."""
 
-
-def put_conn(pool: typing.Any, original: Original, conn: OneWrite | None) -> None:
-    """The response was read to its end or released: the attempt is over."""
-    try:  # from the first line on: a signal must not keep the connection from its pool
-        attempt: LiveAttempt | None = getattr(conn, "_onewrite_attempt", None)
-        if conn is not None and attempt is not None:
-            t_ns = now()
-            conn._onewrite_attempt = None
-            # Read before the connection is given away: another thread may have it a moment later.
-            http_response = attempt.http_response
-            is_read = "response_end" in attempt.at
-            if not is_read and attempt.error is None and http_response is not None and http_response.isclosed():
-                response.body_read(attempt, t_ns)
-                is_read = True
-            reusable = is_read and conn.sock is not None
-            if attempt.connection is not None:
-                attempt.connection.idle_since = t_ns
-    finally:
-        original(conn)
-    if conn is None:
-        # urllib3 has closed the connection after an error. A retry may wait before it begins.
+    def get_conn(self: typing.Any, timeout: typing.Any = None) -> typing.Any:
+        bound = below(self, type(self))
         call = calls.of_thread()
-        if call is not None and call.last is not None and call.last.error is not None:
-            call.last.end("error")
-    elif attempt is not None:
-        # The pool closes it where it is full, or closed.
-        attempt.end("ok" if attempt.error is None else "error", reusable and conn.sock is not None, t_ns)
+        attempt = None if call is None or call.delivering else call.last
+        if attempt is None or attempt.ended or attempt.connection is not None or attempt.phase != "queue":
+            return bound(timeout=timeout)
+        waiting = bool(self.block and self.pool is not None and self.pool.qsize() == 0)
+        if waiting:
+            attempt.queue_start()
+        conn = None
+        try:
+            try:
+                conn = bound(timeout=timeout)
+            finally:
+                if waiting:
+                    attempt.queue_end()
+            if hasattr(conn, "_onewrite_connection"):  # else a class that is not onewrite's
+                conn._onewrite_attempt = attempt
+                attempt.phase = "connect"
+                if conn.sock is not None:  # else it still has to connect
+                    acquire(conn, attempt, True)
+            return conn
+        except BaseException:
+            if conn is not None:
+                conn.close()  # urllib3 fills its place in the pool with None
+            raise
+
+    return get_conn
+
+
+def make_put_conn(below: _patches.Below, own: bool) -> Bound:
+    """Return ``_put_conn``: the response was read to its end or released, the attempt is over."""
+
+    def put_conn(self: typing.Any, conn: OneWrite | None) -> None:
+        try:  # from the first line on: a signal must not keep the connection from its pool
+            attempt: LiveAttempt | None = getattr(conn, "_onewrite_attempt", None)
+            if conn is not None and attempt is not None:
+                t_ns = now()
+                conn._onewrite_attempt = None
+                # Read before the connection is given away: another thread may have it a moment later.
+                http_response = attempt.http_response
+                is_read = "response_end" in attempt.at
+                if not is_read and attempt.error is None and http_response is not None and http_response.isclosed():
+                    response.body_read(attempt, t_ns)
+                    is_read = True
+                reusable = is_read and conn.sock is not None
+                if attempt.connection is not None:
+                    attempt.connection.idle_since = t_ns
+        finally:
+            below(self, type(self))(conn)
+        if conn is None:
+            # urllib3 has closed the connection after an error. A retry may wait before it begins.
+            call = calls.of_thread()
+            if call is not None and call.last is not None and call.last.error is not None:
+                call.last.end("error")
+        elif attempt is not None:
+            # The pool closes it where it is full, or closed.
+            attempt.end("ok" if attempt.error is None else "error", reusable and conn.sock is not None, t_ns)
+
+    return put_conn
 
 
 # -- own classes --------------------------------------------------------------------------------------
@@ -169,21 +183,33 @@ class ConnectionClass:
         return self._ours if now is self._theirs else now
 
 
+class WhenHooked:
+    """A method of own pools and managers: the one below and nothing else where no hook is set."""
+
+    def __init__(self, make: _patches.Make) -> None:
+        self._make = make
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._owner, self._name = owner, name
+        self._method = self._make(self._below, True)
+
+    def _below(self, instance: typing.Any, cls: type) -> typing.Any:
+        return getattr(super(self._owner, instance), self._name)
+
+    def __get__(self, instance: typing.Any, cls: typing.Any = None) -> typing.Any:
+        if instance is not None and instance._onewrite_hooks is None:
+            return getattr(super(self._owner, instance), self._name)
+        return self._method.__get__(instance, cls)
+
+
 class Hooked:
     """What own pools and managers share, in front of urllib3's."""
 
-    _onewrite_own = True
     _onewrite_options: Options = DEFAULTS
     _onewrite_hooks: Hooks | None = None
 
     if not typing.TYPE_CHECKING:  # it has the types of urllib3's
-
-        def urlopen(self, method, url, *args, **kwargs):
-            """Send a request: see urllib3's own ``urlopen`` of this class."""
-            original, hooks = super().urlopen, self._onewrite_hooks
-            if hooks is None:
-                return original(method, url, *args, **kwargs)
-            return urlopen(self, original, hooks, method, url, *args, **kwargs)
+        urlopen = WhenHooked(make_urlopen(operator.attrgetter("_onewrite_hooks")))
 
 
 class Pool(Hooked):
@@ -199,12 +225,9 @@ class Pool(Hooked):
             configure(conn, self._onewrite_options)
         return conn
 
-    def _get_conn(self, timeout: typing.Any = None) -> typing.Any:
-        original = super()._get_conn  # type: ignore[misc]
-        return original(timeout=timeout) if self._onewrite_hooks is None else get_conn(self, original, timeout)
-
-    def _put_conn(self, conn: typing.Any) -> None:
-        put_conn(self, super()._put_conn, conn)  # type: ignore[misc]
+    _get_conn = WhenHooked(make_get_conn)
+    # With fewer lines in which a signal would keep the connection from its pool.
+    _put_conn = make_put_conn(lambda self, cls: super()._put_conn, True)  # type: ignore[misc]
 
 
 class HTTPConnectionPool(Pool, _HTTPConnectionPool):

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import http.client
 import types
 import typing
 import weakref
 
+from .. import _patches
 from .._timing import call as calls
 from .._timing.attempt import LiveAttempt, now
 
@@ -19,11 +21,13 @@ MOST_INTERIM = 100
 _HTTPResponse = http.client.HTTPResponse
 
 
-class _Unread(_HTTPResponse):
+class Unread(_HTTPResponse):
     """A response of http.client until its status line is read; then its class is http.client's."""
 
+    _attempt: LiveAttempt | None = None
+
     def _read_status(self) -> tuple[str, int, str]:
-        attempt = _awaiting() if type(self) is _Timed else None
+        attempt = self._attempt
         for _ in range(MOST_INTERIM):
             t_ns = 0
             if attempt is not None:
@@ -31,7 +35,7 @@ class _Unread(_HTTPResponse):
                 if hasattr(self.fp, "peek"):
                     self.fp.peek(1)
                 t_ns = now()
-            found: tuple[str, int, str] = super()._read_status()  # type: ignore[misc]
+            found: tuple[str, int, str] = _HTTPResponse._read_status(self)  # type: ignore[attr-defined]
             status = found[1]
             if not 100 <= status < 200 or status == 101:
                 if attempt is not None:
@@ -46,58 +50,47 @@ class _Unread(_HTTPResponse):
         raise http.client.HTTPException(f"got more than {MOST_INTERIM} interim responses")
 
 
-class _Timed(_Unread):
+class _Timed(Unread):
     """The same, with its times taken."""
+
+    def __init__(self, attempt: LiveAttempt, *args: typing.Any, **kwargs: typing.Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._attempt = attempt
 
     def begin(self) -> None:
         super().begin()
-        attempt = _awaiting()
-        if attempt is not None:
-            attempt.http_response = self
-            attempt.expected = self.length
-            attempt.headers_end(self.status, self.headers.get_all("Server-Timing"))
+        attempt = self._attempt
+        assert attempt is not None
+        del self._attempt
+        attempt.http_response = self
+        attempt.expected = self.length
+        attempt.headers_end(self.status, self.headers.get_all("Server-Timing"))
 
 
-def _awaiting() -> LiveAttempt | None:
-    """The attempt of this thread whose response is being read."""
-    call = calls.of_thread()
-    attempt = None if call is None or call.delivering else call.last
-    return attempt if attempt is not None and attempt.awaiting else None
+def make_getresponse(below: _patches.Below, own: bool) -> typing.Callable[..., typing.Any]:
+    """Return ``getresponse``: it reads the head, and with ``preload_content`` of urllib3 2.x the body."""
 
+    def getresponse(self: OneWrite, **extra: typing.Any) -> typing.Any:
+        attempt = self._onewrite_attempt
+        if attempt is None or self._onewrite_own is not own:
+            return below(self, type(self))(**extra)
+        timed = None
+        if self.response_class is Unread:  # not one of the user's own
+            timed = self.response_class = functools.partial(_Timed, attempt)  # type: ignore[assignment]
+        attempt.awaiting = True
+        try:
+            response = below(self, type(self))(**extra)
+            _got(attempt, response)
+            return response
+        except BaseException as error:
+            attempt.error = error
+            raise
+        finally:
+            attempt.awaiting = False
+            if timed is not None and self.response_class is timed:
+                del self.response_class
 
-class ResponseClass:
-    """``response_class`` of a connection class: what the classes behind *owner* say, http.client's one extended."""
-
-    def __init__(self, owner: type | None = None) -> None:
-        self._owner = owner
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        self._owner = owner
-
-    def __get__(self, conn: OneWrite, cls: typing.Any = None) -> typing.Any:
-        found = super(self._owner, cls).response_class  # type: ignore[arg-type]
-        if (found is not _HTTPResponse and found is not _Unread) or (
-            cls if conn is None else conn
-        )._onewrite_options.disabled:
-            return found
-        return _Unread if conn is None or conn._onewrite_attempt is None else _Timed
-
-
-def getresponse(conn: OneWrite, original: typing.Callable[..., typing.Any], **extra: typing.Any) -> typing.Any:
-    """Read the head; with ``preload_content`` urllib3 2.x reads the body here, too."""
-    attempt: LiveAttempt | None = conn._onewrite_attempt
-    if attempt is None:
-        return original(**extra)
-    attempt.awaiting = True
-    try:
-        response = original(**extra)
-        _got(attempt, response)
-        return response
-    except BaseException as error:
-        attempt.error = error
-        raise
-    finally:
-        attempt.awaiting = False
+    return getresponse
 
 
 def _got(attempt: LiveAttempt, response: typing.Any) -> None:

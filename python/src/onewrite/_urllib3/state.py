@@ -7,7 +7,7 @@ import typing
 from .._config import DEFAULTS, Options
 from .._timing.attempt import LiveAttempt
 from .._timing.connection import Connection
-from .._wire.coalesce import Hold
+from .._wire.coalesce import Piece
 
 if typing.TYPE_CHECKING:
     from .connection import OneWrite
@@ -18,7 +18,9 @@ class State:
 
     _onewrite_options: Options = DEFAULTS
     #: The pieces of a request while it is put together.
-    _onewrite_hold: Hold | None = None
+    _onewrite_held: list[Piece] | None = None
+    #: How many bytes more may be held, of a body that is read piece by piece.
+    _onewrite_room: int | None = None
     #: The socket whose TCP_NODELAY was read back.
     _onewrite_sock: typing.Any = None
     #: Whether the user's own options switch TCP_NODELAY off.

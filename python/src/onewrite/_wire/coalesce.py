@@ -1,7 +1,7 @@
 """Head and body to the kernel in one write.
 
-http.client and urllib3 hand the head and each piece of the body to ``send`` one by one. A ``Hold`` keeps the
-pieces until they can leave together:
+http.client and urllib3 hand the head and each piece of the body to ``send`` one by one. The pieces are held
+until they can leave together:
 
 - up to ``coalesce_max`` bytes they are joined, one write on any socket: one segment where it fits,
   one TLS record;
@@ -19,30 +19,18 @@ import typing
 #: A body read in pieces is held until this much is at hand: one full TLS record.
 HOLD_LIMIT = 16384
 
-Piece = typing.Any  # bytes-like; typing has no name for "anything memoryview takes" before 3.12
+Piece = bytes | memoryview
 
 
-class Hold:
-    """The pieces of one request that wait for the rest of it."""
-
-    __slots__ = ("pieces", "read", "size")
-
-    def __init__(self, read: bool) -> None:
-        self.pieces: list[Piece] = []
-        self.size = 0
-        #: Whether the body is read piece by piece: then no more than one record waits.
-        self.read = read
-
-
-def write(sock: typing.Any, pieces: list[Piece], size: int, coalesce_max: int) -> int:
-    """Send *pieces*, *size* bytes in sum; return the number of writes it took.
+def write(sock: typing.Any, pieces: list[Piece], coalesce_max: int) -> int:
+    """Send *pieces*, bytes and views of bytes; return the number of writes it took.
 
     Errors are those of the socket's own ``sendall``; a timeout of the socket holds for each write.
     """
     if len(pieces) == 1:
         sock.sendall(pieces[0])
         return 1
-    if size <= coalesce_max:
+    if sum(map(len, pieces)) <= coalesce_max:
         sock.sendall(b"".join(pieces))
         return 1
     # gevent's and the standard library's own class have a sendmsg that honours timeouts; SSLSocket's
@@ -53,7 +41,7 @@ def write(sock: typing.Any, pieces: list[Piece], size: int, coalesce_max: int) -
 
 
 def _write_vector(sock: socket.socket, pieces: list[Piece]) -> int:
-    views = [memoryview(piece).cast("B") for piece in pieces]
+    views = [memoryview(piece) for piece in pieces]
     sent = sock.sendmsg(views)
     writes = 1
     for view in views:
@@ -72,7 +60,7 @@ def _write_records(sock: typing.Any, pieces: list[Piece], record: int) -> int:
     writes = 0
     pending = bytearray()
     for piece in pieces:
-        view = memoryview(piece).cast("B")
+        view = memoryview(piece)
         if pending or view.nbytes < record:
             room = max(record - len(pending), 0)
             if pending and not room:

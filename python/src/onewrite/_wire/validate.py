@@ -66,31 +66,36 @@ class Framing(typing.NamedTuple):
     expects_continue: bool = False
 
 
-def check_headers(headers: typing.Iterable[tuple[typing.Any, typing.Any]], left_out: object = None) -> Framing | None:
-    """Refuse header fields that would break the head; return what they say of the body, None for nothing."""
+def check_headers(fields: typing.Iterable[typing.Iterable[typing.Any]], left_out: object = None) -> Framing | None:
+    """Refuse header fields that would break the head; return what they say of the body, None for nothing.
+
+    Each field is a name and its values.
+    """
     length: int | None = None
     encoded = expects = False
-    for name, value in headers:
+    for name, *values in fields:
         lower = (_names.get(name) if type(name) is str else None) or checked_name(_text(name))
-        text = value if type(value) is str else _text(value)
-        bad = None if text.isascii() and text.isprintable() else _value_control(text)
-        if bad:
-            raise InvalidRequestError(
-                f"value of header {name!r} has a control character at {bad.start()}: remove CR, LF, NUL and the like"
-            )
-        if lower not in _FRAMING or value == left_out:
-            continue  # the base library has rules of its own for the value that leaves a field out
-        if lower == "content-length":
-            text = text.strip(" \t")
-            if not (text.isascii() and text.isdigit() and len(text) < 20):
+        for value in values:
+            text = value if type(value) is str else _text(value)
+            bad = None if text.isascii() and text.isprintable() else _value_control(text)
+            if bad:
                 raise InvalidRequestError(
-                    f"Content-Length {text[:40]!r} is no whole number below 10^19: give one or leave it out"
+                    f"value of header {name!r} has a control character at {bad.start()}: "
+                    "remove CR, LF, NUL and the like"
                 )
-            length = int(text)
-        elif lower == "transfer-encoding":
-            encoded = True
-        else:
-            expects = True
+            if lower not in _FRAMING or value == left_out:
+                continue  # the base library has rules of its own for the value that leaves a field out
+            if lower == "content-length":
+                text = text.strip(" \t")
+                if not (text.isascii() and text.isdigit() and len(text) < 20):
+                    raise InvalidRequestError(
+                        f"Content-Length {text[:40]!r} is no whole number below 10^19: give one or leave it out"
+                    )
+                length = int(text)
+            elif lower == "transfer-encoding":
+                encoded = True
+            else:
+                expects = True
     if length is None and not expects:
         return None
     if encoded and length is not None:
