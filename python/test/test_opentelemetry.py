@@ -380,8 +380,8 @@ def test_a_connection_that_the_next_request_has_before_the_last_one_is_told_over
         link.closed()
         assert not ended  # its response is still read
         link.released(2)
-        assert ended == [("a", 1)]
         assert connections.counts() == {(("a", 1), "active"): 0, (("a", 1), "idle"): 0}
+        assert ended == [("a", 1)]
 
 
 def test_a_pool_that_is_forgotten(telemetry: Telemetry, tap: typing.Any) -> None:

@@ -13,10 +13,13 @@ import typing
 import pytest
 
 PROGRAM = """\
+import httpcore
+import httpx
 import requests
 import urllib3.connection
 
 import onewrite
+import onewrite.httpx
 import onewrite.requests
 
 
@@ -38,6 +41,11 @@ pool: urllib3.HTTPConnectionPool = onewrite.HTTPSConnectionPool("127.0.0.1", 443
 connection: urllib3.connection.HTTPConnection = onewrite.HTTPSConnection("127.0.0.1", 443)
 session = requests.Session()
 session.mount("https://", onewrite.requests.Adapter(pool_maxsize=4, on_timing=shown))
+onewrite.httpx.install(on_timing=shown, listener=Shown(), quickack=True).remove()
+limits = httpx.Limits(max_connections=1)
+client = httpx.Client(transport=onewrite.httpx.Transport(False, limits=limits, proxy="http://a", on_timing=shown))
+later = httpx.AsyncClient(transport=onewrite.httpx.AsyncTransport(retries=1, coalesce_max=0))
+core: httpcore.ConnectionPool = onewrite.httpx.ConnectionPool(max_connections=1, listener=Shown())
 """
 
 WRONG = """\
@@ -47,6 +55,11 @@ onewrite.ProxyManager("http://127.0.0.1/", on_timming=shown)
 onewrite.HTTPConnectionPool("127.0.0.1", quick_ack=True)
 onewrite.requests.Adapter(on_timming=shown)
 onewrite.install(on_timming=shown)
+onewrite.httpx.install(on_timming=shown)
+onewrite.httpx.Transport(on_timming=shown)
+onewrite.httpx.Transport(limit=limits)
+onewrite.httpx.AsyncTransport(limits=1)
+onewrite.httpx.ConnectionPool(max_connection=1)
 manager.requets("GET", "http://127.0.0.1/")
 """
 

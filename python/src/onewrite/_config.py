@@ -60,14 +60,15 @@ NAMES = frozenset({field.name for field in dataclasses.fields(Options)} - {"disa
 
 
 def resolve(arguments: typing.Mapping[str, typing.Any], over: Options = DEFAULTS) -> Options:
-    """Lay *arguments* over the options *over*, which are those of the environment.
+    """Lay *arguments* over the options *over*, which are those of the environment; None is no argument.
 
     Raises TypeError for an unknown name or a wrong type and ValueError for a value out of range.
     """
-    _check(arguments)
-    if not arguments or DEFAULTS.disabled:
+    given = {name: value for name, value in arguments.items() if value is not None}
+    _check(given)
+    if not given or DEFAULTS.disabled:
         return over
-    return dataclasses.replace(over, **arguments)
+    return dataclasses.replace(over, **given)
 
 
 def _check(arguments: typing.Mapping[str, typing.Any]) -> None:

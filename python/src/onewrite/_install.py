@@ -94,17 +94,18 @@ def install(
     2.x): nothing is changed then. Raises TypeError or ValueError for an option that is of the wrong type or out of
     range.
     """
-    given = {
-        "nodelay_disabled": nodelay_disabled,
-        "coalesce_disabled": coalesce_disabled,
-        "hooks_disabled": hooks_disabled,
-        "coalesce_max": coalesce_max,
-        "quickack": quickack,
-    }
     if not _config.DEFAULTS.disabled:
         _base_version.require()
     with installations.lock:
-        installation = installations.add(on_timing, listener, given)
+        installation = installations.add(
+            on_timing=on_timing,
+            listener=listener,
+            nodelay_disabled=nodelay_disabled,
+            coalesce_disabled=coalesce_disabled,
+            hooks_disabled=hooks_disabled,
+            coalesce_max=coalesce_max,
+            quickack=quickack,
+        )
         if installations.active:
             _place()
     return installation

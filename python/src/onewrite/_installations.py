@@ -1,4 +1,4 @@
-"""The calls of install() that are in force for a base library, and their way out."""
+"""The options and hooks that own classes are given; the calls of install() that are in force, and their way out."""
 
 from __future__ import annotations
 
@@ -6,11 +6,37 @@ import threading
 import typing
 
 from . import _config
-from ._timing.events import TimingListener
 from ._timing.hooks import Hooks, combined, make_hooks
 from ._timing.record import Timing
 
+if typing.TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from ._keywords import Options
+
 OnTiming = typing.Callable[[Timing], object]
+
+
+#: The keyword arguments that own classes and install() take.
+KEYWORDS = _config.NAMES | {"on_timing", "listener"}
+
+
+class Settings(typing.NamedTuple):
+    """What a manager, pool or transport was given."""
+
+    options: _config.Options
+    hooks: Hooks | None
+
+
+def take(keywords: dict[str, typing.Any], over: _config.Options = _config.DEFAULTS) -> Settings:
+    """Take what is onewrite's out of *keywords*.
+
+    Raises TypeError or ValueError for an option that is out of range, and for a hook that cannot be called.
+    """
+    taken = {name: keywords.pop(name) for name in KEYWORDS & keywords.keys()}
+    on_timing, listener = taken.pop("on_timing", None), taken.pop("listener", None)
+    options = _config.resolve(taken, over)
+    return Settings(options, make_hooks(on_timing, listener, options.hooks_disabled))
 
 
 class Installation:
@@ -49,15 +75,15 @@ class Installations:
         given = [hooks for hooks in list(self._hooks.values()) if hooks is not None]
         return sum(len(hooks.on_timing) + (hooks.listener is not None) for hooks in given)
 
-    def add(
-        self, on_timing: OnTiming | None, listener: TimingListener | None, given: typing.Mapping[str, typing.Any]
-    ) -> Installation:
+    def add(self, **keywords: Unpack[Options]) -> Installation:
         """Put a call of install() in force; raise TypeError or ValueError for what is wrong with it."""
         with self.lock:
-            options = _config.resolve(
-                {name: value for name, value in given.items() if value is not None}, self.options
-            )
-            hooks = make_hooks(on_timing, listener, options.hooks_disabled)
+            given: dict[str, typing.Any] = {**keywords}
+            options, hooks = take(given, self.options)
+            if given:
+                raise TypeError(
+                    f"install() has no argument {next(iter(given))!r}; it has {', '.join(sorted(KEYWORDS))}"
+                )
             if options.disabled:
                 return Installation()
             call = object()

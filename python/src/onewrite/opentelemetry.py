@@ -18,6 +18,11 @@ from ._install import install
 from ._installations import Installation
 from ._timing.events import TimingListener
 
+if typing.TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from ._keywords import OnTimingAndOptions
+
 try:
     from opentelemetry import _logs
     from opentelemetry.instrumentation.instrumentor import BaseInstrumentor  # type: ignore[attr-defined]
@@ -58,7 +63,7 @@ def instrument(
     meter_provider: MeterProvider | None = None,
     logger_provider: _logs.LoggerProvider | None = None,
     httpx: bool = False,
-    **options: typing.Any,
+    **options: Unpack[OnTimingAndOptions],
 ) -> Installation:
     """Call :func:`onewrite.install` with a :func:`listener`; before instrumentations and SDK or after them.
 

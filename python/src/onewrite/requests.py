@@ -7,16 +7,15 @@ import typing
 import requests.adapters
 import requests.utils
 
-from . import _config
 from ._errors import InvalidRequestError
-from ._timing.hooks import make_hooks
+from ._installations import KEYWORDS, take
 from ._urllib3.manager import PoolManager, ProxyManager
 
 if typing.TYPE_CHECKING:
     import urllib3
     from typing_extensions import Unpack
 
-    from ._urllib3.keywords import Options
+    from ._keywords import Options
 
 __all__ = ["Adapter", "InvalidRequest"]
 
@@ -52,14 +51,9 @@ class Adapter(requests.adapters.HTTPAdapter):
 
     else:
 
-        def __init__(self, *args, on_timing=None, listener=None, **kwargs):
-            keywords = {name: kwargs.pop(name) for name in _config.NAMES & kwargs.keys()}
-            make_hooks(on_timing, listener, _config.resolve(keywords).hooks_disabled)
-            self._onewrite_keywords = {
-                **keywords,
-                "on_timing": on_timing,
-                "listener": listener,
-            }
+        def __init__(self, *args, **kwargs):
+            self._onewrite_keywords = {name: kwargs.pop(name) for name in KEYWORDS & kwargs.keys()}
+            take({**self._onewrite_keywords})  # a bad one raises here, not at the first request
             super().__init__(*args, **kwargs)
 
     def send(self, *args: typing.Any, **kwargs: typing.Any) -> requests.Response:

@@ -10,10 +10,14 @@ import importlib
 import typing
 
 from .. import _patches
-from .._installations import Installation, Installations, OnTiming
-from .._timing.events import TimingListener
+from .._installations import Installation, Installations, Settings
 from . import seam
 from .backend import AsyncBackend, Backend
+
+if typing.TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from .._keywords import Options
 
 #: What holds for pools that are made from now on.
 installations = Installations()
@@ -29,10 +33,10 @@ def _adopt_as(kind: typing.Any) -> _patches.Function:
     return construct
 
 
-def _settings_of(pool: typing.Any) -> seam.Settings | None:
+def _settings_of(pool: typing.Any) -> Settings | None:
     """Return the settings for *pool*; None if it was made before install() or is of an own class."""
     if installations.active and getattr(getattr(pool, "_network_backend", None), "installed", False):
-        return seam.Settings(installations.options, installations.hooks)
+        return Settings(installations.options, installations.hooks)
     return None
 
 
@@ -58,29 +62,13 @@ def _patched() -> typing.Iterator[tuple[type, str, _patches.Function]]:
         yield core.AsyncConnectionPool, "handle_async_request", _handle_async
 
 
-def install(
-    *,
-    on_timing: OnTiming | None = None,
-    listener: TimingListener | None = None,
-    nodelay_disabled: bool | None = None,
-    coalesce_disabled: bool | None = None,
-    hooks_disabled: bool | None = None,
-    coalesce_max: int | None = None,
-    quickack: bool | None = None,
-) -> Installation:
+def install(**options: Unpack[Options]) -> Installation:
     """Make every client of httpx and httpx2 made from now on send a request in one write, with TCP_NODELAY on.
 
     Takes and returns what :func:`onewrite.install` takes and returns, and raises what that raises.
     """
-    given = {
-        "nodelay_disabled": nodelay_disabled,
-        "coalesce_disabled": coalesce_disabled,
-        "hooks_disabled": hooks_disabled,
-        "coalesce_max": coalesce_max,
-        "quickack": quickack,
-    }
     with installations.lock:
-        installation = installations.add(on_timing, listener, given)
+        installation = installations.add(**options)
         if installations.active:
             for owner, name, function in _patched():
                 _patches.place(owner, name, _patches.around(function), lambda: installations.active)

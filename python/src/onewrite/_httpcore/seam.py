@@ -9,29 +9,12 @@ import weakref
 
 from .. import _config
 from .._errors import UnsupportedBaseError
-from .._timing.hooks import Hooks, make_hooks
+from .._installations import Settings, take
 from .._wire import body as bodies
 from .backend import AsyncBackend, Backend, WrappedBackend
 from .exchange import Exchange, current
 
 _BASES = frozenset(("httpcore", "httpcore2", "httpx", "httpx2"))
-
-
-class Settings(typing.NamedTuple):
-    """What one pool or transport was given."""
-
-    options: _config.Options
-    hooks: Hooks | None
-
-
-def settings(on_timing: typing.Any, listener: typing.Any, arguments: dict[str, typing.Any]) -> Settings:
-    """Take onewrite's options out of *arguments*.
-
-    Raises TypeError or ValueError for an option that is out of range, and for a hook that cannot be called.
-    """
-    given = {name: arguments.pop(name) for name in _config.NAMES & arguments.keys()}
-    options = _config.resolve({name: value for name, value in given.items() if value is not None})
-    return Settings(options, make_hooks(on_timing, listener, options.hooks_disabled))
 
 
 def adopt(pool: typing.Any, kind: type[WrappedBackend], options: _config.Options, installed: bool = False) -> None:
@@ -218,10 +201,8 @@ class _OwnPool:
     _onewrite_method: typing.ClassVar[str]
     _onewrite_handled: typing.ClassVar[typing.Callable[..., typing.Any]]
 
-    def __init__(
-        self, *args: typing.Any, on_timing: typing.Any = None, listener: typing.Any = None, **kwargs: typing.Any
-    ) -> None:
-        given = settings(on_timing, listener, kwargs)
+    def __init__(self, *args: typing.Any, **kwargs: typing.Any) -> None:
+        given = take(kwargs)
         super().__init__(*args, **kwargs)
         # httpx makes the pool of a transport itself, and takes none.
         pool: typing.Any = getattr(self, "_pool", self)

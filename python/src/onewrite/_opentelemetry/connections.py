@@ -13,7 +13,6 @@ import typing
 import weakref
 
 from .._timing.connection import Connection
-from .garbage import collecting
 
 Server = tuple[str, int | None]
 
@@ -47,9 +46,8 @@ class Connections:
         return connection in self._open
 
     def _over(self, connection: Connection) -> None:
+        # Reported later: the collector may have closed it while the SDK holds a lock.
         self._closed.append((connection, time.monotonic_ns()))
-        if not collecting():
-            self._settle()
 
     def _settle(self) -> None:
         """Report the connections that were closed."""

@@ -9,6 +9,8 @@ the call is over where the caller reads the body later, so phases are written as
 from __future__ import annotations
 
 import collections
+import gc
+import threading
 import typing
 
 from opentelemetry import trace
@@ -18,7 +20,6 @@ from opentelemetry.context import _SUPPRESS_INSTRUMENTATION_KEY, Context, get_cu
 from .. import mappers
 from .._timing.events import Event, TimingListener
 from .._timing.record import Timing, phases
-from .garbage import collecting
 from .instruments import Instruments
 
 #: Of the log event.
@@ -27,6 +28,23 @@ NAME = "onewrite.request"
 _NOT_OURS = (trace.SpanKind.SERVER, trace.SpanKind.CONSUMER)
 #: The second is how older instrumentations spell the key.
 _SUPPRESSED = (_SUPPRESS_INSTRUMENTATION_KEY, "suppress_instrumentation")
+
+
+#: The thread on which the garbage collector runs, 0 for none. It may begin at any allocation, also while the SDK
+#: holds one of its locks. A response that it frees is closed there: reporting that at once would deadlock.
+_collecting_thread = 0
+
+
+def _note_collection(phase: str, info: dict[str, typing.Any]) -> None:
+    global _collecting_thread
+    _collecting_thread = threading.get_ident() if phase == "start" else 0
+
+
+gc.callbacks.append(_note_collection)
+
+
+def _collecting() -> bool:
+    return _collecting_thread == threading.get_ident()
 
 
 class Listener(TimingListener):
@@ -84,7 +102,7 @@ class Listener(TimingListener):
         """Write what came since; all of it where no response came."""
         context = self._context(event)
         attempt = event._call.last
-        if context is None or attempt is None or collecting():
+        if context is None or attempt is None or _collecting():
             return
         if "headers_end" in attempt.at:
             span = _span(context)
@@ -103,7 +121,7 @@ class Listener(TimingListener):
             return
         event._call.notes.pop(self)  # type: ignore[union-attr]
         self._ended.append((event.timing, context))
-        if not collecting():
+        if not _collecting():
             while self._ended:
                 try:
                     ended = self._ended.popleft()

@@ -211,7 +211,7 @@ def of_thread() -> LiveCall | None:
 
 
 def under_way() -> LiveCall | None:
-    """Return the call of this thread that a request would be a further attempt of.
+    """Return the call of this thread that a request made now would be another attempt of.
 
     A request made while another one is being sent (by a generator that is its body) is a call of its own.
     """

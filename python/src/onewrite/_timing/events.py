@@ -25,7 +25,7 @@ class Event:
         self.t_ns = t_ns
         #: Number of the attempt, from 0; None on events of the call.
         self.attempt = attempt
-        #: The further fields that events.yaml names for this event.
+        #: The other fields that events.yaml names for this event.
         self.fields = fields
         self._call = call
 
@@ -86,7 +86,7 @@ def swallow(hook: typing.Any) -> None:
     """Take note of the exception that *hook* has just raised."""
     failures.count += 1
     if failures.count == 1:
-        log.warning("a timing hook raised and is ignored, as all further ones will be: %r", hook, exc_info=True)
+        log.warning("a timing hook raised and is ignored, as all later ones will be: %r", hook, exc_info=True)
 
 
 def hook_failures() -> int:

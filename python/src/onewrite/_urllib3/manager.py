@@ -8,14 +8,15 @@ import urllib3
 import urllib3.poolmanager
 
 from .. import _config
-from .pool import Hooked, HTTPConnectionPool, HTTPSConnectionPool, Pool, split
+from .._installations import take
+from .pool import Hooked, HTTPConnectionPool, HTTPSConnectionPool, Pool
 
 if typing.TYPE_CHECKING:
     import ssl
 
     from typing_extensions import Unpack
 
-    from .keywords import Keywords
+    from .._keywords import Keywords
 
 
 class Manager(Hooked):
@@ -27,7 +28,7 @@ class Manager(Hooked):
     }
 
     def __init__(self, *args: typing.Any, **kwargs: typing.Any) -> None:
-        self._onewrite_options, self._onewrite_hooks = split(kwargs)
+        self._onewrite_options, self._onewrite_hooks = take(kwargs)
         super().__init__(*args, **kwargs)
         if type(self) in (PoolManager, ProxyManager):
             _refuse_unknown(self.connection_pool_kw)  # type: ignore[attr-defined]

@@ -10,11 +10,12 @@ import urllib3
 import urllib3.connection
 import urllib3.connectionpool
 
-from .. import _base_version, _config, _patches
+from .. import _base_version, _patches
 from .._config import DEFAULTS, Options
+from .._installations import take
 from .._timing import call as calls
 from .._timing.attempt import LiveAttempt, now
-from .._timing.hooks import Hooks, make_hooks
+from .._timing.hooks import Hooks
 from . import response
 from .connection import HTTPConnection, HTTPSConnection, OneWrite, configure
 from .state import acquire
@@ -26,7 +27,7 @@ if typing.TYPE_CHECKING:
     from urllib3.connectionpool import HTTPConnectionPool as _HTTPConnectionPool
     from urllib3.connectionpool import HTTPSConnectionPool as _HTTPSConnectionPool
 
-    from .keywords import PoolKeywords
+    from .._keywords import PoolKeywords
 else:
     _HTTPConnectionPool = _patches.genuine(urllib3.connectionpool, "HTTPConnectionPool")
     _HTTPSConnectionPool = _patches.genuine(urllib3.connectionpool, "HTTPSConnectionPool")
@@ -163,13 +164,6 @@ def make_put_conn(below: _patches.Below, own: bool) -> Bound:
 # -- own classes --------------------------------------------------------------------------------------
 
 
-def split(keywords: dict[str, typing.Any]) -> tuple[Options, Hooks | None]:
-    """Take onewrite's options and hooks out of *keywords*."""
-    on_timing, listener = keywords.pop("on_timing", None), keywords.pop("listener", None)
-    options = _config.resolve({name: keywords.pop(name) for name in _config.NAMES & keywords.keys()})
-    return options, make_hooks(on_timing, listener, options.hooks_disabled)
-
-
 class ConnectionClass:
     """``ConnectionCls`` of an own pool: onewrite's class, or what replaced urllib3's, as vcrpy does."""
 
@@ -216,7 +210,7 @@ class Pool(Hooked):
     """Behaviour of both pool classes, in front of urllib3's."""
 
     def __init__(self, host: str, port: int | None = None, *args: typing.Any, **kwargs: typing.Any) -> None:
-        self._onewrite_options, self._onewrite_hooks = split(kwargs)
+        self._onewrite_options, self._onewrite_hooks = take(kwargs)
         super().__init__(host, port, *args, **kwargs)  # type: ignore[call-arg]
 
     def _new_conn(self) -> typing.Any:
