@@ -56,15 +56,15 @@ class Exchange:
         what, _, stage = name.partition(".")[2].partition(".")
         if what in ("connect_tcp", "connect_unix_socket"):
             if stage == "started" and "connect_start" not in attempt.at:
-                attempt.connect_start()
+                attempt.step_start("connect")
             elif stage == "complete" and self.host is None:
-                attempt.connect_end(None)
+                attempt.step_end("connect")
         elif what == "start_tls" and stage == "started" and info["server_hostname"] == self.host:
             if "tls_start" not in attempt.at:
-                attempt.connect_end(None)  # with the tunnel, and the TLS of a proxy before it
-                attempt.tls_start()
+                attempt.step_end("connect")  # with the tunnel, and the TLS of a proxy before it
+                attempt.step_start("tls")
         elif what == "start_tls" and stage == "complete":
-            attempt.tls_end(None)
+            attempt.step_end("tls")
 
     def acquired(self, stream: typing.Any) -> None:
         """The head is about to be written to *stream*."""

@@ -61,40 +61,38 @@ class LiveAttempt:
         self.info_after: bytes | None = None
         self.may_nagle = False
 
-    def _tell(self, name: str, t_ns: int, **fields: typing.Any) -> None:
+    def tell(self, name: str, t_ns: int, **fields: typing.Any) -> None:
+        """Hand an event to the listener, if it has a method for it."""
         methods = None if self.listener is None else self.listener.get(name)
         call = self.call
         if methods is not None and call is not None:
             call.deliver(methods, Event(name, t_ns, self.index, fields, call))
 
-    def _note(self, name: str) -> None:
-        t_ns = self.at[name] = now()
-        if self.listener is not None:
-            self._tell(name, t_ns)
+    # -- the steps before the exchange: queue, dns, connect, tls --------------------------------------
 
-    def _note_end(self, name: str, error: BaseException | None) -> None:
-        """Note the end of a step that has begun."""
+    def step_start(self, step: str, **fields: typing.Any) -> None:
+        """*step* begins; an error would happen in it now."""
+        self.phase = step
+        t_ns = self.at[f"{step}_start"] = now()
+        if self.listener is not None:
+            self.tell(f"{step}_start", t_ns, **fields)
+
+    def step_end(self, step: str, error: BaseException | None = None) -> None:
+        """*step* is over, if it has begun; connect ends when a tunnel is made, too."""
         at = self.at
-        if f"{name}_end" in at or f"{name}_start" not in at:
+        if f"{step}_end" in at or f"{step}_start" not in at:
             return
-        t_ns = at[f"{name}_end"] = now()
+        t_ns = at[f"{step}_end"] = now()
         if self.listener is not None:
-            self._tell(f"{name}_end", t_ns, error=None if error is None else str(error))
+            self.tell(f"{step}_end", t_ns, error=None if error is None else str(error))
 
-    # -- the pool -------------------------------------------------------------------------------------
+    def connect_failed(self, error: BaseException) -> None:
+        """Connecting raised: end the step that was under way."""
+        self.step_end("connect", error)
+        self.step_end("tls", error)
+        self.error = error
 
-    def attempt_start(self) -> None:
-        """The library below has begun to work on it."""
-        if self.listener is not None:
-            self._tell("attempt_start", self.at["attempt_start"])
-
-    def queue_start(self) -> None:
-        """All connections of the pool are out: the request waits."""
-        self._note("queue_start")
-
-    def queue_end(self) -> None:
-        """A connection came back, or none did in time."""
-        self._note("queue_end")
+    # -- the exchange ---------------------------------------------------------------------------------
 
     def acquired(self, connection: Connection, reused: bool) -> None:
         """*connection* is ready for the request."""
@@ -107,7 +105,7 @@ class LiveAttempt:
             t_ns = now()
             self.idle_ns = t_ns - connection.idle_since
         if self.listener is not None:
-            self._tell(
+            self.tell(
                 "connection_acquired",
                 t_ns or now(),
                 conn_id=connection.conn_id,
@@ -116,51 +114,14 @@ class LiveAttempt:
                 conn_requests=connection.requests,
             )
 
-    # -- connecting -----------------------------------------------------------------------------------
-
-    def dns_start(self, host: str) -> None:
-        """The name is being looked up."""
-        self.phase = "dns"
-        t_ns = self.at["dns_start"] = now()
-        if self.listener is not None:
-            self._tell("dns_start", t_ns, host=host)
-
-    def dns_end(self, error: BaseException | None) -> None:
-        """The name was looked up, or not found."""
-        self._note_end("dns", error)
-
-    def connect_start(self) -> None:
-        """The socket is about to connect."""
-        self.phase = "connect"
-        self._note("connect_start")
-
-    def connect_end(self, error: BaseException | None) -> None:
-        """The socket has connected, and a tunnel was made where there is one."""
-        self._note_end("connect", error)
-
-    def tls_start(self) -> None:
-        """The handshake with the origin begins."""
-        self.phase = "tls"
-        self._note("tls_start")
-
-    def tls_end(self, error: BaseException | None) -> None:
-        """The handshake is over."""
-        self._note_end("tls", error)
-
-    def connect_failed(self, error: BaseException) -> None:
-        """Connecting raised: end the step that was under way."""
-        self.connect_end(error)
-        self.tls_end(error)
-        self.error = error
-
-    # -- the exchange ---------------------------------------------------------------------------------
-
     def request_start(self) -> None:
         """The first byte is about to be handed to the kernel. The connection was acquired."""
         connection = self.connection
         if connection is not None:
             self.info_before = connection.info or kernel.read(connection.sock)
-        self._note("request_start")
+        t_ns = self.at["request_start"] = now()
+        if self.listener is not None:
+            self.tell("request_start", t_ns)
 
     def request_end(self) -> None:
         """The last write has returned."""
@@ -172,7 +133,7 @@ class LiveAttempt:
         if self.connection is not None:
             self.info_sent = kernel.read(self.connection.sock, sent=True)
         if self.listener is not None:
-            self._tell("request_end", t_ns, bytes=self.bytes_sent, writes=self.writes)
+            self.tell("request_end", t_ns, bytes=self.bytes_sent, writes=self.writes)
 
     def request_failed(self, error: BaseException, refused: bool) -> None:
         """Sending raised, perhaps because the server has already answered; *refused*: by onewrite itself."""
@@ -184,7 +145,7 @@ class LiveAttempt:
     def informational(self, status: int) -> None:
         """An interim response came."""
         if self.listener is not None:
-            self._tell("informational", now(), status=status)
+            self.tell("informational", now(), status=status)
 
     def response_start(self, t_ns: int) -> None:
         """The first byte of the final response was read at *t_ns*."""
@@ -200,7 +161,7 @@ class LiveAttempt:
                 self.may_nagle = cause.may_nagle(connection.sock, self.writes, wait_ns)
             self.info_after = connection.info = info
         if self.listener is not None:
-            self._tell("response_start", t_ns)
+            self.tell("response_start", t_ns)
 
     def headers_end(self, status: int, server_timings: typing.Iterable[str] | None) -> None:
         """The head of the final response is complete; *server_timings* are the values of its Server-Timing."""
@@ -212,7 +173,7 @@ class LiveAttempt:
             self.at["headers_end"] = self.at.get("response_start") or now()
         else:
             t_ns = self.at["headers_end"] = now()
-            self._tell("headers_end", t_ns, status=status)
+            self.tell("headers_end", t_ns, status=status)
 
     def response_end(self, t_ns: int, received: int | None) -> None:
         """The body was read to its end, *received* bytes of it, at *t_ns*."""
@@ -222,7 +183,7 @@ class LiveAttempt:
         if received is not None:
             self.bytes_received = received
         if self.listener is not None:
-            self._tell("response_end", t_ns, bytes=self.bytes_received)
+            self.tell("response_end", t_ns, bytes=self.bytes_received)
 
     # -- the end --------------------------------------------------------------------------------------
 
@@ -242,8 +203,8 @@ class LiveAttempt:
             self.connection.released(self.conn_requests or 0)
         if self.listener is not None:
             if reusable is not None:
-                self._tell("connection_released", end, reusable=reusable)
-            self._tell("attempt_end", end, outcome=outcome)
+                self.tell("connection_released", end, reusable=reusable)
+            self.tell("attempt_end", end, outcome=outcome)
         call = self.call
         if call is not None and call.returned and self is call.attempts[-1]:
             if outcome != "ok":

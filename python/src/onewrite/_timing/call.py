@@ -102,15 +102,14 @@ class LiveCall:
     def begin_attempt(self) -> None:
         """The library below has begun to work on the call, for the first time or again."""
         last = self.last
-        if last is None and self.listener is None:
-            self.last = LiveAttempt(self, 0, self.started_at_mono_ns)
-            self.attempts.append(self.last)
-            return
         if last is not None and not last.ended:
             last.end("ok" if last.error is None else "error")
-        attempt = self.last = LiveAttempt(self, len(self.attempts), now())
+        # Without a listener nothing has happened since the start of the call.
+        start = self.started_at_mono_ns if last is None and self.listener is None else now()
+        attempt = self.last = LiveAttempt(self, len(self.attempts), start)
         self.attempts.append(attempt)
-        attempt.attempt_start()
+        if self.listener is not None:
+            attempt.tell("attempt_start", start)
 
     def answered(self) -> None:
         """The outermost request has returned a response."""

@@ -62,8 +62,8 @@ def make_connect(below: _patches.Below, own: bool) -> typing.Callable[..., None]
             raise
         else:
             if attempt is not None:
-                attempt.connect_end(None)
-                attempt.tls_end(None)
+                attempt.step_end("connect")
+                attempt.step_end("tls")
                 acquire(conn, attempt, False)
         finally:
             if attempt is not None:
@@ -99,7 +99,7 @@ def _open(conn: OneWrite, inner: typing.Callable[[], typing.Any], attempt: LiveA
     ):
         sock = _resolve_and_connect(conn, attempt)
     else:
-        attempt.connect_start()
+        attempt.step_start("connect")
         sock = inner()
     if not conn._onewrite_obey:
         nodelay.ensure(sock)
@@ -109,9 +109,9 @@ def _open(conn: OneWrite, inner: typing.Callable[[], typing.Any], attempt: LiveA
 
 
 def _connected(conn: OneWrite, attempt: LiveAttempt) -> None:
-    attempt.connect_end(None)
+    attempt.step_end("connect")
     if isinstance(conn, _HTTPSConnection):
-        attempt.tls_start()
+        attempt.step_start("tls")
 
 
 def _resolve_and_connect(conn: OneWrite, attempt: LiveAttempt) -> socket.socket:
@@ -142,9 +142,9 @@ def _resolved(conn: OneWrite, attempt: LiveAttempt) -> socket.socket:
     literal = is_ipaddress(host)
     # The phase begins before the name is encoded: the first time in a process, that loads the codec.
     if literal:
-        attempt.connect_start()
+        attempt.step_start("connect")
     else:
-        attempt.dns_start(host)
+        attempt.step_start("dns", host=host)
     try:
         try:
             host.encode("idna")
@@ -154,11 +154,11 @@ def _resolved(conn: OneWrite, attempt: LiveAttempt) -> socket.socket:
         addresses = socket.getaddrinfo(host, conn.port, family, socket.SOCK_STREAM)
     except BaseException as error:
         if not literal:
-            attempt.dns_end(error)
+            attempt.step_end("dns", error)
         raise
     if not literal:
-        attempt.dns_end(None)
-        attempt.connect_start()
+        attempt.step_end("dns")
+        attempt.step_start("connect")
     failure: OSError | None = None
     try:
         for address_family, kind, protocol, _, address in addresses:

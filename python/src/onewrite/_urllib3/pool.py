@@ -107,14 +107,14 @@ def make_get_conn(below: _patches.Below, own: bool) -> Bound:
             return bound(timeout=timeout)
         waiting = bool(self.block and self.pool is not None and self.pool.qsize() == 0)
         if waiting:
-            attempt.queue_start()
+            attempt.step_start("queue")
         conn = None
         try:
             try:
                 conn = bound(timeout=timeout)
             finally:
                 if waiting:
-                    attempt.queue_end()
+                    attempt.step_end("queue")
             if hasattr(conn, "_onewrite_connection"):  # else a class that is not onewrite's
                 conn._onewrite_attempt = attempt
                 attempt.phase = "connect"
