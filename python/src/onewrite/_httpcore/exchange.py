@@ -15,13 +15,18 @@ from .._timing.attempt import now
 from .._timing.call import LiveCall
 from .._timing.hooks import Hooks
 
+if typing.TYPE_CHECKING:  # httpcore2 has the same interface
+    import httpcore
+
+    from .stream import _HoldingStream
+
 
 class Exchange:
     """A request under way."""
 
     __slots__ = ("attempt", "call", "first_ns", "host", "interim", "may_wait", "opening", "stream", "wrong")
 
-    def __init__(self, request: typing.Any, may_wait: bool, hooks: Hooks | None, wrong: str = "") -> None:
+    def __init__(self, request: httpcore.Request, may_wait: bool, hooks: Hooks | None, wrong: str = "") -> None:
         #: Why it must not be sent, though h11 would send it; "" if it may.
         self.wrong = wrong
         #: How its head begins; a tunnel's CONNECT and the frames of HTTP/2 begin otherwise.
@@ -29,7 +34,7 @@ class Exchange:
         #: Whether its body is at hand.
         self.may_wait = may_wait
         #: The stream its head was written to.
-        self.stream: typing.Any = None
+        self.stream: _HoldingStream | None = None
         self.attempt: typing.Any = None
         if hooks is not None:
             secure = request.url.scheme in (b"https", b"wss")
@@ -45,7 +50,7 @@ class Exchange:
             self.call.begin_attempt()
             self.attempt = self.call.last
 
-    def check(self, request: typing.Any) -> None:
+    def check(self, request: httpcore.Request) -> None:
         """Raise httpcore's LocalProtocolError for a request that must not be sent."""
         if self.wrong:
             raise sys.modules[type(request).__module__].LocalProtocolError(self.wrong)
@@ -66,7 +71,7 @@ class Exchange:
         elif what == "start_tls" and stage == "complete":
             attempt.step_end("tls")
 
-    def acquired(self, stream: typing.Any) -> None:
+    def acquired(self, stream: _HoldingStream) -> None:
         """The head is about to be written to *stream*."""
         self.stream = stream
         if self.attempt is not None:
@@ -112,7 +117,7 @@ class Exchange:
         self.interim = head
         self.first_ns = t_ns if head else 0
 
-    def answered(self, response: typing.Any) -> None:
+    def answered(self, response: httpcore.Response) -> None:
         """The head of the final answer is complete."""
         fields = [value.decode("latin-1") for name, value in response.headers if name.lower() == b"server-timing"]
         self.attempt.headers_end(response.status, fields)
@@ -144,7 +149,7 @@ class Exchange:
             self.call.failed(error)
 
 
-def _url(url: typing.Any) -> str:
+def _url(url: httpcore.URL) -> str:
     host = url.host.decode("latin-1")
     port = f":{url.port}" if url.port else ""
     return (

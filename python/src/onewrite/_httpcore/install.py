@@ -15,6 +15,7 @@ from . import seam
 from .backend import AsyncBackend, Backend
 
 if typing.TYPE_CHECKING:
+    import httpcore
     from typing_extensions import Unpack
 
     from .._keywords import Options
@@ -23,7 +24,7 @@ if typing.TYPE_CHECKING:
 installations = Installations()
 
 
-def _adopt_as(kind: typing.Any) -> _patches.Function:
+def _adopt_as(kind: type[Backend | AsyncBackend]) -> _patches.Function:
     # A pool gets its backend in its constructor only; the classes for proxies call it, too. Own classes have theirs.
     def construct(self: typing.Any, below: typing.Any, *args: typing.Any, **kwargs: typing.Any) -> None:
         below(*args, **kwargs)
@@ -40,12 +41,12 @@ def _settings_of(pool: typing.Any) -> Settings | None:
     return None
 
 
-def _handle(self: typing.Any, below: typing.Any, request: typing.Any) -> typing.Any:
+def _handle(self: typing.Any, below: typing.Any, request: httpcore.Request) -> httpcore.Response:
     # This method alone gets the request with its body, and all of it is written before it returns.
     return seam.handle(below, request, _settings_of(self))
 
 
-async def _handle_async(self: typing.Any, below: typing.Any, request: typing.Any) -> typing.Any:
+async def _handle_async(self: typing.Any, below: typing.Any, request: httpcore.Request) -> httpcore.Response:
     # As above.
     return await seam.handle_async(below, request, _settings_of(self))
 

@@ -14,6 +14,9 @@ from .._wire import body as bodies
 from .backend import AsyncBackend, Backend, WrappedBackend
 from .exchange import Exchange, current
 
+if typing.TYPE_CHECKING:  # httpcore2 has the same interface
+    import httpcore
+
 _BASES = frozenset(("httpcore", "httpcore2", "httpx", "httpx2"))
 
 
@@ -49,7 +52,7 @@ def _at_hand(stream: typing.Any) -> bool:
 _control = re.compile(rb"[\x01-\x08\x0b\x0c\x0e-\x1f\x7f]").search
 
 
-def _begun(request: typing.Any, given: Settings) -> Exchange:
+def _begun(request: httpcore.Request, given: Settings) -> Exchange:
     sized = coded = expects = empty = False
     wrong = ""
     for name, value in request.headers:
@@ -63,7 +66,7 @@ def _begun(request: typing.Any, given: Settings) -> Exchange:
         wrong = "both Content-Length and Transfer-Encoding are given: give at most one"
     at_hand = (sized or coded) and not expects and _at_hand(request.stream)
     if at_hand and type(request.stream).__name__ == "ByteStream":
-        empty = not any(request.stream)
+        empty = not any(typing.cast(typing.Iterable[bytes], request.stream))
     return Exchange(request, at_hand and not empty, given.hooks, wrong)
 
 
@@ -72,7 +75,7 @@ class _Sending:
 
     __slots__ = ("_around", "_extensions", "_request", "exchange")
 
-    def __init__(self, request: typing.Any, given: Settings) -> None:
+    def __init__(self, request: httpcore.Request, given: Settings) -> None:
         self._request = request
         self._extensions = request.extensions
         self._around = current.get()
@@ -95,7 +98,7 @@ class _Sending:
         heard = functools.partial(trace, self.exchange, self._extensions.get("trace"))
         self._request.extensions = {**self._extensions, "trace": heard}
 
-    def answered(self, response: typing.Any, body: type[_Body | _AsyncBody]) -> typing.Any:
+    def answered(self, response: httpcore.Response, body: type[_Body | _AsyncBody]) -> httpcore.Response:
         """Watch for the end of the response's body."""
         response.stream = body(response.stream, self.exchange)
         self.exchange.answered(response)
@@ -103,8 +106,8 @@ class _Sending:
 
 
 def handle(
-    send: typing.Callable[[typing.Any], typing.Any], request: typing.Any, given: Settings | None
-) -> typing.Any:
+    send: typing.Callable[[httpcore.Request], httpcore.Response], request: httpcore.Request, given: Settings | None
+) -> httpcore.Response:
     """Send *request* with *send*."""
     if given is None or given.options.disabled:
         return send(request)
@@ -118,8 +121,10 @@ def handle(
 
 
 async def handle_async(
-    send: typing.Callable[[typing.Any], typing.Awaitable[typing.Any]], request: typing.Any, given: Settings | None
-) -> typing.Any:
+    send: typing.Callable[[httpcore.Request], typing.Awaitable[httpcore.Response]],
+    request: httpcore.Request,
+    given: Settings | None,
+) -> httpcore.Response:
     """The same, awaited."""
     if given is None or given.options.disabled:
         return await send(request)
@@ -212,13 +217,13 @@ class _OwnPool:
         )
 
 
-def _handled(pool: typing.Any, given: Settings, request: typing.Any) -> typing.Any:
+def _handled(pool: typing.Any, given: Settings, request: httpcore.Request) -> httpcore.Response:
     # The method is looked up each time: a mock may have patched the class since. The reference is weak, for the pool
     # holds the partial that holds it.
     return handle(functools.partial(type(pool()).handle_request, pool()), request, given)
 
 
-async def _handled_async(pool: typing.Any, given: Settings, request: typing.Any) -> typing.Any:
+async def _handled_async(pool: typing.Any, given: Settings, request: httpcore.Request) -> httpcore.Response:
     return await handle_async(functools.partial(type(pool()).handle_async_request, pool()), request, given)
 
 

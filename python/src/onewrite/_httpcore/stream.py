@@ -7,6 +7,7 @@ bodies that may block, the CONNECT of a tunnel, HTTP/2, what follows an upgrade.
 
 from __future__ import annotations
 
+import ssl
 import typing
 
 from .._timing.connection import Connection
@@ -29,7 +30,7 @@ class _HoldingStream:
         self._joining = self._ended = False
         self._timeout: float | None = None
 
-    def _due(self, data: bytes, timeout: float | None) -> tuple[typing.Any, ...]:
+    def _due(self, data: bytes, timeout: float | None) -> tuple[bytes | memoryview, ...]:
         """What to write now, of the bytes that are held and of *data*."""
         if not self._joining:
             exchange = current.get()
@@ -51,7 +52,7 @@ class _HoldingStream:
             return ()
         return self._joined(data)
 
-    def _joined(self, data: bytes) -> tuple[typing.Any, ...]:
+    def _joined(self, data: bytes) -> tuple[bytes | memoryview, ...]:
         """The held bytes and *data*: joined up to the limit, the rest uncopied."""
         waiting = b"".join(self._pieces)
         self._pieces.clear()
@@ -62,7 +63,7 @@ class _HoldingStream:
         view = memoryview(data)
         return (waiting + view[:room], view[room:])
 
-    def _overdue(self) -> tuple[typing.Any, ...]:
+    def _overdue(self) -> tuple[bytes | memoryview, ...]:
         """The bytes that are still held when the caller reads before the end of the message."""
         self._joining = False
         return self._joined(b"") if self._pieces else ()
@@ -87,7 +88,7 @@ class Stream(_HoldingStream):
         """Write *buffer*, or hold it."""
         self._write(self._due(buffer, timeout), timeout)
 
-    def _write(self, due: tuple[typing.Any, ...], timeout: float | None) -> None:
+    def _write(self, due: tuple[bytes | memoryview, ...], timeout: float | None) -> None:
         exchange = self._noting() if due else None
         for data in due:
             if exchange is not None and data:
@@ -114,7 +115,7 @@ class Stream(_HoldingStream):
         self.connection.closed()
 
     def start_tls(
-        self, ssl_context: typing.Any, server_hostname: str | None = None, timeout: float | None = None
+        self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
     ) -> Stream:
         """The same over TLS."""
         return Stream(self._stream.start_tls(ssl_context, server_hostname, timeout), self._limit, self.connection)
@@ -127,7 +128,7 @@ class AsyncStream(_HoldingStream):
         """Write *buffer*, or hold it."""
         await self._write(self._due(buffer, timeout), timeout)
 
-    async def _write(self, due: tuple[typing.Any, ...], timeout: float | None) -> None:
+    async def _write(self, due: tuple[bytes | memoryview, ...], timeout: float | None) -> None:
         exchange = self._noting() if due else None
         for data in due:
             if exchange is not None and data:
@@ -154,7 +155,7 @@ class AsyncStream(_HoldingStream):
         self.connection.closed()
 
     async def start_tls(
-        self, ssl_context: typing.Any, server_hostname: str | None = None, timeout: float | None = None
+        self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
     ) -> AsyncStream:
         """The same over TLS."""
         stream = await self._stream.start_tls(ssl_context, server_hostname, timeout)
