@@ -33,7 +33,7 @@ def phases(at: typing.Mapping[str, int]) -> dict[str, int]:
 def made(cls: type[T], fields: dict[str, typing.Any]) -> T:
     """Return a record with *fields* and the defaults. The constructor of a frozen dataclass takes much longer."""
     found = object.__new__(cls)
-    found.__dict__.update(fields)
+    object.__setattr__(found, "__dict__", fields)
     return found
 
 
