@@ -32,12 +32,9 @@ async function one (client, message) {
   if (message.timeout_ms) signals.push(AbortSignal.timeout(message.timeout_ms))
   const signal = signals.length > 1 ? AbortSignal.any(signals) : signals[0]
 
-  /** @type {[number, Buffer][]} */
-  const pieces = []
-  const onPiece = message.chunk_times ? (piece) => { pieces.push([Number(process.hrtime.bigint()), Buffer.from(piece)]) } : undefined
   const watch = client.watch?.()
   const call = () => client.api.request(client.transport, {
-    method: message.method ?? 'GET', url: message.url, headers, body: body.value, signal, read: message.read ?? 'all', onPiece
+    method: message.method ?? 'GET', url: message.url, headers, body: body.value, signal, read: message.read ?? 'all'
   })
   const phase = watch ? null : phaseWatch(client.api.name)
   const started = process.hrtime.bigint()
@@ -45,13 +42,12 @@ async function one (client, message) {
   let result
   try {
     const answer = await (watch ? watch.run(call) : phase.run(call))
-    const whole = onPiece ? Buffer.concat(pieces.map(([, piece]) => piece)) : answer.body
     result = {
       outcome: 'response',
       status: answer.status,
       headers: answer.headers,
-      body_bytes: whole.length,
-      body_sha256: createHash('sha256').update(whole).digest('hex')
+      body_bytes: answer.body.length,
+      body_sha256: createHash('sha256').update(answer.body).digest('hex')
     }
   } catch (error) {
     const described = describeError(error)
@@ -60,7 +56,6 @@ async function one (client, message) {
     result = { outcome: cancelled ? 'cancelled' : 'error', error: described }
   }
   result.elapsed_us = Number((process.hrtime.bigint() - started) / 1000n)
-  if (onPiece) result.chunk_times = pieces.map(([at, piece]) => [at, piece.toString('base64')])
   await body.dispose?.()
 
   if (watch) {

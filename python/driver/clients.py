@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import socket
 import ssl
-import time
 import typing
 
 import urllib3
@@ -18,30 +16,6 @@ from kinds import Kind, Skipped
 Options = dict[str, typing.Any]
 
 
-#: When each piece of a response's body was handed over, and the piece.
-Pieces = list[tuple[int, bytes]]
-
-
-def taken(source: typing.Iterable[bytes], pieces: Pieces) -> bytes:
-    """Read *source* to its end, noting each piece in *pieces*."""
-    for piece in source:
-        pieces.append((time.monotonic_ns(), piece))
-    return b"".join(piece for _, piece in pieces)
-
-
-def as_it_comes(response: typing.Any) -> typing.Iterator[bytes]:
-    """Read as urllib3 streams: chunk by chunk, or as much as has arrived."""
-    if response.chunked:
-        yield from response.stream()
-        return
-    while piece := response.read1(65536):
-        yield piece
-
-
-def listed(pieces: Pieces) -> list[tuple[int, str]]:
-    return [(at, base64.b64encode(piece).decode("ascii")) for at, piece in pieces]
-
-
 class Ask(typing.NamedTuple):
     """A request as the protocol has it; times in seconds."""
 
@@ -50,9 +24,8 @@ class Ask(typing.NamedTuple):
     headers: list[tuple[str, str]]
     body: Body
     timeout: float | None = None
-    #: Whether its answer is read to the end, and whether the pieces it comes in are noted.
+    #: Whether its answer is read to the end.
     read: bool = True
-    pieces: Pieces | None = None
 
 
 class Answer(typing.NamedTuple):
@@ -163,7 +136,7 @@ class Urllib3Client(Client):
     def _send(self, http: typing.Any, ask: Ask) -> Answer:
         body = ask.body
         extra: dict[str, typing.Any] = {"redirect": self.redirects}
-        if not ask.read or ask.pieces is not None:
+        if not ask.read:
             extra["preload_content"] = False
         if ask.timeout is not None or self.connect_timeout is not None:
             extra["timeout"] = urllib3.Timeout(connect=self.connect_timeout, total=ask.timeout)
@@ -192,7 +165,7 @@ class Urllib3Client(Client):
         response = http.request(ask.method, ask.url, **extra)
         answer_body = None
         if ask.read:
-            answer_body = response.data if ask.pieces is None else taken(as_it_comes(response), ask.pieces)
+            answer_body = response.data
         else:
             response.close()
             response.release_conn()  # close() alone keeps the place in a blocking pool
@@ -256,7 +229,7 @@ class RequestsClient(Client):
         extra: dict[str, typing.Any] = {
             "headers": dict(ask.headers),
             "allow_redirects": self.redirects,
-            "stream": not ask.read or ask.pieces is not None,
+            "stream": not ask.read,
         }
         if len(extra["headers"]) != len(ask.headers):
             raise Skipped("requests takes one value per header name")
@@ -273,7 +246,7 @@ class RequestsClient(Client):
         response = http.request(ask.method, ask.url, **extra)
         answer_body = None
         if ask.read:
-            answer_body = response.content if ask.pieces is None else taken(response.iter_content(None), ask.pieces)
+            answer_body = response.content
         else:
             response.close()
         return Answer(response.status_code, list(response.raw.headers.items()), answer_body)
@@ -319,7 +292,7 @@ class HttpxClient(Client):
         answer_body = None
         try:
             if ask.read:
-                answer_body = response.read() if ask.pieces is None else taken(response.iter_raw(), ask.pieces)
+                answer_body = response.read()
         finally:
             response.close()
         fields = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in response.headers.raw]

@@ -30,7 +30,7 @@ os.dup2(2, 1)  # a stray print goes to stderr: stdout is protocol only
 #: Capabilities of every kind of client; the adapter's own kinds add theirs.
 COMMON = [
     "shared_clock", "proxy_forward", "proxy_connect", "socket_options", "custom_connector",
-    "concurrency", "chunk_times", "prompt_memory", "retries", "redirects", "load", "serve",
+    "concurrency", "prompt_memory", "retries", "redirects", "load", "serve",
     *(f"body:{kind}" for kind in bodies.KINDS),
 ]  # fmt: skip
 

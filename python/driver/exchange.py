@@ -8,7 +8,7 @@ import typing
 
 import bodies
 import failures
-from clients import Ask, Client, Pieces, listed
+from clients import Ask, Client
 
 Message = dict[str, typing.Any]
 
@@ -19,7 +19,6 @@ def run(client: Client, message: Message, start: threading.Barrier | None = None
     body = bodies.make(message.get("body"))
     collected = client.hooks.collect()
     reply: Message
-    pieces: Pieces | None = [] if message.get("chunk_times") else None
     ask = Ask(
         message.get("method", "GET"),
         message["url"],
@@ -27,7 +26,6 @@ def run(client: Client, message: Message, start: threading.Barrier | None = None
         body,
         message["timeout_ms"] / 1000 if message.get("timeout_ms") else None,
         message.get("read", "all") == "all",
-        pieces,
     )
     if start is not None:
         start.wait(10)
@@ -54,8 +52,6 @@ def run(client: Client, message: Message, start: threading.Barrier | None = None
             "body_bytes": None if answer.body is None else len(answer.body),
             "body_sha256": answer.digest(),
         }
-    if pieces is not None:
-        reply["chunk_times"] = listed(pieces)
     reply["elapsed_us"] = (time.monotonic_ns() - started) // 1000
     if body.close:
         body.close()

@@ -57,8 +57,6 @@ module Exchange
       begin
         return read_none(http, request) if message["read"] == "none"
 
-        return read_in_pieces(http, request) if message["chunk_times"]
-
         http.request(request) { Stage.at(:receive) }
       ensure
         close&.call
@@ -84,20 +82,6 @@ module Exchange
     request
   end
 
-  # Reads the body piece by piece and notes when each arrived.
-  def read_in_pieces(http, request)
-    pieces = []
-    response = http.request(request) do |answer|
-      Stage.at(:receive)
-      answer.read_body { |piece| pieces << [now_ns, piece.dup] }
-    end
-    times = pieces.map { |at, piece| [at, [piece].pack("m0")] }
-    ReadAnswer.new(response.code, response.to_hash, pieces.map(&:last).join, times)
-  end
-
-  # A response whose body was read in pieces.
-  ReadAnswer = Struct.new(:code, :to_hash, :body, :chunk_times)
-
   # Leaves the block of `request` with the body unread.
   def read_none(http, request)
     http.request(request) { |response| return UnreadAnswer.new(response.code, response.to_hash) }
@@ -113,13 +97,11 @@ module Exchange
   def answered(response)
     body = response.body
     body ||= "" unless response.is_a?(UnreadAnswer)
-    reply = {
+    {
       outcome: "response", status: response.code.to_i,
       headers: response.to_hash.flat_map { |name, values| values.map { |value| [name, printable(value)] } },
       body_bytes: body&.bytesize, body_sha256: body && Digest::SHA256.hexdigest(body)
     }
-    reply[:chunk_times] = response.chunk_times if response.is_a?(ReadAnswer)
-    reply
   end
 
   def failed(error)

@@ -4,7 +4,7 @@ export const name = 'fetch'
 export const types = { FormData: globalThis.FormData }
 
 /** @param {{dispatcher?: any, redirects?: boolean}} transport no dispatcher: the global one */
-export async function request (transport, { method, url, headers, body, signal, read, onPiece }) {
+export async function request (transport, { method, url, headers, body, signal, read }) {
   const response = await fetch(url, {
     ...(transport.dispatcher ? { dispatcher: transport.dispatcher } : null),
     method,
@@ -18,9 +18,7 @@ export async function request (transport, { method, url, headers, body, signal, 
     await response.body?.cancel()
     return { status: response.status, headers: [...response.headers], body: Buffer.alloc(0) }
   }
-  if (onPiece && response.body) for await (const piece of response.body) onPiece(piece)
-  const whole = onPiece ? [] : await response.arrayBuffer()
-  return { status: response.status, headers: [...response.headers], body: Buffer.from(whole) }
+  return { status: response.status, headers: [...response.headers], body: Buffer.from(await response.arrayBuffer()) }
 }
 
 export async function post (transport, url, method, body) {

@@ -9,7 +9,7 @@ export const name = 'http'
 export const types = { FormData: undefined }
 
 /** @param {{httpAgent: http.Agent, httpsAgent: https.Agent, split?: boolean}} transport */
-export function request (transport, { method, url, headers, body, signal, read, onPiece }) {
+export function request (transport, { method, url, headers, body, signal, read }) {
   return new Promise((resolve, reject) => {
     const secure = url.startsWith('https:')
     const request = (secure ? https : http).request(url, {
@@ -35,7 +35,7 @@ export function request (transport, { method, url, headers, body, signal, read, 
         done()
         return
       }
-      response.on('data', onPiece ?? ((part) => parts.push(part)))
+      response.on('data', (part) => parts.push(part))
       response.on('end', () => response.complete ? done() : reject(Object.assign(new Error('the peer closed early'), { code: 'UND_ERR_SOCKET' })))
       response.on('error', reject)
     })

@@ -6,7 +6,7 @@ export const name = 'undici'
 export const types = { FormData: undici.FormData }
 
 /** @param {{dispatcher?: import('undici').Dispatcher}} transport no dispatcher: the global one */
-export async function request (transport, { method, url, headers, body, signal, read, onPiece }) {
+export async function request (transport, { method, url, headers, body, signal, read }) {
   const flat = []
   for (const [key, value] of headers) flat.push(key, value)
   const response = await undici.request(url, {
@@ -23,9 +23,7 @@ export async function request (transport, { method, url, headers, body, signal, 
     response.body.on('error', () => {}).destroy()
     return { status: response.statusCode, headers: pairs(response.headers), body: Buffer.alloc(0) }
   }
-  if (onPiece) for await (const piece of response.body) onPiece(piece)
-  const whole = onPiece ? [] : await response.body.arrayBuffer()
-  return { status: response.statusCode, headers: pairs(response.headers), body: Buffer.from(whole) }
+  return { status: response.statusCode, headers: pairs(response.headers), body: Buffer.from(await response.body.arrayBuffer()) }
 }
 
 /** The shortest form, for load. */

@@ -34,7 +34,6 @@ final class BareNetty implements Client {
             "socket_options",
             "custom_connector",
             "concurrency",
-            "chunk_times",
             "load",
             "serve");
 

@@ -14,7 +14,6 @@ import java.util.Map;
  * @param timeoutMs time limit of the whole call, or -1
  * @param cancelAfterMs when to cancel the call, or -1
  * @param read false to abandon the response after its headers
- * @param chunkTimes report when each piece of the response body was handed over
  */
 record Call(
         String method,
@@ -24,7 +23,6 @@ record Call(
         int timeoutMs,
         int cancelAfterMs,
         boolean read,
-        boolean chunkTimes,
         Keep keep) {
 
     /** What to do with the response body: hash it for the judge, count it under load, keep it for the bridge. */
@@ -50,17 +48,16 @@ record Call(
                 Json.integer(json, "timeout_ms", -1),
                 Json.integer(json, "cancel_after_ms", -1),
                 !Json.string(json, "read", "all").equals("none"),
-                Json.bool(json, "chunk_times", false),
                 Keep.HASH);
     }
 
     /** A plain request of the load generator or the bridge. */
     static Call bare(String method, String url, Payload body) {
-        return new Call(method, url, List.of(), body, -1, -1, true, false, Keep.COUNT);
+        return new Call(method, url, List.of(), body, -1, -1, true, Keep.COUNT);
     }
 
     Call keepingBody() {
-        return new Call(method, url, headers, body, timeoutMs, cancelAfterMs, read, false, Keep.CONTENT);
+        return new Call(method, url, headers, body, timeoutMs, cancelAfterMs, read, Keep.CONTENT);
     }
 
     URI uri() {

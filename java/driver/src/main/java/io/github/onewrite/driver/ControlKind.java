@@ -11,8 +11,7 @@ final class ControlKind implements Kind {
 
     @Override
     public List<String> capabilities(String api) {
-        return Bodies.allWith(
-                "cancel", "proxy_forward", "proxy_connect", "concurrency", "chunk_times", "load", "serve");
+        return Bodies.allWith("cancel", "proxy_forward", "proxy_connect", "concurrency", "load", "serve");
     }
 
     @Override

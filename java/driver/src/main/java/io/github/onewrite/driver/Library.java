@@ -70,7 +70,7 @@ record Library(
 
     /** Capabilities of its client, with or without the customizer. */
     List<String> capabilities(boolean customized) {
-        List<String> all = new ArrayList<>(List.of("cancel", "concurrency", "chunk_times", "load", "serve"));
+        List<String> all = new ArrayList<>(List.of("cancel", "concurrency", "load", "serve"));
         all.addAll(features);
         if (customized) {
             all.addAll(hooks);

@@ -11,7 +11,6 @@ import java.security.KeyStore;
 import java.security.cert.Certificate;
 import java.security.cert.CertificateFactory;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
@@ -109,16 +108,7 @@ final class OkHttp implements Client {
         response.headers().forEach(header -> headers.add(Map.entry(header.getFirst(), header.getSecond())));
         reply.headers = headers;
         if (call.read()) {
-            if (call.chunkTimes()) {
-                // A read returns what has arrived; it does not wait for a full buffer.
-                InputStream pieces = response.body().byteStream();
-                byte[] piece = new byte[8192];
-                for (int read = pieces.read(piece); read >= 0; read = pieces.read(piece)) {
-                    reply.body(Arrays.copyOf(piece, read));
-                }
-            } else {
-                reply.body(response.body().bytes());
-            }
+            reply.body(response.body().bytes());
         }
     }
 

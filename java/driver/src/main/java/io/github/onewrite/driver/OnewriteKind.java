@@ -40,8 +40,7 @@ final class OnewriteKind implements Kind {
                 "serve",
                 "checked_options",
                 "status",
-                "system_properties",
-                "chunk_times");
+                "system_properties");
     }
 
     @Override

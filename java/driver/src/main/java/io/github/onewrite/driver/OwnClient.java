@@ -19,7 +19,6 @@ import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.concurrent.CancellationException;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.Flow;
 import java.util.concurrent.TimeUnit;
 
 /** Drives the adapter's own client through its public API. */
@@ -78,12 +77,7 @@ final class OwnClient implements Client {
         Request request = request(call, recording);
         Reply reply = new Reply(call);
         CompletableFuture<?> sent;
-        if (call.read() && call.chunkTimes()) {
-            sent = cancelLater(call, client.stream(request)).thenCompose(open -> {
-                head(reply, open.status(), open.headers());
-                return pieces(open, reply);
-            });
-        } else if (call.read()) {
+        if (call.read()) {
             CompletableFuture<Response> response = cancelLater(call, client.send(request));
             sent = response.thenAccept(read -> {
                 head(reply, read.status(), read.headers());
@@ -97,35 +91,6 @@ final class OwnClient implements Client {
             });
         }
         return settle(sent, recording, reply);
-    }
-
-    /** Reads the body as it comes. */
-    private static CompletableFuture<Void> pieces(StreamedResponse response, Reply reply) {
-        CompletableFuture<Void> done = new CompletableFuture<>();
-        response.body().subscribe(new Flow.Subscriber<>() {
-            @Override
-            public void onSubscribe(Flow.Subscription subscription) {
-                subscription.request(Long.MAX_VALUE);
-            }
-
-            @Override
-            public void onNext(ByteBuffer piece) {
-                byte[] bytes = new byte[piece.remaining()];
-                piece.get(bytes);
-                reply.body(bytes);
-            }
-
-            @Override
-            public void onError(Throwable thrown) {
-                done.completeExceptionally(thrown);
-            }
-
-            @Override
-            public void onComplete() {
-                done.complete(null);
-            }
-        });
-        return done;
     }
 
     private static <T> CompletableFuture<T> cancelLater(Call call, CompletableFuture<T> sent) {

@@ -184,13 +184,6 @@ final class ReactorNetty implements Client {
                     })
                     .then();
         }
-        if (call.chunkTimes()) {
-            return request.response((response, pieces) -> {
-                        head(reply, response);
-                        return pieces.asByteArray().doOnNext(reply::body);
-                    })
-                    .then();
-        }
         return request.responseSingle((response, body) -> {
                     head(reply, response);
                     return body.asByteArray().doOnNext(reply::body);

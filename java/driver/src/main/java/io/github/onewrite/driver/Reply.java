@@ -5,7 +5,6 @@ import com.google.gson.JsonObject;
 import java.io.ByteArrayOutputStream;
 import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
-import java.util.Base64;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
@@ -18,7 +17,6 @@ final class Reply {
     long bodyBytes;
     private final MessageDigest digest;
     private final ByteArrayOutputStream kept;
-    private final JsonArray chunkTimes;
     Throwable error;
     String errorKind;
     String errorPhase;
@@ -34,16 +32,15 @@ final class Reply {
     boolean called = true;
 
     Reply(Call call) {
-        this(call.keep(), call.chunkTimes());
+        this(call.keep());
     }
 
     /** The reply to a message that has no call. */
     Reply() {
-        this(Call.Keep.COUNT, false);
+        this(Call.Keep.COUNT);
     }
 
-    private Reply(Call.Keep keep, boolean timed) {
-        chunkTimes = timed ? new JsonArray() : null;
+    private Reply(Call.Keep keep) {
         kept = keep == Call.Keep.CONTENT ? new ByteArrayOutputStream() : null;
         try {
             digest = keep == Call.Keep.HASH ? MessageDigest.getInstance("SHA-256") : null;
@@ -53,12 +50,6 @@ final class Reply {
     }
 
     void body(byte[] chunk) {
-        if (chunkTimes != null && chunk.length > 0) {
-            JsonArray stamped = new JsonArray();
-            stamped.add(System.nanoTime());
-            stamped.add(Base64.getEncoder().encodeToString(chunk));
-            chunkTimes.add(stamped);
-        }
         bodyBytes += chunk.length;
         if (digest != null) {
             digest.update(chunk);
@@ -107,9 +98,6 @@ final class Reply {
         if (!called) {
             json.addProperty("called", false);
             return json;
-        }
-        if (chunkTimes != null) {
-            json.add("chunk_times", chunkTimes);
         }
         if (timing != null) {
             json.add("timing", timing);
