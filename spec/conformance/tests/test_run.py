@@ -12,10 +12,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from onewrite_lab.tap.answers import Answer
+from onewrite_lab.tap.conversation import Conversation
+from onewrite_lab.tap.exchange import Exchange
 
 from onewrite_conformance.contract.cases import Case
+from onewrite_conformance.contract.requirements import Requirement
+from onewrite_conformance.driver import Driver
 from onewrite_conformance.report.compliance import write_compliance
-from onewrite_conformance.run.adapters import Adapter, Second, adapter_names, of_command
+from onewrite_conformance.run.adapters import Adapter, Second, adapter_names, of_command, reference
 from onewrite_conformance.run.judge import Judge
 from onewrite_conformance.run.known import KnownFailures
 from onewrite_conformance.run.plan import Plan, Share, length_s
@@ -339,3 +344,29 @@ def test_an_adapter_is_a_folder_with_a_driver(tmp_path: Path) -> None:
         assert found.env == {"A": "b"}
         assert found.second == {"x": Second("patched", "y")}
     assert of_command("python driver.py").command == ["python", "driver.py"]
+
+
+def test_a_pause_begins_when_the_tap_has_closed(
+    contract: tuple[list[Case], dict[str, Requirement]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A busy machine may delay the close beyond the pause; the next request must not meet a closing connection."""
+    end, request = Conversation._end, Driver.request
+    closed: list[int] = []
+    asked: list[int] = []
+
+    def late(self: Conversation, answer: Answer, exchange: Exchange, *, complete: bool) -> bool:
+        time.sleep(0.2)
+        goes_on = end(self, answer, exchange, complete=complete)
+        closed.append(time.monotonic_ns())
+        return goes_on
+
+    def noted(self: Driver, *arguments: Any, **fields: Any) -> dict[str, Any]:
+        asked.append(time.monotonic_ns())
+        return request(self, *arguments, **fields)
+
+    monkeypatch.setattr(Conversation, "_end", late)
+    monkeypatch.setattr(Driver, "request", noted)
+    path = "sec-response-chunk-trailer/onewrite/http/direct"
+    with Judge(reference(), *contract, only=[path], stock=False) as judge:
+        assert len(list(judge.results())) == 1
+    assert asked[1] > closed[0]
