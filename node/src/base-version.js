@@ -2,8 +2,6 @@
 
 import { createRequire } from 'node:module'
 
-const version = readVersion()
-const supported = version === '' || isSupported(version)
 let warned = false
 
 /** @returns {string} '' where it cannot be read, as in a bundle; such a version is taken as supported */
@@ -28,17 +26,17 @@ export function isSupported (version) {
   return minor > leastMinor || (minor === leastMinor && patch >= leastPatch)
 }
 
-/** @returns {{version: string, supported: boolean}} version '' where it cannot be read */
-export function baseStatus () {
-  return { version, supported }
-}
+const version = readVersion()
+
+/** Of undici; version '' where it cannot be read. */
+export const base = { version, supported: version === '' || isSupported(version) }
 
 /** @returns {boolean} false with one warning, the first time it is asked */
 export function baseIsSupported () {
-  if (!supported && !warned) {
+  if (!base.supported && !warned) {
     warned = true
     process.emitWarning(
       `onewrite stays off: it supports undici >=7.29.1 <8 and >=8.10.1 <9, and this is ${version}`, { code: 'ONEWRITE_UNSUPPORTED_BASE' })
   }
-  return supported
+  return base.supported
 }

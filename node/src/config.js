@@ -78,10 +78,11 @@ const environment = readEnvironment(process.env)
 
 /**
  * @param {Options} [options]
+ * @param {boolean} [besideOthers] the object holds options of the base library too
  * @returns {Config}
  * @throws {TypeError} code `ONEWRITE_INVALID_OPTION`, when an option has a value that it cannot have
  */
-export function resolveConfig (options = {}) {
+export function resolveConfig (options = {}, besideOthers = true) {
   /** @type {any} */
   const config = { ...environment }
   for (const option of BOOLEANS) {
@@ -90,7 +91,7 @@ export function resolveConfig (options = {}) {
     if (typeof value !== 'boolean') throw invalidOption(`${option} must be true or false, not ${typeof value}`)
     config[option] = value
   }
-  refuseMisspelt(options)
+  refuseUnknown(options, besideOthers)
   const max = options.coalesceMax
   if (max !== undefined) {
     if (!Number.isInteger(max) || max < 0 || max > COALESCE_MAX) {
@@ -129,24 +130,15 @@ function distance (from, to) {
  * Refuses a name that is nearly one of ours. Any other in the object may be an option of undici, net or tls, also of a
  * version to come; they ignore names that they do not have.
  * @param {object} options
+ * @param {boolean} besideOthers the object holds options of the base library too
  */
-function refuseMisspelt (options) {
+function refuseUnknown (options, besideOthers) {
   for (const name of Object.keys(options)) {
     if (OPTION_NAMES.has(name)) continue
     const meant = nearest(name)
     if (meant !== undefined) throw invalidOption(`there is no option ${name}; did you mean ${meant}?`)
     if (plain(name) === 'quickack') throw invalidOption('there is no option quickack: Node gives no access to TCP_QUICKACK')
-  }
-}
-
-/**
- * For an object that holds no options of the base library.
- * @param {object} options
- * @throws {TypeError} code `ONEWRITE_INVALID_OPTION`
- */
-export function refuseUnknown (options) {
-  for (const name of Object.keys(options)) {
-    if (!OPTION_NAMES.has(name)) throw invalidOption(`there is no option ${name}; there are ${[...OPTION_NAMES].join(', ')}`)
+    if (!besideOthers) throw invalidOption(`there is no option ${name}; there are ${[...OPTION_NAMES].join(', ')}`)
   }
 }
 

@@ -2,7 +2,7 @@
 
 import * as undici from 'undici'
 import { Agent } from './undici/agent.js'
-import { baseStatus } from './base-version.js'
+import { base } from './base-version.js'
 import { resolveConfig } from './config.js'
 import { kConfig } from './undici/dispatch.js'
 import { configOf } from './undici/factory.js'
@@ -146,7 +146,7 @@ function lastInUse (previous) {
 /** @returns {Status} */
 export function status () {
   const config = resolveConfig(options)
-  const { version, supported } = baseStatus()
+  const { version, supported } = base
   const disabled = config.disabled ? 'ONEWRITE_DISABLED is set' : undefined
   const offBecause = disabled ?? (supported ? undefined : 'this version of undici is not supported')
   /** @param {'nodelayDisabled' | 'coalesceDisabled' | 'hooksDisabled'} option */

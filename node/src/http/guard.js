@@ -27,13 +27,10 @@ let publishesCreated = false
 function onCreated (message) {
   if (!publishesCreated) {
     publishesCreated = true
-    diagnosticsChannel.unsubscribe(START, onStart)
+    diagnosticsChannel.unsubscribe(START, setNoDelay)
   }
   setNoDelay(message)
 }
-
-/** @param {any} message */
-function onStart (message) { setNoDelay(message) }
 
 /** @param {any} message */
 function setNoDelay ({ request }) {
@@ -52,7 +49,7 @@ export function guardNodeHttp () {
   if (disabled || nodelayDisabled) return false
   if (!guarding) {
     diagnosticsChannel.subscribe(CREATED, onCreated)
-    if (!publishesCreated) diagnosticsChannel.subscribe(START, onStart)
+    if (!publishesCreated) diagnosticsChannel.subscribe(START, setNoDelay)
   }
   guarding = true
   return true
@@ -69,7 +66,7 @@ export function guardStatus () {
 export function unguardNodeHttp () {
   if (guarding) {
     diagnosticsChannel.unsubscribe(CREATED, onCreated)
-    diagnosticsChannel.unsubscribe(START, onStart)
+    diagnosticsChannel.unsubscribe(START, setNoDelay)
   }
   guarding = false
 }

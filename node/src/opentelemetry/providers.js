@@ -10,17 +10,7 @@ import { Instruments } from './instruments.js'
 
 const SCOPE = 'onewrite'
 
-/**
- * @typedef {object} LogEvent the fields of OpenTelemetry's LogRecord that are used
- * @property {string} eventName
- * @property {number} severityNumber
- * @property {string} severityText
- * @property {[number, number]} timestamp seconds and ns since 1970
- * @property {import('@opentelemetry/api').Context} context
- * @property {Record<string, unknown>} attributes
- * @property {Record<string, unknown>} body
- */
-/** @typedef {{emit: (event: LogEvent) => void}} Logger */
+/** @typedef {{emit: (record: Record<string, unknown>) => void}} Logger */
 
 /** @returns {any} the logs API: part of `@opentelemetry/api` from 1.10 on, a package of its own before; undefined without it */
 function findLogs () {

@@ -6,7 +6,7 @@
 
 import { Pool } from 'undici'
 import { baseIsSupported } from '../base-version.js'
-import { refuseUnknown, resolveConfig } from '../config.js'
+import { resolveConfig } from '../config.js'
 import { makeClient } from './client.js'
 import { resolveHooks } from '../timing/hooks.js'
 
@@ -20,8 +20,7 @@ import { resolveHooks } from '../timing/hooks.js'
  * @throws {TypeError} code `ONEWRITE_INVALID_OPTION`
  */
 export function configOf (options, besideUndicis = true) {
-  const asked = resolveConfig(options)
-  if (!besideUndicis) refuseUnknown(options)
+  const asked = resolveConfig(options, besideUndicis)
   const config = asked.disabled || baseIsSupported() ? asked : { ...asked, disabled: true }
   const hooks = resolveHooks(options, config)
   return { ...config, hooks, timed: hooks !== null }
