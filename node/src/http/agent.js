@@ -7,7 +7,7 @@ import { Connection } from '../timing/connection.js'
 import { resolveHooks } from '../timing/hooks.js'
 import { setNoDelay } from '../wire/nodelay.js'
 import { joinTurn } from './coalesce.js'
-import { refusedByNode, timeRequest, watchClose } from './timed-request.js'
+import { timeRequest, watchClose } from './timed-request.js'
 import { headersRefusal, headRefusal } from './validate.js'
 
 /** @typedef {import('../config.js').Options & import('../timing/hooks.js').HookOptions} Options */
@@ -89,7 +89,7 @@ const withOurs = (Base, secure) => class extends Base {
   /** @param {http.ClientRequest} request @param {any} options @param {any[]} rest */
   addRequest (request, options, ...rest) {
     if (this.#config.disabled) return super.addRequest(request, options, ...rest)
-    if (this.#hooks !== null) timeRequest(request, options, this.#hooks)
+    const call = this.#hooks === null ? null : timeRequest(request, options, this.#hooks)
     const refused = headRefusal(request)
     if (refused !== null) {
       request.destroy(refused)
@@ -103,7 +103,8 @@ const withOurs = (Base, secure) => class extends Base {
     try {
       super.addRequest(request, options, ...rest)
     } catch (error) {
-      refusedByNode(request, error)
+      // The caller gets the error, and there will be no event.
+      call?.fail(error)
       throw error
     }
   }

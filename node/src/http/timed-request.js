@@ -11,8 +11,6 @@ import { connectionOf } from '../timing/connection.js'
 import { currentTimingId } from '../timing/id.js'
 import { serverTimingFields } from '../timing/server-timing.js'
 
-/** @type {WeakMap<object, TimedRequest>} */
-const timed = new WeakMap()
 let subscribed = false
 
 /**
@@ -21,6 +19,7 @@ let subscribed = false
  * @param {any} request a ClientRequest that an agent has just been given
  * @param {any} options of the request
  * @param {import('../timing/hooks.js').Hooks} hooks
+ * @returns {Call}
  */
 export function timeRequest (request, options, hooks) {
   if (!subscribed) {
@@ -31,16 +30,9 @@ export function timeRequest (request, options, hooks) {
   // The path is a whole URL for a proxy that forwards, `host:port` for one that tunnels.
   const path = String(request.path)
   const url = /^https?:\/\//.test(path) ? path : `${request.protocol}//${host}${path.startsWith('/') ? '' : '/'}${path}`
-  timed.set(request, new TimedRequest(new Call(hooks, currentTimingId(), request.method, url), request))
-}
-
-/**
- * Node's agent has thrown: the caller gets the error, and there will be no event.
- * @param {any} request
- * @param {any} error
- */
-export function refusedByNode (request, error) {
-  timed.get(request)?.call.fail(error)
+  const call = new Call(hooks, currentTimingId(), request.method, url)
+  call.sender = new TimedRequest(call, request)
+  return call
 }
 
 /**
@@ -53,7 +45,9 @@ export function watchClose (socket, connection) {
 
 /** Node publishes a final response when its head is there, before the request's 'response' event. @param {any} message */
 function onResponse ({ request, response }) {
-  timed.get(request)?.onResponse(response)
+  // Not by a WeakMap: its values keep their keys alive until the old generation is collected, so hooks cost 60 % more CPU.
+  const sender = /** @type {TimedRequest | null | undefined} */ (connectionOf(request.socket)?.call?.sender)
+  if (sender && sender.request === request) sender.onResponse(response)
 }
 
 class TimedRequest {
@@ -68,7 +62,6 @@ class TimedRequest {
   /** @param {Call} call @param {any} request */
   constructor (call, request) {
     this.call = call
-    call.sender = this
     this.request = request
     request.on('socket', (/** @type {any} */ socket) => this.onSocket(socket))
     request.on('information', (/** @type {any} */ { statusCode }) => this.onInformation(statusCode))
