@@ -1,4 +1,4 @@
-"""Instructions and system calls of one request, beside urllib3: the same figures in each run.
+"""Instructions and system calls of one request, beside urllib3: figures with hardly any noise.
 
 The requests are those of bench.py, direct; the client alone runs under valgrind, then under strace. What a request
 costs is the difference between a run of many and a run of few, divided by the number of requests between the two.
