@@ -1,18 +1,15 @@
-"""Which case turns red for which mutant of the reference. `python -m onewrite_conformance.run.mutants` runs all."""
+"""Which case turns red for which mutant of the reference."""
 
 from __future__ import annotations
 
-import sys
-
-from onewrite_conformance.contract.cases import Case, load_cases
-from onewrite_conformance.contract.load import load_all
+from onewrite_conformance.contract.cases import Case
 from onewrite_conformance.contract.places import CONFORMANCE
 from onewrite_conformance.contract.requirements import Requirement
 from onewrite_conformance.run.adapters import reference
 from onewrite_conformance.run.judge import Judge
-from onewrite_conformance.run.result import Result, Status
+from onewrite_conformance.run.result import Result
 
-__all__ = ["OWN_CASES", "SEEN_BY", "killers", "main"]
+__all__ = ["OWN_CASES", "SEEN_BY", "killers"]
 
 # Cases for the reference alone: what no requirement asks of every client, but the judge must be able to see.
 OWN_CASES = CONFORMANCE / "tests" / "cases"
@@ -87,24 +84,3 @@ def killers(
     results = [result for result in judge.results() if result.path in paths]
     judge.finish(results)
     return results
-
-
-def main() -> int:
-    """Run every mutant; 0 when each was seen by each of its cases."""
-    cases, requirements, _ = load_all()
-    cases += load_cases(OWN_CASES)
-    missed = 0
-    for mutant, paths in SEEN_BY.items():
-        results = killers(mutant, paths, cases, requirements)
-        blind = [result for result in results if result.status not in (Status.DEVIATES, Status.FAULT)]
-        missed += bool(blind) or len(results) != len(paths)
-        said = (results[0].problems or [results[0].status])[0][:110] if results else "no such run"
-        print(f"{'MISSED' if blind or len(results) != len(paths) else 'seen':<7} {mutant:<22} {paths[0]}: {said}")
-        for result in blind:
-            print(f"        {result.path}: {result.status} {result.notes}")
-    print(f"{len(SEEN_BY)} mutants, {missed} missed")
-    return 1 if missed else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
