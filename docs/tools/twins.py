@@ -30,7 +30,7 @@ CONCEPTS: list[tuple[str, str, str, list[tuple[str, str]], dict[str, str | None]
     ("wire", "nodelay", "TCP_NODELAY set and read back", [("netty", "Nodelay"), ("okhttp", "NodelaySocketFactory")], {}),
     ("wire", "coalesce", "joins head and body into one write", [("netty", "CoalesceHandler"), ("okhttp", "CoalescingOutput")], {}),
     ("wire", "body", "kinds of bodies, and whether they may be held", [("client", "internal/BodySource")], {}),
-    ("wire", "validate", "checks before the first byte", [("client", "internal/RequestValidator"), ("okhttp", "RequestValidator")], {}),
+    ("wire", "validate", "checks before the first byte", [("client", "internal/RequestValidator"), ("okhttp", "RequestValidator")], {"node": "http/validate"}),
     ("wire", "quickack", "TCP_QUICKACK", [("netty", "EpollProbe")], {"node": None}),  # Node cannot set it
     ("timing", "record", "the finished Timing, its text and dict", [("core", "Timing")], {}),
     ("timing", "call", "a call while it runs", [("core", "spi/CallTimer"), ("core", "spi/TimedCall")], {}),
