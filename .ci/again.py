@@ -31,17 +31,22 @@ class Suite:
     def cases(self) -> list[Case]:
         return [case for file in reports_of(self.report) for case in read(file)]
 
+    @property
+    def units(self) -> list[str]:
+        """What `alone` takes to run each file or class alone: "" where one run does so, as Surefire's with EACH=1."""
+        return sorted({case.unit for case in self.cases()}) if self.report.exists() else [""]
+
     def alone(self, test: str, logs: Path) -> bool:
         """Run one test, file or class, nothing else running. Whether something passed and nothing failed."""
         reports = logs / "again"
         shutil.rmtree(reports, ignore_errors=True)
-        environment = (f"TEST={test}", f"ONEWRITE_REPORTS={reports}")
+        environment = ("EACH=1", f"TEST={test}", f"ONEWRITE_REPORTS={reports}")
         command = ("make", "-s", "--no-print-directory", "-C", self.folder, self.target)
         step = Step(
             "again",
-            f"alone: {self.report.stem}: {test}",
+            f"alone: {self.report.stem}: {test or 'each class'}",
             ("env", "-u", "JUDGED", *environment, *command),
-            timeout_s=LIMIT_S,
+            timeout_s=LIMIT_S if test else 4 * LIMIT_S,
         )
         (outcome,) = Lanes([step], logs).run()
         kinds = {case.kind for file in reports.rglob("*.xml") for case in read(file)}
@@ -84,7 +89,7 @@ def each(reports: Path, logs: Path) -> list[str]:
     """Run each file and class of the reports alone. Return those that failed."""
     wrong = []
     for suite in suites(reports):
-        for unit in sorted({case.unit for case in suite.cases()}):
+        for unit in suite.units:
             if not suite.alone(unit, logs):
-                wrong.append(f"{suite.report.stem}: {unit}")
+                wrong.append(f"{suite.report.stem}: {unit or 'a class'}")
     return wrong

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs the tests in random order and copies their JUnit reports.
 # usage: test.sh REPORT.xml [MAVEN-ARGUMENT…]     writes REPORT.CLASS.xml for each class
-# environment: SEED; TEST=CLASS or TEST=CLASS#METHOD runs that alone
+# environment: SEED; TEST=CLASS or TEST=CLASS#METHOD runs that alone; EACH=1 runs each class in a process of its own
 # exit: Maven's, which is 0 where tests failed and nothing else; 2 where Maven's is 1
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
@@ -15,6 +15,7 @@ options=(
   "-Djunit.jupiter.testclass.order.default=org.junit.jupiter.api.ClassOrderer\$Random"
   "-Djunit.jupiter.testmethod.order.default=org.junit.jupiter.api.MethodOrderer\$Random"
 )
+[ -z "${EACH:-}" ] || options+=(-DreuseForks=false)
 if [ -n "${TEST:-}" ]; then
   # Surefire selects a method, not one call of a parameterized one.
   options+=(-Dtest="${TEST%%[\[(\{]*}" -Dsurefire.failIfNoSpecifiedTests=false)
