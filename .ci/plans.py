@@ -206,5 +206,5 @@ def check() -> list[Step]:
             for part in ("python", "java", "node", "ruby")
         ),
         *(lint(part) for part in (*PARTS, "docs", ROOT_LINT) if part in touched),
-        Step("judge", "the judge: a hundred cases", make("spec", "judge-short"), alone=True),
+        Step("judge", "the judge: a hundred cases", make("spec", "judge-short"), after=(*ADAPTERS, "lint-java")),
     ]
