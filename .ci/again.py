@@ -33,8 +33,13 @@ class Suite:
 
     @property
     def units(self) -> list[str]:
-        """What `alone` takes to run each file or class alone: "" where one run does so, as Surefire's with EACH=1."""
-        return sorted({case.unit for case in self.cases()}) if self.report.exists() else [""]
+        """What `alone` takes to run each file or class alone: "" where one run does so, as Surefire's with EACH=1.
+
+        Those of which all tests were skipped are left out.
+        """
+        if not self.report.exists():
+            return [""]
+        return sorted({case.unit for case in self.cases() if case.kind != "skipped"})
 
     def alone(self, test: str, logs: Path) -> bool:
         """Run one test, file or class, nothing else running. Whether something passed and nothing failed."""

@@ -140,10 +140,13 @@ def test_each_runs_every_file_alone(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     (tmp_path / "test_needs.py").write_text("import sys\ndef test_needs(): assert 'test_toy' in sys.modules\n")
+    (tmp_path / "test_skipped.py").write_text("import pytest\ndef test_skipped(): pytest.skip('not here')\n")
     status, said, _ = run(steady="p")
     assert status == 0, said
     assert runner.main("each") == 1
-    assert "failed alone: toy-test: test_needs.py" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "failed alone: toy-test: test_needs.py" in said
+    assert "1 files and classes failed alone" in said
 
 
 def test_what_the_judge_tried_again_counts_alike(runner: ModuleType, tmp_path: Path) -> None:
