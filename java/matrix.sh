@@ -72,6 +72,7 @@ on_jdk() { JAVA_HOME=$1 mvn -B -q -Dwerror= verify; }
 
 in_copy netty-4.1 on_other_version testing,core,netty,client "-Dnetty.version=$netty" -Donewrite.netty-4.1=true
 record netty-4.1 netty "netty=$netty"
+record netty-4.1 client "netty=$netty"
 in_copy okhttp-4.12 on_other_version testing,core,okhttp -Dokhttp.artifact=okhttp "-Dokhttp.version=$okhttp"
 record okhttp-4.12 okhttp "okhttp=$okhttp"
 for versions in spring-6/1.2.11 "reactor-netty-1.1/$reactor"; do
@@ -103,6 +104,7 @@ for java in /usr/lib/jvm/*/bin/javac; do
       jdk=$(jdk_version "$home/bin/java")
       newest="netty=$(named netty.version)"
       record "jdk-$release" netty "$newest"
+      record "jdk-$release" client "$newest"
       record "jdk-$release" okhttp "okhttp=$(named okhttp.version)"
       record "jdk-$release" reactor-netty "reactor-netty=$(named reactor-netty.version)" "$newest" "spring=$(named spring.version)"
       record "jdk-$release" spring-boot "spring-boot=$(named spring-boot.version)"
