@@ -11,7 +11,7 @@ import { describe, test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { gzipSync } from 'node:zlib'
-import { guardNodeHttp, HttpAgent, install, Pool, unguardNodeHttp } from '../../src/index.js'
+import { guardNodeHttp, HttpAgent, install, Pool, unguardNodeHttp, uninstall } from '../../src/index.js'
 import { modeOf, startTap } from '../../test/support/tap.js'
 
 const require = createRequire(import.meta.url)
@@ -271,7 +271,7 @@ for (const [sdk, { call, answer, headers = '', status = 200, segments = 1 }] of 
     const stock = plain((await play(call, send, /** @type {any} */ (AGENTS.stock), 1)).found)
     assert.equal(stock[0]?.error, undefined, JSON.stringify(stock))
     guardNodeHttp()
-    const installed = install()
+    install()
     try {
       for (const name of ['HttpAgent', 'HttpAgent with hooks']) {
         const ours = await play(call, send, /** @type {any} */ (AGENTS[name]), ROUNDS)
@@ -280,7 +280,7 @@ for (const [sdk, { call, answer, headers = '', status = 200, segments = 1 }] of 
         if (segments > 0) assert.equal(ours.segments, segments, name)
       }
     } finally {
-      installed.remove()
+      uninstall()
       unguardNodeHttp()
     }
   })
@@ -295,5 +295,5 @@ const agent: Agent = new Agent({ onTiming: (timing) => console.log(timing.waitNs
 install().remove()
 console.log(agent.closed, new HttpAgent({ keepAlive: true }).maxSockets)
 `)
-  execFileSync(process.execPath, [require.resolve('typescript-least/bin/tsc'), '--noEmit', '--strict', '--module', 'nodenext', '--skipLibCheck', `${folder}program.cts`], { cwd: folder, stdio: 'inherit' })
+  execFileSync(process.execPath, [require.resolve('typescript-least/bin/tsc'), '--noEmit', '--strict', '--module', 'node16', `${folder}program.cts`], { cwd: folder, stdio: 'inherit' })
 })
