@@ -129,8 +129,8 @@ for (const [name, call] of clients) {
 const spans = await tool.spans?.() ?? []
 if (tool.stop !== undefined) {
   await tool.stop()
-  // The tool has restored the dispatcher from before install().
-  if (tool.isDispatcher && order === 'tool-first') await begin()
+  // The tool has restored the dispatcher from before install(), whose hooks and options stay.
+  if (tool.isDispatcher && order === 'tool-first') onewrite?.install()
   for (const [name, call] of clients) {
     results[name].afterwards = await seen(call, wire())
     await settle()
