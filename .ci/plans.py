@@ -104,8 +104,7 @@ def _said(*command: str) -> str:
 def lint(part: str) -> Step:
     if part == ROOT_LINT:
         return Step("lint-root", "lint: scripts, workflows, versions", make("", "lint-root"), idle=True)
-    # Java's package waits for its lint, and the judge for that package.
-    return Step(f"lint-{part}", f"lint: {part}", make(part, "lint"), idle=part != "java")
+    return Step(f"lint-{part}", f"lint: {part}", make(part, "lint"), idle=True)
 
 
 def tests(part: str, target: str = "test", *, after: tuple[str, ...] = ()) -> Step:
@@ -119,37 +118,33 @@ def timed(part: str) -> Step:
 
 def package(part: str, *after: str) -> Step:
     """Build a part's packages and use them. `after`: steps that read or write what the build writes."""
+    # The judge waits for Java's, which writes what a driver reads.
     return Step(f"package-{part}", f"packages: {part}", (".ci/package", part), idle=part != "java", after=after)
 
 
 def test(*, whole: bool = False) -> list[Step]:
     """Everything, the longest first. The judge waits most of its time: linters and packages take what it leaves. Steps
     that compare times run alone, at the end. `whole`: the judge runs each case by all clients, schemes and routes."""
-    suites = [
+    before_judge = [
         tests("java"),
         tests("python"),
         tests("bench", "test-counted"),
         tests("docs", after=("java",)),  # its recipes run on the classes that Java's tests are building until then
         tests("spec"),
+        package("java", "java", "docs", "bench", "spec"),  # what they read or write, the build writes
         tests("ruby"),
         tests("cli", "test-counted"),
         tests("node"),
     ]
-    builds = [
-        lint("java"),
-        package("java", "java", "docs", "bench", "spec", "lint-java"),  # what they read or write, the build writes
-    ]
-    before_judge = tuple(step.name for step in (*suites, *builds))
     return [
-        *suites,
-        *builds,
+        *before_judge,
         Step(
             "judge",
             "the judge: all cases against all adapters",
             make("spec", "judge" if whole else "judge-drawn"),
-            after=before_judge,
+            after=tuple(step.name for step in before_judge),
         ),
-        *(lint(part) for part in ("node", "ruby", ROOT_LINT, "spec", "bench", "python", "cli", "docs")),
+        *(lint(part) for part in ("java", "node", "ruby", ROOT_LINT, "spec", "bench", "python", "cli", "docs")),
         Step("ci", "tests: what judges failed tests again", make(".ci", "test"), idle=True),
         package("spec"),
         package("cli", "package-spec"),
@@ -206,5 +201,5 @@ def check() -> list[Step]:
             for part in ("python", "java", "node", "ruby")
         ),
         *(lint(part) for part in (*PARTS, "docs", ROOT_LINT) if part in touched),
-        Step("judge", "the judge: a hundred cases", make("spec", "judge-short"), after=(*ADAPTERS, "lint-java")),
+        Step("judge", "the judge: a hundred cases", make("spec", "judge-short"), after=ADAPTERS),
     ]
