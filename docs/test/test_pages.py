@@ -17,7 +17,7 @@ import site_sources
 
 GENERATED = {
     "proxies.md": ["versions", "haproxy", "others", "streams"],
-    "do-i-have-it.md": ["victims", "programs", "servers"],
+    "do-i-have-it.md": ["victims", "servers"],
     "what-it-cannot-fix.md": ["hooks", "loss"],
     "finding-a-stall.md": ["symptom", "ss", "tshark", "strace", "hooks"],
 }
