@@ -169,7 +169,7 @@ class SendingTest {
             CompletableFuture<Response> stuck =
                     client.send(Request.post(url, body).build());
             slow.readOn();
-            time.advance(IDLE.multipliedBy(2));
+            beSilent(time, stuck);
             OnewriteException why = failure(stuck);
             assertEquals(ErrorKind.TIMEOUT, why.kind());
             assertEquals(Phase.SEND, why.phase().orElseThrow());
@@ -194,12 +194,16 @@ class SendingTest {
             assertTrue(subscribed.await(60, TimeUnit.SECONDS), "the time limit is set before the publisher is called");
             time.advance(IDLE.minusMillis(1));
             assertFalse(call.isDone());
-            // The head may complete only now, which starts the silence again.
-            for (int turn = 0; !call.isDone() && turn < 1000; turn++) {
-                time.advance(IDLE.dividedBy(4).plusMillis(1));
-                Thread.sleep(10);
-            }
+            beSilent(time, call);
             assertEquals(ErrorKind.TIMEOUT, failure(call).kind());
+        }
+    }
+
+    /** Until the call ends: a write may complete only now, which starts the silence again. */
+    private static void beSilent(FakeTime time, CompletableFuture<?> call) throws Exception {
+        for (int turn = 0; !call.isDone() && turn < 1000; turn++) {
+            time.advance(IDLE.dividedBy(4).plusMillis(1));
+            Thread.sleep(10);
         }
     }
 
