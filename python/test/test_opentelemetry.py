@@ -279,7 +279,9 @@ def test_a_method_of_ones_own_makes_no_time_series(telemetry: Telemetry, tap: ty
         http.urlopen(method, url)
     metrics = telemetry.metrics()
     for name in ("http.client.request.duration", "onewrite.wait.duration"):
-        assert [(one.attributes["http.request.method"], one.count) for one in metrics[name]] == [("_OTHER", 3)], name
+        # A wait has a cause, too, and on a busy machine three requests may have two.
+        assert {one.attributes["http.request.method"] for one in metrics[name]} == {"_OTHER"}, name
+        assert sum(one.count for one in metrics[name]) == 3, name
 
 
 def test_the_methods_are_those_of_the_contract() -> None:

@@ -38,13 +38,13 @@ class ReadmeTest {
         }
     }
 
-    /** The service forwards an order to the upstream, prints the call's timing, and answers 502 without the upstream. */
+    /** The service forwards an order to the upstream, prints the call's timing, and answers 502 if the upstream closes. */
     @Test
     void service(@TempDir Path dir) throws Exception {
         Path output = dir.resolve("output");
         ProcessBuilder builder = Program.java(
                 output, List.of(EXAMPLES.resolve("OrderService.java").toString()));
-        try (TestServer server = TestServer.answering();
+        try (TestServer server = TestServer.closingAt(2);
                 OnewriteClient client = OnewriteClient.create()) {
             builder.environment().put("UPSTREAM", server.url());
             builder.environment().put("PORT", "0");
@@ -59,7 +59,6 @@ class ReadmeTest {
                         "{\"item\": \"tea\"}",
                         new String(server.requests().get(0).body(), StandardCharsets.UTF_8));
                 assertTrue(printed(process, output, "POST " + server.url()).startsWith("200 in "));
-                server.close();
                 Response refused = client.execute(Request.post(orders, Body.of("{}"))
                         .timeout(Duration.ofSeconds(60))
                         .build());
