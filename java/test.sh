@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs the tests in random order and copies their JUnit reports.
 # usage: test.sh REPORT.xml [MAVEN-ARGUMENT…]     writes REPORT.CLASS.xml for each class
-# environment: SEED; TEST=CLASS or TEST=CLASS#METHOD runs that alone; EACH=1 runs each class in a process of its own
+# environment: SEED; TEST=CLASS or TEST=CLASS#METHOD runs that alone; EACH=1 starts a new process for each class
 # exit: Maven's, which is 0 where tests failed and nothing else; 2 where Maven's is 1
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"

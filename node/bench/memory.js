@@ -1,5 +1,5 @@
 // CPU of one call over sockets in memory, with undici or node:http whole: what this package adds, without the kernel's noise.
-// Each variant runs in processes of its own, in turns; a process gives the least of its slices, the table the median process.
+// The variants take turns, each in a new process. A process gives the least of its slices, the table the median process.
 // node bench/memory.js [processes]
 // Prints Markdown, as in bench/RESULTS.md.
 

@@ -1,4 +1,4 @@
-"""JMH: the Java adapter's call beside bare Netty and a bare socket, measured against an origin of its own, as tables.
+"""JMH: a call of the Java adapter beside bare Netty and a bare socket. The origin is another process.
 
 JMH is a closed loop: it says what a call costs, nothing about stalls. Each client takes turns with raw Netty in one
 process, and neighbouring turns are compared. Numbers from a shortcut (no fork, one fork, few rounds) are shown with a

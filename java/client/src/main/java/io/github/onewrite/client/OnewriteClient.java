@@ -37,9 +37,9 @@ import java.util.concurrent.TimeoutException;
  * An HTTP/1.1 client. A request with its body leaves in one write on a connection that has TCP_NODELAY. Thread-safe;
  * build one and share it.
  *
- * <p>A request is sent again at most once, and only when that is safe: it is
- * idempotent (RFC 9110, 9.2.2), its body can be sent again, and a reused connection was lost before the response began.
- * A POST is never delivered twice. There are no redirects, cookies or caches.
+ * <p>A request is sent again at most once, and only when that is safe: it is idempotent (RFC 9110, 9.2.2), its body can
+ * be sent again, and a reused connection was lost before the response began. A POST is never delivered twice. There are
+ * no redirects, cookies or caches.
  *
  * <p>Futures fail with {@link OnewriteException}. They are completed on an event loop unless the client was built with
  * a callback executor: what depends on them must not block.

@@ -298,7 +298,7 @@ public final class NettyConnection {
         }
     }
 
-    /** What was read is no response. */
+    /** The bytes that were read are not an HTTP response. */
     void malformed(Throwable why) {
         error(why);
         TimedCall current = call;

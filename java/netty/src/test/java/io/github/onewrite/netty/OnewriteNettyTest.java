@@ -348,13 +348,19 @@ class OnewriteNettyTest {
 
     @Test
     void aChannelThatNothingWasAppliedToIsTimed() throws Exception {
+        assertEquals(204, timedGet("HTTP/1.1 204 No Content\r\n\r\n").status().orElseThrow());
+    }
+
+    /** The record of a GET that is answered so, on a channel that nothing was applied to. */
+    private Timing timedGet(String response) throws Exception {
         OnewriteNetty onewrite = calls.heard(OnewriteNetty.create());
         EmbeddedChannel channel = new EmbeddedChannel(new HttpClientCodec());
         onewrite.begin(channel, "GET", "http://localhost/");
         channel.writeAndFlush(new DefaultFullHttpRequest(HttpVersion.HTTP_1_1, HttpMethod.GET, "/"));
-        channel.writeInbound(text("HTTP/1.1 204 No Content\r\n\r\n"));
-        assertEquals(204, calls.next().status().orElseThrow());
+        channel.writeInbound(text(response));
+        Timing timing = calls.next();
         channel.finishAndReleaseAll();
+        return timing;
     }
 
     /** As OpenTelemetry's agent does it: its handler beside the codec opens the span's scope around the write. */
@@ -399,16 +405,10 @@ class OnewriteNettyTest {
     /** The codec makes a response of status 999 of it. */
     @Test
     void aMalformedResponseIsNoResponse() throws Exception {
-        OnewriteNetty onewrite = calls.heard(OnewriteNetty.create());
-        EmbeddedChannel channel = new EmbeddedChannel(new HttpClientCodec());
-        onewrite.begin(channel, "GET", "http://localhost/");
-        channel.writeAndFlush(new DefaultFullHttpRequest(HttpVersion.HTTP_1_1, HttpMethod.GET, "/"));
-        channel.writeInbound(text("HTTP/1.1 two hundred\r\n\r\n"));
-        Timing timing = calls.next();
+        Timing timing = timedGet("HTTP/1.1 two hundred\r\n\r\n");
         assertEquals(Outcome.ERROR, timing.outcome());
         assertTrue(timing.status().isEmpty(), timing::toString);
         assertEquals(Phase.WAIT, timing.errorPhase().orElseThrow());
-        channel.finishAndReleaseAll();
     }
 
     private static ByteBuf text(String text) {

@@ -5,7 +5,7 @@ import java.net.URI;
 
 /**
  * A client under test: sends a POST on a kept-alive connection and reads the response. Several threads may share it;
- * each then has a connection of its own.
+ * then each thread has its connection.
  */
 interface Poster extends AutoCloseable {
     /** Returns the status. */
