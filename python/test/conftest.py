@@ -69,9 +69,12 @@ def pytest_sessionfinish() -> None:
 
 @pytest.fixture(autouse=True)
 def uninstalled() -> typing.Iterator[None]:
-    """Whatever a test has installed is undone after it."""
+    """A test begins with nothing installed. What it has installed is undone after it."""
+    both = [onewrite._install, *filter(None, [sys.modules.get("onewrite._httpcore.install")])]
+    assert not [one.__name__ for one in both if one.installations.active]
     yield
-    onewrite.uninstall()
+    for one in both:
+        one.uninstall()
 
 
 @pytest.fixture
