@@ -39,6 +39,12 @@ def test_held_bytes_expose() -> None:
     assert found.signs == []
 
 
+def test_without_an_answered_control_nothing_is_told() -> None:
+    untold = diagnose(samples([sample("split_nagle", 44, 43.5)] * 10), Control([], []))
+    assert (untold.first_hop, untold.exit_status) == ("unknown", 2)
+    assert untold.why == ["the control was not answered, so a stall could not be told from none"]
+
+
 def with_statuses(split: int, whole: int) -> Samples:
     made = samples([sample("split_nagle", 0.4)] * 10)
     made.taken = [dataclasses.replace(one, status=split if "split" in one.arm else whole) for one in made.taken]

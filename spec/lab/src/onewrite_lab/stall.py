@@ -7,6 +7,7 @@ makes one write with TCP_NODELAY on and cannot stall. Shares decide, never a mea
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import inf
 from statistics import median
 
 __all__ = ["CONTROL_SHARE", "GOOD_SHARE", "STALL_MS", "control_line", "control_stalls", "says_nothing", "stalls"]
@@ -45,6 +46,8 @@ def control_line(split_ns: Sequence[int], single_ns: Sequence[int]) -> tuple[flo
 
     Returns (the least time in ns that is a stall, the controls in words, why nothing can be told or None).
     """
+    if not split_ns or not single_ns:
+        return inf, "a control has no times", "the control was not answered"
     sick_ns, well_ns = median(split_ns), median(single_ns)
     line_ns = sick_ns / 2
     stalled = sum(gap >= line_ns for gap in split_ns)
