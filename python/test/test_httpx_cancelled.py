@@ -53,7 +53,7 @@ class Cancelled:
 async def cancelled_at(step: int, make: typing.Any, url: str, case: str) -> tuple[bool, bool]:
     """Return whether there was such an await, and whether the pool, of one connection, has lost it."""
     transport = make(limits=httpx.Limits(max_connections=1), trust_env=False, verify=False)
-    async with httpx.AsyncClient(transport=transport, timeout=httpx.Timeout(20, pool=0.3)) as http:
+    async with httpx.AsyncClient(transport=transport, timeout=20) as http:
 
         async def streamed() -> None:
             async with http.stream("POST", url, content=b"x") as response:
@@ -74,7 +74,7 @@ async def cancelled_at(step: int, make: typing.Any, url: str, case: str) -> tupl
         if before is not None:
             await before
         try:
-            await http.get(url)
+            await http.get(url, timeout=httpx.Timeout(20, pool=0.3))
         except httpx.PoolTimeout:
             return cancelled.reached, True
         return cancelled.reached, False
