@@ -19,7 +19,7 @@ PARTS = ("spec", *ADAPTERS, "bench", "cli")
 #: What belongs to no part: shell scripts, workflows, the README's table.
 ROOT_LINT = "root"
 #: The target for the adapter's own tests, where the part tests more: other base libraries, tracers, others' suites.
-UNIT = {"python": "quick", "ruby": "unit", "java": "unit"}
+UNIT = {"python": "quick", "ruby": "quick", "java": "unit"}
 
 #: What the set-up of a part installs, in the words of its progress line.
 INSTALLS = {
