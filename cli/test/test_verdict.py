@@ -96,6 +96,25 @@ def test_a_steady_wait_as_long_as_a_delayed_ack_is_a_sign() -> None:
     assert "perhaps a stall" in found.signs[0]
 
 
+def test_a_server_that_splits_its_answer_is_no_relay() -> None:
+    """Only quick ACKs end its wait, one of which also came by chance."""
+    late = int(43.5 * MS)
+    splits = samples([dataclasses.replace(sample("split_nagle", 44), wait=MS // 5, tail=late)] * 10)
+    for arm in ("split_nodelay", "one_write"):
+        splits.taken = [one for one in splits.taken if one.arm != arm]
+        splits.taken += [dataclasses.replace(sample(arm, 44), wait=MS // 5, tail=late)] * 9 + [sample(arm, 0.2)]
+    found = diagnose(splits, CONTROL)
+    assert (found.first_hop, found.server_splits, len(found.signs)) == ("safe", True, 1)
+
+
+def test_a_relay_that_holds_the_second_piece_exposes() -> None:
+    made = samples([sample("split_nagle", 44)] * 10)
+    made.taken = [sample("split_nodelay", 44) if one.arm == "split_nodelay" else one for one in made.taken]
+    found = diagnose(made, CONTROL)
+    assert found.first_hop == "EXPOSED"
+    assert "a relay on the way" in found.signs[0]
+
+
 def test_samples_that_a_busy_machine_made_late_count_neither_way() -> None:
     late = [dataclasses.replace(sample("split_nagle", 44), late=40 * MS)] * 6
     found = diagnose(samples([*late, *[sample("split_nagle", 44, 43.5)] * 6]), CONTROL)

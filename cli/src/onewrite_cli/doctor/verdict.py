@@ -239,14 +239,15 @@ def _behind(result: Diagnosis, samples: Samples, line_ns: float) -> None:
     """Signs of a stall behind the first hop. They prove nothing: a server may be slow for as long."""
     stall_ns = 2 * line_ns
     rtt_ns = (result.min_rtt_ms or 0.0) * 1e6
-    single = [*samples.of(ONE), *samples.of(QUICK)]
-    typical = median(sample.total for sample in single)
-    # What a request in two writes took beyond a typical one. With TCP_NODELAY this machine held nothing of it. The one
-    # with Nagle must show it, too, held here or there: a busy machine is late in one of them, and by any length.
+    # What a request in two writes took beyond one in one write, both with this machine's ACKs as they come: quick ones also
+    # end the wait for a server that splits its answer. With TCP_NODELAY this machine held nothing of it. The one with Nagle
+    # must show it, too, held here or there: a busy machine is late in one of them, and by any length.
+    typical = median(sample.total for sample in samples.of(ONE))
     relayed = (
         _share(samples.of(SPLIT_NODELAY), _later_by_a_stall(typical, stall_ns)) >= MOST_OF
         and _share(samples.of(SPLIT), lambda sample: sample.total - typical >= LIKE[0] * stall_ns) >= MOST_OF
     )
+    single = [*samples.of(ONE), *samples.of(QUICK)]
     like_an_ack = _share(single, lambda sample: LIKE[0] * stall_ns <= sample.wait - rtt_ns <= LIKE[1] * stall_ns)
     if relayed:
         more = median(sample.total - (sample.held or 0) for sample in samples.of(SPLIT_NODELAY)) - typical
