@@ -45,6 +45,14 @@ final class PendingCall {
         return base.endsWith("/") ? base + uri.substring(1) : base + uri;
     }
 
+    /** Its name is resolved. A resolver may report that late, when the connection serves the call. */
+    void resolved() {
+        OnewriteNetty.Call current = call;
+        if (current != null) {
+            current.dnsEnd();
+        }
+    }
+
     /** The call, for which a connection is about to be opened. */
     OnewriteNetty.@Nullable Call connecting() {
         OnewriteNetty.Call current = call;

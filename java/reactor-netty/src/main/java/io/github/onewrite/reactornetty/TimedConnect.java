@@ -88,9 +88,9 @@ final class TimedConnect extends Mono<Connection> {
 
     /** A failed lookup leaves the phase open: the error that follows ends it, with dns as its phase. */
     static void dnsEnd(Connection connection) {
-        OnewriteNetty.Call call = connectingCall(connection.channel());
+        PendingCall call = callOf(ReactorNetty.getChannelContext(connection.channel()));
         if (call != null) {
-            call.dnsEnd();
+            call.resolved();
         }
     }
 }

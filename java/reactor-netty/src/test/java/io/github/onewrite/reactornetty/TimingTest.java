@@ -23,7 +23,14 @@ import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
 import io.netty.handler.ssl.SslContext;
 import io.netty.handler.ssl.SslContextBuilder;
+import io.netty.resolver.AbstractAddressResolver;
+import io.netty.resolver.AddressResolver;
+import io.netty.resolver.AddressResolverGroup;
 import io.netty.resolver.DefaultAddressResolverGroup;
+import io.netty.util.concurrent.DefaultEventExecutor;
+import io.netty.util.concurrent.EventExecutor;
+import io.netty.util.concurrent.Promise;
+import java.net.InetSocketAddress;
 import java.nio.charset.StandardCharsets;
 import java.security.MessageDigest;
 import java.time.Duration;
@@ -188,6 +195,55 @@ class TimingTest {
             assertTrue(timing.dnsNanos().isPresent() && timing.connectNanos().isPresent());
             List<String> names = calls.names();
             assertEquals(List.of("dns_start", "dns_end", "connect_start", "connect_end"), names.subList(2, 6));
+        }
+    }
+
+    /** Resolvers report on a thread of their own, which may be late. */
+    @Test
+    void aLookupReportedWhileTheServerThinks() throws Exception {
+        DefaultEventExecutor reporting = new DefaultEventExecutor();
+        CountDownLatch sent = new CountDownLatch(1);
+        reporting.execute(() -> assertDoesNotThrow(() -> sent.await()));
+        AddressResolverGroup<InetSocketAddress> late = new AddressResolverGroup<>() {
+            @Override
+            protected AddressResolver<InetSocketAddress> newResolver(EventExecutor executor) {
+                return new AbstractAddressResolver<>(reporting) {
+                    @Override
+                    protected boolean doIsResolved(InetSocketAddress address) {
+                        return !address.isUnresolved();
+                    }
+
+                    @Override
+                    protected void doResolve(InetSocketAddress address, Promise<InetSocketAddress> found) {
+                        found.setSuccess(new InetSocketAddress(address.getHostString(), address.getPort()));
+                    }
+
+                    @Override
+                    protected void doResolveAll(InetSocketAddress address, Promise<List<InetSocketAddress>> found) {
+                        found.setSuccess(List.of(new InetSocketAddress(address.getHostString(), address.getPort())));
+                    }
+                };
+            }
+        };
+        try (late;
+                TestServer server = new TestServer(connection -> {
+                    connection.read();
+                    sent.countDown();
+                    reporting.submit(() -> {}).sync();
+                    connection.send(TestServer.OK);
+                })) {
+            HttpClient client =
+                    customizer().apply(HttpClient.create(connections).resolver(late));
+            assertEquals(200, post(client, server.url().replace("127.0.0.1", "localhost")));
+            Timing timing = calls.next();
+            assertEquals(200, only(timing).status().orElseThrow());
+            assertTrue(timing.dnsNanos().isPresent() && timing.waitNanos().isPresent(), timing::toString);
+            assertEquals(
+                    List.of("dns_start", "dns_end", "connect_start"),
+                    calls.names().subList(2, 5));
+        } finally {
+            sent.countDown();
+            reporting.shutdownGracefully();
         }
     }
 
