@@ -11,7 +11,13 @@ from onewrite_lab.tap.http1 import RequestParser
 from onewrite_conformance.checks.counts import judge_mode, sent_once
 from onewrite_conformance.checks.seen import Sample
 from onewrite_conformance.checks.stock import even
-from onewrite_conformance.checks.timing import _event_invariants, bound_problems, sequence_problem
+from onewrite_conformance.checks.timing import (
+    _cause_problems,
+    _event_invariants,
+    bound_problems,
+    cause_problems,
+    sequence_problem,
+)
 from onewrite_conformance.checks.verdict import Verdict, matches
 from onewrite_conformance.checks.wire import example_problems
 
@@ -117,6 +123,36 @@ def test_a_quarter_of_the_requests_may_be_out_of_bounds(
     problems = list(bound_problems(samples, {"timing": {"bounds": {"wait": bounds}}}))
     assert len(problems) == (said is not None)
     assert all(said in problem for problem in problems if said)
+
+
+@pytest.mark.parametrize(("others", "said"), [(2, False), (3, True), (8, True)])
+def test_a_quarter_of_the_requests_may_have_another_cause(others: int, said: bool) -> None:
+    def sample(cause: str | None) -> Sample:
+        return Sample({}, {"timing": {"attempts": [{"cause": cause}]}}, [], True, 0)
+
+    samples = [sample(None)] * others + [sample("nagle_delayed_ack")] * (8 - others)
+    for cause in ("nagle_delayed_ack", ["nagle_delayed_ack", "server"]):
+        assert bool(list(cause_problems(samples, {"timing": {"cause": cause}}))) == said
+
+
+@pytest.mark.parametrize(
+    ("cause", "wait_ms", "hold_ms", "right"),
+    [
+        (None, 19, 18, True), ("nagle_delayed_ack", 19, 18, False), ("server", None, None, False),
+        ("server", 20, 19, True), (None, 20, 19, False), ("retransmit", 20, 19, False),
+        ("nagle_delayed_ack", 20, 20, True), (None, 20, 20, True), ("server", 20, 20, False),
+        (None, 200, None, True),
+    ],
+)  # fmt: skip
+def test_a_cause_fits_the_numbers_of_its_attempt(
+    cause: str | None, wait_ms: int | None, hold_ms: int | None, right: bool
+) -> None:
+    attempt = {
+        "cause": cause,
+        "wait_ns": None if wait_ms is None else wait_ms * 1_000_000,
+        "kernel": None if hold_ms is None else {"send_hold_ns": hold_ms * 1_000_000},
+    }
+    assert (not list(_cause_problems(attempt))) == right
 
 
 def test_a_phase_that_has_bounds_is_there() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 from onewrite_conformance.checks.counts import judge_run, judge_step
 from onewrite_conformance.checks.seen import Observation, Sample
 from onewrite_conformance.checks.stock import judge_against_stock
-from onewrite_conformance.checks.timing import bound_problems, timing_problems
+from onewrite_conformance.checks.timing import bound_problems, cause_problems, timing_problems
 from onewrite_conformance.checks.verdict import Problem, Verdict, about, either, matches
 from onewrite_conformance.checks.wire import example_problems, wire_problems
 
@@ -37,8 +37,9 @@ def judge(seen: Observation, stock: Observation | None = None) -> Verdict:
     for step in {sample.step for sample in seen.counted}:
         expect = seen.run.expect(steps[step])
         judge_step(seen, step, expect, verdict)
-        bounds = bound_problems([sample for sample in seen.counted if sample.step == step], expect)
-        verdict.unsteady += about("timing.bounds", bounds)
+        samples = [sample for sample in seen.counted if sample.step == step]
+        verdict.unsteady += about("timing.bounds", bound_problems(samples, expect))
+        verdict.problems += about("timing.cause", cause_problems(samples, expect))
     if seen.run.case.example is not None:
         for exchange in seen.counted_exchanges():
             verdict.problems += about("wire", example_problems(exchange, seen.run.case.example, seen.names))
