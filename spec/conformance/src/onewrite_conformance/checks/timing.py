@@ -355,7 +355,8 @@ def cause_problems(samples: list[Sample], expect: dict[str, Any]) -> Iterable[st
     last = _last_attempts(samples)
     others = [attempt for attempt in last if attempt.get("cause") not in causes]
     if len(others) > len(last) // 4:
-        told = f"{others[0].get('cause')}, not {either(causes)}: wait_ns {others[0].get('wait_ns')}, {others[0].get('kernel')}"
+        other = others[0]
+        told = f"{other.get('cause')}, not {either(causes)}: wait_ns {other.get('wait_ns')}, {other.get('kernel')}"
         yield f"the cause of the wait is {told}, in {len(others)} of {len(last)} requests"
 
 
