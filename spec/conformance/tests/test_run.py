@@ -346,16 +346,17 @@ def test_an_adapter_is_a_folder_with_a_driver(tmp_path: Path) -> None:
     assert of_command("python driver.py").command == ["python", "driver.py"]
 
 
-def test_a_pause_begins_when_the_tap_has_closed(
-    contract: tuple[list[Case], dict[str, Requirement]], monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("case", ["sec-response-chunk-trailer", "pool-unsolicited-post", "pool-idle-close-post"])
+def test_a_pause_begins_when_the_tap_has_done_its_part(
+    contract: tuple[list[Case], dict[str, Requirement]], monkeypatch: pytest.MonkeyPatch, case: str
 ) -> None:
-    """A busy machine may delay the close beyond the pause; the next request must not meet a closing connection."""
+    """A busy machine may delay that beyond the pause; the next request must not meet a closing connection."""
     end, request = Conversation._end, Driver.request
     closed: list[int] = []
     asked: list[int] = []
 
     def late(self: Conversation, answer: Answer, exchange: Exchange, *, complete: bool) -> bool:
-        time.sleep(0.2)
+        time.sleep(0.5)
         goes_on = end(self, answer, exchange, complete=complete)
         closed.append(time.monotonic_ns())
         return goes_on
@@ -366,7 +367,6 @@ def test_a_pause_begins_when_the_tap_has_closed(
 
     monkeypatch.setattr(Conversation, "_end", late)
     monkeypatch.setattr(Driver, "request", noted)
-    path = "sec-response-chunk-trailer/onewrite/http/direct"
-    with Judge(reference(), *contract, only=[path], stock=False) as judge:
+    with Judge(reference(), *contract, only=[f"{case}/onewrite/http/direct"], stock=False) as judge:
         assert len(list(judge.results())) == 1
     assert asked[1] > closed[0]

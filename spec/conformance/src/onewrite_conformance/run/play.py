@@ -77,7 +77,7 @@ def play(run: Run, driver: Driver, trace: Callable[[str], None] | None = None, a
                     if run.client != "stock":  # where others are compared with it, stock has nothing to install
                         seen.states[index] = driver.api(client, step["api"])
                 elif "pause_ms" in step:
-                    # The pause begins when the tap has done what it was to do at once: on a busy machine that may take
+                    # The pause begins when the tap has done what follows its answers: on a busy machine that may take
                     # longer than the pause, and the next request would meet a connection that is about to close.
                     _within(PATIENCE_S, lambda: not _ending(tap))
                     time.sleep(step["pause_ms"] / 1000)
@@ -105,11 +105,13 @@ def _within(seconds: float, done: Callable[[], bool]) -> None:
 
 
 def _ending(tap: Tap) -> bool:
-    """Whether a connection that the tap ends right behind an answer is still open."""
-    answered = [(exchange.answer, exchange.arrival) for exchange in list(tap.exchanges) if exchange.answer is not None]
+    """Whether the tap has yet to close a connection behind an answer, or to send what nobody asked for."""
     return any(
-        answer.then in ("close", "reset") and not answer.then_after_ms and not arrival.ended
-        for answer, arrival in answered
+        exchange.answer is not None
+        and exchange.answer.then in ("close", "reset", "unsolicited")
+        and not exchange.followed
+        and not exchange.arrival.ended
+        for exchange in list(tap.exchanges)
     )
 
 

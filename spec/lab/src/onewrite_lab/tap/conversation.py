@@ -279,8 +279,8 @@ class Conversation:
             self.tap.stop.wait(IDLE_S)
         elif then == "unsolicited":
             self.channel.send(expand(answer.unsolicited, self.tap.names).encode("latin-1"))
-            return True
-        return False
+        exchange.followed = True
+        return then == "unsolicited"
 
 
 def _due(answer: Answer, exchange: Exchange) -> bool:

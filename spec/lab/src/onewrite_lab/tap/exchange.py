@@ -49,6 +49,7 @@ class Exchange:
     last_write_ns: int = 0  # before the last write of the answer
     answered_ns: int = 0  # after it
     answer: Answer | None = None
+    followed: bool = False  # what follows the answer (`Answer.then`) is done
     sent: bytes = b""
     extra: int = 0  # bytes that followed the request before it was answered
     reads: list[tuple[int, int]] = field(default_factory=list)  # (t_ns, size) of each piece
