@@ -346,7 +346,7 @@ def test_an_adapter_is_a_folder_with_a_driver(tmp_path: Path) -> None:
     assert of_command("python driver.py").command == ["python", "driver.py"]
 
 
-@pytest.mark.parametrize("case", ["sec-response-chunk-trailer", "pool-unsolicited-post", "pool-idle-close-post"])
+@pytest.mark.parametrize("case", ["sec-response-chunk-trailer", "pool-unsolicited-post", "pool-idle-close-many"])
 def test_a_pause_begins_when_the_tap_has_done_its_part(
     contract: tuple[list[Case], dict[str, Requirement]], monkeypatch: pytest.MonkeyPatch, case: str
 ) -> None:

@@ -77,10 +77,7 @@ def play(run: Run, driver: Driver, trace: Callable[[str], None] | None = None, a
                     if run.client != "stock":  # where others are compared with it, stock has nothing to install
                         seen.states[index] = driver.api(client, step["api"])
                 elif "pause_ms" in step:
-                    # The pause begins when the tap has done what follows its answers: on a busy machine that may take
-                    # longer than the pause, and the next request would meet a connection that is about to close.
-                    _within(PATIENCE_S, lambda: not _ending(tap))
-                    time.sleep(step["pause_ms"] / 1000)
+                    _pause(tap, step["pause_ms"])
                 else:
                     _step(seen, index, step, tap, driver, client, trace)
             tap.settle()
@@ -102,6 +99,13 @@ def _within(seconds: float, done: Callable[[], bool]) -> None:
     deadline = time.monotonic() + seconds
     while not done() and time.monotonic() < deadline:
         time.sleep(0.005)
+
+
+def _pause(tap: Tap, milliseconds: int) -> None:
+    """Wait, from when the tap has done what follows its answers: on a busy machine that may take longer than the pause,
+    and the next request would meet a connection that is about to close."""
+    _within(PATIENCE_S, lambda: not _ending(tap))
+    time.sleep(milliseconds / 1000)
 
 
 def _ending(tap: Tap) -> bool:
@@ -170,7 +174,7 @@ def _step(
         if weighed and turn == warmup:
             resident = memory.reset_peak(driver.pid)
         if turn and step.get("gap_ms"):
-            time.sleep(step["gap_ms"] / 1000)
+            _pause(tap, step["gap_ms"])
         counted = turn >= warmup
         before = len(tap.exchanges)
         if "request" in step:
