@@ -7,7 +7,7 @@ import { canonicalEvent } from './canonical.js'
 import { phaseWatch } from './phase.js'
 
 /** How long a reply waits for the call's record after the call itself is over. */
-const RECORD_WAIT_MS = 200
+const RECORD_WAIT_MS = 1000
 
 /** From here on a request collects garbage before and after, so that the peak of the process tells of copies alone. */
 const LARGE = 1 << 20

@@ -14,7 +14,7 @@ import java.util.function.Supplier;
 
 /** What the hooks of one call reported. */
 final class Recording implements TimingListener {
-    private static final long LATE_MS = 200;
+    private static final long LATE_MS = 1000;
 
     /** The recording of the call that this thread is starting, and of the one that it has just ended. */
     private static final ThreadLocal<Recording> STARTING = new ThreadLocal<>();
