@@ -70,7 +70,7 @@ def _arguments(arguments: list[str] | None) -> argparse.Namespace:
     how = parser.add_argument_group("how it is told")
     how.add_argument("--trace", action="store_true", help="print bytes, times and segments of every run")
     how.add_argument("--quiet", action="store_true", help="no progress line")
-    how.add_argument("--timeout", type=float, default=15.0, metavar="S", help="silence allowed to a driver (15)")
+    how.add_argument("--timeout", type=float, default=30.0, metavar="S", help="silence allowed to a driver (30)")
     how.add_argument("--reports", type=Path, help="folder for JUnit and JSON (default $ONEWRITE_REPORTS)")
     how.add_argument("--compliance", type=Path, metavar="FILE", help="write the matrix to this file")
     return parser.parse_args(arguments)

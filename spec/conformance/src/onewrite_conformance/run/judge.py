@@ -42,7 +42,7 @@ class Judge:
         stock: bool = True,
         draw: int | None = None,
         trace: Callable[[str], None] | None = None,
-        timeout_s: float = 15.0,
+        timeout_s: float = 30.0,
     ) -> None:
         """`draw`: of each case one run, drawn by this seed."""
         self.adapter, self.requirements = adapter, requirements
