@@ -94,6 +94,8 @@ final class CallListener implements RecordListener {
         if (span.isRecording()) {
             span.setAllAttributes(Values.attributes(phases));
         }
+        // Before the event: who sees it finds its call in the metrics, too.
+        metrics.record(timing, server);
         if (logger != null) {
             logger.logRecordBuilder()
                     .setEventName("onewrite.request")
@@ -105,6 +107,5 @@ final class CallListener implements RecordListener {
                     .setBody(Values.value(timing.toMap()))
                     .emit();
         }
-        metrics.record(timing, server);
     }
 }

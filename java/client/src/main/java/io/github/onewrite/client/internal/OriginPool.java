@@ -111,8 +111,9 @@ public final class OriginPool {
             connect(call);
         } else if (waiters.size() < settings.maxWaiters()) {
             waiters.addLast(call);
-            publish();
             call.queued(settings.queueTimeout());
+            // Last: who reads of a waiter may rely on its time limit.
+            publish();
         } else {
             call.failed(new OnewriteException(
                     ErrorKind.POOL,
