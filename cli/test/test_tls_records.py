@@ -65,3 +65,12 @@ def test_bytes_that_are_not_tls_are_reported() -> None:
     records = ClientRecords()
     assert records.feed(b"GET / HTTP/1.1\r\n\r\n") == 0
     assert not records.tls
+
+
+def test_what_follows_the_finished_is_told_apart() -> None:
+    records = ClientRecords()
+    *handshake, head, body, _, _, _ = stream(ssl.TLSVersion.TLSv1_3, ["http/1.1"])
+    records.feed(b"".join(handshake) + head + body)
+    assert records.after_finished == head + body
+    records.feed(body)
+    assert records.after_finished is None

@@ -21,6 +21,7 @@ class ClientRecords:
         self.tls13 = True
         self.http2_offered = False
         self.application = 0  # records of requests so far
+        self.after_finished: bytes | None = None  # what follows the TLS 1.3 Finished in the piece that ended it
         self._finished_seen = False
         self._hello = bytearray()
         self._header = bytearray()
@@ -36,6 +37,7 @@ class ClientRecords:
     def feed(self, data: bytes) -> int:
         """Return how many records of requests begin in `data`."""
         before = self.application
+        self.after_finished = None
         while data and self.tls:
             if self._left == 0:
                 data = self._read_header(data)
@@ -43,6 +45,8 @@ class ClientRecords:
             piece, data = data[: self._left], data[self._left :]
             self._left -= len(piece)
             self._inside(piece)
+            if self._left == 0 and self._finished_seen and self.application == 0:
+                self.after_finished = data
         return self.application - before
 
     def _read_header(self, data: bytes) -> bytes:

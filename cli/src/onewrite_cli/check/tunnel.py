@@ -1,7 +1,7 @@
 """A CONNECT tunnel through the checking proxy, which is not opened: bytes pass, and their record headers are counted.
 
-A request is what the client sends between two answers. The first turn of a TLS 1.3 connection is left out: the
-server's session tickets come in the middle of it and look like an answer.
+A request is what the client sends between two answers. A TLS 1.3 server's session tickets look like an answer: they
+pass before the first request does, and that request is left out, because the client's Finished is counted with it.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ __all__ = ["Tunnel", "Turn"]
 
 CONNECT_S = 15.0
 PIECE = 65536
+TICKETS_S = 0.2  # so long a server must be silent after the handshake before it gets the first request
 
 
 @dataclass
@@ -88,8 +89,20 @@ class Tunnel:
                         sink.shutdown(socket.SHUT_WR)
                     if source is upstream:
                         return
+                elif source is client and self.records.after_finished is not None:
+                    self._pass_tickets(upstream, data, self.records.after_finished)
                 else:
                     sink.sendall(data)
+
+    def _pass_tickets(self, upstream: socket.socket, data: bytes, request: bytes) -> None:
+        """Send the request only after the tickets: what a server says before it has a request is no answer."""
+        upstream.sendall(data[: len(data) - len(request)])
+        while select.select([upstream], [], [], TICKETS_S)[0]:
+            tickets = upstream.recv(PIECE)
+            if not tickets:
+                break
+            self._channel.send(tickets)
+        upstream.sendall(request)
 
     def _from_client(self, data: bytes, at_ns: int) -> None:
         new = self.records.feed(data)
@@ -114,7 +127,7 @@ class Tunnel:
         self._baseline = info.data_segs_in if info is not None and exact else None
         unclear = self._first_turn and self.records.tls13
         self._first_turn = False
-        # A turn without records is an alert, or the client's Finished before the server's tickets.
+        # A turn without records is an alert.
         if turn.records and not unclear:
             turn.answer_ns = answer_ns
             self.turns.append(turn)
