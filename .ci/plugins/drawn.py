@@ -17,6 +17,10 @@ def partial() -> bool:
     return bool(os.environ.get("SEED")) and not os.environ.get("WHOLE") and not os.environ.get("TEST")
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", f"drawn: long; one in {ONE_IN} runs in make test, drawn by SEED")
+
+
 def pytest_report_header() -> str | None:
     return f"drawn by SEED={os.environ['SEED']}: one in {ONE_IN} of the long tests" if partial() else None
 

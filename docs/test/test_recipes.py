@@ -184,6 +184,7 @@ def trusted(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     return {"JAVA_TOOL_OPTIONS": f"-Djavax.net.ssl.trustStore={store} -Djavax.net.ssl.trustStorePassword=password"}
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize(("scheme", "size"), [("http", 20_000), ("https", 200)])
 @pytest.mark.parametrize("name", sorted(LATE))
 def test_one_segment_where_stock_has_two(name: str, scheme: str, size: int, trusted: dict[str, str], tmp_path: Path) -> None:
