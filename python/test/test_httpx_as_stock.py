@@ -14,6 +14,8 @@ import time
 import typing
 
 import anyio
+import httpcore
+import httpx
 import pytest
 
 import onewrite
@@ -63,11 +65,11 @@ def partly(peer: Peer, seen: Seen) -> None:
 
 
 #: Name → what the server does, what the client says, its time limits, kind and phase in the record.
-TROUBLES: dict[str, tuple[typing.Any, dict[str, typing.Any], float, str, str]] = {
-    "no answer in time": (silent, {}, 0.6, "timeout", "wait"),
+TROUBLES: dict[str, tuple[typing.Any, dict[str, typing.Any], float | httpx.Timeout, str, str]] = {
+    "no answer in time": (silent, {}, httpx.Timeout(20, read=0.6), "timeout", "wait"),
     "closed without an answer": (gone, {}, 5, "closed", "wait"),
     "closed in mid-body": (short, {}, 5, "closed", "receive"),
-    "no body in time": (partly, {}, 0.6, "timeout", "receive"),
+    "no body in time": (partly, {}, httpx.Timeout(20, read=3), "timeout", "receive"),
     "not HTTP": (nonsense, {}, 5, "protocol", "receive"),
     "an interim status that is none": (no_status, {}, 5, "protocol", "receive"),
     "a header that cannot be": (silent, {"headers": {"X-A": "a\r\nb"}}, 5, "invalid_request", "send"),
@@ -246,10 +248,37 @@ def test_cancelling_closes_the_connection(when: str, asynchronous: str, way: str
     assert [(timing.outcome, timing.error_phase) for timing in timings] == [("cancelled", phase), ("ok", None)]
 
 
+class CloseFailedError(Exception):
+    pass
+
+
+def test_a_close_that_fails_ends_the_record(
+    runtime: str, way: str, tap: typing.Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where a task is cancelled while it closes the answer."""
+    close = httpcore._sync.connection_pool.PoolByteStream.close
+    aclose = httpcore._async.connection_pool.PoolByteStream.aclose
+
+    def fails(self: typing.Any) -> None:
+        close(self)
+        raise CloseFailedError
+
+    async def fails_async(self: typing.Any) -> None:
+        await aclose(self)
+        raise CloseFailedError
+
+    monkeypatch.setattr(httpcore._sync.connection_pool.PoolByteStream, "close", fails)
+    monkeypatch.setattr(httpcore._async.connection_pool.PoolByteStream, "aclose", fails_async)
+    timings: list[onewrite.Timing] = []
+    with pytest.raises(CloseFailedError):
+        Clients("httpx", runtime, way).run([("GET", tap().url(), {})], hooks={"on_timing": timings.append})
+    assert [timing.outcome for timing in timings] == ["ok"]
+
+
 def test_a_server_that_does_not_read(runtime: str, way: str) -> None:
     listener = socket.create_server(("127.0.0.1", 0))
     calls = [("POST", f"http://127.0.0.1:{listener.getsockname()[1]}/", {"content": b"x" * 50_000_000})]
-    keywords: dict[str, typing.Any] = {"timeout": 0.3}
+    keywords: dict[str, typing.Any] = {"timeout": httpx.Timeout(20, write=0.3)}
     stock = trouble(Clients("httpx", runtime, "stock"), calls, **keywords)
     ours = trouble(Clients("httpx", runtime, way), calls, **keywords)
     listener.close()

@@ -25,6 +25,20 @@ print("ready", flush=True); sys.stdin.read()
 """
 
 
+ZOMBIE = """
+import ctypes, os
+from onewrite_lab import witness
+if os.geteuid() == 0:
+    os.setuid(65534)
+    ctypes.CDLL(None).prctl(4, 1)  # PR_SET_DUMPABLE, which setuid takes away
+child = os.fork()
+if child == 0:
+    os._exit(0)
+os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)
+print(child in witness.process_tree(os.getpid()), witness.connections(os.getpid(), 0))
+"""
+
+
 @pytest.fixture
 def listener() -> Iterator[socket.socket]:
     with socket.create_server(("127.0.0.1", 0)) as made:
@@ -63,6 +77,12 @@ def test_it_sees_options_and_segments(listener: socket.socket, nodelay: int) -> 
         assert witness.connections(process.pid, port + 1) == []
     finally:
         ended(process, accepted)
+
+
+def test_a_child_that_has_ended_and_was_not_waited_for_has_no_sockets() -> None:
+    """The kernel gives the files of such a process to root alone."""
+    done = subprocess.run([sys.executable, "-c", ZOMBIE], capture_output=True, text=True, check=False)
+    assert done.stdout == "True []\n", done.stderr
 
 
 def test_it_sees_what_nagle_holds(listener: socket.socket) -> None:

@@ -169,8 +169,10 @@ class _Body:
         self._exchange.read(size)
 
     def close(self) -> None:
-        self._stream.close()
-        self._exchange.released()
+        try:
+            self._stream.close()
+        finally:
+            self._exchange.released()
 
 
 class _AsyncBody:
@@ -194,8 +196,10 @@ class _AsyncBody:
         self._exchange.read(size)
 
     async def aclose(self) -> None:
-        await self._stream.aclose()
-        self._exchange.released()
+        try:
+            await self._stream.aclose()
+        finally:  # a task may be cancelled there
+            self._exchange.released()
 
 
 class _OwnPool:

@@ -69,7 +69,8 @@ class Connections:
             connections = list(self._open.items())
         for connection, (server, _) in connections:
             if connection.is_open():
-                found[server, "active" if connection.active else "idle"] += 1
+                key = server, "active" if connection.active else "idle"
+                found[key] = found.get(key, 0) + 1  # another thread may have left its server out meanwhile
         if len(self._servers) > MOST_SERVERS:
             with self._lock:
                 self._servers = {server for (server, _), number in found.items() if number}

@@ -8,6 +8,7 @@ ptrace the process, which a parent has over its children in the default configur
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import socket
@@ -81,11 +82,22 @@ def process_tree(pid: int) -> list[int]:
     tree = [pid]
     for process in tree:
         try:
-            for task in Path(f"/proc/{process}/task").iterdir():
-                tree.extend(int(child) for child in (task / "children").read_text().split())
+            tasks = list(Path(f"/proc/{process}/task").iterdir())
         except (FileNotFoundError, ProcessLookupError):
             continue
+        for task in tasks:
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # a thread that has ended meanwhile
+                tree.extend(int(child) for child in (task / "children").read_text().split())
     return tree
+
+
+def _has_ended(pid: int) -> bool:
+    """True if the process is gone, or a zombie: its /proc/PID/fd belongs to root (proc(5), /proc/pid)."""
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+    return state in ("Z", "X")
 
 
 def _of_process(pid: int, peer_port: int, options: bool) -> dict[int, SocketReading]:
@@ -94,6 +106,8 @@ def _of_process(pid: int, peer_port: int, options: bool) -> dict[int, SocketRead
     except FileNotFoundError:
         raise ProcessLookupError(pid) from None
     except PermissionError as error:
+        if _has_ended(pid):
+            raise ProcessLookupError(pid) from None
         raise WitnessError(f"/proc/{pid}/fd: {error.strerror}; run as the same user as the client") from error
     readings: dict[int, SocketReading] = {}
     pidfd = os.pidfd_open(pid)
