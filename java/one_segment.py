@@ -25,7 +25,7 @@ def serve(listener: socket.socket) -> None:
 with socket.create_server(("127.0.0.1", 0)) as listener:
     threading.Thread(target=serve, args=(listener,), daemon=True).start()
     url = f"http://127.0.0.1:{listener.getsockname()[1]}/"
-    done = subprocess.run(sys.argv[1:], env={**os.environ, "ONEWRITE_EXAMPLE_URL": url}, timeout=60)
+    done = subprocess.run(sys.argv[1:], env={**os.environ, "ONEWRITE_EXAMPLE_URL": url}, timeout=600)
 
 print(f"segments of the POST: {seen}")
 sys.exit(0 if done.returncode == 0 and seen == [1] else 1)

@@ -18,6 +18,7 @@ from limits import lost_and_others
 from shared import HERE, Missing, Sample, Servers, fill, measure
 
 REQUESTS = 24
+DELAYED_ACK_MS = 40  # the least on Linux
 
 
 @pytest.fixture(scope="module")
@@ -44,9 +45,13 @@ def control_of(port: int) -> Sample:
 def test_a_split_post_stalls_where_the_page_says(ports: dict[str, int], frontend: str, stalls: bool) -> None:
     control = control_of(ports["direct"])
     samples = measure(ports[frontend], requests=REQUESTS)
+    if samples["Nagle, one write"].noisy:
+        pytest.skip("inconclusive: one write is slow, too")
     assert samples["Nagle, two writes"].stalls is stalls
+    # On the same path: a busy machine delays each wake-up, and a proxy has two more of them.
     for cured in ("TCP_NODELAY, two writes", "Nagle, one write"):
-        assert samples[cured].p50_ms < control.p50_ms / 2
+        lost_ms = samples["Nagle, two writes"].p50_ms - samples[cured].p50_ms
+        assert (lost_ms > control.p50_ms / 2) is stalls
 
 
 def test_a_lone_lost_segment_costs_more_than_one_that_another_follows() -> None:
@@ -77,7 +82,7 @@ def test_each_fault_waits_as_the_page_says() -> None:
     assert p50_ms("slow") >= 45
     if split < 30:
         pytest.skip(f"inconclusive: the split answer took {split:.1f} ms")
-    assert good < split / 2
+    assert split - good > DELAYED_ACK_MS / 2
 
 
 def test_streams_are_timed_piece_by_piece() -> None:
@@ -111,4 +116,4 @@ def test_the_guide_can_be_followed_by_hand(ports: dict[str, int]) -> None:
     assert stand.returncode == 0
     if p50[""] < 30:
         pytest.skip(f"inconclusive: the patient did not stall ({p50['']} ms)")
-    assert p50["--nodelay"] < p50[""] / 2
+    assert p50[""] - p50["--nodelay"] > DELAYED_ACK_MS / 2

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
@@ -62,10 +63,15 @@ def onewrite(*arguments: str, env: dict[str, str] | None = None, timeout: float 
     return Done(done.returncode, done.stdout, done.stderr)
 
 
-def check(faults: str, *options: str, url: str = "{url}", arguments: tuple[str, ...] = ()) -> Done:
-    """`onewrite check -f json` of the test's own client, repeated where a busy machine made the control inconclusive."""
+def conclusive(run: Callable[[], Done]) -> Done:
+    """A run of `onewrite check -f json`, repeated at most twice where a busy machine made the control inconclusive."""
     for _ in range(3):
-        done = onewrite("check", "-f", "json", *options, "--", *CLIENT, faults, url, *arguments)
+        done = run()
         if done.states.get("OW105") != "inconclusive":
             break
     return done
+
+
+def check(faults: str, *options: str, url: str = "{url}", arguments: tuple[str, ...] = ()) -> Done:
+    """`onewrite check -f json` of the test's own client."""
+    return conclusive(lambda: onewrite("check", "-f", "json", *options, "--", *CLIENT, faults, url, *arguments))

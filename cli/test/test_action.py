@@ -24,9 +24,9 @@ def action() -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("faults", "inputs", "status", "job_fails"),
     [
-        ("none", {}, 0, False),
+        ("none", {"options": "--rule stall=off"}, 0, False),
         ("split,nagle", {}, 1, True),
-        ("split", {"options": "--rule split-write=warn --requests 5"}, 0, False),
+        ("split", {"options": "--rule split-write=warn --rule stall=off --requests 5"}, 0, False),
         ("fail", {}, 2, True),
         ("fail", {"inconclusive": "pass"}, 2, False),
         ("split", {"junit": "report/check.xml"}, 1, True),

@@ -99,8 +99,11 @@ def test_nodelay_is_read_again_after_a_gap() -> None:
 def test_a_service_is_ended_after_enough_requests() -> None:
     done = check("forever", "--until", "20", "--timeout", "60")
     assert (done.status, done.data["problem"], done.data["requests"]) == (0, None, 20)
-    short = check("forever", "--until", "30", "--timeout", "3")
-    assert short.status == 2
+    for seconds in ("3", "10", "40"):  # on a busy machine the client may take some to start
+        short = check("forever", "--until", "30", "--timeout", seconds)
+        assert short.status == 2
+        if short.data["requests"]:
+            break
     assert "--until" in short.data["problem"]
 
 
@@ -129,13 +132,15 @@ def test_a_service_is_started_driven_and_ended(tmp_path: Path) -> None:
         '"$0" -c "import urllib.request, sys; urllib.request.urlopen(sys.argv[1])" http://127.0.0.1:$(cat "$3")/; done; wait'
     )
     command = ("sh", "-c", line, sys.executable, SERVICE, "{url}", str(tmp_path / "port"))
-    done = onewrite("check", "-f", "json", "--until", "20", "--timeout", "60", "--", *command)
+    options = ("--rule", "stall=off", "--until", "20", "--timeout", "100")
+    done = onewrite("check", "-f", "json", *options, "--", *command)
     assert (done.status, done.data["problem"], done.data["requests"]) == (0, None, 20), done.out
 
 
 def test_the_commands_stdin_is_empty() -> None:
     line = 'test -z "$(cat)" && exec "$0" "$1" none "$2"'
-    done = onewrite("check", "-f", "json", "--", "sh", "-c", line, *CLIENT, "{url}", stdin="of the tool")
+    command = ("sh", "-c", line, *CLIENT, "{url}")
+    done = onewrite("check", "-f", "json", "--rule", "stall=off", "--", *command, stdin="of the tool")
     assert (done.status, done.data["requests"]) == (0, 20)
 
 

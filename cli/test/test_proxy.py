@@ -60,7 +60,7 @@ def test_the_tools_own_name_goes_through_the_proxy() -> None:
 
 
 def test_a_host_that_cannot_be_reached_is_inconclusive_and_no_finding() -> None:
-    done = check("proxy", "--proxy", "--timeout", "5", url="http://nowhere.invalid/")
+    done = check("proxy", "--proxy", "--timeout", "10", url="http://nowhere.invalid/")
     assert done.status == 2
     assert "the proxy could not reach nowhere.invalid:80" in done.data["problem"]
     assert done.states["OW104"] != "found"

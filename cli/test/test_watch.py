@@ -48,21 +48,28 @@ def test_held_bytes_are_those_that_the_kernel_has_not_sent() -> None:
             client.connect()
 
         def drive() -> None:
-            for _ in range(30):
+            while not enough.is_set() and len(turns) < 1000:
+                turns.append(None)
                 for client in clients:
                     client.post("POST", body)
 
+        def out() -> list[WatchedSocket]:
+            return [one for one in watcher.sockets.values() if one.direction == "out" and one.peer_port == tap.port]
+
+        turns: list[None] = []
+        enough = threading.Event()
         driver, watcher = threading.Thread(target=drive), Watcher(os.getpid())
         driver.start()
         while driver.is_alive():
             watcher.sample()
+            if any(one.holds >= 5 for one in out()):  # a busy machine samples some of them alone
+                enough.set()
             time.sleep(0.005)
-        out = [one for one in watcher.sockets.values() if one.direction == "out" and one.peer_port == tap.port]
         for client in clients:
             client.close()
-    held, free = sorted(out, key=lambda one: one.nodelay)
+    held, free = sorted(out(), key=lambda one: one.nodelay)
     assert (held.nodelay, held.was_off, held.held_bytes) == (False, True, len(body))
-    assert 5 <= held.holds <= 30
+    assert 5 <= held.holds <= len(turns)
     assert (free.nodelay, free.was_off, free.held_bytes, free.holds) == (True, False, 0, 0)
 
 

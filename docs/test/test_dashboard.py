@@ -164,6 +164,14 @@ def free_port() -> int:
 
 
 @contextlib.contextmanager
+def refusing_port() -> Iterator[int]:
+    """A port that is taken, so that no other server gets it, and on which nobody listens."""
+    with socket.socket() as holder:
+        holder.bind(("127.0.0.1", 0))
+        yield holder.getsockname()[1]
+
+
+@contextlib.contextmanager
 def started(command: list[str | Path], **more: Any) -> Iterator[subprocess.Popen[str]]:
     env = {key: value for key, value in os.environ.items() if not key.startswith("ONEWRITE_") and not key.lower().endswith("_proxy")}
     env["PYTHONPATH"] = str(ROOT / "python" / "src")
@@ -181,8 +189,8 @@ def started(command: list[str | Path], **more: Any) -> Iterator[subprocess.Popen
 @pytest.fixture(scope="module")
 def program() -> Iterator[int]:
     """The port of a program that makes requests of every sort."""
-    with serving(Server, Well) as well, serving(SmallWindow, Slow) as slow:
-        urls = [f"http://127.0.0.1:{well}", f"http://localhost:{well}", f"http://127.0.0.1:{slow}/", f"http://127.0.0.1:{free_port()}/"]
+    with serving(Server, Well) as well, serving(SmallWindow, Slow) as slow, refusing_port() as refusing:
+        urls = [f"http://127.0.0.1:{well}", f"http://localhost:{well}", f"http://127.0.0.1:{slow}/", f"http://127.0.0.1:{refusing}/"]
         command = [PYTHON, ROOT / "docs" / "test" / "dashboard_program.py", *urls]
         with started(command, stdout=subprocess.PIPE) as process:
             assert process.stdout is not None
@@ -221,17 +229,22 @@ def prometheus(program: int, exported: object, tmp_path_factory: pytest.TempPath
         "scrape_configs": [{"job_name": "shop", "static_configs": [{"targets": [f"127.0.0.1:{program}"]}]}],
     }
     (folder / "prometheus.yml").write_text(yaml.safe_dump(settings))
-    port = free_port()
     command = [PROMETHEUS / "prometheus", f"--config.file={folder}/prometheus.yml", f"--storage.tsdb.path={folder}/data",
-               f"--web.listen-address=127.0.0.1:{port}", "--log.level=error"]  # fmt: skip
-    with started(command, cwd=folder) as process:
-        deadline = time.monotonic() + DEADLINE_S
-        while process.poll() is None and time.monotonic() < deadline:
-            with contextlib.suppress(OSError):
-                text_of(f"http://127.0.0.1:{port}/-/ready")
-                break
-            time.sleep(0.1)
-        yield f"http://127.0.0.1:{port}/api/v1"
+               "--log.level=error"]  # fmt: skip
+    deadline = time.monotonic() + DEADLINE_S
+    while True:
+        port = free_port()
+        with started([*command, f"--web.listen-address=127.0.0.1:{port}"], cwd=folder) as process:
+            # It ends where another program took the port meanwhile.
+            while process.poll() is None and time.monotonic() < deadline:
+                try:
+                    text_of(f"http://127.0.0.1:{port}/-/ready")
+                except OSError:
+                    time.sleep(0.1)
+                    continue
+                yield f"http://127.0.0.1:{port}/api/v1"
+                return
+        assert time.monotonic() < deadline, "Prometheus does not start"
 
 
 def asked(prometheus: str, expr: str) -> list[dict[str, Any]]:
@@ -321,10 +334,20 @@ def test_every_recording_rule_records(rule: dict[str, Any], prometheus: str) -> 
 @needs_prometheus
 def test_the_figures_are_those_of_the_program(prometheus: str) -> None:
     """One host stalls, the other does not; one request of many makes a connection."""
-    stalls, shape, reuse = (
-        {one["metric"]["server_address"]: float(one["value"][1]) for one in until(prometheus, f"job_server_address:onewrite_{name}")}
-        for name in ("stalls:rate5m", "wait_35ms_to_50ms:ratio_rate5m", "reuse:ratio_rate5m")
-    )
+
+    def by_host(name: str) -> dict[str, float]:
+        found = asked(prometheus, f"job_server_address:onewrite_{name}")
+        return {one["metric"]["server_address"]: float(one["value"][1]) for one in found}
+
+    deadline = time.monotonic() + DEADLINE_S
+    while True:
+        names = ("stalls:rate5m", "wait_35ms_to_50ms:ratio_rate5m", "reuse:ratio_rate5m")
+        stalls, shape, reuse = (by_host(name) for name in names)
+        # A rate takes two scrapes with requests between them.
+        there = stalls.get("localhost") and {"localhost", "127.0.0.1"} <= shape.keys() & reuse.keys()
+        if there or time.monotonic() > deadline:
+            break
+        time.sleep(0.5)
     assert set(stalls) == {"localhost"} and stalls["localhost"] > 0
     assert shape["localhost"] > shape["127.0.0.1"]  # on a busy machine a stall may take longer than 50 ms
     assert reuse["localhost"] > reuse["127.0.0.1"] > 0.5

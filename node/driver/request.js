@@ -6,8 +6,8 @@ import { describeError } from './errors.js'
 import { canonicalEvent } from './canonical.js'
 import { phaseWatch } from './phase.js'
 
-/** How long a reply waits for the call's record after the call itself is over. */
-const RECORD_WAIT_MS = 1000
+/** Turns of the event loop that a reply waits for the call's record after the call itself is over: some second. */
+const RECORD_TURNS = 800
 
 /** From here on a request collects garbage before and after, so that the peak of the process tells of copies alone. */
 const LARGE = 1 << 20
@@ -59,7 +59,7 @@ async function one (client, message) {
   await body.dispose?.()
 
   if (watch) {
-    await watch.settled(RECORD_WAIT_MS)
+    await watch.settled(RECORD_TURNS)
     if (result.error && watch.records[0]?.errorPhase) result.error.phase = watch.records[0].errorPhase
     if (watch.records[0]) {
       const { id, ...timing } = watch.records[0].toJSON()

@@ -13,7 +13,7 @@ export function makeWatch (mode, withTimingId) {
   const raise = () => { if (mode === 'raising') throw new Error('a hook that raises') }
   const onTiming = (timing) => {
     const watch = watches.get(timing.id)
-    if (watch) watch.note(watch.records, timing)
+    if (watch) watch.records.push(timing)
     else {
       if (timing.waitNs !== undefined) phases.wait_us.push(toUs(timing.waitNs))
       if (timing.sendNs !== undefined) phases.send_us.push(toUs(timing.sendNs))
@@ -23,7 +23,7 @@ export function makeWatch (mode, withTimingId) {
   const listener = {
     onEvent (event) {
       const watch = watches.get(event.id)
-      watch?.note(watch.events, event)
+      watch?.events.push(event)
       raise()
     }
   }
@@ -35,23 +35,15 @@ export function makeWatch (mode, withTimingId) {
     },
     watch () {
       const id = ++lastId
-      let wake = () => {}
       const watch = {
         records: [],
         events: [],
         run: (call) => withTimingId(id, call),
-        note (list, one) {
-          list.push(one)
-          if (watch.over()) wake()
-        },
         over: () => (mode === 'listener' || watch.records.length > 0) && (mode === 'on_timing' || watch.events.at(-1)?.name === 'callEnd'),
-        async settled (limitMs) {
-          if (!watch.over()) {
-            await new Promise((resolve) => {
-              const timer = setTimeout(resolve, limitMs)
-              wake = () => { clearTimeout(timer); resolve(undefined) }
-            })
-          }
+        // Turns of the event loop, some 1 ms each: a limit in time ends before what is at hand is read, where the
+        // process stood still.
+        async settled (turns) {
+          for (let turn = 0; turn < turns && !watch.over(); turn++) await new Promise((resolve) => setTimeout(resolve, 1))
           watches.delete(id)
         }
       }

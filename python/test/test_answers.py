@@ -231,6 +231,7 @@ def test_a_server_that_has_only_interim_answers(tap: typing.Any) -> None:
 
 
 @pytest.mark.filterwarnings("ignore")  # urllib3's, of sockets that it leaves to the collector
+@pytest.mark.timeout(600)
 def test_whole_exchanges_at_random() -> None:
     """``make fuzz`` compares many more."""
     exchanges_at_random.run(200, seed=1)

@@ -166,6 +166,7 @@ def giving_up(line: int, files: set[str], send: typing.Callable[[], object]) -> 
 
 # Interrupted between pool and caller, a connection is lost to the pool, as with urllib3 alone.
 @pytest.mark.filterwarnings("ignore:.*unclosed.*", "ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("listener", [None, onewrite.TimingListener()])
 def test_somebody_gives_up_between_any_two_lines(listener: typing.Any, tap: typing.Any) -> None:
     server = tap(own_path)
@@ -227,6 +228,7 @@ def lost(
 
 
 @pytest.mark.drawn
+@pytest.mark.timeout(600)
 @pytest.mark.filterwarnings("ignore:.*unclosed.*", "ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize(
     ("answered", "warm"), [(True, False), (True, True), (False, True)], ids=["fresh", "reused", "closed unanswered"]

@@ -17,7 +17,7 @@ HERE = pathlib.Path(__file__).parent.parent
 def run(*arguments: str, url: str) -> str:
     environment = {**os.environ, "ONEWRITE_EXAMPLE_URL": url}
     return subprocess.run(
-        [sys.executable, *arguments], env=environment, capture_output=True, text=True, check=True, timeout=30
+        [sys.executable, *arguments], env=environment, capture_output=True, text=True, check=True, timeout=150
     ).stdout
 
 

@@ -273,7 +273,7 @@ def test_partial_writes_lose_nothing(tap: typing.Any) -> None:
     Peer.exactly = slowly  # type: ignore[method-assign]
     try:
         assert (
-            onewrite.PoolManager(timeout=10).request("POST", server.url(), body=body).data == str(len(body)).encode()
+            onewrite.PoolManager(timeout=60).request("POST", server.url(), body=body).data == str(len(body)).encode()
         )
     finally:
         Peer.exactly = pause  # type: ignore[method-assign]

@@ -76,7 +76,10 @@ module Bodies
     file.write(content(spec))
     file.rewind
     stream(request, File.open(file.path, "rb"), spec["size"], fields)
-    -> { request.body_stream.close and file.close! }
+    lambda do
+      request.body_stream.close
+      file.close!
+    end
   end
 
   def chunks(request, spec, fields)

@@ -5,6 +5,7 @@ require "tempfile"
 
 # Gems that sit on Net::HTTP, as Debian packages them: loaded before onewrite and after it, each POST leaves in one segment.
 class GemsTest < OnewriteTest
+  LIMIT = 240
   # What to require, and with it: name => a POST of a small body.
   POSTS = {
     "faraday" => {

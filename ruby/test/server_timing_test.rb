@@ -5,9 +5,11 @@ require_relative "support/helper"
 # Server-Timing of real responses: only fields of the final response count, and no content of it harms the call. How a
 # field is parsed is in tables_test.
 class ServerTimingTest < OnewriteTest
-  # Answers with a delay, so that there is a wait to split.
+  # Answers with a delay, so that there is a wait to split; it begins when the client has begun to wait.
   def answering(head, body = "ok")
+    client = Thread.current
     tap_server do
+      wait_until { client.stop? }
       sleep 0.005
       "HTTP/1.1 #{head}\r\nContent-Length: #{body.bytesize}\r\n\r\n#{body}"
     end

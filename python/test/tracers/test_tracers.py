@@ -75,7 +75,7 @@ def play(scenario: Scenario) -> Played:
             [str(PYTHON), str(HERE / "scenario.py"), name, way, order, hooks, tap.url("").rstrip("/"), dead],
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=300,
             check=False,
             env={key: value for key, value in os.environ.items() if "proxy" not in key.lower()},
         )
@@ -114,6 +114,7 @@ def propagated(played: Played) -> int:
 
 
 @pytest.mark.drawn
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("way", WAYS, ids="-".join)
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("tool", TOOLS)

@@ -139,7 +139,7 @@ class ShareResult:
 class Fuzzer:
     """Runs scenarios with one client kind of an adapter and with its stock client."""
 
-    def __init__(self, adapter: Adapter, client: str, *, stock: Adapter | None = None, timeout_s: float = 15.0) -> None:
+    def __init__(self, adapter: Adapter, client: str, *, stock: Adapter | None = None, timeout_s: float = 30.0) -> None:
         self.client, self.timeout_s = client, timeout_s
         self._adapters = {client: adapter, "stock": stock or adapter}
         self._drivers: dict[str, Driver] = {}

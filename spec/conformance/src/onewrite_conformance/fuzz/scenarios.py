@@ -122,6 +122,8 @@ def smaller(case: Case) -> Iterator[Case]:
             cut.server["answers"][index] = {}
             yield cut
         for key in answer:
+            if key == "then" and "truncate" in answer:
+                continue  # half an answer on an open connection: every client waits for the rest
             cut = copy.deepcopy(case)
             del cut.server["answers"][index][key]
             yield cut

@@ -80,7 +80,8 @@ def killers(
 ) -> list[Result]:
     """The results of these runs for the reference with `mutant` (None: whole)."""
     # A mutant may hang, which counts as seen: a short time limit is enough.
-    judge = Judge(reference(mutant), cases, requirements, only=paths, stock=False, timeout_s=8.0)
+    timeout_s = 30.0 if mutant is None else 8.0
+    judge = Judge(reference(mutant), cases, requirements, only=paths, stock=False, timeout_s=timeout_s)
     results = [result for result in judge.results() if result.path in paths]
     judge.finish(results)
     return results
