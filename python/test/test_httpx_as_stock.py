@@ -290,8 +290,6 @@ def test_a_server_that_does_not_read(runtime: str, way: str) -> None:
 
 
 def test_after_uninstall_clients_write_as_stock(tap: typing.Any) -> None:
-    import httpx
-
     server = tap()
     timings: list[onewrite.Timing] = []
     segments = []
@@ -311,8 +309,6 @@ def test_after_uninstall_clients_write_as_stock(tap: typing.Any) -> None:
 
 
 def test_hooks_add(tap: typing.Any) -> None:
-    import httpx
-
     server = tap()
     order: list[str] = []
     first = onewrite.httpx.install(on_timing=lambda timing: order.append("first"))
@@ -330,8 +326,6 @@ def test_hooks_add(tap: typing.Any) -> None:
 
 
 def test_status_says_what_is_patched_and_who_has_wrapped_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    import httpcore
-
     name = "httpcore.ConnectionPool.handle_request"
     onewrite.httpx.install()
     assert onewrite.status().patches[name] == {"state": "patched", "wrapped_by": []}
@@ -365,8 +359,6 @@ def test_a_program_that_is_not_changed(tap: typing.Any, tmp_path: typing.Any) ->
 
 def test_clients_that_outlive_install_write_as_stock(tap: typing.Any) -> None:
     server = tap()
-    import httpx
-
     older = httpx.Client()
     onewrite.httpx.install()
     between = httpx.Client()
@@ -384,8 +376,6 @@ def test_clients_that_outlive_install_write_as_stock(tap: typing.Any) -> None:
 
 def test_a_transport_of_ours_under_install_reports_to_its_own_hook_alone(tap: typing.Any) -> None:
     server = tap()
-    import httpx
-
     installed: list[onewrite.Timing] = []
     own: list[onewrite.Timing] = []
     onewrite.httpx.install(on_timing=installed.append)
@@ -399,8 +389,6 @@ def test_a_transport_of_ours_under_install_reports_to_its_own_hook_alone(tap: ty
 
 
 def test_wrappers_around_ours_stay(tap: typing.Any) -> None:
-    import httpcore
-
     onewrite.httpx.install()
     ours = httpcore.ConnectionPool.handle_request
     seen = []
@@ -418,9 +406,6 @@ def test_wrappers_around_ours_stay(tap: typing.Any) -> None:
 
 
 def test_a_mock_that_patches_the_pool_class_later_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    import httpcore
-    import httpx
-
     transport = onewrite.httpx.Transport()
     answer = httpcore.Response(201, content=b"mocked")
     monkeypatch.setattr(httpcore.ConnectionPool, "handle_request", lambda self, request: answer)
