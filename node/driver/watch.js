@@ -40,8 +40,7 @@ export function makeWatch (mode, withTimingId) {
         events: [],
         run: (call) => withTimingId(id, call),
         over: () => (mode === 'listener' || watch.records.length > 0) && (mode === 'on_timing' || watch.events.at(-1)?.name === 'callEnd'),
-        // Turns of the event loop, some 1 ms each: a limit in time ends before what is at hand is read, where the
-        // process stood still.
+        // Turns of the event loop, some 1 ms each. After a standstill a time limit would end before sockets are read.
         async settled (turns) {
           for (let turn = 0; turn < turns && !watch.over(); turn++) await new Promise((resolve) => setTimeout(resolve, 1))
           watches.delete(id)

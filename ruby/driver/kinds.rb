@@ -51,10 +51,6 @@ module Kinds
   def onewrite(name)
     $LOAD_PATH.unshift File.expand_path("../lib", __dir__)
     require "onewrite"
-    # A busy machine may begin the first request too late for the times of connecting to be counted as its part.
-    call = Onewrite.const_get(:Call)
-    call.send(:remove_const, :SAME_BREATH_NS)
-    call.const_set(:SAME_BREATH_NS, 60_000_000_000)
     own = %w[timing events informational attempts cancel_connect checked_options install status]
     own += %w[tcp_info rwnd_limited quickack] if Onewrite.kernel_evidence?
     Kind.new(name, Onewrite::VERSION, Net::HTTP, COMMON + own, true)
