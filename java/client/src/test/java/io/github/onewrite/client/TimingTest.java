@@ -258,7 +258,7 @@ class TimingTest {
         try (TestServer server = new TestServer(connection -> {
                     while (true) {
                         connection.read();
-                        Thread.sleep(60);
+                        Thread.sleep(150);
                         connection.send(TestServer.OK);
                     }
                 });

@@ -137,6 +137,14 @@ class OnewriteNettyTest {
         return answer;
     }
 
+    /** In one task of the event loop: between two of them a busy machine may let more time pass than a head waits. */
+    private static int postAtOnce(Channel channel) throws Exception {
+        return channel.eventLoop()
+                .submit(() -> post(channel))
+                .get(30, TimeUnit.SECONDS)
+                .get(30, TimeUnit.SECONDS);
+    }
+
     private static int mode(Bootstrap bootstrap, ChannelPoolHandler handler, SegmentServer server) throws Exception {
         try (ChannelPool pool = new FixedChannelPool(bootstrap, handler, 1)) {
             for (int i = 0; i < REQUESTS; i++) {
@@ -170,7 +178,7 @@ class OnewriteNettyTest {
             OnewriteNetty.Call first = onewrite.begin("POST", server.url());
             Channel channel = acquire(pool);
             first.on(channel);
-            assertEquals(200, post(channel).get(30, TimeUnit.SECONDS));
+            assertEquals(200, postAtOnce(channel));
             calls.assertFresh(calls.next(), server.url());
             pool.release(channel).get(30, TimeUnit.SECONDS);
 
@@ -249,7 +257,7 @@ class OnewriteNettyTest {
             Channel channel = onewrite.apply(bootstrap).connect().sync().channel();
             tls.handshakeFuture().sync();
             call.on(channel);
-            assertEquals(200, post(channel).get(30, TimeUnit.SECONDS));
+            assertEquals(200, postAtOnce(channel));
             calls.assertFreshOverTls(calls.next());
             channel.close().sync();
         }

@@ -109,8 +109,9 @@ final class OpenConnections {
         private synchronized void close() {
             closed = true;
             if (used) {
-                open.add(-1, calls > 0 ? active : idle);
+                // First: when a reader sees that it is gone, its duration is there.
                 duration.record((System.nanoTime() - since) / 1e9, server);
+                open.add(-1, calls > 0 ? active : idle);
             }
         }
     }

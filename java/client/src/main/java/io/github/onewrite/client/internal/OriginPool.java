@@ -219,8 +219,8 @@ public final class OriginPool {
         Connecting next = new Connecting(this, channels, call);
         call.waitsFor(next);
         openings.add(next);
-        publish();
         next.start();
+        publish(); // after the time limit was planned
     }
 
     private void lease(Connection connection, Call call) {
