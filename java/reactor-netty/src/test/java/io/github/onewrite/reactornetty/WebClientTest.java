@@ -216,11 +216,12 @@ class WebClientTest {
 
     private void manyAreOneSegment(Poster stock, Poster ours) throws Exception {
         assertEquals(0, inOneSegment(stock), "the control");
-        long joined = inOneSegment(ours);
-        int rounds = 1;
-        for (; rounds < ROUNDS && joined < REQUESTS / 5; rounds++) {
+        long joined;
+        int rounds = 0;
+        do {
             joined = inOneSegment(ours);
-        }
+            rounds++;
+        } while (joined < REQUESTS / 5 && rounds < ROUNDS);
         assertTrue(joined >= REQUESTS / 5, joined + " of " + REQUESTS);
         for (int i = 0; i < rounds * (WARM_UP + REQUESTS); i++) {
             assertEquals(Outcome.OK, calls.next().outcome());
