@@ -3,45 +3,86 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
 
-ADAPTERS := python ruby node java
-PARTS := spec $(ADAPTERS) bench cli
+PARTS := spec python ruby node java bench cli docs
 # Of the demo: LANGUAGES=python,node for some.
 LANGUAGES ?= python,ruby,node,java
-export ONEWRITE_REPORTS ?= $(CURDIR)/build/reports
+# Steps at a time: more than cores, for most of them wait most of their time.
+JOBS ?= 3
+# The longest first.
+TESTED := java python docs bench spec ruby cli node
+STEPS = $(MAKE) --no-print-directory -s -k --output-sync=target
 
-.PHONY: help setup demo test check nightly lint judge compliance bench bench-gate docs-site package version version-check clean lint-root $(PARTS:%=setup-%) $(PARTS:%=lint-%)
+.PHONY: help setup demo test check nightly lint judge compliance bench bench-gate docs-site package version version-check \
+  clean python3 lint-root test-judge test-gate check-judge $(foreach to,setup test check lint nightly,$(PARTS:%=$(to)-%))
 
 help: ## what there is to run
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 	@echo "  make -C PART …      the same inside one part: $(PARTS)"
 
-setup: ## install what is missing (Debian packages, virtual environments, npm, Maven); quick when nothing is
-	@.ci/test setup
+python3:
+	@command -v python3 >/dev/null || { echo "onewrite needs python3: sudo apt-get install -y python3 python3-venv" >&2; exit 1; }
 
-$(PARTS:%=setup-%): setup-%:
-	@$(MAKE) --no-print-directory -C $* setup
+setup: python3 ## install what is missing (Debian packages, virtual environments, npm, Maven); quick when nothing is
+	@$(STEPS) -j$(JOBS) setup-java setup-python setup-ruby $(PARTS:%=setup-%)
 
-demo: ## see the stall behind a real HAProxy, and its end, in four languages (LANGUAGES=python,node for some)
-	@.ci/test setup-demo $(LANGUAGES)
+setup-%:
+	@.ci/step $@ $(MAKE) --no-print-directory -s -C $* setup
+# These use the virtual environment of spec/, and docs/ what Java built.
+setup-bench setup-docs: | setup-spec
+setup-docs: | setup-java setup-node setup-bench
+
+demo: python3 ## see the stall behind a real HAProxy, and its end, in four languages (LANGUAGES=python,node for some)
+	@.ci/demo-packages $(LANGUAGES)
+	@$(STEPS) -j$(JOBS) $(patsubst %,driver-%,$(subst $(shell printf ,), ,$(LANGUAGES))) driver-bench
 	@$(MAKE) --no-print-directory -C bench demo LANGUAGES=$(LANGUAGES)
 
-test: ## everything: lint, tests of all languages, the judge, the demo's gate; one summary at the end
-	@.ci/test
+driver-bench:
+	@.ci/step $@ $(MAKE) --no-print-directory -s -C bench harness-ready
+driver-%:
+	@.ci/step $@ $(MAKE) --no-print-directory -s -C $* driver
 
-check: ## a quick look, under two minutes: unit tests of the adapters, 100 of the judge's cases, lint of what changed
-	@.ci/test check
+test: setup ## the tests of all parts, the judge, the demo's gate; one summary at the end
+	@rm -rf build/reports build/steps
+	@export SEED=$${SEED:-$$((RANDOM))}; echo "random order: SEED=$$SEED"; \
+	  $(STEPS) -j$(JOBS) $(TESTED:%=test-%) || true; \
+	  $(STEPS) -j1 test-judge test-timed-bench test-timed-cli test-gate || true; \
+	  .ci/summary
 
-nightly: ## make test with STRICT=1 and WHOLE=1, other versions and suites of others in full, the site, and each file of tests alone
-	@.ci/test nightly
+# Tests that compare times run when nothing else does.
+test-bench test-cli: test-%:
+	@.ci/step $@ $(MAKE) --no-print-directory -s -C $* test-counted
+test-timed-%:
+	@.ci/step $@ $(MAKE) --no-print-directory -s -C $* test-timed
+test-judge:
+	@.ci/step $@ $(MAKE) --no-print-directory -s -C spec judge-drawn
+test-gate:
+	@.ci/step $@ $(MAKE) --no-print-directory -s -C bench gate
+test-%:
+	@.ci/step $@ $(MAKE) --no-print-directory -s -C $* test
 
-lint: setup lint-root $(PARTS:%=lint-%) ## formatters and linters of all parts; warnings are errors
-	@$(MAKE) --no-print-directory -C docs lint
+check: setup ## a quick look, under two minutes: unit tests of the adapters, 100 of the judge's cases
+	@rm -rf build/reports build/steps
+	@$(STEPS) -j4 check-python check-java check-node check-ruby check-judge || true; .ci/summary
 
-lint-root: version-check ## lint of what belongs to no part: scripts, workflows, versions
-	@.ci/lint
+check-judge: | check-java
+	@.ci/step $@ $(MAKE) --no-print-directory -s -C spec judge-short
+check-%:
+	@.ci/step $@ $(MAKE) --no-print-directory -s -C $* quick
 
-$(PARTS:%=lint-%): lint-%: setup-%
-	@$(MAKE) --no-print-directory -C $* lint
+nightly: setup ## make test in full, then what takes longer: other versions, suites of others, fuzz, the site
+	@export WHOLE=1; status=0; $(MAKE) --no-print-directory test || status=1; \
+	  export LIMIT_S=14400; $(STEPS) -j1 $(PARTS:%=nightly-%) || status=1; exit $$status
+
+nightly-%:
+	@.ci/step $@ $(MAKE) --no-print-directory -s -C $* nightly
+
+lint: setup ## formatters and linters of all parts; warnings are errors
+	@rm -rf build/steps; $(STEPS) -j2 lint-root $(PARTS:%=lint-%)
+
+lint-root: ## lint of what belongs to no part: scripts, workflows, versions
+	@.ci/step $@ .ci/lint
+lint-%:
+	@.ci/step $@ $(MAKE) --no-print-directory -s -C $* lint
 
 judge: setup ## every case of spec/ against every adapter, in every combination
 	@$(MAKE) --no-print-directory -C spec judge
@@ -58,7 +99,7 @@ bench-gate: setup ## the bench's verdict for CI (bench/bench-gate has its exit s
 docs-site: ## build the documentation site into build/site, with the API reference of each language
 	@$(MAKE) --no-print-directory -C docs site
 
-package: ## build the packages and the command line tool, install each from the built file, send one POST in one segment
+package: setup ## build the packages and the command line tool, install each from the built file, send one POST in one segment
 	@.ci/package
 
 version: ## write VERSION into the packages

@@ -6,17 +6,18 @@ SHELL := /bin/bash
 ROOT := $(abspath $(dir $(lastword $(MAKEFILE_LIST)))..)
 export ONEWRITE_REPORTS ?= $(ROOT)/build/reports
 
-# A suite of tests begins with $(SUITE) and leaves $(REPORT). It runs in random order: SEED=N repeats one.
-# TEST=id runs one test, file or class alone; the id is the one in the report.
+# A suite of tests begins with $(SUITE) and leaves $(REPORT), a JUnit file. It runs in random order: SEED=N repeats one.
+# TEST=id runs one test, file or class alone.
 ifndef SEED
 SEED := $(strip $(shell od -An -N2 -tu2 /dev/urandom))
 endif
 export SEED
 REPORT = $(ONEWRITE_REPORTS)/$(subst /,-,$(patsubst .%,%,$(patsubst $(ROOT)/%,%,$(CURDIR))))-$@.xml
-SUITE = $(ROOT)/.ci/suite $(CURDIR) $@ "$(REPORT)"
-# Options of pytest. A recipe gives its own choice of tests by `set --`; TEST replaces it.
+SUITE := env
+# Options of pytest: a failed test runs again, and the summary at the end names it. A recipe gives its choice of tests by
+# `set --`; TEST replaces it.
 PYTEST_REPORT = -o junit_family=xunit1 --junitxml="$(REPORT)"
-PYTEST_SUITE = $(PYTEST_REPORT) --randomly-seed=$(SEED) "$${TEST:-$$@}"
+PYTEST_SUITE = $(PYTEST_REPORT) --reruns 2 -rR --randomly-seed=$(SEED) "$${TEST:-$$@}"
 
 .PHONY: help
 help: ## what there is to run
