@@ -38,6 +38,8 @@ SS: dict[str, tuple[str, float, float]] = {
     "data_segs_in": (r"\bdata_segs_in:(\d+)", 1, 1),
     "data_segs_out": (r"\bdata_segs_out:(\d+)", 1, 1),
     "rwnd_limited_us": (r"\brwnd_limited:(\d+)ms", 1000, 1000),
+    "mss": (r"\bmss:(\d+)", 1, 1),
+    "unacked": (r"\bunacked:(\d+)", 1, 1),
 }
 #: A field that changes between two readings of the lab is read again.
 TRIES = 20
@@ -106,6 +108,13 @@ def after_loss(client: socket.socket, server: socket.socket) -> None:
     server.recv(100)  # it comes a second time
 
 
+def unanswered(client: socket.socket, server: socket.socket) -> None:
+    talk(client, server)
+    drop_incoming(server)
+    client.sendall(b"x" * 11)
+    time.sleep(0.05)
+
+
 def with_a_closed_window(client: socket.socket, server: socket.socket) -> None:
     client.setblocking(False)
     with contextlib.suppress(BlockingIOError):
@@ -118,6 +127,7 @@ SCENES: list[tuple[Callable[[socket.socket, socket.socket], None], set[str]]] = 
     (after_talk, {"last_data_sent_ms", "last_ack_recv_ms", "rtt_us", "min_rtt_us", "bytes_received", "bytes_sent"}),
     (after_talk, {"data_segs_in", "data_segs_out"}),
     (after_loss, {"total_retrans"}),
+    (unanswered, {"mss", "unacked"}),
     (with_a_closed_window, {"not_sent", "rwnd_limited_us"}),
 ]
 

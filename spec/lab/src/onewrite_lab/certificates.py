@@ -10,6 +10,8 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from onewrite_lab import openssl
+
 if TYPE_CHECKING:
     import trustme
 
@@ -20,16 +22,23 @@ NAMES = ("localhost", "127.0.0.1", "::1", "check.onewrite.test")
 
 
 class Certificates:
-    """A fresh authority, in `folder` or a temporary one. `ca_file` is the PEM that a client must trust."""
+    """A fresh authority, in `folder` or a temporary one. `ca_file` is the PEM that a client must trust.
+
+    Without trustme the openssl program makes it, and good certificates only.
+    """
 
     def __init__(self, folder: Path | None = None) -> None:
-        import trustme  # not at the start of commands that speak no TLS: it takes 50 ms
-
         if folder is None:
             self._temporary = tempfile.TemporaryDirectory(prefix="onewrite-lab-")
             folder = Path(self._temporary.name)
         folder.mkdir(parents=True, exist_ok=True)
         self._folder = folder
+        self._server_file: str | None = None
+        try:
+            import trustme  # not at the start of commands that speak no TLS: it takes 50 ms
+        except ImportError:
+            self.ca_file, self._server_file = openssl.issue(folder, NAMES)
+            return
         self._authority = trustme.CA()
         self._foreign = trustme.CA()
         self.ca_file = str(folder / "ca.pem")
@@ -37,6 +46,8 @@ class Certificates:
 
     def server_file(self) -> str:
         """The PEM of a good server's certificate and key, for programs that read a file."""
+        if self._server_file is not None:
+            return self._server_file
         path = self._folder / "server.pem"
         self._leaf("good").private_key_and_cert_chain_pem.write_to_path(str(path))
         return str(path)
@@ -49,7 +60,10 @@ class Certificates:
             context.maximum_version = ssl.TLSVersion.TLSv1_2
         elif tls_max == "1.3":
             context.minimum_version = ssl.TLSVersion.TLSv1_3
-        self._leaf(certificate).configure_cert(context)
+        if self._server_file is not None:
+            context.load_cert_chain(self._server_file)
+        else:
+            self._leaf(certificate).configure_cert(context)
         context.set_alpn_protocols(["http/1.1"])
         return context
 
@@ -68,9 +82,12 @@ _lock = threading.Lock()
 _shared: list[Certificates] = []
 
 
-def shared() -> Certificates:
-    """One authority per process: making keys costs tens of milliseconds. Threads may ask for it at the same time."""
+def shared(folder: Path | None = None) -> Certificates:
+    """One authority per process, made by the first call and in its folder: making keys costs tens of milliseconds.
+
+    Several threads may call it at once.
+    """
     with _lock:
         if not _shared:
-            _shared.append(Certificates())
+            _shared.append(Certificates(folder))
         return _shared[0]

@@ -55,6 +55,8 @@ class SocketReading:
     peer: str = ""  # its address
     not_sent: int = 0
     last_data_sent_ms: int = 0
+    mss: int = 0
+    unacked: int = 0
     options: dict[str, int] = field(default_factory=dict)  # those of READ_BACK, when asked for
 
 
@@ -159,6 +161,8 @@ def _read(pid: int, pidfd: int, descriptor: int, peer_port: int, options: bool) 
                 peer=address,
                 not_sent=info.not_sent,
                 last_data_sent_ms=info.last_data_sent_ms,
+                mss=info.mss,
+                unacked=info.unacked,
                 options={name: sock.getsockopt(*option) for name, option in READ_BACK.items()} if options else {},
             )
         except OSError:  # not connected, or closed meanwhile

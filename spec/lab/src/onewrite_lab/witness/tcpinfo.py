@@ -17,6 +17,8 @@ AVAILABLE = sys.platform == "linux"
 
 # Name, offset and format of each field that is read. This is the only table of offsets.
 _FIELDS = {
+    "mss": (16, struct.Struct("=I")),
+    "unacked": (24, struct.Struct("=I")),
     "last_data_sent_ms": (44, struct.Struct("=I")),
     "last_ack_recv_ms": (56, struct.Struct("=I")),
     "rtt_us": (68, struct.Struct("=I")),
@@ -47,6 +49,8 @@ class TcpInfo:
     not_sent: int = 0  # bytes in the send queue that were never sent
     last_data_sent_ms: int = 0  # since the last data segment left
     last_ack_recv_ms: int = 0  # since the last ACK came; on a new connection, since the handshake
+    mss: int = 0  # bytes of a full segment to the peer
+    unacked: int = 0  # segments that were sent and not acknowledged
 
 
 def read(sock: socket.socket) -> TcpInfo | None:

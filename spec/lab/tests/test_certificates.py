@@ -1,0 +1,35 @@
+"""A client that verifies accepts what the openssl program made, by name and by both loopback addresses."""
+
+from __future__ import annotations
+
+import http.client
+import ssl
+import sys
+from pathlib import Path
+
+import pytest
+
+from onewrite_lab import certificates
+from onewrite_lab.tap import Tap
+
+
+def test_without_trustme_openssl_makes_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "trustme", None)
+    monkeypatch.setattr(certificates, "_shared", [])
+    made = certificates.shared(tmp_path)
+    context = ssl.create_default_context(cafile=made.ca_file)
+    context.verify_flags |= ssl.VERIFY_X509_STRICT
+    with Tap(scheme="https") as tap:
+        for host in ("127.0.0.1", "localhost"):
+            connection = http.client.HTTPSConnection(host, tap.port, context=context, timeout=10)
+            connection.request("GET", "/")
+            assert connection.getresponse().read() == b"ok"
+            connection.close()
+    assert "BEGIN PRIVATE KEY" in Path(made.server_file()).read_text()
+
+
+def test_without_either_it_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "trustme", None)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(RuntimeError, match="openssl program"):
+        certificates.Certificates(tmp_path)
