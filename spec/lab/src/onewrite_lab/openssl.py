@@ -41,11 +41,11 @@ def issue(folder: Path, names: Sequence[str]) -> tuple[str, str]:
     (folder / "openssl.cnf").write_text(CONFIGURATION.format(names=", ".join(map(_alternative, names))))
     new = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-config", "openssl.cnf"]
     life = ["-days", "30"]
+    signed = ["-CA", "ca.pem", "-CAkey", "ca.key", "-set_serial", "2", "-extfile", "openssl.cnf", "-extensions", "server"]
     for arguments in (
         ["req", "-x509", *new, "-extensions", "authority", *life, "-keyout", "ca.key", "-out", "ca.pem"],
         ["req", "-new", *new, "-subj", "/CN=onewrite check server", "-keyout", "server.key", "-out", "server.csr"],
-        ["x509", "-req", "-in", "server.csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-set_serial", "2", *life]
-        + ["-extfile", "openssl.cnf", "-extensions", "server", "-out", "server.crt"],
+        ["x509", "-req", "-in", "server.csr", *signed, *life, "-out", "server.crt"],
     ):
         done = subprocess.run([program, *arguments], cwd=folder, capture_output=True, text=True, check=False)
         if done.returncode:
