@@ -41,7 +41,8 @@ def issue(folder: Path, names: Sequence[str]) -> tuple[str, str]:
     (folder / "openssl.cnf").write_text(CONFIGURATION.format(names=", ".join(map(_alternative, names))))
     new = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-config", "openssl.cnf"]
     life = ["-days", "30"]
-    signed = ["-CA", "ca.pem", "-CAkey", "ca.key", "-set_serial", "2", "-extfile", "openssl.cnf", "-extensions", "server"]
+    signed = ["-CA", "ca.pem", "-CAkey", "ca.key", "-set_serial", "2"]
+    signed += ["-extfile", "openssl.cnf", "-extensions", "server"]
     for arguments in (
         ["req", "-x509", *new, "-extensions", "authority", *life, "-keyout", "ca.key", "-out", "ca.pem"],
         ["req", "-new", *new, "-subj", "/CN=onewrite check server", "-keyout", "server.key", "-out", "server.csr"],
