@@ -28,7 +28,6 @@ nagle = onewrite.PoolManager(
     retries=False,
     coalesce_disabled=True,
     socket_options=[(socket.IPPROTO_TCP, socket.TCP_NODELAY, 0)],
-    listener=onewrite.opentelemetry.listener(),
 )
 
 

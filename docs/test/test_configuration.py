@@ -21,6 +21,19 @@ def named(language: str) -> dict[str, Any]:
     return {one["code"][language]: one["default"] for one in OPTIONS if re.fullmatch(r"\w+", one["code"][language] or "")}
 
 
+def test_the_page_names_every_option_and_its_default() -> None:
+    page = (ROOT / "docs" / "configuration.md").read_text()
+    for one in OPTIONS:
+        assert f"| `{one['default']}` | `{one['env']}` |".lower() in page.lower(), one["name"]
+        assert f'<a id="{one["name"]}"></a>`{one["name"]}`' in page
+
+
+@pytest.mark.parametrize("language", ["python", "ruby", "node", "java"])
+def test_a_readme_names_every_option_of_its_language(language: str) -> None:
+    text = (ROOT / language / "README.md").read_text()
+    assert [name for one in OPTIONS if (name := one["code"][language]) and name not in text] == []
+
+
 def run(*command: str) -> None:
     if shutil.which(command[0]) is None:
         pytest.skip(f"{command[0]} is not installed")

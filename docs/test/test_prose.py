@@ -17,8 +17,15 @@ def test_a_page_is_plain(path: Path) -> None:
     assert prose.complaints(path) == []
 
 
-def test_every_page_that_waits_exists() -> None:
-    assert [name for name in prose.later() if not (prose.ROOT / name).is_file()] == []
+def test_all_pages_together_have_no_more_words_than_planned() -> None:
+    assert sum(map(prose.words, prose.pages())) <= prose.ALL
+
+
+def test_a_long_page_is_seen(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("Ten words of prose are in this short sentence here. " * 171 + "\n```\n" + "code " * 500 + "\n```\n")
+    assert prose.words(page) == 1710
+    assert prose.complaints(page) == [f"{page}: 1710 words, 1700 are the most"]
 
 
 def faults(text: str) -> list[str]:
