@@ -1,4 +1,4 @@
-"""The install lines of the pages work: each line for a clone is run, and what it installed is used once."""
+"""The install lines of the README work, in a fresh clone: each package is installed as the lines say, and used once."""
 
 from __future__ import annotations
 
@@ -6,32 +6,36 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-import yaml
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tools"))
-
-import install
-import links
-
-ROOT = install.ROOT
-DATA = yaml.safe_load(install.SOURCE.read_text(encoding="utf-8"))
-#: What is there afterwards, and answers.
+ROOT = Path(__file__).resolve().parents[2]
+BLOCK = re.search(r"^## Install\n.*?^```sh\n(.*?)^```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+#: What uses each package afterwards, by the first word of its comment; and the command that its lines need.
 WORKS = {
-    "python": "python -c 'import onewrite; print(onewrite.__version__)'",
-    "ruby": """ruby -e 'require "onewrite"; puts Onewrite::VERSION'""",
-    "node": "cd ../your-project && node -e 'import(\"onewrite\").then(({ Agent }) => console.log(Agent.name))'",
-    "java": "ls build/packages/java/io/github/onewrite/onewrite-core/*/*.jar",
-    "cli": "onewrite --version",
+    "Python": ("python3", "venv/bin/python -c 'import onewrite; print(onewrite.__version__)'"),
+    "Ruby": ("gem", """ruby -e 'require "onewrite"; puts Onewrite::VERSION'"""),
+    "Node": ("npm", "cd ../your-project && node -e 'import(\"onewrite\").then(({ Agent }) => console.log(Agent.name))'"),
+    "Java": ("mvn", "ls build/packages/java/io/github/onewrite/onewrite-core/*/*.jar"),
+    "the": ("python3", "venv-cli/bin/onewrite --version"),
 }
-NEEDS = {"ruby": "gem", "node": "npm", "java": "mvn"}
+
+
+def lines() -> dict[str, list[str]]:
+    """The commands of the block, by the first word of the comment above them."""
+    assert BLOCK is not None
+    found: dict[str, list[str]] = {}
+    for line in BLOCK[1].splitlines():
+        if line.startswith("# "):
+            found[name := re.split(r"[ ,:]", line[2:])[0]] = []
+        else:
+            found[name].append(line)
+    return found
 
 
 def clone(folder: Path) -> Path:
-    """The files of this repository as a fresh clone has them, with what a set-up has fetched for Node."""
+    """The files of this repository as a fresh clone has them."""
     target = folder / "onewrite"
     names = subprocess.run(["git", "ls-files", "-z", "-co", "--exclude-standard"], cwd=ROOT, capture_output=True, check=True).stdout
     for name in names.decode().split("\0"):
@@ -41,43 +45,25 @@ def clone(folder: Path) -> Path:
     return target
 
 
-#: Those whose build the package steps of `make test` try, too; these take minutes.
-LONG = ("java", "node", "cli")
+def test_each_package_has_its_lines() -> None:
+    assert lines().keys() == WORKS.keys()
 
 
-@pytest.mark.parametrize("package", [pytest.param(one, marks=pytest.mark.nightly if one in LONG else ()) for one in DATA["packages"]])
+#: `make package` builds these, too; here it takes minutes.
+LONG = ("Java", "Node", "the")
+
+
+@pytest.mark.parametrize("package", [pytest.param(name, marks=pytest.mark.nightly if name in LONG else ()) for name in WORKS])
 def test_the_lines_for_a_clone_install_it(package: str, tmp_path: Path) -> None:
-    if package in NEEDS and shutil.which(NEEDS[package]) is None:
-        pytest.skip(f"{NEEDS[package]} is not installed")
+    command, use = WORKS[package]
+    if shutil.which(command) is None:
+        pytest.skip(f"{command} is not installed")
     here = clone(tmp_path)
     (tmp_path / "your-project").mkdir()
-    subprocess.run([sys.executable, "-m", "venv", str(tmp_path / "venv")], check=True)
     env = {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "MAKEFLAGS", "MFLAGS", "MAKELEVEL")}
-    gems = tmp_path / "gems"
-    env["PATH"] = f"{tmp_path / 'venv' / 'bin'}:{gems / 'bin'}:{env['PATH']}"
-    env |= {"GEM_HOME": str(gems), "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
-    for line in [*DATA["packages"][package]["clone"], WORKS[package]]:
+    # The user's gems, in a folder of the test.
+    env |= {"GEM_HOME": str(tmp_path / "gems"), "HOME": str(tmp_path), "PIP_DISABLE_PIP_VERSION_CHECK": "1"} if package == "Ruby" else {}
+    for line in [*lines()[package], use]:
         done = subprocess.run(["bash", "-euc", line], cwd=here, env=env, capture_output=True, text=True, timeout=900, check=False)
         assert done.returncode == 0, f"{line}\n{done.stdout[-2000:]}{done.stderr[-2000:]}"
     assert done.stdout.strip()
-
-
-def test_the_pages_hold_the_lines() -> None:
-    assert install.main(["--check"]) == 0
-    assert "<!-- install:all:begin -->" in (ROOT / "README.md").read_text(encoding="utf-8")
-
-
-def test_a_release_turns_them_into_the_registries_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(install, "ROOT", tmp_path)
-    monkeypatch.setattr(links, "ROOT", tmp_path)
-    monkeypatch.setattr(install, "SOURCE", tmp_path / "install.yaml")
-    install.SOURCE.write_text(re.sub(r"released: \w+", "released: false", (ROOT / "docs" / "install.yaml").read_text(encoding="utf-8")))
-    page = tmp_path / "page.md"
-    page.write_text("# Page\n<!-- install:python:begin -->\nold\n<!-- install:python:end -->\nrest\n")
-    subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
-    assert install.main(["--check"]) == 1
-    assert install.main([]) == 0
-    assert "pip install ./python\n" in page.read_text()
-    assert install.main(["--released"]) == 0
-    assert "```sh\npip install onewrite\n```" in page.read_text() and page.read_text().endswith("rest\n")
-    assert install.main(["--check"]) == 0
