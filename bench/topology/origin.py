@@ -28,7 +28,7 @@ import threading
 import time
 from urllib.parse import parse_qs
 
-OK = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 2\r\n\r\nok"
+OK = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}"
 SPLIT_HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 200\r\n\r\n"
 SPLIT_BODY = b"y" * 200
 PAUSE_S = 0.2
@@ -100,9 +100,9 @@ def answer(sock: socket.socket, target: bytes) -> None:
         sock.sendall(SPLIT_HEAD)
         sock.sendall(SPLIT_BODY)
     elif path.startswith(b"/status/"):
-        sock.sendall(b"HTTP/1.1 %b Said\r\nLocation: /\r\nContent-Length: 2\r\n\r\nok" % path[8:])
+        sock.sendall(b"HTTP/1.1 %b Said\r\nLocation: /\r\nContent-Length: 2\r\n\r\n{}" % path[8:])
     elif path == b"/closing":
-        sock.sendall(b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok")
+        sock.sendall(b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\n{}")
         sock.shutdown(socket.SHUT_WR)
     elif path == b"/slow":
         time.sleep(float(parse_qs(query.decode()).get("ms", ["50"])[0]) / 1000)

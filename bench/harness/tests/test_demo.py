@@ -11,7 +11,6 @@ import time
 from pathlib import Path
 
 import pytest
-import yaml
 from command import BENCH, bench
 
 from onewrite_bench import scenario
@@ -32,7 +31,7 @@ title: Small
 story: For tests.
 kind: post
 topology: {{haproxy: post-stall.cfg}}
-parameters: {{body_bytes: [200], rounds: 2, requests: 10, warmup: 12, rewarm: 1, pool: 1}}
+parameters: {{rounds: 2, requests: 10}}
 targets:
   - {{name: default, at: haproxy/default, stalls: false}}
   - {{name: http-buffer-request, at: haproxy/http-buffer-request, stalls: true}}
@@ -41,8 +40,8 @@ groups:
     language: raw
     targets: [default, http-buffer-request]
     clients:
-      - {{label: control, kind: control, role: control}}
-      - {{label: adapter, kind: onewrite, role: adapter, options: {{adapter: {adapter}}}}}
+      - {{label: control, kind: socket, role: control, socket: {{nagle: true, writes: 2}}}}
+      - {{label: adapter, kind: socket, role: adapter, socket: {adapter}}}
 """
     )
     return scenario.load(str(path))
@@ -54,24 +53,24 @@ def run(plan: Scenario) -> Run:
 
 @pytest.mark.timed
 def test_one_write_with_nodelay_is_clean(tmp_path: Path) -> None:
-    done = run(small(tmp_path, "{nagle: false, split: false}"))
+    done = run(small(tmp_path, "{}"))
     assert [verdict.state for verdict in done.verdicts] == ["clean"]
     assert done.exit_status == 0
     adapter = [cell for cell in done.cells if cell.role == "adapter"]
-    assert [cell.segments_per_request for cell in adapter] == [1.0, 1.0]
-    assert all((cell.connections_nodelay, cell.connections) == (1, 1) for cell in adapter)
+    assert [cell.segments_mode for cell in adapter] == [1.0, 1.0]
+    assert all((cell.bare_connections, cell.connections) == (0, 1) for cell in adapter)
     control = next(cell for cell in done.cells if cell.role == "control" and cell.stalls)
-    assert control.segments_per_request == 2.0
-    assert control.connections_nodelay == 0
+    assert control.segments_mode == 2.0
+    assert control.bare_connections == 1
 
 
 @pytest.mark.timed
 @pytest.mark.parametrize(
     ("adapter", "complaint"),
     [
-        ("{nagle: true, split: true}", "over 30 ms"),
-        ("{nagle: false, split: true}", "2.00 segments"),
-        ("{nagle: true, split: false}", "TCP_NODELAY on 0 of 1"),
+        ("{nagle: true, writes: 2}", "were late"),
+        ("{writes: 2}", "2.00 segments"),
+        ("{nagle: true}", "TCP_NODELAY on 0 of 1"),
     ],
 )
 def test_each_defect_is_seen(tmp_path: Path, adapter: str, complaint: str) -> None:
@@ -81,29 +80,9 @@ def test_each_defect_is_seen(tmp_path: Path, adapter: str, complaint: str) -> No
 
 
 def test_a_run_survives_json(tmp_path: Path) -> None:
-    done = run(small(tmp_path, "{nagle: false, split: false}"))
+    done = run(small(tmp_path, "{}"))
     again = Run.from_json(json.loads(json.dumps(done.to_json())))
     assert again == done
-
-
-@pytest.mark.timed
-def test_a_driver_that_dies_loses_only_its_own_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from onewrite_bench.engines import drivers
-
-    dies = tmp_path / "dies"
-    dies.write_text("#!/bin/sh\nexit 7\n")
-    dies.chmod(0o755)
-    real = drivers.command
-    monkeypatch.setattr(drivers, "command", lambda name, *more: [str(dies)] if name == "ruby" else real(name))
-    plan = small(tmp_path, "{nagle: false, split: false}")
-    raw = yaml.safe_load((tmp_path / "small.yaml").read_text())
-    raw["groups"].append({**raw["groups"][0], "name": "ruby", "language": "ruby"})
-    (tmp_path / "small.yaml").write_text(yaml.safe_dump(raw))
-    done = run(scenario.load(str(tmp_path / "small.yaml")))
-    assert {verdict.subject: verdict.state for verdict in done.verdicts} == {"raw": "clean", "ruby": "not run"}
-    assert "exit status 7" in done.verdicts[1].text
-    assert done.exit_status == 2
-    assert plan.name == done.scenario
 
 
 def left_behind(marker: str) -> list[int]:
@@ -126,7 +105,7 @@ def test_nothing_is_left_behind(how: signal.Signals, tmp_path: Path) -> None:
     folders.mkdir()
     name, _, value = marker.partition("=")
     bench = subprocess.Popen(
-        [*BENCH, "demo", "--languages", "", "--json", str(tmp_path / "out.json")],
+        [*BENCH, "demo", "--languages", "python", "--json", str(tmp_path / "out.json")],
         env={**os.environ, name: value, "TMPDIR": str(folders)},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
@@ -172,10 +151,25 @@ def test_all_scenarios_are_valid() -> None:
         assert scenario.load(name).name == name
 
 
-def test_a_bad_scenario_says_where(tmp_path: Path) -> None:
-    path = tmp_path / "bad.yaml"
-    path.write_text("name: bad\ntitle: t\nstory: s\nkind: nonsense\ntopology: {}\nparameters: {}\n")
-    with pytest.raises(BenchError, match=r"bad\.yaml: kind: 'nonsense' is not one of"):
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (("kind: post", "kind: nonsense"), "kind: 'nonsense' is not one of"),
+        (("rounds: 2", "roundz: 2"), "parameters: Additional properties are not allowed .'roundz' was unexpected"),
+        (("role: adapter", "role: good"), "'good' is not one of"),
+        (("role: adapter", "role: control"), "a group has two clients of role control"),
+        (("label: adapter", "label: control"), "a group has two clients with one label"),
+        (("targets: [default,", "targets: [nowhere,"), "a group names the unknown target nowhere"),
+    ],
+)
+def test_a_bad_scenario_says_where(change: tuple[str, str], words: str, tmp_path: Path) -> None:
+    small(tmp_path, "{}")
+    path = tmp_path / "small.yaml"
+    path.write_text(path.read_text().replace(*change))
+    with pytest.raises(BenchError, match=words):
         scenario.load(str(path))
+
+
+def test_an_unknown_scenario_names_the_others() -> None:
     with pytest.raises(BenchError, match="there is no scenario 'no-such'; there are: demo"):
         scenario.load("no-such")

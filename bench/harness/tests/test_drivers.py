@@ -11,7 +11,6 @@ from onewrite_bench import scenario
 from onewrite_bench.console import Console
 from onewrite_bench.engines import drivers
 from onewrite_bench.failures import BenchError
-from onewrite_bench.run import gate
 from onewrite_bench.run.execute import execute
 
 MAKEFILE = """driver: driver/target/.built
@@ -40,10 +39,10 @@ def test_a_folder_with_a_driver_is_a_language(checkout: Path) -> None:
 
 def test_a_driver_is_stale_until_it_is_built_again(checkout: Path) -> None:
     drivers.build("cobol", checkout)
-    assert drivers.stale("cobol", str(checkout)) is None
+    assert drivers.stale("cobol", checkout) is None
     built = (checkout / "cobol" / "driver" / "target" / ".built").stat().st_mtime
     os.utime(checkout / "cobol" / "source", (built + 10, built + 10))
-    assert drivers.stale("cobol", str(checkout)) == "the driver is older than its source: make -C cobol driver"
+    assert drivers.stale("cobol", checkout) == "the driver is older than its source: make -C cobol driver"
     (checkout / "cobol" / "source").write_text("wrong")
     os.utime(checkout / "cobol" / "source", (built + 10, built + 10))
     with pytest.raises(BenchError, match="source:1: does not compile"):
@@ -51,21 +50,11 @@ def test_a_driver_is_stale_until_it_is_built_again(checkout: Path) -> None:
 
 
 def test_what_runs_from_its_source_is_never_stale(checkout: Path) -> None:
-    assert drivers.stale("cobol", str(checkout)) is None
+    assert drivers.stale("cobol", checkout) is None
 
 
 def test_a_stale_driver_makes_the_gate_inconclusive(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(drivers, "stale", lambda language, checkout=None: f"{language} is old")
-    plan = gate.gated(scenario.load("writers"), rates=False)
-    run = execute(plan, Console(quiet=True), "test", ["java"])
+    run = execute(scenario.load("writers"), Console(quiet=True), "test", ["java"])
     assert {(verdict.state, verdict.text) for verdict in run.verdicts} == {("not run", "java is old")}
     assert run.exit_status == 2
-
-
-def test_the_gate_takes_the_generator_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    import argparse
-
-    monkeypatch.setenv("GENERATOR", "built-in")
-    parser = argparse.ArgumentParser()
-    gate.add_arguments(parser)
-    assert parser.parse_args([]).generator == "built-in"

@@ -21,7 +21,7 @@ HEAD = b"POST %b HTTP/1.1\r\nHost: x\r\nContent-Length: 200\r\n\r\n"
 BODY = b"x" * 200
 
 
-def ask(sock: socket.socket, data: bytes, until: bytes = b"ok") -> bytes:
+def ask(sock: socket.socket, data: bytes, until: bytes = b"{}") -> bytes:
     sock.sendall(data)
     answer = b""
     while not answer.endswith(until):

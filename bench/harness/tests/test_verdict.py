@@ -6,99 +6,94 @@ from typing import Any
 
 import pytest
 
-from onewrite_bench.report.wording import verdict_line
-from onewrite_bench.verdict.judge import exit_status, judge
-from onewrite_bench.verdict.results import Cell, Verdict
-from onewrite_bench.verdict.settle import settle
+from onewrite_bench.report.write import text
+from onewrite_bench.verdict import stats
+from onewrite_bench.verdict.judge import exit_status, judge, settle
+from onewrite_bench.verdict.results import Cell, Run, Verdict
 
 
 def cell(role: str, latency_us: int = 300, **fields: Any) -> Cell:
     made = Cell("python", "python", role, role, "buffered", stalls=True)
     made.latencies_us = [latency_us] * 100
     made.segments = [[20, 20]] * 5
-    made.connections = made.connections_nodelay = 1
+    made.connections = 1
     for name, value in fields.items():
         setattr(made, name, value)
     return made
 
 
-CONTROL: dict[str, Any] = {"latency_us": 44_000, "segments": [[40, 20]] * 5, "connections_nodelay": 0}
+CONTROL: dict[str, Any] = {"latency_us": 44_000, "segments": [[40, 20]] * 5, "bare_connections": 1}
+SPLIT: dict[str, Any] = {"segments": [[40, 20]] * 5}
+
+
+def verdict(*cells: Cell) -> Verdict:
+    """Of these cells and a raw socket, unless they have one."""
+    reference = [] if any(one.role == "reference" for one in cells) else [cell("reference")]
+    (found,) = judge([*cells, *reference])
+    return found
 
 
 def state(*cells: Cell) -> tuple[str, int]:
-    verdicts = judge(cells)
-    assert len(verdicts) == 1
-    return verdicts[0].state, exit_status(verdicts)
+    found = verdict(*cells)
+    return found.state, exit_status([found])
 
 
 def test_clean_when_the_control_stalls_and_the_adapter_does_not() -> None:
     assert state(cell("control", **CONTROL), cell("adapter")) == ("clean", 0)
 
 
-def test_a_stalling_adapter_fails() -> None:
-    assert state(cell("control", **CONTROL), cell("adapter", latency_us=44_000)) == ("stalls", 1)
+@pytest.mark.parametrize(
+    ("fields", "faults"),
+    [
+        ({"latency_us": 44_000}, ["stalls"]),
+        ({"latencies_us": [300] * 60 + [44_000] * 40}, ["stalls"]),
+        ({"bare_connections": 1}, ["nodelay off"]),
+        (SPLIT, ["splits"]),
+        ({"errors": 1, "error_sample": "reset"}, ["fails"]),
+        ({"errors": 100, "latencies_us": []}, ["fails"]),
+        ({"latency_us": 44_000, **SPLIT}, ["stalls", "splits"]),
+    ],
+)
+def test_each_fault_is_named(fields: dict[str, Any], faults: list[str]) -> None:
+    found = verdict(cell("control", **CONTROL), cell("adapter", **fields))
+    assert (found.state, found.faults, exit_status([found])) == ("faulty", faults, 1)
+    assert found.certain is ("splits" in faults or "nodelay off" in faults)
 
 
-def test_two_segments_fail_however_fast() -> None:
-    assert state(cell("control", **CONTROL), cell("adapter", segments=[[40, 20]] * 5)) == ("splits", 1)
+def test_only_times_are_called_stalls() -> None:
+    run = Run("demo", "Title", "make demo", "2026-01-02T03:04:05Z", machine=dict.fromkeys(MACHINE, 1))
+    run.verdicts = [verdict(cell("control", **CONTROL), cell("adapter", **SPLIT))]
+    assert "\npython: SPLITS: buffered: 2.00 segments per request" in text(run)
 
 
-def test_two_segments_fail_even_where_the_control_showed_nothing() -> None:
-    assert state(cell("control"), cell("adapter", segments=[[40, 20]] * 5)) == ("splits", 1)
-
-
-@pytest.mark.parametrize("control", [{"errors": 100}, {"failed": "driver crashed"}])
-def test_a_failure_that_the_languages_own_control_shares_is_the_targets(control: dict[str, Any]) -> None:
-    """As with a private authority: the bare socket trusts it, the language does not."""
-    unknown = {"unknown": True}
-    fails = cell("adapter", latencies_us=[], errors=100, error_sample="unknown CA", extra=unknown)
-    good = cell("good", extra=unknown)
-    own = cell("control", extra=unknown, latencies_us=[], **control)
-    assert state(own, fails, good) == ("inconclusive", 2)
-    assert state(cell("control", extra=unknown, **CONTROL), fails, good) == ("fails", 1)
+MACHINE = ("system", "kernel", "architecture", "cores", "load_average", "haproxy", "onewrite")
 
 
 @pytest.mark.parametrize(
-    ("fields", "word"),
+    ("fields", "words"),
     [
-        ({"latency_us": 44_000}, "STALLS"),
-        ({"connections_nodelay": 0}, "TCP_NODELAY is off"),
-        ({"segments": [[40, 20]] * 5}, "SPLITS"),
-        ({"errors": 1}, "FAILS"),
-        ({"latency_us": 44_000, "segments": [[40, 20]] * 5}, "STALLS, SPLITS"),
+        ({"segments": [[0, 20]] * 5, "connections": 0}, "no connection was kept: the kernel counted 0 segments of 100"),
+        ({"segments": [[10, 20]] * 5}, "so keep-alive is broken"),
+        ({"segments": [], "connections": 0}, "the kernel counted nothing"),
+        ({"latencies_us": []}, "nothing was measured"),
     ],
 )
-def test_only_times_are_called_stalls(fields: dict[str, Any], word: str) -> None:
-    verdicts = judge([cell("control", **CONTROL), cell("adapter", **fields)])
-    settle(verdicts, {}, lambda: False)
-    assert verdict_line(verdicts[0]).startswith(f"python: {word}: ")
+@pytest.mark.parametrize("stalls", [True, False])
+def test_nothing_seen_is_inconclusive(fields: dict[str, Any], words: str, stalls: bool) -> None:
+    found = verdict(cell("control", **CONTROL), cell("adapter", stalls=stalls, **fields))
+    assert (found.state, exit_status([found])) == ("inconclusive", 2)
+    assert words in found.text
 
 
-def test_a_target_that_fails_for_a_bare_socket_too_is_inconclusive() -> None:
-    failing: dict[str, Any] = {"errors": 20, "error_sample": "status 503"}
-    good = cell("good", client="raw socket", language="raw", beside=True, **failing)
-    everybody = [cell("control", **{**CONTROL, **failing}), cell("adapter", **failing), good]
-    verdicts = judge(everybody)
-    assert (verdicts[0].state, exit_status(verdicts)) == ("inconclusive", 2)
-    assert verdicts[0].text == "buffered: the target fails, for a bare socket too (status 503)"
-    good.errors = 0
-    assert [verdict.state for verdict in judge(everybody)] == ["fails"]
+def test_on_fresh_connections_times_alone_are_judged() -> None:
+    fresh: dict[str, Any] = {"fresh": True, "segments": [], "connections": 0}
+    control = cell("control", 44_000, **fresh)
+    assert state(control, cell("adapter", **fresh)) == ("clean", 0)
+    assert state(control, cell("adapter", 44_000, **fresh)) == ("faulty", 1)
 
 
-@pytest.mark.parametrize("service_us", [50_000, 300_000])
-def test_a_slow_target_is_judged_by_the_time_above_its_own(service_us: int) -> None:
-    """The target takes 50 or 300 ms, so all clients are over 30 ms; the control alone takes another 40."""
-    unknown: dict[str, Any] = {"extra": {"unknown": True}}
-    good = cell("good", client="raw socket", language="raw", beside=True, latency_us=service_us, **unknown)
-    control = cell("control", **{**CONTROL, **unknown, "latency_us": service_us + 41_000})
-    assert [v.state for v in judge([control, cell("adapter", latency_us=service_us + 300, **unknown), good])] == [
-        "clean"
-    ]
-    stalling = cell("adapter", latency_us=service_us + 41_000, **unknown)
-    assert [v.state for v in judge([control, stalling, good])] == ["stalls"]
-    harmless = cell("control", **{**CONTROL, **unknown, "latency_us": service_us + 500})
-    quiet = judge([harmless, cell("adapter", latency_us=service_us + 300, **unknown), good])
-    assert (quiet[0].state, quiet[0].text) == ("clean", "nobody stalls at buffered, not even the control")
+def test_two_segments_fail_even_where_the_control_showed_nothing() -> None:
+    assert state(cell("control"), cell("adapter", **SPLIT)) == ("faulty", 1)
 
 
 def test_one_odd_round_does_not_decide() -> None:
@@ -106,130 +101,94 @@ def test_one_odd_round_does_not_decide() -> None:
     assert state(cell("control", **CONTROL), cell("adapter", segments=odd)) == ("clean", 0)
 
 
-def test_a_connection_without_nodelay_fails() -> None:
-    assert state(cell("control", **CONTROL), cell("adapter", connections_nodelay=0)) == ("nodelay off", 1)
+def test_more_segments_are_right_where_the_scenario_says_so() -> None:
+    control = cell("control", **CONTROL)
+    assert state(control, cell("adapter", most_segments=2, **SPLIT)) == ("clean", 0)
+    assert state(control, cell("adapter", most_segments=None, **SPLIT)) == ("clean", 0)
 
 
-def test_failed_requests_fail() -> None:
-    assert state(cell("control", **CONTROL), cell("adapter", errors=1, error_sample="reset")) == ("fails", 1)
+@pytest.mark.parametrize("control", [{"errors": 100}, {"missing": "driver crashed"}])
+def test_a_failure_that_the_languages_own_control_shares_is_the_targets(control: dict[str, Any]) -> None:
+    """As with a private authority: the raw socket trusts it, the language does not."""
+    fails = cell("adapter", latencies_us=[], errors=100, error_sample="unknown CA", unknown=True)
+    own = cell("control", unknown=True, latencies_us=[], **control)
+    assert state(own, fails) == ("inconclusive", 2)
+    assert state(cell("control", unknown=True, **CONTROL), fails) == ("faulty", 1)
 
 
-@pytest.mark.parametrize(("busy", "expected"), [(False, ("stalls", 1)), (True, ("inconclusive", 2))])
-@pytest.mark.parametrize("slow", [[12_000] * 100, [300] * 75 + [40_000] * 25])
-def test_slow_without_a_clear_stall_depends_on_the_machine(
-    slow: list[int], busy: bool, expected: tuple[str, int]
-) -> None:
-    adapter = cell("adapter")
-    adapter.latencies_us = slow
-    good = cell("good", group="raw", language="raw")
-    verdicts = judge([good, cell("control", **CONTROL), adapter])
-    assert [verdict.state for verdict in verdicts] == ["slow"]
-    settle(verdicts, {"python": ["slow", "stalls"]}, lambda: busy)
-    assert (verdicts[0].state, exit_status(verdicts)) == expected
+def test_a_target_that_fails_for_a_raw_socket_too_is_inconclusive() -> None:
+    failing: dict[str, Any] = {"errors": 20, "error_sample": "status 503"}
+    found = verdict(cell("control", **CONTROL, **failing), cell("adapter", **failing), cell("reference", **failing))
+    assert found.state == "inconclusive"
+    assert found.text == "buffered: the target fails, for a raw socket too (status 503)"
 
 
-def test_slow_is_inconclusive_when_the_good_control_was_slow_too() -> None:
-    adapter = cell("adapter")
-    adapter.latencies_us = [12_000] * 100
-    good = cell("good", client="raw socket", language="raw", beside=True, latency_us=9_000)
-    verdicts = judge([cell("control", **CONTROL), adapter, good])
-    settle(verdicts, {}, lambda: False)
-    assert (verdicts[0].state, exit_status(verdicts)) == ("inconclusive", 2)
+@pytest.mark.parametrize("service_us", [50_000, 300_000])
+def test_a_slow_target_is_judged_by_the_time_above_its_own(service_us: int) -> None:
+    reference = cell("reference", service_us)
+    control = cell("control", **{**CONTROL, "latency_us": service_us + 41_000})
+    assert state(control, cell("adapter", service_us + 300), reference) == ("clean", 0)
+    assert state(control, cell("adapter", service_us + 41_000), reference) == ("faulty", 1)
 
 
-def test_the_good_control_of_the_same_group_counts_before_the_one_beside_it() -> None:
-    noisy = cell("good", group="raw", language="raw")
-    noisy.latencies_us = [300] * 60 + [50_000] * 40
-    own = cell("good", client="raw socket", language="raw", beside=True)
-    assert [verdict.state for verdict in judge([noisy, cell("control", **CONTROL), cell("adapter"), own])] == ["clean"]
+def test_an_unknown_target_that_stalls_nobody_is_clean_with_a_note() -> None:
+    found = verdict(cell("control", 500, unknown=True), cell("adapter", unknown=True))
+    assert (found.state, found.text) == ("clean", "nobody stalls at buffered, not even the control")
+
+
+@pytest.mark.parametrize(
+    ("control", "reference", "words"),
+    [
+        ({"latency_us": 300}, {}, "the control stalled in 0% of its requests only"),
+        ({**CONTROL, "missing": "driver exited"}, {}, "no control (driver exited)"),
+        (CONTROL, {"latencies_us": [300] * 60 + [50_000] * 40}, "the machine is too busy"),
+        (CONTROL, {"latencies_us": []}, "no raw socket beside it"),
+    ],
+)
+def test_inconclusive_without_a_contrast(control: dict[str, Any], reference: dict[str, Any], words: str) -> None:
+    found = verdict(cell("control", **control), cell("adapter"), cell("reference", **reference))
+    assert found.state == "inconclusive"
+    assert words in found.text
+
+
+def test_not_run_is_not_clean() -> None:
+    assert state(cell("control", **CONTROL), cell("adapter", missing="no driver")) == ("not run", 2)
 
 
 @pytest.mark.parametrize(
     ("earlier", "last", "expected", "status"),
     [
-        (["stalls", "stalls"], "stalls", "stalls", 1),
-        ([], "stalls", "stalls", 1),
-        (["stalls", "inconclusive"], "stalls", "inconclusive", 2),
-        (["stalls", "stalls"], "clean", "clean", 0),
-        (["inconclusive", "slow"], "slow", "inconclusive", 2),
-        (["inconclusive", "inconclusive"], "inconclusive", "inconclusive", 2),
-        (["stalls"], "not run", "not run", 2),
+        (["faulty", "faulty"], "faulty", "faulty", 1),
+        ([], "faulty", "faulty", 1),
+        (["faulty", "inconclusive"], "faulty", "inconclusive", 2),
+        (["faulty", "faulty"], "clean", "clean", 0),
+        (["inconclusive"], "inconclusive", "inconclusive", 2),
     ],
 )
-def test_a_failure_needs_every_measurement_to_agree(earlier: list[str], last: str, expected: str, status: int) -> None:
-    verdicts = [Verdict("python", last, "why", True, {"group": "python", "calm": True})]
-    settle(verdicts, {"python": earlier}, lambda: False)
+def test_a_fault_needs_every_measurement_to_agree(earlier: list[str], last: str, expected: str, status: int) -> None:
+    verdicts = [Verdict("python", last, "why")]
+    settle(verdicts, {"python": earlier})
     assert (verdicts[0].state, exit_status(verdicts)) == (expected, status)
 
 
-def test_a_loss_on_large_bodies_is_seen() -> None:
-    large = {"target": "large", "stalls": False, "extra": {"no_loss_ratio": 2.0, "one_segment": False}}
-    stock = cell("shown", latency_us=1000, **large, client="stock")
-    slower = cell("adapter", latency_us=2100, **large)
-    assert [verdict.state for verdict in judge([stock, slower])] == ["slow"]
-    as_fast = cell("adapter", latency_us=1900, **large)
-    assert [verdict.state for verdict in judge([stock, as_fast])] == ["clean"]
-
-
-def test_many_stalls_fail_on_any_machine() -> None:
-    adapter = cell("adapter")
-    adapter.latencies_us = [300] * 60 + [44_000] * 40
-    good = cell("good", group="raw", language="raw")
-    assert [verdict.state for verdict in judge([good, cell("control", **CONTROL), adapter])] == ["stalls"]
-
-
-@pytest.mark.parametrize("control", [{"latency_us": 300}, {**CONTROL, "failed": "driver exited"}])
-def test_inconclusive_without_a_stalling_control(control: dict[str, Any]) -> None:
-    assert state(cell("control", **control), cell("adapter")) == ("inconclusive", 2)
-
-
-def test_inconclusive_when_even_a_raw_client_is_slow() -> None:
-    noisy = cell("good", group="raw", language="raw")
-    noisy.latencies_us = [300] * 60 + [50_000] * 40
-    verdicts = judge([noisy, cell("control", **CONTROL), cell("adapter")])
-    assert [verdict.state for verdict in verdicts] == ["inconclusive"]
-
-
-def test_every_request_failed_is_a_failure_and_not_a_crash() -> None:
-    broken = cell("adapter", errors=100, error_sample="ArgumentError")
-    broken.latencies_us = []
-    verdicts = judge([cell("control", **CONTROL), broken])
-    assert (verdicts[0].state, exit_status(verdicts)) == ("fails", 1)
-    assert "100 requests failed (ArgumentError)" in verdicts[0].text
-
-
-def test_nothing_measured_is_inconclusive() -> None:
-    empty = cell("adapter")
-    empty.latencies_us = []
-    assert state(cell("control", **CONTROL), empty) == ("inconclusive", 2)
-
-
-def test_nothing_measured_where_nothing_stalls_is_inconclusive_too() -> None:
-    empty = cell("adapter", target="direct", stalls=False)
-    empty.latencies_us = []
-    empty.segments = []
-    assert state(empty) == ("inconclusive", 2)
-
-
-def test_not_run_is_not_clean() -> None:
-    assert state(cell("control", **CONTROL), cell("adapter", skipped="no driver")) == ("not run", 2)
-
-
 def test_a_group_that_is_not_required_cannot_make_a_run_inconclusive_but_can_fail_it() -> None:
-    required = [cell("control", **CONTROL), cell("adapter")]
+    required = [cell("control", **CONTROL), cell("adapter"), cell("reference")]
     other: dict[str, Any] = {"group": "proxy", "required": False}
-    quiet = [cell("control", **other), cell("adapter", **other)]
+    beside = cell("reference", **other)
+    quiet = [cell("control", **other), cell("adapter", **other), beside]
     assert exit_status(judge([*required, *quiet])) == 0
-    bad = [cell("control", **{**CONTROL, **other}), cell("adapter", latency_us=44_000, **other)]
+    bad = [cell("control", **CONTROL, **other), cell("adapter", latency_us=44_000, **other), beside]
     assert exit_status(judge([*required, *bad])) == 1
-
-
-def test_a_target_that_does_not_stall_needs_no_control_but_one_segment() -> None:
-    plain = cell("adapter", target="default", stalls=False)
-    assert state(cell("control", **CONTROL), cell("adapter"), plain) == ("clean", 0)
-    plain.segments = [[40, 20]]
-    assert state(cell("control", **CONTROL), cell("adapter"), plain) == ("splits", 1)
 
 
 def test_nothing_measured_is_not_a_pass() -> None:
     assert exit_status([]) == 2
+
+
+@pytest.mark.parametrize(("percent", "expected"), [(0, 1), (50, 50), (99, 99), (99.1, 100), (100, 100)])
+def test_percentile_is_the_nearest_rank(percent: float, expected: int) -> None:
+    assert stats.percentile(list(range(100, 0, -1)), percent) == expected
+
+
+def test_mode_prefers_the_larger_of_equals() -> None:
+    assert [stats.mode(values) for values in ([1.0, 2.0, 1.0], [1.0, 2.0], [])] == [1.0, 2.0, None]

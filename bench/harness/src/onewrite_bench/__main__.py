@@ -5,11 +5,13 @@ from __future__ import annotations
 import argparse
 import signal
 import sys
+from pathlib import Path
 from types import FrameType
 
 from onewrite_bench.failures import BenchError
-from onewrite_bench.run import compare, demo, gate, jmh
-from onewrite_bench.run import scenarios as bench
+from onewrite_bench.paths import BUILD
+from onewrite_bench.report import quote, write
+from onewrite_bench.run import demo, scenarios, stand
 
 __all__ = ["main"]
 
@@ -18,16 +20,24 @@ def _interrupt(_signal: int, _frame: FrameType | None) -> None:
     raise KeyboardInterrupt
 
 
+def _report(options: argparse.Namespace) -> int:
+    write.write(options.out, options.results)
+    return 0
+
+
 def main() -> int:
-    """Exit status: 0 clean, 1 an adapter stalls, 2 inconclusive, 3 could not run, 130 interrupted."""
+    """Exit status: 0 clean, 1 an adapter is at fault, 2 inconclusive, 3 could not run, 130 interrupted."""
     parser = argparse.ArgumentParser(prog="onewrite-bench", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     demo.add_arguments(commands.add_parser("demo", help="the POST stall behind HAProxy, and its end, in all languages"))
-    bench.add_arguments(commands.add_parser("run", help="scenarios, and the report of all that were run"))
-    gate.add_arguments(commands.add_parser("gate", help="the verdict for CI: 0 clean, 1 a stall, 2 inconclusive"))
-    compare.add_arguments(commands.add_parser("compare", help="a revision beside another, for CI: 1 a regression"))
-    bench.add_report_arguments(commands.add_parser("report", help="the report again, from results that are there"))
-    jmh.add_arguments(commands.add_parser("jmh", help="what the Java adapter's call costs beside bare Netty"))
+    scenarios.add_arguments(commands.add_parser("run", help="scenarios, and the report of all that were run"))
+    scenarios.add_gate_arguments(commands.add_parser("gate", help="the verdict for CI: 0 clean, 1 a fault"))
+    quote.add_arguments(commands.add_parser("quote", help="write tables of RESULTS.md into other pages"))
+    stand.add_arguments(commands.add_parser("stand", help="start a frontend that stalls, to try things by hand"))
+    report = commands.add_parser("report", help="the report again, from results that are there")
+    report.add_argument("--out", type=Path, default=BUILD / "results", metavar="DIR", help="where the results are")
+    report.add_argument("--results", type=Path, metavar="FILE", help="write the Markdown report here as well")
+    report.set_defaults(run=_report)
     options = parser.parse_args()
     # Both end the helpers as well. A shell starts background jobs with SIGINT ignored.
     signal.signal(signal.SIGINT, _interrupt)

@@ -1,13 +1,9 @@
-"""Scenarios: what to run, spelled out in one YAML file each. Nothing is filled in from elsewhere.
-
-A scenario names targets (where requests go), groups (processes that are compared with each other, interleaved in
-rounds) and the topology they need. `kind` names the engine that runs it.
-"""
+"""Scenarios: one YAML file each. A scenario names targets (where requests go) and groups (clients that take turns)."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,75 +13,75 @@ import yaml
 from onewrite_bench.failures import BenchError
 from onewrite_bench.paths import SCENARIOS
 
-__all__ = ["Client", "Group", "Scenario", "Target", "load", "names"]
+__all__ = ["Client", "Group", "Parameters", "Scenario", "Target", "load", "names"]
 
-_SCHEMA = Path(__file__).with_name("scenario-v1.schema.json")
-
-
-_ORDER = (
-    "demo",
-    "post-stall",
-    "writers",
-    "proxy-env",
-    "nagle-relay",
-    "short-tls",
-    "okhttp-tls",
-    "okhttp-bodies",
-    "payload-sweep",
-    "burst",
-    "split-response",
-    "wan",
-    "per-call-cost",
-)
+_SCHEMA = Path(__file__).with_name("scenario-v2.schema.json")
+_ORDER = ("demo", "post-stall", "writers", "nagle-base", "proxy-env", "stock-libraries", "nagle-relay", "relays")
+_LABELS = {"patched": "onewrite"}
 
 
 @dataclass(frozen=True)
 class Target:
-    """Where requests go. `at` is a place of the topology; `stalls` says what two writes with Nagle on meet there."""
+    """Where requests go. `at` is a place of the topology; `stalls` says whether two writes with Nagle on wait there."""
 
     name: str
     at: str
     stalls: bool
     scheme: str = "http"
     path: str = "/"
-    note: str = ""
-    url: str | None = None  # an address outside the topology, which the user named
-    body: dict[str, Any] | None = None  # as the driver protocol has it, instead of bytes in memory
-    proxy: str | None = None  # "option": by way of the forward proxy
-    segments: int = 1  # most that a small request may take there
+    url: str | None = None  # an address outside the topology, given as TARGET=
+    body: dict[str, Any] | None = None  # of the driver protocol, instead of bytes in memory
+    proxy: bool = False  # through the forward proxy
+    segments: int = 1  # the most that a small request may take
 
 
 @dataclass(frozen=True)
 class Client:
-    """One process of a group. `role` decides how it is judged, `kind` what the driver is asked to be.
+    """One process of a group. `kind` is what runs, `role` how it is judged.
 
-    Roles: `control` (expected to stall where the target stalls), `adapter` (must not), `good` (a raw client that
-    cannot), `shown` (for the table alone).
+    Kinds: those of the driver protocol (`stock`, `control`, `onewrite`, `patched`), and `socket`, a raw socket.
+    Roles: `control` must stall, `adapter` must not, `reference` cannot, `shown` is in the table alone.
     """
 
-    label: str
     kind: str
     role: str
+    label: str = ""  # the column of the table
     api: str | None = None
-    proxy: str | None = None  # None, "option" or "environment"
+    program: str | None = None  # a program of bench/programs instead of the language's driver
+    proxy: str | None = None  # "option", or "environment": HTTP_PROXY is set
     env: dict[str, str] = field(default_factory=dict)
     options: dict[str, Any] = field(default_factory=dict)
-    competitor: bool = False  # another library, driven by bench/competitors
-    body: dict[str, Any] | None = None  # as the driver protocol has it, instead of bytes in memory
-    language: str | None = None  # another driver than the group's: `raw` for a good control that takes its turns
-    segments: int | None = None  # most that a request of this client may take, where the target's limit is another
-    checkout: str | None = None  # another checkout that the driver is taken from, when revisions are compared
+    socket: dict[str, Any] = field(default_factory=dict)  # of the kind `socket`: nagle, writes, gap_us, quickack
+    body: dict[str, Any] | None = None
+    segments: int | None = None  # instead of the target's
 
 
 @dataclass(frozen=True)
 class Group:
-    """Clients of one language over some targets. A group that is not `required` cannot make a run inconclusive."""
+    """Clients over some targets: one control, at most one adapter, one reference. Only a `required` group must run."""
 
     name: str
     language: str
     clients: tuple[Client, ...]
     targets: tuple[Target, ...]
     required: bool = True
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """How much is measured. `fresh`: so many requests on each of `rounds` new connections, instead of one kept one."""
+
+    rounds: int = 5
+    requests: int = 20
+    body_bytes: tuple[int, ...] = (200,)
+    small_up_to_bytes: int | None = None  # larger bodies are shown, not judged
+    fresh: int = 0
+    rates: dict[str, Any] | None = None
+    distances: tuple[dict[str, Any], ...] = ()
+    # What TARGET= brings along.
+    unknown: bool = False  # whether the target stalls is not known
+    expect: int | None = None
+    ca_file: str | None = None
 
 
 @dataclass(frozen=True)
@@ -96,21 +92,27 @@ class Scenario:
     kind: str
     topology: dict[str, Any]
     groups: tuple[Group, ...]
-    parameters: dict[str, Any]
+    parameters: Parameters
 
     @property
     def targets(self) -> tuple[Target, ...]:
         return tuple({target.name: target for group in self.groups for target in group.targets}.values())
 
+    @property
+    def judges(self) -> bool:
+        """Whether the gate runs it. The demo repeats a part of post-stall; wan needs root."""
+        required = (client for group in self.groups if group.required for client in group.clients)
+        return any(client.role == "adapter" for client in required) and self.kind == "post" and self.name != "demo"
+
 
 def names() -> list[str]:
-    """The scenarios that there are, in the order of a reader's interest; unknown ones last."""
+    """The scenarios that there are, in a reader's order."""
     found = sorted(path.stem for path in SCENARIOS.glob("*.yaml"))
     return sorted(found, key=lambda name: _ORDER.index(name) if name in _ORDER else len(_ORDER))
 
 
 def load(name: str) -> Scenario:
-    """Read one scenario by name or by path. Raises BenchError with what is wrong and where."""
+    """Read one scenario by name or path. Raises BenchError with the place of a mistake."""
     path = Path(name) if name.endswith(".yaml") else SCENARIOS / f"{name}.yaml"
     try:
         raw = yaml.safe_load(path.read_text())
@@ -127,30 +129,40 @@ def load(name: str) -> Scenario:
 
 
 def _scenario(raw: dict[str, Any], path: Path) -> Scenario:
-    targets = {entry["name"]: Target(**entry) for entry in raw.get("targets", [])}
+    targets = {entry["name"]: Target(**entry) for entry in raw["targets"]}
     groups = []
-    for entry in raw.get("groups", []):
+    for entry in raw["groups"]:
         wanted = entry.get("targets", list(targets))
         unknown = [name for name in wanted if name not in targets]
         if unknown:
             raise BenchError(f"{path}: a group names the unknown target {unknown[0]}")
-        # `languages`: a group for each of them, alike but for its name.
-        for language in entry.get("languages") or [entry["language"]]:
-            groups.append(
-                Group(
-                    name=entry.get("name", language),
-                    language=language,
-                    clients=tuple(Client(**client) for client in entry["clients"]),
-                    targets=tuple(targets[name] for name in wanted),
-                    required=entry.get("required", True),
-                )
-            )
+        clients = tuple(_labelled(Client(**client)) for client in entry["clients"])
+        if len({client.label for client in clients}) < len(clients):
+            raise BenchError(f"{path}: a group has two clients with one label")
+        for role in ("adapter", "control", "reference"):
+            if sum(client.role == role for client in clients) > 1:
+                raise BenchError(f"{path}: a group has two clients of role {role}")
+        # `languages`: one group for each, alike but for its name.
+        for language in entry.get("languages") or [entry.get("language", "raw")]:
+            name = entry.get("name", language)
+            of = tuple(targets[one] for one in wanted)
+            groups.append(Group(name, language, _with_reference(clients), of, entry.get("required", True)))
+    values: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in raw.get("parameters", {}).items()
+    }
     return Scenario(
-        name=raw["name"],
-        title=raw["title"],
-        story=raw["story"],
-        kind=raw["kind"],
-        topology=raw["topology"],
-        groups=tuple(groups),
-        parameters=raw["parameters"],
+        raw["name"], raw["title"], raw["story"], raw["kind"], raw["topology"], tuple(groups), Parameters(**values)
     )
+
+
+def _labelled(client: Client) -> Client:
+    return client if client.label else replace(client, label=_LABELS.get(client.kind, client.kind))
+
+
+def _with_reference(clients: tuple[Client, ...]) -> tuple[Client, ...]:
+    """Each group with a control gets a raw socket that cannot stall, unless it names one."""
+    roles = [client.role for client in clients]
+    if "control" not in roles or "reference" in roles:
+        return clients
+    proxy = "option" if any(client.proxy for client in clients) else None
+    return (*clients, Client("socket", "reference", "raw socket", proxy=proxy))

@@ -1,7 +1,4 @@
-"""Breaks a Python client: what goes to the path in BENCH_SPLIT is sent in pieces, 1 ms apart. Nothing else changes.
-
-With BENCH_NAGLE set, TCP_NODELAY is never switched on, whoever asks for it.
-"""
+"""Breaks a Python client: what goes to the path in BENCH_SPLIT is sent in pieces, 1 ms apart. Nothing else changes."""
 
 from __future__ import annotations
 
@@ -12,7 +9,6 @@ import time
 from typing import Any
 
 _PATH = os.environ.get("BENCH_SPLIT", "").encode()
-_NAGLE = bool(os.environ.get("BENCH_NAGLE"))
 _TLS = ssl.SSLSocket
 _SOCKET = socket.socket
 
@@ -47,20 +43,12 @@ def _breaking_send(real: Any, send_all: Any) -> Any:
     return send
 
 
-def _set_option(sock: Any, level: Any, name: Any, *value: Any) -> None:
-    if not _NAGLE or (level, name) != (socket.IPPROTO_TCP, socket.TCP_NODELAY):
-        _SOCKET.setsockopt(sock, level, name, *value)
-
-
 class _Socket(socket.socket):
     def sendall(self, data: Any, *arguments: Any) -> Any:
         return _SPLIT_ALL(self, data, *arguments)
 
     def send(self, data: Any, *arguments: Any) -> Any:
         return _SPLIT_SEND(self, data, *arguments)
-
-    def setsockopt(self, *option: Any) -> None:
-        _set_option(self, *option)
 
     def sendmsg(self, buffers: Any, *arguments: Any) -> Any:
         whole = b"".join(bytes(buffer) for buffer in buffers)
@@ -72,9 +60,8 @@ class _Socket(socket.socket):
 
 _SPLIT_ALL = _breaking(_SOCKET.sendall)
 _SPLIT_SEND = _breaking_send(_SOCKET.send, _SPLIT_ALL)
-if _PATH or _NAGLE:
+if _PATH:
     socket.socket = _Socket  # type: ignore[misc]
-    _TLS.setsockopt = _set_option  # type: ignore[method-assign]
     _tls_send = _TLS.send
     _tls_all = _breaking(_tls_send)
     _TLS.send = _breaking_send(_tls_send, _tls_all)  # type: ignore[method-assign]

@@ -1,5 +1,4 @@
 // Breaks a Node client: what goes to the path in BENCH_SPLIT is sent in pieces. Nothing else changes.
-// With BENCH_NAGLE set, TCP_NODELAY is never switched on, whoever asks for it.
 
 'use strict'
 
@@ -8,11 +7,6 @@ const tls = require('node:tls')
 
 const path = process.env.BENCH_SPLIT
 const mark = `${path} HTTP/1.1\r\n`
-
-if (process.env.BENCH_NAGLE) {
-  const connection = net.connect({ port: 1 }).on('error', () => {})
-  Object.getPrototypeOf(connection._handle).setNoDelay = () => 0
-}
 
 function brokenInto (data) {
   if (!path) return null

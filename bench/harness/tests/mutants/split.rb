@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 # Breaks a Ruby client: what goes to the path in BENCH_SPLIT is sent in pieces, 1 ms apart. Nothing else changes.
-# With BENCH_NAGLE set, TCP_NODELAY is never switched on, whoever asks for it.
 
 require "openssl"
 require "socket"
@@ -38,15 +37,6 @@ module BenchSplit
   end
 end
 
-module BenchNagle
-  def setsockopt(level, name = nil, value = nil)
-    return 0 if [level, name].map(&:to_s) == [Socket::IPPROTO_TCP, Socket::TCP_NODELAY].map(&:to_s)
-
-    name.nil? ? super(level) : super
-  end
-end
-
-BasicSocket.prepend(BenchNagle) if ENV["BENCH_NAGLE"]
 BasicSocket.prepend(BenchSplit::Writes)
 TCPSocket.prepend(BenchSplit::Writes)
 Socket.prepend(BenchSplit::Writes)

@@ -1,4 +1,4 @@
-"""Starts language drivers as clients of a group, and ends them all when the run ends."""
+"""Starts the processes of a group's clients, and ends them all when the run ends."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from onewrite_bench.verdict.results import Cell, RateResult
 __all__ = ["Clients", "first_line", "mark"]
 
 # The user's proxy and certificate variables must not lead a client away from the topology.
-_PROXY_VARIABLES = ("http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY")
-_NEUTRAL_ENV = dict.fromkeys((*_PROXY_VARIABLES, "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"), "")
+_PROXIES = ("http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY")
+_NEUTRAL_ENV = dict.fromkeys((*_PROXIES, "all_proxy", "ALL_PROXY", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"), "")
 
 
 class Clients:
@@ -30,52 +30,42 @@ class Clients:
         self._lock = threading.Lock()
 
     def start(self, group: Group, client: Client, cells: Sequence[Cell | RateResult]) -> Driver | None:
-        """A driver of this group's language for this client, or None: then the cells say why."""
-        language = client.language or group.language
-        command = drivers.command(language, client.competitor, client.checkout)
-        if command is None:
-            why = (
-                "competitors are not set up: make -C bench competitors"
-                if client.competitor
-                else f"no {language}/driver/run"
-            )
-            mark(cells, "skipped", why)
-            return None
-        old = None if client.competitor or language == "raw" else drivers.stale(language, client.checkout)
-        if old is not None:
-            mark(cells, "skipped", old)
-            return None
-        env = {**_NEUTRAL_ENV, **client.env}
-        if client.proxy == "environment":
-            url = self._places.proxy_url
-            env |= {
-                "http_proxy": url,
-                "HTTP_PROXY": url,
-                "https_proxy": url,
-                "HTTPS_PROXY": url,
-                "no_proxy": "",
-                "NO_PROXY": "",
-            }
-        try:
-            driver = Driver([*tied(), *self._places.client_command, *command], client.kind, env)
-        except DriverSkipped as skip:
-            mark(cells, "skipped", str(skip))
-            return None
-        except DriverFault as fault:
-            mark(cells, "failed", first_line(fault))
-            return None
-        with self._lock:
-            self._drivers.append(driver)
-        if "load" not in driver.capabilities:
-            mark(cells, "skipped", f"this driver cannot run loads as {client.kind}")
-            return None
-        if client.api is not None and client.api not in driver.hello.get("apis", []):
-            mark(cells, "skipped", f"this driver has no api {client.api}")
+        """The driver process of this client, or None: then the cells say why."""
+        driver, why = self._start("raw" if client.kind == "socket" else group.language, client)
+        if driver is not None:
+            with self._lock:
+                self._drivers.append(driver)
+            if "load" not in driver.capabilities:
+                why = f"this driver cannot run loads as {client.kind}"
+            elif client.api is not None and client.api not in driver.hello.get("apis", []):
+                why = f"this driver has no api {client.api}"
+        if driver is None or why is not None:
+            mark(cells, why)
             return None
         base = driver.hello["base"]
         for cell in cells:
             cell.base = f"{base['name']} {base['version']}, {driver.hello['runtime']}"
         return driver
+
+    def _start(self, language: str, client: Client) -> tuple[Driver | None, str | None]:
+        command = drivers.command(language, client.program)
+        if command is None:
+            return None, f"no {language}/driver/run"
+        old = None if language == "raw" or client.program else drivers.stale(language)
+        if old is not None:
+            return None, old
+        env = {**_NEUTRAL_ENV, **client.env}
+        if client.program is not None and self._places.certificate_authority is not None:
+            env |= dict.fromkeys(("SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS"), self._places.certificate_authority)
+        if client.proxy == "environment":
+            env |= {**dict.fromkeys(_PROXIES, self._places.proxy_url), "no_proxy": "", "NO_PROXY": ""}
+        kind = "stock" if client.kind == "socket" else client.kind
+        try:
+            return Driver([*tied(), *self._places.client_command, *command], kind, env), None
+        except DriverSkipped as skip:
+            return None, str(skip)
+        except DriverFault as fault:
+            return None, first_line(fault)
 
     def finish(self, driver: Driver) -> None:
         """End a driver that `start` gave."""
@@ -91,9 +81,10 @@ class Clients:
             self._drivers.clear()
 
 
-def mark(cells: Iterable[Cell | RateResult], field: str, why: str) -> None:
+def mark(cells: Iterable[Cell | RateResult], why: str | None) -> None:
+    """Say why these were not measured."""
     for cell in cells:
-        setattr(cell, field, why)
+        cell.missing = why
 
 
 def first_line(fault: DriverFault) -> str:

@@ -1,4 +1,4 @@
-"""The language drivers of a checkout: which there are, built before they are judged, and never judged when stale."""
+"""The language drivers: which there are, how they are built, and whether one is older than its source."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from onewrite_bench.failures import BenchError
-from onewrite_bench.paths import BENCH, REPOSITORY
+from onewrite_bench.paths import REPOSITORY
 
 __all__ = ["build", "chosen", "command", "languages", "stale"]
 
@@ -22,20 +22,19 @@ def chosen(names: str | None) -> tuple[str, ...]:
     """The languages in a comma-separated list; all of them for None. Raises BenchError for an unknown one."""
     wanted = tuple(name.strip() for name in (names or ",".join(languages())).split(",") if name.strip())
     for name in wanted:
-        if name not in (*languages(), "raw"):
+        if name not in languages():
             raise BenchError(f"no language {name!r}; there are {', '.join(languages())}")
     return wanted
 
 
-def command(language: str, competitor: bool = False, checkout: str | None = None) -> list[str] | None:
-    """The command of a language's driver, or None when it is not there."""
+def command(language: str, program: str | None = None) -> list[str] | None:
+    """The command of a language's driver, or of one of its programs; None when it is not there."""
     if language == "raw":
         return [sys.executable, "-m", "onewrite_bench.engines.raw_driver"]
-    if competitor:
-        folder = BENCH / "competitors" / language
-        return [str(folder / "run")] if (folder / ".ready").exists() else None
-    program = Path(checkout or REPOSITORY) / language / "driver" / "run"
-    return [str(program)] if program.exists() else None
+    if program is not None:
+        return [sys.executable, "-m", "onewrite_bench.engines.program_driver", language, program]
+    run = REPOSITORY / language / "driver" / "run"
+    return [str(run)] if run.exists() else None
 
 
 def build(language: str, checkout: Path = REPOSITORY) -> None:
@@ -46,9 +45,9 @@ def build(language: str, checkout: Path = REPOSITORY) -> None:
         raise BenchError(f"make -C {language} driver failed:\n{last}")
 
 
-def stale(language: str, checkout: str | None = None) -> str | None:
+def stale(language: str, checkout: Path = REPOSITORY) -> str | None:
     """Why this driver must not be judged: a source is newer than what was built from it. Else None."""
-    folder = Path(checkout or REPOSITORY) / language
+    folder = checkout / language
     stamp = "driver/target/.built"
     if not (folder / "driver" / "target").is_dir() or _make(folder, "-q", stamp).returncode == 0:
         return None

@@ -1,8 +1,7 @@
-"""A driver over a bare blocking socket: the lowest cost a library can reach, and the stall without a library.
+"""A driver over a raw blocking socket: the stall, and its end, without a library.
 
-Speaks version 1 of the driver protocol (spec/conformance/PROTOCOL.md), as much as the bench needs: open, load,
-close. Client `control` has Nagle on and makes two writes; `onewrite` has TCP_NODELAY and makes one. The adapter
-options `nagle` and `split` choose any other of the four combinations, `gap_us` and `pieces` how it splits.
+It speaks as much of the driver protocol (spec/conformance/PROTOCOL.md) as the bench needs: open, load, close. The
+option `adapter` has what a scenario's `socket` says; without it the socket has TCP_NODELAY and makes one write.
 """
 
 from __future__ import annotations
@@ -11,28 +10,29 @@ import json
 import os
 import platform
 import sys
+from collections.abc import Callable
 from typing import Any
 
 from onewrite_lab.client import Connection, How
 
 from onewrite_bench.generators.open_loop import Load
 
-__all__ = ["main"]
+__all__ = ["RawClient", "main", "serve"]
 
 
 class RawClient:
-    def __init__(self, options: dict[str, Any], nagle: bool, split: bool) -> None:
-        extra = options.get("adapter") or {}
+    def __init__(self, options: dict[str, Any]) -> None:
+        how = options.get("adapter") or {}
+        writes = int(how.get("writes", 1))
         self._how = How(
-            nagle=bool(extra.get("nagle", nagle)),
-            split=bool(extra.get("split", split)),
-            gap_us=int(extra.get("gap_us", 0)),
-            pieces=int(extra.get("pieces", 1)),
-            quickack=bool(extra.get("quickack", False)),
+            nagle=bool(how.get("nagle", False)),
+            split=writes > 1,
+            gap_us=int(how.get("gap_us", 0)),
+            pieces=max(1, writes - 1),
+            quickack=bool(how.get("quickack", False)),
             authority=options.get("tls_ca"),
             proxy=options.get("proxy"),
         )
-        self._keepalive = options.get("keepalive", True)
         self._pools: dict[str, list[Connection]] = {}
 
     def load(self, command: dict[str, Any]) -> dict[str, Any]:
@@ -40,7 +40,7 @@ class RawClient:
         pool = self._pools.setdefault(command["url"], [])
         while len(pool) < connections:
             pool.append(Connection(command["url"], self._how))
-        run = Load(command, self._keepalive)
+        run = Load(command)
         run.run(pool[:connections])
         return run.reply()
 
@@ -50,42 +50,42 @@ class RawClient:
                 connection.close()
 
 
-def main() -> None:
-    client = "stock"
-    clients: dict[int, RawClient] = {}
+def serve(hello: dict[str, Any], opened: Callable[[dict[str, Any]], Any], base: dict[str, str], runtime: str) -> None:
+    """Answer `hello`, then commands until `bye`. `opened` makes a client with `load` and `close` from its options."""
+    clients: dict[int, Any] = {}
+    known = {
+        "protocol": 1,
+        "client": hello["client"],
+        "adapter": "raw",
+        "version": None,
+        "base": base,
+        "runtime": runtime,
+        "pid": os.getpid(),
+        "apis": ["socket"],
+        "capabilities": ["load", "shared_clock"],
+    }
+    print(json.dumps({"seq": hello["seq"], **known}), flush=True)
     for line in sys.stdin:
         command = json.loads(line)
         name = command.get("cmd")
-        reply: dict[str, Any] = {}
-        if name == "hello":
-            client = command["client"]
-            reply = {
-                "protocol": 1,
-                "client": client,
-                "adapter": "raw",
-                "version": None,
-                "base": {"name": "socket", "version": platform.python_version()},
-                "runtime": f"CPython {platform.python_version()}",
-                "pid": os.getpid(),
-                "apis": ["socket"],
-                "capabilities": ["load", "concurrency", "shared_clock"],
-            }
-        elif name == "open":
-            bad = client == "control"
+        reply: dict[str, Any] = {"ok": True}
+        if name == "open":
             reply = {"client_id": len(clients) + 1}
-            clients[reply["client_id"]] = RawClient(command.get("options") or {}, bad, bad)
+            clients[len(clients) + 1] = opened(command.get("options") or {})
         elif name == "load":
             reply = clients[command["client_id"]].load(command)
         elif name == "close":
-            clients.pop(command["client_id"]).close()
-            reply = {"ok": True}
-        elif name == "bye":
-            reply = {"ok": True}
-        else:
-            reply = {"skipped": f"the raw driver has no {name}"}
+            clients[command["client_id"]].close()
+        elif name != "bye":
+            reply = {"skipped": f"this driver has no {name}"}
         print(json.dumps({"seq": command["seq"], **reply}), flush=True)
         if name == "bye":
             return
+
+
+def main() -> None:
+    version = platform.python_version()
+    serve(json.loads(sys.stdin.readline()), RawClient, {"name": "socket", "version": version}, f"CPython {version}")
 
 
 if __name__ == "__main__":

@@ -7,48 +7,34 @@ from collections.abc import Sequence
 from onewrite_bench.console import Console
 from onewrite_bench.engines.post import PostEngine
 from onewrite_bench.scenario import Group
-from onewrite_bench.verdict import judge as verdict
-from onewrite_bench.verdict.results import Cell, Verdict
-from onewrite_bench.verdict.rule import STALLS, Rule
-from onewrite_bench.verdict.settle import Earlier
+from onewrite_bench.verdict.judge import judge
+from onewrite_bench.verdict.results import Cell
 
 __all__ = ["MEASUREMENTS", "measure"]
 
 MEASUREMENTS = 3
 
 
-def measure(
-    engine: PostEngine, groups: Sequence[Group], console: Console, cells: list[Cell], rule: Rule = STALLS
-) -> Earlier:
-    """Run all groups, then the unclear ones again. `cells` fills up while it runs and ends with the last of each."""
-    earlier: Earlier = {}
-    first: list[Cell] = []
+def measure(engine: PostEngine, groups: Sequence[Group], console: Console, cells: list[Cell]) -> dict[str, list[str]]:
+    """Run all groups, then the unclear ones again. `cells` fills up meanwhile and ends with the last of each.
 
-    def publish(made: list[Cell]) -> None:
-        first.extend(made)
-        cells.extend(made)
-
-    engine.run(groups, publish)
+    Returns the states of the earlier measurements by group.
+    """
+    earlier: dict[str, list[str]] = {}
     order = [group.name for group in groups]
+    engine.run(groups, cells.extend)
     for _ in range(MEASUREMENTS - 1):
         mine = [cell for cell in cells if cell.group in order]
-        unclear = [line for line in rule.judge(mine) if _worth_another(line)]
-        names = {str(line.details["group"]) for line in unclear}
-        if not names or engine.stopped:
+        unclear = [line for line in judge(mine) if line.state in ("faulty", "inconclusive") and not line.certain]
+        again = {line.group for line in unclear}
+        if not again or engine.stopped:
             break
-        console.say(f"{', '.join(line.subject for line in unclear)}: not clean; measuring again")
+        console.say(f"{', '.join(line.group for line in unclear)}: not clean; measuring again")
         second: list[Cell] = []
-        engine.run([group for group in groups if group.name in names], second.extend)
+        engine.run([group for group in groups if group.name in again], second.extend)
         for line in unclear:
-            earlier.setdefault(line.subject, []).append(line.state)
-        mine = [cell for cell in mine if cell.group not in names] + second
+            earlier.setdefault(line.group, []).append(line.state)
+        mine = [cell for cell in mine if cell.group not in again] + second
         mine.sort(key=lambda cell: order.index(cell.group))
         cells[:] = [cell for cell in cells if cell.group not in order] + mine
     return earlier
-
-
-def _worth_another(line: Verdict) -> bool:
-    """A missing driver is not tried again; one that failed may have run out of memory or time."""
-    if line.details.get("certain"):
-        return False
-    return line.state in (*verdict.FAULTS, "slow", "slower", "inconclusive") or bool(line.details.get("failed"))

@@ -17,8 +17,7 @@ from onewrite_lab.servers.network import Network
 from onewrite_bench.console import Console
 from onewrite_bench.engines import repeat
 from onewrite_bench.engines.clients import Clients
-from onewrite_bench.engines.post import PostEngine
-from onewrite_bench.engines.threads import wait_for
+from onewrite_bench.engines.post import PostEngine, wait_for
 from onewrite_bench.failures import BenchError
 from onewrite_bench.paths import TOPOLOGY
 from onewrite_bench.scenario import Scenario
@@ -45,7 +44,7 @@ def wan(scenario: Scenario, directory: Path, console: Console, run: Run) -> None
     run.skipped = why_not()
     if run.skipped:
         return
-    distances: list[dict[str, Any]] = [dict(entry) for entry in scenario.parameters["distances"]]
+    distances: list[dict[str, Any]] = [dict(entry) for entry in scenario.parameters.distances]
     if os.environ.get("RTT"):
         distances[0]["rtt_ms"] = float(os.environ["RTT"])
     runs = [_part_of(run) for _ in distances]
@@ -110,20 +109,10 @@ def _at_distance(
         clients=("nsenter", f"--net=/proc/{ready['near']}/ns/net"),
         server_namespace=f"/proc/{ready['far']}/ns/net",
     )
-    # A call cannot take less than the round trip; a stall adds another one or the peer's timer: half counts.
-    stall_us = rtt_ms * 1000 + (hold_ms or min(rtt_ms, 40)) * 500
-    parameters = {
-        **scenario.parameters,
-        "stall_us": round(stall_us),
-        "p50_ratio": distance["p50_ratio"],
-    }
-    groups = tuple(
-        replace(group, name=f"{group.name}, {distance['name']}", targets=_renamed(group.targets, distance))
-        for group in scenario.groups
-    )
+    groups = tuple(replace(group, name=f"{group.name}, {distance['name']}") for group in scenario.groups)
     places = Places(children, scenario.topology, directory, network)
     clients = Clients(places)
-    engine = PostEngine(replace(scenario, parameters=parameters), places, console, clients, parallel=True)
+    engine = PostEngine(scenario, places, console, clients)
     stops += [engine.stop, clients.stop]
     try:
         if ended.is_set():
@@ -133,7 +122,3 @@ def _at_distance(
         engine.stop()
         clients.stop()
         run.notes += [note for note in engine.notes if note not in run.notes]
-
-
-def _renamed(targets: Any, distance: dict[str, Any]) -> Any:
-    return tuple(replace(target, name=f"{target.name}, {distance['name']}") for target in targets)

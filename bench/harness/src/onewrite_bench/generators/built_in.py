@@ -1,4 +1,4 @@
-"""The bench's own generator: bare sockets at a constant rate, in a process of their own."""
+"""The bench's own generator: raw sockets at a constant rate, in a process of their own."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import sys
 
 from onewrite_bench.failures import BenchError
 from onewrite_bench.generators import open_loop
-from onewrite_bench.generators.measurement import Distribution, Measurement
-from onewrite_bench.generators.plan import GRACE_S, Plan, call
+from onewrite_bench.generators.measurement import GRACE_S, Measurement, Plan, call
+from onewrite_bench.verdict.stats import percentile
 
 __all__ = ["BuiltIn"]
 
@@ -33,22 +33,25 @@ class BuiltIn:
         patience = 10 * (plan.seconds + plan.warmup) + GRACE_S
         done = call([sys.executable, "-m", open_loop.__name__, json.dumps(load)], patience)
         if done.returncode != 0:
-            last = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
+            last = (done.stderr.strip().splitlines() or ["no output"])[-1]
             raise BenchError(f"the built-in generator failed: {last}")
         seen = json.loads(done.stdout)
         seconds = max(1.0, seen["sent_s"] - plan.warmup + 1 / plan.rate)
+        samples = seen["latencies_us"]
+        p50, p90, p99 = (percentile(samples or [0], level) for level in (50, 90, 99))
         return Measurement(
             generator=self.name,
             generator_version=f"Python {platform.python_version()}",
             offered_rate=plan.rate,
-            achieved_rate=round((len(seen["latencies_us"]) + seen["errors"]) / seconds, 3),
+            achieved_rate=round((len(samples) + seen["errors"]) / seconds, 3),
             connections=plan.connections,
             warmup_seconds=plan.warmup,
             seconds=round(seconds, 3),
-            requests=len(seen["latencies_us"]),
+            requests=len(samples),
             errors=seen["errors"],
             error_sample=seen["error_sample"],
-            slip_p90_us=Distribution.of(seen["late_us"]).percentile_us(90),
-            latency=Distribution.of(seen["latencies_us"]),
-            service=Distribution.of(seen["service_us"]),
+            slip_p90_us=percentile(seen["late_us"] or [0], 90),
+            p50_us=p50,
+            p90_us=p90,
+            p99_us=p99,
         )

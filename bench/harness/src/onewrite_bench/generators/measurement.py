@@ -1,55 +1,55 @@
-"""What a generator saw, in the one form that all of them yield."""
+"""What a generator is asked to do, and what it saw, in one form for all generators."""
 
 from __future__ import annotations
 
-import math
-from dataclasses import asdict, dataclass, field
-from typing import Any
+import shutil
+import subprocess
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Protocol
 
-__all__ = ["LATE_US", "Distribution", "Measurement", "own_lateness_us"]
+from onewrite_bench.ends import tied
+from onewrite_bench.failures import BenchError
 
+__all__ = ["GRACE_S", "Generator", "Measurement", "Plan", "call", "find"]
+
+GRACE_S = 60
 LATE_US = 5_000
-"""A generator whose own lateness is above this at its 90th percentile measured itself."""
+"""A generator that is later than this at its 90th percentile measured itself."""
 
 RATE_TOLERANCE = 0.02
 
-REACH_SHARE = 0.7
-"""A collapse may reach so much less than what the client's own service time allows."""
 
-LEVELS = (0.5, 0.75, 0.9, 0.95, 0.99, 0.999, 1.0)
+@dataclass(frozen=True)
+class Plan:
+    """What to send: `rate` requests per second over `connections`, for `warmup` + `seconds` seconds.
+
+    Latencies of requests that are due in the first `warmup` seconds do not count. The rate is a whole number because
+    wrk2 reads no other: its argument parser takes the `.3` of `133.3` for a unit.
+    """
+
+    url: str
+    rate: int
+    connections: int
+    seconds: int
+    method: str = "POST"
+    body_bytes: int = 200
+    warmup: int = 1
 
 
-@dataclass
-class Distribution:
-    """A latency distribution: rows of [microseconds, quantile 0 to 1, requests up to here]."""
+class Generator(Protocol):
+    @property
+    def name(self) -> str:
+        """As in the report and in GENERATOR=."""
 
-    mean_us: float | None = None
-    max_us: float | None = None
-    spectrum: list[list[float]] = field(default_factory=list)
-
-    def percentile_us(self, percent: float) -> float | None:
-        """The first value whose quantile reaches `percent` %."""
-        for value, quantile, *_ in self.spectrum:
-            if quantile >= percent / 100 - 1e-12:
-                return value
-        return self.spectrum[-1][0] if self.spectrum else None
-
-    @staticmethod
-    def from_json(raw: dict[str, Any]) -> Distribution:
-        return Distribution(raw.get("mean_us"), raw.get("max_us"), raw.get("spectrum") or [])
-
-    @staticmethod
-    def of(samples: list[int]) -> Distribution:
-        """From raw samples in microseconds: the smallest sample that so many of all samples do not exceed."""
-        ordered = sorted(samples)
-        ranks = [max(1, math.ceil(level * len(ordered))) for level in LEVELS] if ordered else []
-        rows: list[list[float]] = [[ordered[rank - 1], level, rank] for level, rank in zip(LEVELS, ranks, strict=False)]
-        return Distribution(round(sum(ordered) / len(ordered), 1), ordered[-1], rows) if ordered else Distribution()
+    def run(self, plan: Plan) -> Measurement:
+        """Generate the load. Raises BenchError when there is no result; a doubtful one is `void`."""
 
 
 @dataclass
 class Measurement:
-    """One run of a generator. `void` says why its numbers mean nothing; None when they do not.
+    """One run of a generator. `void` says why its numbers mean nothing.
 
     It sent for `warmup_seconds` + `seconds`; latencies are those of the last `seconds`. `slip_p90_us` is the
     generator's own lateness, None where it cannot be told from the client's.
@@ -65,10 +65,11 @@ class Measurement:
     errors: int
     error_sample: str | None
     slip_p90_us: float | None
-    latency: Distribution
-    service: Distribution | None = None
-    void: str | None = None
+    p50_us: float
+    p90_us: float
+    p99_us: float
     warmup_seconds: float = 0.0
+    void: str | None = None
 
     def judge(self, may_collapse: bool) -> Measurement:
         """Fill in `void`. A client that is meant to be overloaded (`may_collapse`) may fall behind the offered rate."""
@@ -83,47 +84,29 @@ class Measurement:
             self.void = f"{self.achieved_rate:g} of {self.offered_rate:g} requests per second were reached"
         return self
 
-    def judge_reach(self, service_p50_us: float) -> Measurement:
-        """Void a collapse that reached much less than the client can carry: then the generator held requests back.
-
-        `service_p50_us` is what one request of this client takes, measured without the generator.
-        """
-        carried = self.connections / service_p50_us * 1e6 if service_p50_us > 0 else self.offered_rate
-        possible = min(self.offered_rate, carried)
-        if self.void is None and self.achieved_rate < REACH_SHARE * possible:
-            self.void = (
-                f"the generator sent {self.achieved_rate:.0f} of {self.offered_rate:g} requests per second; the client "
-                f"carries {possible:.0f}"
-            )
-        return self
-
     def to_json(self) -> dict[str, Any]:
-        return {"version": 1, **asdict(self)}
-
-    @staticmethod
-    def from_json(raw: dict[str, Any]) -> Measurement:
-        fields = {name: value for name, value in raw.items() if name != "version"}
-        fields["latency"] = Distribution.from_json(raw["latency"])
-        fields["service"] = Distribution.from_json(raw["service"]) if raw.get("service") else None
-        return Measurement(**fields)
+        return asdict(self)
 
 
-def own_lateness_us(measurement: Measurement) -> float | None:
-    """How late the generator was at its 90th percentile, from corrected latencies and those without the delay.
+def find(candidates: Iterable[str | None], is_it: Callable[[str], bool]) -> str | None:
+    """The first of these programs that is there and shows a usage text that `is_it` accepts."""
+    for program in (shutil.which(candidate) for candidate in candidates if candidate):
+        if program is None:
+            continue
+        try:
+            shown = call([program, "--help"], 10)
+        except BenchError:
+            continue
+        if is_it(shown.stdout + shown.stderr):
+            return program
+    return None
 
-    A request that takes longer than the time between two of its connection makes the next ones late, and as many again
-    while the connection catches up. None when that may explain one request in ten: then it is not the generator's.
-    """
-    service = measurement.service
-    if service is None or not service.spectrum or not measurement.latency.spectrum:
-        return None
-    between_us = measurement.connections / measurement.offered_rate * 1e6
-    delayed, before = 0.0, 0.0
-    for value, _, count in service.spectrum:
-        if value >= between_us:
-            delayed += 2 * (count - before) * value / between_us
-        before = count
-    if delayed >= 0.1 * before:
-        return None
-    corrected, sent = measurement.latency.percentile_us(90), service.percentile_us(90)
-    return None if corrected is None or sent is None else max(0.0, corrected - sent)
+
+def call(command: list[str], timeout_s: float) -> subprocess.CompletedProcess[str]:
+    """Run a generator's program to its end. Raises BenchError when it cannot be run or does not end."""
+    try:
+        return subprocess.run([*tied(), *command], capture_output=True, text=True, timeout=timeout_s, check=False)
+    except subprocess.TimeoutExpired as error:
+        raise BenchError(f"{Path(command[0]).name} did not end within {timeout_s:g} s") from error
+    except OSError as error:
+        raise BenchError(f"{command[0]} could not be run: {error.strerror}") from error

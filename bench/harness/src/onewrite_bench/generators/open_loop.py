@@ -1,4 +1,4 @@
-"""Requests by bare sockets, closed loop or constant rate: the raw driver's `load`, and the built-in generator.
+"""Requests by raw sockets, closed loop or constant rate: the raw driver's `load`, and the built-in generator.
 
 At a constant rate request n is due at start + n / rate, whatever the server does. Its latency counts from then, so a
 slow answer delays the requests behind it, as it delays the users behind it (coordinated omission is not hidden).
@@ -23,7 +23,7 @@ __all__ = ["Load", "main"]
 class Load:
     """One run, shared by its callers. `command` is the driver protocol's `load`."""
 
-    def __init__(self, command: dict[str, Any], keepalive: bool = True) -> None:
+    def __init__(self, command: dict[str, Any]) -> None:
         body = command.get("body") or {}
         self._body = (body.get("fill") or "x").encode() * int(body.get("size") or 0)
         self._method = command.get("method") or "POST"
@@ -31,7 +31,6 @@ class Load:
         self._count = command.get("count")
         self._seconds = float(command.get("seconds") or 0)
         self._rate = float(command["rate"]) if command.get("mode") == "open" else None
-        self._keepalive = keepalive
         self._expect = command.get("expect")
         self._taken = 0
         self._lock = threading.Lock()
@@ -85,8 +84,6 @@ class Load:
                 connection.close()
                 problem = str(error)
             done = time.monotonic_ns()
-            if not self._keepalive:
-                connection.close()
             with self._lock:
                 if problem is not None:
                     self._errors += 1

@@ -5,56 +5,140 @@ from __future__ import annotations
 import json
 import os
 import sys
+import textwrap
+from collections.abc import Sequence
 from pathlib import Path
 
-from onewrite_bench.report import overview
+from onewrite_bench.report import costs
 from onewrite_bench.report.entries import entries
-from onewrite_bench.report.table import Table
-from onewrite_bench.report.wording import intervals, story, tables, verdict_line, word
+from onewrite_bench.report.quote import block
+from onewrite_bench.report.table import READING, Table, beside, of_cells, of_rates
 from onewrite_bench.scenario import names
+from onewrite_bench.units import milliseconds
 from onewrite_bench.verdict import machine
-from onewrite_bench.verdict.results import Run
+from onewrite_bench.verdict.judge import FAULTS, references
+from onewrite_bench.verdict.results import Run, Verdict
 
 __all__ = ["collect", "markdown", "save", "step_summary", "text", "write"]
 
-MADE = {"demo", "benchmark"}
+MADE = {"demo", "entries"}
 """JSON files in the folder of results that hold no scenario's run."""
+
+OPENING = """# Results
+
+Made by `make -C bench results`; do not edit. Other pages quote these tables. Figures are of one machine that may have
+been busy: compare within a table. No verdict uses p99 or an absolute time."""
+
+RATES = (
+    "Constant rate through each language's bridge, a small service that forwards each request as a POST through the "
+    "client. A latency counts from the time a request was due. Above a client's capacity the queue grows all the time."
+)
 
 
 def text(run: Run) -> str:
-    parts = [""]
-    if run.skipped:
-        parts += [f"{run.scenario}: skipped: {run.skipped}", ""]
-    for title, table, notes in tables(run):
-        parts += [title] if title else []
-        parts += [table.text(), "", *(f"({note})" for note in notes)]
-        parts += [""] if notes else []
-    for verdict in run.verdicts:
-        parts.append(verdict_line(verdict))
-        saved = intervals(verdict)
-        parts += [f"  saved at p50, 95 % bootstrap interval: {saved}"] if saved != "-" else []
-    parts += [f"({note})" for note in (*run.notes, machine.line(run.machine))]
-    parts.append(f"{run.scenario}: {run.seconds:.0f} s{', interrupted' if run.interrupted else ''}")
+    parts = [f"\n{run.scenario}: skipped: {run.skipped}"] if run.skipped else []
+    if run.cells:
+        parts += [f"\n{of_cells(run.cells).text()}\n", textwrap.fill(READING.replace("**Bold** stalls. ", ""), 100)]
+    if run.rates:
+        parts += [f"\n{of_rates(run.rates).text()}\n", RATES]
+    parts += [*(textwrap.fill(note, 100) for note in _notes(run)), ""]
+    parts += [f"{line.group}: {_word(line)}: {line.text}" for line in run.verdicts]
+    state = ", interrupted" if run.interrupted else ""
+    parts += [f"({machine.line(run.machine)})", f"{run.scenario}: {run.seconds:.0f} s{state}"]
     return "\n".join(parts) + "\n"
 
 
 def markdown(run: Run) -> str:
-    parts = [f"## {run.scenario}: {run.title}", story(run)]
+    parts = [f"## {run.scenario}: {run.title}", " ".join(run.story.split())]
     if run.skipped:
         parts.append(f"Skipped: {run.skipped}.")
-    for title, table, notes in tables(run):
-        parts += [f"### {title}"] if title else []
-        parts += [table.markdown(), *notes]
-    if run.verdicts:
-        rows = [[line.subject, word(line), line.text, intervals(line)] for line in run.verdicts]
-        parts.append(Table(("judged", "verdict", "seen", "saved at p50, 95 % bootstrap interval"), rows).markdown())
-    parts += run.notes
-    clients = "; ".join(dict.fromkeys(f"{cell.language}: {cell.base}" for cell in run.cells if cell.base))
+    if run.cells:
+        parts.append(block(run.scenario, of_cells(run.cells).markdown()))
+    if run.rates:
+        parts += [block(f"{run.scenario}-rates", of_rates(run.rates).markdown()), f"{RATES}{_generators(run)}"]
+    parts += _notes(run)
+    unclean = [line for line in run.verdicts if line.state != "clean"]
+    clean = len(run.verdicts) - len(unclean)
+    verdicts = [f"{clean} of {len(run.verdicts)} adapters are clean."] if run.verdicts else []
+    parts.append("\n".join(verdicts + [f"- {line.group}: {_word(line)}: {line.text}" for line in unclean]))
+    clients = "; ".join(dict.fromkeys(cell.base for cell in run.cells if cell.base and cell.language != "raw"))
     parts.append(
         f"`{run.command}`, {run.started_at[:10]}, {run.seconds:.0f} s{', interrupted' if run.interrupted else ''}. "
-        f"{machine.line(run.machine)}.{f' Clients: `{clients}`.' if clients else ''}"
+        f"{machine.line(run.machine)}.{f' Clients: {clients}.' if clients else ''}"
     )
     return "\n\n".join(part for part in parts if part)
+
+
+def _word(line: Verdict) -> str:
+    return ", ".join(FAULTS[kind] for kind in line.faults) if line.state == "faulty" else line.state
+
+
+def _notes(run: Run) -> list[str]:
+    judged = {line.group for line in run.verdicts if line.state == "not run"}
+    missing = dict.fromkeys(
+        f"{cell.group}, {cell.client}: not run: {cell.missing}"
+        for cell in run.cells
+        if cell.missing and not (cell.role == "adapter" and cell.group in judged)
+    )
+    good = beside(run.cells)
+    return [*([good] if good else []), *run.notes, *missing]
+
+
+def _generators(run: Run) -> str:
+    """Which generators ran, and for how long: what a collapse has become by then depends on it."""
+    seen = [row.measurement for row in run.rates if row.measurement is not None]
+    spans = dict.fromkeys(
+        f" {one['generator']} ({one['generator_version']}) sent for {one['warmup_seconds']:.0f} s uncounted and "
+        f"{one['seconds']:.0f} s counted."
+        for one in seen
+    )
+    return "".join(spans)
+
+
+def glance(runs: Sequence[Run]) -> Table:
+    """Each stock client that is its own control, at the target where it waits longest, without and with onewrite."""
+    rows = []
+    for run in runs:
+        good = references(run.cells)
+        for group in dict.fromkeys(cell.group for cell in run.cells):
+            cells = [cell for cell in run.cells if cell.group == group and cell.measured]
+            own = {(cell.target, cell.body_bytes): cell for cell in cells if cell.role == "adapter"}
+            stalled = [
+                (cell, own[place])
+                for cell in cells
+                if (place := (cell.target, cell.body_bytes)) in own and (cell.kind, cell.role) == ("stock", "control")
+            ]
+            if stalled:
+                stock, adapter = max(stalled, key=lambda pair: pair[0].p50_us)
+                reference = good.get((group, stock.target, stock.body_bytes))
+                modes = [cell.segments_mode for cell in (stock, adapter)]
+                counted = "-" if None in modes else " → ".join(f"{mode:.3g}" for mode in modes)
+                times = [f"{milliseconds(cell.p50_us)} ms" for cell in (stock, adapter)]
+                late = [f"{cell.share_late(reference):.0%}" for cell in (stock, adapter)]
+                where = stock.target if run.scenario != "stock-libraries" else f"{stock.target}, {stock.base}"
+                rows.append([group, where, *times, " → ".join(late), counted])
+    return Table(("stock client", "where", "p50", "with onewrite", "late requests", "segments per POST"), rows)
+
+
+def document(runs: Sequence[Run]) -> str:
+    parts = [OPENING, "## At a glance"]
+    stalls = glance(runs)
+    if stalls.rows:
+        intro = (
+            "Stock clients that stall, and the same clients with onewrite. A row is the target where it waits longest."
+        )
+        parts += [f"{intro} {READING.split('**')[0].strip()}", block("glance", stalls.markdown())]
+    cost, notes = costs.table()
+    if cost.rows:
+        limit = f"A language whose error is over {costs.MOST_ERROR:.0%} is left out."
+        parts.append(
+            "CPU per call of 200 bytes in parts of the stock library's, nothing stalls; in brackets the interval. "
+            f"The last column is a second process of the stock library: the error of the method. {limit}"
+        )
+        parts.append(block("cost", cost.markdown()))
+    parts += ["\n".join(f"- {note}" for note in notes)]
+    parts += [READING, *(markdown(run) for run in runs)]
+    return "\n\n".join(part for part in parts if part) + "\n"
 
 
 def collect(directory: Path) -> list[Run]:
@@ -65,29 +149,33 @@ def collect(directory: Path) -> list[Run]:
     runs = []
     for name in ordered:
         path = directory / f"{name}.json"
+        path = path if path.exists() else path.with_suffix(".partial.json")
         try:
-            runs.append(Run.from_json(json.loads(_complete_or_partial(path).read_text())))
+            runs.append(Run.from_json(json.loads(path.read_text())))
         except (ValueError, TypeError, KeyError) as error:
             print(f"onewrite bench: {path} is left out, another version made it: {error}", file=sys.stderr)
     return runs
 
 
-def _complete_or_partial(path: Path) -> Path:
-    return path if path.exists() else path.with_suffix(".partial.json")
+def save(run: Run, directory: Path) -> Path:
+    """Keep one scenario's result. An interrupted run does not replace a complete one."""
+    directory.mkdir(parents=True, exist_ok=True)
+    path = directory / f"{run.scenario}{'.partial' if run.interrupted else ''}.json"
+    part = path.with_suffix(".part")
+    part.write_text(json.dumps(run.to_json(), indent=1) + "\n")
+    part.replace(path)
+    return path
 
 
-def write(directory: Path, results: Path | None, summary: bool = True) -> None:
-    """Write everything that follows from the results in `directory`; a step's `summary` grows, so once only."""
+def write(directory: Path, results: Path | None) -> None:
+    """Write everything that follows from the results in `directory`."""
     runs = collect(directory)
-    if not runs:
-        return
+    directory.mkdir(parents=True, exist_ok=True)
     whole = document(runs)
     (directory / "RESULTS.md").write_text(whole)
-    (directory / "benchmark.json").write_text(json.dumps(entries(runs), indent=1) + "\n")
+    (directory / "entries.json").write_text(json.dumps(entries(runs), indent=1) + "\n")
     if results is not None:
         results.write_text(whole)
-    if summary:
-        step_summary(directory)
 
 
 def step_summary(directory: Path) -> None:
@@ -100,23 +188,3 @@ def step_summary(directory: Path) -> None:
                 file.write(document(runs))
         except OSError as error:
             print(f"onewrite bench: no step summary: {error}", file=sys.stderr)
-
-
-def document(runs: list[Run]) -> str:
-    opening = (
-        "# Results of the bench\n\nMade by `make bench`; do not edit. [README.md](README.md) explains the columns, the "
-        "commands and the limits of the figures. They are of one busy machine: read ratios within a table, not "
-        "absolute times across tables."
-    )
-    parts = [opening, overview.markdown(runs), *(markdown(run) for run in runs)]
-    return "\n\n".join(part for part in parts if part) + "\n"
-
-
-def save(run: Run, directory: Path) -> Path:
-    """Keep one scenario's result. An interrupted run does not replace a complete one."""
-    directory.mkdir(parents=True, exist_ok=True)
-    path = directory / f"{run.scenario}{'.partial' if run.interrupted else ''}.json"
-    part = path.with_suffix(".part")
-    part.write_text(json.dumps(run.to_json(), indent=1) + "\n")
-    part.replace(path)
-    return path

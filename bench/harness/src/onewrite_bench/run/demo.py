@@ -12,14 +12,13 @@ from onewrite_bench import scenario
 from onewrite_bench.console import Console
 from onewrite_bench.engines import drivers
 from onewrite_bench.report import write as report
-from onewrite_bench.report.wording import story
 from onewrite_bench.run.execute import execute
 
 __all__ = ["add_arguments"]
 
 CONCLUSIONS = {
     0: "The stall is there, and gone in every adapter.",
-    1: "An adapter stalls or splits: see the lines above.",
+    1: "An adapter is at fault: see the lines above.",
     2: "Inconclusive: not every comparison could be made.",
     130: "Interrupted: the table holds what was measured so far.",
 }
@@ -29,24 +28,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--short", action="store_true", help="fewer requests: the form that tests use")
     parser.add_argument("--languages", help="comma-separated; default: all")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the raw result as JSON ('-': standard output)")
-    parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the table as Markdown")
     parser.set_defaults(run=_run)
 
 
 def _run(options: argparse.Namespace) -> int:
     plan = scenario.load("demo")
     if options.short:
-        plan = replace(plan, parameters={**plan.parameters, "rounds": 3, "requests": 10})
+        plan = replace(plan, parameters=replace(plan.parameters, rounds=3, requests=10))
     languages = drivers.chosen(options.languages)
     command = "make demo" + (f" LANGUAGES={options.languages}" if set(languages) != set(drivers.languages()) else "")
-    if options.markdown is not None:
-        command = "make -C bench demo-table"
     console = Console()
-    console.say(f"{plan.title}: {', '.join(languages)}; 200-byte POSTs on pooled connections")
-    run = execute(plan, console, command, languages, parallel=True)
-    conclusion = CONCLUSIONS[run.exit_status]
-    told = f"{report.text(run)}\n({story(run)})\n\n{conclusion}"
-    print(told, file=sys.stderr if str(options.json) == "-" else sys.stdout)
+    console.say(f"{plan.title}: {', '.join(languages)}; 200-byte POSTs on kept connections")
+    run = execute(plan, console, command, languages)
+    shown = f"{report.text(run)}\n{CONCLUSIONS[run.exit_status]}"
+    print(shown, file=sys.stderr if str(options.json) == "-" else sys.stdout)
     if options.json is not None:
         rendered = json.dumps(run.to_json(), indent=1) + "\n"
         if str(options.json) == "-":
@@ -54,7 +49,4 @@ def _run(options: argparse.Namespace) -> int:
         else:
             options.json.parent.mkdir(parents=True, exist_ok=True)
             options.json.write_text(rendered)
-    if options.markdown is not None and not run.interrupted:
-        text = report.markdown(run).replace("## demo: ", "# ", 1)
-        options.markdown.write_text(f"{text}\n\n**{conclusion}**\n")
     return run.exit_status

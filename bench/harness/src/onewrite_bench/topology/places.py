@@ -1,4 +1,4 @@
-"""Brings a scenario's topology up: origin, HAProxy, forward proxy, relay, each a process of its own on 127.0.0.1."""
+"""Brings a scenario's topology up: origin, HAProxy, nginx, forward proxy, relays, each a process on 127.0.0.1."""
 
 from __future__ import annotations
 
@@ -10,12 +10,16 @@ from onewrite_lab.servers import relay
 from onewrite_lab.servers.children import Child, Children, script
 from onewrite_lab.servers.haproxy import HAProxy
 from onewrite_lab.servers.network import LOOPBACK, Network
+from onewrite_lab.servers.nginx import Nginx
 
 from onewrite_bench.failures import BenchError
 from onewrite_bench.paths import TOPOLOGY
 from onewrite_bench.scenario import Target
+from onewrite_bench.topology import tunnels
 
 __all__ = ["Places"]
+
+CONFIGURATIONS = TOPOLOGY / "configurations"
 
 
 def _ports(child: Child) -> dict[str, int]:
@@ -26,7 +30,7 @@ def _ports(child: Child) -> dict[str, int]:
 
 
 class Places:
-    """The running topology. Places are called `origin/plain`, `haproxy/mode-tcp`, `relay/proxy`."""
+    """The running topology. Places have names such as `origin/plain`, `haproxy/mode-tcp`, `relay/proxy`."""
 
     def __init__(
         self, children: Children, topology: dict[str, Any], directory: Path, network: Network = LOOPBACK
@@ -34,24 +38,28 @@ class Places:
         self._ports: dict[str, int] = {}
         self._network = network
         host = network.address
-        servers = network.servers
         self.certificate_authority: str | None = None
         arguments: list[str] = ["--host", host]
         env: dict[str, str] = {}
         if topology.get("tls"):
             certificates = Certificates(directory)
-            self.certificate_authority = certificates.ca_file
+            self.certificate_authority = str(certificates.ca_file)
             env["ONEWRITE_CERTIFICATE"] = certificates.server_file()
             arguments += ["--certificate", env["ONEWRITE_CERTIFICATE"]]
-        self._add("origin", _ports(children.start("origin", [*servers, *script(TOPOLOGY / "origin.py", *arguments)])))
+        origin = [*network.servers, *script(TOPOLOGY / "origin.py", *arguments)]
+        self._add("origin", _ports(children.start("origin", origin)))
         for name in ("plain", "nagle"):
             env["ONEWRITE_ORIGIN" + ("" if name == "plain" else "_NAGLE")] = f"{host}:{self.port(f'origin/{name}')}"
         if topology.get("relay") or topology.get("forward_proxy"):
             command = script(Path(relay.__file__), "--upstream-port", str(self.port("origin/plain")))
             self._add("relay", _ports(children.start("relay", command)))
         if topology.get("haproxy"):
-            configuration = TOPOLOGY / "configurations" / str(topology["haproxy"])  # an absolute path stays itself
-            self._add("haproxy", HAProxy(children, configuration, env, network).ports)
+            self._add("haproxy", HAProxy(children, CONFIGURATIONS / topology["haproxy"], env, network).ports)
+        if topology.get("nginx"):
+            self._add("nginx", _nginx(children, directory, CONFIGURATIONS / topology["nginx"], env["ONEWRITE_ORIGIN"]))
+        for tunnel in topology.get("tunnels", ()):
+            started = tunnels.start(tunnel, children, directory, self.port("origin/plain"))
+            self._add("tunnel", {tunnel: started})
 
     def _add(self, owner: str, ports: dict[str, int]) -> None:
         self._ports.update({f"{owner}/{name}": port for name, port in ports.items()})
@@ -78,3 +86,20 @@ class Places:
     @property
     def proxy_url(self) -> str:
         return f"http://127.0.0.1:{self.port('relay/proxy')}"
+
+
+def _nginx(children: Children, directory: Path, configuration: Path, origin: str) -> dict[str, int]:
+    """nginx with the servers that the configuration names as `@PORT_NAME@`."""
+    folder = directory / "nginx"
+    folder.mkdir()
+    text = configuration.read_text().replace("@FOLDER@", str(folder)).replace("@ORIGIN@", origin)
+    names = [line.split("@PORT_")[1].split("@")[0] for line in text.splitlines() if "@PORT_" in line]
+
+    def written(ports: dict[str, int]) -> str:
+        filled = text
+        for name, port in ports.items():
+            filled = filled.replace(f"@PORT_{name}@", f"127.0.0.1:{port}")
+        return filled
+
+    ports = Nginx(children, folder, names, written).ports
+    return {name.lower().replace("_", "-"): port for name, port in ports.items()}

@@ -1,251 +1,163 @@
-"""Judges cells. Counts and wide ratios against an in-run control decide; never p99, never an absolute time.
+"""Judges each group's adapter by the lab's stall rule and by what the kernel counted.
 
-A cell of role `control` at a target that stalls must have stalled, or nothing was shown there (inconclusive).
-A cell of role `adapter` must not: few stalls, a p50 far below the control's, one segment per request, TCP_NODELAY.
+At a target that stalls, the control must have stalled and the reference (a raw socket with one write) must not.
+Else the run shows nothing there. The adapter must not stall, must use one segment and must have TCP_NODELAY on.
+Where nothing was seen, the verdict is inconclusive.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from onewrite_lab import stall
 
-from onewrite_bench.verdict import stats
 from onewrite_bench.verdict.results import Cell, Verdict
 
-__all__ = ["FAULTS", "exit_status", "judge"]
-
-SHARE_MARGIN = 0.10
+__all__ = ["FAULTS", "exit_status", "judge", "references", "settle"]
 
 FAULTS = {"stalls": "STALLS", "fails": "FAILS", "splits": "SPLITS", "nodelay off": "TCP_NODELAY is off"}
-"""What an adapter can have done wrong, worst first, and how it is said. STALLS is said of time alone."""
+"""What an adapter can do wrong, worst first, and its name in reports."""
+
+Place = tuple[str, int]
+Found = list[tuple[str, str]]
 
 
 def judge(cells: Sequence[Cell]) -> list[Verdict]:
-    """One verdict per group and adapter client, in the order of the cells."""
-    _allow_for_the_targets_own_time(cells)
+    """One verdict per group that has an adapter, in the order of the cells."""
     verdicts = []
     for group in dict.fromkeys(cell.group for cell in cells):
         members = [cell for cell in cells if cell.group == group]
-        adapters = dict.fromkeys(cell.client for cell in members if cell.role == "adapter")
-        for client in adapters:
-            good = _good_controls(cells, group)
-            verdicts.append(_judge_client(group, client, members, good, only=len(adapters) == 1))
+        adapter = [cell for cell in members if cell.role == "adapter"]
+        if adapter:
+            verdicts.append(_judge_group(group, adapter, members))
     return verdicts
 
 
-def _allow_for_the_targets_own_time(cells: Sequence[Cell]) -> None:
-    """An unknown target may be slow by itself: a stall is the time beyond the good control's."""
-    for group in dict.fromkeys(cell.group for cell in cells):
-        good = _good_controls(cells, group)
-        for cell in cells:
-            control = good.get((cell.target, cell.body_bytes))
-            if cell.group == group and cell.extra.get("unknown") and control is not None:
-                cell.base_us = round((control.p50_ms or 0.0) * 1000)
-                cell.stall_us = stats.STALL_US + cell.base_us
+def references(cells: Sequence[Cell]) -> dict[tuple[str, str, int], Cell]:
+    """The raw socket that took turns with each cell, by group, target and body size."""
+    return {(cell.group, cell.target, cell.body_bytes): cell for cell in cells if cell.role == "reference"}
 
 
-Good = dict[tuple[str, int], Cell]
-"""The good control per target and body size."""
-
-
-def _good_controls(cells: Sequence[Cell], group: str) -> Good:
-    """The ones that took turns with this group; where it has none, those that ran beside it."""
-    good = [cell for cell in cells if cell.role == "good" and cell.measured]
-    good.sort(key=lambda cell: cell.group == group)
-    return {(cell.target, cell.body_bytes): cell for cell in good}
-
-
-def _noise(cell: Cell, good: Good) -> float | None:
-    """The share of slow requests of a client that cannot stall, or None when there was no such client."""
-    control = good.get((cell.target, cell.body_bytes))
-    return None if control is None else control.share_over or 0.0
-
-
-CALM_MS = 5.0
-"""A raw client's 90th percentile on a machine that does little else; its median is a few tenths."""
-
-
-def _calm(cells: Sequence[Cell], good: Good) -> bool:
-    """Whether the good controls say that the machine was quiet while these cells were measured."""
-    beside = [good[key] for cell in cells if (key := (cell.target, cell.body_bytes)) in good]
-    base_ms = {id(cell): (cell.p50_ms or 0.0) if cell.stall_us > stats.STALL_US else 0.0 for cell in beside}
-    return bool(beside) and all(
-        stats.percentile(cell.latencies_us, 90) / 1000 < base_ms[id(cell)] + CALM_MS for cell in beside
-    )
-
-
-def _judge_client(group: str, client: str, members: Sequence[Cell], good: Good, only: bool) -> Verdict:
-    mine = [cell for cell in members if cell.client == client]
-    counts = any(cell.required for cell in mine)
-    subject = group if only else f"{group} {client}"
-    missing = next((cell for cell in mine if cell.skipped or cell.failed), None)
+def _judge_group(group: str, adapter: Sequence[Cell], members: Sequence[Cell]) -> Verdict:
+    counts = any(cell.required for cell in adapter)
+    missing = next((cell.missing for cell in adapter if cell.missing), None)
     if missing is not None:
-        why = missing.failed or missing.skipped or ""
-        return Verdict(subject, "not run", why, counts, {"group": group, "failed": bool(missing.failed)})
-    faults: dict[str, list[str]] = {kind: [] for kind in FAULTS}
-    slow: list[str] = []
+        return Verdict(group, "not run", missing, counts)
+    faults: Found = []
     doubts: list[str] = []
     shown: list[tuple[Cell, Cell]] = []
     harmless: list[str] = []
     certain = False
-    for cell in mine:
-        control = next(
-            (c for c in members if c.role == "control" and c.target == cell.target and c.body_bytes == cell.body_bytes),
-            None,
-        )
-        failing = _target_fails(cell, members, good)
-        if failing is not None:
-            doubts.append(failing)
+    for cell in adapter:
+        beside = {one.role: one for one in members if _place(one) == _place(cell) and one.role != "shown"}
+        control, reference = beside.get("control"), beside.get("reference")
+        doubt = _target_fails(cell, control, reference) or _nothing_seen(cell)
+        if doubt is not None:
+            doubts.append(f"{cell.target}: {doubt}")
             continue
         wire = _wire_faults(cell)
         certain = certain or bool(wire)
-        for kind, text in wire:
-            faults[kind].append(text)
+        faults += wire
         if cell.errors:
-            faults["fails"].append(f"{cell.target}: {cell.errors} requests failed ({cell.error_sample})")
-        slow += _losses(cell, members)
-        if not cell.measured:
-            doubts += [] if cell.errors else [f"{cell.target}: nothing was measured"]
+            faults.append(("fails", f"{cell.target}: {cell.errors} requests failed ({cell.error_sample})"))
+        if not cell.stalls or not cell.measured:
             continue
-        if not cell.stalls:
-            continue
-        if _harmless(cell, control):
+        doubt = _no_contrast(control, reference)
+        if doubt is None and control is not None:
+            shown.append((cell, control))
+            faults += _stall_faults(cell, reference)
+        elif cell.unknown and control is not None and control.measured:
             harmless.append(cell.target)
-            continue
-        doubt = _doubt(cell, control, good)
-        if doubt is not None:
-            doubts.append(doubt)
-            continue
-        assert control is not None
-        stalls, merely_slow = _stall_faults(cell, control, good)
-        faults["stalls"] += stalls
-        slow += merely_slow
-        shown.append((cell, control))
-    details = {
-        "intervals_us": _intervals(shown),
-        "group": group,
-        "calm": _calm(mine, good),
-        "certain": certain,  # counted by the kernel, so the same on a busy machine
-    }
-    kinds = [kind for kind in FAULTS if faults[kind]]
-    if kinds:
-        details["faults"] = kinds
-        return Verdict(subject, kinds[0], "; ".join(text for kind in kinds for text in faults[kind]), counts, details)
-    if slow:
-        return Verdict(subject, "slow", "; ".join(slow), counts, details)
-    if not doubts and not any(cell.stalls for cell in mine):
-        return Verdict(subject, "clean", f"{mine[0].segments_mode or 0:g} segment per POST", counts, details)
-    if harmless and not doubts:
-        quiet = f"nobody stalls at {', '.join(harmless)}, not even the control"
-        return Verdict(subject, "clean", "; ".join([_praise(shown), quiet] if shown else [quiet]), counts, details)
-    if doubts or not shown:
-        return Verdict(
-            subject, "inconclusive", "; ".join(doubts) or "no target that stalls was measured", counts, details
-        )
-    return Verdict(subject, "clean", _praise(shown), counts, details)
+        else:
+            doubts.append(f"{cell.target}: {doubt}")
+    if faults:
+        kinds = [kind for kind in FAULTS if any(kind == one for one, _ in faults)]
+        text = "; ".join(text for kind in kinds for one, text in faults if one == kind)
+        return Verdict(group, "faulty", text, counts, kinds, certain)
+    if doubts:
+        return Verdict(group, "inconclusive", "; ".join(doubts), counts)
+    parts = [_praise(shown)] if shown else []
+    parts += [f"nobody stalls at {', '.join(harmless)}, not even the control"] if harmless else []
+    return Verdict(group, "clean", "; ".join(parts) or _wire(adapter[0]), counts)
 
 
-def _harmless(cell: Cell, control: Cell | None) -> bool:
-    """Whether an unknown target turned out to stall no client."""
-    measured = control is not None and control.measured
-    return bool(
-        cell.extra.get("unknown") and measured and control and not stall.control_stalls(control.share_over or 0.0)
-    )
+def _place(cell: Cell) -> Place:
+    return cell.target, cell.body_bytes
 
 
-def _target_fails(cell: Cell, members: Sequence[Cell], good: Good) -> str | None:
-    """That requests fail for the control and the bare socket as well, which is no fault of the adapter."""
-    if not cell.errors:
-        return None
-    same = [c for c in members if (c.target, c.body_bytes, c.role) == (cell.target, cell.body_bytes, "control")]
-    beside = [c for c in (*same, good.get((cell.target, cell.body_bytes))) if c is not None]
-    failing = [c for c in members if c.role == "good" and (c.target, c.body_bytes) == (cell.target, cell.body_bytes)]
-    others = {id(c): c for c in (*beside, *failing)}.values()
-    if others and all(c.errors for c in others):
-        return f"{cell.target}: the target fails, for a bare socket too ({cell.error_sample})"
-    # An unknown target may need what only the bare socket has: an authority that this language does not trust.
-    own = next((c for c in same if cell.extra.get("unknown")), None)
-    if own is not None and (own.errors or own.failed or own.skipped) and not own.measured:
-        return f"{cell.target}: it fails for the language's own control too ({own.error_sample or own.failed})"
+def _target_fails(cell: Cell, control: Cell | None, reference: Cell | None) -> str | None:
+    """That requests fail for the reference too, or for the language's control at an unknown target."""
+    if cell.errors and reference is not None and reference.errors:
+        return f"the target fails, for a raw socket too ({cell.error_sample})"
+    # An unknown target may need what the raw socket alone has, such as an authority that this language does not trust.
+    if cell.errors and cell.unknown and control is not None and not control.measured:
+        return f"it fails for the language's own control too ({control.error_sample or control.missing})"
     return None
 
 
-def _wire_faults(cell: Cell) -> list[tuple[str, str]]:
-    """What the kernel counted: (kind of fault, text)."""
+def _nothing_seen(cell: Cell) -> str | None:
+    """Why this cell shows nothing about the adapter: no answer, or nothing that the kernel counted."""
+    if cell.errors:
+        return None
+    if not cell.latencies_us:
+        return "nothing was measured"
+    if cell.fresh:
+        return None
+    if not cell.segments:
+        return "the kernel counted nothing: segments and TCP_NODELAY cannot be read here"
+    # Counts come from connections that were open before and after a turn.
+    if not cell.connections or (cell.segments_mode or 0) < 1:
+        requests = sum(count for _, count in cell.segments)
+        counted = sum(sent for sent, _ in cell.segments)
+        return (
+            f"no connection was kept: the kernel counted {counted} segments of {requests} requests "
+            f"on {cell.connections} open connections, so keep-alive is broken"
+        )
+    return None
+
+
+def _wire_faults(cell: Cell) -> Found:
+    """What the kernel counted."""
     faults = []
     segments = cell.segments_mode
-    most = cell.extra.get("most_segments", 1)
-    if segments is not None and segments > most and cell.extra.get("one_segment", True):
+    if segments is not None and cell.most_segments is not None and segments > cell.most_segments:
         faults.append(("splits", f"{cell.target}: {segments:.2f} segments per request"))
-    if cell.connections_nodelay < cell.connections:
-        text = f"{cell.target}: TCP_NODELAY on {cell.connections_nodelay} of {cell.connections} connections"
-        faults.append(("nodelay off", text))
+    if cell.bare_connections:
+        text = f"{cell.target}: TCP_NODELAY on {cell.connections - cell.bare_connections} of {cell.connections}"
+        faults.append(("nodelay off", f"{text} connections"))
     return faults
 
 
-def _losses(cell: Cell, members: Sequence[Cell]) -> list[str]:
-    """Where nothing stalls and the scenario says so, the adapter may not be much slower than the stock library."""
-    ratio = cell.extra.get("no_loss_ratio")
-    if ratio is None or cell.stalls:
-        return []
-    for stock in members:
-        same = (stock.target, stock.body_bytes) == (cell.target, cell.body_bytes)
-        if same and stock.client == "stock" and stock.measured and (cell.p50_ms or 0) > ratio * (stock.p50_ms or 0):
-            return [f"{cell.body_bytes} bytes: p50 {cell.p50_ms:.2f} ms beside stock's {stock.p50_ms:.2f} ms"]
-    return []
-
-
-def _doubt(cell: Cell, control: Cell | None, good: Good) -> str | None:
-    """Why this target shows nothing about the adapter, or None."""
+def _no_contrast(control: Cell | None, reference: Cell | None) -> str | None:
+    """Why control and reference show nothing at this target, or None."""
     if control is None or not control.measured:
-        why = (control.failed or control.skipped) if control else "there is none"
-        return f"{cell.target}: no control ({why})"
-    share = control.share_over or 0.0
+        why = (control.missing or control.error_sample) if control else "there is none"
+        return f"no control ({why})"
+    if reference is None or not reference.measured:
+        why = (reference.missing or reference.error_sample) if reference else "there is none"
+        return f"no raw socket beside it ({why})"
+    share, noise = control.share_late(reference), reference.share_late(reference)
     if not stall.control_stalls(share):
-        return f"{cell.target}: the control stalled in {share:.0%} of its requests only"
-    noise = _noise(cell, good)
-    if noise is not None and stall.says_nothing(noise):
-        limit_ms = cell.stall_us // 1000
-        return f"{cell.target}: even a raw client in one write took over {limit_ms} ms in {noise:.0%} of its requests"
+        return f"the control stalled in {share:.0%} of its requests only"
+    if stall.says_nothing(noise):
+        return f"the machine is too busy: {noise:.0%} of a raw socket's requests were late"
     return None
 
 
-def _stall_faults(cell: Cell, control: Cell, good: Good) -> tuple[list[str], list[str]]:
-    """What is a stall for certain, and what may be the machine: few over the limit, or a p50 that no stall explains."""
-    limit = f"over {cell.stall_us // 1000} ms"
-    noise = _noise(cell, good)
-    if noise is None:
-        noise = stall.GOOD_SHARE - SHARE_MARGIN
-    share = cell.share_over or 0.0
-    stalls: list[str] = []
-    slow: list[str] = []
-    if cell.extra.get("judge_share", True) and share > noise + SHARE_MARGIN:
-        (stalls if stall.stalls(share, noise) else slow).append(f"{cell.target}: {share:.0%} of its requests {limit}")
-    p50, control_p50 = cell.p50_ms or 0.0, control.p50_ms or 0.0
-    base = cell.base_us / 1000
-    if p50 - base > (control_p50 - base) * cell.p50_ratio:
-        text = f"{cell.target}: p50 {p50:.2f} ms beside the control's {control_p50:.2f} ms"
-        (stalls if p50 * 1000 > cell.stall_us else slow).append(text)
-    return stalls, slow
-
-
-def _intervals(pairs: Sequence[tuple[Cell, Cell]]) -> dict[str, list[float]]:
-    """95 % bootstrap intervals of p50(control) - p50(adapter) per target: printed, never a gate."""
-    sizes = len({cell.body_bytes for cell, _ in pairs}) > 1
-    found = {}
-    for cell, control in pairs:
-        edges = stats.bootstrap_difference(control.latencies_us, cell.latencies_us)
-        found[f"{cell.body_bytes} B" if sizes else cell.target] = [round(edge, 1) for edge in edges]
-    return found
+def _stall_faults(cell: Cell, reference: Cell | None) -> Found:
+    share, noise = cell.share_late(reference), reference.share_late(reference) if reference is not None else 0.0
+    if not stall.stalls(share, noise):
+        return []
+    return [("stalls", f"{cell.target}: p50 {cell.p50_us / 1000:.2f} ms, {share:.0%} of its requests were late")]
 
 
 def _praise(pairs: Sequence[tuple[Cell, Cell]]) -> str:
-    controls = [control.p50_ms or 0.0 for _, control in pairs]
-    mine = [cell.p50_ms or 0.0 for cell, _ in pairs]
-    segments = pairs[0][0].segments_mode
-    wire = "" if segments is None else f", {segments:g} segment per POST"
-    return f"control p50 {_range(controls)} ms, adapter {_range(mine)} ms{wire}"
+    controls, mine = ([one.p50_us / 1000 for one in side] for side in ([c for _, c in pairs], [a for a, _ in pairs]))
+    return f"control p50 {_range(controls)} ms, adapter {_range(mine)} ms{_wire(pairs[0][0], ', ')}"
+
+
+def _wire(cell: Cell, before: str = "") -> str:
+    return "" if cell.segments_mode is None else f"{before}{cell.segments_mode:g} segment per POST"
 
 
 def _range(values: Sequence[float]) -> str:
@@ -253,9 +165,23 @@ def _range(values: Sequence[float]) -> str:
     return low if low == high else f"{low} to {high}"
 
 
+def settle(verdicts: Sequence[Verdict], earlier: Mapping[str, Sequence[str]]) -> None:
+    """Make the last measurement's states final: faulty needs every measurement to agree, or the kernel's count.
+
+    A busy machine can make a group look bad once. A defect comes back each time.
+    """
+    for line in verdicts:
+        states = [*earlier.get(line.group, []), line.state]
+        if len(states) == 1 or line.certain:
+            continue
+        line.text += f" (measured {len(states)} times: {', '.join(states)})"
+        if line.state == "faulty" and set(states) != {"faulty"}:
+            line.state = "inconclusive"
+
+
 def exit_status(verdicts: Sequence[Verdict]) -> int:
-    """0: the stall was shown and every adapter is clean. 1: an adapter is at fault. 2: nothing was shown."""
-    if any(verdict.state in FAULTS for verdict in verdicts):
+    """0: the stall was shown and every adapter is clean. 1: an adapter is faulty. 2: something was not shown."""
+    if any(verdict.state == "faulty" for verdict in verdicts):
         return 1
     counting = [verdict for verdict in verdicts if verdict.counts]
     return 0 if counting and all(verdict.state == "clean" for verdict in counting) else 2

@@ -12,7 +12,7 @@ from onewrite_lab.servers import haproxy
 
 from onewrite_bench.paths import REPOSITORY
 
-__all__ = ["busy", "describe", "line"]
+__all__ = ["describe", "line"]
 
 
 def describe() -> dict[str, Any]:
@@ -28,11 +28,6 @@ def describe() -> dict[str, Any]:
         "python": platform.python_version(),
         "onewrite": (REPOSITORY / "VERSION").read_text().strip(),
     }
-
-
-def busy() -> bool:
-    """Whether more programs want to run than there are cores."""
-    return hasattr(os, "getloadavg") and os.getloadavg()[0] > (os.cpu_count() or 1)
 
 
 def line(machine: dict[str, Any]) -> str:

@@ -1,0 +1,57 @@
+"""Copies tables of RESULTS.md into other pages, so that a figure stands in one place.
+
+RESULTS.md has each table between `<!-- bench:NAME -->` and `<!-- /bench:NAME -->`. A page that has the same pair of
+lines gets what stands between them: `glance`, `cost`, or a scenario's name.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+from pathlib import Path
+
+from onewrite_bench.failures import BenchError
+from onewrite_bench.paths import BENCH
+
+__all__ = ["add_arguments", "block", "quoted"]
+
+_BLOCK = re.compile(r"<!-- bench:([a-z0-9-]+) -->\n(.*?)<!-- /bench:\1 -->", re.DOTALL)
+
+
+def block(name: str, content: str) -> str:
+    return f"<!-- bench:{name} -->\n{content}\n<!-- /bench:{name} -->"
+
+
+def quoted(page: str, results: str) -> str:
+    """The page with its blocks as they are in the results. Raises BenchError for one that is not there."""
+    there = dict(_BLOCK.findall(results))
+
+    def fresh(match: re.Match[str]) -> str:
+        if match[1] not in there:
+            raise BenchError(f"RESULTS.md has no block {match[1]}; it has {', '.join(there)}")
+        return block(match[1], there[match[1]].rstrip("\n"))
+
+    return _BLOCK.sub(fresh, page)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("page", nargs="+", type=Path)
+    parser.add_argument("--check", action="store_true", help="write nothing; 1 when a page is out of date")
+    parser.set_defaults(run=_run)
+
+
+def _run(options: argparse.Namespace) -> int:
+    results = (BENCH / "RESULTS.md").read_text()
+    status = 0
+    for page in options.page:
+        text = page.read_text()
+        fresh = quoted(text, results)
+        if fresh == text:
+            continue
+        if options.check:
+            print(f"{page}: out of date: make -C bench quote FILE={page}")
+            status = 1
+        else:
+            page.write_text(fresh)
+            print(f"{page}: written")
+    return status

@@ -1,0 +1,29 @@
+"""`stand`: HAProxy with `option http-buffer-request` before an origin that answers at once, to try things by hand."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import sys
+
+from onewrite_lab.servers.children import Children
+
+from onewrite_bench.ends import scratch
+from onewrite_bench.topology.places import Places
+
+__all__ = ["add_arguments"]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.set_defaults(run=_run)
+
+
+def _run(_: argparse.Namespace) -> int:
+    """Print where they listen; end with Ctrl-C or when standard input ends."""
+    with scratch("onewrite-stand-") as directory, Children(directory) as children:
+        places = Places(children, {"haproxy": "post-stall.cfg"}, directory)
+        port, origin = places.port("haproxy/http-buffer-request"), places.port("origin/plain")
+        print(f"export URL=http://127.0.0.1:{port}/ PORT={port} ORIGIN=http://127.0.0.1:{origin}/", flush=True)
+        with contextlib.suppress(KeyboardInterrupt):
+            sys.stdin.read()
+    return 0
