@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import argparse
 import sys
-import zlib
 from pathlib import Path
 
 from onewrite_conformance.contract.cases import Case
 from onewrite_conformance.contract.load import load_all
 from onewrite_conformance.contract.places import reports
 from onewrite_conformance.contract.requirements import Requirement
-from onewrite_conformance.fuzz.fuzzer import KINDS, fuzz
+from onewrite_conformance.fuzz.fuzzer import fuzz
 from onewrite_conformance.report.compliance import write_compliance
 from onewrite_conformance.report.console import Progress, close, tell
 from onewrite_conformance.report.files import append_jsonl, summary, write_jsonl, write_junit
@@ -47,9 +46,8 @@ def _arguments(arguments: list[str] | None) -> argparse.Namespace:
         "node:http, httpx, reactor-netty, ahc. May be repeated",
     )
     what = parser.add_argument_group("what is run")
-    what.add_argument("--case", action="append", metavar="PATTERN", help="case id or run path, with wildcards")
     what.add_argument(
-        "--sample", type=int, metavar="N", help="a fixed choice of N cases, spread over the families, for a quick look"
+        "case", nargs="*", metavar="PATH", help="wire (a family), wire/5 (a requirement), a case, a run, or wildcards"
     )
     what.add_argument(
         "--draw",
@@ -57,6 +55,7 @@ def _arguments(arguments: list[str] | None) -> argparse.Namespace:
         metavar="SEED",
         help="one run of each case per adapter; this seed draws its client, scheme and route. No stock clients",
     )
+    what.add_argument("--sample", type=int, metavar="N", help="with --draw: N cases alone, drawn as well")
     what.add_argument("--no-stock", action="store_true", help="leave the stock clients out (no matrix)")
     what.add_argument("--fuzz", type=int, default=0, metavar="N", help="also run N random scenarios with each adapter")
     what.add_argument(
@@ -96,8 +95,8 @@ def main(arguments: list[str] | None = None) -> int:
         return 2
     results = _run(options, cases, requirements, folder)
     if options.fuzz:
-        names, kinds = options.adapter or adapter_names(), options.client or list(KINDS)
-        results += fuzz(names, kinds, range(options.fuzz), 1, options.jobs, folder)
+        seed = 1 if options.draw is None else options.draw
+        results += fuzz(options.adapter or adapter_names(), options.client, options.fuzz, seed, options.jobs, folder)
     if options.compliance:
         stock = {one.name: one.stock for one in _adapters(options) if one.stock}
         write_compliance(results, requirements, cases, stock, options.compliance)
@@ -113,14 +112,14 @@ def _contract_results(faults: list[str], requirements: dict[str, Requirement], c
     """The state of texts and cases as one result."""
     title = f"{len(requirements)} requirements and {len(cases)} cases agree"
     status = Status.DEVIATES if faults else Status.OK
-    return [Result("contract", "contract", "contract", "", "", "", [], "MUST", status, faults, title=title)]
+    return [Result("contract", "contract", "contract", "", "", "", "", "MUST", status, faults, title=title)]
 
 
 def _list(cases: list[Case]) -> int:
     for case in cases:
         for client in case.clients:
             for run in case.runs(client):
-                print(f"{run.path:<60} {' '.join(case.covers):<20} {case.title}")
+                print(f"{run.path:<60} {case.title}")
     return 0
 
 
@@ -147,9 +146,10 @@ def _run(
     adapters = _adapters(options)
     order: Order = {
         "clients": options.client,
-        "only": [case.id for case in sample(cases, options.sample)] if options.sample else options.case,
+        "only": options.case,
         "stock": not options.no_stock and options.draw is None,
         "draw": options.draw,
+        "sample": options.sample,
         "trace": _print if options.trace else None,
         "timeout_s": options.timeout,
     }
@@ -180,14 +180,6 @@ def _run(
         write_junit(done, folder / f"{names[name]}.xml", names[name])
         write_jsonl(done, folder / f"{names[name]}.jsonl")
     return [one for done in results.values() for one in done]
-
-
-def sample(cases: list[Case], count: int) -> list[Case]:
-    """`count` cases, the same each time, in the proportions of their families. Those that need a driver process of
-    their own are left out, for starting it takes longer than the case."""
-    plain = [case for case in cases if not case.env]
-    by_hash = sorted(plain, key=lambda case: zlib.crc32(case.id.encode()))
-    return by_hash[:count]
 
 
 def _base(results: list[Result]) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from onewrite_conformance.checks.seen import Observation, Sample
-from onewrite_conformance.checks.verdict import Problem, Verdict, about, either, matches
+from onewrite_conformance.checks.verdict import Verdict, either, matches
 from onewrite_conformance.contract.bodies import content
 
 __all__ = ["judge_mode", "judge_run", "judge_step", "sent_once"]
@@ -27,14 +27,14 @@ def _option_problems(seen: Observation) -> Iterable[str]:
 def judge_run(seen: Observation, verdict: Verdict) -> None:
     expect = seen.run.expect()
     problems = verdict.problems
-    problems += about("socket_options", _option_problems(seen))
+    problems += _option_problems(seen)
     if "connections" in expect and not matches(len(seen.arrivals), expect["connections"]):
         problems.append(
-            Problem(f"{len(seen.arrivals)} connections, not {either(expect['connections'])}", "connections")
+            f"{len(seen.arrivals)} connections, not {either(expect['connections'])}"
         )
     if "requests" in expect and not matches(len(seen.exchanges), expect["requests"]):
         problems.append(
-            Problem(f"{len(seen.exchanges)} requests arrived, not {either(expect['requests'])}", "requests")
+            f"{len(seen.exchanges)} requests arrived, not {either(expect['requests'])}"
         )
     if "nodelay" in expect:
         served = [arrival for arrival in seen.arrivals if arrival.exchanges]
@@ -43,17 +43,17 @@ def judge_run(seen: Observation, verdict: Verdict) -> None:
         if wrong:
             state = "on" if wrong[0].nodelay else "off"
             text = f"TCP_NODELAY is {state} on {len(wrong)} of {len(known)} connections"
-            problems.append(Problem(text, "nodelay"))
+            problems.append(text)
         elif not known and served:
             verdict.doubts.append(f"TCP_NODELAY could not be read from outside: {seen.witness_fault}")
     if "nodelay_at_hello" in expect and seen.run.scheme == "https":
         _nodelay_at_hello(seen, expect["nodelay_at_hello"], verdict)
     if seen.left_open:
         text = f"{seen.left_open} of {len(seen.arrivals)} connections are open after the client was closed"
-        problems.append(Problem(text, "all_closed"))
+        problems.append(text)
     for name, count in seen.warnings.items():
         if count != 1:
-            problems.append(Problem(f"{count} lines of the driver's stderr warn of {name}, not one", "warns"))
+            problems.append(f"{count} lines of the driver's stderr warn of {name}, not one")
 
 
 def _nodelay_at_hello(seen: Observation, wanted: bool, verdict: Verdict) -> None:
@@ -62,7 +62,7 @@ def _nodelay_at_hello(seen: Observation, wanted: bool, verdict: Verdict) -> None
     if wrong:
         state = "on" if wrong[0].nodelay_at_hello else "off"
         said = f"TCP_NODELAY is {state} at the ClientHello on {len(wrong)} of {len(known)} connections"
-        verdict.problems.append(Problem(said, "nodelay_at_hello"))
+        verdict.problems.append(said)
     elif not known:
         verdict.doubts.append(f"TCP_NODELAY could not be read at the ClientHello: {seen.witness_fault}")
 
@@ -73,20 +73,20 @@ def judge_step(seen: Observation, step: int, expect: dict[str, Any], verdict: Ve
     if "outcomes" in expect:
         outcomes = dict(Counter(sample.reply["outcome"] for sample in samples))
         if outcomes != expect["outcomes"]:
-            verdict.problems.append(Problem(f"the outcomes are {outcomes}, not {expect['outcomes']}", "outcomes"))
+            verdict.problems.append(f"the outcomes are {outcomes}, not {expect['outcomes']}")
     if "segments" in expect:
         segments = [sent_once(exchange.segments, exchange.sent_twice, expect["segments"]) for exchange in exchanges]
-        judge_mode("segments", "segments", segments, expect["segments"], verdict, excuse=seen.loss.total)
+        judge_mode("segments", segments, expect["segments"], verdict, excuse=seen.loss.total)
     if "records" in expect and seen.run.scheme == "https":
         records = [exchange.records for exchange in exchanges]
-        judge_mode("records", "TLS records", records, expect["records"], verdict)
+        judge_mode("TLS records", records, expect["records"], verdict)
     if "first_record_bytes" in expect and seen.run.scheme == "https":
         sizes = [exchange.first_record_bytes for exchange in exchanges]
         wanted = expect["first_record_bytes"]
-        judge_mode("first_record_bytes", "bytes in the first record", sizes, wanted, verdict)
+        judge_mode("bytes in the first record", sizes, wanted, verdict)
     if "writes" in expect and "events" in seen.capabilities:
         writes = [_event_field(sample, "request_end", "writes") for sample in samples]
-        judge_mode("writes", "writes by the adapter's account", writes, expect["writes"], verdict)
+        judge_mode("writes by the adapter's account", writes, expect["writes"], verdict)
     if "tcp_info" in seen.capabilities:
         for name, wanted in expect.get("timing", {}).get("kernel", {}).items():
             _evidence(seen, samples, name, wanted, verdict)
@@ -95,7 +95,7 @@ def judge_step(seen: Observation, step: int, expect: dict[str, Any], verdict: Ve
         wanted = expect["first_segment"] == "head_and_body"
         if joined and joined.count(wanted) * 2 <= len(joined):
             text = f"the first bytes held {'head and body' if not wanted else 'the head alone'}"
-            verdict.problems.append(Problem(text, "first_segment"))
+            verdict.problems.append(text)
     if "memory_copies" in expect:
         _memory(seen, samples, expect["memory_copies"], verdict)
     if "reused" in expect:
@@ -103,7 +103,7 @@ def judge_step(seen: Observation, step: int, expect: dict[str, Any], verdict: Ve
         if any(value != expect["reused"] for value in reused):
             word = "fresh" if expect["reused"] else "used before"
             text = f"{reused.count(not expect['reused'])} requests came on a connection {word}"
-            verdict.problems.append(Problem(text, "reused"))
+            verdict.problems.append(text)
 
 
 def sent_once(segments: int | None, twice: int, wanted: Any) -> int | None:
@@ -118,8 +118,8 @@ def _evidence(seen: Observation, samples: list[Sample], name: str, wanted: Any, 
     values = [(attempt.get("kernel") or {}).get(name) for attempt in attempts]
     if None in values:
         text = f"{values.count(None)} of {len(values)} records have no {name}"
-        verdict.problems.append(Problem(text, "timing.kernel"))
-    judge_mode("timing.kernel", f"{name} by the kernel's evidence", values, wanted, verdict, excuse=seen.loss.total)
+        verdict.problems.append(text)
+    judge_mode(f"{name} by the kernel's evidence", values, wanted, verdict, excuse=seen.loss.total)
 
 
 def _memory(seen: Observation, samples: list[Sample], wanted: dict[str, Any], verdict: Verdict) -> None:
@@ -130,7 +130,7 @@ def _memory(seen: Observation, samples: list[Sample], wanted: dict[str, Any], ve
     copies = seen.memory_growth / size
     if copies > wanted["max"]:
         text = f"peak memory grew by {copies:.1f} times the body, not at most {wanted['max']}"
-        verdict.unsteady.append(Problem(text, "memory_copies"))
+        verdict.unsteady.append(text)
 
 
 def _event_field(sample: Sample, name: str, field_name: str) -> Any:
@@ -140,7 +140,7 @@ def _event_field(sample: Sample, name: str, field_name: str) -> Any:
     return None
 
 
-def judge_mode(expectation: str, what: str, values: list[Any], wanted: Any, verdict: Verdict, excuse: int = 0) -> None:
+def judge_mode(what: str, values: list[Any], wanted: Any, verdict: Verdict, excuse: int = 0) -> None:
     """Judge by the mode; odd counts need an excuse (segments that the kernel sent twice) or must not come again.
 
     The counters behind the excuse are the whole host's, so on a busy machine they would excuse a client that splits
@@ -156,12 +156,12 @@ def judge_mode(expectation: str, what: str, values: list[Any], wanted: Any, verd
     if not matches(counts[0][0], wanted):
         seen = ", ".join(f"{value} in {count}" for value, count in counts[:4])
         text = f"{what}: {counts[0][0]}, not {either(wanted)} (of {len(known)} requests: {seen})"
-        verdict.problems.append(Problem(text, expectation))
+        verdict.problems.append(text)
         return
     odd = [value for value in known if not matches(value, wanted)]
     if len(odd) > min(excuse, len(known) // 5):
         said = f"{what}: mode {counts[0][0]}, but also {odd[:5]} in {len(odd)} of {len(known)} requests"
         text = f"{said} with {excuse} segments sent twice, which excuse {len(known) // 5} at most"
-        verdict.unsteady.append(Problem(text, expectation))
+        verdict.unsteady.append(text)
     elif odd:
         verdict.notes.append(f"{what}: {odd[:5]} beside the mode, explained by {excuse} segments sent twice")

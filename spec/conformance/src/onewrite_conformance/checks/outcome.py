@@ -9,59 +9,53 @@ from typing import Any
 
 from onewrite_conformance.checks.counts import judge_run, judge_step
 from onewrite_conformance.checks.seen import Observation, Sample
-from onewrite_conformance.checks.stock import judge_against_stock
 from onewrite_conformance.checks.timing import bound_problems, cause_problems, timing_problems
-from onewrite_conformance.checks.verdict import Problem, Verdict, about, either, matches
+from onewrite_conformance.checks.verdict import Verdict, either, matches
 from onewrite_conformance.checks.wire import example_problems, wire_problems
 
 __all__ = ["judge"]
 
 
-def judge(seen: Observation, stock: Observation | None = None) -> Verdict:
-    """Judge one observation; `stock` is the same run made with the stock client, where the case compares with it."""
+def judge(seen: Observation) -> Verdict:
+    """Judge one observation by the expectations of its case."""
     verdict = Verdict()
-    verdict.problems += [Problem(f"the tap itself failed: {fault}", "tap") for fault in seen.tap_faults]
+    verdict.problems += [f"the tap itself failed: {fault}" for fault in seen.tap_faults]
     steps = seen.run.case.do
     for sample in seen.samples:
         expect = seen.run.expect(steps[sample.step])
-        label = _label(seen, sample)
+        found: list[str] = []
         if sample.counted:
-            verdict.problems += [one.labelled(label) for one in about("outcome", _outcome_problems(sample, expect))]
-            verdict.problems += [one.labelled(label) for one in about("told", _told_problems(sample, expect))]
+            found += _outcome_problems(sample, expect)
+            found += _told_problems(sample, expect)
             if expect.get("told", True) and seen.run.case.hooks and "timing" in seen.capabilities:
-                found = about("timing", timing_problems(sample, expect, seen.capabilities))
-                verdict.problems += [one.labelled(label) for one in found]
-        verdict.problems += [one.labelled(label) for one in about("wire", wire_problems(sample, expect, seen))]
-    verdict.problems += about("says", _state_problems(seen))
+                found += timing_problems(sample, expect, seen.capabilities)
+        found += wire_problems(sample, expect, seen)
+        label = f"request {seen.samples.index(sample)}: " if len(seen.samples) > 1 else ""
+        verdict.problems += [label + one for one in found]
+    verdict.problems += _state_problems(seen)
     judge_run(seen, verdict)
     for step in {sample.step for sample in seen.counted}:
         expect = seen.run.expect(steps[step])
         judge_step(seen, step, expect, verdict)
         samples = [sample for sample in seen.counted if sample.step == step]
-        verdict.unsteady += about("timing.bounds", bound_problems(samples, expect))
-        verdict.problems += about("timing.cause", cause_problems(samples, expect))
+        verdict.unsteady += bound_problems(samples, expect)
+        verdict.problems += cause_problems(samples, expect)
     if seen.run.case.example is not None:
         for exchange in seen.counted_exchanges():
-            verdict.problems += about("wire", example_problems(exchange, seen.run.case.example, seen.names))
-    judge_against_stock(seen, stock, verdict)
+            verdict.problems += example_problems(exchange, seen.run.case.example, seen.names)
     verdict.problems = _condensed(verdict.problems)
     verdict.unsteady = _condensed(verdict.unsteady)
     return verdict
 
 
-def _label(seen: Observation, sample: Sample) -> str:
-    return f"request {seen.samples.index(sample)}: " if len(seen.samples) > 1 else ""
-
-
-def _condensed(problems: list[Problem]) -> list[Problem]:
+def _condensed(problems: list[str]) -> list[str]:
     """The same problem of twenty requests is told once, with a count."""
-    groups: dict[str, list[Problem]] = {}
+    groups: dict[str, list[str]] = {}
     for problem in problems:
         key = re.sub(r"^request \d+: ", "", problem)
         groups.setdefault(re.sub(r"\d{4,}|\d+\.\d+", "#", key), []).append(problem)
     return [
-        Problem(found[0] + (f" (and {len(found) - 1} more like it)" if len(found) > 1 else ""), found[0].expectation)
-        for found in groups.values()
+        found[0] + (f" (and {len(found) - 1} more like it)" if len(found) > 1 else "") for found in groups.values()
     ]
 
 
@@ -77,25 +71,25 @@ def _outcome_problems(sample: Sample, expect: dict[str, Any]) -> Iterable[str]:
         yield f"outcome is {reply['outcome']}, not {either(wanted)}{said}"
         return
     if "status" in expect and reply["outcome"] == "response" and not matches(reply.get("status"), expect["status"]):
-        yield Problem(f"status is {reply.get('status')}, not {either(expect['status'])}", "status")
+        yield f"status is {reply.get('status')}, not {either(expect['status'])}"
     if "error" in expect and reply["outcome"] == "error":
         yield from _error_problems(reply["error"], expect["error"])
     if reply["outcome"] == "response" and expect.get("body") != "any":
-        yield from about("body", _body_problems(sample))
+        yield from _body_problems(sample)
 
 
 def _error_problems(error: dict[str, Any], wanted: dict[str, Any]) -> Iterable[str]:
     for key in ("kind", "phase"):
         if key in wanted and not matches(error.get(key), wanted[key]):
             said = f"{error.get('type')}: {str(error.get('message'))[:160]}"
-            yield Problem(f"error {key} is {error.get(key)}, not {either(wanted[key])} ({said})", f"error.{key}")
+            yield f"error {key} is {error.get(key)}, not {either(wanted[key])} ({said})"
     if "names" in wanted and _plain(wanted["names"]) not in _plain(str(error.get("message"))):
-        yield Problem(f"the error does not name {wanted['names']}: {str(error.get('message'))[:160]}", "error.names")
+        yield f"the error does not name {wanted['names']}: {str(error.get('message'))[:160]}"
     if "type" in wanted:
         names = [error.get("type"), *(error.get("also") or ())]
         kinds = wanted["type"] if isinstance(wanted["type"], list) else [wanted["type"]]
         if not any(str(name).rpartition(".")[2] in kinds or name in kinds for name in names):
-            yield Problem(f"error type is {names}, not {either(kinds)}", "error.type")
+            yield f"error type is {names}, not {either(kinds)}"
 
 
 def _plain(text: str) -> str:

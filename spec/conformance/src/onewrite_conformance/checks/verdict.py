@@ -2,42 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["Problem", "Verdict", "about", "either", "matches"]
-
-
-class Problem(str):
-    """A difference in one line, and the expectation of the case that it breaks (`segments`, `timing.cause`)."""
-
-    expectation: str = "outcome"
-
-    def __new__(cls, text: str, expectation: str = "outcome") -> Problem:
-        made = super().__new__(cls, text)
-        made.expectation = expectation
-        return made
-
-    def labelled(self, label: str) -> Problem:
-        return Problem(label + self, self.expectation)
-
-
-def about(expectation: str, texts: Iterable[str]) -> Iterable[Problem]:
-    """These texts as problems with an expectation; what is a problem already keeps its own."""
-    for text in texts:
-        yield text if isinstance(text, Problem) else Problem(text, expectation)
+__all__ = ["Verdict", "either", "matches"]
 
 
 @dataclass
 class Verdict:
     """`problems` fail the run; `unsteady` ones fail it only when they come again; `doubts` mean: cannot tell."""
 
-    problems: list[Problem] = field(default_factory=list)
-    unsteady: list[Problem] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+    unsteady: list[str] = field(default_factory=list)
     doubts: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    apart: list[str] = field(default_factory=list)  # why a comparison does not apply
 
 
 def matches(value: Any, wanted: Any) -> bool:

@@ -10,7 +10,7 @@ from onewrite_lab.tap.answers import expand
 from onewrite_lab.tap.exchange import Exchange
 
 from onewrite_conformance.checks.seen import Observation, Sample
-from onewrite_conformance.checks.verdict import Problem, about, either, matches
+from onewrite_conformance.checks.verdict import either, matches
 from onewrite_conformance.contract.bodies import content
 
 __all__ = ["example_problems", "wire_problems"]
@@ -22,16 +22,16 @@ def wire_problems(sample: Sample, expect: dict[str, Any], seen: Observation) -> 
         arrived = sum(len(exchange.request.wire) or len(exchange.first_piece) for exchange in sample.exchanges)
         if arrived:
             text = f"{arrived} bytes were sent, none was to: {sample.exchanges[0].first_piece[:80]!r}"
-            yield Problem(text, "wire.nothing_sent")
+            yield text
         return
     for exchange in sample.exchanges[-1:] if sample.counted else ():
         yield from _message_problems(exchange, sample, wire)
     for exchange in sample.exchanges:
         if wire.get("valid", True):
-            yield from about("valid", (f"not HTTP/1.1: {problem}" for problem in exchange.request.problems))
+            yield from (f"not HTTP/1.1: {problem}" for problem in exchange.request.problems)
             early = exchange.answer is not None and exchange.answer.when != "complete"
             if exchange.complete and exchange.extra and not sample.batch and not early:
-                yield Problem(f"{exchange.extra} bytes followed the request before it was answered", "valid")
+                yield f"{exchange.extra} bytes followed the request before it was answered"
         if exchange.via != seen.run.route:
             yield f"the request came {exchange.via}, not by the route {seen.run.route}"
         elif exchange.via == "forward" and not exchange.request.target.startswith("http"):
@@ -43,9 +43,9 @@ def wire_problems(sample: Sample, expect: dict[str, Any], seen: Observation) -> 
 def _message_problems(exchange: Exchange, sample: Sample, wire: dict[str, Any]) -> Iterable[str]:
     request = exchange.request
     if "method" in wire and request.method != wire["method"]:
-        yield Problem(f"method is {request.method}, not {wire['method']}", "wire.method")
+        yield f"method is {request.method}, not {wire['method']}"
     if "target" in wire and request.path != wire["target"]:
-        yield Problem(f"target is {request.path}, not {wire['target']}", "wire.target")
+        yield f"target is {request.path}, not {wire['target']}"
     for name, value in wire.get("has", ()):
         if value not in request.values(name):
             yield f"header {name} is {request.values(name) or 'missing'}, not {value!r}"
@@ -56,9 +56,9 @@ def _message_problems(exchange: Exchange, sample: Sample, wire: dict[str, Any]) 
         if len(request.values(name)) != 1:
             yield f"header {name} was sent {len(request.values(name))} times"
     if "framing" in wire and request.framing != wire["framing"]:
-        yield Problem(f"the body is framed by {request.framing}, not {wire['framing']}", "wire.framing")
+        yield f"the body is framed by {request.framing}, not {wire['framing']}"
     if "chunks" in wire and not matches(len(request.chunks), wire["chunks"]):
-        yield Problem(f"{len(request.chunks)} chunks, not {either(wire['chunks'])}", "wire.chunks")
+        yield f"{len(request.chunks)} chunks, not {either(wire['chunks'])}"
     yield from _request_body_problems(exchange, sample, wire.get("body", "as_sent"))
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import copy
 import json
-import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ import yaml
 from onewrite_conformance.contract.places import CASES, SCHEMAS
 from onewrite_conformance.contract.requirements import Example, Requirement
 
-__all__ = ["Case", "CaseError", "Run", "case_of", "coverage_faults", "example_case", "load_cases"]
+__all__ = ["Case", "CaseError", "Run", "case_of", "coverage_faults", "example_case", "load_cases", "within"]
 
 SCHEME_OF_ROUTE = {"direct": ("http", "https"), "forward": ("http",), "connect": ("https",)}
 EXAMPLE_REPEAT = 20
@@ -33,11 +33,12 @@ class CaseError(Exception):
 class Case:
     """One case, complete with defaults."""
 
-    id: str
+    of: str  # the requirement that it shows
+    name: str
     title: str
-    covers: list[str]
     do: list[dict[str, Any]]
     where: str = ""
+    why: str = ""
     needs: list[str] = field(default_factory=list)
     schemes: list[str] = field(default_factory=lambda: ["http", "https"])
     routes: list[str] = field(default_factory=lambda: ["direct"])
@@ -48,8 +49,14 @@ class Case:
     server: dict[str, Any] = field(default_factory=dict)
     expect: dict[str, Any] = field(default_factory=dict)
     expect_for: dict[str, dict[str, Any]] = field(default_factory=dict)
-    why: str = ""
+    same: list[str] = field(default_factory=list)  # what is compared with stock
+    even: list[str] = field(default_factory=list)  # what is chance in the bytes
     example: str | None = None  # the bytes of a wire-example
+
+    @property
+    def id(self) -> str:
+        """The path of the case: wire/5/boundary-above."""
+        return f"{self.of.lower().replace('-', '/')}/{self.name}"
 
     @property
     def hooks(self) -> bool:
@@ -69,41 +76,6 @@ class Case:
                 yield from step["batch"]
             elif "batch" in step:
                 yield step["batch"]["request"]
-
-    def expectations(self) -> Iterator[dict[str, Any]]:
-        yield self.expect
-        yield from self.expect_for.values()
-        yield from (step["expect"] for step in self.do if "expect" in step)
-
-    def capabilities(self) -> list[str]:
-        """What a driver must be able to do: `needs`, and what follows from the case's own words."""
-        needs = list(self.needs)
-        for request in self.requests():
-            kind = (request.get("body") or {}).get("kind", "none")
-            if kind != "none":
-                needs.append(f"body:{kind}")
-            if "cancel_after_ms" in request:
-                needs.append("cancel")
-            if any(name.lower() == "expect" for name, _ in request.get("headers", ())):
-                needs.append("expect_continue")
-        for option in ("socket_options", "custom_connector", "retries", "redirects"):
-            if self.open.get(option) not in (None, False, 0):
-                needs.append(option)
-        if "quickack" in self.open.get("adapter", {}):
-            needs.append("quickack")
-        needs += ["status" if step["api"] == "status" else "install" for step in self.do if "api" in step]
-        if any("batch" in step for step in self.do) and self.open.get("pool_size", 1) > 1:
-            needs.append("concurrency")
-        if self.hooks:
-            needs.append("timing")
-        for expect in self.expectations():
-            if {"events", "no_events"} & expect.keys():
-                needs.append("events")
-            if "memory_copies" in expect:
-                needs.append("prompt_memory")
-            if {"cause", "kernel"} & expect.get("timing", {}).keys():
-                needs.append("tcp_info")
-        return list(dict.fromkeys(needs))
 
 
 @dataclass(frozen=True)
@@ -129,22 +101,23 @@ class Run:
             merged |= self.case.expect_for.get(axis, {})
         return merged | ((step or {}).get("expect") or {})
 
-    @property
-    def limited(self) -> bool:
-        """Whether its requests have a time limit, where they say nothing of one.
-
-        About half of the runs of each family, scheme and route have: a client may well have one way with and one
-        without. Which half is fixed, so that a run that failed is the same run when it is judged again.
-        """
-        side = (self.scheme == "https") + (self.route != "direct")
-        return (zlib.crc32(self.case.id.encode()) + side) % 2 == 0
+    def by_stock(self) -> Run:
+        """The same run by the stock client."""
+        return Run(self.case, "stock", self.scheme, self.route)
 
     def capabilities(self) -> list[str]:
+        """What the case needs, and the kinds of its bodies and its route."""
+        kinds = [(request.get("body") or {}).get("kind", "none") for request in self.case.requests()]
         extra = {"forward": ["proxy_forward"], "connect": ["proxy_connect"]}.get(self.route, [])
-        return self.case.capabilities() + extra
+        return [*self.case.needs, *(f"body:{kind}" for kind in dict.fromkeys(kinds) if kind != "none"), *extra]
 
     def __hash__(self) -> int:
         return hash(self.path)
+
+
+def within(path: str, pattern: str) -> bool:
+    """Whether a run is the pattern's: a part of its path from the beginning (`wire`, `wire/5`), or wildcards."""
+    return path == pattern or path.startswith(pattern.rstrip("/") + "/") or fnmatchcase(path, pattern)
 
 
 @lru_cache(maxsize=1)
@@ -205,7 +178,7 @@ def _file_faults(data: Any, name: str) -> list[str]:
     if faults:
         return faults
     for raw in _single(data["cases"]):
-        label = raw.get("id", "?") if isinstance(raw, dict) else "?"
+        label = raw.get("name", "?") if isinstance(raw, dict) else "?"
         faults += _faults(raw, _definition("case"), f"{name}: {label}")
     return faults
 
@@ -274,9 +247,9 @@ def example_case(example: Example) -> Case:
     if unknown:
         raise CaseError(f"{example.where}: wire-example has unknown keys {sorted(unknown)}")
     raw: dict[str, Any] = {
-        "id": example.id,
+        "of": example.requirement,
+        "name": f"example-{example.number}",
         "title": data.get("title", f"The example of {example.requirement}"),
-        "covers": [example.requirement],
         "do": [{"request": data["request"], "warmup": 1, "repeat": EXAMPLE_REPEAT}],
         "expect": expect,
     }
@@ -290,19 +263,14 @@ def example_case(example: Example) -> Case:
 
 
 def coverage_faults(cases: list[Case], requirements: dict[str, Requirement]) -> list[str]:
-    """Requirements without a case, and cases for requirements that do not exist."""
-    faults: list[str] = []
-    covered: set[str] = set()
-    for case in cases:
-        for identifier in case.covers:
-            if identifier not in requirements:
-                faults.append(f"{case.where}: {case.id} covers {identifier}, which no text defines")
-            elif requirements[identifier].withdrawn:
-                faults.append(f"{case.where}: {case.id} covers {identifier}, which was withdrawn")
-            covered.add(identifier)
+    """Requirements without a case, and cases of requirements that do not exist."""
+    covered = {case.of for case in cases}
+    faults = [
+        f"{case.where}: {case.id} is of {case.of}, which no text defines"
+        for case in cases
+        if case.of not in requirements
+    ]
     for requirement in requirements.values():
-        if requirement.withdrawn:
-            continue
         if requirement.id not in covered and not requirement.untestable:
             faults.append(f"{requirement.where}: {requirement.id} has no case and no line `untestable: reason`")
         if requirement.id in covered and requirement.untestable:

@@ -31,10 +31,6 @@ class Example:
     data: dict[str, Any]
     where: str
 
-    @property
-    def id(self) -> str:
-        return f"example-{self.requirement.lower()}-{self.number}"
-
 
 @dataclass
 class Requirement:
@@ -45,9 +41,7 @@ class Requirement:
     where: str
     level: str = ""  # MUST, SHOULD or MAY; a NOT does not change the level
     text: str = ""
-    reasoned: bool = False  # whether words follow the block quote that say why
     untestable: str | None = None
-    withdrawn: bool = False
     examples: list[Example] = field(default_factory=list)
     section: str = ""  # the title of its file, without the number
 
@@ -99,7 +93,7 @@ def _read_file(path: Path, faults: list[str]) -> list[Requirement]:
             section = line.lstrip("#. 0123456789")
         if heading:
             title = heading.group(2).strip(" :·-—")
-            current = Requirement(heading.group(1), title, where, withdrawn="withdrawn" in title, section=section)
+            current = Requirement(heading.group(1), title, where, section=section)
             requirements.append(current)
             quote = []
         elif current is not None:
@@ -111,18 +105,14 @@ def _read_file(path: Path, faults: list[str]) -> list[Requirement]:
             match = re.match(r"untestable:\s*(.+)", line)
             if match:
                 current.untestable = match.group(1)
-            elif current.text and line.strip():
-                current.reasoned = True
         if current is not None and quote and number == len(lines):
             current.text = " ".join(quote)
     for requirement in requirements:
         levels = LEVEL.findall(requirement.text)
         if len(levels) == 1:
             requirement.level = levels[0].split()[0]
-        elif not requirement.withdrawn:
+        else:
             faults.append(f"{requirement.where}: {requirement.id} has {len(levels)} bold MUST/SHOULD/MAY, not one")
-        if not requirement.reasoned and not requirement.withdrawn:
-            faults.append(f"{requirement.where}: {requirement.id} gives no reason under its block quote")
     return requirements
 
 

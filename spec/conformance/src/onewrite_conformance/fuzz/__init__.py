@@ -1,1 +1,1 @@
-"""The differential fuzzer: random scenarios must have the same results with an adapter and with its stock library."""
+"""Random scripts and random requests must come out the same with an adapter and with its stock library."""

@@ -1,155 +1,73 @@
-"""The differential fuzzer: random scenarios must have the same results with an adapter and with its stock library.
-
-`python -m onewrite_conformance.fuzz --adapter node --count 300 --seed 1`
-
-A scenario is a randomly made case: up to four requests of all body kinds, with sizes around the limits, and a server
-that answers in many ways. Compared are outcome, status, body and error class; the requests that arrived, parsed; and
-the segments, of which an adapter may not need more than stock. A scenario with a difference is run again when nothing
-else runs; one that differs in most tries is shrunk to the smallest that still differs, and written as a case file.
-"""
+"""Plays random scenarios with an adapter and with its stock library, and keeps those that differ as case files."""
 
 from __future__ import annotations
 
+import json
 import multiprocessing
-import random
 import sys
 import time
-from collections.abc import Iterable, Iterator
-from concurrent.futures import Future, ProcessPoolExecutor, wait
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import yaml
-from onewrite_lab.tap.exchange import Exchange
+from hypothesis import HealthCheck, Phase, Verbosity, given, settings
+from hypothesis import seed as seeded
 
-from onewrite_conformance.checks.seen import Observation, Sample
-from onewrite_conformance.checks.stock import even
-from onewrite_conformance.contract.bodies import content
+from onewrite_conformance.checks.same import Shown, differences, given_up, shown
 from onewrite_conformance.contract.cases import Case, Run
 from onewrite_conformance.driver import Driver, DriverFault, DriverSkipped
-from onewrite_conformance.fuzz.scenarios import scenario, smaller
+from onewrite_conformance.fuzz.scenarios import scenarios
 from onewrite_conformance.report.files import write_junit
 from onewrite_conformance.run.adapters import Adapter, adapters_of_checkout, reference
 from onewrite_conformance.run.play import play
 from onewrite_conformance.run.result import Result, Status
-from onewrite_conformance.run.settle import TIMES, comes_again
+from onewrite_conformance.run.same import PLAYS, api_of
 from onewrite_conformance.run.shares import end_with_parent
 
-__all__ = ["KINDS", "Fuzzer", "difference", "fuzz"]
+__all__ = ["Found", "Fuzzer", "fuzz"]
 
-KINDS = ("onewrite", "patched")
-TIMES_CUT = 2  # a cut scenario must differ in one of so many tries
-MOST = 5  # findings of one client kind that are shrunk and reported
-SHARES = 8  # of the scenarios of one client kind
-LEAST = 150  # scenarios in a share: each starts two drivers
-ONE_WRITE = 16384
-
-
-# -- comparing ---------------------------------------------------------------------------------------------
+FACETS = ["bytes", "outcome", "connections", "objects"]
+SILENCE_S = 10.0  # allowed to a driver; a hang is a difference, never a good example
+SHRINK_S = 15.0  # for one finding
+MOST = 3  # findings of a share, then it ends
+SHARE = 150  # scenarios: each share starts two drivers
 
 
-def difference(ours: Observation, stock: Observation) -> str | None:
-    """What differs between the two, in one line, or None."""
-    for index, (one, other) in enumerate(zip(ours.samples, stock.samples, strict=True)):
-        ours_said, stock_said = _outcome(one, ours), _outcome(other, ours)
-        if ours_said != stock_said:
-            return f"request {index}: {ours_said} against {stock_said}"
-    if "own_client" in ours.capabilities:
-        return _faults(ours)
-    if len(ours.exchanges) != len(stock.exchanges):
-        return f"{len(ours.exchanges)} requests arrived, {len(stock.exchanges)} of stock"
-    nagle = any(arrival.nodelay is False for arrival in stock.arrivals)
-    for mine, theirs in zip(ours.exchanges, stock.exchanges, strict=True):
-        if mine.complete != theirs.complete:
-            return f"request {mine.number} arrived {'whole' if mine.complete else 'in part'}, stock's did not so"
-        parsed, parsed_stock = _parsed(mine), _parsed(theirs)
-        for name in parsed:
-            if mine.complete and parsed[name] != parsed_stock[name]:
-                said, said_stock = str(parsed[name])[:150], str(parsed_stock[name])[:150]
-                return f"request {mine.number}: {name} is {said}, stock's {said_stock}"
-        more = (mine.segments_once or 0) - (theirs.segments_once or 0)
-        # Larger requests are cut by the kernel in varying ways. And where stock leaves Nagle's algorithm on, tails of
-        # several writes are joined: fewer segments, but later. Such a count is no limit.
-        small = not nagle and len(mine.request.wire) <= ONE_WRITE
-        excuse = ours.loss.total if ours.witness_fault else 0
-        if small and mine.complete and mine.segments and theirs.segments and more > excuse:
-            return f"request {mine.number}: {mine.segments} segments, stock needs {theirs.segments}"
-    return _faults(ours)
-
-
-def _outcome(sample: Sample, ours: Observation) -> dict[str, Any]:
-    reply = sample.reply
-    said = {name: reply.get(name) for name in ("outcome", "status", "body_sha256")}
-    if reply["outcome"] == "error" and "own_client" not in ours.capabilities:
-        said["error"] = reply["error"].get("type")
-    return said
-
-
-def _parsed(exchange: Exchange) -> dict[str, Any]:
-    """What a request means: everything but the order of headers and how a chunked body was cut."""
-    request = exchange.request
-    head = even(exchange).split(b"\r\n\r\n", 1)[0].decode("latin-1").split("\r\n")
-    body = bytes(request.body)
-    for value in request.values("content-type"):
-        if "boundary=" in value:
-            body = body.replace(value.partition("boundary=")[2].strip('"').encode(), b"BOUNDARY")
-            # The length of a boundary may vary, too.
-            head = [line for line in head if not line.lower().startswith("content-length:")]
-    headers = sorted(line.partition(":")[0].lower() + ":" + line.partition(":")[2] for line in head[1:])
-    return {"request line": head[0], "headers": headers, "framing": request.framing, "body": body}
-
-
-def _faults(ours: Observation) -> str | None:
-    for exchange in ours.exchanges:
-        if exchange.request.problems:
-            return f"request {exchange.number} is not HTTP/1.1: {exchange.request.problems[0]}"
-    for sample in ours.samples:
-        body = sample.request.get("body") or {"kind": "none"}
-        known = body["kind"] not in ("form", "multipart") and len(sample.exchanges) == 1
-        if known and sample.exchanges[0].complete and bytes(sample.exchanges[0].request.body) != content(body):
-            return f"the body of {sample.request['url']} did not arrive as it was given"
-    return None
-
-
-# -- running -----------------------------------------------------------------------------------------------
+class Differs(AssertionError):
+    """This scenario comes out another way."""
 
 
 @dataclass
-class Finding:
-    """A difference that stayed."""
+class Found:
+    """What came of a share of scenarios."""
 
-    seed: str
-    text: str
-    case: Case
-
-
-@dataclass
-class ShareResult:
-    """The result of one share of scenarios."""
-
+    adapter: str
     client: str
     ran: int = 0
+    skipped: int = 0  # the driver cannot do what the scenario wants
     seconds: float = 0.0
-    different: list[str] = field(default_factory=list)  # seeds of scenarios that differed when they were run once
-    skipped: str | None = None
-    fault: str | None = None
+    cases: list[dict[str, Any]] = field(default_factory=list)  # that differ, shrunk
+    texts: list[str] = field(default_factory=list)
+    fault: str = ""
 
 
 class Fuzzer:
-    """Runs scenarios with one client kind of an adapter and with its stock client."""
+    """One client kind of an adapter beside its stock client; the two drivers serve all scenarios."""
 
-    def __init__(self, adapter: Adapter, client: str, *, stock: Adapter | None = None, timeout_s: float = 30.0) -> None:
-        self.client, self.timeout_s = client, timeout_s
+    def __init__(self, adapter: Adapter, client: str, stock: Adapter | None = None) -> None:
+        self.client = client
         self._adapters = {client: adapter, "stock": stock or adapter}
         self._drivers: dict[str, Driver] = {}
+        both = self.driver(client).capabilities & self.driver("stock").capabilities
+        self.kinds = sorted(name.partition(":")[2] for name in both if name.startswith("body:"))
 
     def driver(self, client: str) -> Driver:
         held = self._drivers.get(client)
         if held is None or not held.alive:
-            adapter = self._adapters[client]
-            held = Driver(adapter.command, client, env=adapter.env, timeout_s=self.timeout_s)
-            self._drivers[client] = held
+            kind, env = self._adapters[client].driver_of(client)
+            held = self._drivers[client] = Driver(self._adapters[client].command, kind, env, SILENCE_S)
         return held
 
     def close(self) -> None:
@@ -163,200 +81,181 @@ class Fuzzer:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def kinds(self) -> list[str]:
-        """Body kinds that both can send."""
-        both = self.driver(self.client).capabilities & self.driver("stock").capabilities
-        return sorted(name.partition(":")[2] for name in both if name.startswith("body:"))
+    def difference(self, raw: dict[str, Any]) -> str:
+        """The differences in this scenario, if they stay when it is played three times each. Raises DriverSkipped."""
+        ours, theirs = [self._shown(raw, self.client)], [self._shown(raw, "stock")]
+        facets = FACETS
+        for turn in range(PLAYS):
+            told = differences(*_comparable(ours, theirs), facets, self.client)
+            if not told:
+                return ""
+            if turn + 1 < PLAYS:
+                ours.append(self._shown(raw, self.client))
+            theirs.append(self._shown(raw, "stock"))
+        return "\n".join(told)
 
-    def api(self) -> str | None:
-        """The API of the stock library that this kind wraps, where it is not stock's first."""
-        apis = self.driver(self.client).hello.get("apis") or [None]
-        stock = self.driver("stock").hello.get("apis") or [None]
-        return apis[0] if apis[0] in stock and apis[0] != stock[0] else None
-
-    def scenario(self, seed: str, kinds: list[str]) -> Case:
-        """The scenario of a seed `7/42`: each has a seed of its own, so that one can be run without those before it."""
-        return scenario(random.Random(seed), kinds, int(seed.rpartition("/")[2]))
-
-    def difference(self, case: Case) -> str | None:
-        """The difference in this scenario, run once."""
+    def _shown(self, raw: dict[str, Any], client: str) -> tuple[Shown, int | None]:
+        """What one play showed, and how many requests came before a call was given up, where one was."""
+        case = Case("SAME-1", "random", "A random scenario", raw["do"], same=FACETS, **_rest(raw))
+        run = Run(case, client, case.schemes[0], "direct")
+        driver = self.driver(client)
+        api = api_of(self.driver(self.client), driver) if client == "stock" else None
         try:
-            run = Run(case, self.client, case.schemes[0], "direct")
-            stock = play(Run(case, "stock", case.schemes[0], "direct"), self.driver("stock"), None, self.api())
-            return difference(play(run, self.driver(self.client)), stock)
-        except DriverSkipped:
-            return None
+            seen = play(run, driver, api=api)
         except DriverFault as fault:
-            return f"driver fault: {fault.kind}: {fault.detail[:200]}"
-
-    def different(self, numbers: Iterable[int], seed: int) -> Iterator[str | None]:
-        """Run each scenario once: its seed where it differed, else None."""
-        kinds = self.kinds()
-        for number in numbers:
-            name = f"{seed}/{number}"
-            yield name if self.difference(self.scenario(name, kinds)) is not None else None
-
-    def finding(self, seed: str, budget_s: float = 20.0) -> Finding | None:
-        """The difference of this scenario if it comes again in one of three tries, shrunk within the budget.
-
-        A difference that comes now and then is the machine's. Call it when nothing else runs.
-        """
-        case = self.scenario(seed, self.kinds())
-        text, _ = comes_again(lambda: self.difference(case))
-        if text is None:
-            return None
-        case, text = self.shrunk(case, text, budget_s)
-        return Finding(seed, text, case)
-
-    def shrunk(self, case: Case, text: str, budget_s: float) -> tuple[Case, str]:
-        """The smallest scenario that still differs, found greedily within the budget."""
-        deadline = time.monotonic() + budget_s
-        progress = True
-        while progress and time.monotonic() < deadline:
-            progress = False
-            for cut in smaller(case):
-                if time.monotonic() >= deadline:
-                    break
-                found, _ = comes_again(lambda cut=cut: self.difference(cut), TIMES_CUT)  # type: ignore[misc]
-                if found is not None:
-                    case, text, progress = cut, found, True
-                    break
-        return case, text
+            return {name: [f"driver fault: {fault.kind}: {fault.detail[:300]}"] for name in FACETS}, None
+        until = next((at for at, sample in enumerate(seen.samples) if given_up(sample)), None)
+        return shown(seen, boundary=True), until
 
 
-def as_yaml(finding: Finding) -> str:
-    """The finding as a case file."""
-    case = finding.case
-    raw = {
-        "id": case.id,
-        "title": finding.text[:200],
-        "covers": case.covers,
-        "schemes": case.schemes,
-        "open": case.open,
-        "server": case.server,
-        "do": case.do,
-        "expect": case.expect,
-    }
-    text = yaml.safe_dump({"version": 1, "family": "WIRE", "cases": [raw]}, sort_keys=False, width=120)
-    return f"# Found by the fuzzer, seed {finding.seed}: {finding.text}\n{text}"
+def _rest(raw: dict[str, Any]) -> dict[str, Any]:
+    return {name: raw[name] for name in ("open", "server", "schemes")}
 
 
-def run_share(name: str, client: str, first: int, count: int, seed: int) -> ShareResult:
-    """Run one share of the scenarios with one client kind, each once."""
+def _comparable(
+    ours: list[tuple[Shown, int | None]], theirs: list[tuple[Shown, int | None]]
+) -> tuple[list[Shown], list[Shown]]:
+    """The plays as far as SAME-7 lets them be the same: to the call that was given up, connections not at all."""
+    untils = [until for _, until in [*ours, *theirs] if until is not None]
+    if not untils:
+        return [one for one, _ in ours], [one for one, _ in theirs]
+    least = min(untils)
+    cut = [
+        [
+            one | {"bytes": one["bytes"][:least], "connections": []}
+            | {name: one[name][: least + 1] for name in ("outcome", "objects")}
+            for one, _ in plays
+        ]
+        for plays in (ours, theirs)
+    ]
+    return cut[0], cut[1]
+
+
+def _hunt(fuzzer: Fuzzer, count: int, seed: int, found: Found) -> None:
+    """Play up to `count` scenarios; the first that differs is shrunk and kept."""
+    differs: dict[str, str] = {}  # what is known to differ: hypothesis asks for the last one again
+    began: list[float] = []
+
+    @seeded(seed)
+    @settings(
+        max_examples=count,
+        deadline=None,
+        database=None,
+        phases=[Phase.generate, Phase.shrink],
+        suppress_health_check=list(HealthCheck),
+        report_multiple_bugs=False,
+        verbosity=Verbosity.quiet,
+    )
+    @given(scenarios(fuzzer.kinds))
+    def same(raw: dict[str, Any]) -> None:
+        key = json.dumps(raw)
+        if key not in differs:
+            if began and time.monotonic() > began[0] + SHRINK_S:
+                return
+            found.ran += not began
+            try:
+                text = fuzzer.difference(raw)
+            except DriverSkipped:
+                found.skipped += 1
+                return
+            if not text:
+                return
+            began.append(time.monotonic())
+            differs[key] = text
+        last[:] = [raw, differs[key]]
+        raise Differs(differs[key])
+
+    last: list[Any] = []
+    try:
+        same()
+    except Differs:
+        found.cases.append(last[0])
+        found.texts.append(last[1])
+
+
+def run_share(name: str, client: str, count: int, seed: int) -> Found:
+    """Play one share of the scenarios with one client kind."""
     sys.setswitchinterval(0.0005)
     started = time.monotonic()
-    result = ShareResult(client)
-    with Fuzzer(_adapter(name), client) as fuzzer:
-        try:
-            for found in fuzzer.different(range(first, first + count), seed):
-                result.ran += 1
-                if found is not None:
-                    result.different.append(found)
-        except DriverSkipped as skipped:
-            result.skipped = str(skipped)
-        except DriverFault as fault:
-            result.fault = str(fault)
-    result.seconds = time.monotonic() - started
-    return result
+    found = Found(name, client)
+    try:
+        with Fuzzer(_adapter(name), client) as fuzzer:
+            turn = 0
+            while found.ran < count and len(found.cases) < MOST:
+                _hunt(fuzzer, count - found.ran, seed * 1000 + turn, found)
+                turn += 1
+    except (DriverFault, DriverSkipped) as fault:
+        found.fault = str(fault)
+    found.seconds = time.monotonic() - started
+    return found
 
 
-def fuzz(names: list[str], clients: list[str], numbers: range, seed: int, jobs: int, folder: Path) -> list[Result]:
-    """Run the scenarios `numbers` with each adapter, shared among those of `clients` that it has, `jobs` at a time.
+def fuzz(names: list[str], clients: list[str] | None, count: int, seed: int, jobs: int, folder: Path) -> list[Result]:
+    """Play `count` scenarios with each adapter, shared among its clients, `jobs` shares at a time.
 
-    A difference is looked at again at the end, alone. Findings are printed, and written to `folder` as cases.
+    Findings are printed, and written to `folder` as cases.
     """
     context = multiprocessing.get_context("spawn")
+    results = []
     with ProcessPoolExecutor(jobs, mp_context=context, initializer=end_with_parent) as pool:
-        there = dict(zip(names, pool.map(_kinds_there, names, [clients] * len(names)), strict=True))
+        kinds = dict(zip(names, pool.map(_kinds_there, names, [clients] * len(names)), strict=True))
         waiting = []
         for name in names:
-            each = -(-len(numbers) // len(there[name])) if there[name] else 0
-            for index, client in enumerate(there[name]):
-                mine = numbers[index * each : (index + 1) * each]
-                size = max(LEAST, -(-len(mine) // SHARES))
-                for part in (mine[at : at + size] for at in range(0, len(mine), size)):
-                    waiting.append((name, pool.submit(run_share, name, client, part.start, len(part), seed)))
-        _wait([future for _, future in waiting])
-        shares: dict[tuple[str, str], list[ShareResult]] = {}
-        for name, future in waiting:
-            ran = future.result()
-            shares.setdefault((name, ran.client), []).append(ran)
-    results = []
+            each = -(-count // len(kinds[name])) if kinds[name] else 0
+            for number, client in enumerate(kinds[name]):
+                for part in range(0, each, SHARE):
+                    size = min(SHARE, each - part)
+                    waiting.append(pool.submit(run_share, name, client, size, seed * 1000 + number * 100 + part // SHARE))
+        shares = [one.result() for one in waiting]
     for name in names:
-        mine_ = [
-            _result(name, client, shares.get((name, client)) or [ShareResult(client)], seed, folder)
-            for client in clients
-        ]
-        write_junit(mine_, folder / f"judge-fuzz-{name}.xml", f"judge-fuzz-{name}")
-        results += mine_
+        mine = [share for share in shares if share.adapter == name]
+        part = [_result(name, client, [one for one in mine if one.client == client], folder) for client in kinds[name]]
+        write_junit(part, folder / f"judge-fuzz-{name}.xml", f"judge-fuzz-{name}")
+        results += part
     return results
 
 
-def _wait(shares: list[Future[ShareResult]]) -> None:
-    """Wait for all shares, and say every 15 seconds how far they are."""
-    left = set(shares)
-    started = time.monotonic()
-    while left:
-        left = wait(left, timeout=15.0).not_done
-        if left:
-            finished = [future.result() for future in shares if future not in left]
-            ran, again = sum(one.ran for one in finished), sum(len(one.different) for one in finished)
-            line = f"fuzz: {len(finished)}/{len(shares)} shares, {ran} scenarios run, {again} to be run again"
-            print(f"{line}, {time.monotonic() - started:.0f} s", file=sys.stderr, flush=True)
+def _result(name: str, client: str, shares: list[Found], folder: Path) -> Result:
+    cases = [case for share in shares for case in share.cases]
+    texts = [text for share in shares for text in share.texts]
+    faults = [share.fault for share in shares if share.fault]
+    ran, skipped = sum(share.ran for share in shares), sum(share.skipped for share in shares)
+    status = Status.FAULT if faults else Status.DEVIATES if cases else Status.OK
+    if not faults and skipped * 2 > ran:
+        status, faults = Status.DEVIATES, [f"{skipped} of {ran} scenarios could not be played: nothing is proved"]
+    result = Result(name, f"same/fuzz/{client}", "same/fuzz", client, "", "", "SAME-1", "MUST", status)
+    result.title = f"{ran} random scenarios come out as with stock"
+    result.notes = [f"{skipped} were skipped"] if skipped else []
+    result.seconds = round(sum(share.seconds for share in shares), 3)
+    result.problems = [*faults, *texts]
+    for number, (case, text) in enumerate(zip(cases, texts, strict=True)):
+        folder.mkdir(parents=True, exist_ok=True)
+        file = folder / f"fuzz-{name}-{client.replace(':', '-')}-{number}.yaml"
+        one = {"of": "SAME-1", "name": f"found-{number}", "title": "Found by random scenarios", "even": ["boundary"], **case}
+        whole = {"version": 1, "family": "SAME", "cases": [one | {"same": FACETS}]}
+        file.write_text(f"# {text}".replace("\n", "\n# ") + "\n" + yaml.safe_dump(whole, sort_keys=False, width=120))
+        result.notes.append(f"kept as {file}")
+    print(f"fuzz {name} {client}: {ran} scenarios, {len(cases)} differ, {result.seconds:.0f} s")
+    return result
+
+
+def _kinds_there(name: str, clients: list[str] | None) -> list[str]:
+    """The adapter's clients that this checkout's driver has."""
+    adapter, there = _adapter(name), []
+    for client in clients or [one for one in adapter.own if _whole(adapter, one)]:
+        kind, env = adapter.driver_of(client)
+        try:
+            with Driver(adapter.command, kind, env, SILENCE_S):
+                there.append(client)
+        except DriverSkipped:
+            pass
+    return there
+
+
+def _whole(adapter: Adapter, client: str) -> bool:
+    second = adapter.second.get(client)
+    return second is None or not second.families or "SAME" in second.families
 
 
 def _adapter(name: str) -> Adapter:
     return reference() if name == "reference" else adapters_of_checkout([name])[0]
-
-
-def _kinds_there(name: str, clients: list[str]) -> list[str]:
-    """Those of `clients` that the adapter's driver has; one that does not start counts, to be reported."""
-    there = []
-    for client in clients:
-        with Fuzzer(_adapter(name), client) as fuzzer:
-            try:
-                fuzzer.driver(client)
-            except DriverSkipped:
-                continue
-            except DriverFault:
-                pass
-            there.append(client)
-    return there
-
-
-def _result(name: str, client: str, shares: list[ShareResult], seed: int, folder: Path) -> Result:
-    """The result of one client kind, after what differed was run again."""
-    result = Result(name, f"fuzz/{client}/seed-{seed}", "fuzz", client, "", "", ["WIRE-13"], "MUST", Status.OK)
-    result.title = "Random scenarios have the same results as with stock"
-    ran = sum(share.ran for share in shares)
-    started = time.monotonic()
-    settled = 0
-    with Fuzzer(_adapter(name), client) as fuzzer:
-        try:
-            for seed_of_scenario in [one for share in shares for one in share.different]:
-                finding = fuzzer.finding(seed_of_scenario)
-                if finding is None:
-                    settled += 1
-                    continue
-                result.status = Status.DEVIATES
-                folder.mkdir(parents=True, exist_ok=True)
-                file = folder / f"fuzz-{name}-{client}-{finding.seed.replace('/', '-')}.yaml"
-                file.write_text(as_yaml(finding))
-                result.problems.append(f"seed {finding.seed}: {finding.text} (shrunk: {file.name})")
-                if len(result.problems) >= MOST:
-                    break
-        except DriverFault as fault:
-            result.status, result.problems = Status.FAULT, [str(fault)]
-    for share in shares:
-        if share.fault is not None:
-            result.status, result.problems = Status.FAULT, [*result.problems, share.fault]
-    if settled:
-        result.notes.append(f"{settled} scenarios differed once and in none of {TIMES} more tries, settled")
-        result.failed_tries, result.tries = 1, 1 + TIMES
-    if not ran and result.status == Status.OK:
-        result.status = Status.NOT_APPLICABLE
-    result.seconds = round(sum(share.seconds for share in shares) + time.monotonic() - started, 2)
-    said = f"{ran} scenarios of seed {seed}" if ran else "not applicable"
-    text = f"{name:<10} {client:<9} {said}, {len(result.problems)} differences, {result.seconds:.0f} s"
-    print("\n    ".join([text, *result.problems, *result.notes]), flush=True)
-    return result

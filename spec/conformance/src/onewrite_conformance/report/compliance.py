@@ -20,7 +20,7 @@ def word(results: list[Result], requirement: Requirement) -> str:
 
     Runs that do not apply say nothing; one that deviates outweighs those that are ok.
     """
-    statuses = Counter(result.status_of(requirement.id) for result in results)
+    statuses = Counter(result.status for result in results)
     if any(statuses[status] for status in BROKEN):
         return "deviates" if requirement.level == "MUST" else "warns"
     if statuses[Status.FAULT]:
@@ -55,8 +55,7 @@ def write_compliance(
         column = _column(result, stock)
         if result.base:
             bases[column] = result.base
-        for identifier in dict.fromkeys([*result.covers, *result.blamed]):
-            cells[identifier, column].append(result)
+        cells[result.of, column].append(result)
     path.write_text("\n".join(_lines(columns, cells, bases, requirements, cases, results)) + "\n")
 
 
@@ -76,8 +75,8 @@ def _lines(
     cases: list[Case],
     results: list[Result],
 ) -> list[str]:
-    covered = Counter(identifier for case in cases for identifier in case.covers)
-    kept = [one for one in requirements.values() if not one.withdrawn]
+    covered = Counter(case.of for case in cases)
+    kept = list(requirements.values())
     tested = [one for one in kept if not one.untestable]
     lines = [
         "# Compliance",
@@ -149,7 +148,7 @@ def _deviations(results: list[Result]) -> list[str]:
         text = " ".join(reason.split())[:200].replace("|", "\\|")
         runs = ", ".join(f"{one.scheme}/{one.route}" for one in found)
         lines.append(
-            f"- {adapter} `{case}` {client} ({runs}; {', '.join(first.blamed or first.covers)}; {first.status}): {text}"
+            f"- {adapter} `{case}` {client} ({runs}; {first.of}; {first.status}): {text}"
         )
     return lines
 

@@ -54,10 +54,9 @@ def tell(results: list[Result]) -> None:
         if not result.judged or result.status in (Status.OK, Status.NOT_APPLICABLE):
             continue
         lines = result.problems + result.notes
-        text = "\n    ".join(line for text in lines[:6] for line in _ends_of(text.splitlines()))
-        blamed = " ".join(result.blamed or result.covers)
-        print(f"\n{result.status.upper()} {result.adapter}: {result.path} [{blamed}] {result.title}")
-        print(f"    {text}")
+        text = "\n".join(line for text in lines[:8] for line in _ends_of(text.splitlines()))
+        print(f"\n{result.status.upper()} {result.adapter}: {result.path} [{result.of}] {result.title}")
+        print("    " + text.replace("\n", "\n    "))
     if any(result.failing for result in results):
         print("\nto see one run on the wire: python -m onewrite_conformance --trace --adapter NAME --case PATH")
 

@@ -26,10 +26,10 @@ class Second:
 
     kind: str
     api: str
-    families: tuple[str, ...] = ()  # of requirements: only cases that cover one of them; empty for all cases
+    families: tuple[str, ...] = ()  # of requirements: only their cases; empty for all cases
 
     def takes(self, case: Case) -> bool:
-        return not self.families or any(covered.split("-")[0] in self.families for covered in case.covers)
+        return not self.families or case.of.split("-")[0] in self.families
 
 
 @dataclass

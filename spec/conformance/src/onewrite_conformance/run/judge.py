@@ -7,25 +7,22 @@ import time
 import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from fnmatch import fnmatchcase
 
 from onewrite_conformance.checks.outcome import judge
-from onewrite_conformance.checks.seen import Observation
 from onewrite_conformance.checks.verdict import Verdict
-from onewrite_conformance.contract.cases import Case, Run
-from onewrite_conformance.contract.expectations import blamed
+from onewrite_conformance.contract.cases import Case, Run, within
 from onewrite_conformance.contract.requirements import Requirement
 from onewrite_conformance.driver import Driver, DriverFault, DriverSkipped
 from onewrite_conformance.run.adapters import Adapter
 from onewrite_conformance.run.play import play
 from onewrite_conformance.run.result import Result, Status
+from onewrite_conformance.run.same import api_of, compare
 from onewrite_conformance.run.settle import MOST, UNSETTLED, settle
 from onewrite_conformance.run.syscalls import SYSCALL_CASE, syscall_result
 
 __all__ = ["Judge"]
 
 TRIES_OF_KNOWN = 3
-STOCK_TRIES = 8
 
 
 class Judge:
@@ -41,10 +38,11 @@ class Judge:
         only: list[str] | None = None,
         stock: bool = True,
         draw: int | None = None,
+        sample: int | None = None,
         trace: Callable[[str], None] | None = None,
         timeout_s: float = 30.0,
     ) -> None:
-        """`draw`: of each case one run, drawn by this seed."""
+        """`draw`: of each case one run, drawn by this seed; with `sample` of so many cases alone."""
         self.adapter, self.requirements = adapter, requirements
         self.cases = sorted(cases, key=lambda case: sorted(case.env.items()))
         self.clients = clients
@@ -55,9 +53,7 @@ class Judge:
         self._trace = trace
         self._drivers: dict[tuple[str, str], Driver | str | DriverFault] = {}
         self.by_path = {run.path: run for run in self.runs()}
-        self.draw = draw
-        self._stock_case = ""
-        self._stock_seen: dict[str, Observation] = {}
+        self.draw, self.sample = draw, sample
 
     # -- which runs ---------------------------------------------------------------------------------------
 
@@ -78,7 +74,7 @@ class Judge:
     def _wanted(self, run: Run) -> bool:
         if not self.only:
             return True
-        return any(fnmatchcase(run.path, pattern) or fnmatchcase(run.case.id, pattern) for pattern in self.only)
+        return any(within(run.path, pattern) for pattern in self.only)
 
     def drawn(self) -> dict[str, list[Run]]:
         """The runs of each case in a random order, the least used combination of client, scheme and route first."""
@@ -87,11 +83,12 @@ class Judge:
         for run in self.by_path.values():
             runs.setdefault(run.case.id, []).append(run)
         used: Counter[tuple[str, str, str]] = Counter()
-        for one in chance.sample(list(runs.values()), len(runs)):
+        drawn = chance.sample(list(runs), min(len(runs), self.sample or len(runs)))
+        for one in (runs[case] for case in drawn):
             chance.shuffle(one)
             one.sort(key=lambda run: used[run.combination])
             used[one[0].combination] += 1
-        return runs
+        return {case: runs[case] for case in drawn}
 
     # -- running ------------------------------------------------------------------------------------------
 
@@ -104,7 +101,7 @@ class Judge:
         tries = [[run] for run in chosen]
         if self.draw is not None:
             drawn = self.drawn()
-            tries = [drawn[case] for case in dict.fromkeys(run.case.id for run in chosen)]
+            tries = [drawn[case] for case in dict.fromkeys(run.case.id for run in chosen) if case in drawn]
         env: dict[str, str] = {}
         for runs in tries:
             if runs[0].case.env != env:
@@ -171,14 +168,14 @@ class Judge:
         whole = not self.only and not self.clients and self.draw is None
         faults = self.adapter.known.faults + (self.adapter.known.stale(set(self.by_path)) if whole else [])
         return [
-            Result(self.adapter.name, "known-failures", "known-failures", "", "", "", [], "MUST", Status.STALE, [fault])
+            Result(self.adapter.name, "known-failures", "known-failures", "", "", "", "", "MUST", Status.STALE, [fault])
             for fault in faults
         ]
 
     def _one(self, run: Run, *, explain: bool = False) -> Result:
         """Judge once. `explain`: say of a failure what stock does there."""
         if self._trace is not None:
-            self._trace(f"== {self.adapter.name} {run.path}{', with a time limit' if run.limited else ''}")
+            self._trace(f"== {self.adapter.name} {run.path}")
         started = time.monotonic()
         result = Result(
             self.adapter.name,
@@ -187,8 +184,8 @@ class Judge:
             run.client,
             run.scheme,
             run.route,
-            run.case.covers,
-            self._level(run.case.covers),
+            run.case.of,
+            self.requirements[run.case.of].level if run.case.of in self.requirements else "MUST",
             Status.OK,
             title=run.case.title,
             # A plain command usually has a stock client alone.
@@ -206,81 +203,41 @@ class Judge:
         result.seconds = round(time.monotonic() - started, 4)
         return result
 
-    def _level(self, names: list[str]) -> str:
-        levels = {self.requirements[name].level for name in names if name in self.requirements}
-        return "SHOULD" if levels and "MUST" not in levels else "MUST"
-
     def _judge(self, run: Run, result: Result, explain: bool) -> None:
-        if run.client == "stock" and (run.case.env or run.case.open.get("adapter")):
-            raise DriverSkipped("a stock client has no such options")
+        if run.client == "stock" and (run.case.same or run.case.env or run.case.open.get("adapter")):
+            raise DriverSkipped("nothing to ask of a stock client")
         self._skip_early(run)
         driver = self._driver(run.client, run.case.env)
         missing = [need for need in run.capabilities() if need not in driver.capabilities]
         if missing:
             raise DriverSkipped(f"no capability {', '.join(missing)}")
-        verdict = self._played(run, driver)
+        verdict = Verdict()
+        if run.case.expect or run.case.example or not run.case.same:
+            verdict = judge(play(run, driver, self._trace))
+        if run.case.same:
+            verdict.problems += compare(run, driver, self._driver("stock", {}), run.case.same, trace=self._trace)
         problems = verdict.problems + verdict.unsteady
-        if problems and explain and run.client in self.adapter.own:
+        if problems and explain and not run.case.same and run.client in self.adapter.own:
             verdict.notes += self._stock_verdict(run)
         if problems:
-            names = (name for one in problems for name in blamed(run.case, one.expectation))
-            result.blamed = list(dict.fromkeys(names))
-            result.level = self._level(result.blamed)
-            verdict.notes.append(f"in a run with{'' if run.limited else 'out'} time limits")
             result.status = Status.DEVIATES if result.level == "MUST" else Status.WARNS
         elif verdict.doubts:
             result.status = Status.CANNOT_TELL
-        elif verdict.apart:
-            result.status = Status.NOT_APPLICABLE
-        result.problems, result.notes = [str(one) for one in problems], verdict.doubts + verdict.apart + verdict.notes
-
-    def _played(self, run: Run, driver: Driver) -> Verdict:
-        if run.case.id != self._stock_case:  # stock's runs are kept for the current case alone
-            self._stock_case, self._stock_seen = run.case.id, {}
-        seen = play(run, driver, self._trace)
-        stock = None
-        if run.client == "stock":
-            self._stock_seen[self._stock_key(run, None)] = seen
-        elif {"stock_equal", "stock_not_worse"} & run.expect().keys():
-            stock = self._stock_observation(run)
-        verdict = judge(seen, stock)
-        for _ in range(STOCK_TRIES):
-            if stock is None or not any(problem.startswith("error_type differs") for problem in verdict.problems):
-                break
-            # Some base libraries raise one class or another, depending on timing: any that stock shows is right.
-            stock = self._stock_observation(run, again=True)
-            verdict = judge(seen, stock)
-        return verdict
+        result.problems, result.notes = problems, verdict.doubts + verdict.notes
 
     def _stock_verdict(self, run: Run) -> list[str]:
         """What the stock client does in a case that failed: whether the fault is the base library's."""
         if run.case.env or run.case.open.get("adapter"):
             return []
-        seen = self._stock_observation(run)
-        if seen is None:
-            return []
-        if set(run.capabilities()) - seen.capabilities:
-            return ["stock cannot run this case"]
-        problems = judge(seen).problems
-        return [f"stock deviates as well: {problems[0]}" if problems else "stock does not deviate"]
-
-    def _stock_key(self, run: Run, api: str | None) -> str:
-        return f"{run.case.id}/{run.scheme}/{run.route}/{api}"
-
-    def _stock_observation(self, run: Run, *, again: bool = False) -> Observation | None:
-        """The same run by the stock client, through the same API of the base library."""
         try:
             stock = self._driver("stock", {})
-            apis = self._driver(run.client, run.case.env).hello.get("apis") or [None]
-            stock_apis = stock.hello.get("apis") or [None]
-            wanted = run.case.open.get("api", apis[0])
-            api = wanted if wanted in stock_apis and wanted != stock_apis[0] else None
-            key = self._stock_key(run, api)
-            if again or key not in self._stock_seen:
-                self._stock_seen[key] = play(Run(run.case, "stock", run.scheme, run.route), stock, self._trace, api)
+            if set(run.capabilities()) - stock.capabilities:
+                return ["stock cannot run this case"]
+            api = api_of(self._driver(run.client, {}), stock, run.case.open.get("api"))
+            problems = judge(play(run.by_stock(), stock, self._trace, api)).problems
         except (DriverSkipped, DriverFault):
-            return None
-        return self._stock_seen[key]
+            return []
+        return [f"stock deviates as well: {problems[0]}" if problems else "stock does not deviate"]
 
     def _apply_known(self, result: Result) -> None:
         if not result.judged:

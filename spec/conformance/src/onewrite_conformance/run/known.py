@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
 from pathlib import Path
+
+from onewrite_conformance.contract.cases import within
 
 __all__ = ["KnownFailure", "KnownFailures"]
 
@@ -20,7 +21,7 @@ class KnownFailure:
     passed: list[str] = field(default_factory=list)
 
     def covers(self, path: str) -> bool:
-        return fnmatchcase(path, self.pattern) or fnmatchcase(path.split("/", 1)[0], self.pattern)
+        return within(path, self.pattern)
 
 
 class KnownFailures:

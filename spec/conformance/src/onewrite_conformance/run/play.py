@@ -21,15 +21,26 @@ from onewrite_conformance.driver import Driver, OpenRefused
 __all__ = ["play"]
 
 PATIENCE_S = 4.0
-LIMIT_MS = 20_000  # the time limit of a request that needs none, in runs that have one
+QUIET_S = 0.02  # a connection that is about to be closed is closed by then
 
 
-def play(run: Run, driver: Driver, trace: Callable[[str], None] | None = None, api: str | None = None) -> Observation:
-    """Play the run, through this `api` of the base library. Raises DriverFault and DriverSkipped."""
+def play(
+    run: Run,
+    driver: Driver,
+    trace: Callable[[str], None] | None = None,
+    api: str | None = None,
+    hooks: str | None = None,
+) -> Observation:
+    """Play the run, through this `api` of the base library, with these `hooks` where the driver has any.
+
+    Raises DriverFault and DriverSkipped.
+    """
     seen = Observation(run, capabilities=driver.capabilities)
 
     named = bool(run.case.open.get("socket_options"))
     expect = run.expect()
+    same = set(run.case.same)
+    watched = not same or bool(same & {"segments", "nodelay"})
 
     def reading_of(arrival: Arrival) -> witness.SocketReading | None:
         """The kernel's account of the client's end of a connection."""
@@ -57,12 +68,12 @@ def play(run: Run, driver: Driver, trace: Callable[[str], None] | None = None, a
         arrival.nodelay_at_hello = None if reading is None else reading.nodelay
 
     before = read_loss()
-    tap = Tap(Script.of(run.case.server), scheme=run.scheme, route=run.route, on_request=look, trace=trace)
+    tap = Tap(Script.of(run.case.server), scheme=run.scheme, route=run.route, on_request=look if watched else None, trace=trace)
     if "nodelay_at_hello" in expect:
         tap.on_hello = look_at_hello
     try:
         seen.names = tap.names
-        options = _options(run, tap, driver) | ({"api": api} if api else {})
+        options = _options(run, tap, driver, hooks) | ({"api": api} if api else {})
         try:
             client = driver.open(**options)
         except OpenRefused as refused:
@@ -81,10 +92,12 @@ def play(run: Run, driver: Driver, trace: Callable[[str], None] | None = None, a
                 else:
                     _step(seen, index, step, tap, driver, client, trace)
             tap.settle()
+            if same:
+                seen.ended_before_close = _ended(tap)
         finally:
             if driver.alive:
                 driver.close(client)
-        if expect.get("all_closed"):
+        if expect.get("all_closed") or "closed" in same:
             seen.left_open = _left_open(tap)
         for name in expect.get("warns", ()):
             seen.warnings[name] = _warnings(driver, name)
@@ -119,6 +132,15 @@ def _ending(tap: Tap) -> bool:
     )
 
 
+def _ended(tap: Tap) -> frozenset[int]:
+    """The connections that have ended, once nothing ends any more."""
+    _within(PATIENCE_S, lambda: not _ending(tap))
+    count = -1
+    while count != (count := sum(arrival.ended for arrival in tap.arrivals)):
+        time.sleep(QUIET_S)
+    return frozenset(arrival.index for arrival in tap.arrivals if arrival.ended)
+
+
 def _left_open(tap: Tap) -> int:
     """Connections that are still open a while after the client was closed."""
     _within(PATIENCE_S, lambda: all(arrival.ended for arrival in tap.arrivals))
@@ -143,16 +165,14 @@ def _refused(seen: Observation, refused: OpenRefused, tap: Tap) -> None:
             seen.samples.append(Sample(_message(step["request"], tap, seen.run), refused.reply, [], True, index))
 
 
-def _options(run: Run, tap: Tap, driver: Driver) -> dict[str, Any]:
-    options = dict(run.case.open)
+def _options(run: Run, tap: Tap, driver: Driver, hooks: str | None = None) -> dict[str, Any]:
+    options = dict(run.case.open) | ({"hooks": hooks} if hooks else {})
     if run.scheme == "https":
         options["tls_ca"] = shared().ca_file
     if tap.proxy_url:
         options["proxy"] = tap.proxy_url
     if "timing" not in driver.capabilities:
         options.pop("hooks", None)
-    elif any("writes" in expect for expect in run.case.expectations()):
-        options.setdefault("hooks", "timing")
     if run.client in ("stock", "control"):
         options.pop("adapter", None)
     return options
@@ -214,8 +234,6 @@ def _message(request: dict[str, Any], tap: Tap, run: Run) -> dict[str, Any]:
     message = {key: value for key, value in request.items() if key not in ("path", "url")}
     url = request.get("url") or "{base}" + request.get("path", "/")
     message["url"] = expand(url, names)
-    if run.limited and "cancel_after_ms" not in message:
-        message.setdefault("timeout_ms", LIMIT_MS)
     has_body = (request.get("body") or {}).get("kind", "none") != "none"
     message.setdefault("method", "POST" if has_body else "GET")
     if "text" in (request.get("body") or {}):

@@ -33,11 +33,10 @@ class Result:
     client: str
     scheme: str
     route: str
-    covers: list[str]
+    of: str  # the requirement
     level: str
     status: str
     problems: list[str] = field(default_factory=list)
-    blamed: list[str] = field(default_factory=list)  # the requirements that the problems are about
     notes: list[str] = field(default_factory=list)
     seconds: float = 0.0
     title: str = ""
@@ -45,12 +44,6 @@ class Result:
     tries: int = 1  # how often it was judged
     by_stock: bool = False  # whether the driver is judged by its stock client
     failed_tries: int = 0  # how many of these tries failed, where there was more than one
-
-    def status_of(self, requirement: str) -> str:
-        """What the run says about one of the requirements that its case covers."""
-        if self.blamed and requirement not in self.blamed:
-            return Status.OK
-        return self.status
 
     @property
     def unsteady(self) -> bool:

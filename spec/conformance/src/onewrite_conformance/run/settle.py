@@ -39,5 +39,5 @@ def settle(result: Result, again: Callable[[], Result]) -> None:
     told = f"failed {result.failed_tries} of {result.tries}"
     last = others[-1]
     result.status, result.level = last.status, last.level
-    result.problems, result.blamed = last.problems, last.blamed
+    result.problems = last.problems
     result.notes = [f"{told}, alone on the machine" if stayed else f"{told}, settled; at first: {first}", *last.notes]

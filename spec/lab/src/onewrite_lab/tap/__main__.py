@@ -20,13 +20,20 @@ POLL_MS = 500
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """The options of the tap; `run` takes what they were set to."""
-    parser.add_argument("--port", type=int, default=8080, help="0 takes any free port (default 8080)")
+    parser.add_argument("--port", type=_port, default=8080, help="0 takes any free port (default 8080)")
     parser.add_argument("--tls", action="store_true", help="serve https; the authority's file is printed")
     parser.add_argument("-f", "--format", choices=("text", "json"), default="text", help="json: a line per request")
 
 
+def _port(text: str) -> int:
+    port = int(text)
+    if not 0 <= port <= 65_535:
+        raise argparse.ArgumentTypeError(f"{text} is not between 0 and 65535")
+    return port
+
+
 def run(port: int, *, tls: bool, form: str, folder: Path | None = None) -> None:
-    """Serve until interrupted, or until nobody reads stdout: one line per request. Raises OSError, OverflowError."""
+    """Serve until interrupted, or until nobody reads stdout: one line per request. Raises OSError."""
     output = _Output()
     shown = output.as_json if form == "json" else output.as_text
     with Tap(scheme="https" if tls else "http", on_request=shown, port=port) as tap:
