@@ -1,4 +1,4 @@
-"""The servers that onewrite check --serve is tested on: how each is started, and what is to be found."""
+"""The servers that `onewrite serve` is tested on: how each is started, and what is to be found."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["SERVERS", "ServerProgram", "found_in", "run_server"]
 
 HERE = Path(__file__).resolve().parent / "servers"
 BIN = HERE / ".venv" / "bin"
-SPLIT, NAGLE, CLOSES, STALL = "OW201", "OW202", "OW204", "OW205"
+SPLIT, NAGLE, STALL = "OW201", "OW202", "OW205"
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ SERVERS = (
     python("uvicorn", "one process", "uvicorn app:asgi --port {port} --log-level warning", SPLIT),
     python("uvicorn", "`--workers 2`", "uvicorn app:asgi --port {port} --log-level warning --workers 2", SPLIT),
     python("uvicorn", "`fd=`, one process", "python fd.py {port}", SPLIT, NAGLE, STALL),
-    python("gunicorn", "sync, 2 workers", "gunicorn app:wsgi -b 127.0.0.1:{port} -w 2 --log-level warning", SPLIT, CLOSES),
+    python("gunicorn", "sync, 2 workers", "gunicorn app:wsgi -b 127.0.0.1:{port} -w 2 --log-level warning", SPLIT),
     python(
         "gunicorn",
         "gthread, 2 workers",
@@ -86,10 +86,8 @@ SERVERS = (
     own("tornado", NAGLE),
     own("waitress", SPLIT),
     own("cheroot", SPLIT),
-    own("Python wsgiref", SPLIT, NAGLE, CLOSES),
-    ServerProgram(
-        "Python http.server", "`python3 -m http.server`", ("python3", "-m", "http.server", "{port}"), (SPLIT, NAGLE, CLOSES)
-    ),
+    own("Python wsgiref", SPLIT, NAGLE),
+    ServerProgram("Python http.server", "`python3 -m http.server`", ("python3", "-m", "http.server", "{port}"), (SPLIT, NAGLE)),
     ServerProgram(
         "puma", "one process", ("puma", "-q", "-b", "tcp://127.0.0.1:{port}", "config.ru"), (NAGLE,), needs=on_path("puma")
     ),
@@ -119,7 +117,7 @@ SERVERS = (
         "PHP",
         "`php -S`",
         ("php", "-S", "127.0.0.1:{port}", "-t", "."),
-        (SPLIT, NAGLE, CLOSES),
+        (SPLIT, NAGLE),
         ("--path", "/app.py"),
         needs=on_path("php"),
     ),
@@ -133,10 +131,10 @@ SERVERS = (
 
 
 def run_server(program: ServerProgram) -> dict[str, Any]:
-    """The JSON report of onewrite check --serve about this server."""
+    """The JSON report of `onewrite serve` about this server."""
     environment = dict(os.environ) | {"PATH": os.environ["PATH"] + ":/usr/sbin"}
     done = subprocess.run(
-        [sys.executable, "-m", "onewrite_cli", "check", "--serve", "-f", "json", *program.options, "--", *program.command],
+        [sys.executable, "-m", "onewrite_cli", "serve", "-f", "json", *program.options, "--", *program.command],
         capture_output=True,
         text=True,
         timeout=280,

@@ -1,4 +1,4 @@
-"""Runs every server under onewrite check --serve and writes what was found into docs/do-i-have-it.md.
+"""Runs every server under `onewrite serve` and writes what was found into docs/do-i-have-it.md.
 
 usage: table.py [--no-page]      exit: 1 when some were not there, and the page was not written
 """
@@ -13,8 +13,8 @@ from typing import Any
 from servers import SERVERS, ServerProgram, found_in, run_server
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "do-i-have-it.md"
-RULES = ("OW201", "OW202", "OW204", "OW205")
-HEAD = ("server", "condition", "OW201 split", "OW202 Nagle on", "OW204 closes", "OW205 stall")
+RULES = ("OW201", "OW202", "OW205")
+HEAD = ("server", "condition", "OW201 split", "OW202 Nagle on", "OW205 stall")
 BEGIN, END = "<!-- measured:servers -->\n", "<!-- /measured:servers -->\n"
 
 
@@ -49,7 +49,7 @@ def main(arguments: list[str]) -> int:
         return 1
     measured = f"Measured on Linux {platform.release().partition('-')[0]}"
     beside = f"the control that splits with Nagle on lost {min(controls):.0f} to {max(controls):.0f} ms beside each of them"
-    lines += ["", f"{measured}; {beside}. Empty: could not be looked at, or does not apply."]
+    lines += ["", f"{measured}; {beside}. Empty: could not be seen, or does not apply."]
     if "--no-page" not in arguments:
         before, rest = PAGE.read_text().split(BEGIN)
         PAGE.write_text(before + BEGIN + "\n".join(lines) + "\n" + END + rest.split(END)[1])

@@ -34,7 +34,7 @@ class Done:
         """The JSON report, valid by its schema."""
         assert self.out, self.err
         data: dict[str, Any] = json.loads(self.out)
-        name = data["tool"].removeprefix("onewrite ").replace(" --", "-")
+        name = data["tool"].removeprefix("onewrite ").replace(" --", "-").replace("serve", "check")
         schema = json.loads((files("onewrite_cli") / "schemas" / f"{name}-v1.schema.json").read_text())
         Draft202012Validator(schema).validate(data)
         assert data["exit_status"] == self.status

@@ -199,8 +199,8 @@ def test_a_server_that_refuses_a_split_request_is_a_finding(reset: bool, lucky: 
     server = ReadsOnce(reset=reset, lucky=lucky)
     done = doctor(server.url, "--post-bytes", "200")
     server.close()
-    assert (done.status, done.data["verdict"]) == (1, "REFUSES"), done.out
-    assert "in two pieces" in done.data["why"][0]
+    assert (done.status, done.data["verdict"]) == (1, "REFUSES SPLIT"), done.out
+    assert "refuses it in two" in done.data["headline"]
     assert done.data["arms"]["one_write"]["refused"] == 0
 
 

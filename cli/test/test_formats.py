@@ -21,7 +21,7 @@ def test_junit_has_a_case_per_rule(tmp_path: Path) -> None:
     done = onewrite("check", "-f", "junit", "-o", str(file), "--rule", "stall=off", "--", *CLIENT, "split,nagle", "{url}")
     assert done.status == 1
     suite = ElementTree.parse(file).getroot()
-    assert suite.get("tests") == "5"
+    assert suite.get("tests") == "4"
     assert suite.get("failures") == "2"
     assert suite.get("skipped") == "2"
     failed = {case.get("name"): case.find("failure") for case in suite.iter("testcase") if case.find("failure") is not None}
@@ -55,7 +55,7 @@ def test_github_gets_annotations_and_a_summary(tmp_path: Path) -> None:
 
 def test_explain_has_every_rule() -> None:
     listed = onewrite("explain").out
-    for number in range(1, 6):
+    for number in (1, 2, 3, 5):
         assert f"OW10{number}" in listed
         page = onewrite("explain", f"ow10{number}").out
         assert "Cure:" in page

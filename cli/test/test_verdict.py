@@ -7,10 +7,9 @@ import time
 
 import pytest
 
-from onewrite_cli.doctor.arms import ARMS
-from onewrite_cli.doctor.control import ControlServer
-from onewrite_cli.doctor.measure import Samples, measure
-from onewrite_cli.doctor.sample import Sample
+from onewrite_cli.doctor.command import control_lines
+from onewrite_cli.doctor.connection import ARMS
+from onewrite_cli.doctor.measure import Sample, Samples, measure
 from onewrite_cli.doctor.verdict import Control, diagnose
 
 MS = 1_000_000
@@ -19,7 +18,7 @@ MS = 1_000_000
 def sample(arm: str, total_ms: float, held_ms: float = 0.0, *, retransmits: int = 0, rwnd_ms: float = 0.0) -> Sample:
     total = int(total_ms * MS)
     held = int(held_ms * MS)
-    return Sample(arm, 200, total, total, 0, held, 200 if held else 0, retransmits, int(rwnd_ms * MS), 100, True, True)
+    return Sample(arm, 200, total, total, 0, held, 200 if held else 0, retransmits, int(rwnd_ms * MS), 100, True)
 
 
 CONTROL = Control([sample("split_nagle", 43, 42.8)] * 10, [sample("one_write", 0.2)] * 10)
@@ -42,7 +41,7 @@ def test_held_bytes_expose() -> None:
 def test_without_an_answered_control_nothing_is_told() -> None:
     untold = diagnose(samples([sample("split_nagle", 44, 43.5)] * 10), Control([], []))
     assert (untold.first_hop, untold.exit_status) == ("unknown", 2)
-    assert untold.why == ["the control was not answered, so a stall could not be told from none"]
+    assert untold.why == ["the control was not answered, so there is no line between a stall and none"]
 
 
 def with_statuses(split: int, whole: int) -> Samples:
@@ -53,7 +52,7 @@ def with_statuses(split: int, whole: int) -> Samples:
 
 def test_statuses_decide_before_times() -> None:
     pieces = diagnose(with_statuses(400, 200), CONTROL)
-    assert (pieces.first_hop, pieces.exit_status) == ("REFUSES", 1)
+    assert (pieces.first_hop, pieces.exit_status) == ("REFUSES SPLIT", 1)
     every = diagnose(with_statuses(400, 400), CONTROL)
     assert (every.first_hop, every.exit_status) == ("unknown", 2)
     assert "refused the requests" in every.why[0]
@@ -125,15 +124,12 @@ def test_samples_that_a_busy_machine_made_late_count_neither_way() -> None:
 
 
 def test_a_second_write_after_the_acknowledgement_is_late(monkeypatch: pytest.MonkeyPatch) -> None:
-    control = ControlServer()
     sleep = time.sleep
-    try:
-        measure(control.lines[:1], 5, 10, lambda done: None)
-        monkeypatch.setattr("onewrite_cli.doctor.sample.time.sleep", lambda seconds: sleep(seconds + 0.3))
-        measure(control.lines[:1], 2, 10, lambda done: None)
-    finally:
-        control.close()
-    *_, first, second = control.lines[0].samples.taken
+    with control_lines() as (lines, samples):
+        measure(lines[:1], 5, 10, lambda done: None)
+        monkeypatch.setattr("onewrite_cli.doctor.measure.time.sleep", lambda seconds: sleep(seconds + 0.3))
+        measure(lines[:1], 2, 10, lambda done: None)
+    *_, first, second = samples.taken
     assert min(first.late, second.late) >= 300 * MS
     assert first.held == second.held == 0
 

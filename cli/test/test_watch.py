@@ -1,4 +1,4 @@
-"""`onewrite watch`: what is held, in which direction, and whether a ledger allows it."""
+"""`onewrite watch`: what is held, and in which direction."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_held_bytes_are_those_that_the_kernel_has_not_sent() -> None:
                     client.post("POST", body)
 
         def out() -> list[WatchedSocket]:
-            return [one for one in watcher.sockets.values() if one.direction == "out" and one.peer_port == tap.port]
+            return [one for one in watcher.sockets if one.direction == "out" and one.peer_port == tap.port]
 
         enough = threading.Event()
         driver, watcher = threading.Thread(target=drive), Watcher(os.getpid())
@@ -91,20 +91,6 @@ def test_nagle_alone_holds_nothing() -> None:
     server.close()
     (one,) = done.data["sockets"]
     assert (one["nodelay"], one["holds"], one["found"], done.status) == (False, 0, False, 0)
-
-
-def test_a_ledger_lists_what_may_have_nagle_on(tmp_path: Path) -> None:
-    ledger = tmp_path / "nagle.txt"
-    ledger.write_text("# a database\nout 127.0.0.1:*   # here\nin :9\n")
-    allowed = watch("split,nagle", "--allow", str(ledger))
-    assert allowed.status == 0
-    assert allowed.data["notes"] == ["in :9 is in the ledger and not needed: take it out"]
-    ledger.write_text("out 10.*:5432\n")
-    new = watch("split,nagle", "--allow", str(ledger))
-    assert (new.status, new.data["sockets"][0]["found"]) == (1, True)
-    ledger.write_text("127.0.0.1\n")
-    assert onewrite("watch", "--pid", "1", "--allow", str(ledger)).status == 3
-    assert onewrite("watch", "--pid", "1", "--allow", str(tmp_path / "none")).status == 3
 
 
 def test_accepted_connections_are_told_from_others() -> None:

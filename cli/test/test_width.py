@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -11,6 +13,7 @@ from onewrite_cli.doctor.report import Examination, as_text
 from onewrite_cli.doctor.verdict import diagnose
 from onewrite_cli.watch.command import table
 from onewrite_cli.watch.sockets import WatchedSocket
+from peers import Server
 from test_elsewhere import on_a_terminal
 from test_verdict import CONTROL, sample, samples
 
@@ -36,11 +39,6 @@ def test_watch_shortens_names_with_a_sign(columns: str, monkeypatch: pytest.Monk
     assert (long[option : option + 4], short[option : option + 7]) == ("off ", "changes")
 
 
-def test_watch_cuts_lines_with_a_sign_where_nothing_fits(monkeypatch: pytest.MonkeyPatch) -> None:
-    lines = lines_of([LONG, SHORT], "40", monkeypatch)
-    assert all(len(line) == 40 and line.endswith("…") for line in lines)
-
-
 def test_watch_cuts_no_name_in_a_pipe(monkeypatch: pytest.MonkeyPatch) -> None:
     head, long, short = lines_of([LONG, SHORT], None, monkeypatch)
     assert len(head) == len(long) == len(short)
@@ -49,22 +47,59 @@ def test_watch_cuts_no_name_in_a_pipe(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (len(many), many[-1]) == (42, "and 3 more (-f json has all)")
 
 
-@pytest.mark.parametrize("columns", ["50", "80", "200"])
-def test_the_doctors_table_keeps_its_rows(columns: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("columns", ["20", "30", "40"])
+def test_thirty_columns_keep_the_name_the_option_and_the_holds(columns: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    head, long, short = lines_of([LONG, SHORT], columns, monkeypatch)
+    assert all(len(line) <= int(columns) for line in (head, long, short))
+    assert re.search(r"… +off +0$", long)
+    assert re.search(r" changes +12$", short)
+
+
+@pytest.mark.parametrize("columns", ["30", "50", "80", "200"])
+def test_the_doctors_report_keeps_its_rows(columns: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", columns)
     diagnosis = diagnose(samples([sample("split_nagle", 44, 43.5)] * 10), CONTROL)
-    text = as_text(Examination("http://a/", "GET", 0, "a:80", 40, {200: 40}, True, ["http/1.1"], diagnosis, []))
-    rows = [line for line in text.splitlines() if line.startswith(("ms, median", "two writes,", "one write,", "one write "))]
-    assert len(rows) == 5
-    assert all(len(row) <= int(columns) for row in rows)
-    assert rows[1].endswith("nagle_delayed_ack (200 bytes)" if columns == "200" else "…")
+    text = as_text(Examination("http://a/", "GET", 0, "a:80", 40, {200: 40}, True, ["http/1.1"], diagnosis, ["a note " * 9]))
+    assert all(len(line) <= int(columns) for line in text.splitlines())
+    wide = int(columns) >= 80
+    row = r"two writes, Nagle on +10 +44.0 +44.0 +0.0 +43.5  nagle_de" if wide else r"two, Nagle +44.0 +43.5$"
+    assert re.search(row, text, re.M)
+
+
+@pytest.mark.timed
+def test_every_report_fits_thirty_columns() -> None:
+    narrow = {"COLUMNS": "30"}
+    server = Server()
+    url = f"http://127.0.0.1:{server.port}/"
+    python = Path(sys.executable).name
+    for arguments in (
+        ("check", "--", python, CLIENT[1], "split,nagle", "{url}"),
+        ("check", "--", "true"),
+        ("serve", "--", python, str(Path(CLIENT[1]).with_name("server.py")), "split,nagle", "{port}"),
+        ("watch", "--", python, CLIENT[1], "split,nagle", url),
+        ("doctor", url, "--samples", "5"),
+        ("demo", "--requests", "5"),
+        ("explain",),
+        ("explain", "OW105"),
+    ):
+        done = onewrite(*arguments, env=narrow)
+        assert done.out, done.err
+        assert max(map(len, done.out.splitlines())) <= 30, done.out
+    server.close()
+
+
+@pytest.mark.parametrize("command", ["check", "serve", "doctor", "watch", "demo", "explain", "tap", ""])
+def test_help_fits_one_screen(command: str) -> None:
+    lines = onewrite(*command.split(), "--help", env={"COLUMNS": "80"}).out.splitlines()
+    assert len(lines) <= 24, "\n".join(lines)
+    assert max(map(len, lines)) <= 80
 
 
 def test_a_narrow_terminal_gets_short_lines() -> None:
     status, shown = on_a_terminal(["check", "--", *CLIENT, "split,nagle", "{url}"], columns=60)
     assert status == 1
     pieces = re.split(r"\r\n|\r\x1b\[K", shown)
-    assert max(len(piece) for piece in pieces if piece.startswith(("OW", "       ", "the controls"))) <= 60
+    assert max(len(piece) for piece in pieces if piece.startswith(("  OW", "STALLS", "cure", "the controls"))) <= 60
     progress = [piece for piece in pieces if piece.startswith(CLIENT[0][:20])]
     assert progress
     assert all(len(piece) == 59 and piece.endswith("…") for piece in progress)

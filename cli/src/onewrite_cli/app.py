@@ -1,4 +1,4 @@
-"""The command `onewrite`: options, and the exit status of whatever they ask for."""
+"""The command `onewrite`: options, and the exit status of each command."""
 
 from __future__ import annotations
 
@@ -11,64 +11,85 @@ from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
 from types import FrameType
-from typing import NoReturn, TypeVar
+from typing import Any, NoReturn, TypeVar
+
+from onewrite_lab.tap.__main__ import add_options as add_tap_options
+from onewrite_lab.tap.__main__ import run as run_tap
 
 from onewrite_cli import __version__
 from onewrite_cli.check.command import CheckOptions, check
+from onewrite_cli.common.exit_status import CouldNotRun, ExitStatus
+from onewrite_cli.common.report import FORMATS, writable, write_report
+from onewrite_cli.common.run import ENDING, scratch
+from onewrite_cli.common.terminal import say, tell, wrapped
 from onewrite_cli.demo import demo
 from onewrite_cli.doctor.command import DoctorOptions, doctor
 from onewrite_cli.doctor.stream import stream
 from onewrite_cli.doctor.verdict import FEWEST
-from onewrite_cli.exit_status import ENDING, CouldNotRun, ExitStatus
 from onewrite_cli.explain import explain
-from onewrite_cli.report.written import FORMATS, writable, write_report
-from onewrite_cli.tap_command import tap
+from onewrite_cli.serve.command import ServeOptions, serve
 from onewrite_cli.watch.command import WatchOptions, watch
 
 __all__ = ["main"]
 
-ABOUT = "Says whether an HTTP client, or the path to a server, loses time to Nagle's algorithm and delayed ACK."
+ABOUT = "Shows whether an HTTP client, a server, or the path between them loses time to Nagle's algorithm and delayed ACK."
 EXIT = "exit status: 0 clean, 1 found, 2 inconclusive, 3 could not run, 130 interrupted"
 CHECK = """\
-Runs CMD against a server that counts segments and TLS records, and judges how its requests arrive.
+Runs CMD against a server that counts segments; judges how its requests arrive.
 
   onewrite check -- curl -d hello {url}
-  onewrite check --tls -- node client.js {url}
-  onewrite check --proxy -- python app.py                  an unmodified program, through HTTP(S)_PROXY
-  onewrite check --until 20 -- ./service {url}             a program that does not end
-  onewrite check --serve -- python3 -m http.server {port}  a server: how its answers leave
+  onewrite check --proxy -- python app.py         (through HTTP(S)_PROXY)
+  onewrite check --until 20 -- ./service {url}    (it does not end)"""
+SERVE = """\
+Starts the server CMD, sends it GET requests, and judges how its answers leave.
 
-{url}, {https_url}, {body}, {body_file} and {requests} in CMD are filled in; ONEWRITE_CHECK_URL, _HTTPS_URL, _CA_FILE,
-_BODY_FILE and _REQUESTS are in its environment. CMD is run again until enough requests came."""
+  onewrite serve -- python3 -m http.server {port}
+  onewrite serve -- uvicorn app:app --workers 2 --port {port}"""
 DOCTOR = """\
-Sends a few requests to URL in four ways, in turn: in two writes with Nagle on and off, in one write, and in one write
-with quick ACKs. Says whether the first hop makes a split request wait, how long bytes were held, and by whom."""
-
+Sends a few requests to URL in two writes and in one, with Nagle on and off.
+Does a hop make a split request wait? Does the server refuse one of both?"""
 WATCH = """\
-Samples every TCP connection of a process and its children, both directions, every 10 ms: TCP_NODELAY, and how often
-bytes waited in the kernel for 20 ms or more. Needs Linux, and the right to ptrace the process.
+Samples every TCP connection of a process and its children, every 10 ms.
+Needs Linux, and the right to ptrace the process.
 
   onewrite watch --pid 4711
-  onewrite watch --allow nagle.txt --seconds 30 -- ./service
-
-A line of the ledger is `out 10.0.0.5:5432` or `in :8080`, with * for any text."""
-
-
+  onewrite watch --seconds 30 -- ./service"""
 HINTS = {
     "check": "the command comes after two dashes: onewrite check [options] -- curl -d hello {url}",
+    "serve": "the command comes after two dashes: onewrite serve [options] -- CMD {port}",
     "watch": "the command comes after two dashes: onewrite watch [options] -- CMD",
     "doctor": "there is no such option; one URL at a time",
 }
 
-Options = TypeVar("Options", CheckOptions, DoctorOptions, WatchOptions)
+Options = TypeVar("Options", CheckOptions, ServeOptions, DoctorOptions, WatchOptions)
+
+
+class _Help(argparse.HelpFormatter):
+    """Descriptions keep their lines, and are as wide as the terminal."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, max_help_position=28)
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        lines = []
+        for line in text.splitlines():
+            own = indent + " " * (len(line) - len(line.lstrip()))
+            lines += wrapped(" ".join(line.split()) if not own else line.strip(), own, own) or [""]
+        return "\n".join(lines)
 
 
 class _Parser(argparse.ArgumentParser):
     """Wrong options are "could not run", not argparse's 2, which means inconclusive here."""
 
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**{"formatter_class": _Help, "epilog": EXIT, **options})
+
     def error(self, message: str) -> NoReturn:
         self.print_usage(sys.stderr)
         self.exit(ExitStatus.COULD_NOT_RUN, f"{self.prog}: {message}\n")
+
+    def _print_message(self, message: str, file: Any = None) -> None:
+        (say if file is sys.stdout else tell)(message.rstrip("\n"))
 
 
 def _count(least: int, most: int) -> Callable[[str], int]:
@@ -84,96 +105,84 @@ def _count(least: int, most: int) -> Callable[[str], int]:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(prog="onewrite", description=ABOUT, epilog=EXIT)
+    parser = _Parser(prog="onewrite", description=ABOUT)
     parser.add_argument("--version", action="version", version=f"onewrite {__version__}")
-    commands = parser.add_subparsers(dest="what", metavar="check | doctor | watch | demo | explain | tap", required=True)
-    raw = argparse.RawDescriptionHelpFormatter
-    _check_options(
-        commands.add_parser(
-            "check", help="run a program and judge its requests", description=CHECK, epilog=EXIT, formatter_class=raw
-        )
-    )
-    _doctor_options(
-        commands.add_parser(
-            "doctor", help="ask a URL whether it stalls split requests", description=DOCTOR, epilog=EXIT, formatter_class=raw
-        )
-    )
-    _watch_options(
-        commands.add_parser("watch", help="the sockets of a running process", description=WATCH, epilog=EXIT, formatter_class=raw)
-    )
-    shown = commands.add_parser("demo", help="the stall and its end on this machine, in three seconds", epilog=EXIT)
+    commands = parser.add_subparsers(dest="what", metavar="COMMAND", required=True)
+    _check_options(commands.add_parser("check", help="run a program and judge its requests", description=CHECK))
+    _serve_options(commands.add_parser("serve", help="start a server and judge its answers", description=SERVE))
+    _doctor_options(commands.add_parser("doctor", help="does the path to a URL stall?", description=DOCTOR))
+    _watch_options(commands.add_parser("watch", help="the sockets of a running process", description=WATCH))
+    shown = commands.add_parser("demo", help="the stall and its end on this machine, in three seconds")
     shown.add_argument("--requests", type=_count(5, 1000), default=30, help="in each way (default 30)")
-    shown.add_argument("-f", "--format", choices=("text", "json"), default="text")
     one = commands.add_parser("explain", help="what a finding means, and what cures it")
-    one.add_argument("rule", nargs="?", help="OW101 … OW205, or its name; without one, all")
-    _tap_options(commands.add_parser("tap", help="the counting server alone, for any client by hand"))
+    one.add_argument("rule", nargs="?", help="OW101 … OW205, or its name; without it, all")
+    add_tap_options(commands.add_parser("tap", help="the counting server alone, for a test in any language"))
     return parser
+
+
+def _report_options(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--rule", dest="rules", action="append", default=[], metavar="RULE=WORD", help="what a rule does: fail, warn or off")
+    add("--timeout", dest="timeout_s", type=_count(1, 86_400), default=120, metavar="S", help="for each run of CMD (default 120)")
+    add("-v", "--verbose", dest="show", action="store_true", help="show the output of CMD, on stderr")
+    add("-f", "--format", choices=tuple(FORMATS), default="text", metavar="F", help="text, json, junit or github")
+    add("-o", "--output", type=Path, metavar="FILE", help="write the report there, the text to stdout")
 
 
 def _check_options(parser: argparse.ArgumentParser) -> None:
     parser.usage = "onewrite check [options] -- CMD … {url} …"
     add = parser.add_argument
-    add("--requests", type=_count(1, 10_000), default=20, help="how many requests to judge (default 20)")
-    add("--until", type=_count(1, 10_000), metavar="N", help="end CMD after N requests, which is a pass: for services")
-    add("--body", type=_count(1, 1 << 20), default=200, help="bytes in {body} and {body_file} (default 200)")
-    add("--serve", action="store_true", help="CMD is a server on {port}: judge its answers")
-    add("--port", type=_count(1, 65_535), help="with --serve: the port of a server that takes no {port}")
-    add("--path", default="/", help="with --serve: what to GET (default /)")
-    add("--tls", action="store_true", help="{url} is https; with --serve, the server speaks TLS")
-    add(
-        "--proxy",
-        action="store_true",
-        help="be the command's HTTP(S)_PROXY; its requests are forwarded to the real services, which act on them",
-    )
-    add("--rule", dest="rules", action="append", default=[], metavar="NAME=fail|warn|off", help="fail, warn or ignore")
-    add("--baseline", type=Path, metavar="FILE", help="an earlier -f json report: fail only if worse")
-    add("--timeout", dest="timeout_s", type=_count(1, 86_400), default=120, metavar="S", help="for each run of CMD (default 120)")
-    add("-v", "--verbose", dest="show", action="store_true", help="show what CMD prints, on stderr")
-    add("-f", "--format", choices=tuple(FORMATS), default="text")
-    add("-o", "--output", type=Path, metavar="FILE", help="write the report there, and the text to stdout")
+    add("--requests", type=_count(1, 10_000), default=20, metavar="N", help="how many requests to judge (default 20)")
+    add("--until", type=_count(1, 10_000), metavar="N", help="end CMD after N requests, which is a pass")
+    add("--body", type=_count(1, 1 << 20), default=200, metavar="N", help="bytes in {body} and {body_file} (default 200)")
+    add("--tls", action="store_true", help="{url} is https ({https_url} always is)")
+    add("--proxy", action="store_true", help="be CMD's proxy: requests go on to the real services")
+    _report_options(parser)
+
+
+def _serve_options(parser: argparse.ArgumentParser) -> None:
+    parser.usage = "onewrite serve [options] -- CMD … {port} …"
+    add = parser.add_argument
+    add("--requests", type=_count(1, 10_000), default=20, metavar="N", help="how many answers to judge (default 20)")
+    add("--port", type=_count(1, 65_535), metavar="N", help="the port of a server that takes no {port}")
+    add("--path", default="/", help="what to GET (default /)")
+    add("--tls", action="store_true", help="the server speaks TLS")
+    _report_options(parser)
 
 
 def _doctor_options(parser: argparse.ArgumentParser) -> None:
+    parser.usage = "onewrite doctor [options] URL"
     add = parser.add_argument
-    add("url")
+    add("url", metavar="URL")
     body = parser.add_mutually_exclusive_group()
     body.add_argument("--get", action="store_true", help="GET, its head split in two (default)")
     body.add_argument("--post", metavar="FILE", help="POST this body ('-': stdin)")
     body.add_argument("--post-bytes", type=_count(1, 1 << 20), metavar="N", help="POST N bytes of x")
-    add("--header", dest="headers", action="append", default=[], metavar="'Name: value'", help="one more header (repeatable)")
-    add("--proxy", default="env", metavar="env|none|URL", help="HTTP proxy (default: as the environment says)")
-    add("--samples", type=_count(FEWEST, 100), default=30, help="requests per arm (default 30)")
+    add("--header", dest="headers", action="append", default=[], metavar="HEADER", help="'Name: value', one or more times")
+    add("--proxy", default="env", metavar="env|none|URL", help="default: as the environment says")
+    add("--samples", type=_count(FEWEST, 100), default=30, metavar="N", help="requests per way (default 30)")
     add("--ca-file", type=Path, metavar="PEM", help="trust these authorities")
     add("--timeout", dest="timeout_s", type=_count(1, 600), default=15, metavar="S", help="for each request (default 15)")
-    add("--stream", action="store_true", help="URL is a stream of events: two requests, and who bunches them")
+    add("--stream", action="store_true", help="URL is a stream of events: are they bunched?")
     add("--yes", action="store_true", help="do not ask before sending")
-    add("-f", "--format", dest="form", choices=("text", "json"), default="text")
+    add("-f", "--format", dest="form", choices=("text", "json"), default="text", metavar="F", help="text or json")
 
 
 def _watch_options(parser: argparse.ArgumentParser) -> None:
     parser.usage = "onewrite watch [options] (--pid N | -- CMD …)"
     add = parser.add_argument
     add("--pid", type=_count(1, 1 << 22), metavar="N", help="watch this process and its children")
-    add("--seconds", type=_count(1, 86_400), metavar="S", help="end after S seconds (default: with the process, or Ctrl-C)")
-    add("--allow", type=Path, metavar="FILE", help="a ledger: sockets that may have Nagle on; any other one is a finding")
-    add("-f", "--format", choices=("text", "json"), default="text")
-
-
-def _tap_options(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
-    add("--port", type=_count(0, 65_535), default=8080, help="0 takes any free port (default 8080)")
-    add("--tls", action="store_true")
-    add("--mss", type=_count(88, 65_535), help="segment size to offer (1448 is an Ethernet's)")
-    add("--delay-ms", type=_count(0, 600_000), default=0, help="answer after this time")
-    add("--trace", action="store_true", help="print every read and write")
-    add("-f", "--format", choices=("text", "json"), default="text", help="json: a line with the URL, then one per request")
+    add("--seconds", type=_count(1, 86_400), metavar="S", help="end after S seconds (default: with the process)")
+    add("-f", "--format", choices=("text", "json"), default="text", metavar="F", help="text or json")
 
 
 def _run(arguments: list[str]) -> ExitStatus:
     command: list[str] = []
-    if arguments[:1] in (["check"], ["watch"]) and "--" in arguments:
+    if arguments[:1] in (["check"], ["serve"], ["watch"]) and "--" in arguments:
         at = arguments.index("--")
         arguments, command = arguments[:at], arguments[at + 1 :]
+    if arguments[:1] == ["check"] and "--serve" in arguments:  # another spelling
+        arguments = ["serve", *(argument for argument in arguments[1:] if argument != "--serve")]
     parser = _parser()
     options, unknown = parser.parse_known_args(arguments, argparse.Namespace(command=command))
     if unknown:
@@ -183,24 +192,30 @@ def _run(arguments: list[str]) -> ExitStatus:
     if options.what == "watch":
         return watch(_filled(WatchOptions, options))
     if options.what == "demo":
-        return demo(options.requests, options.format)
+        return demo(options.requests)
     if options.what == "tap":
-        return tap(
-            options.port,
-            tls=options.tls,
-            mss=options.mss,
-            delay_ms=options.delay_ms,
-            trace=options.trace,
-            form=options.format,
-        )
+        return _tap(options.port, tls=options.tls, form=options.format)
     if options.what == "doctor":
         return (stream if options.stream else doctor)(_filled(DoctorOptions, options))
     if not command:
-        raise CouldNotRun("say the command after two dashes: onewrite check -- curl -d hello {url}")
+        raise CouldNotRun(f"say {HINTS[options.what]}")
     writable(options.output)
-    report = check(_filled(CheckOptions, options))
+    report = check(_filled(CheckOptions, options)) if options.what == "check" else serve(_filled(ServeOptions, options))
     write_report(report, options.format, options.output)
     return report.exit_status
+
+
+def _tap(port: int, *, tls: bool, form: str) -> ExitStatus:
+    """Serve until interrupted, or until nobody reads. Raises CouldNotRun when the port is taken."""
+    try:
+        if tls:
+            with scratch() as folder:
+                run_tap(port, tls=tls, form=form, folder=folder)
+        else:
+            run_tap(port, tls=tls, form=form)
+    except (OSError, RuntimeError) as error:
+        raise CouldNotRun(f"port {port}: {error}") from error
+    return ExitStatus.CLEAN
 
 
 def _filled(kind: type[Options], said: argparse.Namespace) -> Options:
@@ -244,13 +259,13 @@ def _open_standard_files() -> None:
         sys.stdout = os.fdopen(1, "w")
     if sys.stderr is None:
         sys.stderr = os.fdopen(2, "w")
+    for output in (sys.stdout, sys.stderr):
+        if hasattr(output, "reconfigure"):
+            output.reconfigure(errors="replace")  # of a locale without the characters of a report
 
 
 def _fail(text: str, status: ExitStatus) -> ExitStatus:
-    """Say why, if anybody can hear it. What stdout could not take is dropped, or Python would end with another status."""
-    try:
-        print(f"onewrite: {text}", file=sys.stderr, flush=True)
-    except OSError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+    """Print why. What stdout could not take is dropped, or Python would end with another status."""
+    tell(f"onewrite: {text}")
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     return status

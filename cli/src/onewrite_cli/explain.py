@@ -2,32 +2,25 @@
 
 from __future__ import annotations
 
-import textwrap
+from onewrite_cli.common.exit_status import CouldNotRun, ExitStatus
+from onewrite_cli.common.rules import RULES, rule_named
+from onewrite_cli.common.terminal import say, wrapped
 
-from onewrite_cli.exit_status import CouldNotRun, ExitStatus
-from onewrite_cli.rules import RULES, Rule, rule_named
-from onewrite_cli.width import columns
-
-__all__ = ["explain", "explained"]
-
-
-def explained(rule: Rule) -> str:
-    """The page of one rule."""
-    parts = [f"{rule.id}  {rule.name}: {rule.title}", rule.means, rule.why]
-    parts += [f"Cure: {rule.cure}.", f"Seen by: {rule.seen_by}."]
-    return "\n\n".join(textwrap.fill(part, min(100, columns())) for part in parts)
+__all__ = ["explain"]
 
 
 def explain(name: str | None) -> ExitStatus:
-    """Print one rule, or the list of all."""
+    """Print one rule, or the list of all. Raises CouldNotRun."""
     if name is None:
-        for rule in RULES:
-            print(f"{rule.id}  {rule.name:<16} {rule.title}")
-        print("\nonewrite explain OW101 says more about one.")
+        lines = [line for rule in RULES for line in wrapped(f"{rule.id}  {rule.name:<16} {rule.title}", "", " " * 7)]
+        say("\n".join([*lines, "", *wrapped("`onewrite explain OW101` says more of a rule.")]))
         return ExitStatus.CLEAN
     try:
-        print(explained(rule_named(name)))
+        rule = rule_named(name)
     except KeyError:
         names = ", ".join(f"{rule.id} ({rule.name})" for rule in RULES)
         raise CouldNotRun(f"there is no rule {name!r}: {names}") from None
+    parts = [f"{rule.id}  {rule.name}: {rule.title}", rule.means, rule.why, f"Decides: {rule.decides}"]
+    parts += [f"Cure: {rule.cure}.", f"Seen by: {rule.seen_by}."]
+    say("\n\n".join("\n".join(wrapped(part)) for part in parts))
     return ExitStatus.CLEAN

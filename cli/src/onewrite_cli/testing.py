@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from onewrite_lab.certificates import shared as certificates
 
 from onewrite_cli.check.client_sockets import ClientSockets
-from onewrite_cli.check.origin import Origin
+from onewrite_cli.common.origin import Origin
 
 __all__ = ["Counted", "CountingServer", "counting_server"]
 

@@ -7,7 +7,7 @@ import threading
 
 from onewrite_lab.tap import Arrival
 from onewrite_lab.witness import AVAILABLE as WITNESS_AVAILABLE
-from onewrite_lab.witness import WitnessError, connections
+from onewrite_lab.witness import SocketReading, WitnessError, connections
 
 __all__ = ["ClientSockets"]
 
@@ -40,22 +40,33 @@ class ClientSockets:
     def look(self, arrival: Arrival, again: bool) -> None:
         """Note TCP_NODELAY of the client's end of this connection: once, and `again` when its requests have gaps."""
         key = (arrival.peer_port, arrival.local_port)
-        if not WITNESS_AVAILABLE or (key in self.nodelay and not again):
+        if key in self.nodelay and not again:
             return
+        reading = self._read(arrival)
+        if reading is not None:
+            self.nodelay.setdefault(key, []).append(reading.nodelay)
+
+    def holds(self, arrival: Arrival) -> bool:
+        """Whether the client's end has bytes that were written and have not left."""
+        reading = self._read(arrival)
+        return reading is not None and reading.not_sent > 0
+
+    def _read(self, arrival: Arrival) -> SocketReading | None:
+        if not WITNESS_AVAILABLE:
+            return None
         self._known.wait(START_S)
-        pid = self._pid
-        if pid is None:
-            return
+        if self._pid is None:
+            return None
         try:
             # Others may be between connect(2) and setsockopt(2): only this one has made its request.
-            for reading in connections(pid, arrival.local_port):
+            for reading in connections(self._pid, arrival.local_port):
                 if reading.local_port == arrival.peer_port:
-                    self.nodelay.setdefault(key, []).append(reading.nodelay)
+                    return reading
         except (WitnessError, ProcessLookupError) as error:
             self.fault = str(error) if isinstance(error, WitnessError) else NOT_FOUND
-            return
-        if key not in self.nodelay:
-            self.fault = NOT_FOUND
+            return None
+        self.fault = NOT_FOUND
+        return None
 
     def of(self, client_port: int, server_port: int) -> bool | None:
         """False if it was ever off, None if it was never read."""

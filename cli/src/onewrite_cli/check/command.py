@@ -3,26 +3,21 @@
 from __future__ import annotations
 
 import os
-import tempfile
-import time
 from dataclasses import dataclass, field
 from pathlib import Path
+from statistics import median
 
 from onewrite_lab.witness import read_loss
 
-from onewrite_cli.check.baseline import apply_baseline, read_baseline
 from onewrite_cli.check.environment import PROXY_VARIABLES, Given, mentions
 from onewrite_cli.check.findings import judge
 from onewrite_cli.check.from_tap import seen_at
-from onewrite_cli.check.outcome import Report
-from onewrite_cli.check.run import Ran, run_command
 from onewrite_cli.check.seen import Seen
-from onewrite_cli.check.severity import apply_severities, read_severities
 from onewrite_cli.check.target import Target
-from onewrite_cli.exit_status import CouldNotRun
-from onewrite_cli.progress import Progress
-from onewrite_cli.serve.command import check_server
-from onewrite_cli.width import fitted
+from onewrite_cli.common.exit_status import CouldNotRun
+from onewrite_cli.common.outcome import Report, apply_severities, read_severities
+from onewrite_cli.common.run import Ran, run_command, scratch
+from onewrite_cli.common.terminal import Progress, counted, fitted
 
 __all__ = ["CheckOptions", "check"]
 
@@ -40,40 +35,30 @@ class CheckOptions:
     tls: bool = False
     proxy: bool = False
     rules: list[str] = field(default_factory=list)
-    baseline: Path | None = None
     timeout_s: float = 120.0
     show: bool = False
-    serve: bool = False
-    port: int | None = None
-    path: str = "/"
 
 
 def check(options: CheckOptions) -> Report:
     """Run the command and judge it. Raises CouldNotRun."""
     severities = read_severities(options.rules)
-    known = read_baseline(options.baseline) if options.baseline else {}
-    report = check_server(options) if options.serve else _check_client(options)
-    report.notes += apply_baseline(report.outcomes, known)
-    apply_severities(report.outcomes, severities)
-    return report
-
-
-def _check_client(options: CheckOptions) -> Report:
-    with tempfile.TemporaryDirectory(prefix="onewrite-check-") as folder:
-        one = _Check(options, Path(folder))
+    with scratch() as folder:
+        one = _Check(options, folder)
         try:
-            return one.run()
+            report = one.run()
         finally:
             one.target.close()
+    apply_severities(report.outcomes, severities)
+    return report
 
 
 class _Check:
     def __init__(self, options: CheckOptions, folder: Path) -> None:
         self._options = options
         self._wanted = options.until or options.requests
-        self.target = Target(tls=options.tls, secure=mentions(options.command, "{https_url}"), proxy=options.proxy)
+        secure = mentions(options.command, "{https_url}")
+        self.target = Target(folder, tls=options.tls, secure=secure, proxy=options.proxy)
         self._given = Given(self.target, folder, requests=self._wanted, body=options.body)
-        self._starts_ns: list[int] = []
         self._ran: list[Ran] = []
 
     def run(self) -> Report:
@@ -88,7 +73,7 @@ class _Check:
             progress.say("the controls again")
             target.control(body=options.body, times=CONTROLS)
             target.settle()
-        return self._report(seen_at(target, self._starts_ns, resent))
+        return self._report(seen_at(target, resent))
 
     def _again(self) -> bool:
         """Whether to run the command (again): until enough requests came, and not after a run that brought none."""
@@ -96,10 +81,9 @@ class _Check:
         if not runs:
             return True
         count, wanted = self.target.requests, self._wanted
-        if self._options.until or self._ran[-1].status is None or count >= wanted or runs >= wanted or count * 2 < runs:
+        if self._options.until or self._ran[-1].status is None or max(count, runs) >= wanted or count * 2 < runs:
             return False
-        # Not for a few: the first request of an unopened tunnel, for one, is not counted.
-        return (wanted - count) * 2 >= count / runs
+        return (wanted - count) * 2 >= count / runs  # a run is not repeated for a few
 
     def _enough(self) -> bool:
         if self.target.requests < self._wanted:
@@ -108,7 +92,6 @@ class _Check:
         return True
 
     def _run_once(self) -> None:
-        self._starts_ns.append(time.monotonic_ns())
         options, sockets = self._options, self.target.sockets
         sockets.starting()
         try:
@@ -129,20 +112,18 @@ class _Check:
 
     def _report(self, seen: Seen) -> Report:
         options = self._options
-        report = Report(options.command, seen.witness, len(self._starts_ns), len(seen.requests), len(seen.connections), [])
-        report.outcomes = judge(seen)
-        report.notes = seen.notes
+        counts = len(self._ran), len(seen.requests), len(seen.connections)
+        report = Report("onewrite check", options.command, seen.witness, *counts, judge(seen), seen.notes)
         if options.proxy and any(os.environ.get(name) for name in PROXY_VARIABLES):
             report.notes.append("the proxy of your environment was not used: the tool's proxy connects to each host directly")
-        if seen.control and seen.control.split_gaps_ns:
-            gaps = sorted(seen.control.split_gaps_ns)
-            report.control_ms = round(gaps[len(gaps) // 2] / 1e6, 1)
+        if seen.split_gaps_ns:
+            report.control_ms = round(median(seen.split_gaps_ns) / 1e6, 1)
         report.problem = self._problem(seen)
         if report.problem:
             output = next((ran.output for ran in self._ran if ran.status != 0 and ran.output), "")
-            report.notes += [f"the command said: {line}" for line in output.splitlines()]
+            report.notes += [f"the command printed: {line}" for line in output.splitlines()]
         elif len(seen.requests) < self._wanted:
-            report.notes.append(f"{len(seen.requests)} requests came, fewer than {self._wanted}")
+            report.notes.append(f"{counted(len(seen.requests), 'request')} came, fewer than {self._wanted}")
         return report
 
     def _problem(self, seen: Seen) -> str | None:
@@ -153,24 +134,26 @@ class _Check:
         if seen.unreachable:
             return f"the proxy could not reach {seen.unreachable[0]}"
         if not seen.requests:
-            return f"no request came: {self._why_none(failed)}"
+            return f"no request came: {self._why_none(failed, seen.tunnels)}"
         if failed is None:
             return None
         if failed.status is not None:
             return f"the command ended with status {failed.status}"
         return f"the command was ended after {self._options.timeout_s:g} s; for one that does not end, say --until"
 
-    def _why_none(self, failed: Ran | None) -> str:
+    def _why_none(self, failed: Ran | None, tunnels: int) -> str:
         arrivals = [arrival for origin in self.target.origins() for arrival in origin.tap.arrivals]
         refused = [arrival.failure for arrival in arrivals if arrival.failure and arrival.failure.startswith("TLS")]
         if refused:
             return f"the command does not trust the tool's certificate ({refused[0]}): let it read ONEWRITE_CHECK_CA_FILE"
+        if tunnels:
+            return f"{counted(tunnels, 'tunnel')} went through the proxy, and no TLS record of a request was in them"
         if failed is not None and failed.status is not None:
             return f"the command ended with status {failed.status}"
         if any(not self.target.is_own(arrival.peer_port) for arrival in arrivals):
             return "the command connected, and sent no whole request"
         if self._options.proxy:
-            return "the command does not follow HTTP_PROXY and HTTPS_PROXY"
+            return "no connection came to the proxy: does the command follow HTTP_PROXY and HTTPS_PROXY?"
         return (
             "write {url} where the command takes its URL, or let it read ONEWRITE_CHECK_URL; "
             "for one that takes none, --proxy is its HTTP(S)_PROXY, and `onewrite watch` reads its sockets"

@@ -1,4 +1,4 @@
-"""What a command is given: `{url}` and its kin in its arguments, the same in its environment, trust, and the proxy."""
+"""What a command gets: placeholders in its arguments, the same in its environment, trust, and the proxy."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ from urllib.parse import urlsplit
 from onewrite_cli.check.target import Target
 from onewrite_cli.check.trust import java_options, trust_environment
 
-__all__ = ["PLACEHOLDERS", "PROXY_VARIABLES", "Given", "mentions"]
+__all__ = ["PROXY_VARIABLES", "Given", "mentions"]
 
-PLACEHOLDERS = ("{url}", "{https_url}", "{body}", "{body_file}", "{requests}")
 PROXY_VARIABLES = ("http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY")
 
 

@@ -12,7 +12,9 @@ from urllib.parse import urlsplit
 
 from onewrite_lab.tap import Arrival, Channel, Exchange, Request, RequestParser, Tap
 
-__all__ = ["Forwarded"]
+from onewrite_cli.common.origin import authority
+
+__all__ = ["Forwarded", "first_bytes"]
 
 IDLE_S = 60.0
 UPSTREAM_S = 60.0
@@ -102,16 +104,16 @@ class Forwarded:
                     connection.putheader(name, value)
             connection.endheaders(bytes(request.body_wire) or None)
             response = connection.getresponse()
-            self._forwarded[f"{host}:{port}"] += 1
+            self._forwarded[authority(host, port)] += 1
             exchange.answer_ns = time.monotonic_ns()
             return self._relay(request, response, keep=keep)
         except (OSError, http.client.HTTPException) as error:
-            self._unreachable.append(f"{host}:{port}: {error}")
+            self._unreachable.append(f"{authority(host, port)}: {error}")
             if exchange.answer_ns:  # in the middle of the answer
                 return False
             # The connection stays: closing it would make the client open a new one, which is not the client's fault.
             with contextlib.suppress(OSError):
-                body = f"onewrite check could not reach {host}:{port}: {error}\n".encode()
+                body = f"onewrite check could not reach {authority(host, port)}: {error}\n".encode()
                 self._send(502, [("Content-Type", "text/plain")], body, keep=keep)
             return keep
         finally:

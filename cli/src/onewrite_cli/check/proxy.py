@@ -1,7 +1,7 @@
-"""The proxy that an unmodified command is sent through: it sees every connection from its first byte.
+"""The proxy of an unmodified command: it sees every connection from its first byte.
 
-Plain requests are counted and forwarded, CONNECT to the tool's own name ends in the judge's tap, which opens it;
-any other CONNECT is passed on unopened.
+Plain requests are counted and forwarded. CONNECT to the tool's own name ends in the tap, which decrypts it; any other
+CONNECT is passed on without decrypting.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from collections import Counter
 
 from onewrite_lab.tap import Arrival, Channel, RequestParser
 
-from onewrite_cli.check.door import Door
+from onewrite_cli.check.client_sockets import ClientSockets
 from onewrite_cli.check.forwarded import Forwarded, first_bytes
-from onewrite_cli.check.origin import Look, Origin
 from onewrite_cli.check.tunnel import Tunnel
+from onewrite_cli.common.origin import Door, Origin, authority
 
 __all__ = ["OWN_NAME", "Proxy"]
 
@@ -28,8 +28,8 @@ OWN_NAME = "check.onewrite.test"
 class Proxy:
     """`secure` serves what is tunnelled to the tool's own name."""
 
-    def __init__(self, plain: Origin, secure: Origin, look: Look) -> None:
-        self._plain, self._secure, self._look = plain, secure, look
+    def __init__(self, plain: Origin, secure: Origin, sockets: ClientSockets) -> None:
+        self._plain, self._secure, self._sockets = plain, secure, sockets
         self._lock = threading.Lock()
         self.tunnels: list[tuple[str, Arrival, Tunnel]] = []
         self.forwarded: Counter[str] = Counter()  # plain requests by the service that got them
@@ -37,28 +37,27 @@ class Proxy:
         self.door = Door(self._serve)
         self.url = f"http://127.0.0.1:{self.door.port}"
 
-    def _serve(self, sock: socket.socket, accepted_ns: int) -> None:
+    def _serve(self, sock: socket.socket) -> None:
         with contextlib.suppress(OSError, ssl.SSLError):
             start = first_bytes(sock)
             if not start.startswith(b"CONNECT "):
-                self._forward(sock, accepted_ns)
+                self._forward(sock)
                 return
-            authority = start.split(b" ", 2)[1].decode("latin-1")
-            host, _, port = authority.rpartition(":")
+            host, _, port = start.split(b" ", 2)[1].decode("latin-1").rpartition(":")
             if host == OWN_NAME:
-                (self._plain if port == "80" else self._secure).serve(sock, "connect", accepted_ns)
+                (self._plain if port == "80" else self._secure).serve(sock, "connect")
             else:
-                self._tunnel(sock, host.strip("[]"), port, accepted_ns)
+                self._tunnel(sock, host.strip("[]"), port)
 
-    def _forward(self, sock: socket.socket, accepted_ns: int) -> None:
+    def _forward(self, sock: socket.socket) -> None:
         channel = Channel(sock)
-        arrival = self._plain.arrive(channel, "forward", accepted_ns)
+        arrival = self._plain.arrive(channel, "forward")
         try:
             Forwarded(self._plain.tap, channel, arrival, OWN_NAME, self.forwarded, self.unreachable).run(self._plain.whole)
         finally:
             arrival.ended = True
 
-    def _tunnel(self, sock: socket.socket, host: str, port: str, accepted_ns: int) -> None:
+    def _tunnel(self, sock: socket.socket, host: str, port: str) -> None:
         channel = Channel(sock)
         parser = RequestParser()
         while not parser.head_done:
@@ -67,10 +66,10 @@ class Proxy:
                 return
             parser.feed(piece.data)
         arrival = Arrival(len(self.tunnels), channel.peer_port, channel.local_port, "connect")
-        tunnel = Tunnel(channel, accepted_ns)
+        tunnel = Tunnel(channel, lambda: self._sockets.holds(arrival))
         with self._lock:
-            self.tunnels.append((f"{host}:{port}", arrival, tunnel))
-        self._look(arrival, False)
+            self.tunnels.append((authority(host, port), arrival, tunnel))
+        self._sockets.look(arrival, again=False)
         tunnel.run(host, int(port or 443))
 
     def close(self) -> None:

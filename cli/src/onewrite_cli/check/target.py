@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from onewrite_lab.certificates import shared as certificates
 
 from onewrite_cli.check.client_sockets import ClientSockets
-from onewrite_cli.check.controls import run_controls, run_fresh_control
-from onewrite_cli.check.origin import Origin, is_http2
 from onewrite_cli.check.proxy import OWN_NAME, Proxy
+from onewrite_cli.common.controls import run_controls
+from onewrite_cli.common.exit_status import CouldNotRun
+from onewrite_cli.common.origin import Origin, is_http2
 
 __all__ = ["Target"]
 
 
 class Target:
-    """A plain origin, and with `tls` or `proxy` a secure one and a proxy."""
+    """A plain origin, and with `tls` or `proxy` a secure one and a proxy. Raises CouldNotRun."""
 
-    def __init__(self, *, tls: bool, secure: bool, proxy: bool) -> None:
+    def __init__(self, folder: Path, *, tls: bool, secure: bool, proxy: bool) -> None:
         self.tls = tls
         self.sockets = ClientSockets()
         self.split_ports: set[int] = set()
@@ -24,11 +27,16 @@ class Target:
         needs_secure = tls or secure or proxy
         self.plain = Origin("http", self.sockets.look)
         self.secure = Origin("https", self.sockets.look) if needs_secure else None
-        self.ca_file = certificates().ca_file if needs_secure else None
+        self.ca_file: str | None = None
+        if needs_secure:
+            try:
+                self.ca_file = certificates(folder / "tls").ca_file
+            except RuntimeError as error:
+                raise CouldNotRun(str(error)) from error
         self.proxy: Proxy | None = None
         if proxy:
             assert self.secure is not None
-            self.proxy = Proxy(self.plain, self.secure, self.sockets.look)
+            self.proxy = Proxy(self.plain, self.secure, self.sockets)
 
     @property
     def http_url(self) -> str:
@@ -71,7 +79,7 @@ class Target:
     def fresh_control(self, *, body: int) -> None:
         """One split request on a new connection. Raises CouldNotRun."""
         url, proxy = self._control_url()
-        self.fresh_ports.add(run_fresh_control(url, body=body, ca_file=self.ca_file, proxy=proxy))
+        self.fresh_ports.update(run_controls(url, body=body, times=1, ca_file=self.ca_file, proxy=proxy, kinds=(True,)))
 
     def _control_url(self) -> tuple[str, str | None]:
         if self.proxy is not None:

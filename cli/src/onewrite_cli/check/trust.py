@@ -5,15 +5,11 @@ The system's own authorities stay trusted: the bundle holds both. Only the comma
 
 from __future__ import annotations
 
-import contextlib
+import hashlib
 import re
 import ssl
-import warnings
+import struct
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from cryptography import x509
 
 __all__ = ["PEM_VARIABLES", "java_options", "trust_environment"]
 
@@ -47,33 +43,24 @@ def trust_environment(ca_file: str, folder: Path) -> dict[str, str]:
     return dict.fromkeys(PEM_VARIABLES, str(bundle))
 
 
-def _certificates(bundle: bytes) -> list[x509.Certificate]:
-    """Those of a bundle that can be read: old system authorities break today's rules, and may be left out."""
-    from cryptography import x509
-
-    found = []
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        for text in re.findall(rb"-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----\s", bundle, re.S):
-            with contextlib.suppress(ValueError):
-                found.append(x509.load_pem_x509_certificate(text))
-    return found
-
-
 def java_options(bundle: Path, folder: Path) -> list[str]:
     """A trust store of the same authorities, as options for a JVM."""
-    # Not at the start of commands that need no trust store: cryptography takes 50 ms.
-    from cryptography.hazmat.primitives.hashes import SHA256
-    from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, pkcs12
-
-    entries = [
-        pkcs12.PKCS12Certificate(certificate, certificate.fingerprint(SHA256()).hex().encode())
-        for certificate in _certificates(bundle.read_bytes())
-    ]
-    store = folder / "authorities.p12"
-    store.write_bytes(pkcs12.serialize_java_truststore(entries, BestAvailableEncryption(PASSWORD.encode())))
+    pattern = "-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----"
+    certificates = [ssl.PEM_cert_to_DER_cert(text) for text in re.findall(pattern, bundle.read_text(), re.S)]
+    store = folder / "authorities.jks"
+    store.write_bytes(_key_store(certificates))
     return [
         f"-Djavax.net.ssl.trustStore={store}",
-        "-Djavax.net.ssl.trustStoreType=PKCS12",
+        "-Djavax.net.ssl.trustStoreType=JKS",
         f"-Djavax.net.ssl.trustStorePassword={PASSWORD}",
     ]
+
+
+def _key_store(certificates: list[bytes]) -> bytes:
+    """The format JKS of the JDK (sun.security.provider.JavaKeyStore), which needs no library to write."""
+    whole = struct.pack(">III", 0xFEEDFEED, 2, len(certificates))
+    for number, certificate in enumerate(certificates):
+        alias, kind = str(number).encode(), b"X.509"
+        whole += struct.pack(">IH", 2, len(alias)) + alias + struct.pack(">QH", 0, len(kind)) + kind
+        whole += struct.pack(">I", len(certificate)) + certificate
+    return whole + hashlib.sha1(PASSWORD.encode("utf-16-be") + b"Mighty Aphrodite" + whole).digest()

@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from onewrite_cli.doctor import kernel
-from onewrite_cli.doctor.arms import ARMS, ONE
-from onewrite_cli.doctor.connection import tls_context
-from onewrite_cli.doctor.consent import ask
-from onewrite_cli.doctor.control import ControlServer
-from onewrite_cli.doctor.measure import Line, Samples, Stopped, measure, probe, requests_per_line
-from onewrite_cli.doctor.protocols import protocols_of
-from onewrite_cli.doctor.report import Examination, as_json, as_text
-from onewrite_cli.doctor.request import DoctorRequest, read_body
-from onewrite_cli.doctor.route import Route, route_to
-from onewrite_cli.doctor.verdict import diagnose, nothing_measured
-from onewrite_cli.exit_status import ExitStatus
-from onewrite_cli.progress import Progress
+from onewrite_lab.witness import tcpinfo
 
-__all__ = ["DoctorOptions", "doctor", "examine"]
+from onewrite_cli.common.exit_status import CouldNotRun, ExitStatus
+from onewrite_cli.common.origin import Origin
+from onewrite_cli.common.report import as_json
+from onewrite_cli.common.response import NOT_ENDED
+from onewrite_cli.common.terminal import Progress, say
+from onewrite_cli.doctor.connection import ARMS, ONE, SPLIT, SPLIT_NODELAY, protocols_of, tls_context
+from onewrite_cli.doctor.measure import STOP_AT, Line, Samples, Stopped, measure, probe, requests_per_line
+from onewrite_cli.doctor.report import Examination, as_data, as_text
+from onewrite_cli.doctor.request import DoctorRequest, Route, ask, reached, read_body, route_to
+from onewrite_cli.doctor.verdict import Control, diagnose, nothing_measured
+
+__all__ = ["DoctorOptions", "control_lines", "doctor", "examine"]
 
 
 @dataclass
@@ -37,15 +38,14 @@ class DoctorOptions:
     ca_file: Path | None = None
     timeout_s: float = 15.0
     yes: bool = False
-    stream: bool = False
     form: str = "text"
 
 
 def doctor(options: DoctorOptions) -> ExitStatus:
     """Examine and print. Raises CouldNotRun."""
-    found = examine(options)
-    print(as_json(found) if options.form == "json" else as_text(found))
-    return found.diagnosis.exit_status
+    seen = examine(options)
+    say(as_json(as_data(seen)) if options.form == "json" else as_text(seen))
+    return seen.diagnosis.exit_status
 
 
 def examine(options: DoctorOptions) -> Examination:
@@ -53,62 +53,73 @@ def examine(options: DoctorOptions) -> Examination:
     route = route_to(options.url, options.proxy)
     request = DoctorRequest.to(route, read_body(options.post, options.post_bytes), options.headers)
     ask(route, request, 1 + requests_per_line(options.samples) * len(ARMS), yes=options.yes)
+    route = reached(route, options.timeout_s)
     protocols = protocols_of(route, options.ca_file, options.timeout_s) if route.tls else ["http/1.1"]
-    if "http/1.1" not in protocols:
-        return _only_http2(route, request, protocols)
-    context = tls_context(options.ca_file, ["http/1.1"]) if route.tls else None
     samples = Samples()
-    lines = [Line(arm, route, request, context, samples) for arm in ARMS]
-    control = ControlServer()
     statuses: dict[int, int] = {}
-    try:
-        with Progress(f"asking {route.authority}") as progress:
-
-            def said(number: int) -> None:
-                progress.say(f"asking {route.authority}: {number} of {options.samples} rounds")
-
-            status = probe(next(line for line in lines if line.arm is ONE), options.timeout_s).status
-            if status >= 400:
-                raise Stopped(status)
-            measure([*lines, *control.lines], options.samples, options.timeout_s, said)
-        diagnosis = diagnose(samples, control.result())
-    except Stopped as stopped:
-        diagnosis = nothing_measured(_stopped(stopped.status))
-        statuses = {stopped.status: 1}
-    finally:
-        for line in lines:
-            if line.connection is not None:
-                line.connection.close()
-        control.close()
+    if "http/1.1" not in protocols:
+        diagnosis = nothing_measured("the server speaks HTTP/2 only: the doctor sends HTTP/1.1, and sent nothing")
+    else:
+        context = tls_context(options.ca_file, ["http/1.1"]) if route.tls else None
+        lines = [Line(arm, route, request, context, samples) for arm in ARMS]
+        try:
+            with Progress(f"sending to {route.authority}") as progress, control_lines() as (control, control_samples):
+                _try_one(lines, options.timeout_s)
+                rounds = options.samples
+                measure(
+                    [*lines, *control],
+                    rounds,
+                    options.timeout_s,
+                    lambda number: progress.say(f"sending to {route.authority}: {number} of {rounds} rounds"),
+                )
+            controls = Control(control_samples.of(SPLIT), control_samples.of(ONE))
+            diagnosis = diagnose(samples, controls, too_large=request.too_large)
+            statuses = dict(Counter(sample.status for sample in samples.taken))
+        except Stopped as stopped:
+            diagnosis = nothing_measured(_stopped(stopped.status))
+            statuses = {stopped.status: samples.sent}
+        finally:
+            for line in lines:
+                line.close()
     return Examination(
-        f"{route.url.scheme}://{route.authority}{route.url.path or '/'}",
+        route.shown,
         request.method,
         request.body_bytes,
         route.first_hop,
         samples.sent,
-        statuses or dict(Counter(sample.status for sample in samples.taken)),
+        statuses,
         samples.kept_alive,
         protocols,
         diagnosis,
-        _notes(route, request, samples),
+        _notes(route, request, samples) if samples.sent else [],
     )
 
 
-def _only_http2(route: Route, request: DoctorRequest, protocols: list[str]) -> Examination:
-    """Nothing was sent: HTTP/2 writes frames, and one write of HTTP/1.1 says nothing about it."""
-    diagnosis = nothing_measured("the server speaks HTTP/2 only: the doctor sends HTTP/1.1, and sent nothing")
-    return Examination(
-        f"{route.url.scheme}://{route.authority}{route.url.path or '/'}",
-        request.method,
-        request.body_bytes,
-        route.first_hop,
-        0,
-        {},
-        None,
-        protocols,
-        diagnosis,
-        [],
-    )
+@contextlib.contextmanager
+def control_lines() -> Iterator[tuple[list[Line], Samples]]:
+    """A server of the doctor itself on loopback that delays its ACKs; its lines are measured in turn with the others."""
+    origin, samples = Origin("http"), Samples()
+    try:
+        route = route_to(origin.url, "none")
+        request = DoctorRequest.to(route, b"x" * 200, [])
+        yield [Line(arm, route, request, None, samples) for arm in (SPLIT, ONE)], samples
+    finally:
+        origin.close()
+
+
+def _try_one(lines: list[Line], timeout_s: float) -> None:
+    """A whole request, and where it fails a split one. Raises Stopped, CouldNotRun when the server takes neither."""
+    seen: dict[str, str] = {}
+    for arm, name in ((ONE, "one write"), (SPLIT_NODELAY, "two writes")):
+        tried = probe(next(line for line in lines if line.arm is arm), timeout_s)
+        if not isinstance(tried, str) and tried.status < 400:
+            return
+        if not isinstance(tried, str) and (tried.status in STOP_AT or len(seen) == 1):
+            raise Stopped(tried.status)
+        seen[name] = tried if isinstance(tried, str) else f"status {tried.status}"
+        if tried == NOT_ENDED:
+            raise CouldNotRun(f"{NOT_ENDED} ({timeout_s:g} s, --timeout): for a stream of events say --stream")
+    raise CouldNotRun("no answer. " + "; ".join(f"In {name}: {what}" for name, what in seen.items()) + " (--timeout)")
 
 
 def _stopped(status: int) -> str:
@@ -116,26 +127,23 @@ def _stopped(status: int) -> str:
     word = http.client.responses.get(status, "refused")
     help_ = {
         401: "give credentials: user:password@ in the URL, or --header 'Authorization: …'",
-        403: "ask for a path that you may use",
-        404: "ask for a path that is there",
-        405: "ask with a method that it takes: --get, --post FILE or --post-bytes N",
+        403: "name a path that you may use",
+        404: "name a path that is there",
+        405: "use a method that it takes: --get, --post FILE or --post-bytes N",
         429: "the server limits the rate of requests; try later, with fewer --samples",
         503: "the server, or a proxy before it, is not available now",
-    }.get(status, "ask for a path, with a body, that it accepts")
+    }.get(status, "name a path, with a body, that it accepts")
     return f"the server answered {status} ({word}), so no more was sent: {help_}"
 
 
 def _notes(route: Route, request: DoctorRequest, samples: Samples) -> list[str]:
     notes = []
     if request.method == "GET":
-        notes.append(
-            "a GET was cut in its head; a proxy that waits for whole bodies may treat a POST otherwise: --post FILE asks that"
-        )
-    if request.too_large:
-        notes.append("the second piece is larger than a segment of an Ethernet, which Nagle's algorithm does not hold")
-    if samples.failures:
-        notes.append(f"{len(samples.failures)} requests failed and were sent again: {samples.failures[-1]}")
-    if not kernel.AVAILABLE:
+        notes.append("a GET was cut in its head; a server may treat a POST, cut before its body, otherwise: --post-bytes 200")
+    failures = [failure for of_arm in samples.failures.values() for failure in of_arm]
+    if failures:
+        notes.append(f"{len(failures)} requests failed, the last: {failures[-1]}")
+    if not tcpinfo.AVAILABLE:
         notes.append("skipped: held bytes, causes and rtt need Linux's TCP_INFO; this verdict is by times alone")
     if samples.kept_alive is False:
         notes.append("the server closes every connection: each request was the first of its connection")

@@ -1,4 +1,4 @@
-"""One connection of one arm: dial, proxy, TLS, and the writes of a request."""
+"""The four ways to send the same request, and one connection of each: dial, proxy, TLS, and the writes."""
 
 from __future__ import annotations
 
@@ -6,14 +6,31 @@ import contextlib
 import socket
 import ssl
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
-from onewrite_cli.doctor.arms import Arm
-from onewrite_cli.doctor.response import BadResponse, ResponseReader
-from onewrite_cli.doctor.route import Route
-from onewrite_cli.exit_status import CouldNotRun
+from onewrite_cli.common.exit_status import CouldNotRun
+from onewrite_cli.common.origin import authority
+from onewrite_cli.common.response import BadResponse, ResponseReader
+from onewrite_cli.doctor.request import Route
 
-__all__ = ["Connection", "tls_context"]
+__all__ = ["ARMS", "ONE", "QUICK", "SPLIT", "SPLIT_NODELAY", "Arm", "Connection", "protocols_of", "tls_context"]
+
+
+@dataclass(frozen=True)
+class Arm:
+    key: str
+    name: str
+    split: bool
+    nodelay: bool
+    quickack: bool = False  # TCP_QUICKACK after each write: the kernel forgets it
+
+
+SPLIT = Arm("split_nagle", "two writes, Nagle on", split=True, nodelay=False)
+SPLIT_NODELAY = Arm("split_nodelay", "two writes, TCP_NODELAY", split=True, nodelay=True)
+ONE = Arm("one_write", "one write", split=False, nodelay=True)
+QUICK = Arm("one_write_quickack", "one write, quick ACKs", split=False, nodelay=True, quickack=True)
+ARMS = (SPLIT, SPLIT_NODELAY, ONE, QUICK)
 
 
 def tls_context(ca_file: Path | None, protocols: list[str]) -> ssl.SSLContext:
@@ -55,7 +72,7 @@ class Connection:
         self.reader = ResponseReader(self.socket, self._deadline)
 
     def _tunnel(self, route: Route) -> None:
-        where = f"{route.host}:{route.port}" if ":" not in route.host else f"[{route.host}]:{route.port}"
+        where = authority(route.host, route.port)
         lines = [f"CONNECT {where} HTTP/1.1", f"Host: {where}"]
         if route.proxy_authorization:
             lines.append(f"Proxy-Authorization: {route.proxy_authorization}")
@@ -80,3 +97,19 @@ class Connection:
             self.socket.close()
         with contextlib.suppress(OSError):
             self.raw.close()
+
+
+def protocols_of(route: Route, ca_file: Path | None, timeout_s: float) -> list[str]:
+    """Which HTTP versions a TLS server speaks, by ALPN (RFC 7301). Raises CouldNotRun when there is no TLS."""
+    connection = Connection(route, ONE, tls_context(ca_file, ["h2", "http/1.1"]), timeout_s)
+    chosen = connection.protocol
+    connection.close()
+    if chosen != "h2":
+        return ["http/1.1"]
+    try:
+        connection = Connection(route, ONE, tls_context(ca_file, ["http/1.1"]), timeout_s)
+    except CouldNotRun:  # no_application_protocol (RFC 7301, 3.2)
+        return ["h2"]
+    chosen = connection.protocol
+    connection.close()
+    return ["h2", "http/1.1"] if chosen == "http/1.1" else ["h2"]

@@ -1,34 +1,40 @@
-"""Takes samples of all arms in turn, on one kept-alive connection each."""
+"""Takes samples of all arms in turn, on one kept-alive connection each, and watches the kernel's send queue."""
 
 from __future__ import annotations
 
 import contextlib
+import select
 import ssl
+import time
+from collections import Counter, defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from onewrite_cli.doctor.arms import Arm
-from onewrite_cli.doctor.connection import Connection
-from onewrite_cli.doctor.request import DoctorRequest
-from onewrite_cli.doctor.response import BadResponse, NotHttp
-from onewrite_cli.doctor.route import Route
-from onewrite_cli.doctor.sample import Sample, take
-from onewrite_cli.exit_status import CouldNotRun
+from onewrite_lab.witness import tcpinfo
 
-__all__ = ["Line", "Samples", "Stopped", "measure", "probe", "requests_per_line"]
+from onewrite_cli.common.exit_status import CouldNotRun
+from onewrite_cli.common.response import BadResponse, NotHttp
+from onewrite_cli.doctor.connection import Arm, Connection
+from onewrite_cli.doctor.request import DoctorRequest, Route
+
+__all__ = ["Line", "Sample", "Samples", "Stopped", "measure", "probe", "requests_per_line"]
 
 #: A young connection is acknowledged at once; Linux counts up to 16 segments, two of which make a split request.
 WARM_UP = 9
 BLOCK = 3  # small, so that a moment in which the machine is busy meets every line
-FAILURES = 5  # of an arm: then the path is not one that can be measured
-GIVE_UP = 3  # of a split arm, and at least as many as were answered: the server does not take requests in pieces
+GIVE_UP = 3  # failures of an arm, and at least as many as were answered: the server does not take its requests
 #: The server does not want these requests: no more are sent.
 STOP_AT = (401, 403, 404, 405, 429, 503)
 STOP_SPLIT_AT = (429,)  # any other status may be the server's answer to the split
+#: Once a request of an arm had no answer in time, its next ones wait less: so many times the slowest answer.
+PATIENCE, LEAST_S = 20, 2.0
+#: Between two writes: a relay that is slow to wake would join them, and hide what it does to two pieces.
+APART_S = 0.002
+LOOK_S = 0.0005  # between two readings of the queue, while it holds something
 
 
 class Stopped(Exception):
-    """The server answered with one of STOP_AT."""
+    """The server answered with a status after which no more is sent."""
 
     def __init__(self, status: int) -> None:
         super().__init__(status)
@@ -36,7 +42,98 @@ class Stopped(Exception):
 
 
 class GivenUp(Exception):
-    """A split arm whose requests fail: one that is answered now and then came whole by chance."""
+    """An arm whose requests fail: one that is answered now and then is luck."""
+
+
+@dataclass
+class Sample:
+    """Nanoseconds. `held` begins when the last write had returned and ends when no byte was unsent.
+
+    `late` is how much later than meant the second write, or the first reading of the queue, was: a busy machine runs
+    something else in between, and an acknowledgement that came meanwhile leaves nothing to be held.
+    """
+
+    arm: str
+    status: int
+    total: int
+    wait: int  # last write to first byte of the answer
+    tail: int  # first to last byte of the answer
+    held: int | None
+    held_bytes: int | None
+    retransmits: int
+    rwnd_limited: int
+    min_rtt_us: int | None
+    keep_alive: bool
+    body: tuple[int, int] = (0, 0)  # the answer's size and checksum
+    late: int = 0
+
+    def cause(self, line_ns: float) -> str | None:
+        """The name of a wait longer than `line_ns`, in the order of the contract (TIME-26)."""
+        if self.held is None or max(self.wait, self.held, self.tail) < line_ns:
+            return None
+        if self.held < line_ns:
+            return "server"
+        if self.rwnd_limited * 2 > self.held:
+            return "peer_window"
+        if self.retransmits:
+            return "retransmit"
+        return "nagle_delayed_ack" if self.arm == "split_nagle" else None
+
+
+def take(connection: Connection, request: DoctorRequest, timeout_s: float) -> Sample:
+    """One request and its answer. Raises OSError, BadResponse."""
+    connection.begin(timeout_s)
+    before = tcpinfo.read(connection.raw)
+    started = time.monotonic_ns()
+    late = 0
+    if connection.arm.split:
+        connection.write(request.first)
+        between = time.monotonic_ns()
+        time.sleep(APART_S)
+        late = time.monotonic_ns() - between - int(APART_S * 1e9)
+        connection.write(request.second)
+    else:
+        connection.write(request.first + request.second)
+    written = time.monotonic_ns()
+    most = _not_sent(connection)
+    late += time.monotonic_ns() - written
+    held = _watch(connection, most, written, timeout_s)
+    response = connection.reader.read(request.method)
+    after = tcpinfo.read(connection.raw)
+    both = (before, after) if before is not None and after is not None else None
+    return Sample(
+        arm=connection.arm.key,
+        status=response.status,
+        total=response.last_ns - started,
+        wait=max(0, response.first_ns - written),
+        tail=response.last_ns - response.first_ns,
+        held=held,
+        held_bytes=most,
+        retransmits=both[1].total_retrans - both[0].total_retrans if both else 0,
+        rwnd_limited=(both[1].rwnd_limited_us - both[0].rwnd_limited_us) * 1000 if both else 0,
+        min_rtt_us=after.min_rtt_us if after else None,
+        keep_alive=response.keep_alive,
+        body=response.body,
+        late=late,
+    )
+
+
+def _not_sent(connection: Connection) -> int | None:
+    info = tcpinfo.read(connection.raw)
+    return None if info is None else info.not_sent
+
+
+def _watch(connection: Connection, most: int | None, written_ns: int, timeout_s: float) -> int | None:
+    """How long bytes stayed in the queue, which held `most` of them. Ends when it is empty, or the answer begins."""
+    if not most:
+        return most
+    deadline = written_ns + int(timeout_s * 1e9)
+    while (now := time.monotonic_ns()) < deadline and _not_sent(connection):
+        # The answer may be to half a request.
+        if select.select([connection.raw], [], [], LOOK_S)[0]:
+            now = time.monotonic_ns()
+            break
+    return now - written_ns
 
 
 @dataclass
@@ -45,13 +142,15 @@ class Samples:
 
     taken: list[Sample] = field(default_factory=list)
     sent: int = 0
-    failures: list[str] = field(default_factory=list)
-    refused_arms: dict[str, str] = field(default_factory=dict)  # given up: the last failure, by arm
-    protocol: str | None = None
+    answered: Counter[str] = field(default_factory=Counter)  # by arm, counted or not
+    failures: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))  # by arm
+    given_up: set[str] = field(default_factory=set)  # arms
+    slowest_s: float = 0.0
     kept_alive: bool | None = None
 
-    def of(self, arm: Arm) -> list[Sample]:
-        return [sample for sample in self.taken if sample.arm == arm.key]
+    def of(self, *arms: Arm) -> list[Sample]:
+        keys = [arm.key for arm in arms]
+        return [sample for sample in self.taken if sample.arm in keys]
 
 
 @dataclass
@@ -65,13 +164,52 @@ class Line:
     samples: Samples
     connection: Connection | None = None
     used: int = 0  # requests on this connection
-    answered: int = 0
-    failed: int = 0
+    unanswered: bool = False  # one ran into its time limit
+
+    def close(self) -> None:
+        if self.connection is not None:
+            self.connection.close()
+            self.connection = None
+
+    def once(self, timeout_s: float) -> Sample:
+        """One request. Raises CouldNotRun where nobody listens, OSError and BadResponse where it is not answered."""
+        samples = self.samples
+        if self.connection is None:
+            self.connection = Connection(self.route, self.arm, self.context, timeout_s)
+            self.used = 0
+        if self.unanswered:
+            timeout_s = min(timeout_s, max(LEAST_S, PATIENCE * samples.slowest_s))
+        samples.sent += 1
+        self.used += 1
+        try:
+            sample = take(self.connection, self.request, timeout_s)
+        except (OSError, BadResponse, ValueError) as error:
+            self.close()
+            self.unanswered = self.unanswered or isinstance(error, TimeoutError)
+            if isinstance(error, NotHttp):
+                raise CouldNotRun(str(error)) from error
+            raise
+        samples.answered[self.arm.key] += 1
+        samples.slowest_s = max(samples.slowest_s, sample.total / 1e9)
+        if self.used > 1:
+            samples.kept_alive = True
+        if not sample.keep_alive:
+            self.close()
+            samples.kept_alive = samples.kept_alive or False
+        return sample
 
 
 def requests_per_line(rounds: int) -> int:
     """How many requests a line makes for so many samples."""
     return WARM_UP + rounds + -(-rounds // BLOCK)
+
+
+def probe(line: Line, timeout_s: float) -> Sample | str:
+    """One request, and what became of it."""
+    try:
+        return line.once(timeout_s)
+    except (OSError, BadResponse, ValueError) as error:
+        return _in_words(error)
 
 
 def measure(lines: list[Line], rounds: int, timeout_s: float, said: Callable[[int], None]) -> None:
@@ -88,7 +226,7 @@ def measure(lines: list[Line], rounds: int, timeout_s: float, said: Callable[[in
         for begin in range(0, rounds, BLOCK):
             said(begin)
             for line in lines:
-                if line.arm.key in line.samples.refused_arms:
+                if line.arm.key in line.samples.given_up:
                     continue
                 with contextlib.suppress(GivenUp):
                     _one(line, timeout_s, counts=False)
@@ -96,59 +234,31 @@ def measure(lines: list[Line], rounds: int, timeout_s: float, said: Callable[[in
                         _one(line, timeout_s, counts=True)
     finally:
         for line in lines:
-            if line.connection is not None:
-                line.connection.close()
+            line.close()
 
 
-def probe(line: Line, timeout_s: float) -> Sample:
-    """One request, whole: what the server says of it. Raises CouldNotRun."""
-    return _one(line, timeout_s, counts=False)
-
-
-def _one(line: Line, timeout_s: float, *, counts: bool) -> Sample:
-    samples = line.samples
+def _one(line: Line, timeout_s: float, *, counts: bool) -> None:
+    """Repeated until it is answered. Raises GivenUp when this arm's requests fail."""
+    samples, key = line.samples, line.arm.key
     while True:
-        if line.connection is None:
-            line.connection = Connection(line.route, line.arm, line.context, timeout_s)
-            samples.protocol = line.connection.protocol or samples.protocol
-            line.used = 0
+        fresh = line.connection is None
         try:
-            samples.sent += 1
-            sample = take(line.connection, line.request, timeout_s, reused=line.used > 0)
+            sample = line.once(timeout_s)
+            break
         except (OSError, BadResponse, ValueError) as error:
-            line.connection.close()
-            line.connection = None
-            _note_failure(line, error)
-            continue
-        break
-    line.used += 1
-    line.answered += 1
-    if line.used > 1:
-        samples.kept_alive = True
-    if not sample.keep_alive:
-        line.connection.close()
-        line.connection = None
-        samples.kept_alive = samples.kept_alive or False
+            # A server may close an idle connection at any time: that alone is no failure.
+            if fresh or isinstance(error, TimeoutError):
+                samples.failures[key].append(_in_words(error))
+            if len(samples.failures[key]) >= max(GIVE_UP, samples.answered[key]):
+                samples.given_up.add(key)
+                raise GivenUp from error
     if counts:
         samples.taken.append(sample)
-    if sample.status in (STOP_AT if not line.arm.split else STOP_SPLIT_AT):
+    if sample.status in (STOP_SPLIT_AT if line.arm.split else STOP_AT):
         raise Stopped(sample.status)
-    return sample
 
 
-def _note_failure(line: Line, error: Exception) -> None:
-    """Raises CouldNotRun when the path cannot be measured, and GivenUp when this arm cannot."""
-    samples = line.samples
-    text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-    if isinstance(error, NotHttp):
-        raise CouldNotRun(str(error)) from error
-    if isinstance(error, TimeoutError) and not samples.taken and not line.arm.split:
-        raise CouldNotRun(f"{error} (--timeout); for a stream of events say --stream") from error
-    # A server may close an idle connection at any time: that alone is no failure.
-    samples.failures.append(text)
-    line.failed += 1
-    if line.arm.split and line.failed >= max(GIVE_UP, line.answered):
-        samples.refused_arms[line.arm.key] = text
-        raise GivenUp
-    if line.failed > FAILURES:
-        raise CouldNotRun(f"{line.failed} requests failed, the last with {text}") from error
+def _in_words(error: Exception) -> str:
+    if isinstance(error, (TimeoutError, BadResponse)) and str(error):
+        return str(error)
+    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__

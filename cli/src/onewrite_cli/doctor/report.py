@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import json
-import textwrap
 from dataclasses import dataclass
 from typing import Any
 
-from onewrite_cli import __version__
+from onewrite_cli.common.report import header
+from onewrite_cli.common.terminal import columns, fitted, wrapped
 from onewrite_cli.doctor.verdict import ArmFigures, Diagnosis
-from onewrite_cli.width import columns, fitted
 
-__all__ = ["Examination", "as_json", "as_text"]
+__all__ = ["Examination", "as_data", "as_text"]
+
+WIDE = 80  # less has no room for each part of the time
 
 
 @dataclass
 class Examination:
-    """All that is told."""
+    """All that the report says."""
 
     url: str
     method: str
@@ -30,63 +30,79 @@ class Examination:
     notes: list[str]
 
 
-def as_text(found: Examination) -> str:
-    diagnosis = found.diagnosis
-    body = f" of {found.body_bytes} bytes" if found.body_bytes else ""
-    statuses = ", ".join(f"{status} ({count})" for status, count in sorted(found.statuses.items()))
-    keep = {True: "yes", False: "no", None: "not seen"}[found.keep_alive]
+def as_text(seen: Examination) -> str:
+    """The verdict, what was seen, and the cure."""
+    diagnosis = seen.diagnosis
+    body = f" of {seen.body_bytes} bytes" if seen.body_bytes else ""
+    statuses = ", ".join(f"{status} ({count})" for status, count in sorted(seen.statuses.items()))
+    keep = {True: "yes", False: "no", None: "not seen"}[seen.keep_alive]
     rtt = f"{diagnosis.min_rtt_ms:.2f} ms" if diagnosis.min_rtt_ms is not None else "not seen"
-    lines = [f"onewrite doctor: {found.method}{body} {found.url}", f"first hop: {found.first_hop}"]
-    lines.append(f"{found.requests} requests, status {statuses or 'none'}; keep-alive: {keep}")
-    lines[-1] += f"; protocols: {', '.join(found.protocols)}; rtt {rtt}"
+    lines = wrapped(f"{diagnosis.first_hop}: {diagnosis.headline}")
+    lines += wrapped(f"{seen.method}{body} {seen.url}; first hop: {seen.first_hop}", "", "  ")
+    sent = f"{seen.requests} requests, status {statuses or 'none'}; keep-alive: {keep}"
+    lines += wrapped(f"{sent}; protocols: {', '.join(seen.protocols)}; rtt {rtt}", "", "  ")
     if any(arm.samples for arm in diagnosis.arms):
-        head = f"{'ms, median':<26}{'n':>4}{'total':>9}{'wait':>9}{'tail':>9}{'held':>9}  cause"
-        lines += ["", *(fitted(line, columns()) for line in (head, *map(_row, diagnosis.arms)))]
+        lines += ["", *(fitted(line, columns()) for line in _table(diagnosis.arms))]
         split, single = diagnosis.control.split_ms, diagnosis.control.single_ms
-        lines.append(f"control on loopback: two writes with Nagle on {split:.1f} ms, one write {single:.1f} ms")
-    lines += ["", f"first hop: {diagnosis.first_hop}"]
-    for text in (*diagnosis.why, *diagnosis.signs):
-        lines += textwrap.wrap(text, columns(), initial_indent="  ", subsequent_indent="  ")
-    if not diagnosis.signs and diagnosis.first_hop != "unknown":
-        lines.append("  behind the first hop: no sign of a stall; nothing more can be seen from here")
-    lines += [f"note: {note}" for note in found.notes]
-    if diagnosis.first_hop in ("EXPOSED", "REFUSES"):
         lines += [
+            *wrapped(f"control on loopback: two writes with Nagle on {split:.1f} ms, one write {single:.1f} ms", "", "  "),
             "",
-            "cure: one write per request, and TCP_NODELAY. `onewrite check -- YOUR CLIENT {url}` says whether yours does that.",
         ]
+    for text in (*diagnosis.why, *diagnosis.signs):
+        if text != diagnosis.headline:
+            lines += wrapped(text)
+    if not diagnosis.signs and diagnosis.first_hop in ("EXPOSED", "safe"):
+        lines += wrapped("behind the first hop: no sign of a stall; nothing more can be seen from here")
+    for note in seen.notes:
+        lines += wrapped(f"note: {note}", "", "  ")
+    for cure in diagnosis.cures:
+        lines += wrapped(f"cure: {cure}", "", "  ")
     return "\n".join(lines)
 
 
-def _row(arm: ArmFigures) -> str:
-    held = "-" if arm.held_ms is None else f"{arm.held_ms:.1f}"
-    bytes_held = f" ({arm.held_bytes} bytes)" if arm.held_bytes else ""
-    times = "".join(f"{value:>9.1f}" for value in (arm.total_ms, arm.wait_ms, arm.tail_ms))
-    refused = f"; {arm.refused} refused" if arm.refused else ""
-    return f"{arm.arm.name:<26}{arm.samples:>4}{times}{held:>9}  {arm.cause or '-'}{bytes_held}{refused}"
+def _table(arms: list[ArmFigures]) -> list[str]:
+    if columns() < WIDE:
+        short = {"two writes": "two", "one write": "one", "TCP_NODELAY": "NODELAY", "Nagle on": "Nagle", "quick ACKs": "quick"}
+        lines = [f"{'ms, median':<12}{'total':>9}{'held':>9}"]
+        for arm in arms:
+            name = arm.arm.name
+            for long, brief in short.items():
+                name = name.replace(long, brief)
+            lines.append(f"{name:<12}{f'{arm.total_ms:.1f}' if arm.samples else '-':>9}{_held(arm):>9}")
+        return lines
+    lines = [f"{'ms, median':<26}{'n':>4}{'total':>9}{'wait':>9}{'tail':>9}{'held':>9}  cause"]
+    for arm in arms:
+        bytes_held = f" ({arm.held_bytes} bytes)" if arm.held_bytes else ""
+        times = "".join(f"{value:>9.1f}" if arm.samples else f"{'-':>9}" for value in (arm.total_ms, arm.wait_ms, arm.tail_ms))
+        refused = f"; {arm.refused} refused" if arm.refused else ""
+        lines.append(f"{arm.arm.name:<26}{arm.samples:>4}{times}{_held(arm):>9}  {arm.cause or '-'}{bytes_held}{refused}")
+    return lines
 
 
-def as_json(found: Examination) -> str:
-    diagnosis = found.diagnosis
-    data: dict[str, Any] = {
-        "tool": "onewrite doctor",
-        "version": __version__,
-        "schema": 1,
-        "url": found.url,
-        "method": found.method,
-        "body_bytes": found.body_bytes,
-        "first_hop": found.first_hop,
-        "exit_status": int(diagnosis.exit_status),
+def _held(arm: ArmFigures) -> str:
+    return "-" if arm.held_ms is None else f"{arm.held_ms:.1f}"
+
+
+def as_data(seen: Examination) -> dict[str, Any]:
+    diagnosis = seen.diagnosis
+    return {
+        **header("onewrite doctor", diagnosis.exit_status),
         "verdict": diagnosis.first_hop,
+        "headline": diagnosis.headline,
+        "url": seen.url,
+        "method": seen.method,
+        "body_bytes": seen.body_bytes,
+        "first_hop": seen.first_hop,
         "why": diagnosis.why,
         "signs": diagnosis.signs,
+        "cures": list(diagnosis.cures),
         "server_splits_its_answer": diagnosis.server_splits,
         "ack_delay_ms": diagnosis.ack_delay_ms,
         "min_rtt_ms": diagnosis.min_rtt_ms,
-        "requests": found.requests,
-        "statuses": {str(status): count for status, count in sorted(found.statuses.items())},
-        "keep_alive": found.keep_alive,
-        "protocols": found.protocols,
+        "requests": seen.requests,
+        "statuses": {str(status): count for status, count in sorted(seen.statuses.items())},
+        "keep_alive": seen.keep_alive,
+        "protocols": seen.protocols,
         "control": {"split_ms": diagnosis.control.split_ms, "single_ms": diagnosis.control.single_ms},
         "arms": {
             arm.arm.key: {
@@ -101,6 +117,5 @@ def as_json(found: Examination) -> str:
             }
             for arm in diagnosis.arms
         },
-        "notes": found.notes,
+        "notes": seen.notes,
     }
-    return json.dumps(data, indent=2)

@@ -1,21 +1,160 @@
-"""The request that is sent, and where it is cut in two."""
+"""Where the requests go, what is sent, and where it is cut in two."""
 
 from __future__ import annotations
 
+import base64
+import dataclasses
+import ipaddress
+import socket
 import sys
+import urllib.request
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import SplitResult, unquote, urlsplit
 
 from onewrite_cli import __version__
-from onewrite_cli.doctor.route import Route
-from onewrite_cli.exit_status import CouldNotRun
+from onewrite_cli.common.exit_status import CouldNotRun
+from onewrite_cli.common.origin import authority
+from onewrite_cli.common.terminal import tell
 
-__all__ = ["DoctorRequest", "read_body"]
+__all__ = ["DoctorRequest", "Route", "ask", "reached", "read_body", "route_to"]
 
 #: A second piece of a full segment is not held by Nagle's algorithm, and would show nothing.
 MOST = 1400
 #: A second one changes where the request goes, or where it ends.
 OWN_HEADERS = ("host", "content-length", "transfer-encoding")
+CONNECT_S = 5.0
+
+
+@dataclass(frozen=True)
+class Route:
+    """`addresses` are those of the first hop. One is chosen, so that every arm meets the same machine."""
+
+    url: SplitResult
+    host: str
+    port: int
+    proxy: SplitResult | None
+    addresses: tuple[str, ...]
+    hop_port: int
+    loopback: bool  # the URL's host and every hop that is known
+
+    @property
+    def tls(self) -> bool:
+        return self.url.scheme == "https"
+
+    @property
+    def address(self) -> tuple[str, int]:
+        return self.addresses[0], self.hop_port
+
+    @property
+    def authority(self) -> str:
+        return self.url.netloc.rpartition("@")[2]
+
+    @property
+    def shown(self) -> str:
+        """The URL without credentials and query."""
+        return f"{self.url.scheme}://{self.authority}{self.url.path or '/'}"
+
+    @property
+    def target(self) -> str:
+        """The request target: absolute form for a plain request to a proxy (RFC 9112, 3.2)."""
+        path = (self.url.path or "/") + (f"?{self.url.query}" if self.url.query else "")
+        return f"http://{self.authority}{path}" if self.proxy and not self.tls else path
+
+    @property
+    def authorization(self) -> str | None:
+        return _basic(self.url)
+
+    @property
+    def proxy_authorization(self) -> str | None:
+        return _basic(self.proxy) if self.proxy else None
+
+    @property
+    def first_hop(self) -> str:
+        """In words, without credentials."""
+        where = authority(*self.address)
+        return f"the proxy {authority(self.proxy.hostname or '', self.hop_port)} ({where})" if self.proxy else where
+
+
+def _basic(url: SplitResult) -> str | None:
+    """The credentials of `user:password@` (RFC 7617)."""
+    if url.username is None:
+        return None
+    user = f"{unquote(url.username)}:{unquote(url.password or '')}"
+    return "Basic " + base64.b64encode(user.encode()).decode()
+
+
+def route_to(url: str, proxy: str) -> Route:
+    """`proxy` is env, none or a URL. Raises CouldNotRun."""
+    target = _split(url, ("http", "https"))
+    host = target.hostname or ""
+    port = _port(target)
+    through = _proxy(target, proxy)
+    hop_host, hop_port = (through.hostname or "", _port(through)) if through else (host, port)
+    addresses = _resolve(hop_host)
+    try:
+        everyone = (*addresses, *(_resolve(host) if through else ()))
+    except CouldNotRun:  # a name that the proxy resolves
+        everyone = ("",)
+    return Route(target, host, port, through, addresses, hop_port, all(map(_is_loopback, everyone)))
+
+
+def reached(route: Route, timeout_s: float) -> Route:
+    """With the first address that takes a connection. Raises CouldNotRun when none does."""
+    refused = []
+    for address in route.addresses:
+        try:
+            socket.create_connection((address, route.hop_port), timeout=min(timeout_s, CONNECT_S)).close()
+        except OSError as error:
+            refused.append(f"{authority(address, route.hop_port)} does not take a connection: {error.strerror or error}")
+        else:
+            return dataclasses.replace(route, addresses=(address,))
+    raise CouldNotRun("; ".join(refused))
+
+
+def _split(text: str, schemes: tuple[str, ...]) -> SplitResult:
+    try:
+        url = urlsplit(text)
+        url.port  # noqa: B018 (raises ValueError for what is no port)
+    except ValueError as error:
+        raise CouldNotRun(f"{text}: {error}") from error
+    if url.scheme not in schemes or not url.hostname:
+        raise CouldNotRun(f"{text} is no {' or '.join(schemes)} URL")
+    if any(ord(character) <= 32 or ord(character) == 127 for character in text):
+        raise CouldNotRun("the URL holds a space or a control character")
+    return url
+
+
+def _port(url: SplitResult) -> int:
+    return url.port or (443 if url.scheme == "https" else 80)
+
+
+def _proxy(target: SplitResult, choice: str) -> SplitResult | None:
+    if choice == "none":
+        return None
+    if choice != "env":
+        return _split(choice, ("http",))
+    if any(map(urllib.request.proxy_bypass, (target.netloc.rpartition("@")[2], target.hostname or ""))):
+        return None
+    found = urllib.request.getproxies_environment().get(target.scheme)
+    return _split(found if "://" in found else f"http://{found}", ("http",)) if found else None
+
+
+def _resolve(host: str) -> tuple[str, ...]:
+    """Its addresses, IPv4 first: most networks reach those."""
+    try:
+        found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+    except OSError as error:
+        raise CouldNotRun(f"the name {host} could not be resolved: {error}") from error
+    found.sort(key=lambda one: one[0] != socket.AF_INET)
+    return tuple(dict.fromkeys(str(one[4][0]) for one in found))
+
+
+def _is_loopback(address: str) -> bool:
+    try:
+        return ipaddress.ip_address(address.partition("%")[0]).is_loopback
+    except ValueError:
+        return False
 
 
 @dataclass(frozen=True)
@@ -74,3 +213,18 @@ def read_body(post: str | None, post_bytes: int | None) -> bytes | None:
         return sys.stdin.buffer.read() if post == "-" else Path(post).read_bytes()
     except OSError as error:
         raise CouldNotRun(f"--post {post}: {error.strerror}") from error
+
+
+def ask(route: Route, request: DoctorRequest, count: int, *, yes: bool, connections: int = 4) -> None:
+    """Print what will be sent; raises CouldNotRun unless the user agrees, or the address is this machine's."""
+    body = f" with a body of {request.body_bytes} bytes" if request.body_bytes else ""
+    through = f" through {route.first_hop}" if route.proxy else ""
+    what = f"{count} {request.method} requests{body} to {route.shown}{through}, one at a time on {connections} connections"
+    tell(f"will send {what}")
+    if yes or route.loopback:
+        return
+    if not sys.stdin.isatty():
+        raise CouldNotRun("nothing was sent: the address is not this machine's, and nobody is there to answer; say --yes")
+    tell("Is this server yours to test? Send them? [y/N] ", end="")
+    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+        raise CouldNotRun("nothing was sent")

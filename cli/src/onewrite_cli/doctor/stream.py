@@ -5,9 +5,7 @@ The stream is read twice: with delayed ACKs, as clients do, and with quick ACKs,
 
 from __future__ import annotations
 
-import json
 import socket
-import textwrap
 import time
 from collections import Counter
 from dataclasses import dataclass
@@ -18,17 +16,13 @@ from typing import Any
 from onewrite_lab.stall import CONTROL_SHARE, control_line
 from onewrite_lab.tap import parse_response_head
 
-from onewrite_cli import __version__
-from onewrite_cli.doctor.arms import ONE, QUICK, Arm
+from onewrite_cli.common.controls import answer_controls
+from onewrite_cli.common.exit_status import CouldNotRun, ExitStatus
+from onewrite_cli.common.report import as_json, header
+from onewrite_cli.common.terminal import Progress, columns, fitted, say, wrapped
 from onewrite_cli.doctor.command import DoctorOptions
-from onewrite_cli.doctor.connection import Connection, tls_context
-from onewrite_cli.doctor.consent import ask
-from onewrite_cli.doctor.request import DoctorRequest, read_body
-from onewrite_cli.doctor.route import Route, route_to
-from onewrite_cli.exit_status import CouldNotRun, ExitStatus
-from onewrite_cli.progress import Progress
-from onewrite_cli.serve.controls import answer_controls
-from onewrite_cli.width import columns, fitted
+from onewrite_cli.doctor.connection import ONE, QUICK, Arm, Connection, tls_context
+from onewrite_cli.doctor.request import DoctorRequest, Route, ask, reached, read_body, route_to
 
 __all__ = ["Arrivals", "Verdict", "judge_stream", "stream"]
 
@@ -44,7 +38,7 @@ SHORTEST_NS = 300_000_000
 
 CURES = {
     "NAGLE": (
-        "the server itself: TCP_NODELAY on accepted connections (`onewrite check --serve` says whether it is)",
+        "the server itself: TCP_NODELAY on accepted connections (`onewrite serve` says whether it is)",
         "HAProxy: option http-no-delay",
         "nginx: tcp_nodelay on, its default, which somebody has switched off",
         "a relay of your own: TCP_NODELAY on both sides, or one write per event",
@@ -100,6 +94,7 @@ def stream(options: DoctorOptions) -> ExitStatus:
     route = route_to(options.url, options.proxy)
     request = DoctorRequest.to(route, read_body(options.post, options.post_bytes), options.headers)
     ask(route, request, 2, yes=options.yes, connections=2)
+    route = reached(route, options.timeout_s)
     context = tls_context(options.ca_file, ["http/1.1"]) if route.tls else None
     with Progress("the controls") as progress:
         split_ns, single_ns = answer_controls()
@@ -120,10 +115,7 @@ def stream(options: DoctorOptions) -> ExitStatus:
         verdict = Verdict("unknown", problem)
     else:
         verdict = judge_stream(read["delayed_acks"], read["quick_acks"], median(split_ns))
-    if options.form == "json":
-        print(_as_json(route, read, verdict, median(split_ns)))
-    else:
-        print(_as_text(route, read, verdict))
+    say(as_json(_as_data(route, read, verdict, median(split_ns))) if options.form == "json" else _as_text(route, read, verdict))
     return verdict.exit_status
 
 
@@ -228,36 +220,34 @@ def _per_arrival(arrivals: Arrivals) -> str:
     return f"{arrivals.events / max(1, len(arrivals.sizes)):.1f}"
 
 
-def _url(route: Route) -> str:
-    return f"{route.url.scheme}://{route.authority}{route.url.path or '/'}"
-
-
 def _gap_ms(arrivals: Arrivals) -> float | None:
     return round(median(arrivals.gaps_ns) / 1e6, 1) if arrivals.gaps_ns else None
 
 
 def _as_text(route: Route, read: dict[str, Arrivals], verdict: Verdict) -> str:
-    lines = [f"onewrite doctor --stream: {_url(route)}", f"first hop: {route.first_hop}", ""]
-    table = [f"{'':<16}{'arrivals':>10}{'events':>10}{'gap p50 ms':>12}{'bytes':>10}"]
-    for name, one in read.items():
-        cells = f"{len(one.sizes):>10}{one.events:>10}{_gap_ms(one) or '-':>12}{sum(one.sizes):>10}"
-        table.append(f"{name.replace('_', ' '):<16}{cells}")
-    lines += [fitted(line, columns()) for line in table]
-    lines += ["", f"stream: {verdict.word}", *textwrap.wrap(verdict.why, columns(), initial_indent="  ", subsequent_indent="  ")]
+    lines = wrapped(f"{verdict.word}: {verdict.why}", "", "  ")
+    lines += [*wrapped(f"{route.shown}; first hop: {route.first_hop}", "", "  "), ""]
+    narrow = columns() < 60
+    name, cell = (7, 7) if narrow else (16, 10)
+    lines.append(
+        f"{'':<{name}}{'reads' if narrow else 'arrivals':>{cell}}{'events':>{cell}}{'gap ms':>{cell}}{'bytes':>{cell + 1}}"
+    )
+    for key, one in read.items():
+        arm = key.partition("_")[0] if narrow else key.replace("_", " ")
+        cells = f"{len(one.sizes):>{cell}}{one.events:>{cell}}{_gap_ms(one) or '-':>{cell}}{sum(one.sizes):>{cell + 1}}"
+        lines.append(fitted(f"{fitted(arm, name):<{name}}{cells}", columns()))
     if verdict.word in CURES:
-        lines += ["", "cures, from the likely one to the rare one:", *(f"  - {cure}" for cure in CURES[verdict.word])]
+        lines += ["", *wrapped("cures, from the likely one to the rare one:")]
+        lines += [line for cure in CURES[verdict.word] for line in wrapped(cure, "  - ", "    ")]
     return "\n".join(lines)
 
 
-def _as_json(route: Route, read: dict[str, Arrivals], verdict: Verdict, stall_ns: float) -> str:
-    data: dict[str, Any] = {
-        "tool": "onewrite doctor --stream",
-        "version": __version__,
-        "schema": 1,
-        "url": _url(route),
-        "first_hop": route.first_hop,
-        "exit_status": int(verdict.exit_status),
+def _as_data(route: Route, read: dict[str, Arrivals], verdict: Verdict, stall_ns: float) -> dict[str, Any]:
+    return {
+        **header("onewrite doctor --stream", verdict.exit_status),
         "verdict": verdict.word,
+        "url": route.shown,
+        "first_hop": route.first_hop,
         "why": verdict.why,
         "cures": list(CURES.get(verdict.word, ())),
         "delayed_ack_ms": round(stall_ns / 1e6, 1),
@@ -273,4 +263,3 @@ def _as_json(route: Route, read: dict[str, Arrivals], verdict: Verdict, stall_ns
             for name, one in read.items()
         },
     }
-    return json.dumps(data, indent=2)

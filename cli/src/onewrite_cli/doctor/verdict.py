@@ -13,10 +13,9 @@ from statistics import median
 
 from onewrite_lab.stall import CONTROL_SHARE, control_line
 
-from onewrite_cli.doctor.arms import ARMS, ONE, QUICK, SPLIT, SPLIT_NODELAY, Arm
-from onewrite_cli.doctor.measure import Samples
-from onewrite_cli.doctor.sample import Sample
-from onewrite_cli.exit_status import ExitStatus
+from onewrite_cli.common.exit_status import ExitStatus
+from onewrite_cli.doctor.connection import ARMS, ONE, QUICK, SPLIT, SPLIT_NODELAY, Arm
+from onewrite_cli.doctor.measure import Sample, Samples
 
 __all__ = ["FEWEST", "ArmFigures", "Control", "Diagnosis", "diagnose", "nothing_measured"]
 
@@ -24,6 +23,14 @@ MOST_OF = CONTROL_SHARE  # a path is exposed at the share that makes a control s
 FEW_OF = 0.25
 FEWEST = 5
 LIKE = (0.7, 1.5)  # between these times the control's stall is about as long as that
+SEVERAL = 3  # failures of one kind of request and none of the other are no chance
+
+ONE_WRITE = ("one write per request, and TCP_NODELAY. `onewrite check -- YOUR CLIENT {url}` says whether yours does that",)
+IN_PIECES = (
+    "keep requests to this host in two writes: give its client of onewrite the option coalesce_disabled, or its process "
+    "ONEWRITE_COALESCE_DISABLED=true. TCP_NODELAY stays on, so that the second piece does not wait",
+    "the server: read on until Content-Length, from what came with the head",
+)
 
 
 @dataclass
@@ -38,7 +45,7 @@ class ArmFigures:
     held_ms: float | None
     held_bytes: int | None
     cause: str | None
-    refused: int = 0  # statuses of 400 and above
+    refused: int = 0  # failures, and statuses of 400 and above
 
 
 @dataclass
@@ -57,7 +64,7 @@ class Control:
         return _ms(sample.total for sample in self.single)
 
     def line(self) -> tuple[float, str | None]:
-        """The least time in ns that is a stall, and why nothing can be told or None.
+        """The least time in ns that is a stall, and why there is no such line or None.
 
         Judged by how long the kernel held the bytes, where that is seen: a busy machine changes it less than the times.
         """
@@ -70,9 +77,10 @@ class Control:
 
 @dataclass
 class Diagnosis:
-    """`first_hop` is EXPOSED, REFUSES, safe or unknown."""
+    """`first_hop` is EXPOSED, REFUSES SPLIT, REFUSES WHOLE, DIFFERS, safe or unknown; `headline` says it in words."""
 
     first_hop: str
+    headline: str
     why: list[str]
     arms: list[ArmFigures]
     control: Control
@@ -81,6 +89,11 @@ class Diagnosis:
     ack_delay_ms: float | None = None
     min_rtt_ms: float | None = None
     signs: list[str] = field(default_factory=list)
+    cures: tuple[str, ...] = ()
+
+    def finds(self, first_hop: str, headline: str, why: str, cures: tuple[str, ...] = ONE_WRITE) -> None:
+        self.first_hop, self.headline, self.cures, self.found = first_hop, headline, cures, True
+        self.why.append(why)
 
     @property
     def exit_status(self) -> ExitStatus:
@@ -89,63 +102,106 @@ class Diagnosis:
         return ExitStatus.CLEAN if self.first_hop == "safe" else ExitStatus.INCONCLUSIVE
 
 
-def diagnose(samples: Samples, control: Control) -> Diagnosis:
+def diagnose(samples: Samples, control: Control, *, too_large: bool = False) -> Diagnosis:
     """The verdict about the first hop, with signs of what is behind it."""
     line_ns, problem = control.line()
-    figures = [_figures(arm, samples.of(arm), line_ns) for arm in ARMS]
-    result = Diagnosis("unknown", [], figures, control)
+    result = Diagnosis("unknown", "", [], [_figures(arm, samples, line_ns) for arm in ARMS], control)
     rtts = [sample.min_rtt_us for sample in samples.taken if sample.min_rtt_us]
     result.min_rtt_ms = min(rtts) / 1000 if rtts else None
-    if _refused(result, samples):
-        return result
-    if problem:
-        result.why.append(f"{problem}, so a stall could not be told from none")
-        return result
-    if any(len(samples.of(arm)) < FEWEST for arm in ARMS):
-        result.why.append("too few requests were answered")
-        return result
-    _first_hop(result, samples, line_ns)
-    _server(result, samples, line_ns)
-    _behind(result, samples, line_ns)
+    if not _refused(result, samples):
+        if problem:
+            result.why.append(f"{problem}, so there is no line between a stall and none")
+        elif any(len(samples.of(arm)) < FEWEST for arm in ARMS):
+            result.why.append("too few requests were answered")
+        else:
+            _first_hop(result, samples, line_ns)
+            if too_large and result.first_hop == "safe":
+                result.first_hop = "unknown"
+                result.why = [
+                    "the second piece is larger than a segment of an Ethernet, which Nagle's algorithm does not hold: "
+                    "say --post-bytes 200"
+                ]
+            _server(result, samples, line_ns)
+            _behind(result, samples, line_ns)
+    if result.first_hop == "unknown" and not result.headline:
+        result.headline = result.why[0]
     return result
 
 
 def _refused(result: Diagnosis, samples: Samples) -> bool:
-    """Whether the statuses decide: a server that takes a request in one write only, or none at all."""
-    share = {
-        arm: 1.0 if arm.key in samples.refused_arms else _share(samples.of(arm), lambda sample: sample.status >= 400)
-        for arm in ARMS
-        if samples.of(arm) or arm.key in samples.refused_arms
-    }
-    if len(share) < len(ARMS):
-        return False
-    if all(share[arm] >= MOST_OF for arm in (ONE, QUICK)):
-        result.why.append("the server refused the requests (see the statuses); it may refuse before it has read them")
-        return True
-    if any(share[arm] >= MOST_OF for arm in (SPLIT, SPLIT_NODELAY)) and all(share[arm] <= FEW_OF for arm in (ONE, QUICK)):
-        result.first_hop, result.found = "REFUSES", True
-        how = next(iter(samples.refused_arms.values()), "") or ", ".join(
-            sorted({str(sample.status) for sample in samples.of(SPLIT) if sample.status >= 400})
+    """Whether it decides that a server takes requests in one write only, in two only, or none at all."""
+    one: tuple[Arm, ...] = (ONE, QUICK)
+    two: tuple[Arm, ...] = (SPLIT, SPLIT_NODELAY)
+    bad = {arms: sum(_bad(samples, arm) for arm in arms) for arms in (one, two)}
+    answered = {arms: sum(max(samples.answered[arm.key], len(samples.of(arm))) for arm in arms) for arms in (one, two)}
+    share = {arms: bad[arms] / max(1, answered[arms] + _failed(samples, arms)) for arms in (one, two)}
+
+    def against(these: tuple[Arm, ...], those: tuple[Arm, ...]) -> bool:
+        now_and_then = bad[these] >= max(SEVERAL, answered[these] // 10) and bad[those] == 0
+        return bool(answered[those]) and (now_and_then or (share[these] >= MOST_OF and share[those] <= FEW_OF))
+
+    seen = f"in one write: {_seen(samples, one)}; in two writes: {_seen(samples, two)}"
+    if against(two, one):
+        result.finds(
+            "REFUSES SPLIT",
+            "the server takes a request in one write, and refuses it in two",
+            f"{seen}. So does a server that reads once and takes what came for the whole, as small devices and hand-written ones "
+            "do. A client that splits its requests fails there, now and then or always",
+            ("one write per request", "the server: read on until the request is whole"),
         )
-        result.why.append(
-            f"the server refuses a request that comes in two pieces ({how}) and accepts it in one: it reads once, and takes what "
-            "came for the whole. Small devices and hand-written servers do so. A client that splits its requests fails there, "
-            "now and then or always. The cure is one write per request, or a server that reads on"
+    elif against(one, two):
+        result.finds(
+            "REFUSES WHOLE",
+            "the server takes a request in two writes, and refuses it in one: one write breaks it",
+            f"{seen}. So does a server that drops a body which comes in the same read as its head, and waits for it: onewrite "
+            "breaks it",
+            IN_PIECES,
         )
-        return True
-    return False
+    elif share[one] >= MOST_OF:
+        result.why.append(f"the server refused the requests, {seen}; it may refuse before it has read them")
+    else:
+        answers = {arms: {(sample.status, *sample.body) for sample in samples.of(*arms)} for arms in (one, two)}
+        if any(len(found) != 1 for found in answers.values()) or answers[one] == answers[two]:
+            return False
+        (first,), (second,) = answers[one], answers[two]
+        result.finds(
+            "DIFFERS",
+            "the server answers a request in one write otherwise than in two",
+            f"in one write: {first[0]} with {first[1]} bytes; in two writes: {second[0]} with {second[1]} bytes, each time the "
+            "same. It probably loses what came in the same read as the head, or after it: compare the answers",
+            ("compare the two answers. Where one write loses the body: " + IN_PIECES[0], IN_PIECES[1]),
+        )
+    return True
+
+
+def _failed(samples: Samples, arms: tuple[Arm, ...]) -> int:
+    return sum(len(samples.failures[arm.key]) for arm in arms if arm.key in samples.failures)
+
+
+def _bad(samples: Samples, arm: Arm) -> int:
+    return _failed(samples, (arm,)) + sum(sample.status >= 400 for sample in samples.of(arm))
+
+
+def _seen(samples: Samples, arms: tuple[Arm, ...]) -> str:
+    """What became of the requests of these arms, the most frequent first."""
+    counts = Counter(f"status {sample.status}" for sample in samples.of(*arms))
+    for arm in arms:
+        counts.update(samples.failures.get(arm.key, ()))
+    return ", ".join(f"{what} ({count})" for what, count in counts.most_common(3)) or "nothing was sent"
 
 
 def nothing_measured(why: str) -> Diagnosis:
     """Too little was sent for a verdict."""
-    return Diagnosis("unknown", [why], [_figures(arm, [], 0.0) for arm in ARMS], Control([], []))
+    none = Samples()
+    return Diagnosis("unknown", why, [why], [_figures(arm, none, 0.0) for arm in ARMS], Control([], []))
 
 
 def _share(samples: list[Sample], holds: Callable[[Sample], bool]) -> float:
     return sum(map(holds, samples)) / len(samples)
 
 
-def _figures(arm: Arm, samples: list[Sample], line_ns: float) -> ArmFigures:
+def _figures(arm: Arm, all_samples: Samples, line_ns: float) -> ArmFigures:
+    samples = all_samples.of(arm)
     held = [sample.held for sample in samples if sample.held is not None]
     causes = Counter(sample.cause(line_ns) for sample in samples)
     return ArmFigures(
@@ -157,7 +213,7 @@ def _figures(arm: Arm, samples: list[Sample], line_ns: float) -> ArmFigures:
         _ms(held) if held else None,
         max((sample.held_bytes or 0 for sample in samples), default=0) if held else None,
         causes.most_common(1)[0][0] if causes else None,
-        sum(sample.status >= 400 for sample in samples),
+        _bad(all_samples, arm),
     )
 
 
@@ -169,8 +225,7 @@ def _ms(values: Iterable[int]) -> float:
 def _first_hop(result: Diagnosis, samples: Samples, line_ns: float) -> None:
     """EXPOSED when the kernel held most of the split requests for long, and Nagle's algorithm was why."""
     split, single = samples.of(SPLIT), samples.of(ONE)
-    seen = all(sample.held is not None for sample in split)
-    if not seen:
+    if any(sample.held is None for sample in split):
         _by_times(result, split, single, line_ns)
         return
     prompt = [sample for sample in split if sample.late < line_ns / 2]
@@ -180,44 +235,41 @@ def _first_hop(result: Diagnosis, samples: Samples, line_ns: float) -> None:
             "between the writes"
         )
         return
-    split = prompt
-    held = _share(split, lambda sample: (sample.held or 0) >= line_ns)
-    causes = Counter(sample.cause(line_ns) for sample in split if (sample.held or 0) >= line_ns)
-    if held <= FEW_OF:
+    typical = median(sample.held or 0 for sample in prompt) / 1e6
+    held = [sample for sample in prompt if (sample.held or 0) >= line_ns]
+    if len(held) <= FEW_OF * len(prompt):
         result.first_hop = "safe"
-        typical = median(sample.held or 0 for sample in split) / 1e6
-        result.why.append(f"the second piece of a split request left after {typical:.1f} ms: the first hop acknowledges at once")
+        result.headline = "the first hop acknowledges at once, so a request in two writes does not wait"
+        result.why.append(f"the second piece of a split request left after {typical:.1f} ms")
         return
-    cause = causes.most_common(1)[0][0]
-    if held < MOST_OF:
-        result.why.append(f"{held:.0%} of the split requests were held: neither most of them nor few")
-        return
-    if cause != "nagle_delayed_ack":
+    cause = Counter(sample.cause(line_ns) for sample in held).most_common(1)[0][0]
+    if len(held) < MOST_OF * len(prompt):
+        result.why.append(f"{len(held)} of {len(prompt)} split requests were held: neither most of them nor few")
+    elif cause != "nagle_delayed_ack":
         result.why.append(f"split requests were held, but by another cause: {cause}")
-        return
-    result.first_hop, result.found = "EXPOSED", True
-    typical = median(sample.held or 0 for sample in split) / 1e6
-    count = max(sample.held_bytes or 0 for sample in split)
-    result.ack_delay_ms = round(max(0.0, typical - (result.min_rtt_ms or 0.0)), 1)
-    rtt = f"{result.min_rtt_ms:.1f} ms round trip and " if result.min_rtt_ms is not None else ""
-    result.why.append(
-        f"{count} bytes stayed in this machine for {typical:.1f} ms, held by Nagle's algorithm until the first piece was "
-        f"acknowledged: {rtt}{result.ack_delay_ms:.1f} ms of delayed ACK"
-    )
+    else:
+        count = max(sample.held_bytes or 0 for sample in split)
+        result.ack_delay_ms = round(max(0.0, typical - (result.min_rtt_ms or 0.0)), 1)
+        rtt = f"{result.min_rtt_ms:.1f} ms round trip and " if result.min_rtt_ms is not None else ""
+        result.finds(
+            "EXPOSED",
+            f"a request in two writes waits {typical:.1f} ms at the first hop",
+            f"{count} bytes stayed in this machine for {typical:.1f} ms, held by Nagle's algorithm until the first piece was "
+            f"acknowledged: {rtt}{result.ack_delay_ms:.1f} ms of delayed ACK",
+        )
 
 
 def _by_times(result: Diagnosis, split: list[Sample], single: list[Sample], line_ns: float) -> None:
     """Without the kernel's evidence: the times alone, in pairs of the same round."""
     lost = [one.total - other.total for one, other in zip(split, single, strict=False)]
     share = sum(loss >= line_ns for loss in lost) / len(lost)
+    typical = f"{median(lost) / 1e6:.1f} ms"
     if share >= MOST_OF:
-        result.first_hop, result.found = "EXPOSED", True
-        result.why.append(f"split requests took {median(lost) / 1e6:.1f} ms longer; who held them cannot be seen on this system")
+        why = f"split requests took {typical} longer; who held them cannot be seen on this system"
+        result.finds("EXPOSED", f"a request in two writes takes {typical} longer", why)
     elif share <= FEW_OF:
-        result.first_hop = "safe"
-        result.why.append(
-            f"split requests took {median(lost) / 1e6:.1f} ms longer; the kernel's evidence cannot be read on this system"
-        )
+        result.first_hop, result.headline = "safe", f"a request in two writes takes {typical} longer, which is no stall"
+        result.why.append("the kernel's evidence cannot be read on this system")
     else:
         result.why.append("the times differ too much from request to request")
 
@@ -229,9 +281,10 @@ def _server(result: Diagnosis, samples: Samples, line_ns: float) -> None:
     if late >= MOST_OF and quick <= FEW_OF:
         result.server_splits = result.found = True
         tail = median(sample.tail for sample in samples.of(ONE)) / 1e6
+        result.headline = "; ".join(filter(None, (result.headline, f"the server's answer stalls for {tail:.1f} ms")))
+        result.cures += ("at the server: TCP_NODELAY, or one write per answer",)
         result.signs.append(
-            f"the first hop splits its answer with Nagle on: its second piece came {tail:.1f} ms late, and at once with "
-            "quick ACKs. The cure is TCP_NODELAY, or one write, at the server"
+            f"the first hop splits its answer with Nagle on: its rest came {tail:.1f} ms late, and at once with quick ACKs"
         )
 
 
@@ -247,14 +300,16 @@ def _behind(result: Diagnosis, samples: Samples, line_ns: float) -> None:
         _share(samples.of(SPLIT_NODELAY), _later_by_a_stall(typical, stall_ns)) >= MOST_OF
         and _share(samples.of(SPLIT), lambda sample: sample.total - typical >= LIKE[0] * stall_ns) >= MOST_OF
     )
-    single = [*samples.of(ONE), *samples.of(QUICK)]
+    single = samples.of(ONE, QUICK)
     like_an_ack = _share(single, lambda sample: LIKE[0] * stall_ns <= sample.wait - rtt_ns <= LIKE[1] * stall_ns)
     if relayed:
-        more = median(sample.total - (sample.held or 0) for sample in samples.of(SPLIT_NODELAY)) - typical
+        more = (median(sample.total - (sample.held or 0) for sample in samples.of(SPLIT_NODELAY)) - typical) / 1e6
         result.first_hop, result.found = "EXPOSED", True
+        result.headline = f"a relay on the way makes a request in two writes wait {more:.1f} ms"
+        result.cures = ("one write per request: TCP_NODELAY at the client does not end it", *result.cures[1:])
         result.signs.append(
-            f"a request in two writes takes {more / 1e6:.1f} ms more than in one, also with TCP_NODELAY, and this machine held "
-            "nothing: a relay on the way has Nagle on. One write cures it, TCP_NODELAY at the client does not"
+            f"a request in two writes takes {more:.1f} ms more than in one, also with TCP_NODELAY, and this machine held "
+            "nothing: a relay on the way has Nagle on"
         )
     elif like_an_ack >= MOST_OF:
         waited = median(sample.wait for sample in single)

@@ -1,1 +1,1 @@
-"""`onewrite check --serve`: the mirror. The tool is the client, and judges how a server's answers leave."""
+"""`onewrite serve`: the tool is the client, and judges how the answers of a server leave."""

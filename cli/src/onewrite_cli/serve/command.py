@@ -1,4 +1,4 @@
-"""`onewrite check --serve`: starts a server, asks it, and judges its answers."""
+"""`onewrite serve`: starts a server, sends it requests, and judges its answers."""
 
 from __future__ import annotations
 
@@ -6,38 +6,52 @@ import os
 import random
 import socket
 import time
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from statistics import median
 
 from onewrite_lab.witness import AVAILABLE, SocketReading, WitnessError, connections, read_loss
 
-from onewrite_cli.check.outcome import Report
-from onewrite_cli.check.run import background
-from onewrite_cli.doctor.response import BadResponse
-from onewrite_cli.exit_status import CouldNotRun
-from onewrite_cli.progress import Progress
-from onewrite_cli.serve.client import Client
-from onewrite_cli.serve.controls import answer_controls
+from onewrite_cli.common.controls import answer_controls
+from onewrite_cli.common.exit_status import CouldNotRun
+from onewrite_cli.common.outcome import Report, apply_severities, read_severities
+from onewrite_cli.common.response import BadResponse, Client
+from onewrite_cli.common.run import background
+from onewrite_cli.common.terminal import Progress
 from onewrite_cli.serve.findings import Observed, Process, judge
 
-if TYPE_CHECKING:
-    from onewrite_cli.check.command import CheckOptions
-
-__all__ = ["check_server"]
+__all__ = ["ServeOptions", "serve"]
 
 CONNECTIONS = 8  # at the same time, so that every worker gets some
 LOOK_S = 0.05
 ACCEPT_S = 1.0  # the most that a connection may wait for its worker
 SET_S = 0.2  # and for its options
+FREE_S = 3.0  # no thread of the server takes a connection that waits for so long, and for 3 times as long as the first
+HOSTS = ("localhost", "::1", "127.0.0.1")
 PLACEHOLDER = "{port}"
 
 
-def check_server(options: CheckOptions) -> Report:
+@dataclass
+class ServeOptions:
+    """What the user said."""
+
+    command: list[str]
+    requests: int = 20
+    port: int | None = None
+    path: str = "/"
+    tls: bool = False
+    rules: list[str] = field(default_factory=list)
+    timeout_s: float = 120.0
+    show: bool = False
+
+
+def serve(options: ServeOptions) -> Report:
     """Raises CouldNotRun."""
+    severities = read_severities(options.rules)
     if options.port is None and not any(PLACEHOLDER in part for part in options.command):
         raise CouldNotRun("write {port} where the server takes its port, or say which it takes: --port N")
     port = options.port or _quiet_port()
-    if _listens(port):
+    if _host_of(port):
         raise CouldNotRun(f"something listens on port {port} already")
     arguments = [part.replace(PLACEHOLDER, str(port)) for part in options.command]
     environment = dict(os.environ) | {"PORT": str(port), "ONEWRITE_CHECK_PORT": str(port)}
@@ -46,17 +60,22 @@ def check_server(options: CheckOptions) -> Report:
         background(arguments, environment, show=options.show) as server,
     ):
         deadline = time.monotonic() + options.timeout_s
-        while not _listens(port):
+        while not (host := _host_of(port)):
             if server.poll() is not None:
-                raise CouldNotRun(f"the server ended with status {server.poll()}: {server.said() or 'it said nothing'}")
+                raise CouldNotRun(f"the server ended with status {server.poll()}: {server.said() or 'it printed nothing'}")
             if time.monotonic() > deadline:
                 raise CouldNotRun(f"the server does not listen on port {port} after {options.timeout_s:g} s")
             time.sleep(LOOK_S)
-        progress.say(f"asking port {port}")
-        seen, notes, problem = _observe(server.pid, port, options)
-    report = Report(options.command, _witness(seen), 1, len(seen.answers), seen.connections, judge(seen), notes, problem)
-    tails = sorted(seen.split_tails_ns)
-    report.control_ms = round(tails[len(tails) // 2] / 1e6, 1) if tails else None
+        progress.say(f"sending requests to port {port}")
+        visit = _Visit(server.pid, host, port, options)
+        problem = visit.run()
+    seen = visit.seen
+    sockets = ", the server's sockets (pidfd_getfd)" if seen.accepted else ""
+    witness = f"the client of the tool (TCP_INFO){sockets}"
+    report = Report("onewrite serve", options.command, witness, 1, len(seen.answers), seen.connections, judge(seen))
+    report.notes, report.problem = visit.notes(), problem
+    report.control_ms = round(median(seen.split_tails_ns) / 1e6, 1) if seen.split_tails_ns else None
+    apply_severities(report.outcomes, severities)
     return report
 
 
@@ -74,102 +93,137 @@ def _quiet_port() -> int:
             except OSError:
                 continue
             return port
-    raise CouldNotRun("no free port was found: say --port N")
+    raise CouldNotRun("no free port: say --port N")
 
 
-def _listens(port: int) -> bool:
-    try:
-        socket.create_connection(("localhost", port), timeout=1).close()
-    except OSError:
-        return False
-    return True
-
-
-def _witness(seen: Observed) -> str:
-    sockets = ", the server's sockets (pidfd_getfd)" if seen.accepted else ""
-    return f"the client that asked (TCP_INFO){sockets}"
-
-
-def _observe(pid: int, port: int, options: CheckOptions) -> tuple[Observed, list[str], str | None]:
-    """Ask the server, with the controls before and after it."""
-    seen = Observed()
-    before = read_loss()
-    problem: str | None = None
-    _add_controls(seen)
-    try:
-        _ask(seen, pid, port, options)
-    except (OSError, BadResponse, ValueError) as error:
-        problem = f"the server did not answer GET {options.path}: {error or type(error).__name__}"
-    _add_controls(seen)
-    seen.resent_segments = (read_loss() - before).total
-    notes = []
-    if seen.answers:
-        statuses = {one.status for one in seen.answers}
-        if any(status >= 400 for status in statuses):
-            notes.append(f"the answers have status {', '.join(map(str, sorted(statuses)))}: name a path with --path")
-        if server := seen.answers[0].server:
-            notes.append(f"the server says that it is {server}")
-    return seen, notes, problem
-
-
-def _ask(seen: Observed, pid: int, port: int, options: CheckOptions) -> None:
-    """Each connection is used some times in a row, with delayed ACKs and with quick ones.
-
-    All are opened first, so that every worker gets some. Not so where the server closes connections: its worker may
-    serve one at a time, and wait for a request on an idle one.
-    """
-
-    def connect() -> Client:
-        seen.connections += 1
-        return Client("localhost", port, tls=options.tls, timeout_s=min(options.timeout_s, 15.0))
-
-    clients = [connect()]
-    try:
-        kept = clients[0].request(options.path, 0, quick=False).keep_alive
-        if kept:
-            clients += [connect() for _ in range(1, CONNECTIONS)]
-        each = -(-options.requests // CONNECTIONS)
-        for index in range(CONNECTIONS):
-            for turn in range(2 * each):
-                if not kept:
-                    clients[:] = [connect()]
-                client = clients[index if kept else 0]
-                if turn == 0 and not kept:
-                    _look(seen, pid, client.port)  # its socket is gone after the answer
-                answered = client.request(options.path, index, quick=turn % 2 == 1)
-                seen.answers.append(answered)
-                if turn == 0 and kept:
-                    _look(seen, pid, client.port)  # some set the option with the first answer
-                if not answered.keep_alive:
-                    client.close()
-                    if kept:
-                        clients[index] = connect()
-    finally:
-        for client in clients:
-            client.close()
-
-
-def _look(seen: Observed, pid: int, client_port: int) -> None:
-    """Note TCP_NODELAY of the accepted socket. A worker may take a while to accept it, and to set the option then."""
-    if not AVAILABLE:
-        seen.unread = "reading another process's sockets needs Linux"
-        return
-    seen.looked += 1
-    begun = time.monotonic()
-    found: list[SocketReading] = []
-    while True:
+def _host_of(port: int) -> str | None:
+    """The name or address of this machine on which somebody listens."""
+    for host in HOSTS:
         try:
-            found = connections(pid, client_port)
-        except (WitnessError, ProcessLookupError) as error:
-            seen.unread = str(error) if isinstance(error, WitnessError) else "the server has ended"
+            socket.create_connection((host, port), timeout=1).close()
+        except OSError:
+            continue
+        return host
+    return None
+
+
+class _Visit:
+    """The requests to a server, with the controls before and after them."""
+
+    def __init__(self, pid: int, host: str, port: int, options: ServeOptions) -> None:
+        self.seen = Observed()
+        self._pid, self._host, self._port, self._options = pid, host, port, options
+        self._each = 2 * -(-options.requests // CONNECTIONS)  # requests of a connection, with delayed and with quick ACKs
+        self._at_a_time = 0  # how many connections the server answers at the same time; 0: all
+
+    def run(self) -> str | None:
+        """Returns why the check is inconclusive as a whole."""
+        before = read_loss()
+        problem: str | None = None
+        self._add_controls()
+        try:
+            self._ask()
+        except (OSError, BadResponse, ValueError) as error:
+            problem = f"the server did not answer GET {self._options.path}: {error or type(error).__name__}"
+        self._add_controls()
+        self.seen.resent_segments = (read_loss() - before).total
+        return problem
+
+    def notes(self) -> list[str]:
+        notes = []
+        if self._at_a_time:
+            notes.append(
+                f"the server answers {self._at_a_time} connections at a time, so they were used one after the other: a client "
+                "that keeps more of them open waits"
+            )
+        statuses = sorted({one.status for one in self.seen.answers})
+        if any(status >= 400 for status in statuses):
+            notes.append(f"the answers have status {', '.join(map(str, statuses))}: name a path with --path")
+        if any(not one.keep_alive for one in self.seen.answers):
+            notes.append("the server closes connections after an answer, so most of them were new")
+        if self.seen.answers and self.seen.answers[0].server:
+            notes.append(f"the server says that it is {self.seen.answers[0].server}")
+        return notes
+
+    def _connect(self) -> Client:
+        self.seen.connections += 1
+        return Client(self._host, self._port, tls=self._options.tls, timeout_s=min(self._options.timeout_s, 15.0))
+
+    def _ask(self) -> None:
+        """Each connection is used some times in a row. All are opened first, so that every worker gets some.
+
+        Not so where the server closes connections, or has fewer threads than there are connections: its worker may
+        serve one at a time, and wait for a request on an idle one.
+        """
+        first, begun = self._connect(), time.monotonic()
+        kept = first.request(self._options.path, 0, quick=False).keep_alive
+        patience_s = max(FREE_S, 3 * (time.monotonic() - begun))
+        clients = [first]
+        done = 0
+        try:
+            if kept:
+                clients += [self._connect() for _ in range(1, CONNECTIONS)]
+                while done < CONNECTIONS and (done == 0 or self._answers(clients[done], patience_s)):
+                    clients[done] = self._use(clients[done], done)
+                    done += 1
+                self._at_a_time = 0 if done == CONNECTIONS else done
+        finally:
+            for client in clients:
+                client.close()
+        for index in range(done, CONNECTIONS):
+            self._use(self._connect(), index, look_first=not kept).close()
+
+    def _answers(self, client: Client, patience_s: float) -> bool:
+        """Whether a thread of the server takes this connection while the others stay open."""
+        usual_s, client.timeout_s = client.timeout_s, patience_s
+        try:
+            client.request(self._options.path, 0, quick=False)
+        except TimeoutError:
+            return False
+        client.timeout_s = usual_s
+        return True
+
+    def _use(self, client: Client, index: int, *, look_first: bool = False) -> Client:
+        """Make the requests of one connection, or of as many as the server closes; returns the one that is open."""
+        for turn in range(self._each):
+            if turn == 0 and look_first:
+                self._look(client.port)  # its socket is gone after the answer
+            answered = client.request(self._options.path, index, quick=turn % 2 == 1)
+            self.seen.answers.append(answered)
+            if turn == 0 and not look_first:
+                self._look(client.port)  # some set the option with the first answer
+            if not answered.keep_alive and turn + 1 < self._each:
+                client.close()
+                client = self._connect()
+        return client
+
+    def _look(self, client_port: int) -> None:
+        """Note TCP_NODELAY of the accepted socket. A worker may take a while to accept it, and to set the option then."""
+        seen = self.seen
+        if not AVAILABLE:
+            seen.unread = "reading another process's sockets needs Linux"
             return
-        if (found and found[0].nodelay) or time.monotonic() - begun >= (SET_S if found else ACCEPT_S):
-            break
-        time.sleep(LOOK_S / 10)
-    if not found:
-        seen.unread = "no process of the command owns the connections (a container, a daemon or another user?)"
-        return
-    seen.accepted.append(Process(found[0].pid, _name(found[0].pid), found[0].nodelay))
+        seen.looked += 1
+        begun = time.monotonic()
+        found: list[SocketReading] = []
+        while True:
+            try:
+                found = connections(self._pid, client_port)
+            except (WitnessError, ProcessLookupError) as error:
+                seen.unread = str(error) if isinstance(error, WitnessError) else "the server has ended"
+                return
+            if (found and found[0].nodelay) or time.monotonic() - begun >= (SET_S if found else ACCEPT_S):
+                break
+            time.sleep(LOOK_S / 10)
+        if not found:
+            seen.unread = "no process of the command owns the connections (a container, a daemon or another user?)"
+            return
+        seen.accepted.append(Process(found[0].pid, _name(found[0].pid), found[0].nodelay))
+
+    def _add_controls(self) -> None:
+        split_ns, single_ns = answer_controls()
+        self.seen.split_tails_ns += split_ns
+        self.seen.single_tails_ns += single_ns
 
 
 def _name(pid: int) -> str:
@@ -177,9 +231,3 @@ def _name(pid: int) -> str:
         return Path(f"/proc/{pid}/comm").read_text().strip()
     except OSError:
         return "a process"
-
-
-def _add_controls(seen: Observed) -> None:
-    split_ns, single_ns = answer_controls()
-    seen.split_tails_ns += split_ns
-    seen.single_tails_ns += single_ns

@@ -1,17 +1,15 @@
-"""Judges answers by the rules OW2xx, as check/findings.py judges requests by OW1xx."""
+"""Judges answers by the rules OW2xx."""
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass, field
 from statistics import median
 
 from onewrite_lab.stall import CONTROL_SHARE, control_line
 
-from onewrite_cli.check.findings import FITS, by_mode
-from onewrite_cli.check.outcome import Outcome, State
-from onewrite_cli.rules import Rule, rule_named
-from onewrite_cli.serve.client import Answered
+from onewrite_cli.common.outcome import FITS, Outcome, State, by_mode, controls_in_words
+from onewrite_cli.common.response import Answered
+from onewrite_cli.common.rules import Rule, rule_named
 
 __all__ = ["Observed", "Process", "judge"]
 
@@ -31,7 +29,7 @@ class Observed:
 
     answers: list[Answered] = field(default_factory=list)
     connections: int = 0
-    looked: int = 0  # connections whose accepted socket was looked for
+    looked: int = 0  # connections whose accepted socket was searched for
     accepted: list[Process] = field(default_factory=list)
     unread: str | None = None  # why accepted sockets could not be read
     split_tails_ns: list[int] = field(default_factory=list)  # of the control that splits with Nagle on
@@ -41,8 +39,7 @@ class Observed:
 
 def judge(seen: Observed) -> list[Outcome]:
     """One outcome per rule, in their order."""
-    judges = (("OW201", _split), ("OW202", _nodelay), ("OW204", _kept), ("OW205", _stall))
-    return [judged(rule_named(name), seen) for name, judged in judges]
+    return [judged(rule_named(name), seen) for name, judged in (("OW201", _split), ("OW202", _nodelay), ("OW205", _stall))]
 
 
 def _split(rule: Rule, seen: Observed) -> Outcome:
@@ -56,28 +53,18 @@ def _split(rule: Rule, seen: Observed) -> Outcome:
 
 
 def _nodelay(rule: Rule, seen: Observed) -> Outcome:
-    if not seen.accepted:
-        return Outcome(rule, State.SKIPPED, seen.unread or "no accepted socket could be read", unit="connections")
     off = [one for one in seen.accepted if not one.nodelay]
-    processes = Counter(one.pid for one in seen.accepted)
+    processes = len({one.pid for one in seen.accepted})
     blind = seen.looked - len(seen.accepted)
-    where = f"{len(processes)} process{'es' if len(processes) > 1 else ''}" + (f"; {blind} could not be read" if blind else "")
-    if not off:
-        return Outcome(rule, State.OK, f"on, in {where}", 0, len(seen.accepted), "connections")
-    outcome = Outcome(rule, State.FOUND, f"off, in {where}", len(off), len(seen.accepted), "connections")
-    outcome.examples = [f"{one.name} (pid {one.pid})" for one in {one.pid: one for one in off}.values()][:3]
-    return outcome
-
-
-def _kept(rule: Rule, seen: Observed) -> Outcome:
-    if not seen.answers:
-        return Outcome(rule, State.SKIPPED, "no answer came", unit="answers")
-    closed = sum(not one.keep_alive for one in seen.answers)
-    if closed * 2 > len(seen.answers):
-        return Outcome(rule, State.FOUND, "the server closes the connection after them", closed, len(seen.answers), "answers")
-    return Outcome(
-        rule, State.OK, f"{seen.connections} connections for {len(seen.answers)} answers", 0, len(seen.answers), "answers"
-    )
+    where = f"{processes} process{'' if processes == 1 else 'es'}" + (f"; {blind} could not be read" if blind else "")
+    if off:
+        outcome = Outcome(rule, State.FOUND, f"in {where}", len(off), len(seen.accepted), "connections")
+        outcome.examples = [f"{one.name} (pid {one.pid})" for one in {one.pid: one for one in off}.values()][:3]
+        return outcome
+    if len(seen.accepted) * 2 < seen.looked or not seen.accepted:
+        why = seen.unread or "no accepted socket could be read"
+        return Outcome(rule, State.SKIPPED, f"{len(seen.accepted)} of {seen.looked} sockets: {why}", unit="connections")
+    return Outcome(rule, State.OK, f"on, in {where}", 0, len(seen.accepted), "connections")
 
 
 def _stall(rule: Rule, seen: Observed) -> Outcome:
@@ -89,16 +76,16 @@ def _stall(rule: Rule, seen: Observed) -> Outcome:
     line_ns, beside, problem = control_line(seen.split_tails_ns, seen.single_tails_ns)
     if problem:
         return Outcome(rule, State.INCONCLUSIVE, f"{problem}: {beside}", unit="answers")
+    beside = controls_in_words(seen.split_tails_ns, seen.single_tails_ns)
     late = [one for one in delayed if one.tail_ns >= line_ns]
     slow = sum(one.tail_ns >= line_ns for one in quick)
     if slow > (1 - CONTROL_SHARE) * len(quick):
-        detail = f"answers come slowly with quick ACKs, too ({slow} of {len(quick)}): the server is slow to write them"
-        return Outcome(rule, State.OK, detail, 0, len(delayed), "answers")
+        detail = f"answers come as slowly with quick ACKs ({slow} of {len(quick)}): the server is slow, which hides a stall"
+        return Outcome(rule, State.SKIPPED, detail, unit="answers")
     if len(late) > max(1, len(delayed) // 10):
-        cost_ms = median(one.tail_ns for one in late) / 1e6
-        detail = f"{cost_ms:.1f} ms each, and none with quick ACKs; {beside}"
-        outcome = Outcome(rule, State.FOUND, detail, len(late), len(delayed), "answers")
-        outcome.cost_ms = round(cost_ms, 1)
-        return outcome
+        cost_ms = round(median(one.tail_ns for one in late) / 1e6, 1)
+        few = f"{slow} of {len(quick)}" if slow else "none"
+        detail = f"{cost_ms} ms each, {few} with quick ACKs ({beside})"
+        return Outcome(rule, State.FOUND, detail, len(late), len(delayed), "answers", cost_ms=cost_ms)
     few = f"{len(late)} of {len(delayed)} came as late, which is rare enough to be the machine's" if late else "none"
-    return Outcome(rule, State.OK, f"{few}; {beside}", 0, len(delayed), "answers")
+    return Outcome(rule, State.OK, f"{few} ({beside})", 0, len(delayed), "answers")

@@ -3,31 +3,29 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import signal
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
+from typing import Any
 
 from onewrite_lab.witness import AVAILABLE, WitnessError
 
-from onewrite_cli import __version__
-from onewrite_cli.check.run import background
-from onewrite_cli.exit_status import CouldNotRun, ExitStatus
-from onewrite_cli.watch.ledger import Ledger
+from onewrite_cli.common.exit_status import CouldNotRun, ExitStatus
+from onewrite_cli.common.report import as_json, header
+from onewrite_cli.common.run import background
+from onewrite_cli.common.terminal import columns, counted, fitted, say, wrapped
 from onewrite_cli.watch.sockets import HOLD_MS, WatchedSocket, Watcher
-from onewrite_cli.width import columns, fitted
 
 __all__ = ["WatchOptions", "table", "watch"]
 
 SAMPLE_S = 0.01
 SHOW_S = 0.5
 SHOWN = 40
-FIGURES = 39  # columns, beside those of the two names
 CLEAR = "\x1b[H\x1b[J"
+CURE = "set TCP_NODELAY on these sockets, or hand each message to the socket in one write"
 
 
 @dataclass
@@ -37,7 +35,6 @@ class WatchOptions:
     command: list[str]
     pid: int | None = None
     seconds: int | None = None
-    allow: Path | None = None
     format: str = "text"
 
 
@@ -47,27 +44,25 @@ def watch(options: WatchOptions) -> ExitStatus:
         raise CouldNotRun("say --pid N, or a command after two dashes: onewrite watch -- CMD")
     if not AVAILABLE:
         raise CouldNotRun("reading another process's sockets needs Linux")
-    ledger = Ledger(options.allow) if options.allow else None
     if options.pid is not None:
         watcher = Watcher(options.pid)
-        _sample(watcher, options)
-        ended = None
-    else:
-        with background(options.command, dict(os.environ), show=True) as child:
-            watcher = Watcher(child.pid)
-            _sample(watcher, options, child.poll)
-            ended = child.poll()
-    return _report(watcher, options, ledger, ended)
+        _sample(watcher, options, lambda: None)
+        return _report(watcher, options, None)
+    with background(options.command, dict(os.environ), show=True) as child:
+        watcher = Watcher(child.pid)
+        _sample(watcher, options, child.poll)
+        ended = child.poll()
+    return _report(watcher, options, ended)
 
 
-def _sample(watcher: Watcher, options: WatchOptions, poll: object = None) -> None:
+def _sample(watcher: Watcher, options: WatchOptions, status: Callable[[], int | None]) -> None:
     """Until the end, which an interrupt is, too. Raises CouldNotRun when nothing may be read."""
     live = options.format == "text" and sys.stdout.isatty()
     deadline = time.monotonic() + options.seconds if options.seconds else float("inf")
     shown = 0.0
     with _interruptible() as interrupted:
         while not interrupted and (now := time.monotonic()) < deadline:
-            if callable(poll) and poll() is not None:
+            if status() is not None:
                 return
             try:
                 watcher.sample()
@@ -79,7 +74,7 @@ def _sample(watcher: Watcher, options: WatchOptions, poll: object = None) -> Non
                 return
             if live and now - shown >= SHOW_S:
                 shown = now
-                print(f"{CLEAR}{table(list(watcher.sockets.values()))}\n\nCtrl-C ends this", flush=True)
+                say(f"{CLEAR}{table(_sorted(watcher))}\n\nCtrl-C ends this")
             time.sleep(SAMPLE_S)
 
 
@@ -94,62 +89,69 @@ def _interruptible() -> Iterator[list[int]]:
         signal.signal(signal.SIGINT, before)
 
 
-def _report(watcher: Watcher, options: WatchOptions, ledger: Ledger | None, ended: int | None) -> ExitStatus:
-    sockets = sorted(watcher.sockets.values(), key=lambda one: (-one.holds, one.nodelay, one.name))
-    if ledger:
-        faults = [one for one in sockets if one.was_off and not ledger.allows(one)]
-    else:
-        faults = [one for one in sockets if one.was_off and one.holds]
+def _sorted(watcher: Watcher) -> list[WatchedSocket]:
+    return sorted(watcher.sockets, key=lambda one: (-one.nagle_holds, -one.holds, one.nodelay, one.name))
+
+
+def _report(watcher: Watcher, options: WatchOptions, ended: int | None) -> ExitStatus:
+    sockets = _sorted(watcher)
+    faults = [one for one in sockets if one.nagle_holds]
     problem = None
     if not sockets:
         problem = "no TCP connection was seen"
     elif ended:
         problem = f"the command ended with status {ended}"
-    status = ExitStatus.FOUND if faults else ExitStatus.INCONCLUSIVE if problem else ExitStatus.CLEAN
-    notes = [f"{line} is in the ledger and not needed: take it out" for line in ledger.unused(sockets)] if ledger else []
-    if options.format == "json":
-        print(json.dumps(_data(watcher, sockets, faults, status, problem, notes), indent=2))
-        return status
-    print(f"onewrite watch: {watcher.samples} samples\n{table(sockets)}")
-    for note in notes:
-        print(f"note: {note}")
+    elif not any(one.busy for one in sockets):
+        problem = "no socket sent anything while it was watched"
     if faults:
-        why = "not in the ledger" if ledger else f"Nagle on, and bytes held for {HOLD_MS} ms or more"
-        print(f"\nfound: {', '.join(sorted({one.name for one in faults}))}: {why}")
+        status, names = ExitStatus.FOUND, ", ".join(dict.fromkeys(one.name for one in faults))
+        headline = f"STALLS: {len(faults)} of {counted(len(sockets), 'socket')} held bytes with Nagle on: {names}"
+    elif problem:
+        status, headline = ExitStatus.INCONCLUSIVE, f"INCONCLUSIVE: {problem}"
     else:
-        print(f"\n{f'inconclusive: {problem}' if problem else 'clean'}")
+        off = sum(one.was_off for one in sockets)
+        status = ExitStatus.CLEAN
+        headline = f"CLEAN: {counted(len(sockets), 'socket')}, {off} with Nagle on, and none held bytes by it for {HOLD_MS} ms"
+    if options.format == "json":
+        say(as_json(_data(watcher, sockets, status, headline, problem)))
+        return status
+    lines = [*wrapped(headline), *wrapped(f"{watcher.samples} samples of process {watcher.pid} and its children")]
+    lines += [table(sockets)] if sockets else []
+    lines += wrapped(f"cure: {CURE}", "", "  ") if faults else []
+    say("\n".join(lines))
     return status
 
 
 def table(sockets: list[WatchedSocket]) -> str:
-    """Fits the terminal: names are shortened first, then lines."""
-    room = columns() - FIGURES
+    """Fits the terminal: names are shortened first, then columns left out."""
     shown = sockets[:SHOWN]
-    process = min(max([8, *(len(one.process) for one in shown)]) + 2, max(10, room // 2))
-    name = min(max([8, *(len(one.name) for one in shown)]) + 2, max(11, room - process))
-    lines = [f"{'socket':<{name}}{'process':<{process}}{'TCP_NODELAY':<16}{f'holds of {HOLD_MS} ms':>14}{'bytes':>9}"]
+    wide = columns() >= 60
+    figures = 39 if wide else 14  # columns, beside those of the names
+    room = columns() - figures
+    process = min(max([8, *(len(one.process) for one in shown)]) + 2, max(10, room // 2)) if wide else 0
+    name = min(max([8, *(len(one.name) for one in shown)]) + 2, max(6, room - process))
+    head = f"{'TCP_NODELAY':<16}{f'holds of {HOLD_MS} ms':>14}{'bytes':>9}" if wide else f"{'NODELAY':<8}{'holds':>6}"
+    lines = [f"{fitted('socket', name):<{name}}{'process' if wide else '':<{process}}{head}"]
     for one in shown:
-        names = f"{fitted(one.name, name - 1):<{name}}{fitted(one.process, process - 1):<{process}}"
-        option = ("changes" if one.changed else "on" if one.nodelay else "off") + ("" if one.open else ", closed")
-        lines.append(f"{names}{option:<16}{one.holds:>14}{one.held_bytes:>9}")
+        option = "changes" if one.changed else "on" if one.nodelay else "off"
+        names = f"{fitted(one.name, name - 1):<{name}}"
+        if wide:
+            option += "" if one.open else ", closed"
+            names += f"{fitted(one.process, process - 1):<{process}}"
+            lines.append(f"{names}{option:<16}{one.holds:>14}{one.held_bytes:>9}")
+        else:
+            lines.append(f"{names}{option:<8}{one.holds:>6}")
     if len(sockets) > SHOWN:
         lines.append(f"and {len(sockets) - SHOWN} more (-f json has all)")
     return "\n".join(fitted(line, columns()) for line in lines)
 
 
 def _data(
-    watcher: Watcher,
-    sockets: list[WatchedSocket],
-    faults: list[WatchedSocket],
-    status: ExitStatus,
-    problem: str | None,
-    notes: list[str],
-) -> dict[str, object]:
+    watcher: Watcher, sockets: list[WatchedSocket], status: ExitStatus, headline: str, problem: str | None
+) -> dict[str, Any]:
     return {
-        "tool": "onewrite watch",
-        "version": __version__,
-        "schema": 1,
-        "exit_status": int(status),
+        **header("onewrite watch", status),
+        "headline": headline,
         "problem": problem,
         "pid": watcher.pid,
         "samples": watcher.samples,
@@ -165,10 +167,10 @@ def _data(
                 "nodelay": one.nodelay,
                 "nodelay_was_off": one.was_off,
                 "holds": one.holds,
+                "nagle_holds": one.nagle_holds,
                 "held_bytes": one.held_bytes,
-                "found": one in faults,
+                "found": one.nagle_holds > 0,
             }
             for one in sockets
         ],
-        "notes": notes,
     }

@@ -7,6 +7,8 @@ from pathlib import Path
 
 from onewrite_lab.witness import SocketReading, connections
 
+from onewrite_cli.common.origin import authority
+
 __all__ = ["HOLD_MS", "WatchedSocket", "Watcher"]
 
 #: Bytes that wait although nothing left for so long: no network of one host and no busy machine explains that often.
@@ -28,25 +30,30 @@ class WatchedSocket:
     was_off: bool = False
     held_bytes: int = 0  # the most in one hold
     holds: int = 0
+    nagle_holds: int = 0  # those with Nagle's algorithm on, of less than a segment behind one that is not acknowledged
+    busy: bool = False  # it sent something while it was watched
     open: bool = True
     _holding: bool = False
-    _sent: bool = False
+    _sent: int = 0
 
     @property
     def name(self) -> str:
-        """What a ledger calls it: the port that accepted it, or the peer."""
-        host = f"[{self.peer}]" if ":" in self.peer else self.peer
-        return f"in :{self.local_port}" if self.direction == "in" else f"out {host}:{self.peer_port}"
+        """The port that accepted it, or the peer."""
+        return f"in :{self.local_port}" if self.direction == "in" else f"out {authority(self.peer, self.peer_port)}"
 
     def note(self, reading: SocketReading) -> None:
         # Before it sends anything, its process may still set the option, and Nagle's algorithm holds nothing.
-        self.changed = self.changed or (self._sent and reading.nodelay != self.nodelay)
-        self._sent = reading.bytes_sent > 0
+        self.changed = self.changed or (self._sent > 0 and reading.nodelay != self.nodelay)
+        self.busy = self.busy or reading.bytes_sent > self._sent
+        self._sent = reading.bytes_sent
         self.nodelay = reading.nodelay
-        self.was_off = self.was_off or (self._sent and not reading.nodelay)
+        self.was_off = self.was_off or (self._sent > 0 and not reading.nodelay)
         holding = reading.not_sent > 0 and reading.last_data_sent_ms >= HOLD_MS
+        if holding and not self._holding:
+            self.holds += 1
+            # More, or with nothing on its way, waits for the peer's window.
+            self.nagle_holds += not reading.nodelay and reading.unacked > 0 and reading.not_sent < reading.mss
         if holding:
-            self.holds += not self._holding
             self.held_bytes = max(self.held_bytes, reading.not_sent)
         self._holding = holding
 
@@ -56,22 +63,21 @@ class Watcher:
 
     def __init__(self, pid: int) -> None:
         self.pid = pid
-        self.sockets: dict[tuple[int, str, int], WatchedSocket] = {}
+        self.sockets: list[WatchedSocket] = []
         self.samples = 0
+        self._open: dict[tuple[int, str, int], WatchedSocket] = {}
 
     def sample(self) -> None:
         """Raises WitnessError, and ProcessLookupError when the process has ended."""
         readings = connections(self.pid, 0)
-        self.samples += 1
-        seen = set()
         listening: set[int] | None = None
+        before, self._open = self._open, {}
         for reading in readings:
             key = (reading.local_port, reading.peer, reading.peer_port)
-            seen.add(key)
-            watched = self.sockets.get(key)
-            if watched is None or not watched.open:
+            watched = before.pop(key, None)
+            if watched is None:
                 listening = _listening_ports(self.pid) if listening is None else listening
-                watched = self.sockets[key] = WatchedSocket(
+                watched = WatchedSocket(
                     _name(reading.pid),
                     "in" if reading.local_port in listening else "out",
                     reading.local_port,
@@ -79,9 +85,14 @@ class Watcher:
                     reading.peer_port,
                     reading.nodelay,
                 )
+                # What it had sent before the first sample was not watched.
+                watched._sent = 0 if self.samples else reading.bytes_sent
+                self.sockets.append(watched)
             watched.note(reading)
-        for key, watched in self.sockets.items():
-            watched.open = key in seen
+            self._open[key] = watched
+        for watched in before.values():
+            watched.open = False
+        self.samples += 1
 
 
 def _name(pid: int) -> str:

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import signal
 from enum import IntEnum
 
-__all__ = ["ENDING", "CouldNotRun", "ExitStatus"]
-
-#: The signals that end a command, and all that it has started.
-ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+__all__ = ["CouldNotRun", "ExitStatus"]
 
 
 class ExitStatus(IntEnum):
@@ -20,4 +16,4 @@ class ExitStatus(IntEnum):
 
 
 class CouldNotRun(Exception):
-    """Nothing was measured; the message is one sentence that says why, and what helps."""
+    """Nothing was measured; the message is one sentence with the reason and what helps."""

@@ -1,4 +1,9 @@
-"""The server that a command is pointed at: the tap behind a door, and the witness at the client's sockets."""
+"""The server that a command or the tool's own client is pointed at: the tap, on a socket that delays its ACKs.
+
+A new connection on Linux is acknowledged at once for a while, and a command that makes one request per connection
+would never show its stall. TCP_QUICKACK off on the listening socket, which every accepted one inherits, ends that;
+HAProxy does the same, so this is what clients meet.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +16,59 @@ from collections.abc import Callable
 
 from onewrite_lab.tap import Answer, Arrival, Channel, Conversation, Exchange, Request, Script, Tap
 
-from onewrite_cli.check.door import Door
-
-__all__ = ["Look", "Origin", "is_http2", "longest_gap_ns"]
+__all__ = ["Door", "Look", "Origin", "authority", "is_http2", "longest_gap_ns"]
 
 #: A silence within a request after which its socket is read again: the client may have changed it in between.
 GAP_NS = 5_000_000
+
+
+def authority(host: str, port: object) -> str:
+    """Host and port as they stand in a URL: an IPv6 address in brackets (RFC 3986, 3.2.2)."""
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+class Door:
+    """Listens on a port of the kernel's choice and calls `serve(sock)` in a thread per connection."""
+
+    def __init__(self, serve: Callable[[socket.socket], None]) -> None:
+        self._serve = serve
+        self._open: set[socket.socket] = set()
+        self._lock = threading.Lock()
+        self._closed = False
+        self._listener = socket.create_server(("127.0.0.1", 0), backlog=128)
+        if hasattr(socket, "TCP_QUICKACK"):
+            self._listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 0)
+        self.port: int = self._listener.getsockname()[1]
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self) -> None:
+        with contextlib.suppress(OSError, ValueError):
+            while True:
+                sock, _ = self._listener.accept()
+                with self._lock:
+                    if self._closed:
+                        sock.close()
+                        return
+                    self._open.add(sock)
+                threading.Thread(target=self._one, args=(sock,), daemon=True).start()
+
+    def _one(self, sock: socket.socket) -> None:
+        try:
+            self._serve(sock)
+        finally:
+            with self._lock:
+                self._open.discard(sock)
+            with contextlib.suppress(OSError):
+                sock.close()
+
+    def close(self) -> None:
+        """End listening and every connection."""
+        with self._lock:
+            self._closed = True
+            for sock in [self._listener, *self._open]:
+                with contextlib.suppress(OSError):
+                    sock.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
 
 
 def _answer(then: str, *headers: list[str]) -> Answer:
@@ -58,33 +110,31 @@ class _ClosingTap(Tap):
 class Origin:
     """One server, plain or TLS, on a port of the kernel's choice."""
 
-    def __init__(self, scheme: str, look: Look) -> None:
-        self.scheme = scheme
+    def __init__(self, scheme: str, look: Look | None = None) -> None:
         self._look = look
         self._lock = threading.Lock()
         self.tap = _ClosingTap(Script(), scheme=scheme, on_request=self.whole)
-        self.accepted_ns: dict[int, int] = {}  # by the arrival's index
-        self.door = Door(lambda sock, accepted_ns: self.serve(sock, "direct", accepted_ns))
+        self.door = Door(lambda sock: self.serve(sock, "direct"))
         self.url = f"{scheme}://127.0.0.1:{self.door.port}/"
 
     def whole(self, exchange: Exchange) -> None:
         """A request is complete, and not answered yet."""
-        self._look(exchange.arrival, longest_gap_ns(exchange) >= GAP_NS)
+        if self._look is not None:
+            self._look(exchange.arrival, longest_gap_ns(exchange) >= GAP_NS)
 
-    def arrive(self, channel: Channel, via: str, accepted_ns: int) -> Arrival:
+    def arrive(self, channel: Channel, via: str) -> Arrival:
         with self._lock:
             arrival = Arrival(len(self.tap.arrivals), channel.peer_port, channel.local_port, via)
             self.tap.arrivals.append(arrival)
-            self.accepted_ns[arrival.index] = accepted_ns
         return arrival
 
-    def serve(self, sock: socket.socket, via: str, accepted_ns: int) -> None:
+    def serve(self, sock: socket.socket, via: str) -> None:
         """One connection, from its first byte: `via` is direct or connect."""
         try:
             channel = Channel(sock)
         except OSError:  # reset meanwhile
             return
-        arrival = self.arrive(channel, via, accepted_ns)
+        arrival = self.arrive(channel, via)
         try:
             Conversation(self.tap, channel, arrival).run()
         except (OSError, ssl.SSLError, TimeoutError) as error:

@@ -1,0 +1,73 @@
+"""Text for a terminal, a pipe or a log: its width, a line of progress, and output that nobody may read."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import sys
+import textwrap
+from types import TracebackType
+
+__all__ = ["Progress", "columns", "counted", "fitted", "say", "tell", "wrapped"]
+
+IN_A_PIPE = 120
+NARROWEST = 20
+ERASE = "\r\x1b[K"
+
+
+def columns() -> int:
+    """COLUMNS, or a terminal's width; a pipe or a log gets long lines."""
+    return max(NARROWEST, min(IN_A_PIPE, shutil.get_terminal_size((IN_A_PIPE, 24)).columns))
+
+
+def fitted(text: str, width: int) -> str:
+    """The text, or its beginning and an ellipsis."""
+    return text if len(text) <= width else text[: width - 1] + "…"
+
+
+def wrapped(text: str, first: str = "", rest: str | None = None) -> list[str]:
+    """Lines as wide as the terminal, indented by `first` and then `rest`."""
+    return textwrap.wrap(text, columns(), initial_indent=first, subsequent_indent=first if rest is None else rest)
+
+
+def counted(number: int, noun: str) -> str:
+    return f"{number} {noun}" + ("" if number == 1 else "s")
+
+
+def say(text: str) -> None:
+    """Print to stdout. A reader that has gone, as `head -1` does, is no error."""
+    try:
+        print(text, flush=True)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def tell(text: str, end: str = "\n") -> None:
+    """Print to stderr, if anybody reads it. What stderr does not take is dropped, or Python would end with status 120."""
+    try:
+        print(text, end=end, file=sys.stderr, flush=True)
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+
+
+class Progress:
+    """One line on a terminal's stderr; nothing in a pipe or a log. `with Progress("text") as progress: progress.say("text")`."""
+
+    def __init__(self, text: str) -> None:
+        self._shown = sys.stderr.isatty() and os.environ.get("TERM", "dumb") != "dumb"
+        self._text = text
+
+    def say(self, text: str) -> None:
+        if self._shown:
+            with contextlib.suppress(OSError):
+                print(f"{ERASE}{fitted(text, columns() - 1)}", end="", file=sys.stderr, flush=True)
+
+    def __enter__(self) -> Progress:
+        self.say(self._text)
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        if self._shown:
+            with contextlib.suppress(OSError):
+                print(ERASE, end="", file=sys.stderr, flush=True)

@@ -1,1 +1,0 @@
-"""The report of a check, as text and in three formats for machines."""
