@@ -1,8 +1,9 @@
 // Runs test files in random order, two at a time, and writes a JUnit report.
 // usage: node test/all.js REPORT FILE…     environment: SEED; TEST=FILE or TEST=FILE::NAME runs that alone; LIMIT_S for a file
 
-import { createWriteStream } from 'node:fs'
-import { relative, resolve } from 'node:path'
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { dirname, relative, resolve } from 'node:path'
+import { pipeline } from 'node:stream/promises'
 import { run } from 'node:test'
 import { spec } from 'node:test/reporters'
 import { inspect } from 'node:util'
@@ -11,32 +12,48 @@ const LIMIT_S = Number(process.env.LIMIT_S || 400)
 
 const [report, ...files] = process.argv.slice(2)
 const [only, name] = (process.env.TEST || '').split(/::(.*)/s)
-const events = run({
-  files: (only ? [only] : shuffled(files, Number(process.env.SEED))).map((file) => resolve(file)),
-  testNamePatterns: name ? [new RegExp(`(^| )${name.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&')}$`)] : undefined,
-  concurrency: 2,
-  timeout: LIMIT_S * 1000
-})
-const cases = []
-events.on('test:pass', (test) => note(test))
-events.on('test:fail', (test) => {
-  note(test)
-  process.exitCode = 1
-})
-events.once('end', () => {
-  const file = createWriteStream(report)
-  file.end(`<?xml version="1.0" encoding="utf-8"?>\n<testsuites>\n${cases.join('')}</testsuites>\n`)
-})
-events.compose(new spec()).pipe(process.stdout) // eslint-disable-line new-cap
+let cases = await play(only ? [only] : shuffled(files, Number(process.env.SEED)))
+// A file with a failed test runs again, at most twice; the summary of `make test` reads the lines that name the tests.
+for (let turn = 0; turn < 2 && failed().length; turn++) {
+  const again = new Set(failed().map((test) => test.file))
+  const played = await play([...again])
+  for (const { file, name } of failed()) {
+    if (played.some((test) => test.file === file && test.name === name && !test.error)) console.log(`RERUN ${file}::${name.replace(/\s/g, '_')}`)
+  }
+  cases = [...cases.filter((test) => !again.has(test.file)), ...played]
+}
+mkdirSync(dirname(report), { recursive: true })
+writeFileSync(report, `<?xml version="1.0" encoding="utf-8"?>\n<testsuites>\n${cases.map(xml).join('')}</testsuites>\n`)
+process.exitCode = failed().length ? 1 : 0
 
-function note ({ name, file, details, skip }) {
-  if (details.type === 'suite' || skip === 'test name does not match pattern') return
-  const { error } = details
+function failed () {
+  return cases.filter((test) => test.error)
+}
+
+/** Runs the files, two at a time; resolves to their tests. */
+async function play (files) {
+  const events = run({
+    files: files.map((file) => resolve(file)),
+    testNamePatterns: name ? [new RegExp(`(^| )${name.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&')}$`)] : undefined,
+    concurrency: 2,
+    timeout: LIMIT_S * 1000
+  })
+  const tests = []
+  const note = ({ name, file, details, skip }) => {
+    if (details.type === 'suite' || skip === 'test name does not match pattern') return
+    const { error } = details
+    tests.push({ file: relative('.', file), name, skip, seconds: details.duration_ms / 1000, error: error && (error.cause ?? error) })
+  }
+  events.on('test:pass', note).on('test:fail', note)
+  await pipeline(events, new spec(), process.stdout, { end: false }) // eslint-disable-line new-cap
+  return tests
+}
+
+function xml ({ file, name, skip, seconds, error }) {
   const inner = error
-    ? `<failure message="${escaped(error.cause?.message ?? error.message)}">${escaped(inspect(error.cause ?? error))}</failure>`
+    ? `<failure message="${escaped(error.message)}">${escaped(inspect(error))}</failure>`
     : skip === undefined ? '' : `<skipped message="${escaped(skip === true ? '' : skip)}"/>`
-  const seconds = (details.duration_ms / 1000).toFixed(3)
-  cases.push(`<testcase file="${escaped(relative('.', file))}" name="${escaped(name)}" time="${seconds}">${inner}</testcase>\n`)
+  return `<testcase file="${escaped(file)}" name="${escaped(name)}" time="${seconds.toFixed(3)}">${inner}</testcase>\n`
 }
 
 /** XML has no control characters. */
