@@ -1,6 +1,6 @@
 """A small web service that stores what it is POSTed through a proxy, and logs where each call's time went.
 
-make -C ../bench/surveys stand                  # HAProxy before an origin; prints URL=
+make -C ../bench stand                          # HAProxy before an origin; prints URL=
 UPSTREAM=$URL python examples/service.py        # PORT=8000 unless set; 0 takes a free one
 curl --data '{"item": "tea"}' http://127.0.0.1:8000/orders
 """

@@ -4,6 +4,7 @@
 - :func:`install`: the same for every user of urllib3 in this process;
 - :func:`status`: what is patched, wrapped by others, switched off, and why;
 - :class:`onewrite.requests.Adapter`: for one requests session;
+- :mod:`onewrite.httpx`: for httpx and httpcore;
 - :mod:`onewrite.opentelemetry`: phases on spans, records as log events, metrics;
 - ``on_timing``: a callable that gets the :class:`Timing` of each call.
 """
@@ -11,21 +12,22 @@
 from __future__ import annotations
 
 from . import _base_version, _config
-from ._errors import InvalidRequestError, OnewriteError, UnsupportedBaseError
-from ._install import Status, install, status, uninstall
-from ._installations import Installation
-from ._timing.events import Event, TimingListener, hook_failures
-from ._timing.kernel import KernelEvidence
-from ._timing.record import Attempt, Timing
-from ._timing.server_timing import ServerTiming
-from ._urllib3.connection import HTTPConnection, HTTPSConnection
-from ._urllib3.manager import PoolManager, ProxyManager
-from ._urllib3.pool import HTTPConnectionPool, HTTPSConnectionPool
-from ._version import __version__ as __version__
+from ._errors import OnewriteError, UnsupportedBaseError
 
 _reason = _base_version.unsupported()
 if _reason is not None:
     _config.log.warning("%s", _reason)
+
+from ._install import Status, install, status, uninstall
+from ._settings import Installation
+from ._timing.events import Event, TimingListener
+from ._timing.hooks import hook_failures
+from ._timing.kernel import KernelEvidence
+from ._timing.record import Attempt, Timing
+from ._urllib3.connection import HTTPConnection, HTTPSConnection
+from ._urllib3.manager import PoolManager, ProxyManager
+from ._urllib3.pool import HTTPConnectionPool, HTTPSConnectionPool
+from ._version import __version__ as __version__
 
 __all__ = [
     "Attempt",
@@ -35,12 +37,10 @@ __all__ = [
     "HTTPSConnection",
     "HTTPSConnectionPool",
     "Installation",
-    "InvalidRequestError",
     "KernelEvidence",
     "OnewriteError",
     "PoolManager",
     "ProxyManager",
-    "ServerTiming",
     "Status",
     "Timing",
     "TimingListener",

@@ -1,31 +1,50 @@
-"""Which urllib3 this is, and whether onewrite knows it."""
+"""Which urllib3 this is, whether onewrite supports it, and a check of each private name that is touched."""
 
 from __future__ import annotations
 
+import http.client
+import inspect
+import typing
+
 import urllib3
+import urllib3.connection
+import urllib3.connectionpool
+import urllib3.poolmanager
+import urllib3.response
 
 from ._errors import UnsupportedBaseError
 
 
 def version() -> str:
-    """The installed urllib3's, "" where it has none."""
+    """Return the installed urllib3's version, "" where it has none."""
     return str(getattr(urllib3, "__version__", ""))
 
 
-#: urllib3 1.26 hands bodies to http.client, which encodes str as Latin-1; 2.x uses UTF-8.
 IS_V1 = version().startswith("1.")
-TEXT_BODY_ENCODING = "latin-1" if IS_V1 else "utf-8"
+
+
+def genuine(module: typing.Any, name: str) -> typing.Any:
+    """Return the class that *module* defines under *name*, also where a recorder's stand-in has its place."""
+    found = getattr(module, name)
+    for cls in found.__mro__:
+        if cls.__module__ == module.__name__ and cls.__name__ == name:
+            return cls
+    return found
 
 
 def unsupported() -> str | None:
-    """Why this urllib3 must be left alone, or None when it is known."""
+    """Return why this urllib3 must be left alone, or None where it is supported."""
+    return _unsupported_version() or _missing_name()
+
+
+def _unsupported_version() -> str | None:
     found = version()
     parts = found.split(".")
     try:
         major, minor = int(parts[0]), int(parts[1])
         patch = int("".join(c for c in (parts[2] if len(parts) > 2 else "0") if c.isdigit()) or 0)
     except (ValueError, IndexError):
-        return f"urllib3 {found!r} has a version that onewrite cannot read; it knows 1.26 and 2.x"
+        return f"urllib3 {found!r} has a version that onewrite cannot read; it supports 1.26 and 2.x"
     if patch >= 900 or hasattr(urllib3, "backend") or hasattr(urllib3, "AsyncPoolManager"):
         return (
             f"the installed 'urllib3' {found} is urllib3-future, which replaces urllib3 and writes requests "
@@ -34,11 +53,71 @@ def unsupported() -> str | None:
         )
     if (major, minor) >= (1, 26) and major <= 2:
         return None
-    return f"urllib3 {found} is not supported; onewrite knows 1.26 and 2.x"
+    return f"urllib3 {found} is not supported; onewrite supports 1.26 and 2.x"
+
+
+def _probe() -> typing.Iterator[tuple[str, bool]]:
+    """Yield each name that onewrite relies on, and whether real objects have it."""
+    connection, pools, responses = urllib3.connection, urllib3.connectionpool, urllib3.response
+    conn = genuine(connection, "HTTPConnection")("onewrite.invalid", 80)
+    pool = genuine(pools, "HTTPConnectionPool")("onewrite.invalid", 80)
+    response = genuine(responses, "HTTPResponse")(b"")
+
+    def has(instance: object, name: str, *parameters: str) -> bool:
+        method = getattr(instance, name, None)
+        try:
+            known = inspect.signature(method).parameters if callable(method) else {}
+        except ValueError:
+            return False
+        kinds = {parameter.kind for parameter in known.values()}
+        takes_all = {inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL} <= kinds
+        return callable(method) and (takes_all or all(name in known for name in parameters))
+
+    try:
+        for name in ("sock", "socket_options", "timeout"):
+            yield f"HTTPConnection.{name}", hasattr(conn, name)
+        yield "HTTPConnection._dns_host", getattr(conn, "_dns_host", None) == "onewrite.invalid"
+        yield "HTTPConnection._tunnel_host", hasattr(conn, "_tunnel_host")
+        for name in ("_new_conn", "_tunnel", "connect", "close", "getresponse"):
+            yield f"HTTPConnection.{name}()", has(conn, name)
+        yield "HTTPConnection.request(body)", has(conn, "request", "method", "url", "body")
+        yield "HTTPConnection.response_class", conn.response_class is http.client.HTTPResponse
+        yield (
+            "HTTPSConnection",
+            issubclass(genuine(connection, "HTTPSConnection"), genuine(connection, "HTTPConnection")),
+        )
+        yield "http.client.HTTPResponse._read_status()", hasattr(http.client.HTTPResponse, "_read_status")
+        for name in ("block", "host", "pool", "port", "scheme"):
+            yield f"HTTPConnectionPool.{name}", hasattr(pool, name)
+        for name, parameter in (
+            ("_get_conn", "timeout"),
+            ("_put_conn", "conn"),
+            ("_new_conn", ""),
+            ("urlopen", "retries"),
+        ):
+            yield f"HTTPConnectionPool.{name}()", has(pool, name, *filter(None, [parameter]))
+        yield "HTTPResponse._original_response", hasattr(response, "_original_response")
+        for name in ("read", "read_chunked", "stream", "drain_conn", "release_conn", "tell", "_handle_chunk"):
+            yield f"HTTPResponse.{name}()", has(response, name)
+        yield "PoolManager.urlopen()", "urlopen" in vars(genuine(urllib3.poolmanager, "PoolManager"))
+        yield "PoolManager._new_pool()", has(urllib3.PoolManager(), "_new_pool", "scheme", "host", "port")
+        yield "Retry.history", urllib3.Retry().history == ()
+    finally:
+        pool.close()
+
+
+def _missing_name() -> str | None:
+    try:
+        missing = [name for name, there in _probe() if not there]
+    except Exception as error:
+        missing = [f"an error while looking: {error!r}"]
+    if not missing:
+        return None
+    return f"urllib3 {version()} lacks what onewrite relies on ({', '.join(missing)}); onewrite leaves it alone"
 
 
 def require() -> None:
-    """Raise UnsupportedBaseError unless this urllib3 is known."""
+    """Raise UnsupportedBaseError unless this urllib3 is supported."""
     reason = unsupported()
     if reason:
         raise UnsupportedBaseError(reason)

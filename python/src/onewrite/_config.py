@@ -1,4 +1,4 @@
-"""Options: code over environment over default, read once (CFG-1)."""
+"""Options: code over environment over default. The environment is read once, at import (CFG-1, CFG-6)."""
 
 from __future__ import annotations
 
@@ -9,31 +9,50 @@ import typing
 
 log = logging.getLogger("onewrite")
 
-#: The most plaintext that one TLS record holds (RFC 8446, 5.1): a larger join gains nothing.
+#: The most plaintext that one TLS record holds (RFC 8446, 5.1). A larger join gains nothing.
 RECORD = 16384
 
 
 @dataclasses.dataclass(frozen=True)
 class Options:
-    """What may be switched; names, types and defaults are those of spec/config.yaml."""
+    """The options. Names, types and defaults are those of spec/config.yaml."""
 
     disabled: bool = False
     nodelay_disabled: bool = False
     coalesce_disabled: bool = False
     hooks_disabled: bool = False
+    observe: bool = False
     coalesce_max: int = RECORD
     quickack: bool = False
 
+    @property
+    def nodelay(self) -> bool:
+        """Whether TCP_NODELAY is set."""
+        return not (self.nodelay_disabled or self.observe or self.disabled)
 
-#: With the kill switch, which implies every other one.
+    @property
+    def limit(self) -> int:
+        """Up to how many bytes head and body are joined; 0 where writes are left to the base library."""
+        return 0 if self.coalesce_disabled or self.observe or self.disabled else self.coalesce_max
+
+    @property
+    def acknowledges(self) -> bool:
+        """Whether TCP_QUICKACK is set after each request."""
+        return self.quickack and not self.observe and not self.disabled
+
+
+#: The kill switch implies every other switch.
 OFF = Options(disabled=True, nodelay_disabled=True, coalesce_disabled=True, hooks_disabled=True)
+
+#: The options that code may give. ``disabled`` comes from the environment alone.
+NAMES = frozenset({field.name for field in dataclasses.fields(Options)} - {"disabled"})
 
 _TRUE = frozenset(("1", "true", "yes", "on"))
 _FALSE = frozenset(("0", "false", "no", "off"))
 
 
 def _from_environment(environ: typing.Mapping[str, str]) -> Options:
-    values: dict[str, bool | int] = {}
+    values: dict[str, typing.Any] = {}
     for field in dataclasses.fields(Options):
         name = "ONEWRITE_" + field.name.upper()
         text = environ.get(name, "").strip()
@@ -48,37 +67,33 @@ def _from_environment(environ: typing.Mapping[str, str]) -> Options:
             values[field.name] = True
         elif text.lower() not in _FALSE:
             log.warning("%s=%r is ignored: it must be 1, true, yes or on, or 0, false, no or off", name, text)
-    return OFF if values.get("disabled") else Options(**values)  # type: ignore[arg-type]
+    return OFF if values.get("disabled") else Options(**values)
 
 
-#: As the environment had it when onewrite was imported.
+#: The options of the environment at import.
 DEFAULTS = _from_environment(os.environ)
 
 
-#: The options that code may give; ``disabled`` is for the environment alone.
-NAMES = frozenset({field.name for field in dataclasses.fields(Options)} - {"disabled"})
-
-
 def resolve(arguments: typing.Mapping[str, typing.Any], over: Options = DEFAULTS) -> Options:
-    """Lay *arguments* over the options *over*, which are those of the environment; None is no argument.
+    """Return *over* with *arguments* in place of its values. None means that the argument is absent.
 
-    Raises TypeError for an unknown name or a wrong type and ValueError for a value out of range.
+    Raises TypeError for an unknown name or a wrong type, ValueError for a value out of range.
     """
     given = {name: value for name, value in arguments.items() if value is not None}
-    _check(given)
+    for name, value in given.items():
+        _check(name, value)
     if not given or DEFAULTS.disabled:
         return over
     return dataclasses.replace(over, **given)
 
 
-def _check(arguments: typing.Mapping[str, typing.Any]) -> None:
-    for name, value in arguments.items():
-        if name not in NAMES:
-            raise TypeError(f"onewrite has no option {name!r}; it has {', '.join(sorted(NAMES))}")
-        if name == "coalesce_max":
-            if isinstance(value, bool) or not isinstance(value, int):
-                raise TypeError(f"coalesce_max must be a whole number of bytes, not {value!r}")
-            if not 0 <= value <= RECORD:
-                raise ValueError(f"coalesce_max must be from 0 to {RECORD}, not {value}")
-        elif not isinstance(value, bool):
+def _check(name: str, value: object) -> None:
+    if name not in NAMES:
+        raise TypeError(f"onewrite has no option {name!r}; it has {', '.join(sorted(NAMES))}")
+    if name != "coalesce_max":
+        if not isinstance(value, bool):
             raise TypeError(f"{name} must be True or False, not {value!r}")
+    elif isinstance(value, bool) or not isinstance(value, int):
+        raise TypeError(f"coalesce_max must be a whole number of bytes, not {value!r}")
+    elif not 0 <= value <= RECORD:
+        raise ValueError(f"coalesce_max must be from 0 to {RECORD}, not {value}")

@@ -1,119 +1,98 @@
-"""The errors that onewrite itself raises, and the error kind (spec/events.yaml) of any exception."""
+"""The errors that onewrite raises, and the error kind (spec/events.yaml) of any exception."""
 
 from __future__ import annotations
 
-import http.client
-import socket
 import ssl
 import typing
 
-import urllib3.exceptions as base
-
 
 class OnewriteError(Exception):
-    """Base of every error that onewrite itself raises."""
-
-
-class InvalidRequestError(OnewriteError, base.InvalidHeader, ValueError):
-    """The request cannot be sent as it stands; the message says what to change.
-
-    Raised before the first byte leaves, or, for a streamed body that turns out shorter or longer than
-    its Content-Length, in mid-body; the connection is then closed. It is never retried. It is also a
-    ValueError, because urllib3 raises that for the cases which it checks itself, and an InvalidHeader of
-    urllib3, because that one requests turns into a RequestException.
-    """
+    """Base of every error that onewrite raises."""
 
 
 class UnsupportedBaseError(OnewriteError, ImportError):
-    """The installed urllib3 is not one that onewrite knows; nothing was changed."""
+    """The installed base library has a version or private names that onewrite does not support. Nothing was changed."""
 
 
-_NAME_RESOLUTION: tuple[type[BaseException], ...] = tuple(
-    one for one in (getattr(base, "NameResolutionError", None), socket.gaierror) if one is not None
+#: The packages whose class names are in the table. An exception of another package has the kind of its base class.
+_PACKAGES = frozenset(
+    ("builtins", "socket", "ssl", "http", "urllib3", "httpcore", "httpcore2", "h11", "httpx", "httpx2")
 )
 
-#: Error kinds in the order in which they are tried; the first class found anywhere in the chain decides.
-_KINDS: tuple[tuple[str, tuple[type[BaseException], ...]], ...] = (
-    ("invalid_request", (InvalidRequestError, base.LocationValueError)),
-    ("pool", (base.EmptyPoolError, base.ClosedPoolError)),
-    ("dns", _NAME_RESOLUTION),
-    # Tried before ConnectTimeoutError, which is its base class.
-    ("connect", (base.NewConnectionError, ConnectionRefusedError)),
-    ("timeout", (base.ConnectTimeoutError,)),
-    ("tls", (ssl.SSLError, base.SSLError)),
-    ("timeout", (base.ReadTimeoutError, TimeoutError)),
+#: Kinds in the order in which they are tried: the first class found anywhere in the chain of causes decides.
+_KINDS: tuple[tuple[str, frozenset[str]], ...] = (
     (
-        "closed",
-        (http.client.RemoteDisconnected, http.client.IncompleteRead, base.IncompleteRead, BrokenPipeError),
+        "other",
+        frozenset(
+            (
+                "LocationValueError",
+                "InvalidURL",
+                "ImproperConnectionState",
+                "LocalProtocolError",
+                "UnsupportedProtocol",
+            )
+        ),
     ),
-    ("reset", (ConnectionResetError, ConnectionAbortedError)),
-    ("connect", (base.ProxyError,)),
-    ("protocol", (http.client.HTTPException, base.ProtocolError, base.ResponseError, base.DecodeError)),
+    ("pool", frozenset(("EmptyPoolError", "ClosedPoolError", "PoolTimeout"))),
+    ("dns", frozenset(("NameResolutionError", "gaierror"))),
+    # Before ConnectTimeoutError, its base class.
+    ("connect", frozenset(("NewConnectionError", "ConnectionRefusedError"))),
+    ("timeout", frozenset(("ConnectTimeoutError",))),
+    ("tls", frozenset(("SSLError",))),
+    ("timeout", frozenset(("ReadTimeoutError", "TimeoutError"))),
+    ("closed", frozenset(("RemoteDisconnected", "IncompleteRead", "BrokenPipeError"))),
+    ("reset", frozenset(("ConnectionResetError", "ConnectionAbortedError"))),
 )
+#: Tried last: these say less than any cause in the chain.
+_GENERAL: tuple[tuple[str, frozenset[str]], ...] = (
+    ("timeout", frozenset(("TimeoutException",))),
+    ("connect", frozenset(("ProxyError", "ConnectError"))),
+    ("reset", frozenset(("ReadError", "WriteError"))),
+    ("protocol", frozenset(("HTTPException", "ProtocolError", "ResponseError", "DecodeError"))),
+)  # fmt: skip
 
-
-#: Errors of httpcore and h11, by name since these may not be installed; used where no cause says more.
-_NAMED = {
-    "ConnectTimeout": "timeout",
-    "ReadTimeout": "timeout",
-    "WriteTimeout": "timeout",
-    "ConnectError": "connect",
-    "ProxyError": "connect",
-    "ReadError": "reset",
-    "WriteError": "reset",
-    "RemoteProtocolError": "protocol",
-    "LocalProtocolError": "invalid_request",
-    "UnsupportedProtocol": "invalid_request",
-}
-_NAMED_BY = ("httpcore", "httpcore2", "h11")
-#: Messages of httpcore and h11 for a connection that the peer has closed.
-_GONE = ("Server disconnected", "peer closed connection")
-
-
-#: All that urllib3 2.x gives: the type says no more than that the protocol was broken, and there is no cause.
-_ENDED_BETWEEN_CHUNKS = ("Response ended prematurely",)
-
-
-def _broken_chunk(error: BaseException) -> bool:
-    """Return whether a chunk's size is none; urllib3 1.26 has that error with no text where the body has ended."""
-    return isinstance(error, base.InvalidChunkLength) and bool(getattr(error, "length", None))
+#: Beginnings of messages for a connection that the peer closed; these errors have only a generic type.
+_CLOSED = ("Server disconnected", "peer closed connection", "Response ended prematurely")
 
 
 def chain(error: BaseException) -> list[BaseException]:
-    """*error* and what it wraps: reasons, arguments, causes."""
+    """Return *error* and what it wraps: reasons, arguments, causes."""
     found: list[BaseException] = []
     ahead: list[typing.Any] = [error]
     while ahead:
-        one = ahead.pop(0)
-        if not isinstance(one, BaseException) or any(one is known for known in found):
+        wrapped = ahead.pop(0)
+        if not isinstance(wrapped, BaseException) or any(wrapped is known for known in found):
             continue
-        found.append(one)
-        ahead += [getattr(one, "reason", None), *one.args, one.__cause__]
-        if not one.__suppress_context__:
-            ahead.append(one.__context__)
+        found.append(wrapped)
+        ahead += [getattr(wrapped, "reason", None), *wrapped.args, wrapped.__cause__]
+        if not wrapped.__suppress_context__:
+            ahead.append(wrapped.__context__)
     return found
 
 
+def _names(error: BaseException) -> set[str]:
+    return {cls.__name__ for cls in type(error).__mro__ if cls.__module__.partition(".")[0] in _PACKAGES}
+
+
 def kind_of(error: BaseException) -> str:
-    """One of the error kinds, or "cancelled"."""
+    """Return the error kind, or "cancelled"."""
     if not isinstance(error, Exception):
-        return "cancelled"  # KeyboardInterrupt, GeneratorExit, gevent.Timeout
+        return "cancelled"  # KeyboardInterrupt, GeneratorExit, CancelledError, gevent.Timeout
     wrapped = chain(error)
+    names = set[str]().union(*map(_names, wrapped))
     # "EOF occurred in violation of protocol": the peer closed without a TLS close_notify.
-    if any(isinstance(one, ssl.SSLEOFError) for one in wrapped) and any(
-        isinstance(one, base.ProtocolError) for one in wrapped
+    if "ProtocolError" in names and any(isinstance(cause, ssl.SSLEOFError) for cause in wrapped):
+        return "closed"
+    # A chunk without a size. urllib3 1.26 raises this error with an empty size where the body has ended.
+    if any("InvalidChunkLength" in _names(cause) and getattr(cause, "length", None) for cause in wrapped):
+        return "protocol"
+    for kind, classes in _KINDS:
+        if not names.isdisjoint(classes):
+            return kind
+    if any(
+        str(cause.args[0]).startswith(_CLOSED)
+        for cause in wrapped
+        if cause.args and _names(cause) & {"ProtocolError"}
     ):
         return "closed"
-    if any(_broken_chunk(one) for one in wrapped):
-        return "protocol"
-    if any(type(one) is base.ProtocolError and one.args == _ENDED_BETWEEN_CHUNKS for one in wrapped):
-        return "closed"
-    named = [one for one in wrapped if type(one).__module__.partition(".")[0] in _NAMED_BY]
-    if any(type(one).__name__ == "PoolTimeout" for one in named):
-        return "pool"
-    for kind, classes in _KINDS:
-        if any(isinstance(one, classes) for one in wrapped):
-            return kind
-    if any(str(one).startswith(_GONE) for one in named):
-        return "closed"
-    return next((_NAMED[type(one).__name__] for one in named if type(one).__name__ in _NAMED), "other")
+    return next((kind for kind, classes in _GENERAL if not names.isdisjoint(classes)), "other")

@@ -1,15 +1,14 @@
 """install(), uninstall() and status(): the same behaviour for every user of urllib3 in this process.
 
-The methods are replaced on ``urllib3.connection.HTTPConnection``, not on the pool's ``ConnectionCls``, because
-botocore, docker, vcrpy, urllib3's SOCKS support and users' own code bind the class when they are imported. A subclass
-that overrides one of these methods without calling its parent writes in its own way. HTTP/2 connections
-(``urllib3.http2``) override ``request`` and ``send`` and are left alone.
+install() replaces ``__init__`` of urllib3's HTTPConnection and HTTPConnectionPool. Each connection and pool made from
+then on gets a class with onewrite's in front of its own. botocore, docker, vcrpy, urllib3's SOCKS support and users'
+own code derive from these classes, and are reached. ``PoolManager.urlopen`` is replaced, too: a redirect to another
+host is an attempt of the same call, and only the manager sees that.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import http.client
 import sys
 import typing
 
@@ -18,48 +17,53 @@ import urllib3.connection
 import urllib3.connectionpool
 import urllib3.poolmanager
 
-from . import _base_version, _config, _patches
-from ._installations import Installation, Installations, OnTiming
-from ._timing.events import TimingListener, hook_failures
-from ._timing.hooks import Hooks
-from ._urllib3 import connection, pool, response, state
+from . import _base_version, _config, _front
+from ._settings import Installation, OnTiming, installations
+from ._timing.events import TimingListener
+from ._timing.hooks import drain, hook_failures
+from ._urllib3 import manager
+from ._urllib3.connection import adopt
+from ._urllib3.pool import TimedPool
 from ._version import __version__
 
-#: What holds for urllib3.
-installations = Installations()
-
-_Connection = _patches.genuine(urllib3.connection, "HTTPConnection")
-_HTTPSConnection = _patches.genuine(urllib3.connection, "HTTPSConnection")
-_Pool = _patches.genuine(urllib3.connectionpool, "HTTPConnectionPool")
-_Manager = _patches.genuine(urllib3.poolmanager, "PoolManager")
+_Connection = _base_version.genuine(urllib3.connection, "HTTPConnection")
+_Pool = _base_version.genuine(urllib3.connectionpool, "HTTPConnectionPool")
+_Manager = _base_version.genuine(urllib3.poolmanager, "PoolManager")
 
 
-class _Patch(typing.NamedTuple):
-    """One method that install() replaces."""
+def _connection_init(below: typing.Callable[..., None]) -> typing.Callable[..., None]:
+    def __init__(self: typing.Any, *args: typing.Any, **kwargs: typing.Any) -> None:
+        below(self, *args, **kwargs)
+        if installations.active:
+            adopt(self)
 
-    owner: type
-    name: str
-    method: connection.Method
-
-
-def _hooks_of(owner: typing.Any) -> Hooks | None:
-    return installations.hooks if owner._onewrite_hooks is None else None
+    return __init__
 
 
-_URLOPEN = connection.Method(pool.make_urlopen(_hooks_of), timing=True)
+def _pool_init(below: typing.Callable[..., None]) -> typing.Callable[..., None]:
+    def __init__(self: typing.Any, *args: typing.Any, **kwargs: typing.Any) -> None:
+        below(self, *args, **kwargs)
+        if installations.active:
+            _front.put(TimedPool, self)
 
-#: Replaced in this order, so that no request is begun whose end is not seen. Each function says why it replaces that
-#: method.
-_PATCHES = [
-    *(_Patch(_Connection, name, method) for name, method in connection.METHODS.items() if name != "request"),
-    # HTTPSConnection.connect does not call HTTPConnection.connect.
-    _Patch(_HTTPSConnection, "connect", connection.METHODS["connect"]),
-    _Patch(_Pool, "_put_conn", connection.Method(pool.make_put_conn, timing=True, stays=True)),
-    _Patch(_Pool, "_get_conn", connection.Method(pool.make_get_conn, timing=True)),
-    _Patch(_Pool, "urlopen", _URLOPEN),
-    _Patch(_Manager, "urlopen", _URLOPEN),
-    _Patch(_Connection, "request", connection.METHODS["request"]),
-]
+    return __init__
+
+
+def _manager_urlopen(below: typing.Callable[..., typing.Any]) -> typing.Callable[..., typing.Any]:
+    def urlopen(self: typing.Any, method: str, url: str, *args: typing.Any, **kwargs: typing.Any) -> typing.Any:
+        bound = below.__get__(self, type(self))
+        if installations.hooks is None or isinstance(self, manager.Manager):
+            return bound(method, url, *args, **kwargs)
+        return manager.urlopen(self, bound, installations.hooks, method, url, args, kwargs)
+
+    return urlopen
+
+
+_PLACES = (
+    (_Connection, "__init__", _connection_init),
+    (_Pool, "__init__", _pool_init),
+    (_Manager, "urlopen", _manager_urlopen),
+)
 
 
 def install(
@@ -69,30 +73,32 @@ def install(
     nodelay_disabled: bool | None = None,
     coalesce_disabled: bool | None = None,
     hooks_disabled: bool | None = None,
+    observe: bool | None = None,
     coalesce_max: int | None = None,
     quickack: bool | None = None,
 ) -> Installation:
     """Make every urllib3 connection of this process send a request in one write, with TCP_NODELAY on.
 
-    Call it early; safe from any thread. Called again, it adds its hooks to those that are there: after two calls with
-    the same ``on_timing`` each record reaches it twice. Its options replace those it names. An option left out or
-    None stays as it is: as an earlier call or the environment has it. With ``ONEWRITE_DISABLED=true`` install() does
-    nothing.
+    Call it early: connections that are open already stay as they are. Safe from any thread. Called again, it adds its
+    hooks to those that are there: after two calls with the same ``on_timing`` each record reaches it twice. Its options
+    replace those it names. An option left out or None stays as it is: as an earlier call or the environment has it.
+    With ``ONEWRITE_DISABLED=true`` install() does nothing.
 
     - ``on_timing``: called once per call with its finished :class:`onewrite.Timing`, on the thread of the request;
     - ``listener``: a :class:`onewrite.TimingListener`, gets each event as it happens;
     - ``nodelay_disabled``: TCP_NODELAY is left as urllib3 and its user set it (default False);
     - ``coalesce_disabled``: head and body are written apart, as by urllib3 (default False);
     - ``hooks_disabled``: the hooks of this call are not called (default False);
+    - ``observe``: sockets and writes are urllib3's, only the hooks work (default False);
     - ``coalesce_max``: up to how many bytes head and body are copied into one buffer, 0 to 16384 (default 16384, one
       TLS record). More than that is one ``sendmsg`` without a copy on a plain socket;
-    - ``quickack``: Linux is asked to acknowledge each response at once (TCP_QUICKACK; default False).
+    - ``quickack``: Linux acknowledges each response at once (TCP_QUICKACK; default False).
 
     Returns the :class:`onewrite.Installation`, whose ``remove()`` takes the hooks of this call away and no others.
 
-    Raises UnsupportedBaseError, an ImportError, when the installed urllib3 is not one that onewrite knows (1.26 and
-    2.x): nothing is changed then. Raises TypeError or ValueError for an option that is of the wrong type or out of
-    range.
+    Raises UnsupportedBaseError, an ImportError, when the installed urllib3 has another version than 1.26 and 2.x, or
+    lacks a private name that onewrite relies on: nothing is changed then. Raises TypeError or ValueError for an option
+    that is of the wrong type or out of range.
     """
     if not _config.DEFAULTS.disabled:
         _base_version.require()
@@ -103,48 +109,29 @@ def install(
             nodelay_disabled=nodelay_disabled,
             coalesce_disabled=coalesce_disabled,
             hooks_disabled=hooks_disabled,
+            observe=observe,
             coalesce_max=coalesce_max,
             quickack=quickack,
         )
         if installations.active:
-            _place()
+            for owner, name, make in _PLACES:
+                _front.place(owner, name, make)
     return installation
-
-
-def _place() -> None:
-    if "_onewrite_options" not in _Connection.__dict__:
-        for name, value in state.STATE.items():
-            setattr(_Connection, name, value)
-        for owner in (_Pool, _Manager):
-            owner._onewrite_hooks = None
-    _Connection._onewrite_options = installations.options
-    if _Connection.response_class is http.client.HTTPResponse:
-        _Connection.response_class = response.Unread
-    for patch in _PATCHES:
-        if not patch.method.timing or installations.hooks is not None:
-            _patches.place(patch.owner, patch.name, patch.method.make, _active)
-
-
-def _active() -> bool:
-    return installations.active
 
 
 def uninstall() -> None:
     """Leave urllib3 as it was; without an install() before it, do nothing.
 
     Connections that are open stay open and are urllib3's own from the next request on. Requests under way end as they
-    began, and responses that are still being read get their records: the methods that end what others began stay in
-    place, each calling urllib3's and doing nothing else. So does a method that somebody has wrapped since install().
+    began, and responses that are still being read get their records. A function that somebody has wrapped since
+    install() stays in place and only calls urllib3's.
     """
     with installations.lock:
         if installations.active:
             installations.clear()
-            _Connection._onewrite_options = _config.OFF
-            if _Connection.__dict__.get("response_class") is response.Unread:
-                del _Connection.response_class
-            for patch in reversed(_PATCHES):
-                if not patch.method.stays:
-                    _patches.put_back(patch.owner, patch.name)
+            for owner, name, _ in _PLACES:
+                _front.put_back(owner, name)
+    drain()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -174,9 +161,10 @@ class Status:
 
     def __str__(self) -> str:
         """Return the same as lines of text."""
+        state = "in force" if self.enabled else f"not in force: {self.off_because}"
         lines = [
             f"onewrite {self.version} over {self.base['name']} {self.base['version']}",
-            "install(): " + ("in force" if self.enabled else f"not in force: {self.off_because}"),
+            f"install(): {state}" + (", observing only" if self.enabled and self.options["observe"] else ""),
             f"hooks of install(): {self.hooks}; {self.hook_errors} hook errors",
             "options: " + ", ".join(f"{name}={value}" for name, value in self.options.items()),
         ]
@@ -189,34 +177,29 @@ class Status:
 
 
 def status() -> Status:
-    """Say what is patched in this process, wrapped by whom, switched off, and why."""
-    patches = {
-        _patches.full_name(owner, name): _patches.found(owner, name)
-        for owner, name in [*((patch.owner, patch.name) for patch in _PATCHES), *_patches.placed()]
-    }
-    for patch in _PATCHES:
-        found = patches[_patches.full_name(patch.owner, patch.name)]
-        if patch.method.timing and installations.active and found["state"] == "stock":
-            found["state"] = "stock: no hook is set"
+    """Return what is patched in this process, wrapped by whom, switched off, and why."""
+    places = [(owner, name, installations.active) for owner, name, _ in _PLACES]
+    httpcore = sys.modules.get(f"{__package__}._httpcore.install")
+    if httpcore is not None:
+        places += [(owner, name, httpcore.installations.active) for owner, name, _ in httpcore.places()]
+    off_because = None
+    if not installations.active:
+        disabled = installations.options.disabled
+        off_because = "ONEWRITE_DISABLED is set" if disabled else _base_version.unsupported() or "not installed"
     return Status(
         version=__version__,
         enabled=installations.active,
-        off_because=_off_because(),
+        off_because=off_because,
         base={"name": "urllib3", "version": _base_version.version()},
-        patches=patches,
+        patches={
+            f"{owner.__module__}.{owner.__name__}.{name}": _front.state_of(owner, name, active)
+            for owner, name, active in places
+        },
         options=dataclasses.asdict(installations.options),
         hooks=installations.count(),
         hook_errors=hook_failures(),
         not_reached=sorted(_not_reached()),
     )
-
-
-def _off_because() -> str | None:
-    if installations.active:
-        return None
-    if installations.options.disabled:
-        return "ONEWRITE_DISABLED is set"
-    return _base_version.unsupported() or "not installed"
 
 
 def _not_reached() -> typing.Iterator[str]:

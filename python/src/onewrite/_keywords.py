@@ -8,7 +8,7 @@ import typing
 import urllib3
 from typing_extensions import TypedDict  # imported by type checkers only, as this module is
 
-from ._installations import OnTiming
+from ._settings import OnTiming
 from ._timing.events import TimingListener
 
 
@@ -19,6 +19,7 @@ class OnTimingAndOptions(TypedDict, total=False):
     nodelay_disabled: bool | None
     coalesce_disabled: bool | None
     hooks_disabled: bool | None
+    observe: bool | None
     coalesce_max: int | None
     quickack: bool | None
 

@@ -6,7 +6,7 @@ import typing
 
 
 def tcp_socket(sock: typing.Any) -> typing.Any:
-    """The object below TLS layers that has getsockopt, or None.
+    """Return the object below TLS layers that has getsockopt, or None.
 
     pyOpenSSL's WrappedSocket and urllib3's SSLTransport have none of their own but keep what they wrap.
     """

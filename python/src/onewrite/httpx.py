@@ -16,7 +16,7 @@ import httpcore
 import httpx
 
 from ._httpcore.install import install, uninstall
-from ._httpcore.seam import Asynchronous, Blocking
+from ._httpcore.pool import Asynchronous, Blocking
 
 if typing.TYPE_CHECKING:
     import ssl

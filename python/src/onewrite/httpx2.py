@@ -1,32 +1,12 @@
-"""One write per request for httpx2, and for the SDKs that build their clients on it.
-
-- :class:`Transport`, :class:`AsyncTransport`: for one client: ``httpx2.Client(transport=Transport())``;
-- :class:`ConnectionPool`, :class:`AsyncConnectionPool`: for httpcore2 without httpx2;
-- :func:`install`: for every client of either httpx made after it.
-
-Each takes what its base class takes, ``on_timing`` and ``listener`` as :class:`onewrite.PoolManager` does, and
-onewrite's options. Redirects are followed above: each hop is a call of its own. HTTP/2 is left as it is.
-"""
+"""What :mod:`onewrite.httpx` is, for httpx2 and httpcore2."""
 
 from __future__ import annotations
-
-import typing
 
 import httpcore2
 import httpx2
 
 from ._httpcore.install import install, uninstall
-from ._httpcore.seam import Asynchronous, Blocking
-
-if typing.TYPE_CHECKING:
-    import ssl
-
-    from typing_extensions import Unpack
-
-    from ._keywords import CoreKeywords, TransportKeywords
-
-    _Verify = ssl.SSLContext | str | bool
-    _Keywords = TransportKeywords[httpx2.Limits, httpx2.URL | str | httpx2.Proxy | None]
+from ._httpcore.pool import Asynchronous, Blocking
 
 __all__ = ["AsyncConnectionPool", "AsyncTransport", "ConnectionPool", "Transport", "install", "uninstall"]
 
@@ -34,38 +14,14 @@ __all__ = ["AsyncConnectionPool", "AsyncTransport", "ConnectionPool", "Transport
 class Transport(Blocking, httpx2.HTTPTransport):
     """httpx2's HTTPTransport, directly or through its ``proxy``, whose requests leave in one write."""
 
-    if typing.TYPE_CHECKING:
-
-        def __init__(self, verify: _Verify = True, **keywords: Unpack[_Keywords]) -> None: ...
-
 
 class AsyncTransport(Asynchronous, httpx2.AsyncHTTPTransport):
     """The same for asyncio and trio."""
-
-    if typing.TYPE_CHECKING:
-
-        def __init__(self, verify: _Verify = True, **keywords: Unpack[_Keywords]) -> None: ...
 
 
 class ConnectionPool(Blocking, httpcore2.ConnectionPool):
     """httpcore2's ConnectionPool, directly or through its ``proxy``, whose requests leave in one write."""
 
-    if typing.TYPE_CHECKING:
-
-        def __init__(
-            self,
-            ssl_context: ssl.SSLContext | None = None,
-            **keywords: Unpack[CoreKeywords[httpcore2.Proxy, httpcore2.NetworkBackend]],
-        ) -> None: ...
-
 
 class AsyncConnectionPool(Asynchronous, httpcore2.AsyncConnectionPool):
     """The same for asyncio and trio."""
-
-    if typing.TYPE_CHECKING:
-
-        def __init__(
-            self,
-            ssl_context: ssl.SSLContext | None = None,
-            **keywords: Unpack[CoreKeywords[httpcore2.Proxy, httpcore2.AsyncNetworkBackend]],
-        ) -> None: ...

@@ -1,9 +1,9 @@
 """Beside OpenTelemetry: ``onewrite.opentelemetry.instrument()``, or nothing but ``opentelemetry-instrument``.
 
 The span that an instrumentation makes of a request gets the request's phases as ``onewrite.*`` attributes; the
-record leaves as a log event ``onewrite.request`` with that span's context; metrics tell durations, waits and
-connections. No span is made here. Needs ``pip install "onewrite[opentelemetry]"``; without an SDK the API does
-nothing with what it gets.
+record leaves as a log event ``onewrite.request`` with that span's context; metrics count requests and measure waits by
+cause. No span is made here. Needs ``pip install "onewrite[opentelemetry]"``; without an SDK the API does nothing with
+what it gets.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import typing
 from . import __version__, _install
 from ._errors import UnsupportedBaseError
 from ._install import install
-from ._installations import Installation
+from ._settings import Installation
 from ._timing.events import TimingListener
 
 if typing.TYPE_CHECKING:
@@ -41,25 +41,21 @@ __all__ = ["OnewriteInstrumentor", "instrument", "listener"]
 def listener(
     *,
     logs: bool = True,
-    request_duration: bool = True,
     meter_provider: MeterProvider | None = None,
     logger_provider: _logs.LoggerProvider | None = None,
 ) -> TimingListener:
     """Return a listener for own classes: ``onewrite.PoolManager(listener=onewrite.opentelemetry.listener())``.
 
     - ``logs``: whether each call's record leaves as a log event;
-    - ``request_duration``: whether ``http.client.request.duration`` is recorded. Switch it off where an
-      instrumentation records it already, under its own scope: a sum over both would count each request twice;
     - the providers are the global ones where none are given, also when those are set later.
     """
     logger = _logs.get_logger("onewrite", __version__, logger_provider) if logs else None
-    return Listener(instruments.of(__version__, meter_provider), logger, request_duration)
+    return Listener(instruments.of(__version__, meter_provider), logger)
 
 
 def instrument(
     *,
     logs: bool = True,
-    request_duration: bool = True,
     meter_provider: MeterProvider | None = None,
     logger_provider: _logs.LoggerProvider | None = None,
     httpx: bool = False,
@@ -71,9 +67,7 @@ def instrument(
     options of install(). Raises what install() raises, and returns an Installation whose ``remove()`` takes the
     listener away. Hooks of other calls of install() stay in force.
     """
-    reporting = listener(
-        logs=logs, request_duration=request_duration, meter_provider=meter_provider, logger_provider=logger_provider
-    )
+    reporting = listener(logs=logs, meter_provider=meter_provider, logger_provider=logger_provider)
     installed = install(listener=reporting, **options)
     if not httpx:
         return installed
@@ -95,7 +89,7 @@ class OnewriteInstrumentor(BaseInstrumentor):  # type: ignore[misc]
 
     def _instrument(self, **kwargs: typing.Any) -> None:
         found = any(importlib.util.find_spec(name) for name in ("httpcore", "httpcore2"))
-        known = ("logs", "request_duration", "meter_provider", "logger_provider")
+        known = ("logs", "meter_provider", "logger_provider")
         given = {name: kwargs[name] for name in known if name in kwargs}
         self._installation = instrument(httpx=found, **given)
 

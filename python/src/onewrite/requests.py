@@ -5,11 +5,10 @@ from __future__ import annotations
 import typing
 
 import requests.adapters
-import requests.utils
 
-from ._errors import InvalidRequestError
-from ._installations import KEYWORDS, take
-from ._urllib3.manager import PoolManager, ProxyManager
+from ._front import put
+from ._settings import KEYWORDS, take
+from ._urllib3.manager import Manager
 
 if typing.TYPE_CHECKING:
     import urllib3
@@ -17,11 +16,7 @@ if typing.TYPE_CHECKING:
 
     from ._keywords import Options
 
-__all__ = ["Adapter", "InvalidRequest"]
-
-
-class InvalidRequest(InvalidRequestError, requests.exceptions.InvalidHeader):  # noqa: N818 - as requests names its own
-    """An InvalidRequestError that is also a RequestException."""
+__all__ = ["Adapter"]
 
 
 class Adapter(requests.adapters.HTTPAdapter):
@@ -53,54 +48,18 @@ class Adapter(requests.adapters.HTTPAdapter):
 
         def __init__(self, *args, **kwargs):
             self._onewrite_keywords = {name: kwargs.pop(name) for name in KEYWORDS & kwargs.keys()}
-            take({**self._onewrite_keywords})  # a bad one raises here, not at the first request
             super().__init__(*args, **kwargs)
 
-    def send(self, *args: typing.Any, **kwargs: typing.Any) -> requests.Response:
-        """Send a request: see :meth:`requests.adapters.HTTPAdapter.send`.
+    def _onewrite(self, manager: typing.Any) -> typing.Any:
+        if put(Manager, manager):
+            manager._onewrite_given, manager._onewrite_hooks = take({**self._onewrite_keywords})
+        return manager
 
-        Raises :class:`InvalidRequest` for what is refused before its first byte.
-        """
-        try:
-            return super().send(*args, **kwargs)
-        except requests.exceptions.InvalidHeader as error:
-            (refused, *_) = error.args or (None,)
-            if not isinstance(refused, InvalidRequestError):
-                raise
-            raise InvalidRequest(str(refused), request=error.request) from refused
-
-    def init_poolmanager(
-        self,
-        connections: int,
-        maxsize: int,
-        block: bool = requests.adapters.DEFAULT_POOLBLOCK,
-        **pool_kwargs: typing.Any,
-    ) -> None:
+    def init_poolmanager(self, *args: typing.Any, **kwargs: typing.Any) -> None:
         """Make the manager of direct connections (a method that requests documents for overriding)."""
-        self._pool_connections = connections
-        self._pool_maxsize = maxsize
-        self._pool_block = block
-        self.poolmanager = PoolManager(
-            num_pools=connections, maxsize=maxsize, block=block, **pool_kwargs, **self._onewrite_keywords
-        )
+        super().init_poolmanager(*args, **kwargs)
+        self._onewrite(self.poolmanager)
 
     def proxy_manager_for(self, proxy: str, **proxy_kwargs: typing.Any) -> typing.Any:
         """Make the manager for *proxy*, once (a method that requests documents for overriding)."""
-        if proxy in self.proxy_manager:
-            return self.proxy_manager[proxy]
-        keywords = {
-            "num_pools": self._pool_connections,
-            "maxsize": self._pool_maxsize,
-            "block": self._pool_block,
-            **proxy_kwargs,
-            **self._onewrite_keywords,
-        }
-        if proxy.lower().startswith("socks"):
-            from ._urllib3.socks import SOCKSProxyManager
-
-            username, password = requests.utils.get_auth_from_url(proxy)
-            manager: typing.Any = SOCKSProxyManager(proxy, username=username, password=password, **keywords)
-        else:
-            manager = ProxyManager(proxy, proxy_headers=self.proxy_headers(proxy), **keywords)
-        self.proxy_manager[proxy] = manager
-        return manager
+        return self._onewrite(super().proxy_manager_for(proxy, **proxy_kwargs))

@@ -1,1 +1,1 @@
-"""What is extended of httpcore, and of httpcore2, which has the same public interface."""
+"""In front of httpcore, and of httpcore2, which has the same public interface."""

@@ -1,4 +1,4 @@
-"""One request, from the pool's ``handle_request`` to the end of its response, and its timing.
+"""One request while a pool handles it: what its stream holds, and its timing.
 
 httpcore's trace extension says when a connection is made and TLS begins; the stream says when bytes leave and come.
 Nothing says how long a request waited for a free connection, nor how much of connecting was DNS.
@@ -7,146 +7,153 @@ Nothing says how long a request waited for a free connection, nor how much of co
 from __future__ import annotations
 
 import contextvars
-import sys
+import functools
+import re
 import typing
 
-from .._errors import kind_of
-from .._timing.attempt import now
-from .._timing.call import LiveCall
+from .._front import put
+from .._timing.connection import Connection
 from .._timing.hooks import Hooks
+from .._timing.record import Call, begin, now
+from . import base
 
 if typing.TYPE_CHECKING:  # httpcore2 has the same interface
     import httpcore
 
-    from .stream import _HoldingStream
+#: The end of a head, as h11 reads it.
+_END_OF_HEAD = re.compile(rb"\n\r?\n").search
+_INTERIM = re.compile(rb"HTTP/1\.[0-9] 1(?!01)[0-9][0-9]").match
 
 
 class Exchange:
     """A request under way."""
 
-    __slots__ = ("attempt", "call", "first_ns", "host", "interim", "may_wait", "opening", "stream", "wrong")
+    __slots__ = ("_begins", "_expects_ns", "_host", "_received", "call", "held", "limit", "size", "stream", "timeout")
 
-    def __init__(self, request: httpcore.Request, may_wait: bool, hooks: Hooks | None, wrong: str = "") -> None:
-        #: Why it must not be sent, though h11 would send it; "" if it may.
-        self.wrong = wrong
-        #: How its head begins; a tunnel's CONNECT and the frames of HTTP/2 begin otherwise.
-        self.opening: bytes = request.method + b" "
-        #: Whether its body is at hand.
-        self.may_wait = may_wait
-        #: The stream its head was written to.
-        self.stream: _HoldingStream | None = None
-        self.attempt: typing.Any = None
+    def __init__(self, request: httpcore.Request, limit: int, hooks: Hooks | None, known: base.Streams) -> None:
+        #: The pieces that wait for the rest; None where nothing is held.
+        self.held: list[bytes] | None = [] if limit and base.body_at_hand(request.stream, known) else None
+        self.size = 0
+        self.limit = limit
+        self.timeout: float | None = None
+        #: The stream that the head was written to.
+        self.stream: typing.Any = None
+        #: How the head begins. A tunnel's CONNECT and the frames of HTTP/2 begin otherwise.
+        self._begins = request.method + b" "
+        self.call: Call | None = None
         if hooks is not None:
+            self.call = begin(hooks, request.method.decode("latin-1"), _url(request.url), None)
+        if self.call is not None:
             secure = request.url.scheme in (b"https", b"wss")
+            sni = request.extensions.get("sni_hostname") if isinstance(request.extensions, dict) else None
             #: Server name of the TLS handshake with the origin; None without TLS.
-            self.host = (
-                (request.extensions.get("sni_hostname") or request.url.host.decode("ascii")) if secure else None
-            )
-            self.interim = b""
-            #: When the first byte of what is in ``interim`` was read.
-            self.first_ns = 0
-            self.call = LiveCall(hooks, request.method.decode("ascii"), _url(request.url))
+            self._host = (sni or request.url.host.decode("latin-1")) if secure else None
+            self._received = b""
+            self._expects_ns = 0
             self.call.start()
-            self.call.begin_attempt()
-            self.attempt = self.call.last
-
-    def check(self, request: httpcore.Request) -> None:
-        """Raise httpcore's LocalProtocolError for a request that must not be sent."""
-        if self.wrong:
-            raise sys.modules[type(request).__module__].LocalProtocolError(self.wrong)
 
     def trace(self, name: str, info: dict[str, typing.Any]) -> None:
         """Take an event of httpcore's trace extension."""
-        attempt = self.attempt
+        call = self.call
+        if call is None or call.ended_at_mono_ns:
+            return
         what, _, stage = name.partition(".")[2].partition(".")
         if what in ("connect_tcp", "connect_unix_socket"):
-            if stage == "started" and "connect_start" not in attempt.at:
-                attempt.step_start("connect")
-            elif stage == "complete" and self.host is None:
-                attempt.step_end("connect")
-        elif what == "start_tls" and stage == "started" and info["server_hostname"] == self.host:
-            if "tls_start" not in attempt.at:
-                attempt.step_end("connect")  # with the tunnel, and the TLS of a proxy before it
-                attempt.step_start("tls")
+            if stage == "started" and not call.connect_start:
+                call.step_start("connect")
+            elif stage == "complete" and self._host is None:
+                call.step_end("connect")
+        elif what == "start_tls" and stage == "started" and info.get("server_hostname") == self._host:
+            if not call.tls_start:
+                call.step_end("connect")  # with the tunnel, and the TLS of a proxy before it
+                call.step_start("tls")
         elif what == "start_tls" and stage == "complete":
-            attempt.step_end("tls")
+            call.step_end("tls")
 
-    def acquired(self, stream: _HoldingStream) -> None:
-        """The head is about to be written to *stream*."""
-        self.stream = stream
-        if self.attempt is not None:
-            connection = stream.connection
-            if connection.sock is None:
-                connection.sock = stream.get_extra_info("socket")
-            self.attempt.acquired(connection, connection.requests > 0)
+    # -- sending --------------------------------------------------------------------------------------
 
-    def sending(self) -> None:
-        """Some bytes are about to be written."""
-        if "request_start" not in self.attempt.at:
-            self.attempt.request_start()
+    def due(self, stream: typing.Any, data: bytes, timeout: float | None) -> tuple[bytes | memoryview, ...]:
+        """Return what to write to *stream* now, of the pieces that are held and of *data*."""
+        if self.stream is None:
+            if not data.startswith(self._begins) or not data.endswith(b"\r\n\r\n"):
+                return (data,)
+            self.stream = stream
+            if self.call is not None:
+                connection: Connection = stream.connection
+                if connection.sock is None:
+                    connection.sock = stream.get_extra_info("socket")
+                self.call.step_end("connect")
+                self.call.acquired(connection, connection.requests > 0)
+            if b"\nexpect:" in data.lower():
+                self.held = None
+        held = self.held
+        if held is None or self.stream is not stream:
+            return (data,)
+        self.timeout = timeout
+        if self.size + len(data) <= self.limit:
+            held.append(data)
+            self.size += len(data)
+            return ()
+        self.held = None
+        waiting = b"".join(held)
+        view = memoryview(data)
+        room = self.limit - len(waiting)
+        return (waiting + view[:room], view[room:])
 
-    def sent(self, size: int, last: bool) -> None:
-        """*size* bytes were written; *last*: they end the request."""
-        self.attempt.writes += 1
-        self.attempt.bytes_sent += size
-        if last:
-            self.attempt.request_end()
+    def overdue(self, stream: typing.Any) -> bytes:
+        """Return what *stream* still holds: the client reads, or closes. Nothing is held from here on."""
+        held = self.held
+        if not held or self.stream is not stream:
+            return b""
+        self.held = None
+        return b"".join(held)
 
-    def awaiting(self) -> None:
-        """The client begins to read: nothing more is written."""
-        self.attempt.request_end()
+    def timing(self, stream: typing.Any) -> Call | None:
+        """Return the call, if *stream* carries its request."""
+        return (
+            self.call if self.call is not None and self.stream is stream and not self.call.ended_at_mono_ns else None
+        )
+
+    # -- receiving ------------------------------------------------------------------------------------
 
     def received(self, data: bytes) -> None:
-        """*data* was read."""
-        attempt = self.attempt
-        if "response_start" in attempt.at or not data:
+        """*data* was read; interim answers come before the final one (RFC 9110, 15.2)."""
+        call = self.call
+        if call is None or call.response_start or not data:
             return
-        t_ns = self.first_ns or now()
-        # Interim answers come before the final one (RFC 9110, 15.2); after 101 another protocol begins.
-        head = self.interim + data
-        while head[9:10] == b"1" and head[9:12].isdigit() and head[9:12] != b"101":
-            end = head.find(b"\r\n\r\n")
-            if end < 0:
+        t_ns = self._expects_ns or now()
+        head = self._received + data
+        while _INTERIM(head):
+            end = _END_OF_HEAD(head)
+            if end is None:
                 break
-            attempt.informational(int(head[9:12]))
-            head, t_ns = head[end + 4 :], now()
+            call.informational(int(head[9:12]))
+            head, t_ns = head[end.end() :], now()
         else:
             if len(head) >= 12:
-                attempt.response_start(t_ns)
+                call.response_began(t_ns)
                 return
-        self.interim = head
-        self.first_ns = t_ns if head else 0
+        self._received = head
+        self._expects_ns = t_ns if head else 0
 
-    def answered(self, response: httpcore.Response) -> None:
-        """The head of the final answer is complete."""
-        fields = [value.decode("latin-1") for name, value in response.headers if name.lower() == b"server-timing"]
-        self.attempt.headers_end(response.status, fields)
-        self.call.answered()
-
-    def read(self, size: int) -> None:
-        """The body was read to its end."""
-        self.attempt.response_end(now(), size)
-
-    def released(self) -> None:
-        """The response was closed."""
-        attempt = self.attempt
-        connection = attempt.connection
-        if connection is not None:
-            connection.idle_since = now()
-            reusable = "response_end" in attempt.at and getattr(connection.sock, "fileno", int)() >= 0
-            attempt.end("ok", reusable, connection.idle_since)
+    # -- the end --------------------------------------------------------------------------------------
 
     def failed(self, error: BaseException) -> None:
-        """The request failed, or reading its response did."""
-        attempt = self.attempt
-        if kind_of(error) == "invalid_request":
-            attempt.phase = "send"  # refused before it could be written
-        attempt.connect_failed(error)
-        if self.call.returned:
-            attempt.error = error
-            attempt.end("error" if isinstance(error, Exception) else "cancelled")
-        else:
-            self.call.failed(error)
+        """The pool raised *error*."""
+        if self.call is not None:
+            self.call.connect_failed(error)
+            self.call.fail(error)
+
+    def answered(self, response: typing.Any, body: type) -> None:
+        """The head of the final answer is complete. The call ends with the reader of the body."""
+        call = self.call
+        if call is not None:
+            call.headers_read(response.status)
+            call.returned = True
+            if put(body, response.stream):
+                response.stream._onewrite_call = call
+            else:
+                call.finish()
 
 
 def _url(url: httpcore.URL) -> str:
@@ -159,3 +166,23 @@ def _url(url: httpcore.URL) -> str:
 
 #: Set while a pool handles a request: httpcore writes in the thread or task that called it.
 current: contextvars.ContextVar[Exchange | None] = contextvars.ContextVar("onewrite_exchange", default=None)
+
+
+def trace(exchange: Exchange, users: typing.Any, name: str, info: dict[str, typing.Any]) -> typing.Any:
+    """Take an event, then call the user's own function."""
+    exchange.trace(name, info)
+    return users(name, info) if users is not None else None
+
+
+async def trace_async(exchange: Exchange, users: typing.Any, name: str, info: dict[str, typing.Any]) -> None:
+    """Take an event, then await the user's own function."""
+    exchange.trace(name, info)
+    if users is not None:
+        await users(name, info)
+
+
+def subscribed(exchange: Exchange, extensions: typing.Any, function: typing.Any) -> typing.Any:
+    """Return *extensions* with *function* as httpcore's trace function, which calls that of the user."""
+    if exchange.call is None or not isinstance(extensions, dict):
+        return extensions
+    return {**extensions, "trace": functools.partial(function, exchange, extensions.get("trace"))}

@@ -1,66 +1,46 @@
 """install() and uninstall() for the pools of httpcore and httpcore2 in this process.
 
-SDKs build their clients themselves, so the pools' own class is patched: its constructor and ``handle_request``. A
-pool that exists already keeps its backend and is left alone.
+SDKs build their clients themselves, so the constructor of the pools is replaced: each pool made from then on gets a
+class with onewrite's in front of its own. A pool that exists already is left alone.
 """
 
 from __future__ import annotations
 
-import importlib
 import typing
 
-from .. import _patches
-from .._installations import Installation, Installations, Settings
-from . import seam
-from .backend import AsyncBackend, Backend
+from .. import _front
+from .._config import DEFAULTS
+from .._settings import Installation
+from .._timing.hooks import drain
+from . import base
+from .pool import AsyncPool, Pool, _Pool, adopt, installations
 
 if typing.TYPE_CHECKING:
-    import httpcore
     from typing_extensions import Unpack
 
     from .._keywords import Options
 
-#: What holds for pools that are made from now on.
-installations = Installations()
+__all__ = ["install", "installations", "places", "uninstall"]
 
 
-def _adopt_as(kind: type[Backend | AsyncBackend]) -> _patches.Function:
-    # A pool gets its backend in its constructor only; the classes for proxies call it, too. Own classes have theirs.
-    def construct(self: typing.Any, below: typing.Any, *args: typing.Any, **kwargs: typing.Any) -> None:
-        below(*args, **kwargs)
-        if installations.active and not hasattr(self, "_onewrite"):
-            seam.adopt(self, kind, installations.options, installed=True)
+def _init_with(front: type[_Pool]) -> typing.Callable[[typing.Any], typing.Any]:
+    def make(below: typing.Callable[..., None]) -> typing.Callable[..., None]:
+        def __init__(self: typing.Any, *args: typing.Any, **kwargs: typing.Any) -> None:
+            below(self, *args, **kwargs)
+            if installations.active:
+                adopt(self, front)
 
-    return construct
+        return __init__
 
-
-def _settings_of(pool: typing.Any) -> Settings | None:
-    """Return the settings for *pool*; None if it was made before install() or is of an own class."""
-    if installations.active and getattr(getattr(pool, "_network_backend", None), "installed", False):
-        return Settings(installations.options, installations.hooks)
-    return None
+    return make
 
 
-def _handle(self: typing.Any, below: typing.Any, request: httpcore.Request) -> httpcore.Response:
-    # This method alone gets the request with its body, and all of it is written before it returns.
-    return seam.handle(below, request, _settings_of(self))
-
-
-async def _handle_async(self: typing.Any, below: typing.Any, request: httpcore.Request) -> httpcore.Response:
-    # As above.
-    return await seam.handle_async(below, request, _settings_of(self))
-
-
-def _patched() -> typing.Iterator[tuple[type, str, _patches.Function]]:
-    for name in ("httpcore", "httpcore2"):
-        try:
-            core = importlib.import_module(name)
-        except ImportError:
-            continue
-        yield core.ConnectionPool, "__init__", _adopt_as(Backend)
-        yield core.ConnectionPool, "handle_request", _handle
-        yield core.AsyncConnectionPool, "__init__", _adopt_as(AsyncBackend)
-        yield core.AsyncConnectionPool, "handle_async_request", _handle_async
+def places() -> list[tuple[type, str, typing.Callable[[typing.Any], typing.Any]]]:
+    """Return what install() replaces."""
+    pools = [
+        pool for core in base.cores() for pool in ((core.ConnectionPool, Pool), (core.AsyncConnectionPool, AsyncPool))
+    ]
+    return [(owner, "__init__", _init_with(front)) for owner, front in pools]
 
 
 def install(**options: Unpack[Options]) -> Installation:
@@ -68,11 +48,14 @@ def install(**options: Unpack[Options]) -> Installation:
 
     Takes and returns what :func:`onewrite.install` takes and returns, and raises what that raises.
     """
+    if not DEFAULTS.disabled:
+        for core in base.cores():
+            base.streams(core.__name__)
     with installations.lock:
         installation = installations.add(**options)
         if installations.active:
-            for owner, name, function in _patched():
-                _patches.place(owner, name, _patches.around(function), lambda: installations.active)
+            for owner, name, make in places():
+                _front.place(owner, name, make)
     return installation
 
 
@@ -81,5 +64,6 @@ def uninstall() -> None:
     with installations.lock:
         if installations.active:
             installations.clear()
-            for owner, name, _ in _patched():
-                _patches.put_back(owner, name)
+            for owner, name, _ in places():
+                _front.put_back(owner, name)
+    drain()

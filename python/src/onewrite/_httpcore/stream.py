@@ -1,77 +1,38 @@
-"""Network streams in which the head of a request waits for its body.
+"""Network streams in which the head of a request waits for its body, and backends that make them.
 
-httpcore writes once for each event of h11: the head, every piece of the body, the end of the message. A head and the
-pieces of a body that is at hand wait here for that end, and leave in one write. Everything else passes at once:
-bodies that may block, the CONNECT of a tunnel, HTTP/2, what follows an upgrade.
+httpcore writes once for each event of h11: the head, every piece of the body, the end of the message. Then it reads.
+A head and the pieces of a body that is at hand wait here until it reads, and leave in one write. Everything else passes
+at once: bodies that may block, the CONNECT of a tunnel, HTTP/2, what follows an upgrade.
 """
 
 from __future__ import annotations
 
-import ssl
+import functools
+import sys
 import typing
 
+from .._front import in_front
+from .._settings import Settings
 from .._timing.connection import Connection
+from .._wire import nodelay
 from .exchange import Exchange, current
 
-#: The last write of a message: nothing where its length was announced.
-_ENDS = (b"", b"0\r\n\r\n")
 
+class _Wrapped:
+    """What both kinds of stream share."""
 
-class _HoldingStream:
-    """What both kinds of stream share: the bytes that are held."""
-
-    def __init__(self, stream: typing.Any, limit: int, connection: Connection) -> None:
+    def __init__(self, stream: typing.Any, connection: Connection) -> None:
         self._stream = stream
-        self._limit = limit
-        #: The connection as the records know it; the same before and after start_tls().
+        #: The connection as the records number it; the same before and after start_tls().
         self.connection = connection
-        self._pieces: list[bytes] = []
-        self._size = 0
-        self._joining = self._ended = False
-        self._timeout: float | None = None
 
-    def _due(self, data: bytes, timeout: float | None) -> tuple[bytes | memoryview, ...]:
-        """What to write now, of the bytes that are held and of *data*."""
-        if not self._joining:
-            exchange = current.get()
-            if exchange is None or exchange.stream is not None or not data.startswith(exchange.opening):
-                return (data,)
-            if not data.endswith(b"\r\n\r\n"):
-                return (data,)
-            exchange.acquired(self)
-            self._joining, self._ended = exchange.may_wait and self._limit > 0, False
-            if not self._joining:
-                return (data,)
-        elif data in _ENDS:
-            self._joining, self._ended = False, True
-            return self._joined(data)
-        self._timeout = timeout
-        if self._size + len(data) < self._limit:
-            self._pieces.append(data)
-            self._size += len(data)
-            return ()
-        return self._joined(data)
+    def _due(self, exchange: Exchange | None, data: bytes, timeout: float | None) -> tuple[bytes | memoryview, ...]:
+        return (data,) if exchange is None else exchange.due(self, data, timeout)
 
-    def _joined(self, data: bytes) -> tuple[bytes | memoryview, ...]:
-        """The held bytes and *data*: joined up to the limit, the rest uncopied."""
-        waiting = b"".join(self._pieces)
-        self._pieces.clear()
-        self._size = 0
-        room = max(self._limit - len(waiting), 0)
-        if len(data) <= room:
-            return (waiting + data,)
-        view = memoryview(data)
-        return (waiting + view[:room], view[room:])
-
-    def _overdue(self) -> tuple[bytes | memoryview, ...]:
-        """The bytes that are still held when the caller reads before the end of the message."""
-        self._joining = False
-        return self._joined(b"") if self._pieces else ()
-
-    def _noting(self) -> Exchange | None:
-        """The exchange to report to, if it is recorded."""
-        exchange = current.get()
-        return exchange if exchange is not None and exchange.stream is self and exchange.attempt is not None else None
+    def _is_write_error(self, error: Exception) -> bool:
+        """Return whether httpcore, which got *error* while it wrote, would go on and read an early answer."""
+        core = sys.modules.get(type(error).__module__.partition(".")[0])
+        return isinstance(error, getattr(core, "WriteError", ()))
 
     def __repr__(self) -> str:
         return repr(self._stream)  # httpcore logs it
@@ -80,83 +41,179 @@ class _HoldingStream:
         """As the stream below."""
         return self._stream.get_extra_info(info)
 
+    def __getattr__(self, name: str) -> typing.Any:
+        return getattr(self._stream, name)
 
-class Stream(_HoldingStream):
+
+class Stream(_Wrapped):
     """A blocking network stream (httpcore's NetworkStream)."""
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
         """Write *buffer*, or hold it."""
-        self._write(self._due(buffer, timeout), timeout)
+        exchange = current.get()
+        for data in (buffer,) if exchange is None else exchange.due(self, buffer, timeout):
+            self._write(exchange, data, timeout)
 
-    def _write(self, due: tuple[bytes | memoryview, ...], timeout: float | None) -> None:
-        exchange = self._noting() if due else None
-        for data in due:
-            if exchange is not None and data:
-                exchange.sending()
+    def _write(self, exchange: Exchange | None, data: bytes | memoryview, timeout: float | None) -> None:
+        call = None if exchange is None or not data else exchange.timing(self)
+        if call is None:
             self._stream.write(data, timeout)
-            if exchange is not None and data:
-                exchange.sent(len(data), self._ended and data is due[-1])
+        else:
+            call.before_write()
+            self._stream.write(data, timeout)
+            call.written(len(data), 1)
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
         """Write what is held, then read."""
-        if self._joining:
-            self._write(self._overdue(), self._timeout)
-        exchange = self._noting()
-        if exchange is not None:
-            exchange.awaiting()
-        data: bytes = self._stream.read(max_bytes, timeout)
-        if exchange is not None:
+        exchange = current.get()
+        if exchange is None:
+            return self._stream.read(max_bytes, timeout)  # type: ignore[no-any-return]
+        data = exchange.overdue(self)
+        if data:
+            try:
+                self._write(exchange, data, exchange.timeout)
+            except Exception as error:
+                if not self._is_write_error(error):
+                    raise
+        call = exchange.timing(self)
+        if call is not None:
+            call.sent()
+        data = self._stream.read(max_bytes, timeout)
+        if call is not None:
             exchange.received(data)
         return data
 
     def close(self) -> None:
-        """Close; held bytes are not sent."""
-        self._stream.close()
-        self.connection.closed()
+        """Close. What is held is sent first, as httpcore would have sent it before the error that closes."""
+        exchange = current.get()
+        try:
+            if exchange is not None and (data := exchange.overdue(self)):
+                self._write(exchange, data, exchange.timeout)
+        except Exception:  # noqa: S110 - the error that closes the connection is the one to raise
+            pass
+        finally:
+            self._stream.close()
 
-    def start_tls(
-        self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
-    ) -> Stream:
-        """The same over TLS."""
-        return Stream(self._stream.start_tls(ssl_context, server_hostname, timeout), self._limit, self.connection)
+    def start_tls(self, *args: typing.Any, **kwargs: typing.Any) -> typing.Any:
+        """Return the same over TLS."""
+        return type(self)(self._stream.start_tls(*args, **kwargs), self.connection)
 
 
-class AsyncStream(_HoldingStream):
+class AsyncStream(_Wrapped):
     """A network stream of asyncio or trio (httpcore's AsyncNetworkStream)."""
 
     async def write(self, buffer: bytes, timeout: float | None = None) -> None:
         """Write *buffer*, or hold it."""
-        await self._write(self._due(buffer, timeout), timeout)
+        exchange = current.get()
+        for data in (buffer,) if exchange is None else exchange.due(self, buffer, timeout):
+            await self._write(exchange, data, timeout)
 
-    async def _write(self, due: tuple[bytes | memoryview, ...], timeout: float | None) -> None:
-        exchange = self._noting() if due else None
-        for data in due:
-            if exchange is not None and data:
-                exchange.sending()
+    async def _write(self, exchange: Exchange | None, data: bytes | memoryview, timeout: float | None) -> None:
+        call = None if exchange is None or not data else exchange.timing(self)
+        if call is None:
             await self._stream.write(data, timeout)
-            if exchange is not None and data:
-                exchange.sent(len(data), self._ended and data is due[-1])
+        else:
+            call.before_write()
+            await self._stream.write(data, timeout)
+            call.written(len(data), 1)
 
     async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
         """Write what is held, then read."""
-        if self._joining:
-            await self._write(self._overdue(), self._timeout)
-        exchange = self._noting()
-        if exchange is not None:
-            exchange.awaiting()
-        data: bytes = await self._stream.read(max_bytes, timeout)
-        if exchange is not None:
+        exchange = current.get()
+        if exchange is None:
+            return await self._stream.read(max_bytes, timeout)  # type: ignore[no-any-return]
+        data = exchange.overdue(self)
+        if data:
+            try:
+                await self._write(exchange, data, exchange.timeout)
+            except Exception as error:
+                if not self._is_write_error(error):
+                    raise
+        call = exchange.timing(self)
+        if call is not None:
+            call.sent()
+        data = await self._stream.read(max_bytes, timeout)
+        if call is not None:
             exchange.received(data)
         return data
 
     async def aclose(self) -> None:
-        """Close; held bytes are not sent."""
-        await self._stream.aclose()
-        self.connection.closed()
+        """Close. What is held is sent first, as httpcore would have sent it before the error that closes."""
+        exchange = current.get()
+        try:
+            if exchange is not None and (data := exchange.overdue(self)):
+                await self._write(exchange, data, exchange.timeout)
+        except Exception:  # noqa: S110 - the error that closes the connection is the one to raise
+            pass
+        finally:
+            await self._stream.aclose()
 
-    async def start_tls(
-        self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
-    ) -> AsyncStream:
-        """The same over TLS."""
-        stream = await self._stream.start_tls(ssl_context, server_hostname, timeout)
-        return AsyncStream(stream, self._limit, self.connection)
+    async def start_tls(self, *args: typing.Any, **kwargs: typing.Any) -> typing.Any:
+        """Return the same over TLS."""
+        return type(self)(await self._stream.start_tls(*args, **kwargs), self.connection)
+
+
+class _Wrapping:
+    """What both kinds of backend share."""
+
+    def __init__(self, below: typing.Any, settings: typing.Callable[[], Settings], stream: type) -> None:
+        self.below = below
+        self.settings = settings
+        self._stream = stream
+
+    def _wrapped(self, stream: typing.Any, arguments: dict[str, typing.Any]) -> typing.Any:
+        """Return *stream* with TCP_NODELAY on, unless the user's socket options name it, and wrapped."""
+        if "host" in arguments and self.settings().options.nodelay and not arguments["named"]:
+            nodelay.ensure(stream.get_extra_info("socket"))  # a user's own backend may set no option
+        return self._stream(stream, Connection(None))
+
+    def __getattr__(self, name: str) -> typing.Any:
+        return getattr(self.below, name)
+
+
+class Backend(_Wrapping):
+    """A blocking backend (httpcore's NetworkBackend)."""
+
+    def connect_tcp(self, *args: typing.Any, **kwargs: typing.Any) -> typing.Any:
+        """Connect as the backend below does."""
+        named = nodelay.named_by(kwargs.get("socket_options"))
+        return self._wrapped(self.below.connect_tcp(*args, **kwargs), {"host": None, "named": named})
+
+    def connect_unix_socket(self, *args: typing.Any, **kwargs: typing.Any) -> typing.Any:
+        """Connect as the backend below does."""
+        return self._wrapped(self.below.connect_unix_socket(*args, **kwargs), {})
+
+    def sleep(self, seconds: float) -> None:
+        """As the backend below."""
+        self.below.sleep(seconds)
+
+
+class AsyncBackend(_Wrapping):
+    """A backend of asyncio or trio (httpcore's AsyncNetworkBackend)."""
+
+    async def connect_tcp(self, *args: typing.Any, **kwargs: typing.Any) -> typing.Any:
+        """Connect as the backend below does."""
+        named = nodelay.named_by(kwargs.get("socket_options"))
+        return self._wrapped(await self.below.connect_tcp(*args, **kwargs), {"host": None, "named": named})
+
+    async def connect_unix_socket(self, *args: typing.Any, **kwargs: typing.Any) -> typing.Any:
+        """Connect as the backend below does."""
+        return self._wrapped(await self.below.connect_unix_socket(*args, **kwargs), {})
+
+    async def sleep(self, seconds: float) -> None:
+        """As the backend below."""
+        await self.below.sleep(seconds)
+
+
+@functools.cache
+def backend_class(name: str, asynchronous: bool) -> typing.Callable[[typing.Any, typing.Any], typing.Any]:
+    """Return what wraps a backend of the core *name*; it and its streams are instances of the core's interfaces."""
+    core = sys.modules[name]
+    if asynchronous:
+        backend, stream = (
+            in_front(AsyncBackend, core.AsyncNetworkBackend),
+            in_front(AsyncStream, core.AsyncNetworkStream),
+        )
+    else:
+        backend, stream = in_front(Backend, core.NetworkBackend), in_front(Stream, core.NetworkStream)
+    return functools.partial(backend, stream=stream)

@@ -1,1 +1,1 @@
-"""What onewrite tells OpenTelemetry. Imported by ``onewrite.opentelemetry`` alone."""
+"""What onewrite reports to OpenTelemetry."""

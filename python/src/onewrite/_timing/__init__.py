@@ -1,1 +1,1 @@
-"""Where the time of a request went: records, events, hooks. No module here knows urllib3 or the wire."""
+"""Where a request's time went. No module here imports a base library or the wire."""

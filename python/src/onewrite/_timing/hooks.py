@@ -1,42 +1,148 @@
-"""The hooks of a user: checked where they are given, the same for the length of a call."""
+"""The hooks of a user: checked when they are given, called with all their errors swallowed."""
 
 from __future__ import annotations
 
+import collections
+import functools
+import inspect
+import logging
+import os
 import typing
 
 from . import events
 from .events import Listener
 
+log = logging.getLogger("onewrite")
 
-class Hooks(typing.NamedTuple):
-    """What a call reports to; made once, looked up at the start of each call."""
+Hook = typing.Callable[[typing.Any], object]
 
-    on_timing: tuple[typing.Callable[[typing.Any], object], ...]
-    listener: Listener | None
+
+class Hooks:
+    """What a call reports to. Made once, looked up at the start of each call."""
+
+    __slots__ = ("_beside", "_both", "listener", "on_timing", "sources")
+
+    def __init__(self, sources: tuple[tuple[Hook | None, typing.Any], ...]) -> None:
+        """*sources* are pairs of an on_timing and a listener, either of which may be None."""
+        self.sources = sources
+        self.on_timing = tuple(hook for hook, _ in sources if hook is not None)
+        self.listener: Listener | None = None
+        self._beside: Hooks | None = None
+        self._both = self
+        for _, listener in sources:
+            if listener is not None:
+                methods = self.listener or {}
+                for name, more in events.methods_of(listener).items():
+                    methods[name] = methods.get(name, ()) + more
+                self.listener = methods or None
+
+    def beside(self, other: Hooks) -> Hooks:
+        """Return hooks that call these and *other*."""
+        if self._beside is not other:
+            self._beside, self._both = other, Hooks(other.sources + self.sources)
+        return self._both
+
+    def without(self, running: tuple[Hook, ...]) -> Hooks | None:
+        """Return the hooks but for those of *running*: a hook is not called for a request that it makes itself."""
+        owners = [getattr(hook, "__self__", None) for hook in running]
+        left = tuple(
+            (hook if hook not in running else None, listener if not any(listener is one for one in owners) else None)
+            for hook, listener in self.sources
+        )
+        found = Hooks(left)
+        return found if found.on_timing or found.listener else None
+
+
+def both(own: Hooks | None, other: Hooks | None) -> Hooks | None:
+    """Return hooks that call *own* and *other*."""
+    if own is None or other is None:
+        return own or other
+    return own.beside(other)
 
 
 def make_hooks(on_timing: typing.Any, listener: typing.Any, disabled: bool) -> Hooks | None:
     """Return the hooks given, or None where there are none or they are switched off.
 
-    Raises TypeError for what cannot be called or is no listener: errors of hooks are swallowed later.
+    Raises TypeError for what cannot be called, is a coroutine function or no listener: errors of hooks are swallowed
+    later.
     """
     if on_timing is not None and not callable(on_timing):
         raise TypeError(f"on_timing must be callable with one argument, the Timing; not {on_timing!r}")
-    if listener is not None and not callable(getattr(listener, "on_event", None)):
-        raise TypeError(f"listener must be a TimingListener; {listener!r} has no on_event method")
-    methods = None if listener is None else events.methods_of(listener)
-    if disabled or (on_timing is None and not methods):
+    _refuse_coroutine_function("on_timing", on_timing)
+    if listener is not None:
+        if not callable(getattr(listener, "on_event", None)):
+            raise TypeError(f"listener must be a TimingListener; {listener!r} has no on_event method")
+        for name in ("on_event", *events._METHODS):
+            _refuse_coroutine_function(name, getattr(listener, name, None))
+    if disabled or (on_timing is None and (listener is None or not events.methods_of(listener))):
         return None
-    return Hooks(() if on_timing is None else (on_timing,), methods or None)
+    return Hooks(((on_timing, listener),))
 
 
-def combined(several: typing.Iterable[Hooks]) -> Hooks | None:
-    """Return hooks that call all of *several*, in their order; None for none."""
-    hooks = list(several)
-    if len(hooks) < 2:
-        return hooks[0] if hooks else None
-    methods: Listener = {}
-    for one in hooks:
-        for name, more in (one.listener or {}).items():
-            methods[name] = methods.get(name, ()) + more
-    return Hooks(tuple(hook for one in hooks for hook in one.on_timing), methods or None)
+def _refuse_coroutine_function(name: str, hook: typing.Any) -> None:
+    while isinstance(hook, functools.partial):
+        hook = hook.func
+    call = getattr(type(hook), "__call__", None)  # noqa: B004 - the method itself is inspected
+    if inspect.iscoroutinefunction(hook) or inspect.iscoroutinefunction(call):
+        raise TypeError(
+            f"{name} is a coroutine function, and hooks are called, not awaited: give a plain function; "
+            "it may hand the record on, for example with asyncio.Queue.put_nowait"
+        )
+
+
+class _Failures:
+    """Hooks that raised: counted always, logged the first time."""
+
+    count = 0
+
+
+def hook_failures() -> int:
+    """Return how many times a timing hook of this process raised."""
+    return _Failures.count
+
+
+def swallow(hook: Hook, error: BaseException) -> None:
+    """Count *error*, which *hook* raised, and log the first."""
+    _Failures.count += 1
+    if _Failures.count == 1:
+        try:
+            log.warning("a timing hook raised and is ignored, as all later ones will be: %r", hook, exc_info=error)
+        except Exception:  # a log handler that raises
+            return
+
+
+def run(hook: Hook, argument: typing.Any) -> None:
+    """Call *hook*. Only KeyboardInterrupt and SystemExit pass, for these end the program."""
+    try:
+        returned = hook(argument)
+        if returned is not None:
+            refuse_returned(hook, returned)
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as error:
+        swallow(hook, error)
+
+
+def refuse_returned(hook: Hook, returned: object) -> None:
+    """Close a coroutine that a hook returned, which nobody would await."""
+    if inspect.iscoroutine(returned):
+        returned.close()
+        swallow(hook, TypeError("a hook returned a coroutine, which nobody awaits"))
+
+
+#: Records whose call ended in a finalizer, where no hook is called: a hook may take a lock that the interrupted
+#: program holds. The next call, on whatever thread, calls their hooks.
+pending: collections.deque[typing.Any] = collections.deque()
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=pending.clear)
+
+
+def drain() -> None:
+    """Call the hooks of the records that are pending."""
+    while pending:
+        try:
+            record = pending.popleft()
+        except IndexError:  # another thread was faster
+            return
+        record.finish()

@@ -1,11 +1,10 @@
-"""What the kernel knows of a request, read from TCP_INFO (Linux; linux/tcp.h, struct tcp_info).
+"""The kernel's side of a request, read from TCP_INFO (Linux; linux/tcp.h, struct tcp_info).
 
-One reading when the first byte of the answer is there tells whether the kernel held bytes back after the
-last write had returned: then it last sent data later than that. Where the answer comes at once, a reading
-right after the last write says the same, if nothing is unsent then; and it is free, because it is made while
-the answer is awaited. Offsets of the fields used here: last_data_sent 44 (ms), rtt 68, total_retrans 100,
-notsent_bytes 144, min_rtt 148, data_segs_out 156, rwnd_limited 176. The struct has only grown at its end,
-so the length that a kernel returns shows whether it has them all.
+A reading at the first byte of the answer shows whether the kernel held bytes back after the last write had returned:
+then it last sent data later than that. Where the answer comes at once, a reading right after the last write says the
+same, if nothing is unsent then. Offsets of the fields used here: last_data_sent 44 (ms), rtt 68, total_retrans 100,
+notsent_bytes 144, min_rtt 148, data_segs_out 156, rwnd_limited 176. The struct has only grown at its end, so the
+length that a kernel returns shows whether it has them all.
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ class KernelEvidence(typing.NamedTuple):
 
 
 def read(sock: typing.Any, sent: bool = False) -> bytes | None:
-    """The raw TCP_INFO of *sock*, or None where there is none (another platform, a Unix socket).
+    """Return the raw TCP_INFO of *sock*, or None where there is none (another platform, a Unix socket).
 
     With *sent*, after the last write, also None where the kernel still has bytes to send.
     """
@@ -61,3 +60,12 @@ def read(sock: typing.Any, sent: bool = False) -> bytes | None:
         return read(below, sent) if below is not None and below is not sock else None
     except (OSError, ValueError, TypeError):
         return None
+
+
+def nodelay_off(sock: typing.Any) -> bool:
+    """Return whether TCP_NODELAY is off on *sock*."""
+    below = tcp_socket(sock)
+    try:
+        return below is not None and not below.getsockopt(_IPPROTO_TCP, socket.TCP_NODELAY)
+    except (OSError, ValueError, TypeError):
+        return False

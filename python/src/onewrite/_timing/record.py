@@ -1,43 +1,57 @@
-"""The finished record of a call and its attempts: values, which may be kept, copied and pickled."""
+"""The record of a call: filled while the call runs, sealed at its end, then handed to on_timing.
+
+The object takes clock readings and counts in slots. Phases, cause and text are computed when they are read. A call has
+one object; a retry or redirect moves what the attempt before it took into an object of its own.
+"""
 
 from __future__ import annotations
 
-import dataclasses
+import contextvars
+import time
 import typing
 
+from .._errors import kind_of
+from . import cause, hooks, kernel
+from .connection import Connection
+from .events import Event, Listener
+from .hooks import Hook, Hooks
 from .kernel import KernelEvidence
-from .server_timing import ServerTiming
+from .redact import redacted
 
-T = typing.TypeVar("T")
+now = time.monotonic_ns
+
+#: The monotonic times of an attempt, 0 for a step that did not happen.
+_TIMES = (
+    "attempt_start", "queue_start", "queue_end", "dns_start", "dns_end", "connect_start", "connect_end",
+    "tls_start", "tls_end", "request_start", "request_end", "response_start", "headers_end", "response_end",
+    "attempt_end",
+)  # fmt: skip
 
 PHASES = ("queue", "dns", "connect", "tls", "send", "wait", "receive", "total")
 
-#: Each phase, and the events at its two ends.
-_BOUNDS = (
-    ("queue_ns", "queue_start", "queue_end"),
-    ("dns_ns", "dns_start", "dns_end"),
-    ("connect_ns", "connect_start", "connect_end"),
-    ("tls_ns", "tls_start", "tls_end"),
-    ("send_ns", "request_start", "request_end"),
-    ("wait_ns", "request_end", "response_start"),
-    ("receive_ns", "response_start", "response_end"),
-    ("total_ns", "attempt_start", "attempt_end"),
+_FIELDS = (
+    "outcome",
+    "status",
+    "conn_id",
+    "reused",
+    "idle_ns",
+    "conn_requests",
+    "bytes_sent",
+    "writes",
+    "bytes_received",
 )
 
 
-def phases(at: typing.Mapping[str, int]) -> dict[str, int]:
-    """Return the phases that have both their events, each at least 1 ns."""
-    return {name: at[end] - at[start] or 1 for name, start, end in _BOUNDS if end in at and start in at}
+def _phase(name: str, start: str, end: str) -> typing.Any:
+    def phase(attempt: Attempt) -> int | None:
+        begun: int = getattr(attempt, start)
+        # A phase in which the attempt failed lasts until the attempt's end (TIME-37).
+        ended: int = attempt.attempt_end if attempt.failed_in == name else getattr(attempt, end)
+        return max(ended - begun, 1) if begun and ended else None
+
+    return property(phase, doc=f"Nanoseconds from {start} to {end}; None where the phase did not happen.")
 
 
-def made(cls: type[T], fields: dict[str, typing.Any]) -> T:
-    """Return a record with *fields* and the defaults. The constructor of a frozen dataclass takes much longer."""
-    found = object.__new__(cls)
-    object.__setattr__(found, "__dict__", fields)
-    return found
-
-
-@dataclasses.dataclass(frozen=True)
 class Attempt:
     """One attempt of a call: the first, or one for each retry and redirect.
 
@@ -45,68 +59,83 @@ class Attempt:
     a new connection.
     """
 
-    index: int
-    #: ok, error or cancelled
-    outcome: str | None = None
-    status: int | None = None
-    conn_id: int | None = None
-    reused: bool | None = None
-    #: How long a reused connection was idle.
-    idle_ns: int | None = None
-    #: Requests on the connection, this one included.
-    conn_requests: int | None = None
-    bytes_sent: int = 0
-    writes: int = 0
-    bytes_received: int | None = None
+    __slots__ = (
+        *_TIMES, "_after", "_before", "_nagle", "_outcome", "_sent", "bytes_received", "bytes_sent", "conn_id",
+        "conn_requests", "failed_in", "idle_ns", "index", "reused", "status", "writes",
+    )  # fmt: skip
+
+    def __init__(self, index: int, start: int) -> None:
+        self.index = index
+        self.attempt_start = start
+        self.queue_start = self.queue_end = self.dns_start = self.dns_end = self.connect_start = self.connect_end = 0
+        self.tls_start = self.tls_end = self.request_start = self.request_end = self.response_start = 0
+        self.headers_end = self.response_end = self.attempt_end = self.bytes_sent = self.writes = 0
+        self.status: int | None = None
+        #: The connection's number, and how many requests it has carried, this one included.
+        self.conn_id: int | None = None
+        self.conn_requests: int | None = None
+        self.reused: bool | None = None
+        #: How long a reused connection was idle.
+        self.idle_ns: int | None = None
+        self.bytes_received: int | None = None
+        #: The phase in which the attempt failed.
+        self.failed_in: str | None = None
+        self._outcome: str | None = None
+        self._before: bytes | None = None
+        self._sent: bytes | None = None
+        self._after: bytes | None = None
+        self._nagle = False
+
     #: Waited for a connection of the pool.
-    queue_ns: int | None = None
+    queue_ns = _phase("queue", "queue_start", "queue_end")
     #: Looked the name up.
-    dns_ns: int | None = None
+    dns_ns = _phase("dns", "dns_start", "dns_end")
     #: TCP handshake, and the CONNECT exchange with a proxy.
-    connect_ns: int | None = None
+    connect_ns = _phase("connect", "connect_start", "connect_end")
     #: TLS handshake.
-    tls_ns: int | None = None
+    tls_ns = _phase("tls", "tls_start", "tls_end")
     #: First byte to the kernel until the last write returned.
-    send_ns: int | None = None
+    send_ns = _phase("send", "request_start", "request_end")
     #: Last write returned until the first byte of the final response was read.
-    wait_ns: int | None = None
-    #: First byte of the response until its last one; None when the body was not read to the end.
-    receive_ns: int | None = None
+    wait_ns = _phase("wait", "request_end", "response_start")
+    #: First byte of the response until its last; None when the body was not read to the end.
+    receive_ns = _phase("receive", "response_start", "response_end")
     #: Begin to end of the attempt.
-    total_ns: int | None = None
-    #: The kernel's evidence, on Linux.
-    kernel: KernelEvidence | None = None
-    #: Why ``wait_ns`` is 20 ms or more: nagle_delayed_ack, retransmit, peer_window or server.
-    cause: str | None = None
-    #: The entries of the response's Server-Timing; None without one.
-    server_timing: list[ServerTiming] | None = None
-    #: The part of ``wait_ns`` that the server claims in its Server-Timing.
-    server_ns: int | None = None
-    #: The rest of ``wait_ns``: the network, proxies, queues before the server's clock.
-    network_ns: int | None = None
-    #: Monotonic time of each event (spec/events.yaml) in nanoseconds, by its name.
-    at: dict[str, int] = dataclasses.field(default_factory=dict, repr=False)
+    total_ns = _phase("total", "attempt_start", "attempt_end")
+
+    @property
+    def outcome(self) -> str | None:
+        """Ok, error or cancelled."""
+        return self._outcome
+
+    @property
+    def at(self) -> dict[str, int]:
+        """Monotonic time of each event (spec/events.yaml) in nanoseconds, by its name."""
+        return {name: value for name in _TIMES if (value := getattr(self, name))}
+
+    def _judged(self) -> tuple[KernelEvidence | None, str | None]:
+        wait_ns: int | None = self.wait_ns
+        if not self._before or not self._after or wait_ns is None:
+            return None, None
+        return cause.judge(self._before, self._after, wait_ns, self._after is not self._sent, self._nagle)
+
+    @property
+    def kernel(self) -> KernelEvidence | None:
+        """The kernel's evidence, on Linux."""
+        return self._judged()[0]
+
+    @property
+    def cause(self) -> str | None:
+        """Why ``wait_ns`` is 20 ms or more: nagle_delayed_ack, retransmit, peer_window or server."""
+        return self._judged()[1]
 
     def to_dict(self) -> dict[str, typing.Any]:
         """Return the record under its canonical names, absent values left out."""
-        found = {
-            "index": self.index,
-            "outcome": self.outcome,
-            "status": self.status,
-            "conn_id": self.conn_id,
-            "reused": self.reused,
-            "idle_ns": self.idle_ns,
-            "conn_requests": self.conn_requests,
-            "bytes_sent": self.bytes_sent or None,
-            "writes": self.writes or None,
-            "bytes_received": self.bytes_received,
-            **{f"{phase}_ns": getattr(self, f"{phase}_ns") for phase in PHASES},
-            "kernel": self.kernel._asdict() if self.kernel else None,
-            "cause": self.cause,
-            "server_timing": [one.to_dict() for one in self.server_timing] if self.server_timing else None,
-            "server_ns": self.server_ns,
-            "network_ns": self.network_ns,
-        }
+        evidence, why = self._judged()
+        found = {"index": self.index, **{name: getattr(self, name) for name in _FIELDS}}
+        found |= {f"{phase}_ns": getattr(self, f"{phase}_ns") for phase in PHASES}
+        found |= {"bytes_sent": self.bytes_sent or None, "writes": self.writes or None}
+        found |= {"kernel": evidence and evidence._asdict(), "cause": why}
         return {name: value for name, value in found.items() if value is not None}
 
     def _text(self) -> str:
@@ -117,88 +146,67 @@ class Attempt:
                 continue
             text = f"{phase} {value / 1e6:.1f}"
             if phase == "wait":
-                if self.cause == "server":
+                evidence, why = self.kernel, self.cause
+                if why == "server":
                     text += " (server)"
-                elif self.cause is not None and self.kernel is not None:
-                    text += f" (held {self.kernel.send_hold_ns / 1e6:.1f}: {self.cause})"
-                if self.server_ns is not None and self.network_ns is not None:
-                    text += f" = server {self.server_ns / 1e6:.1f} + network {self.network_ns / 1e6:.1f}"
+                elif why is not None and evidence is not None:
+                    text += f" (held {evidence.send_hold_ns / 1e6:.1f}: {why})"
             found.append(text)
         return ", ".join(found)
 
 
-class _OfLast(typing.Generic[T]):
-    """A field of the last attempt; None where there is none."""
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        self._name = name
-
-    @typing.overload
-    def __get__(self, timing: None, owner: type) -> _OfLast[T]: ...
-
-    @typing.overload
-    def __get__(self, timing: Timing, owner: type) -> T | None: ...
-
-    def __get__(self, timing: Timing | None, owner: type) -> _OfLast[T] | T | None:
-        if timing is None:
-            return self
-        return getattr(timing.attempts[-1], self._name) if timing.attempts else None
+#: What a record has while its call runs; None in a sealed one.
+_LIVE = ("connection", "error", "expected", "failed_ns", "freed", "hooks", "listener", "notes", "owner", "phase", "pool", "reading",
+         "response", "returned", "running", "seen", "skipped")  # fmt: skip
 
 
-@dataclasses.dataclass(frozen=True)
-class Timing:
+class Timing(Attempt):
     """The record of one call. Status, phases and the like are those of its last attempt."""
+
+    __slots__ = ("_earlier", "ended_at_mono_ns", "error_kind", "error_phase", "method", "outcome", "started_at_mono_ns",
+                 "started_at_unix_ns", "url", *_LIVE)  # fmt: skip
 
     method: str
     #: The URL of the request, without user, password and signatures.
     url: str
-    attempts: list[Attempt] = dataclasses.field(default_factory=list)
     #: ok, error or cancelled
-    outcome: str | None = None
-    error_kind: str | None = None
-    error_phase: str | None = None
+    outcome: str | None
+    error_kind: str | None
+    error_phase: str | None
     #: Wall clock at the start, in nanoseconds of the Unix epoch.
-    started_at_unix_ns: int = 0
-    #: Monotonic clock at the start, in nanoseconds.
-    started_at_mono_ns: int = 0
-    total_ns: int | None = None
+    started_at_unix_ns: int
+    #: Monotonic clock at the start and at the end, in nanoseconds; 0 for an end that has not come.
+    started_at_mono_ns: int
+    ended_at_mono_ns: int
+    _earlier: list[Attempt]
 
-    # The shortcuts of spec/events.yaml.
-    status = _OfLast[int]()
-    conn_id = _OfLast[int]()
-    reused = _OfLast[bool]()
-    kernel = _OfLast[KernelEvidence]()
-    cause = _OfLast[str]()
-    server_timing = _OfLast[list[ServerTiming]]()
-    server_ns = _OfLast[int]()
-    network_ns = _OfLast[int]()
-    queue_ns = _OfLast[int]()
-    dns_ns = _OfLast[int]()
-    connect_ns = _OfLast[int]()
-    tls_ns = _OfLast[int]()
-    send_ns = _OfLast[int]()
-    wait_ns = _OfLast[int]()
-    receive_ns = _OfLast[int]()
+    @property
+    def total_ns(self) -> int | None:  # type: ignore[override]
+        """Nanoseconds from begin to end of the call."""
+        return max(self.ended_at_mono_ns - self.started_at_mono_ns, 1) if self.ended_at_mono_ns else None
+
+    @property
+    def attempts(self) -> list[Attempt]:
+        """The attempts: the first, and one for each retry and redirect."""
+        return [*self._earlier, self._attempt()]
+
+    def _attempt(self) -> Attempt:
+        """Return the last attempt apart from the call."""
+        found = Attempt.__new__(Attempt)
+        for name in Attempt.__slots__:
+            setattr(found, name, getattr(self, name))
+        return found
 
     def to_dict(self) -> dict[str, typing.Any]:
         """Return the record under its canonical names (schemas/timing-v1.schema.json), absent values left out."""
         attempts = [attempt.to_dict() for attempt in self.attempts]
-        found: dict[str, typing.Any] = {}
-        if attempts:
-            found.update(attempts[-1])
-            for name in ("index", "bytes_sent", "writes", "bytes_received"):
-                found.pop(name, None)
-        found.update(
-            method=self.method,
-            url=self.url,
-            outcome=self.outcome,
-            error_kind=self.error_kind,
-            error_phase=self.error_phase,
-            started_at_unix_ns=self.started_at_unix_ns,
-            started_at_mono_ns=self.started_at_mono_ns,
-            total_ns=self.total_ns,
-            attempts=attempts,
-        )
+        found = dict(attempts[-1])
+        for name in ("index", "bytes_sent", "writes", "bytes_received"):
+            found.pop(name, None)
+        for name in ("method", "url", "outcome", "error_kind", "error_phase", "started_at_unix_ns", "started_at_mono_ns",
+                     "total_ns"):  # fmt: skip
+            found[name] = getattr(self, name)
+        found["attempts"] = attempts
         return {name: value for name, value in found.items() if value is not None}
 
     def __str__(self) -> str:
@@ -213,15 +221,351 @@ class Timing:
         else:
             failure = [] if what else [self.outcome or ""]
         parts = [" ".join(part for part in (self.method, self.url, what, *failure, total) if part)]
-        if self.attempts:
-            phases_of_last = self.attempts[-1]._text()
-            if phases_of_last:
-                parts[0] += ": " + phases_of_last
-            if self.conn_id is not None:
-                parts.append(f"{'reused' if self.reused else 'new'} conn {self.conn_id}")
-        if len(self.attempts) > 1:
-            parts.append(f"attempt {len(self.attempts)}")
+        phases = self._text()
+        if phases:
+            parts[0] += ": " + phases
+        if self.conn_id is not None:
+            parts.append(f"{'reused' if self.reused else 'new'} conn {self.conn_id}")
+        if self.index:
+            parts.append(f"attempt {self.index + 1}")
         return "; ".join(parts)
 
     def __repr__(self) -> str:
         return f"<Timing {self}>"
+
+    def __getstate__(self) -> dict[str, typing.Any]:
+        return {name: getattr(self, name) for cls in (Attempt, Timing) for name in cls.__slots__ if name not in _LIVE}
+
+    def __setstate__(self, state: dict[str, typing.Any]) -> None:
+        for name, value in {**dict.fromkeys(_LIVE), **state}.items():
+            setattr(self, name, value)
+
+
+#: The call under way on this thread, greenlet or task.
+current: contextvars.ContextVar[Call | None] = contextvars.ContextVar("onewrite_call", default=None)
+
+
+class Call(Timing):
+    """A Timing while its call runs. Sealing changes its class to Timing.
+
+    A seam calls the methods in the order of spec/events.yaml.
+    """
+
+    __slots__ = ()
+
+    connection: Connection | None
+    #: The error that ended an attempt, or will end it, and when it came.
+    error: BaseException | None
+    failed_ns: int
+    #: Whether the connection that was given back can carry another request, and when that was.
+    freed: tuple[bool, int] | None
+    hooks: Hooks | None
+    listener: Listener | None
+    #: What a listener keeps with the call.
+    notes: typing.Any
+    #: The phase in which an error would happen now; None between phases.
+    phase: str | None
+    #: Whether a method that reads the body is running; whether the outermost request has returned.
+    reading: bool
+    returned: bool
+    #: The hook that is being called, and the hooks within which this call was made.
+    running: Hook | None
+    skipped: tuple[Hook, ...]
+    #: For the seam: who began the call and whose attempt it is; the response below and the announced length of its
+    #: body; the retries seen so far.
+    owner: typing.Any
+    pool: typing.Any
+    response: typing.Any
+    expected: int | None
+    seen: int
+
+    def __init__(self, given: Hooks, method: str, url: str, owner: typing.Any = None) -> None:
+        started = now()
+        super().__init__(0, started)
+        self.started_at_mono_ns = started
+        self.started_at_unix_ns = time.time_ns()
+        self.ended_at_mono_ns = self.failed_ns = self.seen = 0
+        self.method = method
+        self.url = redacted(url)
+        self.hooks = given
+        self.listener = given.listener
+        self.owner = owner
+        self.reading = self.returned = False
+        self.skipped = ()
+        self.outcome = self.error_kind = self.error_phase = self.phase = self.notes = None
+        self.connection = self.error = self.pool = self.response = self.expected = self.running = self.freed = None
+        self._earlier = []
+
+    def __del__(self) -> None:
+        # Not sealed: a response was dropped, or a signal came while the call was begun or ended. No hook is called
+        # here, for a finalizer runs anywhere in the program.
+        if not self.ended_at_mono_ns and not self.attempt_end:
+            self.attempt_end = now()
+        hooks.pending.append(self)
+
+    # -- begin ----------------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Report the begin of the call and of its first attempt."""
+        if self.listener is not None:
+            fields = {"method": self.method, "url": self.url, "started_at_unix_ns": self.started_at_unix_ns}
+            self._tell("call_start", self.started_at_mono_ns, fields, None)
+            self.tell("attempt_start", self.attempt_start)
+
+    def next_attempt(self) -> None:
+        """Begin another attempt: the base library repeats the request, or follows a redirect."""
+        self.end_attempt()
+        self._earlier.append(self._attempt())
+        Attempt.__init__(self, self.index + 1, now())
+        self.phase = self.error = self.connection = self.response = self.expected = self.freed = None
+        self.failed_ns = 0
+        self.tell("attempt_start", self.attempt_start)
+
+    # -- the steps before the exchange: queue, dns, connect, tls --------------------------------------
+
+    def step_start(self, step: str, **fields: typing.Any) -> None:
+        """*step* begins; an error would happen in it now."""
+        self.phase = step
+        t_ns = now()
+        setattr(self, f"{step}_start", t_ns)
+        self.tell(f"{step}_start", t_ns, fields)
+
+    def step_end(self, step: str, error: BaseException | None = None) -> None:
+        """*step* is over, if it has begun. With *error* the attempt fails in it."""
+        if getattr(self, f"{step}_end") or not getattr(self, f"{step}_start"):
+            return
+        if error is None:
+            self.phase = None
+        t_ns = self.failed_ns or now()
+        setattr(self, f"{step}_end", t_ns)
+        self.tell(f"{step}_end", t_ns, {"error": None if error is None else str(error)})
+
+    def broke(self, error: BaseException) -> None:
+        """The base library got *error*. It may go on, or raise it."""
+        self.error = error
+        self.failed_ns = self.failed_ns or now()
+
+    def connect_failed(self, error: BaseException) -> None:
+        """Connecting raised: end the step that was under way."""
+        self.broke(error)
+        for step in ("dns", "connect", "tls"):
+            self.step_end(step, error)
+
+    # -- the exchange ---------------------------------------------------------------------------------
+
+    def acquired(self, connection: Connection, reused: bool) -> None:
+        """*connection* is ready for the request."""
+        self.connection = connection
+        self.reused = reused
+        self.conn_id = connection.conn_id
+        self.conn_requests = connection.requests = connection.requests + 1
+        self.phase = None
+        t_ns = 0
+        if reused and connection.idle_since:
+            t_ns = now()
+            self.idle_ns = t_ns - connection.idle_since
+        if self.listener is not None:
+            names = ("conn_id", "reused", "idle_ns", "conn_requests")
+            self.tell("connection_acquired", t_ns or now(), {name: getattr(self, name) for name in names})
+
+    def before_write(self) -> None:
+        """Bytes are about to be handed to the kernel."""
+        if not self.request_start:
+            connection = self.connection
+            if connection is not None:
+                self._before = connection.info or kernel.read(connection.sock)
+            self.phase = "send"
+            self.request_start = t_ns = now()
+            if self.listener is not None:
+                self.tell("request_start", t_ns)
+
+    def written(self, size: int, writes: int) -> None:
+        """*size* bytes were written in *writes* writes."""
+        self.bytes_sent += size
+        self.writes += writes
+
+    def sent(self) -> None:
+        """The last write has returned, or no more is written."""
+        if self.request_start and not self.request_end:
+            self.request_end = t_ns = self.failed_ns or now()
+            self.phase = "wait"
+            if self.connection is not None:
+                self._sent = kernel.read(self.connection.sock, sent=True)
+            self.failed_ns = 0
+            if self.listener is not None:
+                self.tell("request_end", t_ns, {"bytes": self.bytes_sent, "writes": self.writes})
+
+    def informational(self, status: int) -> None:
+        """An interim response came."""
+        if self.listener is not None:
+            self.tell("informational", now(), {"status": status})
+
+    def response_began(self, t_ns: int) -> None:
+        """The first byte of the final response was read at *t_ns*."""
+        self.response_start = t_ns
+        self.phase = "receive"
+        connection = self.connection
+        if connection is not None:
+            info = self._sent
+            wait_ns = t_ns - self.request_end
+            # Where all was sent and the answer came at once, the reading made while waiting says the same.
+            if info is None or wait_ns >= kernel.SOON_NS:
+                info = kernel.read(connection.sock)
+                if wait_ns >= cause.LONG_NS and self.writes > 1:
+                    self._nagle = kernel.nodelay_off(connection.sock)
+            self._after = connection.info = info
+        if self.listener is not None:
+            self.tell("response_start", t_ns)
+
+    def headers_read(self, status: int) -> None:
+        """The head of the final response is complete."""
+        self.status = status
+        self.error = None  # a write that broke because the server answered early did no harm
+        self.failed_ns = 0
+        if self.listener is None:  # no phase depends on the time
+            self.headers_end = self.response_start
+        else:
+            self.headers_end = t_ns = now()
+            self.tell("headers_end", t_ns, {"status": status})
+
+    def body_read(self, t_ns: int, received: int | None) -> None:
+        """The body was read to its end, *received* bytes of it, at *t_ns*."""
+        if not self.response_end and self.response_start:
+            self.response_end = t_ns
+            if received is not None:
+                self.bytes_received = received
+            if self.listener is not None:
+                self.tell("response_end", t_ns, {"bytes": self.bytes_received})
+
+    # -- the end --------------------------------------------------------------------------------------
+
+    def end_attempt(self) -> None:
+        """The attempt is over; it failed if an error came that nothing has mended."""
+        if self._outcome is None:
+            error = self.error
+            since = 0 if self.freed is None else max(self.freed[1], self.response_end)
+            self.attempt_end = end = self.failed_ns or since or self.attempt_end or now()
+            self._outcome = "ok"
+            if error is not None:
+                self._outcome = "error" if isinstance(error, Exception) else "cancelled"
+                self.failed_in = self.phase
+            if self.listener is not None:
+                if self.freed is not None:
+                    self.tell("connection_released", self.freed[1], {"reusable": self.freed[0]})
+                self.tell("attempt_end", end, {"outcome": self._outcome})
+
+    def fail(self, error: BaseException) -> None:
+        """The caller gets *error*."""
+        if self.error is None and self._outcome is None:
+            self.broke(error)
+        self.end_attempt()
+        self.end(error)
+
+    def finish(self) -> None:
+        """The caller has what it wanted of the response, or the record is the last trace of the call."""
+        if not self.returned and not self.headers_end and self.error is None:
+            self.fail(KeyboardInterrupt())  # a signal came before anything else could
+        else:
+            self.end_attempt()
+            self.end(None)
+
+    def end(self, error: BaseException | None) -> None:
+        """The call is over: seal the record and hand it out. Called again, it goes on where a signal has stopped it."""
+        if not self.ended_at_mono_ns:
+            self.outcome = "ok"
+            if error is not None:
+                self.error_kind = kind_of(error)
+                self.outcome = "cancelled" if self.error_kind == "cancelled" else "error"
+                self.error_phase = self.failed_in
+            end = self.attempt_end if error is None else now()
+            self.ended_at_mono_ns = end
+            if self.listener is not None:
+                names = ("outcome", "error_kind", "error_phase")
+                self._tell("call_end", end, {name: getattr(self, name) for name in names}, None)
+        waiting = [] if self.hooks is None else list(self.hooks.on_timing)
+        _seal(self)
+        if waiting:
+            _hand_out(self, waiting)
+
+    # -- the listener ---------------------------------------------------------------------------------
+
+    def tell(self, name: str, t_ns: int, fields: dict[str, typing.Any] | None = None) -> None:
+        """Hand an event of the attempt to the listener."""
+        if self.listener is not None:
+            self._tell(name, t_ns, fields or {}, self.index)
+
+    def _tell(self, name: str, t_ns: int, fields: dict[str, typing.Any], index: int | None) -> None:
+        methods = self.listener.get(name) if self.listener is not None else None
+        if methods:
+            _call(methods, self, Event(name, t_ns, index, fields, self))
+
+
+def _call(methods: typing.Sequence[Hook], timing: Timing, argument: typing.Any) -> None:
+    """Call *methods* in turn. A request that one of them makes is a call of its own."""
+    outer = current.get()
+    if outer is not timing:
+        current.set(typing.cast(Call, timing))
+    try:
+        for method in methods:
+            timing.running = method  # type: ignore[attr-defined]
+            hooks.run(method, argument)
+    finally:
+        timing.running = None  # type: ignore[attr-defined]
+        if outer is not timing:
+            current.set(outer)
+
+
+class _Leftover:
+    """A sealed record that a signal kept from some of its hooks."""
+
+    def __init__(self, timing: Timing, waiting: list[Hook]) -> None:
+        self.timing = timing
+        self.waiting = waiting
+
+    def finish(self) -> None:
+        _hand_out(self.timing, self.waiting)
+
+
+def _hand_out(timing: Timing, waiting: list[Hook]) -> None:
+    """Call each hook of *waiting* once, whatever interrupts this."""
+    outer = current.get()
+    current.set(typing.cast(Call, timing))
+    try:
+        while waiting:
+            timing.running = hook = waiting[0]  # type: ignore[attr-defined]
+            try:
+                returned = waiting.pop(0)(timing)  # one line: at a signal the hook was called or still waits
+                if returned is not None:
+                    hooks.refuse_returned(hook, returned)
+            except (KeyboardInterrupt, SystemExit):
+                raise
+            except BaseException as error:
+                hooks.swallow(hook, error)
+    finally:
+        timing.running = None  # type: ignore[attr-defined]
+        current.set(outer)
+        if waiting:
+            hooks.pending.append(_Leftover(timing, waiting))
+
+
+def _seal(timing: Call) -> None:
+    """Drop what only a running call needs."""
+    timing.connection = timing.error = timing.response = timing.owner = timing.pool = timing.notes = None
+    timing.hooks = timing.listener = None
+    timing.__class__ = Timing  # type: ignore[assignment]
+
+
+def begin(given: Hooks, method: str, url: str, owner: typing.Any) -> Call | None:
+    """Begin a call; None where it is made by the only hook that it would report to."""
+    if hooks.pending:
+        hooks.drain()
+    outer = current.get()
+    if outer is None or (outer.running is None and not outer.skipped):
+        return Call(given, method, url, owner)
+    skipped = outer.skipped if outer.running is None else (*outer.skipped, outer.running)
+    left = given.without(skipped)
+    if left is None:
+        return None
+    call = Call(left, method, url, owner)
+    call.skipped = skipped
+    return call

@@ -1,1 +1,1 @@
-"""The seams: one module per class of urllib3 that is extended or patched."""
+"""The seams: one module per class of urllib3 that a class of onewrite stands in front of."""

@@ -1,280 +1,227 @@
-"""urllib3's connections: what is put around their methods, and the own classes.
+"""In front of urllib3's connections: one write, TCP_NODELAY, and the times of connecting, sending and the head.
 
-Each function takes the connection and the bound method it stands in for: the own classes pass that of their
-parent, ``install()`` the one it replaced, so both are one behaviour.
+``request`` puts a Writer in the place of the connection's socket while it runs. Whatever the class behind does to
+write a request (urllib3's own loop, http.client's, botocore's ``_send_output``), its bytes end in ``sock.sendall``.
 """
 
 from __future__ import annotations
 
+import functools
 import http.client
-import io
 import sys
 import typing
 
 import urllib3.connection
-from urllib3._collections import HTTPHeaderDict
-from urllib3.util import SKIP_HEADER
+from urllib3.util.ssl_ import is_ipaddress
 
-from .. import _base_version, _patches
+from .._base_version import IS_V1, genuine
 from .._config import DEFAULTS, Options
-from .._errors import InvalidRequestError
-from .._wire import body as bodies
-from .._wire import coalesce, nodelay, quickack, validate
-from . import connect, response
-from .state import State, attempt_of, request_start
-
-Bound = typing.Callable[..., typing.Any]
+from .._front import Front, put
+from .._settings import installations
+from .._timing.connection import Connection
+from .._timing.record import Call, now
+from .._wire import nodelay, quickack
+from .._wire.body import at_hand
+from .._wire.coalesce import Writer
+from .timed import TimedOptions, TimedResponse
 
 if typing.TYPE_CHECKING:
-    from urllib3.connection import HTTPConnection as _Connection
+    from urllib3.connection import HTTPConnection as _HTTPConnection
     from urllib3.connection import HTTPSConnection as _HTTPSConnection
 
-    Below = _Connection
+    _Behind = _HTTPConnection
 else:
-    _Connection = _patches.genuine(urllib3.connection, "HTTPConnection")
-    _HTTPSConnection = _patches.genuine(urllib3.connection, "HTTPSConnection")
-    Below = object
+    _Behind = Front
+    _HTTPConnection = genuine(urllib3.connection, "HTTPConnection")
+    _HTTPSConnection = genuine(urllib3.connection, "HTTPSConnection")
+
+_NEW_CONN = _HTTPConnection._new_conn
 
 
-def configure(conn: OneWrite, options: Options) -> None:
-    """Lay *options* on *conn*: TCP_NODELAY joins the socket options it will connect with."""
-    if conn._onewrite_options is not options:
-        conn._onewrite_options = options
-    if conn._onewrite_user_options is None:
-        conn._onewrite_user_options = (getattr(conn, "socket_options", None),)
-    given = conn._onewrite_user_options[0]
-    conn._onewrite_obey = options.nodelay_disabled or nodelay.refused_by(given)
-    conn.socket_options = given if conn._onewrite_obey else nodelay.merged(given)  # type: ignore[assignment]
+class OneWrite(_Behind):
+    """Stands in front of a connection's class."""
 
+    #: Options of an own class or pool; None: those of install().
+    _onewrite_given: Options | None = None
+    #: The socket whose TCP_NODELAY was checked.
+    _onewrite_checked: typing.Any = None
+    #: Stands in for the socket while a request is written.
+    _onewrite_writer: Writer | None = None
+    #: The call whose request is on this connection, and what its records say of the connection.
+    _onewrite_call: Call | None = None
+    _onewrite_connection: Connection | None = None
 
-def own_socket(conn: OneWrite) -> None:
-    """Set TCP_NODELAY where it is off, before the first write on a socket."""
-    conn._onewrite_sock = conn.sock
-    if conn._onewrite_user_options is None:
-        configure(conn, conn._onewrite_options)  # made before install(), or by an __init__ that bypasses init()
-    if not conn._onewrite_obey:
-        nodelay.ensure(conn.sock)
+    def _onewrite_options(self) -> Options:
+        given = self._onewrite_given
+        return installations.in_force if given is None else given
 
+    # -- connecting -----------------------------------------------------------------------------------
 
-def init(conn: OneWrite, below: Bound, *args: typing.Any, **kwargs: typing.Any) -> None:
-    """Make a connection. Every way to one ends here: pools, proxies, SOCKS, subclasses."""
-    below(*args, **kwargs)
-    if not conn._onewrite_options.disabled:
-        configure(conn, conn._onewrite_options)
+    def connect(self) -> None:
+        """Connect; TCP_NODELAY is on when this returns, whatever the class behind did."""
+        call = self._onewrite_call
+        self._onewrite_checked = None
+        if call is None:
+            super().connect()
+        else:
+            call.phase = "connect"
+            try:
+                super().connect()
+            except BaseException as error:
+                call.connect_failed(error)
+                raise
+            call.step_end("tls")
+        if self._onewrite_checked is None:  # connected without _new_conn(), as docker's Unix sockets
+            self._onewrite_check(self.sock)
+        self._onewrite_checked = self.sock
+        if call is not None:
+            self._onewrite_acquire(call, False)
+        if self._onewrite_writer is not None:
+            self.sock = self._onewrite_writer.attach(self.sock)  # type: ignore[assignment]
 
+    def _new_conn(self) -> typing.Any:
+        call = self._onewrite_call
+        sock = super()._new_conn() if call is None else self._onewrite_open(call)
+        self._onewrite_check(sock)  # before a TLS handshake
+        if call is not None and not self._tunnel_host:
+            self._onewrite_connected(call)
+        return sock
 
-def make_request(below: _patches.Below, own: bool) -> Bound:
-    """Return ``request``: it checks the request, collects its pieces while they are at hand, sends them in one write.
+    def _tunnel(self) -> None:
+        super()._tunnel()  # type: ignore[misc]
+        if self._onewrite_call is not None:
+            self._onewrite_connected(self._onewrite_call)
 
-    No other method gets the whole of a request.
-    """
+    def _onewrite_check(self, sock: typing.Any) -> None:
+        """Set TCP_NODELAY before the first byte on *sock*, unless the user's options refuse it."""
+        self._onewrite_checked = sock
+        if self._onewrite_options().nodelay and not nodelay.refused_by(self.socket_options):
+            nodelay.ensure(sock)
 
-    def request(
-        self: OneWrite,
-        method: str,
-        url: str,
-        body: typing.Any = None,
-        headers: typing.Any = None,
-        **extra: typing.Any,
-    ) -> None:
-        options = self._onewrite_options
-        # Pieces are held in request_chunked() of 2.x, which may be called within request().
-        if options.disabled or self._onewrite_own is not own or self._onewrite_held is not None:
-            below(self, type(self))(method, url, body=body, headers=headers, **extra)
-            return
-        attempt = self._onewrite_attempt
+    def _onewrite_open(self, call: Call) -> typing.Any:
+        """Open the socket. Name and TCP are two phases where urllib3's own function connects to a name."""
+        options, host = self.socket_options, self._dns_host.strip("[]")
+        function = getattr(super()._new_conn, "__func__", None)
+        if function is not _NEW_CONN or type(options) is not list or is_ipaddress(host):
+            call.step_start("connect")
+            return super()._new_conn()
+        call.step_start("dns", host=host)
+        timed = self.socket_options = TimedOptions(options, call)
         try:
-            validate.check_line(method, url)
-            kind = bodies.WHOLE if type(body) is bytes else bodies.kind(body)
-            hold = kind is not bodies.BLOCKING and not options.coalesce_disabled
-            if headers is not None:
-                framing = validate.check_headers(_fields(headers), SKIP_HEADER)
-                if framing is not None:
-                    if framing.length is not None:
-                        body = validate.checked_body(
-                            body, framing.length, extra.get("chunked", False), _base_version.TEXT_BODY_ENCODING
-                        )
-                    hold = hold and not framing.expects_continue
-            try:
-                if hold:
-                    self._onewrite_held = []
-                    self._onewrite_room = coalesce.HOLD_LIMIT if kind is bodies.PROMPT else None
-                below(self, type(self))(method, url, body=body, headers=headers, **extra)
-                if self._onewrite_held:
-                    _flush(self, self._onewrite_held)
-            finally:
-                self._onewrite_held = None
-            if options.quickack:
-                quickack.acknowledge(self.sock)
-        except BaseException as error:
-            if attempt is not None:
-                attempt.request_failed(error, isinstance(error, InvalidRequestError))
-            raise
-        if attempt is not None:
-            attempt.request_end()
+            return super()._new_conn()
+        finally:
+            if self.socket_options is timed:
+                self.socket_options = options
 
-    return request
+    def _onewrite_connected(self, call: Call) -> None:
+        """The socket is connected, and a tunnel made."""
+        call.step_end("dns")
+        call.step_end("connect")
+        if isinstance(self, _HTTPSConnection):
+            call.step_start("tls")
 
+    def _onewrite_acquire(self, call: Call, reused: bool) -> None:
+        """This connection is ready for the request of *call*."""
+        connection = self._onewrite_connection
+        if connection is None or connection.sock is not self.sock:
+            connection = self._onewrite_connection = Connection(self.sock)
+        call.acquired(connection, reused)
 
-def make_request_chunked(below: _patches.Below, own: bool) -> Bound:
-    """Return ``request_chunked`` of urllib3 1.26; in 2.x that method calls ``request``."""
+    # -- sending --------------------------------------------------------------------------------------
 
-    def ignoring_chunked(self: OneWrite, cls: type) -> Bound:
-        bound = below(self, cls)
+    def request(self, *args: typing.Any, **kwargs: typing.Any) -> None:
+        """Send a request: see urllib3."""
+        self._onewrite_write(super().request, args, kwargs)
 
-        def request_chunked(*args: typing.Any, chunked: bool, **kwargs: typing.Any) -> None:
-            bound(*args, **kwargs)
+    if IS_V1:  # in 2.x it calls request()
 
-        return request_chunked
+        def request_chunked(self, *args: typing.Any, **kwargs: typing.Any) -> None:
+            """Send a request: see urllib3."""
+            self._onewrite_write(super().request_chunked, args, kwargs)
 
-    request = make_request(ignoring_chunked, own)
-
-    def request_chunked(
-        self: OneWrite, method: str, url: str, body: typing.Any = None, headers: typing.Any = None
+    def _onewrite_write(
+        self, write: typing.Callable[..., None], args: tuple[typing.Any, ...], kwargs: dict[str, typing.Any]
     ) -> None:
-        request(self, method, url, body, headers, chunked=True)
-
-    return request_chunked
-
-
-def _fields(headers: typing.Any) -> typing.Iterable[typing.Iterable[typing.Any]]:
-    """Return header fields, each a name and its values; items() of urllib3's own class runs three generators."""
-    if type(headers) is HTTPHeaderDict and type(container := headers._container) is dict:
-        return container.values()
-    return headers.items()  # type: ignore[no-any-return]
-
-
-def _flush(conn: OneWrite, pieces: list[coalesce.Piece]) -> None:
-    """Send what is held, and hold no more."""
-    conn._onewrite_held = None
-    if conn.sock is not conn._onewrite_sock:
-        own_socket(conn)
-    attempt = conn._onewrite_attempt
-    if attempt is not None and "request_start" not in attempt.at:
-        request_start(conn, attempt)
-    writes = coalesce.write(conn.sock, pieces, conn._onewrite_options.coalesce_max)
-    if attempt is not None:
-        attempt.writes += writes
-        attempt.bytes_sent += sum(map(len, pieces))
-
-
-def make_send(below: _patches.Below, own: bool) -> Bound:
-    """Return ``send``: it holds what it gets while a request is being put together, and sends it otherwise.
-
-    All bytes of a request pass here, also those of subclasses that override ``_send_output`` (botocore).
-    """
-
-    def send(self: OneWrite, data: typing.Any) -> None:
-        if self._onewrite_own is not own:
-            below(self, type(self))(data)
-            return
-        held = self._onewrite_held
-        if self.sock is None and (held is not None or not self._onewrite_options.disabled):
-            # As http.client.send does it, but with holding off: a tunnel's CONNECT goes out at once.
-            if not self.auto_open:
-                raise http.client.NotConnected()
-            self._onewrite_held = None
+        """Call *write*, with a Writer in the place of the socket."""
+        options = self._onewrite_options()
+        call = self._onewrite_call
+        sock = self.sock
+        if sock is not None and sock is not self._onewrite_checked and self._onewrite_writer is None:
+            self._onewrite_check(sock)
+        limit = options.limit
+        if limit and not at_hand(kwargs["body"] if "body" in kwargs else args[2] if len(args) > 2 else None):
+            limit = 0
+        if (call is None and not limit) or self._onewrite_writer is not None:
+            write(*args, **kwargs)
+        else:
+            writer = self._onewrite_writer = Writer(sock, limit, call)
+            if sock is not None:
+                self.sock = writer  # type: ignore[assignment]
             try:
-                self.connect()
+                write(*args, **kwargs)
+                writer.flush()
+            except BaseException as error:
+                if isinstance(error, Exception):
+                    writer.abandon()
+                if call is not None:
+                    call.broke(error)
+                raise
             finally:
-                self._onewrite_held = held
-        if held is None:
-            _send_at_once(self, below(self, type(self)), data)
-            return
-        if type(data) is not bytes and hasattr(data, "read"):
-            # urllib3 1.26 leaves reading to http.client, which does it so.
-            text = isinstance(data, io.TextIOBase)
-            while piece := data.read(self.blocksize):
-                send(self, piece.encode("iso-8859-1") if text else piece)
-            return
-        if self.debuglevel > 0:  # as http.client does it
-            print("send:", repr(data))
-        sys.audit("http.client.send", self, data)
-        held.append(data if type(data) is bytes else memoryview(data).cast("B"))
-        if self._onewrite_room is not None:
-            self._onewrite_room -= len(held[-1])
-            if self._onewrite_room <= 0:
-                _flush(self, held)
+                self._onewrite_writer = None
+                if type(self.sock) is Writer:
+                    self.sock = writer.detach()
+        if options.quickack and options.acknowledges:
+            quickack.acknowledge(self.sock)
+        if call is not None:
+            call.sent()
 
-    return send
+    # -- the head of the response ---------------------------------------------------------------------
 
-
-def _send_at_once(conn: OneWrite, below: Bound, data: typing.Any) -> None:
-    if conn.sock is not conn._onewrite_sock and not conn._onewrite_options.disabled:
-        own_socket(conn)
-    attempt = attempt_of(conn)
-    if attempt is None or attempt.connecting:
-        below(data)
-        return
-    if "request_start" not in attempt.at:
-        request_start(conn, attempt)
-    below(data)
-    attempt.writes += 1
-    if not hasattr(data, "read"):
-        attempt.bytes_sent += len(data) if type(data) is bytes else memoryview(data).nbytes
-
-
-def make_close(below: _patches.Below, own: bool) -> Bound:
-    """Return ``close``. A response that is closed unread closes its connection and never comes back to the pool."""
-
-    def close(self: OneWrite) -> None:
-        below(self, type(self))()
-        if self._onewrite_own is not own or self._onewrite_connection is None:
-            return
-        self._onewrite_connection.closed()
-        attempt = self._onewrite_attempt
-        if attempt is None or attempt.awaiting or "headers_end" not in attempt.at:
-            return  # part of the exchange itself: "Connection: close", a tunnel that was refused, an error
-        # After the head only two close it: a caller who gives the body up, and urllib3 when a read failed, which it
-        # does while that error is on its way.
-        error = sys.exc_info()[1]
-        if isinstance(error, (urllib3.exceptions.HTTPError, http.client.HTTPException, OSError)):
-            attempt.error = error
-        self._onewrite_attempt = None
-        attempt.end("ok" if attempt.error is None else "error")
-
-    return close
+    def getresponse(self, *args: typing.Any, **kwargs: typing.Any) -> typing.Any:
+        """Read the head of the response: see urllib3."""
+        call = self._onewrite_call
+        if call is None:
+            return super().getresponse(*args, **kwargs)
+        call.sent()
+        timed = None
+        if self.response_class is http.client.HTTPResponse:  # not a class of the user
+            timed = self.response_class = functools.partial(TimedResponse, call)  # type: ignore[assignment]
+        try:
+            response: typing.Any = super().getresponse(*args, **kwargs)
+        except BaseException as error:
+            call.broke(error)
+            raise
+        finally:
+            if timed is not None and self.__dict__.get("response_class") is timed:
+                del self.response_class
+        call.response = http_response = getattr(response, "_original_response", response)
+        if not call.headers_end:
+            call.response_began(now())
+            call.headers_read(response.status)
+        if http_response.isclosed():  # preload_content of urllib3 2.x, or no body
+            read = None if http_response is response else response.tell()
+            call.body_read(now(), call.expected if call.expected is not None else read)
+        return response
 
 
-class Method(typing.NamedTuple):
-    """A method of urllib3's connections that the own classes and install() replace."""
-
-    make: _patches.Make
-    #: Whether only timing needs it: install() does not replace it while there is no hook.
-    timing: bool = False
-    #: Whether it ends what another has begun: uninstall() leaves it, for the requests that are under way.
-    stays: bool = False
+def adopt(conn: typing.Any, given: Options | None = None) -> None:
+    """Put OneWrite in front of *conn*, with the options *given* or those of install()."""
+    if isinstance(conn, _HTTPConnection) and not _is_http2(type(conn)) and put(OneWrite, conn) and given is not None:
+        conn._onewrite_given = given  # type: ignore[attr-defined]
 
 
-#: In the order in which install() replaces them, so that no request is begun whose end is not seen.
-METHODS = {
-    "send": Method(make_send, stays=True),
-    "__init__": Method(_patches.around(init)),
-    "connect": Method(connect.make_connect),
-    "getresponse": Method(response.make_getresponse, timing=True, stays=True),
-    "close": Method(make_close, timing=True, stays=True),
-    "request": Method(make_request),
-}
-if _base_version.IS_V1:
-    METHODS["request_chunked"] = Method(make_request_chunked)
+def _is_http2(cls: type) -> bool:
+    """Return whether *cls* writes HTTP/2, which is left alone."""
+    return "urllib3.http2" in sys.modules and any(base.__module__.startswith("urllib3.http2") for base in cls.__mro__)
 
 
-class OneWrite(State, Below):
-    """The behaviour of both classes, in front of urllib3's."""
-
-    _onewrite_own = True
-    if not DEFAULTS.disabled:
-        response_class = response.Unread
-
-
-for _name, _method in METHODS.items():
-    _like = getattr(_Connection, _name)
-    setattr(OneWrite, _name, _patches.method(OneWrite, _name, _method.make, _like, own=True))
-
-
-class HTTPConnection(OneWrite, _Connection):
+class HTTPConnection(OneWrite, _HTTPConnection):
     """urllib3's HTTPConnection that sends head and body in one write, with TCP_NODELAY on."""
+
+    _onewrite_given = DEFAULTS
 
 
 class HTTPSConnection(OneWrite, _HTTPSConnection):
     """urllib3's HTTPSConnection that sends head and body in one write, with TCP_NODELAY on."""
+
+    _onewrite_given = DEFAULTS

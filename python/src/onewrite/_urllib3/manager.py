@@ -1,4 +1,4 @@
-"""The own managers."""
+"""In front of urllib3's managers: their pools are onewrite's, and a redirect to another host is an attempt."""
 
 from __future__ import annotations
 
@@ -8,8 +8,12 @@ import urllib3
 import urllib3.poolmanager
 
 from .. import _config
-from .._installations import take
-from .pool import Hooked, HTTPConnectionPool, HTTPSConnectionPool, Pool
+from .._config import Options
+from .._front import Front, put
+from .._settings import take
+from .._timing.hooks import Hooks
+from .._timing.record import begin, current
+from .pool import TimedPool, hooks_of, repeated, run
 
 if typing.TYPE_CHECKING:
     import ssl
@@ -18,37 +22,49 @@ if typing.TYPE_CHECKING:
 
     from .._keywords import Keywords
 
+    _Behind = urllib3.PoolManager
+else:
+    _Behind = Front
 
-class Manager(Hooked):
-    """Behaviour of the managers, in front of urllib3's."""
 
-    _own_pool_classes: typing.ClassVar[dict[str, typing.Any]] = {
-        "http": HTTPConnectionPool,
-        "https": HTTPSConnectionPool,
-    }
+def urlopen(
+    self: typing.Any, below: typing.Any, hooks: Hooks, method: str, url: str, args: typing.Any, kwargs: typing.Any
+) -> typing.Any:
+    """Time a manager's request. urllib3 calls a manager's urlopen() again for each redirect."""
+    call = current.get()
+    if call is not None and call.owner is self and repeated(call, kwargs.get("retries")):
+        call.pool = None  # the next pool's urlopen() is this hop
+        return below(method, url, *args, **kwargs)
+    return run(begin(hooks, method, url, self), below, method, url, args, kwargs)
 
-    def __init__(self, *args: typing.Any, **kwargs: typing.Any) -> None:
-        self._onewrite_options, self._onewrite_hooks = take(kwargs)
-        super().__init__(*args, **kwargs)
-        if type(self) in (PoolManager, ProxyManager):
-            _refuse_unknown(self.connection_pool_kw)  # type: ignore[attr-defined]
-        if not self._onewrite_options.disabled:
-            self.pool_classes_by_scheme = dict(self._own_pool_classes)
 
-    def _new_pool(self, scheme: str, host: str, port: int, request_context: typing.Any = None) -> typing.Any:
-        pool = super()._new_pool(scheme, host, port, request_context)  # type: ignore[misc]
-        if isinstance(pool, Pool):
-            pool._onewrite_options = self._onewrite_options
-            pool._onewrite_hooks = self._onewrite_hooks
+class Manager(_Behind):
+    """Stands in front of a manager's class."""
+
+    _onewrite_given: Options = _config.DEFAULTS
+    _onewrite_hooks: Hooks | None = None
+
+    def _new_pool(self, *args: typing.Any, **kwargs: typing.Any) -> typing.Any:
+        pool = super()._new_pool(*args, **kwargs)
+        if not self._onewrite_given.disabled and put(TimedPool, pool):
+            pool._onewrite_given = self._onewrite_given  # type: ignore[attr-defined]
+            pool._onewrite_hooks = self._onewrite_hooks  # type: ignore[attr-defined]
         return pool
 
+    def urlopen(self, method: str, url: str, *args: typing.Any, **kwargs: typing.Any) -> typing.Any:  # type: ignore[override]
+        """Send a request: see urllib3."""
+        hooks = hooks_of(self)
+        if hooks is None:
+            return super().urlopen(method, url, *args, **kwargs)
+        return urlopen(self, super().urlopen, hooks, method, url, args, kwargs)
 
-def _refuse_unknown(keywords: typing.Iterable[str]) -> None:
-    """urllib3 would find out at the first request, in words of its own."""
+
+def refuse_unknown(keywords: typing.Iterable[str]) -> None:
+    """Raise TypeError for an option that neither library has, which urllib3 would refuse at the first request."""
     for name in keywords:
         if f"key_{name}" not in urllib3.poolmanager.PoolKey._fields and name != "strict":
-            ours = ", ".join(sorted(_config.NAMES))
-            raise TypeError(f"neither onewrite nor urllib3 has an option {name!r}; onewrite has {ours}")
+            known = ", ".join(sorted(_config.NAMES))
+            raise TypeError(f"neither onewrite nor urllib3 has an option {name!r}; onewrite has {known}")
 
 
 class PoolManager(Manager, urllib3.PoolManager):
@@ -72,6 +88,13 @@ class PoolManager(Manager, urllib3.PoolManager):
             **keywords: Unpack[Keywords],
         ) -> None: ...
 
+    else:
+
+        def __init__(self, *args, **kwargs):
+            self._onewrite_given, self._onewrite_hooks = take(kwargs)
+            super().__init__(*args, **kwargs)
+            refuse_unknown(self.connection_pool_kw)
+
 
 class ProxyManager(Manager, urllib3.ProxyManager):
     """urllib3's ProxyManager whose requests leave in one write, with TCP_NODELAY on.
@@ -93,3 +116,10 @@ class ProxyManager(Manager, urllib3.ProxyManager):
             proxy_assert_fingerprint: str | None = None,
             **keywords: Unpack[Keywords],
         ) -> None: ...
+
+    else:
+
+        def __init__(self, *args, **kwargs):
+            self._onewrite_given, self._onewrite_hooks = take(kwargs)
+            super().__init__(*args, **kwargs)
+            refuse_unknown(self.connection_pool_kw)

@@ -1,183 +1,161 @@
-"""Reading a response: interim responses are skipped, the times are taken. http.client reads, with its own objects."""
+"""In front of a response whose body is read after the request returned: the record ends with the reader's call.
+
+A method that reads ends the record with its own error, or when it has read all. close() and release_conn() end it as
+"ok": giving a body up is the caller's right. No hook is called while a response is freed; its record then waits for
+the next call.
+"""
 
 from __future__ import annotations
 
-import functools
-import http.client
-import types
 import typing
-import weakref
 
-from .. import _patches
-from .._timing import call as calls
-from .._timing.attempt import LiveAttempt, now
+import urllib3.response
+
+from .._base_version import genuine
+from .._front import Front, put
+from .._timing.record import Call, now
 
 if typing.TYPE_CHECKING:
-    from .connection import OneWrite
+    from urllib3.response import HTTPResponse as _HTTPResponse
 
-#: Interim responses that are skipped; with more of them the response is an error.
-MOST_INTERIM = 100
-
-_HTTPResponse = http.client.HTTPResponse
-
-
-class Unread(_HTTPResponse):
-    """A response of http.client until its status line is read; then its class is http.client's."""
-
-    _attempt: LiveAttempt | None = None
-
-    def _read_status(self) -> tuple[str, int, str]:
-        attempt = self._attempt
-        for _ in range(MOST_INTERIM):
-            t_ns = 0
-            if attempt is not None:
-                # This blocks until the first byte. What came in one read with an interim response is in the buffer.
-                if hasattr(self.fp, "peek"):
-                    self.fp.peek(1)
-                t_ns = now()
-            found: tuple[str, int, str] = _HTTPResponse._read_status(self)  # type: ignore[attr-defined]
-            status = found[1]
-            if not 100 <= status < 200 or status == 101:
-                if attempt is not None:
-                    attempt.response_start(t_ns)
-                self.__class__ = _HTTPResponse  # type: ignore[assignment]
-                return found
-            if attempt is not None:
-                attempt.informational(status)
-            if status == 100:
-                return found  # http.client itself skips a 100, and no other
-            http.client.parse_headers(self.fp)
-        raise http.client.HTTPException(f"got more than {MOST_INTERIM} interim responses")
+    _Behind = _HTTPResponse
+else:
+    _Behind = Front
+    _HTTPResponse = genuine(urllib3.response, "HTTPResponse")
 
 
-class _Timed(Unread):
-    """The same, with its times taken."""
+class TimedResponse(_Behind):
+    """Stands in front of a response's class."""
 
-    def __init__(self, attempt: LiveAttempt, *args: typing.Any, **kwargs: typing.Any) -> None:
-        super().__init__(*args, **kwargs)
-        self._attempt = attempt
+    _onewrite_call: Call | None = None
+    _onewrite_chunked = 0
 
-    def begin(self) -> None:
-        super().begin()
-        attempt = self._attempt
-        assert attempt is not None
-        del self._attempt
-        attempt.http_response = self
-        attempt.expected = self.length
-        attempt.headers_end(self.status, self.headers.get_all("Server-Timing"))
+    def _onewrite_reading(self) -> Call | None:
+        """Return the call, if it has not ended and no other method of this response is reading."""
+        call = self._onewrite_call
+        return call if call is not None and not call.reading else None
 
+    def _onewrite_end(self, error: BaseException | None = None) -> None:
+        """The caller has all that it wanted, or gets *error*."""
+        call, self._onewrite_call = self._onewrite_call, None
+        if call is not None and not call.ended_at_mono_ns:
+            if error is None:
+                call.finish()
+            else:
+                call.error = None
+                call.fail(error)
 
-def make_getresponse(below: _patches.Below, own: bool) -> typing.Callable[..., typing.Any]:
-    """Return ``getresponse``: it reads the head, and with ``preload_content`` of urllib3 2.x the body."""
-
-    def getresponse(self: OneWrite, **extra: typing.Any) -> typing.Any:
-        attempt = self._onewrite_attempt
-        if attempt is None or self._onewrite_own is not own:
-            return below(self, type(self))(**extra)
-        timed = None
-        if self.response_class is Unread:  # not one of the user's own
-            timed = self.response_class = functools.partial(_Timed, attempt)  # type: ignore[assignment]
-        attempt.awaiting = True
+    def _onewrite_read(
+        self, read: typing.Callable[..., typing.Any], args: tuple[typing.Any, ...], kwargs: dict[str, typing.Any]
+    ) -> typing.Any:
+        call = self._onewrite_reading()
+        if call is None:
+            return read(*args, **kwargs)
+        call.reading = True
         try:
-            response = below(self, type(self))(**extra)
-            _got(attempt, response)
-            return response
+            data = read(*args, **kwargs)
         except BaseException as error:
-            attempt.error = error
+            call.reading = False
+            self._onewrite_end(error)
             raise
-        finally:
-            attempt.awaiting = False
-            if timed is not None and self.response_class is timed:
-                del self.response_class
+        call.reading = False
+        amount = args[0] if args else kwargs.get("amt")
+        # With a coding there may be more for the reader when all was received, and an error.
+        if self.isclosed():
+            if amount is None or not data and amount != 0 or not self.headers.get("content-encoding"):
+                self._onewrite_complete(call)
+        return data
 
-    return getresponse
+    def _onewrite_complete(self, call: Call) -> None:
+        """The body was read to its end, in this call or in one before it."""
+        received = call.expected
+        call.body_read(now(), self.tell() + self._onewrite_chunked if received is None else received)
+        self._onewrite_end()
 
+    def read(self, *args: typing.Any, **kwargs: typing.Any) -> bytes:
+        """Read: see urllib3."""
+        return self._onewrite_read(super().read, args, kwargs)  # type: ignore[no-any-return]
 
-def _got(attempt: LiveAttempt, response: typing.Any) -> None:
-    """urllib3's response is made; with preload_content its body has been read by now."""
-    http_response = attempt.http_response
-    if http_response is None:  # the user's own class has read the head
-        http_response = attempt.http_response = getattr(response, "_original_response", None) or response
-        attempt.response_start(now())
-        attempt.headers_end(response.status, None)
-    if http_response.isclosed():
-        if attempt.expected is None and hasattr(response, "tell"):
-            attempt.response = weakref.ref(response)
-        body_read(attempt, now())
-    elif response is not http_response:  # urllib3 1.26 makes its own object later
-        _watch(attempt, response)
+    if hasattr(_HTTPResponse, "read1"):
 
+        def read1(self, *args: typing.Any, **kwargs: typing.Any) -> bytes:
+            """Read: see urllib3."""
+            return self._onewrite_read(super().read1, args, kwargs)  # type: ignore[no-any-return]
 
-def returned(call: calls.LiveCall, response: typing.Any) -> None:
-    """urllib3 1.26 makes its response after getresponse: count what nobody has announced."""
-    attempt = call.last
-    if attempt is None or (attempt.http_response is None and "response_end" not in attempt.at):
-        return
-    if "response_end" in attempt.at:
-        if attempt.expected is None and hasattr(response, "tell"):
-            attempt.bytes_received = response.tell()
-    else:
-        _watch(attempt, response)
+    def stream(self, *args: typing.Any, **kwargs: typing.Any) -> typing.Iterator[bytes]:
+        """Read: see urllib3."""
+        yield from super().stream(*args, **kwargs)
+        call = self._onewrite_reading()
+        if call is not None and self.isclosed():
+            self._onewrite_complete(call)
 
-
-def _watch(attempt: LiveAttempt, response: typing.Any) -> None:
-    """Count the body's bytes where their number is not announced; learn of errors that urllib3 closes nothing for."""
-    if not hasattr(response, "tell"):
-        return
-    weak = weakref.ref(response)
-    if attempt.expected is None:
-        attempt.response = weak
-        # urllib3 counts no bytes when it reads chunk by chunk: add up the sizes as they are announced.
-        if getattr(response, "chunked", False) and not response.tell():
-            _around_method(response, weak, "_update_chunk_length", attempt, _count_chunk)
-    if response.headers.get("content-encoding"):
-        _around_method(response, weak, "_decode", attempt, lambda attempt, response, before: None)
-
-
-def _around_method(
-    response: typing.Any, weak: typing.Any, name: str, attempt: LiveAttempt, after: typing.Any
-) -> None:
-    """Replace a method of *response* by one that notes what it raises, and that calls *after* if it does not.
-
-    The reference is weak: otherwise a response that is dropped would not be freed before the collector runs.
-    """
-    below = getattr(type(response), name, None)
-    if below is None:
-        return
-
-    def method(weak: typing.Any, *args: typing.Any, **kwargs: typing.Any) -> typing.Any:
-        response = weak()
-        before = response.chunk_left
-        attempt.awaiting = True  # it may close the connection before it raises
+    def read_chunked(self, *args: typing.Any, **kwargs: typing.Any) -> typing.Iterator[bytes]:
+        """Read: see urllib3."""
+        below = super().read_chunked(*args, **kwargs)
+        call = self._onewrite_reading()
+        if call is None:
+            yield from below
+            return
         try:
-            answer = below(response, *args, **kwargs)
-        except BaseException as error:
-            body_failed(attempt, error)
-            raise
+            while True:
+                call.reading = True
+                try:
+                    data = next(below)
+                except StopIteration:
+                    break
+                except BaseException as error:
+                    call.reading = False
+                    self._onewrite_end(error)
+                    raise
+                call.reading = False
+                yield data
         finally:
-            attempt.awaiting = False
-        after(attempt, response, before)
-        return answer
+            # Also where this generator is freed: no hook is called then.
+            call.reading = True
+            below.close()  # type: ignore[attr-defined]
+            call.reading = False
+        if self.isclosed():
+            self._onewrite_complete(call)
 
-    setattr(response, name, types.MethodType(method, weak))
+    def _handle_chunk(self, amt: int | None) -> bytes:
+        data = super()._handle_chunk(amt)
+        self._onewrite_chunked += len(data)
+        return data
+
+    def drain_conn(self) -> None:
+        """Read the rest, without an error: see urllib3."""
+        call = self._onewrite_reading()
+        if call is None:
+            super().drain_conn()
+            return
+        call.reading = True
+        try:
+            super().drain_conn()
+        finally:
+            call.reading = False
+            if self.isclosed() and not getattr(self._original_response, "length", None):
+                self._onewrite_complete(call)
+            else:
+                self._onewrite_end()
+
+    def release_conn(self) -> None:
+        """Give the connection back: see urllib3."""
+        super().release_conn()
+        if self._onewrite_reading() is not None and self._connection is None:
+            self._onewrite_end()
+
+    def close(self) -> None:
+        """Close the response: see urllib3."""
+        try:
+            super().close()
+        finally:
+            if not self.__dict__.get("_finalizing") and self._onewrite_reading() is not None:
+                self._onewrite_end()
 
 
-def _count_chunk(attempt: LiveAttempt, response: typing.Any, before: int | None) -> None:
-    if before is None:
-        attempt.bytes_received = (attempt.bytes_received or 0) + max(response.chunk_left or 0, 0)
-
-
-def body_failed(attempt: LiveAttempt, error: BaseException) -> None:
-    """The reader of the body gets *error*."""
-    attempt.error = error
-    attempt.end("error" if isinstance(error, Exception) else "cancelled")
-
-
-def body_read(attempt: LiveAttempt, t_ns: int) -> None:
-    """The body was read to its end."""
-    received = attempt.expected
-    if received is None and attempt.bytes_received is None and attempt.response is not None:
-        response = attempt.response()
-        if response is not None:
-            received = response.tell()
-    attempt.response_end(t_ns, received)
+def watch(response: typing.Any, call: Call) -> bool:
+    """Let *call* end with the reader of *response*; return whether that can be seen."""
+    if not isinstance(response, _HTTPResponse) or not put(TimedResponse, response):
+        return False
+    response._onewrite_call = call  # type: ignore[attr-defined]
+    return True

@@ -1,1 +1,1 @@
-"""What leaves the client, and how: no module here knows urllib3 or the timing."""
+"""What leaves the client, and how. No module here imports a base library or the timing."""

@@ -1,69 +1,46 @@
-"""What a request's body is: held whole, read promptly, or a source that may block."""
+"""May the head of a request wait for its body?
+
+Only where every piece of the body is at hand and no code of the caller runs to get it. That is decided by exact types
+of the standard library and without calling anything of the body. A subclass may have a ``read`` or ``__iter__`` of its
+own, and so may an object with an attribute of that name: then the head leaves first, as with the base library.
+"""
 
 from __future__ import annotations
 
+import array
 import io
 import os
 import stat
-import tempfile
 import typing
 
-WHOLE = "whole"  # in memory: every piece is at hand
-PROMPT = "prompt"  # read piece by piece, but never waits for anyone: regular files, BytesIO, lists
-BLOCKING = "blocking"  # iterators, pipes, sockets: the next piece may be minutes away
+#: A piece of one of these types runs no code of the caller.
+PIECES: frozenset[type] = frozenset((bytes, str, bytearray, memoryview, array.array))
 
-#: requests-toolbelt's encoder of forms, whose parts are bytes and files, and the one that reports what was read.
-_MULTIPART = "requests_toolbelt.multipart.encoder"
-_MULTIPART_ENCODERS = ("MultipartEncoder", "MultipartEncoderMonitor")
-
-_MEMORY_READS = (io.BytesIO.read, io.StringIO.read)
+_MEMORY_FILES: frozenset[type] = frozenset((io.BytesIO, io.StringIO))
+_BUFFERED: frozenset[type] = frozenset((io.BufferedReader, io.BufferedRandom))
 
 
-def kind(body: typing.Any) -> str:
-    """Tell which of the three *body* is. Anything not known to be prompt may block."""
-    if body is None or isinstance(body, (bytes, str, bytearray, memoryview)):
-        return WHOLE
-    if isinstance(body, (list, tuple)):
-        return PROMPT
-    if hasattr(body, "read"):
-        return PROMPT if _reads_promptly(body) else BLOCKING
-    try:
-        memoryview(body)
-    except TypeError:
-        return BLOCKING
-    return WHOLE
-
-
-def _reads_promptly(body: typing.Any) -> bool:
-    if getattr(type(body), "read", None) in _MEMORY_READS:
+def at_hand(body: typing.Any) -> bool:
+    """Return whether all of *body* can be read without waiting and without running code of the caller."""
+    kind = type(body)
+    if body is None or kind in PIECES:
         return True
-    if type(body).__module__ == _MULTIPART and type(body).__name__ in _MULTIPART_ENCODERS:
-        return all(_part_reads_promptly(part.body) for part in getattr(body, "encoder", body).parts)
-    # A wrapper that only forwards fileno() may throttle its read(); the standard library's do not.
-    if not isinstance(body, (io.IOBase, tempfile._TemporaryFileWrapper)):
-        return False
+    if kind is list or kind is tuple:
+        return all(type(piece) in PIECES for piece in body)
+    if kind in _MEMORY_FILES:
+        return not vars(body)
+    return _is_regular_file(body, kind)
+
+
+def _is_regular_file(body: typing.Any, kind: type) -> bool:
+    """Return whether *body* is an open regular file: reading it never waits for another program (poll(2))."""
     try:
+        if kind in _BUFFERED:
+            if "read" in vars(body) or "readinto" in vars(body):
+                return False
+            body, kind = body.raw, type(body.raw)
+        if kind is not io.FileIO or not {"read", "readinto", "readall"}.isdisjoint(vars(body)):
+            return False
         return stat.S_ISREG(os.fstat(body.fileno()).st_mode)
-    except (OSError, ValueError, TypeError, AttributeError):
+    except (OSError, ValueError):  # closed, or detached: the base library raises its own error
         return False
-
-
-def _part_reads_promptly(part: typing.Any) -> bool:
-    """Whether a part of a MultipartEncoder does: bytes are in a BytesIO there, files in a wrapper with ``fd``."""
-    return isinstance(part, io.BytesIO) or _reads_promptly(getattr(part, "fd", None))
-
-
-def size(body: typing.Any) -> int | None:
-    """How many bytes a binary *body* still has, where that can be told without reading it."""
-    if body is None:
-        return 0
-    if isinstance(body, bytes):
-        return len(body)
-    if isinstance(body, (bytearray, memoryview)):
-        return memoryview(body).nbytes
-    if isinstance(body, io.BytesIO) and type(body).read is io.BytesIO.read:
-        try:
-            return max(body.getbuffer().nbytes - body.tell(), 0)
-        except (OSError, ValueError):  # one that cannot tell where it is, or is closed: the base library's to say
-            return None
-    return None

@@ -1,82 +1,180 @@
 """Head and body to the kernel in one write.
 
-http.client and urllib3 hand the head and each piece of the body to ``send`` one by one. The pieces are held
-until they can leave together:
+A Writer stands in for a connection's socket while the base library writes one request. It holds the pieces that the
+base library writes and sends them together:
 
-- up to ``coalesce_max`` bytes they are joined, one write on any socket: one segment where it fits,
-  one TLS record;
-- more than that on a plain socket is one ``sendmsg`` of the pieces, nothing is copied;
-- more than that on anything else fills the first TLS record and sends the rest from a view.
+- up to ``coalesce_max`` bytes are joined: one write on any socket, one segment where it fits, one TLS record;
+- more than that on a plain socket is one ``sendmsg`` of the pieces, and nothing is copied;
+- more than that on any other socket fills the first TLS record, and the rest is sent from a view.
 
-Only bodies that cannot block are held (see ``body.kind``).
+Held is only what cannot change: bytes, or a copy that is made at once. Any other use of the socket sends first what is
+held.
 """
 
 from __future__ import annotations
 
-import socket
+import _socket
+import array
 import typing
 
-#: A body read in pieces is held until this much is at hand: one full TLS record.
-HOLD_LIMIT = 16384
-
-Piece = bytes | memoryview
+_COPIED: frozenset[type] = frozenset((bytearray, memoryview, array.array))
+_Plain = _socket.socket
 
 
-def write(sock: typing.Any, pieces: list[Piece], coalesce_max: int) -> int:
-    """Send *pieces*, bytes and views of bytes; return the number of writes it took.
+class Watch(typing.Protocol):
+    """Counts what a Writer writes."""
 
-    Errors are those of the socket's own ``sendall``; a timeout of the socket holds for each write.
+    def before_write(self) -> None:
+        """Bytes are about to be written."""
+
+    def written(self, size: int, writes: int) -> None:
+        """*size* bytes were written in *writes* writes."""
+
+
+class Writer:
+    """Stands in for a socket while one request is written."""
+
+    __slots__ = ("_held", "_limit", "_size", "_sock", "_watch")
+
+    def __init__(self, sock: typing.Any, limit: int, watch: Watch | None) -> None:
+        """Join up to *limit* bytes; 0 holds nothing."""
+        self._sock = sock
+        self._limit = limit
+        self._watch = watch
+        self._size = 0
+        self._held: list[bytes] | None = [] if limit else None
+
+    def sendall(self, data: typing.Any, *flags: typing.Any) -> None:
+        """Send *data* as the socket does, or hold it."""
+        held = self._held
+        if held is not None:
+            kind = type(data)
+            size = len(data) if kind is bytes else _nbytes(data) if kind in _COPIED else -1
+            if size < 0 or flags or (not held and _expects(data, self._limit)):
+                self.flush()
+                self._held = None
+            elif self._size + size <= self._limit:
+                held.append(data if kind is bytes else bytes(data))
+                self._size += size
+                return
+            else:
+                self._held = None
+                self._send_many(held, data)
+                return
+        watch = self._watch
+        if watch is None:
+            self._sock.sendall(data, *flags)
+            return
+        watch.before_write()
+        self._sock.sendall(data, *flags)
+        watch.written(_size(data), 1)
+
+    def flush(self) -> None:
+        """Send what is held. What comes later is held again."""
+        held = self._held
+        if held:
+            self._held = []
+            self._size = 0
+            data = held[0] if len(held) == 1 else b"".join(held)
+            watch = self._watch
+            if watch is not None:
+                watch.before_write()
+            self._sock.sendall(data)
+            if watch is not None:
+                watch.written(len(data), 1)
+
+    def attach(self, sock: typing.Any) -> Writer:
+        """Stand in for *sock*, which was just opened."""
+        self._sock = sock
+        return self
+
+    def detach(self) -> typing.Any:
+        """Hold no more, and return the socket. Pieces that are still held are not sent."""
+        self._held = None
+        return self._sock
+
+    def abandon(self) -> None:
+        """The base library raised: send what it has written by now, as it would have been sent without a Writer."""
+        try:
+            self.flush()
+        except Exception:
+            self._held = None
+
+    def _send_many(self, held: list[bytes], data: typing.Any) -> None:
+        watch = self._watch
+        if watch is not None:
+            watch.before_write()
+        with memoryview(data) as whole, whole.cast("B") as view:
+            size = self._size + view.nbytes
+            writes = _send_vector(self._sock, held, view) or _send_records(self._sock, held, view, self._limit)
+        if watch is not None:
+            watch.written(size, writes)
+
+    # The rest is the socket's.
+
+    def settimeout(self, value: typing.Any) -> None:
+        """Set the socket's timeout."""
+        self._sock.settimeout(value)
+
+    def __getattr__(self, name: str) -> typing.Any:
+        self.flush()
+        return getattr(self._sock, name)
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> type:  # isinstance() says of a Writer what it says of the socket
+        return type(self._sock)
+
+
+def _expects(head: typing.Any, limit: int) -> bool:
+    """Return whether *head* has the field Expect: then the body waits for the server, and the head leaves alone."""
+    return b"\nexpect:" in bytes(head[:limit]).lower()
+
+
+def _nbytes(data: typing.Any) -> int:
+    """Return the size of *data* in bytes, -1 where its bytes are not in one row: the socket raises for such a view."""
+    with memoryview(data) as view:
+        return view.nbytes if view.c_contiguous else -1
+
+
+def _size(data: typing.Any) -> int:
+    try:
+        return len(data) if type(data) is bytes else memoryview(data).nbytes
+    except TypeError:
+        return 0
+
+
+def _send_vector(sock: typing.Any, held: list[bytes], view: memoryview) -> int:
+    """Send all by sendmsg; return the number of writes, 0 where *sock* does not send by the methods of the kernel's socket.
+
+    A class that has a sendall of its own (a counter, gevent, TLS) gets all bytes by that.
     """
-    if len(pieces) == 1:
-        sock.sendall(pieces[0])
-        return 1
-    if sum(map(len, pieces)) <= coalesce_max:
-        sock.sendall(b"".join(pieces))
-        return 1
-    # gevent's and the standard library's own class have a sendmsg that honours timeouts; SSLSocket's
-    # raises, eventlet's GreenSocket and Windows have none.
-    if type(sock) is socket.socket and hasattr(sock, "sendmsg") and len(pieces) <= 16:
-        return _write_vector(sock, pieces)
-    return _write_records(sock, pieces, coalesce_max)
-
-
-def _write_vector(sock: socket.socket, pieces: list[Piece]) -> int:
-    views = [memoryview(piece) for piece in pieces]
-    sent = sock.sendmsg(views)
+    cls = type(sock)
+    if not held or len(held) > 15 or not hasattr(cls, "sendmsg"):
+        return 0
+    if cls.sendmsg is not _Plain.sendmsg or cls.sendall is not _Plain.sendall or cls.send is not _Plain.send:
+        return 0
+    if hasattr(sock, "__dict__") and not {"send", "sendall", "sendmsg"}.isdisjoint(vars(sock)):
+        return 0
+    sent = sock.sendmsg([*held, view])
     writes = 1
-    for view in views:
-        if sent >= view.nbytes:
-            sent -= view.nbytes
-            continue
-        # The kernel's buffer was full: the rest goes the ordinary way, which waits for room.
-        sock.sendall(view[sent:] if sent else view)
-        sent = 0
-        writes += 1
-    return writes
-
-
-def _write_records(sock: typing.Any, pieces: list[Piece], record: int) -> int:
-    """Fill the first record across pieces; send what is left from views, each record as full as can be."""
-    writes = 0
-    pending = bytearray()
-    for piece in pieces:
-        view = memoryview(piece)
-        if pending or view.nbytes < record:
-            room = max(record - len(pending), 0)
-            if pending and not room:
-                sock.sendall(pending)
-                writes, pending, room = writes + 1, bytearray(), record
-            pending += view[:room]
-            view = view[room:]
-            if len(pending) >= record and view.nbytes:
-                sock.sendall(pending)
-                writes, pending = writes + 1, bytearray()
-        if view.nbytes >= record:
-            sock.sendall(view)
+    for piece in held:
+        if sent < len(piece):
+            sock.sendall(piece[sent:])
             writes += 1
-        elif view.nbytes:
-            pending += view
-    if pending:
-        sock.sendall(pending)
+        sent = max(sent - len(piece), 0)
+    if sent < view.nbytes:
+        with view[sent:] as rest:
+            sock.sendall(rest)
         writes += 1
     return writes
+
+
+def _send_records(sock: typing.Any, held: list[bytes], view: memoryview, limit: int) -> int:
+    """Send the first *limit* bytes joined and the rest from a view; return the number of writes."""
+    head = b"".join(held)
+    room = limit - len(head)
+    with view[:room] as first:
+        sock.sendall(head + first)
+    with view[room:] as rest:
+        sock.sendall(rest)
+    return 2

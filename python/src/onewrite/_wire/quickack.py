@@ -12,7 +12,7 @@ QUICKACK = getattr(socket, "TCP_QUICKACK", None)
 
 
 def acknowledge(sock: typing.Any) -> None:
-    """Ask the kernel to acknowledge at once what comes next.
+    """Let the kernel acknowledge at once what comes next.
 
     A server that writes head and body apart with Nagle on waits for the client's ACK between the two. Sending ends
     the effect (tcp(7)), so this is called after the last write of each request.

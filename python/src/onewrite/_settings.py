@@ -1,12 +1,13 @@
-"""The options and hooks that own classes are given; the calls of install() that are in force, and their way out."""
+"""The options and hooks that own classes are given, and those of install(), which hold for a whole process."""
 
 from __future__ import annotations
 
+import os
 import threading
 import typing
 
 from . import _config
-from ._timing.hooks import Hooks, combined, make_hooks
+from ._timing.hooks import Hooks, both, drain, make_hooks
 from ._timing.record import Timing
 
 if typing.TYPE_CHECKING:
@@ -15,7 +16,6 @@ if typing.TYPE_CHECKING:
     from ._keywords import Options
 
 OnTiming = typing.Callable[[Timing], object]
-
 
 #: The keyword arguments that own classes and install() take.
 KEYWORDS = _config.NAMES | {"on_timing", "listener"}
@@ -52,6 +52,7 @@ class Installation:
         """
         for remove in self._removals:
             remove()
+        drain()
 
 
 class Installations:
@@ -62,9 +63,16 @@ class Installations:
         self._hooks: dict[object, Hooks | None] = {}
         #: From the first call until uninstall(), also when every Installation was removed.
         self.active = False
-        #: What holds now; without a call in force, what the environment says.
+        #: Options of install(); without a call in force those of the environment.
         self.options = _config.DEFAULTS
+        #: What holds for the objects that install() reaches.
+        self.in_force = _config.OFF
         self.hooks: Hooks | None = None
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self._renew_lock)
+
+    def _renew_lock(self) -> None:
+        self.lock = threading.RLock()
 
     def remain(self) -> bool:
         """Return whether there is a call that was not removed."""
@@ -72,8 +80,8 @@ class Installations:
 
     def count(self) -> int:
         """Return how many hooks are set: callbacks and listeners."""
-        given = [hooks for hooks in list(self._hooks.values()) if hooks is not None]
-        return sum(len(hooks.on_timing) + (hooks.listener is not None) for hooks in given)
+        sources = [source for hooks in list(self._hooks.values()) if hooks is not None for source in hooks.sources]
+        return sum((on_timing is not None) + (listener is not None) for on_timing, listener in sources)
 
     def add(self, **keywords: Unpack[Options]) -> Installation:
         """Put a call of install() in force; raise TypeError or ValueError for what is wrong with it."""
@@ -81,14 +89,13 @@ class Installations:
             given: dict[str, typing.Any] = {**keywords}
             options, hooks = take(given, self.options)
             if given:
-                raise TypeError(
-                    f"install() has no argument {next(iter(given))!r}; it has {', '.join(sorted(KEYWORDS))}"
-                )
+                known = ", ".join(sorted(KEYWORDS))
+                raise TypeError(f"install() has no argument {next(iter(given))!r}; it has {known}")
             if options.disabled:
                 return Installation()
             call = object()
             self._hooks[call] = hooks
-            self.options = options
+            self.options = self.in_force = options
             self.active = True
             self._combine()
         return Installation(lambda: self._remove(call))
@@ -99,7 +106,10 @@ class Installations:
             self._combine()
 
     def _combine(self) -> None:
-        self.hooks = combined(hooks for hooks in self._hooks.values() if hooks is not None)
+        found: Hooks | None = None
+        for hooks in self._hooks.values():
+            found = both(hooks, found)
+        self.hooks = found
 
     def clear(self) -> None:
         """End them all."""
@@ -107,4 +117,9 @@ class Installations:
             self._hooks.clear()
             self.active = False
             self.options = _config.DEFAULTS
+            self.in_force = _config.OFF
             self.hooks = None
+
+
+#: What holds for urllib3.
+installations = Installations()

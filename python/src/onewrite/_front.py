@@ -1,0 +1,99 @@
+"""Puts a class in front of an object's own, and replaces functions of a base library's classes.
+
+The class of an object becomes a class that derives from onewrite's class and then from the object's class. Every
+method of onewrite's class calls ``super()``. So it works above whatever subclass a user has written, above methods that
+a tracer wrapped, before or after; and wrappers stay where they are.
+"""
+
+from __future__ import annotations
+
+import functools
+import types
+import typing
+
+
+def in_front(front: type, cls: type) -> type:
+    """Return the class with *front* before *cls*. It lives as long as one of its objects does."""
+    if issubclass(cls, front):
+        return cls
+    for found in type.__subclasses__(cls):
+        if found.__bases__ == (front, cls) and "_onewrite_in_front" in found.__dict__:
+            return found
+    names = {
+        "__module__": cls.__module__,
+        "__qualname__": cls.__qualname__,
+        "__doc__": cls.__doc__,
+        "_onewrite_in_front": True,
+    }
+    return types.new_class(cls.__name__, (front, cls), {}, lambda namespace: namespace.update(names))
+
+
+def put(front: type, instance: typing.Any) -> bool:
+    """Put *front* before the class of *instance*; return whether it is there now."""
+    cls = type(instance)
+    if not issubclass(cls, front):
+        try:
+            instance.__class__ = in_front(front, cls)
+        except TypeError:  # a class whose objects cannot change it, or with a metaclass that refuses a subclass
+            return False
+    return True
+
+
+class Front:
+    """Base of the classes that stand in front."""
+
+    def __init_subclass__(cls, **keywords: typing.Any) -> None:
+        """Call the hook of the class behind for a subclass that a user writes, not for one that in_front() makes."""
+        if "_onewrite_in_front" not in cls.__dict__:
+            super().__init_subclass__(**keywords)
+
+
+class _Placed(typing.NamedTuple):
+    ours: typing.Any
+    before: typing.Any
+
+
+_placed: dict[tuple[type, str], _Placed] = {}
+
+
+def place(owner: type, name: str, make: typing.Callable[[typing.Any], typing.Any]) -> None:
+    """Replace a function of *owner* by what *make* makes of it.
+
+    Nothing to do where it is in place, or below somebody's wrapper. A function that somebody has put back since, such
+    as a mock that is older than this call, is replaced again.
+    """
+    there = owner.__dict__[name]
+    placed = _placed.get((owner, name))
+    if placed is None or there is placed.before:
+        ours = functools.wraps(there)(make(there))
+        _placed[owner, name] = _Placed(ours, there)
+        setattr(owner, name, ours)
+
+
+def put_back(owner: type, name: str) -> None:
+    """Undo place(). A function that somebody has wrapped since stays, and only calls the one below."""
+    placed = _placed.get((owner, name))
+    if placed is not None and owner.__dict__.get(name) is placed.ours:
+        del _placed[owner, name]
+        setattr(owner, name, placed.before)
+
+
+def state_of(owner: type, name: str, active: bool) -> dict[str, typing.Any]:
+    """Return the state of a function for status(), and the modules that wrap it, the outermost first."""
+    placed = _placed.get((owner, name))
+    wrapped_by: list[str] = []
+    state = "stock"
+    function = owner.__dict__.get(name)
+    while function is not None:
+        if placed is not None and function is placed.ours:
+            state = "patched" if active else "idle"
+            break
+        wrapper = getattr(function, "_self_wrapper", function)  # the function that a wrapt proxy calls
+        wrapper = getattr(wrapper, "__func__", wrapper)
+        module = getattr(wrapper, "__globals__", {}).get("__name__") or type(wrapper).__module__
+        function = getattr(function, "__wrapped__", None)
+        if function is None and module == owner.__module__:
+            break
+        if not wrapped_by or wrapped_by[-1] != module:
+            wrapped_by.append(module)
+    return {"state": state, "wrapped_by": wrapped_by}

@@ -1,0 +1,87 @@
+"""The installed httpcore and httpx, or httpcore2 and httpx2: classes by their public interface, private names probed."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import typing
+
+from .._errors import UnsupportedBaseError
+from .._wire.body import at_hand
+
+#: httpcore, and the httpx that builds its requests.
+PAIRS = {"httpcore": "httpx", "httpcore2": "httpx2"}
+
+
+class Streams(typing.NamedTuple):
+    """The exact classes of request bodies."""
+
+    #: One piece of bytes.
+    whole: tuple[type, ...]
+    #: Around a file, list or generator.
+    wrapping: type | None = None
+    #: Multipart, with its kinds of fields.
+    multipart: type | None = None
+    data_field: type | None = None
+    file_field: type | None = None
+
+
+def cores() -> typing.Iterator[typing.Any]:
+    """Yield those of httpcore and httpcore2 that are installed."""
+    for name in PAIRS:
+        try:
+            yield importlib.import_module(name)
+        except ImportError:
+            continue
+
+
+@functools.cache
+def streams(name: str) -> Streams:
+    """Return the classes of the bodies that the core *name* and its httpx make of what a user gives.
+
+    Raises UnsupportedBaseError where these objects lack a private name that onewrite reads.
+    """
+    core = importlib.import_module(name)
+    whole: type = type(core.Request("POST", "http://onewrite.invalid/", content=b"x").stream)
+    _probe(core.ConnectionPool(), "_network_backend")
+    _probe(core.AsyncConnectionPool(), "_network_backend")
+    try:
+        httpx = importlib.import_module(PAIRS[name])
+    except ImportError:
+        return Streams((whole,))
+
+    def body(**content: typing.Any) -> typing.Any:
+        return httpx.Request("POST", "http://onewrite.invalid/", **content).stream
+
+    wrapping = _probe(body(content=[b"x"]), "_stream")
+    multipart = _probe(body(data={"a": "b"}, files={"c": b"d"}), "fields")
+    data_field, file_field = multipart.fields
+    _probe(file_field, "file")
+    return Streams(
+        (whole, type(body(content=b"x"))), type(wrapping), type(multipart), type(data_field), type(file_field)
+    )
+
+
+def _probe(instance: typing.Any, name: str) -> typing.Any:
+    if not hasattr(instance, name):
+        cls = type(instance)
+        raise UnsupportedBaseError(
+            f"{cls.__module__}.{cls.__qualname__} has no {name}, which onewrite relies on; onewrite leaves it alone"
+        )
+    return instance
+
+
+def body_at_hand(stream: typing.Any, known: Streams) -> bool:
+    """Return whether all of a request's body can be read without waiting and without running code of the caller."""
+    kind = type(stream)
+    if kind in known.whole:
+        return True
+    if kind is known.wrapping:
+        return at_hand(stream._stream)
+    if kind is known.multipart:
+        return type(stream.fields) is list and all(_field_at_hand(field, known) for field in stream.fields)
+    return at_hand(stream)
+
+
+def _field_at_hand(field: typing.Any, known: Streams) -> bool:
+    return type(field) is known.data_field or (type(field) is known.file_field and at_hand(field.file))
