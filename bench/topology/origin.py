@@ -9,6 +9,8 @@ One thread per connection, blocking sockets, TCP_NODELAY, one write per answer. 
 ``/closing``         200, and `Connection: close`
 ``/slow?ms=300``     after so many milliseconds
 ``/pause``         at once, but answers nothing in the first 200 ms of every second (for the honesty test)
+``/lossy``         at once, and loses the first segment of the next request. The client must pause 30 ms before it
+``/events``        15 server-sent events, 20 ms apart
 =================  ==================================================================================
 
 The ``nagle`` port is the same server with Nagle left on, as most application servers are.
@@ -23,15 +25,20 @@ import json
 import os
 import socket
 import ssl
+import struct
 import sys
 import threading
 import time
 from urllib.parse import parse_qs
 
+from onewrite_lab.tap.channel import drop_incoming, restore_incoming
+
 OK = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}"
 SPLIT_HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 200\r\n\r\n"
 SPLIT_BODY = b"y" * 200
+EVENTS_HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
 PAUSE_S = 0.2
+SO_MEMINFO = 55
 
 
 class Reader:
@@ -112,8 +119,36 @@ def answer(sock: socket.socket, target: bytes) -> None:
         if into_second < PAUSE_S:
             time.sleep(PAUSE_S - into_second)
         sock.sendall(OK)
+    elif path == b"/events":
+        sock.sendall(EVENTS_HEAD)
+        for _ in range(15):
+            sock.sendall(b"6\r\n: ok\n\n\r\n")
+            time.sleep(0.02)
+        sock.sendall(b"0\r\n\r\n")
     else:
         sock.sendall(OK)
+        if path == b"/lossy":
+            time.sleep(0.02)  # the segment that is lost must not be the ACK of this answer
+            lose_one(sock)
+
+
+def lose_one(sock: socket.socket, timeout_s: float = 2) -> None:
+    """Drop the next segment that comes, then no more."""
+
+    def dropped() -> int:
+        meminfo = sock.getsockopt(socket.SOL_SOCKET, SO_MEMINFO, 36)
+        return int(struct.unpack_from("=I", meminfo, 32)[0])
+
+    def watch() -> None:
+        deadline = time.monotonic() + timeout_s
+        with contextlib.suppress(OSError):
+            while dropped() == before and time.monotonic() < deadline:
+                time.sleep(0.0001)
+        restore_incoming(sock)
+
+    before = dropped()
+    drop_incoming(sock)
+    threading.Thread(target=watch, daemon=True).start()
 
 
 def serve_connection(sock: socket.socket, nagle: bool, context: ssl.SSLContext | None) -> None:

@@ -33,6 +33,7 @@ class Target:
     body: dict[str, Any] | None = None  # of the driver protocol, instead of bytes in memory
     proxy: bool = False  # through the forward proxy
     segments: int = 1  # the most that a small request may take
+    pause_ms: int = 0  # of the kind `records`: before each request
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from onewrite_bench.units import milliseconds, size
 from onewrite_bench.verdict.judge import references
 from onewrite_bench.verdict.results import Cell, RateResult
 
-__all__ = ["READING", "Table", "beside", "of_cells", "of_rates"]
+__all__ = ["READING", "Table", "beside", "of_cells", "of_rates", "of_records"]
 
 _NUMBER = re.compile(r"^-?[\d.,]+( %|%| of \d+)?$|^-$")
 _COLUMNS = ("control", "stock", "onewrite")
@@ -114,3 +114,15 @@ def of_rates(rates: Sequence[RateResult]) -> Table:
         times = (seen["p50_us"], seen["p99_us"], row.floor_p50_us, seen["slip_p90_us"])
         rows.append([*head, f"{seen['achieved_rate']:.0f}", *map(milliseconds, times)])
     return Table(headings, rows)
+
+
+def of_records(rows: Sequence[list[str]]) -> Table:
+    headings = (
+        "wait",
+        "client",
+        "wait phase",
+        "of it held by the kernel",
+        "receive phase",
+        "cause, and requests that have it",
+    )
+    return Table(headings, [list(row) for row in rows])

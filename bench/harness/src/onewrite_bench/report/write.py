@@ -12,7 +12,7 @@ from pathlib import Path
 from onewrite_bench.report import costs
 from onewrite_bench.report.entries import entries
 from onewrite_bench.report.quote import block
-from onewrite_bench.report.table import READING, Table, beside, of_cells, of_rates
+from onewrite_bench.report.table import READING, Table, beside, of_cells, of_rates, of_records
 from onewrite_bench.scenario import names
 from onewrite_bench.units import milliseconds
 from onewrite_bench.verdict import machine
@@ -41,6 +41,8 @@ def text(run: Run) -> str:
         parts += [f"\n{of_cells(run.cells).text()}\n", textwrap.fill(READING.replace("**Bold** stalls. ", ""), 100)]
     if run.rates:
         parts += [f"\n{of_rates(run.rates).text()}\n", RATES]
+    if run.records:
+        parts += [f"\n{of_records(run.records).text()}\n"]
     parts += [*(textwrap.fill(note, 100) for note in _notes(run)), ""]
     parts += [f"{line.group}: {_word(line)}: {line.text}" for line in run.verdicts]
     state = ", interrupted" if run.interrupted else ""
@@ -56,6 +58,8 @@ def markdown(run: Run) -> str:
         parts.append(block(run.scenario, of_cells(run.cells).markdown()))
     if run.rates:
         parts += [block(f"{run.scenario}-rates", of_rates(run.rates).markdown()), f"{RATES}{_generators(run)}"]
+    if run.records:
+        parts.append(block(run.scenario, of_records(run.records).markdown()))
     parts += _notes(run)
     unclean = [line for line in run.verdicts if line.state != "clean"]
     clean = len(run.verdicts) - len(unclean)

@@ -12,7 +12,7 @@ from onewrite_lab.servers.children import Children
 
 from onewrite_bench.console import Console
 from onewrite_bench.ends import scratch
-from onewrite_bench.engines import repeat
+from onewrite_bench.engines import records, repeat
 from onewrite_bench.engines.clients import Clients
 from onewrite_bench.engines.post import PostEngine
 from onewrite_bench.engines.rates import RateEngine
@@ -82,6 +82,10 @@ def _run_in(directory: Path, scenario: Scenario, console: Console, run: Run, gen
                     run.notes.append(why)
                     return
             clients = Clients(places)
+            if scenario.kind == "records":
+                stops.append(clients.stop)
+                records.watch(scenario, places, clients, console, run)
+                return
             engine = PostEngine(scenario, places, console, clients)
             stops += [engine.stop, clients.stop]
             run.earlier.update(repeat.measure(engine, scenario.groups, console, run.cells))

@@ -157,7 +157,8 @@ def _praise(pairs: Sequence[tuple[Cell, Cell]]) -> str:
 
 
 def _wire(cell: Cell, before: str = "") -> str:
-    return "" if cell.segments_mode is None else f"{before}{cell.segments_mode:g} segment per POST"
+    mode = cell.segments_mode
+    return "" if mode is None else f"{before}{mode:g} segment{'s' if mode > 1 else ''} per POST"
 
 
 def _range(values: Sequence[float]) -> str:

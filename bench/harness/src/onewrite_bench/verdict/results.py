@@ -106,6 +106,8 @@ class Run:
     machine: dict[str, Any] = field(default_factory=dict)
     cells: list[Cell] = field(default_factory=list)
     rates: list[RateResult] = field(default_factory=list)
+    records: list[list[str]] = field(default_factory=list)
+    """Rows of the kind `records`: where, client, wait, held by the kernel, receive, causes."""
     verdicts: list[Verdict] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     earlier: dict[str, list[str]] = field(default_factory=dict)

@@ -1,0 +1,73 @@
+"""The engine of `records` scenarios: what an adapter's timing record says of a wait that no client can fix."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from onewrite_conformance.driver import Driver, DriverFault, DriverSkipped
+
+from onewrite_bench.console import Console
+from onewrite_bench.engines.clients import Clients, first_line
+from onewrite_bench.scenario import Client, Scenario, Target
+from onewrite_bench.topology.places import Places
+from onewrite_bench.verdict.results import RateResult, Run
+
+__all__ = ["watch"]
+
+WARM_UP = 16
+
+
+def watch(scenario: Scenario, places: Places, clients: Clients, console: Console, run: Run) -> None:
+    """Add a row per target and client to `run.records`, one process per client and nothing side by side."""
+    for group in scenario.groups:
+        console.plan(len(group.targets) * len(group.clients))
+        for client in group.clients:
+            why = RateResult(group.name, group.language, client.label, client.role, "", 0, 0)
+            driver = clients.start(group, client, [why])
+            if driver is None:
+                run.notes.append(f"{group.name}, {client.label}: not run: {why.missing}")
+                continue
+            for target in group.targets:
+                try:
+                    seen = _timings(driver, client, target, places, scenario.parameters.requests)
+                    run.records.append([target.name, client.label, *_row(seen)])
+                except DriverFault as fault:
+                    run.notes.append(f"{target.name}: not run: {first_line(fault)}")
+                except DriverSkipped as skip:
+                    run.notes.append(f"{target.name}: not run: {skip}")
+                console.step(f"{client.label} at {target.name}")
+            clients.finish(driver)
+
+
+def _timings(driver: Driver, client: Client, target: Target, places: Places, count: int) -> list[dict[str, Any]]:
+    opened = driver.open(pool_size=1, hooks="timing", **client.options)
+    body = client.body or target.body or {"kind": "bytes", "size": 200}
+    found = []
+    for _ in range(WARM_UP + count):
+        reply = driver.request(opened, "POST", places.url(target), body=body)
+        if reply["outcome"] != "response":
+            raise DriverSkipped(f"a request failed: {reply.get('error')}")
+        found.append(reply["timing"])
+        time.sleep(target.pause_ms / 1000)
+    driver.close(opened)
+    return found[WARM_UP:]
+
+
+def _row(timings: Sequence[dict[str, Any]]) -> list[str]:
+    """Medians of the phases, and the causes with their counts."""
+
+    def p50(values: Sequence[int | None]) -> str:
+        there = [value for value in values if value is not None]
+        return f"{statistics.median(there) / 1e6:.1f} ms" if there else "-"
+
+    causes = Counter(timing.get("cause") or "none" for timing in timings)
+    return [
+        p50([timing.get("wait_ns") for timing in timings]),
+        p50([(timing.get("kernel") or {}).get("send_hold_ns") for timing in timings]),
+        p50([timing.get("receive_ns") for timing in timings]),
+        ", ".join(f"`{cause}` {count}" for cause, count in causes.most_common()),
+    ]
