@@ -11,18 +11,17 @@ import shutil
 import socket
 import statistics
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
+from onewrite_bench.ends import scratch
+from onewrite_bench.failures import BenchError
+from onewrite_bench.topology.places import Places
+from onewrite_lab.servers.children import Children
 from snippets import LINE, ROOT, SHORT_LIVED, classes
-
-sys.path.insert(0, str(ROOT / "bench" / "surveys"))
-
-from shared import Missing, Servers  # noqa: E402
 
 TIMES = 20
 DEADLINE_S = 120
@@ -31,10 +30,10 @@ DEADLINE_S = 120
 @pytest.fixture(scope="module")
 def haproxy() -> Iterator[int]:
     """The port of a HAProxy whose frontend waits for the body: the one behind which a split POST stalls."""
-    with Servers() as servers:
+    with scratch("onewrite-examples-") as folder, Children(folder) as children:
         try:
-            yield servers.haproxy(servers.origin())["buffer"]
-        except Missing as missing:
+            yield Places(children, {"haproxy": "post-stall.cfg"}, folder).port("haproxy/http-buffer-request")
+        except BenchError as missing:
             pytest.skip(str(missing))
 
 

@@ -15,7 +15,7 @@ import java.util.concurrent.Executors;
  * A small web service that forwards each order it receives to an upstream, and logs where the call's time went.
  *
  * <pre>
- *   make -C ../bench/surveys stand                  # HAProxy before an origin; prints URL=
+ *   make -C ../bench stand                          # HAProxy before an origin; prints URL=
  *   UPSTREAM=$URL java -cp … OrderService.java      # PORT=8000 unless set; 0 takes a free one
  *   curl --data '{"item": "tea"}' http://127.0.0.1:8000/orders
  * </pre>

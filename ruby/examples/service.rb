@@ -2,7 +2,7 @@
 
 # A small web service that forwards each POST through a proxy and logs where the time of each call went.
 #
-#   make -C ../bench/surveys stand                     # HAProxy before an origin; prints URL=
+#   make -C ../bench stand                             # HAProxy before an origin; prints URL=
 #   UPSTREAM=$URL ruby -I lib examples/service.rb      # PORT=8000 unless set; 0 takes a free one
 #   curl --data '{"item": "tea"}' http://127.0.0.1:8000/orders
 
