@@ -29,13 +29,9 @@ def judge_run(seen: Observation, verdict: Verdict) -> None:
     problems = verdict.problems
     problems += _option_problems(seen)
     if "connections" in expect and not matches(len(seen.arrivals), expect["connections"]):
-        problems.append(
-            f"{len(seen.arrivals)} connections, not {either(expect['connections'])}"
-        )
+        problems.append(f"{len(seen.arrivals)} connections, not {either(expect['connections'])}")
     if "requests" in expect and not matches(len(seen.exchanges), expect["requests"]):
-        problems.append(
-            f"{len(seen.exchanges)} requests arrived, not {either(expect['requests'])}"
-        )
+        problems.append(f"{len(seen.exchanges)} requests arrived, not {either(expect['requests'])}")
     if "nodelay" in expect:
         served = [arrival for arrival in seen.arrivals if arrival.exchanges]
         known = [arrival for arrival in served if arrival.nodelay is not None]

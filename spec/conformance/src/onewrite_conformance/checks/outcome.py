@@ -54,9 +54,7 @@ def _condensed(problems: list[str]) -> list[str]:
     for problem in problems:
         key = re.sub(r"^request \d+: ", "", problem)
         groups.setdefault(re.sub(r"\d{4,}|\d+\.\d+", "#", key), []).append(problem)
-    return [
-        found[0] + (f" (and {len(found) - 1} more like it)" if len(found) > 1 else "") for found in groups.values()
-    ]
+    return [found[0] + (f" (and {len(found) - 1} more like it)" if len(found) > 1 else "") for found in groups.values()]
 
 
 # -- outcome -----------------------------------------------------------------------------------------------

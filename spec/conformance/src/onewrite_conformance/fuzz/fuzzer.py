@@ -122,7 +122,8 @@ def _comparable(
     least = min(untils)
     cut = [
         [
-            one | {"bytes": one["bytes"][:least], "connections": []}
+            one
+            | {"bytes": one["bytes"][:least], "connections": []}
             | {name: one[name][: least + 1] for name in ("outcome", "objects")}
             for one, _ in plays
         ]
@@ -196,16 +197,18 @@ def fuzz(names: list[str], clients: list[str] | None, count: int, seed: int, job
     Findings are printed, and written to `folder` as cases.
     """
     context = multiprocessing.get_context("spawn")
-    results = []
+    results: list[Result] = []
     with ProcessPoolExecutor(jobs, mp_context=context, initializer=end_with_parent) as pool:
         kinds = dict(zip(names, pool.map(_kinds_there, names, [clients] * len(names)), strict=True))
         waiting = []
         for name in names:
             each = -(-count // len(kinds[name])) if kinds[name] else 0
             for number, client in enumerate(kinds[name]):
-                for part in range(0, each, SHARE):
-                    size = min(SHARE, each - part)
-                    waiting.append(pool.submit(run_share, name, client, size, seed * 1000 + number * 100 + part // SHARE))
+                for first in range(0, each, SHARE):
+                    size = min(SHARE, each - first)
+                    waiting.append(
+                        pool.submit(run_share, name, client, size, seed * 1000 + number * 100 + first // SHARE)
+                    )
         shares = [one.result() for one in waiting]
     for name in names:
         mine = [share for share in shares if share.adapter == name]
@@ -231,7 +234,13 @@ def _result(name: str, client: str, shares: list[Found], folder: Path) -> Result
     for number, (case, text) in enumerate(zip(cases, texts, strict=True)):
         folder.mkdir(parents=True, exist_ok=True)
         file = folder / f"fuzz-{name}-{client.replace(':', '-')}-{number}.yaml"
-        one = {"of": "SAME-1", "name": f"found-{number}", "title": "Found by random scenarios", "even": ["boundary"], **case}
+        one = {
+            "of": "SAME-1",
+            "name": f"found-{number}",
+            "title": "Found by random scenarios",
+            "even": ["boundary"],
+            **case,
+        }
         whole = {"version": 1, "family": "SAME", "cases": [one | {"same": FACETS}]}
         file.write_text(f"# {text}".replace("\n", "\n# ") + "\n" + yaml.safe_dump(whole, sort_keys=False, width=120))
         result.notes.append(f"kept as {file}")

@@ -14,7 +14,7 @@ LIMIT_MS = 300  # of requests that may wait for ever: a length that is larger th
 SIZES = [0, 1, 2, 99, 200, 1300, 1436, 4096, 15900, 16200, 16383, 16384, 16385, 20000, 65536, 200000]
 NAME = "abcXYZ019-_"
 VALUE = "abcXYZ019 !#$%&'*+.^`|~()<>@,;:/[]?={}"
-ODD = "\x00\x01\t\n\r\x0b\x1b\x7f äÄé\xff春:;,\"\\"
+ODD = '\x00\x01\t\n\r\x0b\x1b\x7f äÄé\xff春:;,"\\'
 STATUSES = [200, 200, 201, 204, 304, 400, 404, 500, 503]
 METHODS = ["POST", "POST", "PUT", "PATCH", "DELETE", "GET", "HEAD", "OPTIONS"]
 
@@ -57,7 +57,9 @@ def _request(draw: Any, kinds: list[str]) -> dict[str, Any]:
     }
     size = request["body"].get("size")
     if size is not None and kind in ("bytes", "text"):
-        length = draw(_rarely(some.sampled_from(["right", "less", "more", "none", "twice", "both", "word"]), some.none()))
+        length = draw(
+            _rarely(some.sampled_from(["right", "less", "more", "none", "twice", "both", "word"]), some.none())
+        )
         request["headers"] += _length(length, size)
         if length in ("more", "both", "word", "twice"):
             request["timeout_ms"] = LIMIT_MS
@@ -109,8 +111,17 @@ def _answer(draw: Any) -> dict[str, Any]:
     if answer["status"] in (204, 304):
         answer["framing"] = "length"
     more = [{}, {}, {}, {"split": {"at": "head", "gap_ms": 2}}, {"split": {"at": 10, "gap_ms": 0}}, {"delay_ms": 3}]
-    more += [{"interim": [103]}, {"then": "close"}, {"truncate": 120, "then": "close"}, {"truncate": 0, "then": "close"}]
-    more += [{"headers": [["Connection", "close"]]}, {"headers": [["X-A", "a\x01b"]]}, {"raw": "no HTTP", "then": "close"}]
+    more += [
+        {"interim": [103]},
+        {"then": "close"},
+        {"truncate": 120, "then": "close"},
+        {"truncate": 0, "then": "close"},
+    ]
+    more += [
+        {"headers": [["Connection", "close"]]},
+        {"headers": [["X-A", "a\x01b"]]},
+        {"raw": "no HTTP", "then": "close"},
+    ]
     answer |= draw(some.sampled_from(more))
     if "truncate" in answer and answer["status"] in (204, 304):
         answer["status"] = 200

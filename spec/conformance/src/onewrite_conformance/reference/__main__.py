@@ -32,6 +32,7 @@ WIRE = [
     "prompt_memory",
     "cancel_connect",
     "total_timeout",
+    "objects",
 ]
 OWN = [
     "timing",
@@ -41,7 +42,6 @@ OWN = [
     "queue",
     "informational",
     "quickack",
-    "response_floor",
     "checked_options",
     "attempts",
     "install",

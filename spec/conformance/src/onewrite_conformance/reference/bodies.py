@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import tempfile
 import time
 import urllib.parse
@@ -10,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from onewrite_conformance.contract.bodies import content
+from onewrite_conformance.reference.mutants import broken
 
 __all__ = ["Body", "make_body"]
 
@@ -24,6 +26,10 @@ class Body:
     pieces: Iterator[tuple[bytes, bool]] | None = None  # (piece, whether it is known to be the last)
     length: int | None = None
     content_type: str | None = None
+    file: io.BytesIO | None = None  # the object in the caller's hands
+
+    def position(self, own: bool) -> int | None:
+        return None if self.file is None else 0 if broken("body_position") and own else self.file.tell()
 
     @property
     def absent(self) -> bool:
@@ -34,14 +40,17 @@ def make_body(spec: dict[str, Any] | None) -> Body:
     kind = (spec or {"kind": "none"})["kind"]
     if spec is None or kind == "none":
         return Body()
-    if kind in ("bytes", "text", "memory_file"):
+    if kind == "memory_file":
+        file = io.BytesIO(content(spec))
+        return Body(file.read(), length=file.tell(), file=file)
+    if kind in ("bytes", "text"):
         data = content(spec)
         return Body(data, length=len(data))
     if kind == "file":
-        with tempfile.TemporaryFile() as file:
-            file.write(content(spec))
-            file.seek(0)
-            data = file.read()
+        with tempfile.TemporaryFile() as temporary:
+            temporary.write(content(spec))
+            temporary.seek(0)
+            data = temporary.read()
         return Body(data, length=len(data))
     if kind == "form":
         data = urllib.parse.urlencode([(name, value) for name, value in spec["fields"]]).encode()

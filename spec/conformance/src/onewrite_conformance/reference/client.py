@@ -9,27 +9,44 @@ import threading
 import time
 import urllib.parse
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
-from onewrite_conformance.reference.attempt import Answered, Attempt
-from onewrite_conformance.reference.bodies import make_body
-from onewrite_conformance.reference.connection import Connection, Deadline
+import h11
+
+from onewrite_conformance.reference import evidence
+from onewrite_conformance.reference.bodies import Body, make_body
+from onewrite_conformance.reference.connection import Connection, Deadline, Early, Origin
 from onewrite_conformance.reference.errors import CallError, Cancelled
-from onewrite_conformance.reference.floor import check
 from onewrite_conformance.reference.mutants import broken
 from onewrite_conformance.reference.settings import Settings
 from onewrite_conformance.reference.timing import Recorder
 
 __all__ = ["Client"]
 
-REDIRECTS = (301, 302, 303, 307, 308)
 IDEMPOTENT = ("GET", "HEAD", "PUT", "DELETE", "OPTIONS", "TRACE")
 MOST_REDIRECTS = 5
-
-
+RECORD = 16384
+CONTINUE_WAIT_S = 1.0
+Write = list[bytes | memoryview]
+ASCII = "".join(map(chr, range(33, 127)))  # everything else in a target is percent-encoded
 TOLD: dict[str, set[str]] = {"none": set(), "on_timing": {"record"}, "listener": {"events"}}  # others: both
 
-leaked: list[Connection] = []  # only with the leaky_pool mutant
+
+@dataclass
+class Answered:
+    """A final response. `body` is None when it was not read."""
+
+    status: int
+    headers: list[tuple[str, str]]
+    body: bytes | None = None
+
+    def header(self, name: str) -> str | None:
+        return next((value for key, value in self.headers if key.lower() == name), None)
+
+
+class HookError(RuntimeError):
+    """What a user's hook raises."""
 
 
 class Client:
@@ -39,19 +56,17 @@ class Client:
         self.settings = self._installed = Settings(kind, options)
         self.options = options
         self._told = TOLD.get(options.get("hooks", "none"), {"record", "events"})
-        self._hook_errors = 0
+        self._hook_errors = self._again = 0
         self._idle: list[Connection] = []
-        self._busy: dict[tuple[str, str, int], int] = {}
+        self._busy: dict[Origin, int] = {}
         self._free = threading.Condition()
         self._numbers = itertools.count(1)
-        self._context = _tls_context(options.get("tls_ca"))
+        self._context = ssl.create_default_context(cafile=options.get("tls_ca"))
 
     def close(self) -> None:
         with self._free:
             for connection in self._idle:
-                if not broken("leaky_pool"):
-                    connection.close()
-            leaked.extend(self._idle if broken("leaky_pool") else ())
+                connection.close()
             self._idle.clear()
 
     def api(self, do: str) -> dict[str, Any]:
@@ -60,6 +75,7 @@ class Client:
             self.settings, self._told = Settings("stock", {}), set()
         elif do == "install" and not broken("installs_once"):
             self.settings = self._installed
+            self._again += broken("again_fails")
         elif do == "remove":
             self._told = self._told - ({"events"} if not broken("handle") else {"record", "events"})
         if broken("state"):
@@ -75,133 +91,179 @@ class Client:
             told = set()
         recorder = Recorder(message["method"], message["url"], _hook(self.options["hooks"]) if told else None)
         started = time.monotonic_ns()
+        body = make_body(message.get("body"))
         try:
             recorder.start_call()
-            answered = self._call(message, recorder)
+            reply = _response(self._call(message, body, recorder))
             recorder.end_call("ok")
-            reply = _response(answered)
         except Cancelled as error:
-            recorder.end_call("cancelled", error.kind, error.phase or recorder.phase)
+            recorder.end_call("error" if broken("cancel_is_error") else "cancelled", error.kind, recorder.phase)
             reply = {"outcome": "cancelled", "error": _error(error, recorder)}
         except HookError as error:  # only with the raising_hook mutant
             reply = {"outcome": "error", "error": {"kind": "other", "type": "RuntimeError", "message": str(error)}}
         except CallError as error:
-            recorder.end_call("error", error.kind, error.phase or recorder.phase)
+            recorder.end_call("error", None if broken("no_kind") else error.kind, recorder.phase)
             reply = {"outcome": "error", "error": _error(error, recorder)}
+            if broken("error_class") and self.settings.own:
+                reply["error"]["type"] = "OnewriteError"
         reply["elapsed_us"] = (time.monotonic_ns() - started) // 1000
+        reply["objects"] = {} if body.file is None else {"body_position": body.position(self.settings.own)}
         self._hook_errors += recorder.hook_errors
-        if "record" in told:
-            reply |= {"timing": recorder.record(), "timings": 1}
+        if "record" in told and not (broken("hooks_replace") and self.options["hooks"] == "added"):
+            reply |= {"timing": recorder.record(), "timings": 1 + self._again}
         if "events" in told:
             reply["events"] = recorder.events
         return reply
 
-    def _call(self, message: dict[str, Any], recorder: Recorder) -> Answered:
+    def _call(self, message: dict[str, Any], body: Body, recorder: Recorder) -> Answered:
         deadline = Deadline(message.get("timeout_ms"), message.get("cancel_after_ms"))
         method, url = message["method"], message["url"]
         headers = [list(pair) for pair in message.get("headers") or ()]
-        body_spec = message.get("body")
         retries = int(self.options.get("retries") or 0)
-        hops = 0
-        while True:
-            parts = urllib.parse.urlsplit(url)
-            body = make_body(body_spec)
-            attempt = Attempt(self.settings, self.options, recorder, deadline)
-            target = _raw_target(url) if url == message["url"] else parts.path or "/"
-            if self.settings.own and broken("no_attempt"):
-                check(method, target, headers, body)
+        for hop in itertools.count():
             recorder.start_attempt()
+            reused = [False]
             try:
-                if self.settings.own:
-                    check(method, target, headers, body)
-                answered = self._attempt(attempt, method, url, headers, body, message.get("read") == "none")
+                answered = self._attempt(recorder, deadline, method, url, headers, body, message, reused)
             except CallError as error:
-                error.phase = error.phase or recorder.phase
                 recorder.end_attempt("cancelled" if error.kind == "cancelled" else "error", error.kind)
-                if self._again(method, error, attempt, retries):
+                broke = error.kind in ("reset", "closed")
+                twice = broken("dup_post") and self.settings.own and method == "POST" and broke
+                again = method in IDEMPOTENT and (retries > 0 or (broke and reused[0]))
+                if twice or (again and (broke or error.kind == "connect")):
                     retries -= 1
+                    body = make_body(message.get("body"))
                     continue
                 raise
             recorder.end_attempt("ok")
             location = answered.header("location")
-            if not (self.options.get("redirects") and answered.status in REDIRECTS and location):
+            if not (self.options.get("redirects") and 300 < answered.status < 309 and location):
                 return answered
-            hops += 1
-            if hops > MOST_REDIRECTS:
+            if hop >= MOST_REDIRECTS:
                 raise CallError("other", f"more than {MOST_REDIRECTS} redirects")
             following = urllib.parse.urljoin(url, location)
-            if urllib.parse.urlsplit(following).netloc != parts.netloc:
-                secret = ("authorization", "cookie", "proxy-authorization")
-                headers = [pair for pair in headers if pair[0].lower() not in secret]
+            if urllib.parse.urlsplit(following).netloc != urllib.parse.urlsplit(url).netloc:
+                headers = [pair for pair in headers if pair[0].lower() not in ("authorization", "cookie")]
             if answered.status in (301, 302, 303) and method != "HEAD":
-                method, body_spec = "GET", None
+                method, body = "GET", Body()
+            elif body.pieces is not None:
+                body = make_body(message.get("body"))
             url = following
-
-    def _again(self, method: str, error: CallError, attempt: Attempt, retries: int) -> bool:
-        """Whether to try again: the user asked for it, or a used connection turned out dead before it answered."""
-        broke = error.kind in ("reset", "closed")
-        if method == "POST":
-            return broken("dup_post") and broke
-        if method not in IDEMPOTENT or error.kind not in ("reset", "closed", "connect"):
-            return False
-        return retries > 0 or (broke and attempt.reused and not attempt.heard)
+        raise AssertionError
 
     # -- one attempt --------------------------------------------------------------------------------------
 
     def _attempt(
-        self, attempt: Attempt, method: str, url: str, headers: list[list[str]], body: Any, leave: bool
+        self,
+        recorder: Recorder,
+        deadline: Deadline,
+        method: str,
+        url: str,
+        headers: list[list[str]],
+        body: Body,
+        message: dict[str, Any],
+        reused: list[bool],
     ) -> Answered:
+        request = self._request(method, url, headers, body)
         parts = urllib.parse.urlsplit(url)
         origin = (parts.scheme, parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80))
-        connection = self._acquire(origin, attempt)
+        connection = self._acquire(origin, recorder, deadline)
+        reused[0] = connection.requests > 1
         reusable = False
         try:
-            answered = attempt.exchange(connection, method, url, headers, body, leave=leave)
-            reusable = attempt.reusable and not broken("no_keepalive") and self.options.get("keepalive", True)
+            answered = self._exchange(connection, request, headers, body, leave=message.get("read") == "none")
+            reusable = self._reusable(connection)
             return answered
+        except Cancelled:
+            if broken("reuse_given_up"):
+                connection.http = h11.Connection(h11.CLIENT)
+                reusable = True
+            raise
         finally:
-            attempt.recorder.event("connection_released", reusable=reusable)
+            recorder.event("connection_released", reusable=reusable or broken("always_reusable"))
             self._release(origin, connection, reusable)
 
-    def _acquire(self, origin: tuple[str, str, int], attempt: Attempt) -> Connection:
-        recorder = attempt.recorder
+    def _reusable(self, connection: Connection) -> bool:
+        if not self.options.get("keepalive", True):
+            return False
+        http = connection.http
+        if http.our_state is h11.DONE and http.their_state is h11.DONE and not http.trailing_data[0]:
+            http.start_next_cycle()
+            return True
+        connection.http = h11.Connection(h11.CLIENT)
+        return broken("kept_open") and self.settings.own
+
+    def _acquire(self, origin: Origin, recorder: Recorder, deadline: Deadline) -> Connection:
         size = int(self.options.get("pool_size") or 1)
         limit_ms = self.options.get("pool_timeout_ms")
         limit = None if limit_ms is None else time.monotonic() + limit_ms / 1000
         recorder.phase = "queue"
+        if broken("early_request_start"):
+            recorder.event("request_start")
         with self._free:
             if self._busy.get(origin, 0) >= size:
-                recorder.event("queue_start")
+                recorder.event("queue_start" if not broken("no_queue") else "dns_start")
                 while self._busy.get(origin, 0) >= size:
-                    left = attempt.deadline.left()
-                    if limit is not None:
-                        remaining = limit - time.monotonic()
-                        if remaining <= 0:
-                            raise CallError("pool", "no connection was free in time", "queue")
-                        left = remaining if left is None else min(left, remaining)
-                    self._free.wait(left)
-                recorder.event("queue_end")
+                    try:
+                        self._free.wait(deadline.left(limit))
+                    except CallError as error:
+                        if limit is not None and time.monotonic() >= limit:
+                            raise CallError("pool", "no connection was free in time") from error
+                        raise
+                recorder.event("queue_end" if not broken("no_queue") else "dns_end")
             self._busy[origin] = self._busy.get(origin, 0) + 1
             connection = self._idle_connection(origin)
         try:
             if connection is None:
-                connection = attempt.connect(next(self._numbers), origin, self._context)
-            attempt.acquired(connection)
+                connection = self._connect(origin, recorder, deadline)
+            connection.recorder, connection.deadline = recorder, deadline
+            fields: dict[str, Any] = {"conn_id": connection.number, "reused": connection.requests > 0}
+            if connection.requests and recorder.on:
+                fields["idle_ns"] = time.monotonic_ns() - connection.idle_since_ns
+                recorder.connecting[recorder.attempt] = connection.phases
+            connection.requests += 1
+            if broken("out_of_order"):
+                recorder.event("request_start")
+            count = 1 if broken("one_conn_id") else connection.requests
+            recorder.event("connection_acquired", **fields, conn_requests=count)
             return connection
         except BaseException:
             self._release(origin, None, False)
             raise
 
-    def _idle_connection(self, origin: tuple[str, str, int]) -> Connection | None:
+    def _connect(self, origin: Origin, recorder: Recorder, deadline: Deadline) -> Connection:
+        scheme, host, port = origin
+        wait_ms = self.options.get("connect_timeout_ms")
+        limit = None if wait_ms is None else time.monotonic() + wait_ms / 1000
+        connection = Connection(next(self._numbers), origin, recorder, deadline, limit)
+        connection.quickack = self.settings.quickack
+        proxy = urllib.parse.urlsplit(self.options.get("proxy") or "")
+        address = (proxy.hostname, proxy.port or 80) if proxy.hostname else (host, port)
+        late = broken("nodelay_after_handshake") and scheme == "https"
+        nodelay = self.settings.nodelay and not broken("nodelay_late") and not late
+        try:
+            tunnel = f"{host}:{port}" if proxy.hostname and scheme == "https" else None
+            connection.connect(address, self.options.get("socket_options") or [], nodelay, tunnel)
+            if scheme == "https":
+                connection.start_tls(self._context)
+            if late:
+                connection.nodelay()
+        except BaseException:
+            connection.close()
+            raise
+        connection.made()
+        return connection
+
+    def _idle_connection(self, origin: Origin) -> Connection | None:
         """The youngest idle connection that is still quiet: bytes or an end that came meanwhile discard it."""
         for connection in reversed([one for one in self._idle if one.origin == origin]):
             self._idle.remove(connection)
-            if broken("poison") or broken("dup_post") or not connection.readable():
+            if (broken("poison") and self.settings.own) or not connection.readable():
                 return connection
             connection.close()
         return None
 
-    def _release(self, origin: tuple[str, str, int], connection: Connection | None, reusable: bool) -> None:
+    def _release(self, origin: Origin, connection: Connection | None, reusable: bool) -> None:
         with self._free:
             self._busy[origin] -= 1
             if connection is not None:
@@ -212,34 +274,204 @@ class Client:
                     connection.close()
             self._free.notify()
 
+    # -- the request --------------------------------------------------------------------------------------
 
-class HookError(RuntimeError):
-    """What a user's hook raises."""
+    def _request(self, method: str, url: str, headers: list[list[str]], body: Body) -> h11.Request:
+        parts = urllib.parse.urlsplit(url)
+        rest = url.split("://", 1)[-1].partition("#")[0]
+        at = min((rest.find(mark) for mark in "/?" if mark in rest), default=len(rest))
+        target = urllib.parse.quote(rest[at:] if rest[at:].startswith("/") else "/" + rest[at:], safe=ASCII)
+        authority = parts.netloc.rpartition("@")[2]
+        if self.options.get("proxy") and parts.scheme == "http":
+            target = f"http://{authority}{target}"
+        given = {name.lower() for name, _ in headers}
+        fields = [(name, value) for name, value in headers]
+        if "host" not in given:
+            fields.insert(0, ("Host", authority))
+        if body.content_type and "content-type" not in given:
+            fields.append(("Content-Type", body.content_type))
+        if not given & {"content-length", "transfer-encoding"}:
+            if body.pieces is not None and body.length is None:
+                fields.append(("Transfer-Encoding", "chunked"))
+            elif body.length is not None or method in ("POST", "PUT", "PATCH"):
+                fields.append(("Content-Length", str(body.length or 0)))
+        if not self.options.get("keepalive", True):
+            fields.append(("Connection", "close"))
+        if broken("byte_changed") and self.settings.own:
+            fields = [(name.replace("X-", "x-"), value) for name, value in fields]
+        try:
+            return h11.Request(method=method, target=target, headers=fields)
+        except (h11.LocalProtocolError, UnicodeEncodeError, ValueError) as error:
+            raise CallError("other", str(error)) from error
+
+    def _exchange(
+        self, connection: Connection, request: h11.Request, headers: list[list[str]], body: Body, *, leave: bool
+    ) -> Answered:
+        recorder = connection.recorder
+        kernel = evidence.before(connection.sock) if recorder.on else None
+        connection.writes, connection.first_ns = 0, 0
+        recorder.phase = "send"
+        if not broken("early_request_start") and not broken("out_of_order"):
+            recorder.event("request_start")
+        if broken("early_request_end"):
+            recorder.event("request_end", bytes=0, writes=1)
+        sent = [0]
+        try:
+            self._send(connection, request, headers, body, sent)
+        except Early:
+            pass
+        except h11.LocalProtocolError as error:
+            raise CallError("other", str(error)) from error
+        if not broken("early_request_end"):
+            recorder.event("request_end", bytes=sent[0], writes=connection.writes)
+        if broken("early_response_start"):
+            recorder.event("response_start")
+        recorder.phase = "wait"
+        answered = self._read(connection, kernel, leave=leave)
+        if broken("nodelay_late") and self.settings.nodelay:
+            connection.nodelay()
+        return answered
+
+    def _send(
+        self, connection: Connection, request: h11.Request, headers: list[list[str]], body: Body, sent: list[int]
+    ) -> None:
+        http = connection.http
+        head = http.send(request) or b""
+        sent[0] += len(head)
+        if any(name.lower() == "expect" for name, _ in headers) and not body.absent and not broken("expect_ignored"):
+            connection.send([head])
+            head = b""
+            self._await_continue(connection)
+        if body.pieces is not None:
+            self._send_stream(connection, head, body, sent)
+            return
+        data = body.data or b""
+        passed: Any = http.send_with_data_passthrough(h11.Data(data=data)) if data else []
+        end = http.send(h11.EndOfMessage()) or b""
+        sent[0] += sum(map(len, passed or ())) + len(end)
+        parts = [part for part in [*(passed or ()), end] if len(part)]
+        pieces: list[Write]
+        if not parts:
+            pieces = [[head[:-2]], [head[-2:]]] if broken("empty_write") else [[head]]
+        elif not self.settings.coalesce or self._splits(connection):
+            pieces = [[head], parts]
+        else:
+            pieces = self._joined(connection, head, b"".join(parts) if len(parts) > 1 else parts[0])
+        for number, piece in enumerate(pieces):
+            connection.send(piece, listen=number > 0)
+
+    def _splits(self, connection: Connection) -> bool:
+        """Whether a mutant has it write head and body apart."""
+        limited = connection.deadline.timeout is not None
+        return broken("split") or (broken("split_limited") and limited)
+
+    def _joined(self, connection: Connection, head: bytes, data: bytes) -> list[Write]:
+        """The writes: up to the limit one. Beyond it nothing large is copied and the head still does not go alone."""
+        limit = self.settings.limit
+        if len(head) + len(data) <= limit or broken("copies_large"):
+            return [[head + data]]
+        if limit == 0 or broken("head_alone"):
+            return [[head], [data]]
+        if connection.origin[0] == "http":
+            return [[head, memoryview(data)]]
+        room = 1000 if broken("record_split") else max(0, RECORD - len(head))
+        view = memoryview(data)
+        writes: list[Write] = [[head + data[:room]]]
+        for at in range(room, len(data), RECORD):
+            writes.append([view[at : at + RECORD]])
+        return writes
+
+    def _send_stream(self, connection: Connection, head: bytes, body: Body, sent: list[int]) -> None:
+        """The source may block, so the head goes before the first piece is pulled (02-wire.md)."""
+        assert body.pieces is not None
+        held = [head] if head and broken("corks") else []
+        if head and not held:
+            connection.send([head])
+        ended = False
+        for piece, last in body.pieces:
+            connection.deadline.left()
+            data = connection.http.send(h11.Data(data=piece)) or b""
+            if last and body.length is None and not broken("chunk_split"):
+                data += connection.http.send(h11.EndOfMessage()) or b""
+                ended = True
+            sent[0] += len(data)
+            if held:
+                held.append(data)
+            elif broken("chunk_split") and body.length is None:
+                at = data.find(b"\r\n") + 2
+                connection.send([data[:at]], listen=True)
+                connection.send([data[at:]], listen=True)
+            else:
+                connection.send([data], listen=True)
+        end = b"" if ended else connection.http.send(h11.EndOfMessage()) or b""
+        sent[0] += len(end)
+        connection.send([b"".join([*held, end])], listen=True)
+
+    def _await_continue(self, connection: Connection) -> None:
+        """Wait for 100, or a while; raises Early when a final answer comes instead."""
+        limit = time.monotonic() + CONTINUE_WAIT_S
+        if not connection.await_bytes(limit):
+            return
+        # A final answer stays in h11 for `_read`: only an interim one is taken here.
+        event = connection.next_event()
+        if isinstance(event, h11.InformationalResponse):
+            connection.first_ns = 0
+            connection.recorder.event("informational", status=event.status_code)
+            return
+        self._final = event
+        raise Early
+
+    # -- the answer ---------------------------------------------------------------------------------------
+
+    _final: Any = None
+
+    def _read(self, connection: Connection, kernel: Any, *, leave: bool) -> Answered:
+        recorder = connection.recorder
+        event, self._final = self._final or connection.next_event(), None
+        while isinstance(event, h11.InformationalResponse):
+            if broken("interim_ends_wait"):
+                self._start(connection, kernel)
+            recorder.event("informational", status=event.status_code)
+            connection.first_ns = 0
+            if event.status_code == 101:
+                raise CallError("protocol", "the peer switched protocols unasked")
+            event = connection.next_event()
+        if not broken("late_response_start"):
+            self._start(connection, kernel)
+        fields = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in event.headers.raw_items()]
+        answered = Answered(event.status_code, fields)
+        recorder.phase = "receive"
+        if not broken("late_response_start"):
+            recorder.event("headers_end", status=event.status_code)
+        if leave:
+            if broken("ends_unread"):
+                recorder.event("response_end", bytes=0)
+            return answered
+        pieces = []
+        while not isinstance(data := connection.next_event(), h11.EndOfMessage):
+            pieces.append(bytes(data.data))
+        answered.body = b"".join(pieces)
+        if broken("late_response_start"):
+            self._start(connection, kernel)
+            recorder.event("headers_end", status=event.status_code)
+        recorder.event("response_end", bytes=len(answered.body))
+        return answered
+
+    def _start(self, connection: Connection, kernel: Any) -> None:
+        recorder = connection.recorder
+        if not recorder.on or any(one["name"] == "response_start" for one in recorder.mine()):
+            return
+        at_ns = 0 if broken("late_response_start") else connection.first_ns
+        started_ns = recorder.event("response_start", at_ns=at_ns)
+        if kernel is not None:
+            evidence.after(connection.sock, kernel, recorder, started_ns)
 
 
 def _hook(hooks: str) -> Callable[[dict[str, Any]], None]:
-    if hooks != "raising":
-        return lambda event: None
-
     def raising(event: dict[str, Any]) -> None:
         raise HookError(f"the user's hook fails on {event['name']}")
 
-    return raising
-
-
-def _tls_context(ca_file: str | None) -> ssl.SSLContext:
-    context = ssl.create_default_context(cafile=ca_file)
-    if broken("trust_all"):
-        context.check_hostname = False
-        context.verify_mode = ssl.CERT_NONE
-    return context
-
-
-def _raw_target(url: str) -> str:
-    """The target as the user wrote it: urlsplit would quietly drop CR, LF and tabs."""
-    rest = url.split("://", 1)[-1]
-    slash = rest.find("/")
-    return rest[slash:].split("#", 1)[0] if slash >= 0 else "/"
+    return raising if hooks == "raising" else lambda event: None
 
 
 def _response(answered: Answered) -> dict[str, Any]:
@@ -250,6 +482,5 @@ def _response(answered: Answered) -> dict[str, Any]:
 
 
 def _error(error: CallError, recorder: Recorder) -> dict[str, Any]:
-    phase = error.phase or recorder.phase
-    names = {"type": type(error).__name__, "message": str(error), "also": ["Exception"]}
-    return {"kind": error.kind, "phase": phase, **names}
+    names = {"type": type(error).__name__ + f".{error.kind}", "message": str(error), "also": ["Exception"]}
+    return {"kind": error.kind, "phase": recorder.phase, **names}

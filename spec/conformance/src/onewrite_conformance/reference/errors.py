@@ -1,4 +1,4 @@
-"""The reference's errors: a kind of events.yaml, and the phase in which it came."""
+"""The reference's errors: a kind of events.yaml."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ __all__ = ["CallError", "Cancelled"]
 
 
 class CallError(Exception):
-    """`kind` is one of error_kinds of events.yaml. `phase` is filled in by the call when it is None."""
+    """`kind` is one of error_kinds of events.yaml."""
 
-    def __init__(self, kind: str, message: str, phase: str | None = None) -> None:
+    def __init__(self, kind: str, message: str) -> None:
         super().__init__(message)
-        self.kind, self.phase = kind, phase
+        self.kind = kind
 
 
 class Cancelled(CallError):

@@ -13,7 +13,7 @@ __all__ = ["Settings"]
 
 TRUE = ("1", "true", "yes", "on")
 FALSE = ("", "0", "false", "no", "off")
-SWITCHES = ("disabled", "nodelay_disabled", "coalesce_disabled", "hooks_disabled", "quickack")
+SWITCHES = ("disabled", "nodelay_disabled", "coalesce_disabled", "hooks_disabled", "observe", "quickack")
 
 
 class Settings:
@@ -27,7 +27,8 @@ class Settings:
         self.own = own or (kind == "onewrite" and broken("ignores_kill_switch"))
         self._on("nodelay_disabled", adapter)  # its stock client has NODELAY on as well: nothing to leave alone
         self.nodelay = not broken("nodelay") and kind != "control"
-        self.coalesce = self.own and not self._on("coalesce_disabled", adapter)
+        joins = not self._on("coalesce_disabled", adapter) and (not self._on("observe", adapter) or broken("observe"))
+        self.coalesce = self.own and joins
         self.hooks = self.own and not self._on("hooks_disabled", adapter) and not broken("hooks")
         self.quickack = self.own and self._on("quickack", adapter)
         self.limit = self._limit(adapter)
@@ -36,11 +37,11 @@ class Settings:
     def _check(adapter: dict[str, Any]) -> None:
         for name, value in adapter.items():
             if name not in (*SWITCHES, "coalesce_max"):
-                raise CallError("invalid_request", f"there is no option {name}")
+                raise CallError("other", f"there is no option {name}")
             if name in SWITCHES and not isinstance(value, bool):
-                raise CallError("invalid_request", f"{name} must be true or false, not {value!r}")
+                raise CallError("other", f"{name} must be true or false, not {value!r}")
             if name == "coalesce_max" and (type(value) is not int or not 0 <= value <= 16384):
-                raise CallError("invalid_request", f"coalesce_max must be a whole number of 0 to 16384, not {value!r}")
+                raise CallError("other", f"coalesce_max must be a whole number of 0 to 16384, not {value!r}")
 
     @staticmethod
     def _on(name: str, adapter: dict[str, Any]) -> bool:

@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from onewrite_conformance.contract.server_timing import parse, server_ns
 from onewrite_conformance.reference.mutants import broken
 from onewrite_conformance.reference.redact import redact
 
@@ -37,7 +36,7 @@ class Recorder:
         self.phase: str | None = None  # where the call is, for errors; None before its first phase
         self.kernel: dict[int, dict[str, Any]] = {}
         self.cause: dict[int, str | None] = {}
-        self.server_timing: dict[int, list[str]] = {}  # the header fields of each attempt's response
+        self.failed: dict[int, str | None] = {}  # the phase in which an attempt failed
         self.connecting: dict[int, dict[str, int]] = {}  # the stale_phase mutant's memory
         self.hook_errors = 0
         self._hook = hook
@@ -55,11 +54,17 @@ class Recorder:
         if not self.on:
             return 0
         event: dict[str, Any] = {"name": name, "t_ns": at_ns or time.monotonic_ns()}
+        if broken("clock_back") and name == "response_end":
+            event["t_ns"] -= 1_000_000_000
         if self.attempt >= 0 and not name.startswith("call_"):
             event["attempt"] = self.attempt
         event |= fields
         self._deliver(event)
         return int(event["t_ns"])
+
+    def mine(self) -> list[dict[str, Any]]:
+        """The events of this attempt."""
+        return [event for event in self.events if event.get("attempt") == self.attempt]
 
     def _deliver(self, event: dict[str, Any]) -> None:
         name = event["name"]
@@ -85,6 +90,7 @@ class Recorder:
 
     def end_attempt(self, outcome: str, error: str | None = None) -> None:
         """Close what is open, then the attempt."""
+        self.failed[self.attempt] = self.phase if outcome != "ok" and not broken("lost_phase") else None
         for start in [name for name in reversed(self._open) if name != "attempt_start"]:
             name = start[:-6] + "_end"
             if name in ("dns_end", "connect_end", "tls_end"):
@@ -111,6 +117,8 @@ class Recorder:
             return None
         first, last = self.events[0], self.events[-1]
         attempts = [self._attempt(index) for index in range(self.attempt + 1)]
+        if broken("no_attempt") and last.get("error_kind") == "other":
+            attempts = []
         if broken("summed_attempts") and len(attempts) > 1:
             for phase in PHASES:
                 values = [attempt.get(f"{phase}_ns") for attempt in attempts]
@@ -145,22 +153,16 @@ class Recorder:
         attempt["writes"] = fields.get("request_end", {}).get("writes")
         attempt["bytes_received"] = fields.get("response_end", {}).get("bytes")
         for phase, (start, end) in PHASES.items():
+            if self.failed.get(index) == phase and end not in times:
+                end = "attempt_end"
             if start in times and end in times and times[end] >= times[start]:
                 attempt[f"{phase}_ns"] = max(1, times[end] - times[start])
             elif broken("zero_phase"):
                 attempt[f"{phase}_ns"] = 0
+        if broken("wrong_distance") and "wait_ns" in attempt:
+            attempt["wait_ns"] += 5_000_000
         if broken("stale_phase") and acquired.get("reused"):
             attempt |= {f"{phase}_ns": value for phase, value in self.connecting.get(index, {}).items()}
         attempt["kernel"] = self.kernel.get(index)
         attempt["cause"] = self.cause.get(index)
-        attempt |= self._server_timing(index, attempt.get("wait_ns"))
         return {key: value for key, value in attempt.items() if value is not None}
-
-    def _server_timing(self, index: int, wait_ns: int | None) -> dict[str, Any]:
-        """What the server said of its time, and how it splits the wait."""
-        entries = parse(self.server_timing.get(index, []))
-        if broken("server_timing_lost") or not entries:
-            return {}
-        server = server_ns(entries, wait_ns if not broken("server_timing_believed") else 1 << 63)
-        network = wait_ns - server if wait_ns is not None and server is not None else None
-        return {"server_timing": entries, "server_ns": server, "network_ns": network or None}

@@ -147,9 +147,7 @@ def _deviations(results: list[Result]) -> list[str]:
         reason = next((note for note in first.notes if note.startswith("known: ")), (first.problems or [""])[0])
         text = " ".join(reason.split())[:200].replace("|", "\\|")
         runs = ", ".join(f"{one.scheme}/{one.route}" for one in found)
-        lines.append(
-            f"- {adapter} `{case}` {client} ({runs}; {first.of}; {first.status}): {text}"
-        )
+        lines.append(f"- {adapter} `{case}` {client} ({runs}; {first.of}; {first.status}): {text}")
     return lines
 
 

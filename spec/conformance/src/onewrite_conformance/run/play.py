@@ -68,7 +68,13 @@ def play(
         arrival.nodelay_at_hello = None if reading is None else reading.nodelay
 
     before = read_loss()
-    tap = Tap(Script.of(run.case.server), scheme=run.scheme, route=run.route, on_request=look if watched else None, trace=trace)
+    tap = Tap(
+        Script.of(run.case.server),
+        scheme=run.scheme,
+        route=run.route,
+        on_request=look if watched else None,
+        trace=trace,
+    )
     if "nodelay_at_hello" in expect:
         tap.on_hello = look_at_hello
     try:

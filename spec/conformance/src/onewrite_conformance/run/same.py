@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from onewrite_conformance.checks.same import differences, shown, varies
+from onewrite_conformance.checks.same import Shown, differences, shown, varies
 from onewrite_conformance.contract.cases import Run
 from onewrite_conformance.driver import Driver
 from onewrite_conformance.run.play import play
@@ -38,7 +38,8 @@ def compare(
     def by_stock() -> None:
         theirs.append(shown(play(run.by_stock(), stock, trace, api), boundary))
 
-    ours, theirs = [], []
+    ours: list[Shown] = []
+    theirs: list[Shown] = []
     for turn in range(plays):
         by_stock()
         hooks = "timing" if turn == 1 and not run.case.hooks else None
