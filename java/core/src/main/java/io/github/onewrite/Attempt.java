@@ -1,8 +1,6 @@
 package io.github.onewrite;
 
-import java.util.Arrays;
 import java.util.LinkedHashMap;
-import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalInt;
@@ -12,154 +10,98 @@ import org.jspecify.annotations.Nullable;
 /**
  * One attempt of a call: the request on one connection. A call has one, and a second when the request was sent again
  * or redirected. Times are in nanoseconds. What did not happen is empty, never 0 and never an older connection's value.
+ *
+ * <p>The object is filled by {@link TimedCall} while the attempt runs, and does not change after its end.
  */
 public final class Attempt extends Phases {
-    private final int index;
-    private final Outcome outcome;
-    private final int status;
-    private final long connId;
-    private final boolean reused;
-    private final long idleNanos;
-    private final int connRequests;
-    private final long bytesSent;
-    private final int writes;
-    private final long bytesReceived;
-    private final long[] starts;
-    private final long[] phases;
-    private final @Nullable Kernel kernel;
-    private final @Nullable Cause cause;
-    private final List<ServerTiming> serverTiming;
-    private final long serverNanos;
+    private static final Phase[] PHASES = Phase.values();
 
-    private Attempt(Builder from, Outcome outcome) {
-        this.index = from.index;
-        this.outcome = outcome;
-        this.status = from.status;
-        this.connId = from.connId;
-        this.reused = from.reused;
-        this.idleNanos = from.idleNanos;
-        this.connRequests = from.connRequests;
-        this.bytesSent = from.bytesSent;
-        this.writes = from.writes;
-        this.bytesReceived = from.bytesReceived;
-        this.starts = from.starts;
-        this.phases = from.phases;
-        this.kernel = from.kernel;
-        this.cause = from.cause;
-        this.serverTiming = from.serverTiming;
-        this.serverNanos = from.serverNanos;
+    final int index;
+
+    /** Start and end of the phases before {@link Phase#SEND}, which a reused connection does not have; 0 is absent. */
+    private long @Nullable [] connecting;
+
+    /** Start and end of the others. */
+    private final long[] serving = new long[2 * (PHASES.length - Phase.SEND.ordinal())];
+
+    Outcome outcome = Outcome.OK;
+    int status = -1;
+    long connId = -1;
+    boolean reused;
+    long idleNanos = -1;
+    int connRequests = -1;
+    long bytesSent = -1;
+    int writes = -1;
+    long bytesReceived = -1;
+
+    @Nullable
+    Kernel kernel;
+
+    @Nullable
+    Cause cause;
+
+    Attempt(int index) {
+        this.index = index;
     }
 
-    /** Makes the record of an attempt: for adapters, and for tests of hooks. */
-    public static Builder builder(int index) {
-        return new Builder(index);
+    void begin(Phase phase, long at) {
+        set(phase, 0, at);
     }
 
-    /** A value that is not set is absent. */
-    public static final class Builder {
-        private final int index;
-        private int status = -1;
-        private long connId = -1;
-        private boolean reused;
-        private long idleNanos = -1;
-        private int connRequests = -1;
-        private long bytesSent = -1;
-        private int writes = -1;
-        private long bytesReceived = -1;
-        private long[] starts = NONE;
-        private long[] phases = NONE;
-        private @Nullable Kernel kernel;
-        private @Nullable Cause cause;
-        private List<ServerTiming> serverTiming = List.of();
-        private long serverNanos = -1;
+    void finish(Phase phase, long at) {
+        set(phase, 1, at);
+    }
 
-        private static final long[] NONE = none();
+    /** A phase that began and is not to be in the record. */
+    void drop(Phase phase) {
+        set(phase, 0, 0);
+    }
 
-        private Builder(int index) {
-            this.index = index;
+    private void set(Phase phase, int end, long at) {
+        int late = phase.ordinal() - Phase.SEND.ordinal();
+        if (late >= 0) {
+            serving[2 * late + end] = at;
+        } else {
+            connecting = connecting == null ? new long[2 * Phase.SEND.ordinal()] : connecting;
+            connecting[2 * phase.ordinal() + end] = at;
         }
+    }
 
-        private static long[] none() {
-            long[] none = new long[Phase.values().length];
-            Arrays.fill(none, -1);
-            return none;
+    private long get(Phase phase, int end) {
+        int late = phase.ordinal() - Phase.SEND.ordinal();
+        if (late >= 0) {
+            return serving[2 * late + end];
         }
+        return connecting == null ? 0 : connecting[2 * phase.ordinal() + end];
+    }
 
-        /** Status of the final response. */
-        public Builder status(int code) {
-            status = code;
-            return this;
-        }
+    long startOf(Phase phase) {
+        return get(phase, 0);
+    }
 
-        /**
-         * The connection.
-         *
-         * @param idle how long it was idle, -1 for a new one
-         * @param requests on it, this one included
-         */
-        public Builder connection(long id, boolean used, long idle, int requests) {
-            connId = id;
-            reused = used;
-            idleNanos = idle;
-            connRequests = requests;
-            return this;
-        }
+    boolean isOpen(Phase phase) {
+        return hasBegun(phase) && get(phase, 1) == 0;
+    }
 
-        /** The bytes sent, and in how many writes; -1 where that is not known. */
-        public Builder sent(long bytes, int flushes) {
-            bytesSent = bytes;
-            writes = flushes;
-            return this;
-        }
+    boolean hasBegun(Phase phase) {
+        return startOf(phase) != 0;
+    }
 
-        /** Bytes of the response's body. */
-        public Builder received(long bytes) {
-            bytesReceived = bytes;
-            return this;
-        }
+    /** The length of a phase, or -1 when it did not happen or has not ended. */
+    long lengthOf(Phase phase) {
+        long end = get(phase, 1);
+        return end == 0 || !hasBegun(phase) ? -1 : Math.max(1, end - startOf(phase));
+    }
 
-        /** A phase, with its start by {@link System#nanoTime}. */
-        public Builder phase(Phase phase, long start, long nanos) {
-            if (phases == NONE) {
-                phases(NONE.clone(), NONE.clone());
+    /** The phase under way, or null. */
+    @Nullable
+    Phase openPhase() {
+        for (int i = Phase.RECEIVE.ordinal(); i >= 0; i--) {
+            if (isOpen(PHASES[i])) {
+                return PHASES[i];
             }
-            starts[phase.ordinal()] = start;
-            phases[phase.ordinal()] = nanos;
-            return this;
         }
-
-        /**
-         * All phases, indexed by {@link Phase#ordinal}; the arrays are kept.
-         *
-         * @param lengths -1 for a phase that did not happen
-         */
-        public Builder phases(long[] begun, long[] lengths) {
-            starts = begun;
-            phases = lengths;
-            return this;
-        }
-
-        /** Kernel evidence, and the cause of a long wait that it shows. */
-        public Builder kernel(@Nullable Kernel evidence, @Nullable Cause why) {
-            kernel = evidence;
-            cause = why;
-            return this;
-        }
-
-        /**
-         * The response's {@code Server-Timing}.
-         *
-         * @param nanos what the server claims of the wait, -1 when it claims nothing
-         */
-        public Builder serverTiming(List<ServerTiming> entries, long nanos) {
-            serverTiming = List.copyOf(entries);
-            serverNanos = nanos;
-            return this;
-        }
-
-        public Attempt build(Outcome outcome) {
-            return new Attempt(this, outcome);
-        }
+        return null;
     }
 
     /** 0 for the first attempt of a call. */
@@ -213,12 +155,12 @@ public final class Attempt extends Phases {
 
     @Override
     public OptionalLong nanos(Phase phase) {
-        return Values.present(phases[phase.ordinal()]);
+        return Values.present(lengthOf(phase));
     }
 
     /** When a phase that is present began, in nanoseconds of {@link System#nanoTime}. */
     public OptionalLong startNanos(Phase phase) {
-        return phases[phase.ordinal()] < 0 ? OptionalLong.empty() : OptionalLong.of(starts[phase.ordinal()]);
+        return lengthOf(phase) < 0 ? OptionalLong.empty() : OptionalLong.of(startOf(phase));
     }
 
     public OptionalLong totalNanos() {
@@ -235,28 +177,6 @@ public final class Attempt extends Phases {
         return Optional.ofNullable(cause);
     }
 
-    /** What the response's {@code Server-Timing} fields said, in order: at most 32 entries, of 4,096 characters. */
-    public List<ServerTiming> serverTiming() {
-        return serverTiming;
-    }
-
-    /**
-     * The time the server claims of the wait: the duration of its entry {@code total}, else the longest. Empty when it
-     * claims none, or more than the wait.
-     */
-    public OptionalLong serverNanos() {
-        return Values.present(serverNanos);
-    }
-
-    /**
-     * What of the wait the server does not claim: the network, proxies on the way, queues before the server's clock
-     * started. Empty without {@link #serverNanos}, and when nothing is left.
-     */
-    public OptionalLong networkNanos() {
-        long rest = serverNanos < 0 ? 0 : waitNanos().orElse(0) - serverNanos;
-        return rest > 0 ? OptionalLong.of(rest) : OptionalLong.empty();
-    }
-
     /** Under the names common to all languages. */
     Map<String, Object> toMap() {
         Map<String, Object> map = new LinkedHashMap<>();
@@ -270,8 +190,8 @@ public final class Attempt extends Phases {
         Values.put(map, "bytes_sent", bytesSent);
         Values.put(map, "writes", writes);
         Values.put(map, "bytes_received", bytesReceived);
-        for (Phase phase : Phase.values()) {
-            Values.put(map, phase.canonicalName() + "_ns", phases[phase.ordinal()]);
+        for (Phase phase : PHASES) {
+            Values.put(map, phase.canonicalName() + "_ns", lengthOf(phase));
         }
         if (kernel != null) {
             map.put("kernel", kernel.toMap());
@@ -279,13 +199,6 @@ public final class Attempt extends Phases {
         if (cause != null) {
             map.put("cause", cause.canonicalName());
         }
-        if (!serverTiming.isEmpty()) {
-            map.put(
-                    "server_timing",
-                    serverTiming.stream().map(ServerTiming::toMap).toList());
-        }
-        Values.put(map, "server_ns", serverNanos);
-        Values.put(map, "network_ns", networkNanos().orElse(-1));
         return map;
     }
 }

@@ -4,8 +4,6 @@ import java.util.Locale;
 
 /** What kind of error ended a call; the same kinds in all languages. */
 public enum ErrorKind {
-    /** Refused before a byte was sent, because of what the caller gave. */
-    INVALID_REQUEST,
     /** The name did not resolve. */
     DNS,
     /** The connection could not be made: refused, unreachable, or the proxy refused the tunnel. */
@@ -24,7 +22,7 @@ public enum ErrorKind {
     PROTOCOL,
     /** The caller gave up. */
     CANCELLED,
-    /** Anything else; the exception's cause says more. */
+    /** Anything else, such as a request that the base library refuses; the exception says more. */
     OTHER;
 
     private final String canonicalName = name().toLowerCase(Locale.ROOT);

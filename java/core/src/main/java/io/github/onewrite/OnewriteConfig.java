@@ -15,6 +15,8 @@ import org.jspecify.annotations.Nullable;
  *     {@code ONEWRITE_COALESCE_DISABLED}; default false)
  * @param hooksDisabled no timing hook or listener is called ({@code onewrite.hooks.disabled},
  *     {@code ONEWRITE_HOOKS_DISABLED}; default false)
+ * @param observe only the hooks work: TCP_NODELAY, writes and acknowledgements are the base library's
+ *     ({@code onewrite.observe}, {@code ONEWRITE_OBSERVE}; default false)
  * @param coalesceMax head and body up to this many bytes in sum are joined into one write
  *     ({@code onewrite.coalesce.max}, {@code ONEWRITE_COALESCE_MAX}; 0 to 16384, default 16384: one TLS record)
  * @param quickack acknowledge at once while a response is read (Linux, epoll; {@code onewrite.quickack},
@@ -25,6 +27,7 @@ public record OnewriteConfig(
         boolean nodelayDisabled,
         boolean coalesceDisabled,
         boolean hooksDisabled,
+        boolean observe,
         int coalesceMax,
         boolean quickack) {
 
@@ -60,42 +63,55 @@ public record OnewriteConfig(
                 reader.flag("nodelay.disabled"),
                 reader.flag("coalesce.disabled"),
                 reader.flag("hooks.disabled"),
+                reader.flag("observe"),
                 reader.number("coalesce.max", MAX_COALESCE),
                 reader.flag("quickack"));
     }
 
     public OnewriteConfig withDisabled(boolean value) {
-        return new OnewriteConfig(value, nodelayDisabled, coalesceDisabled, hooksDisabled, coalesceMax, quickack);
+        return new OnewriteConfig(
+                value, nodelayDisabled, coalesceDisabled, hooksDisabled, observe, coalesceMax, quickack);
     }
 
     public OnewriteConfig withNodelayDisabled(boolean value) {
-        return new OnewriteConfig(disabled, value, coalesceDisabled, hooksDisabled, coalesceMax, quickack);
+        return new OnewriteConfig(disabled, value, coalesceDisabled, hooksDisabled, observe, coalesceMax, quickack);
     }
 
     public OnewriteConfig withCoalesceDisabled(boolean value) {
-        return new OnewriteConfig(disabled, nodelayDisabled, value, hooksDisabled, coalesceMax, quickack);
+        return new OnewriteConfig(disabled, nodelayDisabled, value, hooksDisabled, observe, coalesceMax, quickack);
     }
 
     public OnewriteConfig withHooksDisabled(boolean value) {
-        return new OnewriteConfig(disabled, nodelayDisabled, coalesceDisabled, value, coalesceMax, quickack);
+        return new OnewriteConfig(disabled, nodelayDisabled, coalesceDisabled, value, observe, coalesceMax, quickack);
+    }
+
+    public OnewriteConfig withObserve(boolean value) {
+        return new OnewriteConfig(
+                disabled, nodelayDisabled, coalesceDisabled, hooksDisabled, value, coalesceMax, quickack);
     }
 
     public OnewriteConfig withCoalesceMax(int bytes) {
-        return new OnewriteConfig(disabled, nodelayDisabled, coalesceDisabled, hooksDisabled, bytes, quickack);
+        return new OnewriteConfig(disabled, nodelayDisabled, coalesceDisabled, hooksDisabled, observe, bytes, quickack);
     }
 
     public OnewriteConfig withQuickack(boolean value) {
-        return new OnewriteConfig(disabled, nodelayDisabled, coalesceDisabled, hooksDisabled, coalesceMax, value);
+        return new OnewriteConfig(
+                disabled, nodelayDisabled, coalesceDisabled, hooksDisabled, observe, coalesceMax, value);
     }
 
     /** Whether TCP_NODELAY is this adapter's business. */
     public boolean guardsNodelay() {
-        return !disabled && !nodelayDisabled;
+        return !disabled && !observe && !nodelayDisabled;
     }
 
     /** Whether joining writes is this adapter's business. */
     public boolean coalesces() {
-        return !disabled && !coalesceDisabled;
+        return !disabled && !observe && !coalesceDisabled && coalesceMax > 0;
+    }
+
+    /** Whether TCP_QUICKACK is set again after each read. */
+    public boolean acknowledgesAtOnce() {
+        return !disabled && !observe && quickack;
     }
 
     /** Whether hooks are called. */

@@ -5,7 +5,8 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Tells what is on or off, and why: for a log line at the start of a service. Names are those of the other languages.
+ * What is on or off, and why: for a log line at the start of a service. A patch that is on names the connections on
+ * which it is not.
  *
  * @param version of onewrite, or null where its classes are in no jar
  * @param enabled false when everything is as without onewrite
@@ -43,15 +44,19 @@ public record Status(
             Base base,
             @Nullable String offBecause,
             Map<String, String> notes,
+            SocketCounts counts,
             OnewriteConfig config,
             int hooks,
             long hookErrors) {
         Map<String, String> patches = new LinkedHashMap<>();
-        patches.put("nodelay", config.nodelayDisabled() ? "nodelayDisabled is set" : ON);
-        patches.put("coalesce", config.coalesceDisabled() ? "coalesceDisabled is set" : ON);
+        String observes = config.observe() ? "observe is set" : ON;
+        patches.put("nodelay", config.nodelayDisabled() ? "nodelayDisabled is set" : observes);
+        patches.put("coalesce", config.coalesceDisabled() ? "coalesceDisabled is set" : observes);
         patches.put("timing", config.hooksDisabled() ? "hooksDisabled is set" : hooks == 0 ? "waits for a hook" : ON);
-        patches.put("quickack", config.quickack() ? ON : "quickack is not set");
+        patches.put("quickack", config.quickack() ? observes : "quickack is not set");
         notes.forEach((patch, why) -> patches.merge(patch, why, (state, note) -> state.equals(ON) ? note : state));
+        patches.computeIfPresent("nodelay", (patch, state) -> state.equals(ON) ? counts.nodelay(state) : state);
+        patches.computeIfPresent("coalesce", (patch, state) -> state.equals(ON) ? counts.coalesce(state) : state);
         if (offBecause != null) {
             patches.replaceAll((patch, state) -> offBecause);
         }
@@ -84,6 +89,7 @@ public record Status(
                         "nodelay_disabled", options.nodelayDisabled(),
                         "coalesce_disabled", options.coalesceDisabled(),
                         "hooks_disabled", options.hooksDisabled(),
+                        "observe", options.observe(),
                         "coalesce_max", options.coalesceMax(),
                         "quickack", options.quickack()));
         map.put("hooks", hooks);

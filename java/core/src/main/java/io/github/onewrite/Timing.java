@@ -1,6 +1,5 @@
 package io.github.onewrite;
 
-import io.github.onewrite.spi.Redaction;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -11,46 +10,49 @@ import java.util.OptionalLong;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The finished timing of one call. Immutable. Times are nanoseconds of {@link System#nanoTime}; on Linux that clock is
+ * The finished timing of one call. Times are nanoseconds of {@link System#nanoTime}; on Linux that clock is
  * {@code CLOCK_MONOTONIC}, the same in every process of the machine.
+ *
+ * <p>The object that took the times while the call ran, which does not change any more.
  *
  * <p>The phases, the status, the connection, the kernel evidence and the cause are those of the last attempt;
  * {@link #attempts} has them all. Phases are never summed over attempts.
  */
-public final class Timing extends Phases {
+public sealed class Timing extends Phases permits TimedCall {
     private final String method;
     private final String url;
     private final @Nullable Object tag;
-    private final Outcome outcome;
-    private final @Nullable ErrorKind errorKind;
-    private final @Nullable Phase errorPhase;
     private final long startedAtUnixNanos;
     private final long startedAtMonoNanos;
-    private final long totalNanos;
-    private final List<Attempt> attempts;
+    private Outcome outcome = Outcome.OK;
+    private @Nullable ErrorKind errorKind;
+    private @Nullable Phase errorPhase;
+    private long totalNanos;
+    private List<Attempt> attempts = List.of();
 
-    /** For adapters and tests. */
-    public Timing(
-            String method,
-            String url,
-            @Nullable Object tag,
-            Outcome outcome,
-            @Nullable ErrorKind errorKind,
-            @Nullable Phase errorPhase,
-            long startedAtUnixNanos,
-            long startedAtMonoNanos,
-            long totalNanos,
-            List<Attempt> attempts) {
+    Timing(String method, String url, @Nullable Object tag, long startedAtUnixNanos, long startedAtMonoNanos) {
         this.method = method;
         this.url = Redaction.of(url);
         this.tag = tag;
-        this.outcome = outcome;
-        this.errorKind = errorKind;
-        this.errorPhase = errorPhase;
         this.startedAtUnixNanos = startedAtUnixNanos;
         this.startedAtMonoNanos = startedAtMonoNanos;
-        this.totalNanos = totalNanos;
-        this.attempts = attempts;
+    }
+
+    final void add(Attempt attempt) {
+        if (attempts.isEmpty()) {
+            attempts = List.of(attempt);
+        } else {
+            List<Attempt> all = new ArrayList<>(attempts);
+            all.add(attempt);
+            attempts = List.copyOf(all);
+        }
+    }
+
+    final void seal(long endedAt, Outcome how, @Nullable ErrorKind kind, @Nullable Phase failedIn) {
+        outcome = how;
+        errorKind = kind;
+        errorPhase = failedIn;
+        totalNanos = endedAt - startedAtMonoNanos;
     }
 
     public String method() {
@@ -135,21 +137,6 @@ public final class Timing extends Phases {
         return lastAttempt().flatMap(Attempt::cause);
     }
 
-    /** What the response's {@code Server-Timing} fields said. */
-    public List<ServerTiming> serverTiming() {
-        return attempts.isEmpty() ? List.of() : last().serverTiming();
-    }
-
-    /** The time the server claims of the wait: {@link Attempt#serverNanos}. */
-    public OptionalLong serverNanos() {
-        return attempts.isEmpty() ? OptionalLong.empty() : last().serverNanos();
-    }
-
-    /** What of the wait the server does not claim: {@link Attempt#networkNanos}. */
-    public OptionalLong networkNanos() {
-        return attempts.isEmpty() ? OptionalLong.empty() : last().networkNanos();
-    }
-
     /**
      * The record under the names common to all languages (timing-v1): strings, boxed numbers, flags, lists and maps, ready
      * for JSON. What is absent has no key; beside the list of attempts the fields of the last one stand once more.
@@ -189,7 +176,6 @@ public final class Timing extends Phases {
                 separator = ", ";
                 if (phase == Phase.WAIT) {
                     appendCause(line);
-                    appendServer(line);
                 }
             }
         }
@@ -228,15 +214,6 @@ public final class Timing extends Phases {
             }
             line.append(cause.canonicalName()).append(')');
         });
-    }
-
-    private void appendServer(StringBuilder line) {
-        if (serverNanos().isPresent() && networkNanos().isPresent()) {
-            line.append(" = server ")
-                    .append(millis(serverNanos().getAsLong()))
-                    .append(" + network ")
-                    .append(millis(networkNanos().getAsLong()));
-        }
     }
 
     private Attempt last() {

@@ -1,6 +1,5 @@
 package io.github.onewrite;
 
-import io.github.onewrite.spi.Hooks;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -19,6 +18,7 @@ public abstract class TimingOptions<S extends TimingOptions<S>> {
     private final List<Consumer<? super Timing>> consumers = new ArrayList<>();
     private final List<TimingListener.Factory> listeners = new ArrayList<>();
     private AtomicLong hookFailures = new AtomicLong();
+    private SocketCounts counts = new SocketCounts();
     private final Map<String, String> notes = new ConcurrentHashMap<>();
     private volatile boolean applied;
 
@@ -55,6 +55,7 @@ public abstract class TimingOptions<S extends TimingOptions<S>> {
         consumers.addAll(other.consumers);
         listeners.addAll(other.listeners);
         hookFailures = other.hookFailures;
+        counts = other.counts;
         notes.putAll(other.notes);
         applied = other.applied;
         return self();
@@ -65,10 +66,10 @@ public abstract class TimingOptions<S extends TimingOptions<S>> {
         return hookFailures.get();
     }
 
-    /** Tells what is on or off, and why, with the switches and hooks as they are now. */
+    /** What is on or off, and why, with the switches and hooks as they are now. */
     public Status status() {
         String off = config.disabled() ? "disabled is set" : applied ? null : "it was not applied yet";
-        return Status.of(base(), off, notes, config, consumers.size() + listeners.size(), hookFailures());
+        return Status.of(base(), off, notes, counts, config, consumers.size() + listeners.size(), hookFailures());
     }
 
     /** Says in the status that this was applied. For adapters. */
@@ -90,6 +91,11 @@ public abstract class TimingOptions<S extends TimingOptions<S>> {
     /** The switches as they are now. For adapters. */
     protected final OnewriteConfig switches() {
         return config;
+    }
+
+    /** Counts the sockets that are not as the switches say. For adapters. */
+    protected final SocketCounts counts() {
+        return counts;
     }
 
     /** The hooks as they are now. For adapters. */

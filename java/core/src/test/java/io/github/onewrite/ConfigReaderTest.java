@@ -24,13 +24,13 @@ class ConfigReaderTest {
 
     @Test
     void defaults() {
-        assertEquals(new OnewriteConfig(false, false, false, false, 16384, false), read(Map.of(), Map.of()));
+        assertEquals(new OnewriteConfig(false, false, false, false, false, 16384, false), read(Map.of(), Map.of()));
     }
 
     @Test
     void everySwitchByItsTwoNames() {
         assertEquals(
-                new OnewriteConfig(true, true, true, true, 100, true),
+                new OnewriteConfig(true, true, true, true, true, 100, true),
                 read(
                         Map.of(),
                         Map.of(
@@ -38,16 +38,18 @@ class ConfigReaderTest {
                                 "ONEWRITE_NODELAY_DISABLED", "TRUE",
                                 "ONEWRITE_COALESCE_DISABLED", "True",
                                 "ONEWRITE_HOOKS_DISABLED", "true",
+                                "ONEWRITE_OBSERVE", "1",
                                 "ONEWRITE_COALESCE_MAX", "100",
                                 "ONEWRITE_QUICKACK", " true ")));
         assertEquals(
-                new OnewriteConfig(true, true, true, true, 100, true),
+                new OnewriteConfig(true, true, true, true, true, 100, true),
                 read(
                         Map.of(
                                 "onewrite.disabled", "true",
                                 "onewrite.nodelay.disabled", "true",
                                 "onewrite.coalesce.disabled", "true",
                                 "onewrite.hooks.disabled", "true",
+                                "onewrite.observe", "on",
                                 "onewrite.coalesce.max", "100",
                                 "onewrite.quickack", "true"),
                         Map.of()));
@@ -136,5 +138,14 @@ class ConfigReaderTest {
         assertThrows(IllegalArgumentException.class, () -> config.withCoalesceMax(16385));
         assertThrows(IllegalArgumentException.class, () -> config.withCoalesceMax(-1));
         assertEquals(0, config.withCoalesceMax(0).coalesceMax());
+    }
+
+    @Test
+    void observingLeavesAllButTheHooks() {
+        OnewriteConfig config = OnewriteConfig.defaults().withQuickack(true).withObserve(true);
+        assertFalse(config.guardsNodelay());
+        assertFalse(config.coalesces());
+        assertFalse(config.acknowledgesAtOnce());
+        assertTrue(config.callsHooks());
     }
 }

@@ -1,6 +1,6 @@
 package io.github.onewrite.ahc;
 
-import io.github.onewrite.OnewriteConfig;
+import io.github.onewrite.SocketCounts;
 import io.github.onewrite.netty.NettyConnection;
 import io.github.onewrite.netty.OnewriteNetty;
 import io.netty.channel.Channel;
@@ -10,14 +10,14 @@ import org.jspecify.annotations.Nullable;
 /**
  * Prepares each new channel, and binds it to the calls it serves.
  *
- * @param nodelay whether TCP_NODELAY is to be ensured
+ * @param nodelay counts the sockets without TCP_NODELAY, which is set; null where the client sets it itself
  */
-record ChannelSetup(OnewriteConfig config, boolean nodelay) {
+record ChannelSetup(OnewriteNetty onewrite, @Nullable SocketCounts nodelay) {
     /** The call for which the channel was connected, while its tunnel and handshake are not complete. */
     private static final AttributeKey<OnewriteNetty.Call> MAKER = AttributeKey.valueOf(ChannelSetup.class, "maker");
 
     void http(Channel channel) {
-        attached(channel).place(config, false);
+        attached(channel).place(onewrite, false);
     }
 
     void websocket(Channel channel) {
@@ -25,10 +25,8 @@ record ChannelSetup(OnewriteConfig config, boolean nodelay) {
     }
 
     private NettyConnection attached(Channel channel) {
-        NettyConnection connection = NettyConnection.attach(channel, null, nodelay, ChannelSetup::maker);
         // NettyRequestSender.abort closes the channel before it reports the timeout to the handler.
-        connection.clientReportsOutcome();
-        return connection;
+        return NettyConnection.attach(channel, null, nodelay, ChannelSetup::maker, NettyConnection.Ends.BY_CLIENT);
     }
 
     private static OnewriteNetty.@Nullable Call maker(Channel channel) {
@@ -58,7 +56,7 @@ record ChannelSetup(OnewriteConfig config, boolean nodelay) {
             onLoop(channel, () -> {
                 channel.attr(MAKER).set(null);
                 // After CONNECT there is a new codec.
-                if (connection.place(config, false)) {
+                if (connection.place(onewrite, false)) {
                     connection.serve(call);
                 }
             });

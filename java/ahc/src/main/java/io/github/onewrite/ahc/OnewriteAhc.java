@@ -33,8 +33,6 @@ import org.jspecify.annotations.Nullable;
  * <p>AsyncHttpClient's requests carry no tag: a listener factory is given null.
  */
 public final class OnewriteAhc extends TimingOptions<OnewriteAhc> {
-    private boolean singleDelivery;
-
     private OnewriteAhc() {}
 
     /** Starts with the switches of system properties and environment. */
@@ -53,43 +51,28 @@ public final class OnewriteAhc extends TimingOptions<OnewriteAhc> {
     }
 
     /**
-     * Never delivers a request twice. AsyncHttpClient sends a request again, a POST too, when a reused connection is
-     * lost, even when the server may have processed it (NettyResponseFuture.incrementRetryAndCheck does not look at the
-     * method). With this {@code maxRequestRetry} is 0 and such a call fails instead, of whatever method. Redirects,
-     * authentication and filters are not affected. Default false: AsyncHttpClient's retries are AsyncHttpClient's.
-     */
-    public OnewriteAhc singleDelivery(boolean value) {
-        singleDelivery = value;
-        return this;
-    }
-
-    /**
      * Applies this to a builder. Call it last: it wraps the channel initializers the builder has at this moment, and
      * obeys the TCP_NODELAY it finds: a {@code setTcpNoDelay(false)} or a channel option of that name.
      *
-     * @return the same builder
+     * @return the same builder; it stays as it is when all is switched off, or when this or another customizer was applied
+     *     to it before
      */
     public DefaultAsyncHttpClientConfig.Builder apply(DefaultAsyncHttpClientConfig.Builder builder) {
         OnewriteConfig config = switches();
-        if (config.disabled()) {
+        AsyncHttpClientConfig before = builder.build();
+        if (config.disabled() || before.getRequestFilters().stream().anyMatch(TimingFilter.class::isInstance)) {
             return builder;
         }
         applied();
-        AsyncHttpClientConfig before = builder.build();
-        boolean nodelay = config.guardsNodelay()
-                && before.isTcpNoDelay()
-                && !before.getChannelOptions().containsKey(ChannelOption.TCP_NODELAY);
-        if (!nodelay) {
+        boolean named = !before.isTcpNoDelay() || before.getChannelOptions().containsKey(ChannelOption.TCP_NODELAY);
+        if (named) {
             note("nodelay", "left to the client, which sets it itself");
         }
-        ChannelSetup setup = new ChannelSetup(config, nodelay);
+        OnewriteNetty onewrite = OnewriteNetty.create(this);
+        ChannelSetup setup = new ChannelSetup(onewrite, config.guardsNodelay() && !named ? counts() : null);
         builder.setHttpAdditionalChannelInitializer(after(before.getHttpAdditionalChannelInitializer(), setup::http));
         builder.setWsAdditionalChannelInitializer(after(before.getWsAdditionalChannelInitializer(), setup::websocket));
-        builder.addRequestFilter(new TimingFilter(OnewriteNetty.create(this), setup));
-        if (singleDelivery) {
-            builder.setMaxRequestRetry(0);
-        }
-        return builder;
+        return builder.addRequestFilter(new TimingFilter(onewrite, setup));
     }
 
     private static Consumer<Channel> after(@Nullable Consumer<Channel> first, Consumer<Channel> second) {

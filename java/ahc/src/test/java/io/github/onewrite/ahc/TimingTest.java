@@ -11,6 +11,7 @@ import io.github.onewrite.OnewriteConfig;
 import io.github.onewrite.Outcome;
 import io.github.onewrite.Phase;
 import io.github.onewrite.Timing;
+import io.github.onewrite.testing.AppliedTwice;
 import io.github.onewrite.testing.Calls;
 import io.github.onewrite.testing.Eventually;
 import io.github.onewrite.testing.Identity;
@@ -41,8 +42,29 @@ import org.junit.jupiter.api.condition.EnabledOnOs;
 import org.junit.jupiter.api.condition.OS;
 
 /** Records, and the order of events, of calls through AsyncHttpClient. */
-class TimingTest {
+class TimingTest implements AppliedTwice {
     private final Calls calls = new Calls();
+
+    @Override
+    public Poster applied(int times, Calls heard) {
+        OnewriteAhc onewrite = heard.heard(OnewriteAhc.create());
+        DefaultAsyncHttpClientConfig.Builder builder = Dsl.config();
+        for (int i = 0; i < times; i++) {
+            onewrite.apply(builder);
+        }
+        AsyncHttpClient client = Dsl.asyncHttpClient(builder);
+        return new Poster() {
+            @Override
+            public int post(String url) throws Exception {
+                return TimingTest.post(client, url).getStatusCode();
+            }
+
+            @Override
+            public void close() throws Exception {
+                client.close();
+            }
+        };
+    }
 
     private OnewriteAhc customizer() {
         return calls.heard(OnewriteAhc.create());
@@ -70,15 +92,6 @@ class TimingTest {
     private static Attempt only(Timing timing) {
         assertEquals(1, timing.attempts().size());
         return timing.attempts().get(0);
-    }
-
-    @Test
-    void whatTheServerSaysOfItsTime() throws Exception {
-        try (TestServer server = TestServer.answering(TestServer.TIMED);
-                AsyncHttpClient client = client()) {
-            assertEquals(200, post(client, server.url()).getStatusCode());
-            Calls.assertServerTiming(calls.next());
-        }
     }
 
     @Test
@@ -196,18 +209,7 @@ class TimingTest {
             assertEquals(
                     List.of(Outcome.ERROR, Outcome.OK),
                     second.attempts().stream().map(Attempt::outcome).toList());
-            assertEquals(3, server.requests().size(), "two calls, three deliveries: if not, singleDelivery can retire");
-        }
-    }
-
-    @Test
-    void singleDelivery() throws Exception {
-        try (TestServer server = TestServer.closingAt(2);
-                AsyncHttpClient client = client(customizer().singleDelivery(true), Dsl.config())) {
-            client.preparePost(server.url()).setBody("hello").execute().get(30, TimeUnit.SECONDS);
-            calls.next();
-            failed(client, server.url(), ErrorKind.CLOSED, Phase.WAIT);
-            assertEquals(2, server.requests().size());
+            assertEquals(3, server.requests().size(), "two calls, three deliveries");
         }
     }
 

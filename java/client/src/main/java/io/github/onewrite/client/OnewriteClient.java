@@ -17,7 +17,7 @@ import io.github.onewrite.client.internal.ResponseSink;
 import io.github.onewrite.client.internal.StreamedSink;
 import io.github.onewrite.client.internal.Transport;
 import io.github.onewrite.netty.OnewriteNetty;
-import io.github.onewrite.spi.Redaction;
+import io.github.onewrite.Redaction;
 import io.netty.channel.EventLoop;
 import java.io.IOException;
 import java.io.InterruptedIOException;

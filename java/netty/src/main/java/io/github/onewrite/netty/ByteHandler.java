@@ -1,8 +1,10 @@
 package io.github.onewrite.netty;
 
+import io.netty.buffer.ByteBuf;
 import io.netty.channel.ChannelDuplexHandler;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelPromise;
+import io.netty.channel.FileRegion;
 
 /**
  * Between the HTTP codec and TLS or the socket. Counts the bytes written, and stamps the first byte of the response: the
@@ -17,7 +19,7 @@ final class ByteHandler extends ChannelDuplexHandler {
     /** @param quickack whether reads are acknowledged at once, where the transport can */
     ByteHandler(NettyConnection connection, boolean quickack) {
         this.connection = connection;
-        this.quickack = quickack;
+        this.quickack = quickack && connection.probe() != null;
     }
 
     /** It is moved when a client replaces its codec. */
@@ -26,9 +28,16 @@ final class ByteHandler extends ChannelDuplexHandler {
         return true;
     }
 
+    /** The bytes of a message for the transport, without the first piece of a file that went before. */
+    static long size(Object message) {
+        return message instanceof ByteBuf buffer
+                ? buffer.readableBytes()
+                : message instanceof FileRegion region ? region.count() - region.transferred() : 0;
+    }
+
     @Override
     public void write(ChannelHandlerContext ctx, Object message, ChannelPromise promise) {
-        connection.wrote(message);
+        connection.wrote(size(message));
         ctx.write(message, promise);
     }
 
@@ -46,8 +55,9 @@ final class ByteHandler extends ChannelDuplexHandler {
 
     @Override
     public void channelReadComplete(ChannelHandlerContext ctx) {
-        if (quickack) {
-            connection.quickack();
+        KernelProbe probe = connection.probe();
+        if (quickack && probe != null) {
+            probe.quickack();
         }
         ctx.fireChannelReadComplete();
     }

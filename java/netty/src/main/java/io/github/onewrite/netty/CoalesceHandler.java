@@ -11,8 +11,8 @@ import io.netty.channel.ChannelProgressiveFuture;
 import io.netty.channel.ChannelProgressiveFutureListener;
 import io.netty.channel.ChannelProgressivePromise;
 import io.netty.channel.ChannelPromise;
+import io.netty.channel.DefaultFileRegion;
 import io.netty.channel.FileRegion;
-import io.netty.channel.socket.nio.NioSocketChannel;
 import io.netty.handler.codec.http.DefaultHttpContent;
 import io.netty.handler.codec.http.DefaultHttpRequest;
 import io.netty.handler.codec.http.DefaultLastHttpContent;
@@ -22,9 +22,8 @@ import io.netty.handler.codec.http.HttpUtil;
 import io.netty.handler.codec.http.LastHttpContent;
 import io.netty.handler.ssl.SslHandler;
 import io.netty.handler.stream.ChunkedInput;
+import io.netty.util.ReferenceCountUtil;
 import io.netty.util.concurrent.PromiseNotifier;
-import java.io.EOFException;
-import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.ClosedChannelException;
 import java.nio.channels.WritableByteChannel;
@@ -111,28 +110,20 @@ final class CoalesceHandler extends ChannelDuplexHandler {
             first = joining && !alone && !HttpUtil.isTransferEncodingChunked(request);
             headWritten = joining ? clock.getAsLong() : 0;
         }
-        boolean joinsFile =
-                message instanceof FileRegion region && joining && !alone && !last && region.count() <= joinMax;
+        // Of the exact type alone: what another one does when it is read twice is not known.
+        FileRegion file = message.getClass() == DefaultFileRegion.class && !isSecure(ctx) ? (FileRegion) message : null;
+        boolean joinsFile = file != null && joining && !alone && file.count() <= joinMax;
         held += joinsFile ? 0 : size(message);
-        ByteBuf body = first ? bytes(message) : null;
-        if (body != null) {
-            first = false;
-            if (isCut(ctx, body)) {
-                ctx.write(firstPiece(body));
-            }
-        }
         if (last) {
             joining = false;
             stopLingering();
-            ctx.write(message instanceof FullHttpRequest request ? cut(ctx, request, promise) : message, promise);
-        } else if (joinsFile && message instanceof FileRegion region) {
-            writeJoined(ctx, region, promise);
-        } else if (message instanceof FileRegion region && first && joinMax > 0 && resumes(ctx.channel())) {
-            writeCut(ctx, region, promise);
+            ctx.write(cut(ctx, message, promise), promise);
+        } else if (file != null && (joinsFile || (first && joinMax > 0 && resumes(ctx.channel())))) {
+            writeFile(ctx, file, promise);
         } else if (joining && answersHeldWrites && !(message instanceof FileRegion)) {
-            hold(ctx, message, promise);
+            hold(ctx, cut(ctx, message, promise), promise);
         } else {
-            ctx.write(message, promise);
+            ctx.write(cut(ctx, message, promise), promise);
         }
     }
 
@@ -158,6 +149,10 @@ final class CoalesceHandler extends ChannelDuplexHandler {
                 : message instanceof ByteBufHolder holder ? holder.content() : null;
     }
 
+    private static boolean isSecure(ChannelHandlerContext ctx) {
+        return ctx.pipeline().get(SslHandler.class) != null;
+    }
+
     private static long size(Object message) {
         ByteBuf bytes = bytes(message);
         if (bytes != null) {
@@ -166,50 +161,69 @@ final class CoalesceHandler extends ChannelDuplexHandler {
         return message instanceof FileRegion region ? region.count() - region.transferred() : 0;
     }
 
-    /** Writes the head and a first piece of a body that is too large to be gathered with it. @return what is left */
-    private Object cut(ChannelHandlerContext ctx, FullHttpRequest request, ChannelPromise promise) {
-        ByteBuf body = request.content();
-        if (!isCut(ctx, body) || HttpUtil.isTransferEncodingChunked(request)) {
-            return request;
+    /**
+     * Writes a first piece of a body that is too large to be gathered with its head. The caller's buffer stays as it is:
+     * what is written are slices of it.
+     *
+     * @return what is left, which takes the place of the message
+     */
+    private Object cut(ChannelHandlerContext ctx, Object message, ChannelPromise promise) {
+        boolean isFull = message instanceof FullHttpRequest;
+        ByteBuf body = first || isFull ? bytes(message) : null;
+        first = first && body == null;
+        if (body == null
+                || joinMax == 0
+                || body.readableBytes() <= SURELY_GATHERED
+                || (message instanceof FullHttpRequest request && HttpUtil.isTransferEncodingChunked(request))
+                || isSecure(ctx)) {
+            return message;
         }
-        HttpRequest head =
-                new DefaultHttpRequest(request.protocolVersion(), request.method(), request.uri(), request.headers());
-        ctx.write(head).addListener(done -> {
-            if (!done.isSuccess()) {
-                promise.tryFailure(done.cause());
-            }
-        });
-        ctx.write(new DefaultHttpContent(firstPiece(body)));
-        return new DefaultLastHttpContent(body, request.trailingHeaders());
+        int size = Math.min(joinMax, SURELY_GATHERED);
+        ByteBuf piece = body.retainedSlice(body.readerIndex(), size);
+        ByteBuf rest = body.retainedSlice(body.readerIndex() + size, body.readableBytes() - size);
+        Object left;
+        if (message instanceof FullHttpRequest request) {
+            HttpRequest head = new DefaultHttpRequest(
+                    request.protocolVersion(), request.method(), request.uri(), request.headers());
+            ctx.write(head).addListener(done -> {
+                if (!done.isSuccess()) {
+                    promise.tryFailure(done.cause());
+                }
+            });
+            left = new DefaultLastHttpContent(rest, request.trailingHeaders());
+        } else {
+            left = message instanceof ByteBufHolder holder ? holder.replace(rest) : rest;
+        }
+        ctx.write(isFull ? new DefaultHttpContent(piece) : piece);
+        ReferenceCountUtil.release(message);
+        return left;
     }
 
-    private boolean isCut(ChannelHandlerContext ctx, ByteBuf body) {
-        return joinMax > 0
-                && body.readableBytes() > SURELY_GATHERED
-                && ctx.pipeline().get(SslHandler.class) == null;
-    }
-
-    private ByteBuf firstPiece(ByteBuf body) {
-        return body.readRetainedSlice(Math.min(joinMax, SURELY_GATHERED));
-    }
-
-    /** A small file is read, so that it can leave with its head: sendfile would be a second write. */
-    private void writeJoined(ChannelHandlerContext ctx, FileRegion region, ChannelPromise promise) {
-        ByteBuf content = read(ctx, region, (int) region.count(), promise);
-        if (content != null) {
+    /**
+     * A small file is read, so that it can leave with its head: sendfile would be a second write. Of a large one the first
+     * piece is read, and sendfile goes on behind it. What cannot be read is left to the transport, which fails the write
+     * and closes the channel.
+     */
+    private void writeFile(ChannelHandlerContext ctx, FileRegion region, ChannelPromise promise) {
+        first = false;
+        long left = region.count() - region.transferred();
+        ByteBuf content = read(ctx, region, (int) Math.min(left, left <= joinMax ? joinMax : SURELY_GATHERED));
+        if (content == null) {
+            ctx.write(region, promise);
+            return;
+        }
+        int size = content.readableBytes();
+        if (size == left) {
             region.release();
             write(ctx, content, promise);
-        }
-    }
-
-    /** Of a large file the first piece is read; sendfile goes on behind it. */
-    private void writeCut(ChannelHandlerContext ctx, FileRegion region, ChannelPromise promise) {
-        first = false;
-        ByteBuf piece = read(ctx, region, Math.min(joinMax, SURELY_GATHERED), promise);
-        if (piece != null) {
-            int size = piece.readableBytes();
-            ctx.write(piece);
+        } else {
+            held += size;
+            ctx.write(content);
             ctx.write(region, promise instanceof ChannelProgressivePromise told ? behind(ctx, size, told) : promise);
+            if (!resumes(ctx.channel())) {
+                // Half of a file went: the transport would send it again from its beginning.
+                ctx.close();
+            }
         }
     }
 
@@ -232,23 +246,22 @@ final class CoalesceHandler extends ChannelDuplexHandler {
         });
     }
 
-    /** The next bytes of a file; null when they cannot be read, which fails the promise and releases the region. */
-    private static @Nullable ByteBuf read(
-            ChannelHandlerContext ctx, FileRegion region, int length, ChannelPromise promise) {
+    /** The next bytes of a file, fewer where it is shorter than the request says; null where there are none. */
+    private static @Nullable ByteBuf read(ChannelHandlerContext ctx, FileRegion region, int length) {
         ByteBuf content = ctx.alloc().buffer(length, length);
         try (WritableByteChannel target = new Room(content)) {
-            while (content.isWritable()) {
-                if (region.transferTo(target, region.transferred()) <= 0) {
-                    throw new EOFException("the file is shorter than the request says");
-                }
+            long read = 1;
+            while (content.isWritable() && read > 0) {
+                read = region.transferTo(target, region.transferred());
             }
-            return content;
-        } catch (IOException e) {
-            content.release();
-            region.release();
-            promise.tryFailure(e);
-            return null;
+        } catch (Throwable e) {
+            // The transport meets the same error.
         }
+        if (content.isReadable()) {
+            return content;
+        }
+        content.release();
+        return null;
     }
 
     /**
@@ -256,8 +269,7 @@ final class CoalesceHandler extends ChannelDuplexHandler {
      * beginning (IoUringFileRegion).
      */
     private static boolean resumes(Channel channel) {
-        return channel instanceof NioSocketChannel
-                || channel.getClass().getName().contains(".epoll.");
+        return !channel.getClass().getName().contains(".uring.");
     }
 
     /** Takes as many bytes as the buffer has room for. */
@@ -350,7 +362,8 @@ final class CoalesceHandler extends ChannelDuplexHandler {
     public void handlerRemoved(ChannelHandlerContext ctx) {
         if (!moving) {
             joining = false;
-            stopLingering();
+            // What it held leaves with it.
+            flushNow(ctx);
         }
     }
 

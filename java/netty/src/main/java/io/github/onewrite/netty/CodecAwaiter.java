@@ -1,15 +1,16 @@
 package io.github.onewrite.netty;
 
-import io.github.onewrite.OnewriteConfig;
+import io.github.onewrite.SocketCounts;
 import io.netty.channel.ChannelDuplexHandler;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelPromise;
+import io.netty.handler.ssl.SslHandler;
 import java.net.SocketAddress;
-import java.util.concurrent.atomic.AtomicInteger;
 
 /**
- * First in a pipeline that has no HTTP/1.1 codec yet: AWS SDK v2 and Armeria add it after their customizers ran, and with
- * ALPN after the handshake. Puts the handlers beside the codec and removes itself, also when no codec comes.
+ * First in a pipeline that has no HTTP/1.1 codec yet, or behind TLS: AWS SDK v2 and Armeria add the codec after their
+ * customizers ran, and with ALPN after the handshake. Puts the handlers beside the codec and removes itself, also when no
+ * codec comes.
  */
 final class CodecAwaiter extends ChannelDuplexHandler {
     static final String NAME = "onewrite.awaiter";
@@ -18,18 +19,25 @@ final class CodecAwaiter extends ChannelDuplexHandler {
     private static final int CHECKS = 64;
 
     private final NettyConnection connection;
-    private final OnewriteConfig config;
-    private final AtomicInteger unreached;
+    private final OnewriteNetty onewrite;
+    private final SocketCounts counts;
     private int checks;
     private boolean counted;
+    private boolean behindTls;
     private boolean late;
     private boolean planned;
 
-    /** @param unreached counts the channels that were open without a codec, until they have one */
-    CodecAwaiter(NettyConnection connection, OnewriteConfig config, AtomicInteger unreached) {
+    /** @param counts has the channels that are open without a codec, until they have one */
+    CodecAwaiter(NettyConnection connection, OnewriteNetty onewrite, SocketCounts counts) {
         this.connection = connection;
-        this.config = config;
-        this.unreached = unreached;
+        this.onewrite = onewrite;
+        this.counts = counts;
+    }
+
+    /** It is moved behind TLS. */
+    @Override
+    public boolean isSharable() {
+        return true;
     }
 
     @Override
@@ -58,20 +66,23 @@ final class CodecAwaiter extends ChannelDuplexHandler {
         check(ctx);
     }
 
-    /** After ALPN, the codec and the first request can come in one read. */
+    /** After ALPN, the codec and the first request can come in one read: then this message is the encoded head. */
     @Override
     public void write(ChannelHandlerContext ctx, Object message, ChannelPromise promise) {
-        ctx.write(message, promise);
-        if (!late && connection.place(config, false)) {
+        if (!late && connection.place(onewrite, false)) {
             late = true;
-            connection.serve(null);
+            if (onewrite.wanted() && ctx.channel().isActive()) {
+                ctx.write(message, connection.writeLate(ctx, message, promise));
+                return;
+            }
         }
+        ctx.write(message, promise);
     }
 
     /** The head of such a request waits for the end of the turn, for the body that follows. */
     @Override
     public void flush(ChannelHandlerContext ctx) {
-        if (!late || !config.coalesces()) {
+        if (!late || !onewrite.switchesNow().coalesces()) {
             ctx.flush();
             check(ctx);
         } else if (!planned) {
@@ -88,9 +99,17 @@ final class CodecAwaiter extends ChannelDuplexHandler {
         if (planned || ctx.isRemoved()) {
             return;
         }
-        boolean placed = connection.place(config, false);
+        ChannelHandlerContext tls = ctx.pipeline().context(SslHandler.class);
+        if (tls != null && !behindTls) {
+            // To see what a codec behind it writes.
+            behindTls = true;
+            ctx.pipeline().remove(this);
+            ctx.pipeline().addAfter(tls.name(), NAME, this);
+            return;
+        }
+        boolean placed = connection.place(onewrite, false);
         if (placed && counted) {
-            unreached.decrementAndGet();
+            counts.notJoined(-1);
         }
         if (placed || ++checks == CHECKS) {
             ctx.pipeline().remove(this);
@@ -100,7 +119,7 @@ final class CodecAwaiter extends ChannelDuplexHandler {
     private void count() {
         if (!counted) {
             counted = true;
-            unreached.incrementAndGet();
+            counts.notJoined(1);
         }
     }
 }

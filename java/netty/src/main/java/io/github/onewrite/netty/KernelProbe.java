@@ -1,36 +1,103 @@
 package io.github.onewrite.netty;
 
 import io.github.onewrite.Kernel;
-import java.util.function.BooleanSupplier;
+import io.github.onewrite.TimedCall;
+import io.netty.channel.Channel;
+import io.netty.channel.ChannelOption;
+import io.netty.channel.socket.SocketChannel;
+import io.netty.channel.unix.IntegerUnixChannelOption;
+import io.netty.channel.unix.RawUnixChannelOption;
+import io.netty.channel.unix.UnixChannel;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
-/** Reads one connection's TCP statistics from the kernel. */
-interface KernelProbe {
+/**
+ * TCP_INFO of one connection, through Netty's native transports for Linux: epoll and io_uring. Loaded only where their
+ * classes are.
+ *
+ * <p>{@code EpollSocketChannel.tcpInfo} copies the first 32 fields only; the raw option copies the whole struct of
+ * linux/tcp.h, with segment counters and receive-window time. Fields that an older kernel does not have stay 0.
+ */
+final class KernelProbe {
+    private static final int IPPROTO_TCP = 6;
+    private static final int LENGTH = 192;
+    private static final RawUnixChannelOption INFO =
+            new RawUnixChannelOption("ONEWRITE_TCP_INFO", IPPROTO_TCP, 11, LENGTH);
+    private static final IntegerUnixChannelOption QUICKACK =
+            new IntegerUnixChannelOption("ONEWRITE_TCP_QUICKACK", IPPROTO_TCP, 12);
+
+    // Offsets in struct tcp_info.
+    private static final int LAST_DATA_SENT_MS = 44;
+    private static final int RTT_US = 68;
+    private static final int TOTAL_RETRANS = 100;
+    private static final int MIN_RTT_US = 148;
+    private static final int DATA_SEGS_OUT = 156;
+    private static final int RWND_LIMITED_US = 176;
+
+    private final Channel channel;
+    private @Nullable ByteBuffer before;
+
+    private KernelProbe(Channel channel) {
+        this.channel = channel;
+    }
+
+    static @Nullable KernelProbe of(Channel channel) {
+        return channel instanceof UnixChannel && channel instanceof SocketChannel ? new KernelProbe(channel) : null;
+    }
+
+    /** A timed request begins. The counters change only while a request is sent: the last reading is the baseline. */
+    void begin() {
+        before = before == null ? read() : before;
+    }
+
+    /** A request that is not timed: the last reading is no baseline for the next one. */
+    void forget() {
+        before = null;
+    }
 
     /**
-     * The result of one reading.
-     *
-     * @param windowLimitedNanos how long the peer's receive window kept the kernel from sending
-     * @param nagle whether TCP_NODELAY is off: another system call, made only if needed
-     */
-    record Evidence(Kernel kernel, long windowLimitedNanos, BooleanSupplier nagle) {}
-
-    /**
-     * A request begins.
-     *
-     * @param read whether its evidence will be read; if not, the last reading cannot be compared with the next
-     */
-    void begin(boolean read);
-
-    /**
-     * Reads the evidence at the first byte of the response.
+     * Reads the evidence at the first byte of the response, if it can be read.
      *
      * @param waitedNanos since the last write returned
-     * @return null when it could not be read
      */
-    @Nullable
-    Evidence end(long waitedNanos);
+    void end(TimedCall call, long waitedNanos) {
+        ByteBuffer since = before;
+        ByteBuffer now = read();
+        before = now;
+        if (since == null || now == null) {
+            return;
+        }
+        long sinceSent = TimeUnit.MILLISECONDS.toNanos(unsigned(now, LAST_DATA_SENT_MS));
+        long minRtt = unsigned(now, MIN_RTT_US);
+        long segments = grown(since, now, DATA_SEGS_OUT);
+        call.kernel(
+                new Kernel(
+                        segments == 0 ? -1 : segments,
+                        unsigned(now, RTT_US),
+                        minRtt == 0 ? -1 : minRtt,
+                        grown(since, now, TOTAL_RETRANS),
+                        Math.max(0, waitedNanos - sinceSent)),
+                TimeUnit.MICROSECONDS.toNanos(now.getLong(RWND_LIMITED_US) - since.getLong(RWND_LIMITED_US)),
+                () -> Boolean.FALSE.equals(channel.config().getOption(ChannelOption.TCP_NODELAY)));
+    }
 
-    /** Sets TCP_QUICKACK, which the kernel resets: set again after each read. */
-    void quickack();
+    /** Sets TCP_QUICKACK, which the kernel resets. */
+    void quickack() {
+        channel.config().setOption(QUICKACK, 1);
+    }
+
+    private @Nullable ByteBuffer read() {
+        ByteBuffer info = channel.isOpen() ? channel.config().getOption(INFO) : null;
+        return info == null || info.limit() < LENGTH ? null : info.order(ByteOrder.nativeOrder());
+    }
+
+    private static long grown(ByteBuffer since, ByteBuffer now, int offset) {
+        return (now.getInt(offset) - since.getInt(offset)) & 0xffffffffL;
+    }
+
+    private static long unsigned(ByteBuffer info, int offset) {
+        return info.getInt(offset) & 0xffffffffL;
+    }
 }

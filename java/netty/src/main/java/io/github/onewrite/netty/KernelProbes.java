@@ -3,20 +3,21 @@ package io.github.onewrite.netty;
 import io.netty.channel.Channel;
 import org.jspecify.annotations.Nullable;
 
-/** Finds the probe of a channel without needing the optional epoll classes. */
-public final class KernelProbes {
-    private static final boolean EPOLL = epollClassesPresent();
+/** Makes the probe of a channel without needing the optional classes of Netty's native transports. */
+final class KernelProbes {
+    private static final boolean LINUX = System.getProperty("os.name", "").startsWith("Linux");
+    private static final boolean PRESENT = LINUX && isPresent("io.netty.channel.unix.RawUnixChannelOption");
 
     private KernelProbes() {}
 
-    public static @Nullable KernelProbe of(Channel channel) {
-        return EPOLL ? EpollProbe.of(channel) : null;
+    /** Null where TCP_INFO cannot be read. */
+    static @Nullable KernelProbe of(Channel channel) {
+        return PRESENT ? KernelProbe.of(channel) : null;
     }
 
-    /** Whether the optional epoll classes are on the class path. */
-    public static boolean epollClassesPresent() {
+    private static boolean isPresent(String name) {
         try {
-            Class.forName("io.netty.channel.epoll.EpollSocketChannel", false, KernelProbes.class.getClassLoader());
+            Class.forName(name, false, KernelProbes.class.getClassLoader());
             return true;
         } catch (ClassNotFoundException | LinkageError e) {
             return false;

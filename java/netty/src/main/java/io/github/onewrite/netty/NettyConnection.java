@@ -1,101 +1,95 @@
 package io.github.onewrite.netty;
 
-import io.github.onewrite.OnewriteConfig;
-import io.github.onewrite.spi.CallTimer;
-import io.github.onewrite.spi.PooledConnection;
-import io.github.onewrite.spi.ServerTimings;
-import io.github.onewrite.spi.TimedCall;
+import io.github.onewrite.ErrorKinds;
+import io.github.onewrite.Outcome;
+import io.github.onewrite.SocketCounts;
+import io.github.onewrite.TimedCall;
 import io.netty.channel.Channel;
-import io.netty.handler.codec.http.HttpHeaderNames;
-import io.netty.handler.codec.http.HttpMethod;
-import io.netty.handler.codec.http.HttpRequest;
-import io.netty.handler.codec.http.HttpResponse;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelPromise;
 import io.netty.handler.codec.http.HttpResponseStatus;
-import io.netty.handler.codec.http.HttpUtil;
-import io.netty.handler.ssl.SslHandler;
 import io.netty.util.AttributeKey;
 import java.net.InetSocketAddress;
 import java.net.SocketAddress;
 import java.nio.channels.ClosedChannelException;
-import java.util.function.Consumer;
+import java.util.ArrayDeque;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One connection, and the call it serves: for adapters of clients that stand on Netty. A pipeline needs only
- * {@link OnewriteNetty}. Its methods are to be called on the channel's event loop.
+ * One connection, and the calls it serves: for adapters of clients that stand on Netty and make their own retries. A
+ * pipeline needs only {@link OnewriteNetty}. Its methods are to be called on the channel's event loop.
+ *
+ * <p>Requests without their answer stand in a queue. So an answer that comes before its request is sent, or behind
+ * another one, belongs to its own call.
  */
 public final class NettyConnection {
     private static final AttributeKey<NettyConnection> KEY = AttributeKey.valueOf(NettyConnection.class, "connection");
 
-    /** The part of a connection that calls use. */
-    private final class Pooled implements PooledConnection {
-        private final long id = PooledConnection.nextId();
-
-        @Override
-        public long id() {
-            return id;
-        }
-
-        @Override
-        public boolean whenClosed(Runnable task) {
-            channel.closeFuture().addListener(closed -> task.run());
-            return true;
-        }
+    /** Who ends a call. */
+    public enum Ends {
+        /** The last content of the response, or the close of the channel. */
+        WITH_RESPONSE,
+        /** The client; and the close of the channel, which without an error means that the caller gave up. */
+        WITH_CHANNEL,
+        /** The client, possibly after it has closed the channel; and an error of the channel. */
+        BY_CLIENT
     }
 
-    private final PooledConnection pooled = new Pooled();
+    private final long id = TimedCall.nextConnectionId();
     private final Channel channel;
     private final String host;
-    private final Function<Channel, OnewriteNetty.@Nullable Call> makers;
+    private final Ends ends;
+    private final ConnectTimes times;
     private final @Nullable KernelProbe probe;
     private final Placement placement = new Placement();
-    private final ByteCounter counter = new ByteCounter();
-    private boolean tunnels;
-    private boolean held;
 
-    private @Nullable TimedCall call;
-    private boolean endsWithResponse;
-    private boolean clientReportsOutcome;
+    /** Requests without the end of their answer, in order; one that is not timed stands there, too. */
+    private final ArrayDeque<Exchange> exchanges = new ArrayDeque<>(2);
+
+    private final Exchange untimed = new Exchange(this, OnewriteNetty.Call.UNTIMED);
     private @Nullable OnewriteNetty beginner;
-    private int attempt;
+    private Exchange served = untimed;
+    private boolean headDue;
+    private @Nullable Exchange upgraded;
+    private Exchange writing = untimed;
     private int requests;
     private long freeSince;
+    private long lastRead;
     private @Nullable Throwable error;
-    private boolean switched;
-    private boolean keepAlive;
-
-    // When the connection was made, for the call that it first serves; 0 when it did not happen.
-    private long connectStarted;
-    private long connectEnded;
-    private long tlsEnded;
 
     private NettyConnection(
-            Channel channel, @Nullable SocketAddress remote, Function<Channel, OnewriteNetty.@Nullable Call> makers) {
+            Channel channel,
+            @Nullable SocketAddress remote,
+            Function<Channel, OnewriteNetty.@Nullable Call> makers,
+            Ends ends) {
         this.channel = channel;
         this.host = remote instanceof InetSocketAddress address ? address.getHostString() : "";
-        this.makers = makers;
+        this.ends = ends;
+        this.times = new ConnectTimes(channel, makers);
         this.probe = KernelProbes.of(channel);
     }
 
     /**
-     * Attaches to a new channel, and stamps its connect.
+     * Attaches to a new channel, and stamps its connect. A channel that has a connection keeps it.
      *
      * @param remote the address it will connect to, if known: its host name is the one that DNS events show
-     * @param nodelay whether a socket without TCP_NODELAY is refused; false where the user has set the option
+     * @param nodelay counts a socket without TCP_NODELAY, which is set; null where the user has set the option
      * @param makers finds the call for which a connection is opened; finds null where the client reports that itself
      */
     public static NettyConnection attach(
             Channel channel,
             @Nullable SocketAddress remote,
-            boolean nodelay,
-            Function<Channel, OnewriteNetty.@Nullable Call> makers) {
-        NettyConnection connection = new NettyConnection(channel, remote, makers);
-        channel.attr(KEY).set(connection);
-        channel.pipeline().addFirst(ConnectHandler.NAME, new ConnectHandler(connection));
-        if (nodelay) {
-            channel.pipeline().addFirst(NodelayHandler.NAME, new NodelayHandler());
+            @Nullable SocketCounts nodelay,
+            Function<Channel, OnewriteNetty.@Nullable Call> makers,
+            Ends ends) {
+        NettyConnection known = of(channel);
+        if (known != null) {
+            return known;
         }
+        NettyConnection connection = new NettyConnection(channel, remote, makers, ends);
+        channel.attr(KEY).set(connection);
+        channel.pipeline().addFirst(ConnectHandler.NAME, new ConnectHandler(connection, nodelay));
         return connection;
     }
 
@@ -109,6 +103,19 @@ public final class NettyConnection {
         return host;
     }
 
+    long id() {
+        return id;
+    }
+
+    ConnectTimes times() {
+        return times;
+    }
+
+    @Nullable
+    KernelProbe probe() {
+        return probe;
+    }
+
     /**
      * Puts the handlers around the HTTP/1.1 codec, unless they are. A client may replace its codec, so call this before
      * each request.
@@ -117,108 +124,35 @@ public final class NettyConnection {
      *     only when the last one is written
      * @return false when the channel does not speak HTTP/1.1
      */
-    public boolean place(OnewriteConfig config, boolean answersHeldWrites) {
-        return placement.place(channel.pipeline(), this, config, answersHeldWrites);
+    public boolean place(OnewriteNetty onewrite, boolean answersHeldWrites) {
+        return placement.place(channel.pipeline(), this, onewrite, answersHeldWrites);
     }
 
     /** The first bytes go to a proxy, whose tunnel is part of the connect. */
     public void tunnel() {
-        tunnels = true;
+        times.tunnel();
     }
 
     /**
-     * The channel will open a tunnel through a proxy, which is part of its connect.
+     * The channel opens a tunnel through a proxy, which is part of its connect.
      *
      * @param proxyHandler name of Netty's handler that makes the tunnel
      */
     public void tunnel(String proxyHandler) {
-        tunnel();
-        channel.pipeline().addAfter(proxyHandler, TunnelHandler.NAME, new TunnelHandler(this));
-    }
-
-    boolean tunnels() {
-        return tunnels;
-    }
-
-    private @Nullable TimedCall maker() {
-        OnewriteNetty.Call found = makers.apply(channel);
-        return found == null ? null : found.timed();
-    }
-
-    void connecting() {
-        connectStarted = System.nanoTime();
-        TimedCall maker = maker();
-        if (maker == null) {
-            return;
-        }
-        maker.attempt();
-        maker.step(timer -> {
-            // The resolver may report on another event loop, after its result is used.
-            timer.dnsEnd(null);
-            timer.connectStart();
-        });
-    }
-
-    /** The TCP connection, and the tunnel if there is one, is open. */
-    void connected() {
-        tunnels = false;
-        connectEnded = System.nanoTime();
-        // A client that does not wait for the tunnel may have begun its request.
-        TimedCall maker = call == null ? maker() : call;
-        if (maker != null) {
-            maker.step(timer -> timer.connectEnd(null));
-        }
-        SslHandler tls = channel.pipeline().get(SslHandler.class);
-        if (tls != null) {
-            if (maker != null) {
-                maker.step(CallTimer::tlsStart);
-            }
-            // A failed handshake leaves the phase open: the error that follows ends it, with tls as its phase.
-            tls.handshakeFuture().addListener(done -> {
-                if (done.isSuccess()) {
-                    tlsEnded = System.nanoTime();
-                    if (maker != null) {
-                        maker.step(timer -> timer.tlsEnd(null));
-                    }
-                }
-            });
-        }
-        if (held) {
-            held = false;
-            step(this::acquired);
-            if (counter.writes() > 0) {
-                step(CallTimer::requestStart);
-            }
+        if (channel.pipeline().get(TunnelHandler.NAME) == null) {
+            tunnel();
+            channel.pipeline().addAfter(proxyHandler, TunnelHandler.NAME, new TunnelHandler(times));
         }
     }
 
-    /** Calls end with the last content of their response, or with the channel; the client reports nothing. */
-    void endCallsWithResponse() {
-        endsWithResponse = true;
+    /** A request without a call begins one of these hooks. The first that is given stays. */
+    void begins(OnewriteNetty hooks) {
+        beginner = beginner == null ? hooks : beginner;
     }
 
-    /** A request without a call begins one. */
-    void times(OnewriteNetty requests) {
-        beginner = requests;
-    }
-
-    /** A head is being written, and no call is served. */
-    void begin(HttpRequest request) {
-        OnewriteNetty begins = beginner;
-        if (begins == null || !begins.wanted()) {
-            return;
-        }
-        boolean exchange = !request.method().equals(HttpMethod.CONNECT)
-                && !request.headers().contains(HttpHeaderNames.UPGRADE);
-        serve(exchange ? begins.begin(request.method().name(), url(request)) : null);
-    }
-
-    private String url(HttpRequest request) {
-        if (!request.uri().startsWith("/")) {
-            return request.uri(); // in full, for a proxy
-        }
-        String scheme = channel.pipeline().get(SslHandler.class) == null ? "http://" : "https://";
-        return scheme + request.headers().get(HttpHeaderNames.HOST, "") + request.uri();
+    @Nullable
+    OnewriteNetty beginner() {
+        return beginner;
     }
 
     /** The channel is given back to its pool. */
@@ -227,67 +161,78 @@ public final class NettyConnection {
     }
 
     /**
-     * The connection serves an attempt of a call from now on.
+     * The connection serves an attempt of a call from now on: its request is written next.
      *
-     * @param with the call, which may be one that nobody times
+     * @param call one that is not timed, or null, for a request that is not reported
      */
-    public void serve(OnewriteNetty.@Nullable Call with) {
-        TimedCall timed = with == null ? null : with.timed();
-        call = timed;
+    public void serve(OnewriteNetty.@Nullable Call call) {
+        headDue = true;
         requests++;
-        counter.begin();
-        error = null;
-        switched = false;
-        if (probe != null) {
-            probe.begin(timed != null);
-        }
-        if (timed == null) {
+        if (call == null || !call.isTimed()) {
+            served = untimed;
+            if (probe != null) {
+                probe.forget();
+            }
             return;
         }
-        attempt = timed.attempt();
-        if (tunnels) {
-            held = true;
-        } else {
-            step(this::acquired);
-        }
+        error = null;
+        served = new Exchange(this, call);
+        call.carriedBy(channel.eventLoop());
+        served.serve(times, freeSince, requests);
     }
 
-    private void acquired(CallTimer timer) {
-        boolean reused = requests > 1;
-        if (reused && freeSince > timer.attemptStartedAt()) {
-            // It served another call when this one requested a connection.
-            timer.queuedSinceStart();
-            timer.queueEnd();
+    /** The head of a request is being written. @param begin makes a call where none was served, or null */
+    Exchange write(Function<OnewriteNetty, OnewriteNetty.@Nullable Call> begin) {
+        if (!headDue) {
+            serve(beginner == null ? null : begin.apply(beginner));
         }
-        if (!reused && connectEnded > 0 && connectStarted > timer.attemptStartedAt()) {
-            timer.connected(connectStarted, connectEnded, tlsEnded);
-        }
-        timer.connectionAcquired(pooled, reused, reused ? Math.max(0, System.nanoTime() - freeSince) : -1, requests);
+        headDue = false;
+        writing = served;
+        exchanges.add(served);
+        return served;
+    }
+
+    /** A head was encoded before the handlers stood beside its codec. @return the promise of its write */
+    ChannelPromise writeLate(ChannelHandlerContext ctx, Object encoded, ChannelPromise promise) {
+        Exchange exchange = write(hooks -> TimingHandler.begin(ctx, hooks, encoded));
+        exchange.wrote(ByteHandler.size(encoded));
+        return exchange.isTimed() ? exchange.late(promise.unvoid()) : promise;
+    }
+
+    /** The request whose answer is read. */
+    Exchange reading() {
+        Exchange first = exchanges.peek();
+        return first == null ? untimed : first;
     }
 
     /** The connection serves the call no more; the call goes on, or ends by other means. */
     public void release(boolean reusable) {
-        if (call != null) {
-            step(timer -> timer.connectionReleased(reusable));
-            call = null;
+        release(System.nanoTime(), served, reusable);
+    }
+
+    private @Nullable Exchange release(long at, Exchange exchange, boolean reusable) {
+        if (!exchange.isTimed()) {
+            return null;
         }
+        exchange.release(at, reusable);
+        return exchange;
     }
 
     /** The attempt is answered and the call goes on elsewhere. */
     public void answered(boolean reusable) {
-        TimedCall current = call;
-        release(reusable);
-        if (current != null) {
-            current.answered(attempt);
+        long at = System.nanoTime();
+        Exchange over = release(at, served, reusable);
+        if (over != null) {
+            over.step(timed -> timed.left(at));
         }
     }
 
     /** The attempt is lost. */
     public void lost(Throwable why) {
-        TimedCall current = call;
-        release(false);
-        if (current != null) {
-            current.lost(attempt, why);
+        long at = System.nanoTime();
+        Exchange over = release(at, served, false);
+        if (over != null) {
+            over.step(timed -> timed.attemptEnd(at, Outcome.ERROR, why));
         }
     }
 
@@ -301,122 +246,99 @@ public final class NettyConnection {
     /** The bytes that were read are not an HTTP response. */
     void malformed(Throwable why) {
         error(why);
-        TimedCall current = call;
-        if (current != null && endsWithResponse) {
-            release(false);
-            current.failed(why);
+        if (ends == Ends.WITH_RESPONSE) {
+            fail(reading(), why);
+        }
+    }
+
+    private void fail(Exchange exchange, @Nullable Throwable why) {
+        long at = System.nanoTime();
+        if (release(at, exchange, false) != null) {
+            exchange.step(timed -> {
+                if (why == null) {
+                    timed.cancelled(at);
+                } else {
+                    timed.failed(at, ErrorKinds.of(why, NettyErrors::kindOf), why);
+                }
+            });
         }
     }
 
     /** The channel is closed, and the handlers above have processed that. */
     void closed() {
-        TimedCall current = call;
-        release(false);
-        if (current == null) {
-            return;
-        }
-        if (switched) {
+        if (upgraded != null) {
             // The call was answered with 101, and lasts as long as the other protocol.
-            current.completed();
-        } else if (error != null || !clientReportsOutcome) {
-            current.abandoned(attempt, error == null && endsWithResponse ? new ClosedChannelException() : error);
+            long at = System.nanoTime();
+            Exchange over = release(at, upgraded, false);
+            if (over != null) {
+                over.step(timed -> timed.completed(at));
+            }
         }
+        Throwable why = error == null && ends == Ends.WITH_RESPONSE ? new ClosedChannelException() : error;
+        boolean silent = why == null && ends == Ends.BY_CLIENT;
+        for (Exchange each = exchanges.poll(); each != null; each = exchanges.poll()) {
+            end(each, why, silent);
+        }
+        end(served, why, silent);
     }
 
-    /**
-     * The client reports the outcome of each call itself, possibly after it has closed the connection: so a close without
-     * an error is ignored here.
-     */
-    public void clientReportsOutcome() {
-        clientReportsOutcome = true;
-    }
-
-    @Nullable
-    TimedCall call() {
-        return call;
-    }
-
-    private void step(Consumer<CallTimer> step) {
-        TimedCall current = call;
-        if (current != null) {
-            current.step(attempt, step);
+    private void end(Exchange exchange, @Nullable Throwable why, boolean silent) {
+        if (silent) {
+            release(System.nanoTime(), exchange, false);
+        } else {
+            fail(exchange, why);
         }
     }
 
     /** The head is being written, or was just now, on this thread and in the scope of its tracer. */
     public void requestWrite() {
-        step(CallTimer::requestWrite);
+        served.requestWrite();
     }
 
-    /** Bytes are being written: below the codec, so in the scope of a tracer that stands between it and the client. */
-    void wrote(Object message) {
-        if (call != null && counter.bytes() == 0) {
-            requestWrite();
-        }
-        counter.wrote(message);
+    void wrote(long size) {
+        writing.wrote(size);
     }
 
-    /** What was written is handed to the transport. */
     void flushed() {
-        if (counter.flushed() && !held) {
-            step(CallTimer::requestStart);
+        if (exchanges.size() < 2) {
+            writing.flushed();
+        } else {
+            exchanges.forEach(Exchange::flushed);
         }
-    }
-
-    void requestSent() {
-        step(timer -> timer.requestEnd(counter.bytes(), counter.writes()));
     }
 
     void read() {
-        if (call != null) {
-            counter.read();
+        Exchange first = exchanges.peek();
+        if (first != null && first.isTimed()) {
+            lastRead = System.nanoTime();
+            first.read(lastRead);
         }
     }
 
-    /** Sets TCP_QUICKACK, which the kernel resets: set again after each read. */
-    void quickack() {
-        if (probe != null) {
-            probe.quickack();
-        }
+    /** The head of the final answer was read. */
+    void head(int status) {
+        Exchange exchange = reading();
+        upgraded = status == HttpResponseStatus.SWITCHING_PROTOCOLS.code() ? exchange : null;
+        exchange.head(status, lastRead, exchanges.size() == 1);
     }
 
-    /** An interim response; the final one starts with what follows. */
-    void interim(int status) {
-        counter.interimRead();
-        step(timer -> timer.informational(status));
-    }
-
-    void head(HttpResponse response) {
-        int status = response.status().code();
-        switched = status == HttpResponseStatus.SWITCHING_PROTOCOLS.code();
-        if (call == null) {
-            return;
-        }
-        keepAlive = HttpUtil.isKeepAlive(response);
-        step(timer -> {
-            timer.responseStart(counter.firstRead());
-            long waited = timer.waitNanos();
-            KernelProbe.Evidence evidence = probe == null || waited < 0 ? null : probe.end(waited);
-            if (evidence != null) {
-                timer.kernel(evidence.kernel(), evidence.windowLimitedNanos(), evidence.nagle());
-            }
-            timer.headersEnd(status, response.headers().getAll(ServerTimings.HEADER));
-        });
-    }
-
-    /** The response is read. @return the call that this ends, if it does */
+    /**
+     * The answer is read.
+     *
+     * @param reusable whether the connection can carry another request
+     * @return the exchange whose call this ends, if it does
+     */
     @Nullable
-    TimedCall responseRead(long received) {
-        freeSince = System.nanoTime();
-        TimedCall current = call;
-        if (current == null) {
+    Exchange responseRead(long at, long received, boolean reusable) {
+        Exchange exchange = exchanges.poll();
+        freeSince = at;
+        if (exchange == null || !exchange.isTimed()) {
             return null;
         }
-        step(timer -> timer.responseEnd(received));
-        if (!endsWithResponse || switched) {
+        exchange.responseEnd(at, received);
+        if (ends != Ends.WITH_RESPONSE || exchange == upgraded) {
             return null;
         }
-        release(keepAlive && channel.isActive());
-        return current;
+        return release(at, exchange, reusable && channel.isActive());
     }
 }

@@ -1,22 +1,28 @@
 package io.github.onewrite.netty;
 
+import io.github.onewrite.ErrorKind;
+import io.github.onewrite.ErrorKinds;
+import io.github.onewrite.HookQueue;
+import io.github.onewrite.Hooks;
 import io.github.onewrite.OnewriteConfig;
+import io.github.onewrite.SocketCounts;
 import io.github.onewrite.Status;
+import io.github.onewrite.TimedCall;
 import io.github.onewrite.TimingOptions;
-import io.github.onewrite.spi.CallTimer;
-import io.github.onewrite.spi.Hooks;
-import io.github.onewrite.spi.TimedCall;
 import io.netty.bootstrap.Bootstrap;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelHandler;
 import io.netty.channel.ChannelInitializer;
 import io.netty.channel.ChannelOption;
 import io.netty.channel.ChannelPipeline;
+import io.netty.channel.EventLoop;
 import io.netty.channel.pool.ChannelPoolHandler;
 import io.netty.util.AttributeKey;
 import io.netty.util.Version;
-import java.util.concurrent.atomic.AtomicInteger;
+import java.util.Map;
+import java.util.concurrent.RejectedExecutionException;
 import java.util.function.Consumer;
+import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -38,15 +44,13 @@ import org.jspecify.annotations.Nullable;
  * when the request is complete.
  *
  * <p>A request that no call was begun for begins one when its head is written: its record has no queue, DNS, connect or TLS.
- * CONNECT, an upgrade, and the first request after ALPN are not timed so.
- *
- * <p>A channel carries one request at a time; pipelined requests are not timed. Set the options before the first use.
+ * CONNECT and an upgrade are not timed so. Answers belong to requests in order, so pipelined requests are timed, too; the
+ * kernel's evidence is that of requests that are alone on their connection. Set the options before the first use.
  */
 public final class OnewriteNetty extends TimingOptions<OnewriteNetty> {
     /** On the channels of a bootstrap that this was applied to: whether TCP_NODELAY is checked. */
     private static final AttributeKey<Boolean> NODELAY = AttributeKey.valueOf(OnewriteNetty.class, "nodelay");
 
-    private final AtomicInteger unreached = new AtomicInteger();
     private @Nullable Hooks hooks;
 
     private OnewriteNetty() {}
@@ -72,64 +76,82 @@ public final class OnewriteNetty extends TimingOptions<OnewriteNetty> {
         return this;
     }
 
-    @Override
-    public Status status() {
-        int without = unreached.get();
-        note("coalesce", without == 0 ? "on" : "on, but channels without an HttpClientCodec so far: " + without);
-        return super.status();
+    OnewriteConfig switchesNow() {
+        return switches();
     }
 
     /**
-     * Sets TCP_NODELAY on each connection of a bootstrap, reads it back before the first byte, and refuses a connection
-     * without it. A bootstrap that names the option already is obeyed. Call it after the bootstrap has its handler.
+     * Sets TCP_NODELAY on each connection of a bootstrap before the first byte, and reads it back: {@link #status} counts
+     * the connections without it. A bootstrap that names the option already is obeyed. Call it after the bootstrap has its
+     * handler. A bootstrap that this was applied to stays as it is.
      *
      * @return the same bootstrap
      */
     public Bootstrap apply(Bootstrap bootstrap) {
-        if (switches().disabled()) {
+        ChannelHandler handler = bootstrap.config().handler();
+        if (switches().disabled() || handler instanceof Attaching) {
             return bootstrap;
         }
         applied();
-        boolean nodelay =
-                switches().guardsNodelay() && !bootstrap.config().options().containsKey(ChannelOption.TCP_NODELAY);
-        if (nodelay) {
-            bootstrap.option(ChannelOption.TCP_NODELAY, true);
-        } else {
-            note("nodelay", "left to the bootstrap, which sets it itself");
-        }
-        bootstrap.attr(NODELAY, nodelay);
-        ChannelHandler handler = bootstrap.config().handler();
-        return bootstrap.handler(new ChannelInitializer<Channel>() {
-            @Override
-            protected void initChannel(Channel channel) {
-                attached(channel).times(OnewriteNetty.this);
-                if (handler != null) {
-                    channel.pipeline().addLast(handler);
-                }
+        if (!bootstrap.config().attrs().containsKey(NODELAY)) {
+            boolean named = bootstrap.config().options().containsKey(ChannelOption.TCP_NODELAY);
+            boolean nodelay = switches().guardsNodelay() && !named;
+            if (nodelay) {
+                bootstrap.option(ChannelOption.TCP_NODELAY, true);
+            } else if (named) {
+                note("nodelay", "left to the bootstrap, which sets it itself");
             }
-        });
+            bootstrap.attr(NODELAY, nodelay);
+        }
+        return bootstrap.handler(new Attaching(handler));
+    }
+
+    /** Before the handler of a bootstrap. */
+    private final class Attaching extends ChannelInitializer<Channel> {
+        private final @Nullable ChannelHandler handler;
+
+        Attaching(@Nullable ChannelHandler handler) {
+            this.handler = handler;
+        }
+
+        @Override
+        public boolean isSharable() {
+            return true;
+        }
+
+        @Override
+        protected void initChannel(Channel channel) {
+            attached(channel);
+            if (handler != null) {
+                channel.pipeline().addLast(handler);
+            }
+        }
     }
 
     /**
      * Puts the handlers around the HTTP/1.1 codec of a pipeline: an HttpClientCodec, or an encoder and a decoder. TLS and
      * the codec may be there already, or come later: AWS SDK v2 and Armeria add them after this. A pipeline that gets no
-     * such codec, as with HTTP/2, stays as it is, and {@link #status} counts it.
+     * such codec, as with HTTP/2, stays as it is, and {@link #status} counts it. So does one that this was applied to.
      *
      * @return the same pipeline
      */
     public ChannelPipeline apply(ChannelPipeline pipeline) {
         if (!switches().disabled()) {
             applied();
-            NettyConnection connection = attached(pipeline.channel());
-            connection.times(this);
-            placeOrAwait(connection, pipeline);
+            placeOrAwait(attached(pipeline.channel()), pipeline);
         }
         return pipeline;
     }
 
     private void placeOrAwait(NettyConnection connection, ChannelPipeline pipeline) {
-        if (!connection.place(switches(), false) && pipeline.get(CodecAwaiter.NAME) == null) {
-            pipeline.addFirst(CodecAwaiter.NAME, new CodecAwaiter(connection, switches(), unreached));
+        for (Map.Entry<String, ChannelHandler> each : pipeline) {
+            // By name: Netty's proxy handlers are an optional dependency.
+            if (each.getValue().getClass().getSuperclass().getName().equals("io.netty.handler.proxy.ProxyHandler")) {
+                connection.tunnel(each.getKey());
+            }
+        }
+        if (!connection.place(this, false) && pipeline.get(CodecAwaiter.NAME) == null) {
+            pipeline.addFirst(CodecAwaiter.NAME, new CodecAwaiter(connection, this, counts()));
         }
     }
 
@@ -138,47 +160,51 @@ public final class OnewriteNetty extends TimingOptions<OnewriteNetty> {
      * {@link #apply(ChannelPipeline)}. The time between release and reuse is in the record.
      */
     public ChannelPoolHandler wrap(ChannelPoolHandler handler) {
-        if (switches().disabled()) {
+        if (switches().disabled() || handler instanceof Wrapped) {
             return handler;
         }
         applied();
-        return new ChannelPoolHandler() {
-            @Override
-            public void channelCreated(Channel channel) throws Exception {
-                NettyConnection connection = attached(channel);
-                connection.times(OnewriteNetty.this);
-                handler.channelCreated(channel);
-                placeOrAwait(connection, channel.pipeline());
-            }
-
-            @Override
-            public void channelAcquired(Channel channel) throws Exception {
-                handler.channelAcquired(channel);
-            }
-
-            @Override
-            public void channelReleased(Channel channel) throws Exception {
-                NettyConnection connection = NettyConnection.of(channel);
-                if (connection != null) {
-                    connection.freed();
-                }
-                handler.channelReleased(channel);
-            }
-        };
+        return new Wrapped(handler);
     }
 
-    private static NettyConnection attached(Channel channel) {
-        NettyConnection known = NettyConnection.of(channel);
-        if (known != null) {
-            return known;
+    private final class Wrapped implements ChannelPoolHandler {
+        private final ChannelPoolHandler handler;
+
+        Wrapped(ChannelPoolHandler handler) {
+            this.handler = handler;
         }
-        boolean nodelay = Boolean.TRUE.equals(channel.attr(NODELAY).get());
-        NettyConnection made = NettyConnection.attach(channel, null, nodelay, any -> null);
-        made.endCallsWithResponse();
-        return made;
+
+        @Override
+        public void channelCreated(Channel channel) throws Exception {
+            NettyConnection connection = attached(channel);
+            handler.channelCreated(channel);
+            placeOrAwait(connection, channel.pipeline());
+        }
+
+        @Override
+        public void channelAcquired(Channel channel) throws Exception {
+            handler.channelAcquired(channel);
+        }
+
+        @Override
+        public void channelReleased(Channel channel) throws Exception {
+            NettyConnection connection = NettyConnection.of(channel);
+            if (connection != null) {
+                connection.freed();
+            }
+            handler.channelReleased(channel);
+        }
     }
 
-    /** Whether a call that begins now is timed: a hook is set, or a flight recording wants its event. */
+    private NettyConnection attached(Channel channel) {
+        SocketCounts nodelay = Boolean.TRUE.equals(channel.attr(NODELAY).get()) ? counts() : null;
+        NettyConnection connection =
+                NettyConnection.attach(channel, null, nodelay, any -> null, NettyConnection.Ends.WITH_RESPONSE);
+        connection.begins(this);
+        return connection;
+    }
+
+    /** Whether a call that begins now is timed: a hook is set. */
     public boolean wanted() {
         return ready().wanted();
     }
@@ -204,9 +230,12 @@ public final class OnewriteNetty extends TimingOptions<OnewriteNetty> {
      * @param tag handed to listener factories and found in the record, or null
      */
     public Call begin(String method, String url, @Nullable Object tag) {
-        Hooks ready = ready();
-        TimedCall timed = ready.wanted() ? TimedCall.start(ready, method, url, tag) : null;
-        return timed == null ? Call.UNTIMED : new Call(timed, switches());
+        TimedCall timed = wanted() ? TimedCall.start(ready(), method, url, tag) : null;
+        if (timed == null) {
+            return Call.UNTIMED;
+        }
+        timed.attempt(timed.startedAtMonoNanos());
+        return new Call(timed, this);
     }
 
     /**
@@ -227,21 +256,73 @@ public final class OnewriteNetty extends TimingOptions<OnewriteNetty> {
         return made;
     }
 
-    /** A call that is timed, if a hook wants that. Its methods may be called from any thread. */
+    /**
+     * A call that is timed, if a hook is set. Its methods may be called from any thread: the event loop of the call's
+     * first channel takes its steps, and before there is one, the thread that brings them.
+     */
     public static final class Call {
-        private static final Call UNTIMED = new Call(null, OnewriteConfig.defaults());
+        static final Call UNTIMED = new Call(null, null);
 
         private final @Nullable TimedCall timed;
-        private final OnewriteConfig config;
+        private final @Nullable OnewriteNetty onewrite;
+        private final @Nullable HookQueue queue;
+        private volatile @Nullable EventLoop loop;
 
-        private Call(@Nullable TimedCall timed, OnewriteConfig config) {
+        private Call(@Nullable TimedCall timed, @Nullable OnewriteNetty onewrite) {
             this.timed = timed;
-            this.config = config;
+            this.onewrite = onewrite;
+            this.queue = timed == null ? null : new HookQueue();
         }
 
+        boolean isTimed() {
+            return timed != null;
+        }
+
+        /** The call, if its loop is this one and no hook is being called: then a step may be taken at once. */
         @Nullable
-        TimedCall timed() {
-            return timed;
+        TimedCall here() {
+            EventLoop by = loop;
+            return timed != null && by != null && by.inEventLoop() && !timed.isDelivering() ? timed : null;
+        }
+
+        /** The first loop stays: another attempt may run on another one, whose steps are posted. */
+        void carriedBy(EventLoop first) {
+            if (queue != null && loop == null) {
+                queue.run(() -> loop = loop == null ? first : loop);
+            }
+        }
+
+        void step(Consumer<TimedCall> step) {
+            TimedCall call = timed;
+            if (call == null || queue == null) {
+                return;
+            }
+            EventLoop by = loop;
+            if (by != null) {
+                step(by, call, step);
+            } else {
+                queue.run(() -> {
+                    EventLoop since = loop;
+                    if (since == null) {
+                        step.accept(call);
+                    } else {
+                        step(since, call, step);
+                    }
+                });
+            }
+        }
+
+        private static void step(EventLoop by, TimedCall call, Consumer<TimedCall> step) {
+            if (by.inEventLoop() && !call.isDelivering()) {
+                step.accept(call);
+                return;
+            }
+            try {
+                by.execute(() -> step.accept(call));
+            } catch (RejectedExecutionException e) {
+                // The loop is shut down: it takes no step any more.
+                step.accept(call);
+            }
         }
 
         /**
@@ -251,7 +332,7 @@ public final class OnewriteNetty extends TimingOptions<OnewriteNetty> {
          * @return this call
          */
         public Call on(Channel channel) {
-            NettyConnection connection = timed == null ? NettyConnection.of(channel) : attached(channel);
+            NettyConnection connection = onewrite == null ? NettyConnection.of(channel) : onewrite.attached(channel);
             if (connection == null) {
                 return this;
             }
@@ -264,82 +345,70 @@ public final class OnewriteNetty extends TimingOptions<OnewriteNetty> {
         }
 
         private void serveBy(NettyConnection connection) {
-            if (timed != null) {
-                connection.place(config, false);
+            if (onewrite != null) {
+                connection.place(onewrite, false);
             }
             connection.serve(this);
         }
 
         /** An attempt begins, unless one is under way. */
         public void attempt() {
-            if (timed != null) {
-                timed.attempt();
-            }
+            now((call, at) -> call.attempt(at));
         }
 
         /** The attempt is over and the call goes on: redirected or challenged when it was answered, else lost. */
         public void left() {
-            if (timed != null) {
-                timed.left();
-            }
+            now(TimedCall::left);
         }
 
         /** The call waits for a connection to become free. */
         public void queueStart() {
-            step(CallTimer::queueStart);
+            now(TimedCall::queueStart);
         }
 
         /** The wait for a free connection is over. */
         public void queueEnd() {
-            step(CallTimer::queueEnd);
+            now(TimedCall::queueEnd);
         }
 
         /** Resolving the name begins. */
         public void dnsStart(String host) {
-            step(timer -> timer.dnsStart(host));
+            now((call, at) -> call.dnsStart(at, host));
         }
 
         /** The name is resolved. A failed lookup is not reported: {@link #failed} ends it. */
         public void dnsEnd() {
-            step(timer -> timer.dnsEnd(null));
+            now((call, at) -> call.dnsEnd(at, null));
         }
 
         /** The TCP connect begins. */
         public void connectStart() {
-            step(CallTimer::connectStart);
+            now(TimedCall::connectStart);
         }
 
         /** The TCP connection is established. */
         public void connectEnd() {
-            step(timer -> timer.connectEnd(null));
+            now((call, at) -> call.connectEnd(at, null));
         }
 
         /** The TLS handshake begins. */
         public void tlsStart() {
-            step(CallTimer::tlsStart);
+            now(TimedCall::tlsStart);
         }
 
         /** The TLS handshake ended. */
         public void tlsEnd() {
-            step(timer -> timer.tlsEnd(null));
+            now((call, at) -> call.tlsEnd(at, null));
         }
 
         /** The attempt gave its connection back. */
         public void released(boolean reusable) {
-            step(timer -> timer.connectionReleased(reusable));
-        }
-
-        private void step(Consumer<CallTimer> step) {
-            if (timed != null) {
-                timed.step(step);
-            }
+            now((call, at) -> call.connectionReleased(at, reusable));
         }
 
         /** The call is answered. Ignored once it has ended. */
         public void completed() {
-            if (timed != null) {
-                timed.completed();
-            }
+            now(TimedCall::completed);
         }
 
         /**
@@ -348,22 +417,37 @@ public final class OnewriteNetty extends TimingOptions<OnewriteNetty> {
          * @param nanoTime when, by {@link System#nanoTime}
          */
         public void completed(long nanoTime) {
-            if (timed != null) {
-                timed.completed(nanoTime);
-            }
+            step(call -> call.completed(nanoTime));
         }
 
         /** The call failed. Ignored once it has ended. */
         public void failed(Throwable error) {
-            if (timed != null) {
-                timed.failed(error);
-            }
+            failed(error, NettyErrors::kindOf);
+        }
+
+        /**
+         * The call failed. Ignored once it has ended.
+         *
+         * @param own the kind of an error of the client, or null
+         */
+        public void failed(Throwable error, Function<Throwable, @Nullable ErrorKind> own) {
+            ErrorKind kind = ErrorKinds.of(error, own);
+            now((call, at) -> call.failed(at, kind, error));
         }
 
         /** The caller gave up. Ignored once the call has ended. */
         public void cancelled() {
+            now(TimedCall::cancelled);
+        }
+
+        private interface Step {
+            void take(TimedCall call, long at);
+        }
+
+        private void now(Step step) {
             if (timed != null) {
-                timed.cancelled();
+                long at = System.nanoTime();
+                step(call -> step.take(call, at));
             }
         }
     }

@@ -25,7 +25,7 @@ final class Placement {
      * @return false when the channel does not speak HTTP/1.1
      */
     boolean place(
-            ChannelPipeline pipeline, NettyConnection connection, OnewriteConfig config, boolean answersHeldWrites) {
+            ChannelPipeline pipeline, NettyConnection connection, OnewriteNetty onewrite, boolean answersHeldWrites) {
         ChannelHandlerContext top = codec(pipeline, true);
         ChannelHandlerContext bottom = codec(pipeline, false);
         if (top == null || bottom == null) {
@@ -40,8 +40,14 @@ final class Placement {
             }
         }
         codec = top;
-        pipeline.addBefore(bottom.name(), ByteHandler.NAME, new ByteHandler(connection, config.quickack()));
-        pipeline.addAfter(top.name(), TimingHandler.NAME, new TimingHandler(connection));
+        OnewriteConfig config = onewrite.switchesNow();
+        if (onewrite.wanted() || config.acknowledgesAtOnce()) {
+            pipeline.addBefore(
+                    bottom.name(), ByteHandler.NAME, new ByteHandler(connection, config.acknowledgesAtOnce()));
+        }
+        if (onewrite.wanted()) {
+            pipeline.addAfter(top.name(), TimingHandler.NAME, new TimingHandler(connection));
+        }
         if (config.coalesces()) {
             pipeline.addAfter(
                     top.name(),
@@ -72,7 +78,8 @@ final class Placement {
             pipeline.addBefore(top.name(), ByteHandler.NAME, lower);
         }
         List<String> names = pipeline.names();
-        boolean below = names.indexOf(CoalesceHandler.NAME) < names.indexOf(top.name());
+        int upper = Math.max(names.indexOf(CoalesceHandler.NAME), names.indexOf(TimingHandler.NAME));
+        boolean below = upper >= 0 && upper < names.indexOf(top.name());
         if (below) {
             toCodec(pipeline, TimingHandler.NAME);
             toCodec(pipeline, CoalesceHandler.NAME);

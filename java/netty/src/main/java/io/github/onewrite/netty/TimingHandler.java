@@ -1,24 +1,32 @@
 package io.github.onewrite.netty;
 
-import io.github.onewrite.spi.TimedCall;
+import io.netty.buffer.ByteBuf;
 import io.netty.channel.ChannelDuplexHandler;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelPromise;
 import io.netty.handler.codec.http.HttpContent;
+import io.netty.handler.codec.http.HttpHeaderNames;
+import io.netty.handler.codec.http.HttpMethod;
 import io.netty.handler.codec.http.HttpObject;
 import io.netty.handler.codec.http.HttpRequest;
 import io.netty.handler.codec.http.HttpResponse;
 import io.netty.handler.codec.http.HttpResponseStatus;
 import io.netty.handler.codec.http.HttpStatusClass;
+import io.netty.handler.codec.http.HttpUtil;
 import io.netty.handler.codec.http.LastHttpContent;
+import io.netty.handler.ssl.SslHandler;
+import java.nio.charset.StandardCharsets;
+import org.jspecify.annotations.Nullable;
 
 /** Above the HTTP codec: stamps the steps that are messages there. */
 final class TimingHandler extends ChannelDuplexHandler {
     static final String NAME = "onewrite.timing";
 
     private final NettyConnection connection;
-    private int open; // requests without their response
+    private @Nullable Exchange sending;
     private boolean interim;
+    private boolean ofTunnel;
+    private boolean keepAlive;
     private long received;
 
     TimingHandler(NettyConnection connection) {
@@ -33,22 +41,58 @@ final class TimingHandler extends ChannelDuplexHandler {
 
     @Override
     public void write(ChannelHandlerContext ctx, Object message, ChannelPromise promise) {
-        if (message instanceof HttpRequest request && open++ == 0 && connection.call() == null) {
-            connection.begin(request);
+        if (message instanceof HttpRequest request) {
+            boolean tunnel = request.method().equals(HttpMethod.CONNECT)
+                    && connection.times().tunnels();
+            sending = tunnel ? null : connection.write(hooks -> begin(ctx, hooks, request));
         }
-        if (connection.call() == null) {
-            ctx.write(message, promise);
-            return;
+        Exchange exchange = sending;
+        if (message instanceof LastHttpContent && exchange != null) {
+            sending = null;
+            if (exchange.isTimed()) {
+                ctx.write(message, promise.unvoid().addListener(exchange));
+                return;
+            }
         }
-        ctx.write(
-                message,
-                !(message instanceof LastHttpContent)
-                        ? promise
-                        : promise.unvoid().addListener(done -> {
-                            if (done.isSuccess()) {
-                                connection.requestSent();
-                            }
-                        }));
+        ctx.write(message, promise);
+    }
+
+    /** Begins a call for a request that none was begun for; not for a change of protocol. */
+    private static OnewriteNetty.@Nullable Call begin(
+            ChannelHandlerContext ctx, OnewriteNetty hooks, HttpRequest request) {
+        boolean exchange = !request.method().equals(HttpMethod.CONNECT)
+                && !request.headers().contains(HttpHeaderNames.UPGRADE);
+        if (!exchange || !hooks.wanted()) {
+            return null;
+        }
+        String host = request.headers().get(HttpHeaderNames.HOST, "");
+        return hooks.begin(request.method().name(), url(ctx, request.uri(), host));
+    }
+
+    private static String url(ChannelHandlerContext ctx, String target, String host) {
+        if (!target.startsWith("/")) {
+            return target; // in full, for a proxy
+        }
+        return (ctx.pipeline().get(SslHandler.class) == null ? "http://" : "https://") + host + target;
+    }
+
+    /** The same for a head that was encoded before this handler was in its place. */
+    static OnewriteNetty.@Nullable Call begin(ChannelHandlerContext ctx, OnewriteNetty hooks, Object encoded) {
+        if (!hooks.wanted() || !(encoded instanceof ByteBuf bytes)) {
+            return null;
+        }
+        String[] lines = bytes.toString(StandardCharsets.ISO_8859_1).split("\r\n", -1);
+        String[] first = lines[0].split(" ", -1);
+        String host = "";
+        for (int i = 1; i < lines.length && !lines[i].isEmpty(); i++) {
+            if (lines[i].regionMatches(true, 0, "upgrade:", 0, 8)) {
+                return null;
+            }
+            host = lines[i].regionMatches(true, 0, "host:", 0, 5)
+                    ? lines[i].substring(5).strip()
+                    : host;
+        }
+        return first.length != 3 || first[0].equals("CONNECT") ? null : hooks.begin(first[0], url(ctx, first[1], host));
     }
 
     @Override
@@ -59,33 +103,46 @@ final class TimingHandler extends ChannelDuplexHandler {
             ctx.fireChannelRead(message);
             return;
         }
-        if (message instanceof HttpResponse && connection.tunnels()) {
-            // The proxy's answer to the client's own CONNECT. The client adds TLS before this returns.
-            ctx.fireChannelRead(message);
-            connection.connected();
-            return;
-        }
         if (message instanceof HttpResponse response) {
-            interim = response.status().codeClass() == HttpStatusClass.INFORMATIONAL
-                    && !response.status().equals(HttpResponseStatus.SWITCHING_PROTOCOLS);
-            received = 0;
-            if (interim) {
-                connection.interim(response.status().code());
-            } else {
-                connection.head(response);
+            ofTunnel = connection.times().tunnels();
+            if (!ofTunnel) {
+                head(response);
             }
         }
-        TimedCall ended = null;
+        if (ofTunnel) {
+            // The proxy's answer to the client's own CONNECT. The client adds TLS before fireChannelRead returns.
+            ofTunnel = !(message instanceof LastHttpContent);
+            ctx.fireChannelRead(message);
+            if (message instanceof HttpResponse response && response.status().codeClass() == HttpStatusClass.SUCCESS) {
+                connection.times().connected();
+            }
+            return;
+        }
+        Exchange ended = null;
+        long at = 0;
         if (message instanceof HttpContent content && !interim) {
             received += content.content().readableBytes();
-            open -= content instanceof LastHttpContent && open > 0 ? 1 : 0;
-            ended = content instanceof LastHttpContent ? connection.responseRead(received) : null;
+            if (content instanceof LastHttpContent) {
+                at = connection.reading().isTimed() ? System.nanoTime() : 0;
+                ended = connection.responseRead(at, received, keepAlive);
+            }
         }
-        long at = ended == null ? 0 : System.nanoTime();
         ctx.fireChannelRead(message);
         if (ended != null) {
             // A slow hook delays nobody who waits for the response.
             ended.completed(at);
+        }
+    }
+
+    private void head(HttpResponse response) {
+        interim = response.status().codeClass() == HttpStatusClass.INFORMATIONAL
+                && !response.status().equals(HttpResponseStatus.SWITCHING_PROTOCOLS);
+        received = 0;
+        if (interim) {
+            connection.reading().interim(response.status().code());
+        } else {
+            keepAlive = HttpUtil.isKeepAlive(response);
+            connection.head(response.status().code());
         }
     }
 

@@ -7,10 +7,10 @@ import io.netty.channel.ChannelInboundHandlerAdapter;
 final class TunnelHandler extends ChannelInboundHandlerAdapter {
     static final String NAME = "onewrite.tunnel";
 
-    private final NettyConnection connection;
+    private final ConnectTimes times;
 
-    TunnelHandler(NettyConnection connection) {
-        this.connection = connection;
+    TunnelHandler(ConnectTimes times) {
+        this.times = times;
     }
 
     @Override
@@ -18,7 +18,7 @@ final class TunnelHandler extends ChannelInboundHandlerAdapter {
         // Compared by name: Netty's proxy handlers are an optional dependency.
         if (event.getClass().getSimpleName().equals("ProxyConnectionEvent")) {
             ctx.pipeline().remove(this);
-            connection.connected();
+            times.connected();
         }
         ctx.fireUserEventTriggered(event);
     }

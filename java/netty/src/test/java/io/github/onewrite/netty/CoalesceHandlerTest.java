@@ -3,7 +3,6 @@ package io.github.onewrite.netty;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.github.onewrite.OnewriteConfig;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
 import io.netty.channel.ChannelFuture;
@@ -109,7 +108,8 @@ class CoalesceHandlerTest {
     @Test
     void anEncoderAndADecoderAreACodec() {
         channel.pipeline().addLast(flushes, new HttpResponseDecoder(), new HttpRequestEncoder());
-        assertTrue(NettyConnection.attach(channel, null, false, any -> null).place(OnewriteConfig.defaults(), false));
+        assertTrue(NettyConnection.attach(channel, null, null, any -> null, NettyConnection.Ends.BY_CLIENT)
+                .place(OnewriteNetty.create().onTiming(timing -> {}), false));
         List<String> names = channel.pipeline().names();
         assertTrue(names.indexOf(ByteHandler.NAME) < names.indexOf("HttpResponseDecoder#0"), names::toString);
         assertTrue(names.indexOf(CoalesceHandler.NAME) > names.indexOf("HttpRequestEncoder#0"), names::toString);
@@ -185,5 +185,88 @@ class CoalesceHandlerTest {
         channel.writeAndFlush(new DefaultLastHttpContent(bytes(3)));
         assertTrue(written.isSuccess());
         assertEquals(1, flushed());
+    }
+
+    /** Index, position and reference count of the caller's buffer are as Netty alone leaves them. */
+    @ParameterizedTest
+    @ValueSource(booleans = {true, false})
+    void theCallersBufferStaysAsItWas(boolean whole) {
+        byte[] content = new byte[20_000];
+        new java.util.Random(1).nextBytes(content);
+        ByteBuf body = Unpooled.wrappedBuffer(content).skipBytes(5);
+        pipeline(false);
+        for (int i = 0; i < 3; i++) {
+            flushes.text.setLength(0);
+            body.retain();
+            if (whole) {
+                HttpRequest request = new DefaultFullHttpRequest(HttpVersion.HTTP_1_1, HttpMethod.POST, "/", body);
+                request.headers().set("content-length", body.readableBytes());
+                channel.writeAndFlush(request);
+            } else {
+                channel.write(head("content-length", body.readableBytes()));
+                channel.writeAndFlush(new DefaultLastHttpContent(body));
+            }
+            channel.outboundMessages().forEach(io.netty.util.ReferenceCountUtil::release);
+            channel.outboundMessages().clear();
+            assertEquals(5, body.readerIndex());
+            assertEquals(1, body.refCnt());
+            String sent = flushes.text.toString();
+            assertEquals(
+                    new String(content, 5, content.length - 5, StandardCharsets.ISO_8859_1),
+                    sent.substring(sent.indexOf("\r\n\r\n") + 4));
+        }
+        body.release();
+    }
+
+    @Test
+    void whatAHandlerHoldsLeavesWithIt() {
+        pipeline(false);
+        channel.writeAndFlush(head("content-length", 200));
+        assertEquals(0, flushed());
+        channel.pipeline().remove(CoalesceHandler.class);
+        assertEquals(1, flushed());
+    }
+
+    /** What another type of region does when it is read is not known, so it passes as it is. */
+    @Test
+    void onlyNettysOwnFilesAreRead() throws Exception {
+        java.nio.file.Path path =
+                java.nio.file.Files.write(java.nio.file.Files.createTempFile("onewrite", ""), new byte[300]);
+        pipeline(false);
+        List<Object> written = new ArrayList<>();
+        channel.pipeline()
+                .addBefore(
+                        channel.pipeline().context(HttpClientCodec.class).name(),
+                        null,
+                        new ChannelOutboundHandlerAdapter() {
+                            @Override
+                            public void write(
+                                    ChannelHandlerContext ctx,
+                                    Object message,
+                                    io.netty.channel.ChannelPromise promise) {
+                                written.add(message);
+                                io.netty.util.ReferenceCountUtil.release(message);
+                                promise.setSuccess();
+                            }
+                        });
+        io.netty.channel.FileRegion throwing = new io.netty.channel.DefaultFileRegion(path.toFile(), 0, 300) {
+            @Override
+            public long transferTo(java.nio.channels.WritableByteChannel target, long position) {
+                throw new IllegalStateException("example");
+            }
+        };
+        for (io.netty.channel.FileRegion region :
+                List.of(throwing, new io.netty.channel.DefaultFileRegion(path.toFile(), 0, 300))) {
+            channel.write(head("content-length", 300));
+            channel.write(region);
+            channel.writeAndFlush(LastHttpContent.EMPTY_LAST_CONTENT);
+        }
+        assertEquals(throwing, written.get(1));
+        assertTrue(written.stream().skip(3).anyMatch(each -> each instanceof ByteBuf bytes && bytes.capacity() >= 300));
+        assertEquals(
+                1,
+                written.stream()
+                        .filter(each -> each instanceof io.netty.channel.FileRegion)
+                        .count());
     }
 }

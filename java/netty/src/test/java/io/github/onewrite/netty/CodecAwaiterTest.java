@@ -45,7 +45,6 @@ import io.netty.handler.ssl.SslContextBuilder;
 import io.netty.handler.ssl.SslHandler;
 import java.net.URI;
 import java.nio.charset.StandardCharsets;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
@@ -213,7 +212,11 @@ class CodecAwaiterTest {
             assertAnswered();
             // The last flight of the handshake may be flushed with the request.
             assertTrue(flushed.stream().filter(size -> size > 100).count() == 1, flushed::toString);
-            assertTrue(calls.none(), "its head was written before there was a place for the timing");
+            Timing first = calls.next();
+            assertEquals("https://localhost/items", first.url());
+            assertEquals("POST", first.method());
+            assertTrue(first.sendNanos().isPresent() && first.waitNanos().isPresent(), first::toString);
+            assertEquals(1, first.attempts().get(0).connRequests().orElseThrow());
 
             flushed.clear();
             // In one task: between two of them a busy machine may let more time pass than a head waits.
@@ -254,8 +257,8 @@ class CodecAwaiterTest {
     @Test
     void aCodecThatComesLaterIsFound() {
         EmbeddedChannel channel = new EmbeddedChannel();
-        onewrite.apply(onewrite.apply(channel.pipeline()));
-        assertEquals("on, but channels without an HttpClientCodec so far: 1", coalesce());
+        calls.heard(onewrite).apply(onewrite.apply(channel.pipeline()));
+        assertEquals("on; connections without it so far: 1", coalesce());
         channel.pipeline().addLast(new HttpClientCodec());
         channel.pipeline().fireChannelReadComplete();
         assertNull(channel.pipeline().get(CodecAwaiter.NAME));
@@ -281,7 +284,7 @@ class CodecAwaiterTest {
         }
         assertNull(channel.pipeline().get(CodecAwaiter.NAME));
         assertNull(channel.pipeline().get(CoalesceHandler.NAME));
-        assertEquals("on, but channels without an HttpClientCodec so far: 1", coalesce());
+        assertEquals("on; connections without it so far: 1", coalesce());
         channel.finishAndReleaseAll();
     }
 
@@ -328,9 +331,9 @@ class CodecAwaiterTest {
         channel.finishAndReleaseAll();
     }
 
-    /** The answer of a pipelined request must not end the call of a later one. */
+    /** A change of protocol is no call; the answers of pipelined requests belong to them in order. */
     @Test
-    void onlyExchangesOfOneRequestBeginACall() throws Exception {
+    void exchangesBeginCallsAndAnswersAreMatchedInOrder() throws Exception {
         EmbeddedChannel channel = new EmbeddedChannel(new HttpClientCodec());
         calls.heard(onewrite).apply(channel.pipeline());
         HttpRequest upgrade = new DefaultFullHttpRequest(HttpVersion.HTTP_1_1, HttpMethod.OPTIONS, "*");
@@ -341,20 +344,33 @@ class CodecAwaiterTest {
         channel.writeInbound(text("HTTP/1.1 407 No\r\nContent-Length: 0\r\n\r\n"));
         assertTrue(calls.none());
 
-        List<String> paths = new ArrayList<>();
-        for (String path : List.of("/1", "/2", "/3", "/4")) {
-            if (path.equals("/3") || path.equals("/4")) {
-                channel.writeInbound(text(ANSWER));
-            }
+        for (String path : List.of("/200", "/201", "/202", "/203")) {
             channel.writeAndFlush(new DefaultFullHttpRequest(HttpVersion.HTTP_1_1, HttpMethod.GET, path));
         }
-        channel.writeInbound(text(ANSWER), text(ANSWER));
-        channel.writeAndFlush(new DefaultFullHttpRequest(HttpVersion.HTTP_1_1, HttpMethod.GET, "/5"));
+        for (int status = 200; status < 204; status++) {
+            channel.writeInbound(text(ANSWER.replace("200 OK", status + " OK")));
+            Timing timing = calls.next();
+            assertEquals("http:///" + status, timing.url());
+            assertEquals(status, timing.status().orElseThrow());
+            assertTrue(timing.waitNanos().isPresent(), timing::toString);
+        }
+        channel.finishAndReleaseAll();
+    }
+
+    /** The answer comes while the request is sent; the channel is used again before that ends. */
+    @Test
+    void anEarlyAnswerDoesNotStampTheNextCall() throws Exception {
+        EmbeddedChannel channel = new EmbeddedChannel(new HttpClientCodec());
+        calls.heard(onewrite).apply(channel.pipeline());
+        channel.writeAndFlush(head(HttpMethod.POST));
         channel.writeInbound(text(ANSWER));
-        paths.add(URI.create(calls.next().url()).getPath());
-        paths.add(URI.create(calls.next().url()).getPath());
-        assertEquals(List.of("/1", "/5"), paths);
-        assertTrue(calls.none());
+        assertTrue(calls.next().sendNanos().isEmpty());
+        channel.writeAndFlush(body());
+        post(channel);
+        channel.writeInbound(text(ANSWER));
+        Timing second = calls.next();
+        assertEquals(Calls.REUSED, calls.names());
+        assertEquals(1, second.attempts().get(0).writes().orElseThrow());
         channel.finishAndReleaseAll();
     }
 }

@@ -3,7 +3,6 @@ package io.github.onewrite.netty;
 import static io.github.onewrite.testing.SegmentServer.REQUESTS;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
-import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -11,13 +10,12 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.github.onewrite.Attempt;
 import io.github.onewrite.ErrorKind;
 import io.github.onewrite.OnewriteConfig;
-import io.github.onewrite.OnewriteException;
 import io.github.onewrite.Outcome;
 import io.github.onewrite.Phase;
+import io.github.onewrite.RecordListener;
 import io.github.onewrite.Status;
 import io.github.onewrite.Timing;
-import io.github.onewrite.spi.PooledConnection;
-import io.github.onewrite.spi.RecordListener;
+import io.github.onewrite.testing.AppliedTwice;
 import io.github.onewrite.testing.Calls;
 import io.github.onewrite.testing.Identity;
 import io.github.onewrite.testing.SegmentServer;
@@ -61,6 +59,7 @@ import java.nio.charset.StandardCharsets;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterAll;
@@ -71,7 +70,7 @@ import org.junit.jupiter.api.condition.OS;
 
 /** A pipeline that is not ours: it flushes the head before the body, and keeps its connections in Netty's pool. */
 @SuppressWarnings("deprecation") // NioEventLoopGroup is in Netty 4.1 and 4.2.
-class OnewriteNettyTest {
+class OnewriteNettyTest implements AppliedTwice {
     private static final AttributeKey<CompletableFuture<Integer>> ANSWER =
             AttributeKey.valueOf(OnewriteNettyTest.class, "answer");
 
@@ -135,6 +134,46 @@ class OnewriteNettyTest {
         channel.writeAndFlush(head);
         channel.writeAndFlush(new DefaultLastHttpContent(Unpooled.wrappedBuffer(new byte[200])));
         return answer;
+    }
+
+    /** To the bootstrap, to the handler of the pool and to the pipeline. */
+    @Override
+    public Poster applied(int times, Calls heard) {
+        OnewriteNetty onewrite = heard.heard(OnewriteNetty.create());
+        ChannelPoolHandler handler = handler();
+        for (int i = 0; i < times; i++) {
+            handler = onewrite.wrap(handler);
+        }
+        ChannelPoolHandler last = handler;
+        Map<String, ChannelPool> pools = new ConcurrentHashMap<>();
+        return new Poster() {
+            @Override
+            public int post(String url) throws Exception {
+                ChannelPool pool = pools.computeIfAbsent(url, any -> {
+                    Bootstrap bootstrap = bootstrap(url);
+                    for (int i = 0; i < times; i++) {
+                        onewrite.apply(bootstrap);
+                    }
+                    return new FixedChannelPool(bootstrap, last, 1);
+                });
+                OnewriteNetty.Call call = times == 0 ? null : onewrite.begin("POST", url);
+                Channel channel = acquire(pool);
+                for (int i = 0; i < times; i++) {
+                    onewrite.apply(channel.pipeline());
+                }
+                if (call != null) {
+                    call.on(channel);
+                }
+                int status = postAtOnce(channel);
+                pool.release(channel).get(30, TimeUnit.SECONDS);
+                return status;
+            }
+
+            @Override
+            public void close() {
+                pools.values().forEach(ChannelPool::close);
+            }
+        };
     }
 
     /** In one task of the event loop: between two of them a busy machine may let more time pass than a head waits. */
@@ -268,27 +307,56 @@ class OnewriteNettyTest {
     }
 
     @Test
-    void aSocketWithoutNodelayIsRefusedUnlessTheBootstrapNamesTheOption() throws Exception {
+    void aSocketWithoutNodelayIsCountedUnlessTheBootstrapNamesTheOption() throws Exception {
         try (TestServer server = TestServer.answering()) {
             OnewriteNetty onewrite = OnewriteNetty.create();
             ChannelInitializer<Channel> nothing = new ChannelInitializer<>() {
                 @Override
                 protected void initChannel(Channel channel) {}
             };
-            ChannelFuture refused = onewrite.apply(
-                            bootstrap(server.url(), StubbornChannel.class).handler(nothing))
-                    .connect()
-                    .await();
-            assertInstanceOf(OnewriteException.class, refused.cause());
+            for (int i = 0; i < 2; i++) {
+                onewrite.apply(bootstrap(server.url(), StubbornChannel.class).handler(nothing))
+                        .connect()
+                        .sync()
+                        .channel()
+                        .close()
+                        .sync();
+            }
+            assertEquals(
+                    "on; connections without it so far: 2",
+                    onewrite.status().patches().get("nodelay"));
             ChannelFuture obeyed = onewrite.apply(bootstrap(server.url())
                             .option(ChannelOption.TCP_NODELAY, false)
                             .handler(nothing))
                     .connect()
-                    .await();
-            assertTrue(obeyed.isSuccess());
+                    .sync();
             assertFalse(obeyed.channel().config().getOption(ChannelOption.TCP_NODELAY));
             obeyed.channel().close().sync();
         }
+    }
+
+    /** A bootstrap keeps its check, a handler is wrapped once, a pipeline has each handler once. */
+    @Test
+    void aBootstrapKeepsItsCheck() throws Exception {
+        OnewriteNetty onewrite = calls.heard(OnewriteNetty.create());
+        ChannelPoolHandler handler = onewrite.wrap(handler());
+        assertSame(handler, onewrite.wrap(handler));
+        try (TestServer server = TestServer.answering()) {
+            Bootstrap once = onewrite.apply(bootstrap(server.url(), StubbornChannel.class));
+            Bootstrap twice = onewrite.apply(onewrite.apply(once.clone()));
+            assertSame(once.config().handler(), twice.config().handler());
+            try (ChannelPool pool = new FixedChannelPool(twice, handler, 1)) {
+                Channel channel = acquire(pool);
+                onewrite.apply(channel.pipeline());
+                onewrite.begin(channel, "POST", server.url());
+                assertEquals(200, postAtOnce(channel));
+                assertEquals(Outcome.OK, calls.next().outcome());
+                assertTrue(calls.none());
+            }
+        }
+        assertEquals(
+                "on; connections without it so far: 1",
+                onewrite.status().patches().get("nodelay"));
     }
 
     @Test
@@ -380,9 +448,6 @@ class OnewriteNettyTest {
             public void onRequestWrite() {
                 scope[1] = scope[0];
             }
-
-            @Override
-            public void onConnection(PooledConnection connection) {}
 
             @Override
             public void onProgress(Attempt soFar) {}

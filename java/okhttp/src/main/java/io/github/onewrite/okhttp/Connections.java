@@ -1,63 +1,45 @@
 package io.github.onewrite.okhttp;
 
-import io.github.onewrite.spi.CallTimer;
-import io.github.onewrite.spi.PooledConnection;
-import java.net.Socket;
+import io.github.onewrite.TimedCall;
+import java.util.Collections;
 import java.util.Map;
+import java.util.Set;
 import java.util.WeakHashMap;
 import okhttp3.Connection;
 
 /** Numbers OkHttp's connections, and remembers how often and when they were used. Holds none of them alive. */
 final class Connections {
     private final Map<Connection, Usage> usages = new WeakHashMap<>();
+    private final Set<Connection> seen = Collections.newSetFromMap(new WeakHashMap<>());
 
-    private static final class Usage implements PooledConnection {
-        private final long id = PooledConnection.nextId();
-        private final Socket socket;
+    private static final class Usage {
+        private final long id = TimedCall.nextConnectionId();
         private int requests;
         private long releasedAt;
+    }
 
-        Usage(Socket socket) {
-            this.socket = socket;
-        }
-
-        @Override
-        public long id() {
-            return id;
-        }
-
-        /** OkHttp tells nobody that it closes a connection; sockets made here do. */
-        @Override
-        public boolean whenClosed(Runnable task) {
-            if (socket instanceof ClosingSocket ours) {
-                ours.closed().thenRun(task).exceptionally(thrown -> {
-                    System.getLogger("io.github.onewrite")
-                            .log(System.Logger.Level.WARNING, "a timing hook threw", thrown);
-                    return null;
-                });
-                return true;
-            }
-            return false;
-        }
+    /** Whether a connection on a socket of others comes for the first time. */
+    synchronized boolean isFirstSeen(Connection connection) {
+        return seen.add(connection);
     }
 
     /** The lock is never held while hooks run: all calls of a client share it. */
-    void acquired(Connection connection, CallTimer timer) {
+    void acquired(long at, Connection connection, TimedCall call) {
         Usage usage;
         long idle;
         int requests;
         synchronized (this) {
-            usage = usages.computeIfAbsent(connection, unknown -> new Usage(unknown.socket()));
-            idle = usage.requests == 0 ? -1 : Math.max(0, System.nanoTime() - usage.releasedAt);
+            usage = usages.computeIfAbsent(connection, unknown -> new Usage());
+            idle = usage.releasedAt == 0 ? -1 : Math.max(0, at - usage.releasedAt);
             requests = ++usage.requests;
         }
-        timer.connectionAcquired(usage, requests > 1, idle, requests);
+        call.connectionAcquired(at, usage.id, idle, requests);
     }
 
-    synchronized void released(Connection connection) {
+    synchronized void released(long at, Connection connection) {
         Usage usage = usages.get(connection);
         if (usage != null) {
-            usage.releasedAt = System.nanoTime();
+            usage.releasedAt = at;
         }
     }
 }

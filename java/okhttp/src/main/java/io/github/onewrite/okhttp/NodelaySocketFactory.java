@@ -7,7 +7,7 @@ import java.net.Socket;
 import javax.net.SocketFactory;
 
 /**
- * Sets TCP_NODELAY on what another factory makes, and joins writes on the sockets of the JDK's own factory. OkHttp calls
+ * Sets TCP_NODELAY on what another factory makes, and makes sockets whose writes can be joined in place of the JDK's own factory. OkHttp calls
  * the method without arguments, for direct connections and HTTP proxies; TLS is layered on that socket and inherits the
  * option before the handshake. For SOCKS proxies OkHttp makes the socket itself, out of reach of any factory.
  */
@@ -32,7 +32,7 @@ final class NodelaySocketFactory extends SocketFactory {
 
     @Override
     public Socket createSocket() throws IOException {
-        return guarded(joined > 0 ? new CoalescingSocket(joined) : factory.createSocket());
+        return guarded(joined > 0 ? new JoiningSocket(joined) : factory.createSocket());
     }
 
     @Override

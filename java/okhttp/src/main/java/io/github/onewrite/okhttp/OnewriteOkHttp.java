@@ -20,15 +20,13 @@ import okhttp3.OkHttpClient;
  *
  * <p>OkHttp 4.12 and 5.5 never set TCP_NODELAY. So a request that takes more than one write, every first request of a
  * TLS 1.3 connection and every body over 8 KiB among them, can wait some 40 ms for the ACK of the first. And each 8 KiB
- * are a write and a TLS record of their own: here the first 16 KiB of a message, head included, leave together, on
- * sockets of the JDK's own factories. Pools, retries, redirects and TLS stay OkHttp's. Methods and header names that are
- * no tokens are refused.
+ * are a write and a TLS record of their own. Here a body in memory leaves in pieces of 16 KiB, the head in the first. The
+ * head of any other body leaves with its first bytes. That holds for HTTP/1.1 on sockets of the JDK's own factories.
+ * Everything else stays OkHttp's.
  *
  * <p>The tag that a listener factory is given is what the request carries as {@code tag(Object.class)}.
  */
 public final class OnewriteOkHttp extends TimingOptions<OnewriteOkHttp> {
-    private boolean singleDelivery;
-
     private OnewriteOkHttp() {}
 
     /** Starts with the switches of system properties and environment. */
@@ -47,55 +45,42 @@ public final class OnewriteOkHttp extends TimingOptions<OnewriteOkHttp> {
     }
 
     /**
-     * Never delivers a POST or PATCH twice. OkHttp sends a request again when a reused connection is lost, even when
-     * the server may have processed it (RetryAndFollowUpInterceptor). With this such a call fails instead: more errors
-     * on servers that close idle connections early, no duplicates. Redirects and authentication are not affected.
-     * Default false: OkHttp's retries are OkHttp's.
-     */
-    public OnewriteOkHttp singleDelivery(boolean value) {
-        singleDelivery = value;
-        return this;
-    }
-
-    /**
      * Applies this to a builder: wraps the socket factory and the event listeners it has at this moment, so call it
      * last. A client built from another client shares its pool; connections made before stay as they are.
      *
-     * @return the same builder
+     * @return the same builder; it stays as it is when all is switched off, or when this or another customizer was applied
+     *     to it, or to the client it comes from
      */
     public OkHttpClient.Builder apply(OkHttpClient.Builder builder) {
         OnewriteConfig config = switches();
-        if (config.disabled()) {
+        if (config.disabled() || builder.interceptors().stream().anyMatch(UncheckedErrors.class::isInstance)) {
             return builder;
         }
         applied();
         note("quickack", "OkHttp's sockets do not have it");
         OkHttpClient before = builder.build();
-        if (!NodelaySocketFactory.joins(before.socketFactory())) {
+        if (config.coalesces() && !NodelaySocketFactory.joins(before.socketFactory())) {
             note("coalesce", "the socket factory is not the JDK's: its writes are left alone");
         }
         if (config.guardsNodelay() || config.coalesces()) {
             builder.socketFactory(new NodelaySocketFactory(before.socketFactory(), config));
         }
-        joinRecords(builder, before, config);
-        TimingEventListener.Factory listeners =
-                new TimingEventListener.Factory(hooks(), before.eventListenerFactory(), config.guardsNodelay());
-        builder.eventListenerFactory(listeners);
-        builder.interceptors().add(0, listeners::intercept);
-        builder.addInterceptor(RequestValidator.interceptor());
-        if (singleDelivery) {
-            builder.addInterceptor(SingleDelivery.guard());
-            builder.addNetworkInterceptor(SingleDelivery.release());
+        if (config.coalesces()) {
+            joinRecords(builder, before, config);
+            builder.addNetworkInterceptor(new Joiner());
         }
+        builder.eventListenerFactory(
+                new TimingEventListener.Factory(hooks(), before.eventListenerFactory(), config, counts()));
+        builder.interceptors().add(0, new UncheckedErrors());
         return builder;
     }
 
     private static void joinRecords(OkHttpClient.Builder builder, OkHttpClient before, OnewriteConfig config) {
         boolean cleartextOnly = before.connectionSpecs().stream().noneMatch(ConnectionSpec::isTls);
         X509TrustManager trust = cleartextOnly ? null : before.x509TrustManager();
-        if (trust != null && config.coalesces() && config.coalesceMax() > 0) {
+        if (trust != null) {
             builder.sslSocketFactory(
-                    new CoalescingSslSocketFactory(before.sslSocketFactory(), config.coalesceMax()), trust);
+                    new JoiningSslSocketFactory(before.sslSocketFactory(), config.coalesceMax()), trust);
         }
     }
 }

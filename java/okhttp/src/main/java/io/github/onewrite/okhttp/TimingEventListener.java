@@ -1,29 +1,24 @@
 package io.github.onewrite.okhttp;
 
 import io.github.onewrite.ErrorKind;
+import io.github.onewrite.ErrorKinds;
+import io.github.onewrite.HookQueue;
+import io.github.onewrite.Hooks;
+import io.github.onewrite.OnewriteConfig;
 import io.github.onewrite.Outcome;
-import io.github.onewrite.Phase;
-import io.github.onewrite.spi.CallTimer;
-import io.github.onewrite.spi.ErrorKinds;
-import io.github.onewrite.spi.Hooks;
-import io.github.onewrite.spi.ServerTimings;
+import io.github.onewrite.SocketCounts;
+import io.github.onewrite.TimedCall;
 import java.io.IOException;
 import java.io.InterruptedIOException;
-import java.lang.ref.WeakReference;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.Proxy;
-import java.util.Collections;
 import java.util.List;
-import java.util.Map;
-import java.util.WeakHashMap;
-import java.util.function.Consumer;
 import okhttp3.Call;
 import okhttp3.Connection;
 import okhttp3.Dispatcher;
 import okhttp3.EventListener;
 import okhttp3.Handshake;
-import okhttp3.Interceptor;
 import okhttp3.Protocol;
 import okhttp3.Request;
 import okhttp3.Response;
@@ -31,99 +26,83 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Turns OkHttp's events into the common record, and passes each on to the listener the client had before. OkHttp does
- * not report the first byte of a response: the moment its head is read stands for it. Bytes of the head and system calls it does
- * not report either, so they are absent.
+ * not report the first byte of a response: the moment its head is read stands for it. Bytes of the head and system calls
+ * it does not report either, so they are absent.
  *
- * <p>OkHttp 5 races connections over several threads; hence {@link CallTimer#step}.
+ * <p>OkHttp 5 races connections over several threads; hence the {@link HookQueue}.
  */
 final class TimingEventListener extends ForwardingEventListener {
 
-    /** Makes a listener per call. Without hooks one {@link LateNodelay} serves all calls. */
+    /** Makes a listener per call. Without hooks one {@link NodelayListener} serves all calls. */
     static final class Factory implements EventListener.Factory {
         private final Hooks hooks;
         private final EventListener.Factory next;
-        private final boolean nodelay;
+        private final OnewriteConfig config;
+        private final SocketCounts counts;
         private final Connections connections = new Connections();
+        private volatile NodelayListener last;
 
-        /** Both sides are weak: a client's own listener may refer to its call. */
-        private final Map<Call, WeakReference<TimingEventListener>> calls =
-                Collections.synchronizedMap(new WeakHashMap<>());
-
-        private volatile LateNodelay untimed = new LateNodelay(EventListener.NONE);
-
-        Factory(Hooks hooks, EventListener.Factory next, boolean nodelay) {
+        Factory(Hooks hooks, EventListener.Factory next, OnewriteConfig config, SocketCounts counts) {
             this.hooks = hooks;
             this.next = next;
-            this.nodelay = nodelay;
+            this.config = config;
+            this.counts = counts;
+            this.last = new NodelayListener(EventListener.NONE, config, counts, connections);
         }
 
         @Override
         public EventListener create(Call call) {
             EventListener listener = next.create(call);
+            if (config.guardsNodelay() || config.coalesces()) {
+                listener = checked(listener);
+            }
             Request request = call.request();
-            CallTimer timer =
-                    CallTimer.start(hooks, request.method(), request.url().toString(), request.tag());
-            if (timer == null) {
-                return nodelay ? lateNodelay(listener) : listener;
-            }
-            TimingEventListener timed =
-                    new TimingEventListener(timer, nodelay ? lateNodelay(listener) : listener, connections);
-            calls.put(call, new WeakReference<>(timed));
-            return timed;
-        }
-
-        /**
-         * The outermost interceptor. OkHttp reports the end of a call whose interceptor threw an unchecked exception as
-         * callEnd, which it also reports after a response (RealCall.getResponseWithInterceptorChain).
-         */
-        Response intercept(Interceptor.Chain chain) throws IOException {
-            try {
-                return chain.proceed(chain.request());
-            } catch (RuntimeException | Error e) {
-                WeakReference<TimingEventListener> timed = calls.get(chain.call());
-                TimingEventListener listener = timed == null ? null : timed.get();
-                if (listener != null) {
-                    listener.failed(chain.call(), e);
-                }
-                throw e;
-            }
+            TimedCall timed =
+                    TimedCall.start(hooks, request.method(), request.url().toString(), request.tag());
+            return timed == null ? listener : new TimingEventListener(timed, listener, connections);
         }
 
         /** Reused from the previous call where the client has one listener for all calls, or none. */
-        private LateNodelay lateNodelay(EventListener listener) {
-            LateNodelay last = untimed;
-            if (last.next() != listener) {
-                last = new LateNodelay(listener);
-                untimed = last;
+        private NodelayListener checked(EventListener listener) {
+            NodelayListener made = last;
+            if (made.next() != listener) {
+                made = new NodelayListener(listener, config, counts, connections);
+                last = made;
             }
-            return last;
+            return made;
         }
     }
 
-    private final CallTimer timer;
+    private interface Step {
+        void take(TimedCall call, long at);
+    }
+
+    private final TimedCall call;
+    private final HookQueue queue = new HookQueue();
     private final Connections connections;
     private boolean dequeued;
     private boolean answered;
-    private @Nullable Phase lost;
+    private boolean lost;
 
-    private TimingEventListener(CallTimer timer, EventListener next, Connections connections) {
+    private TimingEventListener(TimedCall call, EventListener next, Connections connections) {
         super(next);
-        this.timer = timer;
+        this.call = call;
         this.connections = connections;
     }
 
-    private void step(Consumer<CallTimer> step) {
-        timer.step(step);
+    private void step(Step step) {
+        long at = System.nanoTime();
+        queue.run(() -> step.take(call, at));
     }
 
     /** What comes after an answered or lost attempt belongs to the next: a redirect, a challenge, a retry. */
-    private void attempt(CallTimer with) {
-        if (answered || lost != null) {
-            with.attemptEnd(lost == null ? Outcome.OK : Outcome.ERROR, null);
+    private void attempt(TimedCall timed, long at) {
+        if (answered || lost) {
+            timed.attemptEnd(at, lost ? Outcome.ERROR : Outcome.OK, null);
             answered = false;
-            lost = null;
+            lost = false;
         }
-        with.attemptStart();
+        timed.attempt(at);
     }
 
     @Override
@@ -134,7 +113,12 @@ final class TimingEventListener extends ForwardingEventListener {
 
     @Override
     public void callEnd(Call call) {
-        step(with -> with.callEnd(Outcome.OK, null, null));
+        Throwable thrown = UncheckedErrors.of(call);
+        if (thrown == null) {
+            step(TimedCall::completed);
+        } else {
+            failed(call, thrown);
+        }
         super.callEnd(call);
     }
 
@@ -145,23 +129,18 @@ final class TimingEventListener extends ForwardingEventListener {
     }
 
     private void failed(Call call, Throwable failure) {
-        step(with -> {
-            // A call timeout cancels, too. The event of a cancel may come after the failure it caused.
-            boolean cancelled = call.isCanceled() && !(failure instanceof InterruptedIOException);
-            ErrorKind kind = cancelled ? ErrorKind.CANCELLED : ErrorKinds.of(failure);
-            Outcome outcome = kind == ErrorKind.CANCELLED ? Outcome.CANCELLED : Outcome.ERROR;
-            Phase failedIn = lost == null ? with.phase() : lost;
-            with.attemptEnd(outcome, failure);
-            with.callEnd(outcome, kind, failedIn);
-        });
+        // A call timeout cancels, too. The event of a cancel may come after the failure it caused.
+        boolean cancelled = call.isCanceled() && !(failure instanceof InterruptedIOException);
+        ErrorKind kind = cancelled ? ErrorKind.CANCELLED : ErrorKinds.of(failure, OkHttpErrors::kindOf);
+        step((timed, at) -> timed.failed(at, kind, failure));
     }
 
     /** May come after the end of the wait, and when the call is under way: another call's end has let it run. */
     @Override
     public void dispatcherQueueStart(Call call, Dispatcher dispatcher) {
-        step(with -> {
+        step((timed, at) -> {
             if (!dequeued) {
-                with.queueStart();
+                timed.queueStart(at);
             }
         });
         super.dispatcherQueueStart(call, dispatcher);
@@ -170,82 +149,82 @@ final class TimingEventListener extends ForwardingEventListener {
     /** Comes before the call runs (Dispatcher.promoteAndExecute). */
     @Override
     public void dispatcherQueueEnd(Call call, Dispatcher dispatcher) {
-        step(with -> {
+        step((timed, at) -> {
             dequeued = true;
-            with.queuedSinceStart();
-            with.queueEnd();
+            timed.queued(at);
         });
         super.dispatcherQueueEnd(call, dispatcher);
     }
 
     @Override
     public void dnsStart(Call call, String domainName) {
-        step(with -> {
-            attempt(with);
-            with.dnsStart(domainName);
+        step((timed, at) -> {
+            attempt(timed, at);
+            timed.dnsStart(at, domainName);
         });
         super.dnsStart(call, domainName);
     }
 
     @Override
     public void dnsEnd(Call call, String domainName, List<InetAddress> inetAddressList) {
-        step(with -> with.dnsEnd(null));
+        step((timed, at) -> timed.dnsEnd(at, null));
         super.dnsEnd(call, domainName, inetAddressList);
     }
 
     @Override
     public void connectStart(Call call, InetSocketAddress inetSocketAddress, Proxy proxy) {
-        step(with -> {
-            attempt(with);
-            with.connectStart();
+        step((timed, at) -> {
+            attempt(timed, at);
+            timed.connectStart(at);
         });
         super.connectStart(call, inetSocketAddress, proxy);
     }
 
     @Override
     public void secureConnectStart(Call call) {
-        step(with -> {
-            with.connectEnd(null);
-            with.tlsStart();
+        step((timed, at) -> {
+            timed.connectEnd(at, null);
+            timed.tlsStart(at);
         });
         super.secureConnectStart(call);
     }
 
     @Override
     public void secureConnectEnd(Call call, @Nullable Handshake handshake) {
-        step(with -> with.tlsEnd(null));
+        step((timed, at) -> timed.tlsEnd(at, null));
         super.secureConnectEnd(call, handshake);
     }
 
     @Override
     public void connectEnd(Call call, InetSocketAddress inetSocketAddress, Proxy proxy, @Nullable Protocol protocol) {
-        step(with -> with.connectEnd(null));
+        step((timed, at) -> timed.connectEnd(at, null));
         super.connectEnd(call, inetSocketAddress, proxy, protocol);
     }
 
     @Override
     public void connectionAcquired(Call call, Connection connection) {
-        step(with -> {
-            attempt(with);
-            connections.acquired(connection, with);
+        step((timed, at) -> {
+            attempt(timed, at);
+            connections.acquired(at, connection, timed);
         });
         super.connectionAcquired(call, connection);
     }
 
     @Override
     public void connectionReleased(Call call, Connection connection) {
-        step(with -> {
-            connections.released(connection);
-            with.connectionReleased(!connection.socket().isClosed());
+        boolean reusable = !connection.socket().isClosed();
+        step((timed, at) -> {
+            connections.released(at, connection);
+            timed.connectionReleased(at, reusable);
         });
         super.connectionReleased(call, connection);
     }
 
     @Override
     public void requestHeadersStart(Call call) {
-        step(with -> {
-            with.requestWrite();
-            with.requestStart();
+        step((timed, at) -> {
+            timed.requestWrite();
+            timed.requestStart(at);
         });
         super.requestHeadersStart(call);
     }
@@ -254,7 +233,7 @@ final class TimingEventListener extends ForwardingEventListener {
     @Override
     public void requestHeadersEnd(Call call, Request request) {
         if (request.body() == null) {
-            step(with -> with.requestEnd(-1, -1));
+            step((timed, at) -> timed.requestEnd(at, -1, -1));
         }
         super.requestHeadersEnd(call, request);
     }
@@ -262,21 +241,22 @@ final class TimingEventListener extends ForwardingEventListener {
     /** The flush of the last bytes follows at once. */
     @Override
     public void requestBodyEnd(Call call, long byteCount) {
-        step(with -> with.requestEnd(-1, -1));
+        step((timed, at) -> timed.requestEnd(at, -1, -1));
         super.requestBodyEnd(call, byteCount);
     }
 
     /** Comes when the head is read, not when its reading begins (CallServerInterceptor). */
     @Override
     public void responseHeadersStart(Call call) {
-        step(with -> with.responseStart(System.nanoTime()));
+        step(TimedCall::responseStart);
         super.responseHeadersStart(call);
     }
 
     @Override
     public void responseHeadersEnd(Call call, Response response) {
-        step(with -> {
-            with.headersEnd(response.code(), response.headers(ServerTimings.HEADER));
+        int code = response.code();
+        step((timed, at) -> {
+            timed.headersEnd(code);
             answered = true;
         });
         super.responseHeadersEnd(call, response);
@@ -284,7 +264,7 @@ final class TimingEventListener extends ForwardingEventListener {
 
     @Override
     public void responseBodyEnd(Call call, long byteCount) {
-        step(with -> with.responseEnd(byteCount));
+        step((timed, at) -> timed.responseEnd(at, byteCount));
         super.responseBodyEnd(call, byteCount);
     }
 
@@ -302,9 +282,9 @@ final class TimingEventListener extends ForwardingEventListener {
 
     /** The attempt is lost; OkHttp may try again, or fail the call. */
     private void lose() {
-        step(with -> {
-            lost = with.phase();
-            with.progress();
+        step((timed, at) -> {
+            lost = true;
+            timed.progress();
         });
     }
 }

@@ -15,6 +15,7 @@ import io.github.onewrite.Timing;
 import io.github.onewrite.TimingEvent;
 import io.github.onewrite.TimingListener;
 import io.github.onewrite.TimingMappers;
+import io.github.onewrite.testing.AppliedTwice;
 import io.github.onewrite.testing.Calls;
 import io.github.onewrite.testing.Eventually;
 import io.github.onewrite.testing.TestServer;
@@ -44,7 +45,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-class OnewriteOkHttpTest {
+class OnewriteOkHttpTest implements AppliedTwice {
     private final Calls calls = new Calls();
 
     private static int send(OkHttpClient client, String method, String url, int size) throws IOException {
@@ -64,6 +65,18 @@ class OnewriteOkHttpTest {
         public void connectionAcquired(Call call, Connection connection) {
             seen.add(connection.socket());
         }
+    }
+
+    /** The second time to a builder of the client that the first time was for. */
+    @Override
+    public Poster applied(int times, Calls heard) {
+        OnewriteOkHttp onewrite = heard.heard(OnewriteOkHttp.create());
+        OkHttpClient client = new OkHttpClient();
+        for (int i = 0; i < times; i++) {
+            client = onewrite.apply(client.newBuilder()).build();
+        }
+        OkHttpClient last = client;
+        return url -> send(last, "POST", url, 200);
     }
 
     @Test
@@ -123,18 +136,6 @@ class OnewriteOkHttpTest {
             assertSame(Socket.class, sockets.seen.get(0).getClass());
             assertTrue(sockets.seen.get(0).getTcpNoDelay());
         }
-    }
-
-    @Test
-    void whatTheServerSaysOfItsTime() throws Exception {
-        try (TestServer server = TestServer.answering(TestServer.TIMED)) {
-            OkHttpClient client = OnewriteOkHttp.create()
-                    .onTiming(calls)
-                    .apply(new OkHttpClient.Builder())
-                    .build();
-            assertEquals(200, send(client, "POST", server.url(), 200));
-        }
-        Calls.assertServerTiming(calls.next());
     }
 
     /** With and without joining, the server receives the bytes that were sent. */
@@ -271,36 +272,6 @@ class OnewriteOkHttpTest {
         assertTrue(calls.none(), "one record per call");
     }
 
-    private static OkHttpClient deliveringOnce() {
-        return OnewriteOkHttp.create()
-                .singleDelivery(true)
-                .apply(new OkHttpClient.Builder())
-                .build();
-    }
-
-    /** The server reads a POST on a reused connection and closes. The control: stock OkHttp sends it again. */
-    @Test
-    void aPostIsDeliveredOnce() throws Exception {
-        try (TestServer server = TestServer.closingAt(2)) {
-            OkHttpClient stock = new OkHttpClient();
-            send(stock, "POST", server.url(), 10);
-            send(stock, "POST", server.url(), 10);
-            assertEquals(3, server.requests().size(), "the control: two calls, three deliveries");
-        }
-        try (TestServer server = TestServer.closingAt(2)) {
-            OkHttpClient client = deliveringOnce();
-            send(client, "POST", server.url(), 10);
-            assertThrows(IOException.class, () -> send(client, "POST", server.url(), 10));
-            assertEquals(2, server.requests().size());
-        }
-        try (TestServer server = TestServer.closingAt(2)) {
-            OkHttpClient client = deliveringOnce();
-            send(client, "POST", server.url(), 10);
-            assertEquals(200, send(client, "PUT", server.url(), 10), "an idempotent request may be sent again");
-            assertEquals(3, server.requests().size());
-        }
-    }
-
     /** Without hooks no listener is created per call: one serves all, and forwards to the client's own. */
     @Test
     void whatIsOffIsNotMadePerCall() {
@@ -313,9 +284,9 @@ class OnewriteOkHttpTest {
                     new Request.Builder().url("http://127.0.0.1/").build());
             EventListener first = untimed.eventListenerFactory().create(call);
             assertSame(first, untimed.eventListenerFactory().create(call));
-            assertSame(LateNodelay.class, first.getClass());
+            assertSame(NodelayListener.class, first.getClass());
             OkHttpClient untouched = OnewriteOkHttp.create()
-                    .config(OnewriteConfig.defaults().withNodelayDisabled(true))
+                    .config(OnewriteConfig.defaults().withObserve(true))
                     .apply(stock.newBuilder())
                     .build();
             assertSame(

@@ -28,9 +28,7 @@ import org.jspecify.annotations.Nullable;
  *       current one.
  *   <li>Each call ends with a log event {@code onewrite.request} in the context of that span: the attributes of the call,
  *       the phases, and the whole record as its body.
- *   <li>Metrics: {@code http.client.request.duration}, {@code onewrite.wait.duration}, {@code onewrite.requests},
- *       {@code http.client.open_connections} and {@code http.client.connection.duration}. The last, and idle
- *       connections, are reported where a connection's end can be seen.
+ *   <li>Metrics: {@code onewrite.wait.duration} by cause, and {@code onewrite.requests}.
  * </ul>
  *
  * <p>Without an SDK behind the API nothing is recorded. One object may serve any number of clients.
@@ -41,7 +39,6 @@ public final class OnewriteOpenTelemetry implements TimingListener.Factory {
 
     private final @Nullable Logger logger;
     private final CallMetrics metrics;
-    private final OpenConnections connections;
 
     private OnewriteOpenTelemetry(Builder options) {
         LoggerProvider logs = options.openTelemetry.getLogsBridge();
@@ -53,8 +50,7 @@ public final class OnewriteOpenTelemetry implements TimingListener.Factory {
                 .meterBuilder(SCOPE)
                 .setInstrumentationVersion(VERSION)
                 .build();
-        this.metrics = new CallMetrics(meter, options.requestDuration);
-        this.connections = new OpenConnections(meter);
+        this.metrics = new CallMetrics(meter);
     }
 
     /** All of it, through the {@linkplain GlobalOpenTelemetry global} OpenTelemetry: that of the Java agent. */
@@ -75,14 +71,13 @@ public final class OnewriteOpenTelemetry implements TimingListener.Factory {
     @Override
     public TimingListener create(String method, String url, @Nullable Object tag) {
         Context context = tag instanceof Context given ? given : Context.current();
-        return new CallListener(context, Server.of(url), logger, metrics, connections);
+        return new CallListener(context, logger, metrics);
     }
 
     /** What is reported. */
     public static final class Builder {
         private final OpenTelemetry openTelemetry;
         private boolean logs = true;
-        private boolean requestDuration = true;
 
         private Builder(OpenTelemetry openTelemetry) {
             this.openTelemetry = openTelemetry;
@@ -91,15 +86,6 @@ public final class OnewriteOpenTelemetry implements TimingListener.Factory {
         /** Whether each call ends with a log event. Default true. */
         public Builder logs(boolean value) {
             logs = value;
-            return this;
-        }
-
-        /**
-         * Whether {@code http.client.request.duration} is recorded. Default true; false where an instrumentation records
-         * it already, and the two scopes would be added up.
-         */
-        public Builder requestDuration(boolean value) {
-            requestDuration = value;
             return this;
         }
 

@@ -1,9 +1,6 @@
 package io.github.onewrite.opentelemetry;
 
 import io.github.onewrite.ahc.OnewriteAhc;
-import io.github.onewrite.client.Body;
-import io.github.onewrite.client.OnewriteClient;
-import io.github.onewrite.client.Request;
 import io.github.onewrite.okhttp.OnewriteOkHttp;
 import io.github.onewrite.reactornetty.OnewriteReactorNetty;
 import io.netty.buffer.Unpooled;
@@ -59,14 +56,6 @@ record Caller(Post post, AutoCloseable end) implements AutoCloseable {
     /** The arguments of a test: a client's name, and its maker. */
     static Arguments named(String name, Maker maker) {
         return Arguments.of(name, maker);
-    }
-
-    /** OpenTelemetry has no instrumentation for this client. */
-    static Caller netty(@Nullable Sdk none, OnewriteOpenTelemetry onewrite) {
-        OnewriteClient client =
-                OnewriteClient.builder().listenerFactory(onewrite).build();
-        return new Caller(
-                url -> client.execute(Request.post(url, Body.of("hello"))).status(), client);
     }
 
     /** The instrumentation wraps a finished client, so onewrite is always applied first. */

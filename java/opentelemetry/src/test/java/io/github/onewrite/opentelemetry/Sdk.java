@@ -83,11 +83,6 @@ final class Sdk implements AutoCloseable {
                         .sum();
     }
 
-    /** The number of open connections in this state. */
-    long connections(String state) {
-        return sum("http.client.open_connections", AttributeKey.stringKey("http.connection.state"), state);
-    }
-
     static Map<String, Object> sorted(Attributes attributes) {
         Map<String, Object> found = new TreeMap<>();
         attributes.forEach((key, value) -> found.put(key.getKey(), value));

@@ -1,5 +1,6 @@
 package io.github.onewrite.reactornetty;
 
+import io.github.onewrite.SocketCounts;
 import io.github.onewrite.netty.NettyConnection;
 import io.netty.channel.Channel;
 import java.net.SocketAddress;
@@ -11,13 +12,14 @@ import reactor.netty.NettyPipeline;
 /**
  * Prepares each new channel. A record: Reactor Netty keeps the connections of equal configurers in one pool.
  *
- * @param nodelay whether TCP_NODELAY is to be ensured
+ * @param nodelay counts the sockets without TCP_NODELAY, which is set; null where the client sets it itself
  */
-record ChannelSetup(boolean nodelay) implements ChannelPipelineConfigurer {
+record ChannelSetup(@Nullable SocketCounts nodelay) implements ChannelPipelineConfigurer {
 
     @Override
     public void onChannelInit(ConnectionObserver observer, Channel channel, @Nullable SocketAddress remote) {
-        NettyConnection connection = NettyConnection.attach(channel, remote, nodelay, TimedConnect::connectingCall);
+        NettyConnection connection = NettyConnection.attach(
+                channel, remote, nodelay, TimedConnect::connectingCall, NettyConnection.Ends.WITH_CHANNEL);
         if (channel.pipeline().get(NettyPipeline.ProxyHandler) != null) {
             connection.tunnel(NettyPipeline.ProxyHandler);
         }

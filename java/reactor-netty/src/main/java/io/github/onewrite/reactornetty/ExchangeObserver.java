@@ -1,7 +1,7 @@
 package io.github.onewrite.reactornetty;
 
-import io.github.onewrite.OnewriteConfig;
 import io.github.onewrite.netty.NettyConnection;
+import io.github.onewrite.netty.OnewriteNetty;
 import io.netty.channel.Channel;
 import java.nio.channels.ClosedChannelException;
 import org.jspecify.annotations.Nullable;
@@ -13,10 +13,10 @@ import reactor.netty.http.client.HttpClientState;
 
 /** Binds each exchange to its connection, and stamps its end. Runs on the connection's event loop. */
 final class ExchangeObserver implements ConnectionObserver {
-    private final OnewriteConfig config;
+    private final OnewriteNetty onewrite;
 
-    ExchangeObserver(OnewriteConfig config) {
-        this.config = config;
+    ExchangeObserver(OnewriteNetty onewrite) {
+        this.onewrite = onewrite;
     }
 
     @Override
@@ -24,7 +24,7 @@ final class ExchangeObserver implements ConnectionObserver {
         Channel channel = connection.channel();
         NettyConnection wire = NettyConnection.of(channel);
         if (state == State.CONFIGURED) {
-            if (wire != null && wire.place(config, true)) {
+            if (wire != null && wire.place(onewrite, true)) {
                 begin(connection, wire);
             }
         } else if (state == HttpClientState.RESPONSE_COMPLETED) {

@@ -71,17 +71,17 @@ public final class OnewriteReactorNetty extends TimingOptions<OnewriteReactorNet
             return client;
         }
         applied();
-        boolean nodelay =
-                config.guardsNodelay() && !client.configuration().options().containsKey(ChannelOption.TCP_NODELAY);
-        if (!nodelay) {
+        boolean named = client.configuration().options().containsKey(ChannelOption.TCP_NODELAY);
+        boolean nodelay = config.guardsNodelay() && !named;
+        if (named) {
             note("nodelay", "left to the client, which sets it itself");
         }
         OnewriteNetty onewrite = OnewriteNetty.create(this);
         HttpClient timed = client.attr(APPLIED, true)
-                .doOnChannelInit(new ChannelSetup(nodelay))
+                .doOnChannelInit(new ChannelSetup(nodelay ? counts() : null))
                 .doOnResolve(TimedConnect::dnsStart)
                 .doAfterResolve((connection, address) -> TimedConnect.dnsEnd(connection))
-                .observe(new ExchangeObserver(config))
+                .observe(new ExchangeObserver(onewrite))
                 .doOnConnect(TimedConnect::starting)
                 .mapConnect(connect -> new TimedConnect(connect, onewrite, TAG));
         return onewrite.listens() ? timed.doAfterRequest((request, connection) -> inScope(connection)) : timed;

@@ -94,7 +94,7 @@ final class PendingCall {
     void failed(Throwable error) {
         OnewriteNetty.Call current = call;
         if (current != null) {
-            current.failed(error);
+            current.failed(error, ReactorErrors::kindOf);
         }
     }
 

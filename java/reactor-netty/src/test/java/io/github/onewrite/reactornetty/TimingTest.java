@@ -14,6 +14,7 @@ import io.github.onewrite.Phase;
 import io.github.onewrite.Timing;
 import io.github.onewrite.TimingEvent;
 import io.github.onewrite.TimingListener;
+import io.github.onewrite.testing.AppliedTwice;
 import io.github.onewrite.testing.Calls;
 import io.github.onewrite.testing.Eventually;
 import io.github.onewrite.testing.Identity;
@@ -55,9 +56,20 @@ import reactor.netty.resources.LoopResources;
 import reactor.netty.transport.ProxyProvider;
 
 /** Records, and the order of events, of calls through Reactor Netty. */
-class TimingTest {
+class TimingTest implements AppliedTwice {
     private final Calls calls = new Calls();
     private final ConnectionProvider connections = ConnectionProvider.create("timing-test", 1);
+
+    @Override
+    public Poster applied(int times, Calls heard) {
+        OnewriteReactorNetty onewrite = heard.heard(OnewriteReactorNetty.create());
+        HttpClient client = HttpClient.create(connections);
+        for (int i = 0; i < times; i++) {
+            client = onewrite.apply(client);
+        }
+        HttpClient last = client;
+        return url -> post(last, url);
+    }
 
     private OnewriteReactorNetty customizer() {
         return calls.heard(OnewriteReactorNetty.create());
@@ -85,14 +97,6 @@ class TimingTest {
     private static Attempt only(Timing timing) {
         assertEquals(1, timing.attempts().size());
         return timing.attempts().get(0);
-    }
-
-    @Test
-    void whatTheServerSaysOfItsTime() throws Exception {
-        try (TestServer server = TestServer.answering(TestServer.TIMED)) {
-            assertEquals(200, post(client(), server.url()));
-            Calls.assertServerTiming(calls.next());
-        }
     }
 
     /** The connection is back in its pool while the hook runs, however long that takes. */
@@ -139,22 +143,6 @@ class TimingTest {
         assertEquals(ErrorKind.DNS, timing.errorKind().orElseThrow());
         assertTrue(shown.toString().contains("unknown.invalid"), shown.toString());
         assertFalse(shown.toString().contains("secret"), shown.toString());
-    }
-
-    /** When an application and a framework both apply a customizer, the first one times the call. */
-    @Test
-    void appliedTwiceIsAppliedOnce() throws Exception {
-        try (TestServer server = TestServer.answering()) {
-            AtomicInteger told = new AtomicInteger();
-            HttpClient again = OnewriteReactorNetty.create()
-                    .onTiming(timing -> told.incrementAndGet())
-                    .apply(client());
-            assertEquals(200, post(again, server.url()));
-            assertEquals(Outcome.OK, calls.next().outcome());
-            assertEquals(Calls.FRESH, calls.names());
-            assertTrue(calls.none());
-            assertEquals(0, told.get());
-        }
     }
 
     @Test

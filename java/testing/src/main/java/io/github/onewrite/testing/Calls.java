@@ -6,7 +6,6 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.github.onewrite.Attempt;
 import io.github.onewrite.Outcome;
 import io.github.onewrite.Phase;
-import io.github.onewrite.ServerTiming;
 import io.github.onewrite.Timing;
 import io.github.onewrite.TimingEvent;
 import io.github.onewrite.TimingListener;
@@ -16,8 +15,6 @@ import java.lang.management.ManagementFactory;
 import java.lang.management.ThreadInfo;
 import java.util.Arrays;
 import java.util.List;
-import java.util.Optional;
-import java.util.OptionalLong;
 import java.util.Set;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CopyOnWriteArrayList;
@@ -98,19 +95,6 @@ public final class Calls implements Consumer<Timing>, TimingListener.Factory {
                 .map(LockInfo::getClassName)
                 .filter(name -> name.startsWith("io.github.onewrite."))
                 .toList();
-    }
-
-    /** Asserts that the call was answered with {@link TestServer#TIMED}. */
-    public static void assertServerTiming(Timing timing) {
-        assertEquals(
-                List.of(
-                        new ServerTiming("cache", OptionalLong.of(1000), Optional.of("a hit")),
-                        new ServerTiming("nonsense", OptionalLong.empty(), Optional.empty()),
-                        new ServerTiming("total", OptionalLong.of(2000), Optional.empty())),
-                timing.serverTiming());
-        assertEquals(OptionalLong.of(2000), timing.serverNanos());
-        assertEquals(
-                timing.waitNanos().orElseThrow() - 2000, timing.networkNanos().orElseThrow());
     }
 
     /** Waits for the next timing. */

@@ -20,12 +20,6 @@ import java.util.concurrent.atomic.AtomicInteger;
 public final class TestServer implements AutoCloseable {
     public static final String OK = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
-    /** The same with Server-Timing fields, which {@link Calls#assertServerTiming} expects. */
-    public static final String TIMED = OK.replace(
-            "Content-Length",
-            "Server-Timing: cache;desc=\"a hit\";dur=0.001, nonsense;dur=x, ;\r\n"
-                    + "server-timing: total;dur=0.002\r\nContent-Length");
-
     /** Serves one connection, which is closed when it returns. */
     public interface Script {
         void on(Connection connection) throws Exception;

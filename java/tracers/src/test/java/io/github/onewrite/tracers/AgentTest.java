@@ -102,7 +102,7 @@ class AgentTest {
         List<Run> runs = new ArrayList<>();
         List<List<String>> heads = new ArrayList<>();
         for (String mode : List.of("stock", "off", "on")) {
-            try (TestServer server = TestServer.answering(TestServer.TIMED);
+            try (TestServer server = TestServer.answering(TestServer.OK);
                     TestServer closing = new TestServer(TestServer.Connection::read)) {
                 Run run = run(client, mode, 2, server.url(), closing.url());
                 runs.add(run);
@@ -129,7 +129,6 @@ class AgentTest {
         for (int i = 0; i < 2; i++) {
             JsonObject span = on.spans.get(i);
             assertFalse(attribute(span, "onewrite.wait_ns").isEmpty(), span::toString);
-            assertEquals("2000", attribute(span, "onewrite.server_ns"));
             // True or false: a sequential caller of Reactor Netty may open a second connection.
             assertFalse(attribute(span, "onewrite.reused").isEmpty(), span::toString);
             // Events of different event loops may come in either order.

@@ -6,7 +6,7 @@ import io.github.onewrite.Phase;
 import io.github.onewrite.client.Proxy;
 import io.github.onewrite.netty.NettyConnection;
 import io.github.onewrite.netty.OnewriteNetty;
-import io.github.onewrite.spi.ErrorKinds;
+import io.github.onewrite.ErrorKinds;
 import io.netty.bootstrap.Bootstrap;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelFactory;
@@ -199,8 +199,7 @@ final class Connecting {
                 .handler(new ChannelInitializer<Channel>() {
                     @Override
                     protected void initChannel(Channel made) {
-                        NettyConnection.attach(made, null, settings.demandsNodelay(), any -> null)
-                                .clientReportsOutcome();
+                        NettyConnection.attach(made, null, null, any -> null, NettyConnection.Ends.BY_CLIENT);
                         if (tunnel != null) {
                             made.pipeline().addLast(tunnel);
                         }

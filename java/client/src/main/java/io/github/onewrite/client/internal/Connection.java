@@ -58,7 +58,7 @@ final class Connection extends ChannelInboundHandlerAdapter {
         NettyConnection timing = Objects.requireNonNull(NettyConnection.of(channel), "not attached");
         Connection connection = new Connection(pool, channel, timing, settings);
         channel.pipeline().addLast(connection.decoder, new HttpRequestEncoder());
-        timing.place(settings.config(), false);
+        timing.place(OnewriteNetty.create().config(settings.config()).onTiming(any -> {}), false);
         if (settings.decompress()) {
             channel.pipeline().addLast(new HttpContentDecompressor(false, 0));
         }

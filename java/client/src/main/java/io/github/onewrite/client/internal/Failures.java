@@ -2,7 +2,7 @@ package io.github.onewrite.client.internal;
 
 import io.github.onewrite.ErrorKind;
 import io.github.onewrite.OnewriteException;
-import io.github.onewrite.spi.ErrorKinds;
+import io.github.onewrite.ErrorKinds;
 import io.netty.channel.socket.ChannelOutputShutdownException;
 import io.netty.handler.codec.DecoderException;
 import io.netty.handler.codec.http.TooLongHttpContentException;

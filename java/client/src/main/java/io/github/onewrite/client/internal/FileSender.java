@@ -2,7 +2,7 @@ package io.github.onewrite.client.internal;
 
 import io.github.onewrite.ErrorKind;
 import io.github.onewrite.OnewriteException;
-import io.github.onewrite.spi.ErrorKinds;
+import io.github.onewrite.ErrorKinds;
 import io.netty.buffer.ByteBuf;
 import io.netty.channel.DefaultFileRegion;
 import io.netty.handler.codec.http.DefaultHttpContent;
@@ -71,14 +71,14 @@ final class FileSender extends BodySender {
             file = opened;
             if (opened.size() != length) {
                 throw new OnewriteException(
-                        ErrorKind.INVALID_REQUEST,
+                        ErrorKind.OTHER,
                         path + " changed its size from " + length + " to " + opened.size() + " since the call began");
             }
             return opened;
         } catch (OnewriteException e) {
             throw e;
         } catch (IOException e) {
-            throw new OnewriteException(ErrorKind.INVALID_REQUEST, path + " cannot be read: " + e, e);
+            throw new OnewriteException(ErrorKind.OTHER, path + " cannot be read: " + e, e);
         }
     }
 

@@ -169,7 +169,7 @@ final class PublishedSender extends BodySender implements Flow.Subscriber<ByteBu
     private void wrongLength(String found) {
         cancel();
         exchange.sendFailed(new OnewriteException(
-                ErrorKind.INVALID_REQUEST,
+                ErrorKind.OTHER,
                 "the body was announced as " + body.length() + " bytes, its publisher brought " + found
                         + "; the connection is closed"));
     }

@@ -2,7 +2,6 @@ package io.github.onewrite.client.internal;
 
 import io.github.onewrite.ErrorKind;
 import io.github.onewrite.OnewriteException;
-import io.github.onewrite.spi.Tokens;
 import io.netty.handler.codec.http.DefaultHttpHeadersFactory;
 import io.netty.handler.codec.http.HttpHeaderNames;
 import io.netty.handler.codec.http.HttpHeaderValues;
@@ -103,7 +102,7 @@ public final class RequestValidator {
     }
 
     private static boolean isToken(CharSequence text) {
-        return text.length() > 0 && Tokens.invalidAt(text) < 0;
+        return text.length() > 0 && text.chars().allMatch(c -> Character.isLetterOrDigit(c) && c < 128 || "!#$%&'*+-.^_`|~".indexOf(c) >= 0);
     }
 
     /** The text in quotes for a message, with control characters replaced, and cut at 100 characters. */
@@ -117,6 +116,6 @@ public final class RequestValidator {
     }
 
     public static OnewriteException refused(String why) {
-        return new OnewriteException(ErrorKind.INVALID_REQUEST, why);
+        return new OnewriteException(ErrorKind.OTHER, why);
     }
 }

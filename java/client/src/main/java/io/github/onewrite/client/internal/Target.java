@@ -2,7 +2,7 @@ package io.github.onewrite.client.internal;
 
 import io.github.onewrite.ErrorKind;
 import io.github.onewrite.OnewriteException;
-import io.github.onewrite.spi.Redaction;
+import io.github.onewrite.Redaction;
 import java.util.Locale;
 import org.jspecify.annotations.Nullable;
 
@@ -97,6 +97,6 @@ public record Target(String url, Origin origin, String hostHeader, String path) 
 
     private static OnewriteException refused(String url, String why) {
         return new OnewriteException(
-                ErrorKind.INVALID_REQUEST, "URL " + RequestValidator.printable(Redaction.of(url)) + " " + why);
+                ErrorKind.OTHER, "URL " + RequestValidator.printable(Redaction.of(url)) + " " + why);
     }
 }

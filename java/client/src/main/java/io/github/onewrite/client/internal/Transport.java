@@ -1,6 +1,5 @@
 package io.github.onewrite.client.internal;
 
-import io.github.onewrite.netty.KernelProbes;
 import io.netty.channel.ChannelFactory;
 import io.netty.channel.EventLoopGroup;
 import io.netty.channel.epoll.Epoll;
@@ -17,7 +16,7 @@ public record Transport(EventLoopGroup group, ChannelFactory<? extends SocketCha
 
     /** Epoll where its native library is on the class path, which the caller decided by putting it there; else NIO. */
     public static Transport preferred(int threads) {
-        return KernelProbes.epollClassesPresent() && Native.available() ? epoll(threads) : nio(threads);
+        return epollClassesPresent() && Native.available() ? epoll(threads) : nio(threads);
     }
 
     /** The class of Netty 4.1, deprecated in 4.2 but there: one build serves both. */
@@ -27,7 +26,7 @@ public record Transport(EventLoopGroup group, ChannelFactory<? extends SocketCha
     }
 
     public static Transport epoll(int threads) {
-        if (!KernelProbes.epollClassesPresent()) {
+        if (!epollClassesPresent()) {
             throw new IllegalStateException(
                     "no epoll: add io.netty:netty-transport-native-epoll with the classifier of this platform");
         }
@@ -51,6 +50,15 @@ public record Transport(EventLoopGroup group, ChannelFactory<? extends SocketCha
                 throw new IllegalStateException("epoll is not available here", Epoll.unavailabilityCause());
             }
             return new Transport(new EpollEventLoopGroup(threads, threads()), EpollSocketChannel::new, true);
+        }
+    }
+
+    private static boolean epollClassesPresent() {
+        try {
+            Class.forName("io.netty.channel.epoll.EpollSocketChannel", false, Transport.class.getClassLoader());
+            return true;
+        } catch (ClassNotFoundException | LinkageError e) {
+            return false;
         }
     }
 }

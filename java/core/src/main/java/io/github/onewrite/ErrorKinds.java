@@ -1,0 +1,110 @@
+package io.github.onewrite;
+
+import java.io.EOFException;
+import java.io.IOException;
+import java.io.InterruptedIOException;
+import java.net.BindException;
+import java.net.ConnectException;
+import java.net.NoRouteToHostException;
+import java.net.ProtocolException;
+import java.net.UnknownHostException;
+import java.nio.channels.ClosedChannelException;
+import java.util.Set;
+import java.util.concurrent.CancellationException;
+import java.util.concurrent.TimeoutException;
+import java.util.function.Function;
+import javax.net.ssl.SSLException;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The kind of an exception. Its type decides: of the JDK here, of a base library in the adapter. The JDK gives some errors
+ * of the system only a generic type; of these the whole message decides. For adapters.
+ */
+public final class ErrorKinds {
+    /** Of the JDK's sockets and of Okio. */
+    private static final Set<String> CLOSED =
+            Set.of("closed", "Socket closed", "Socket is closed", "Stream closed", "stream closed");
+
+    private static final int MAX_DEPTH = 10;
+
+    private ErrorKinds() {}
+
+    /** The kind of an error or, where that is unknown, of its cause. */
+    public static ErrorKind of(@Nullable Throwable error) {
+        return of(error, any -> null);
+    }
+
+    /**
+     * The kind of an error or, where that is unknown, of its cause.
+     *
+     * @param own the kind of an error of the base library, or null
+     */
+    public static ErrorKind of(@Nullable Throwable error, Function<Throwable, @Nullable ErrorKind> own) {
+        try {
+            Throwable each = error;
+            for (int depth = 0; each != null && depth < MAX_DEPTH; depth++) {
+                ErrorKind kind = own.apply(each);
+                kind = kind == null ? kindOf(each) : kind;
+                if (kind != null) {
+                    return kind;
+                }
+                each = each.getCause();
+            }
+        } catch (Throwable broken) {
+            // An exception whose methods throw.
+            return ErrorKind.OTHER;
+        }
+        return ErrorKind.OTHER;
+    }
+
+    /** The message of an error, or the name of its class if it has none. */
+    public static String text(Throwable error) {
+        String message = null;
+        try {
+            message = error.getMessage();
+        } catch (Throwable broken) {
+            // The class has to do.
+        }
+        return message == null ? error.getClass().getSimpleName() : message;
+    }
+
+    private static @Nullable ErrorKind kindOf(Throwable error) {
+        if (error instanceof OnewriteException ours) {
+            return ours.kind();
+        }
+        if (error instanceof CancellationException) {
+            return ErrorKind.CANCELLED;
+        }
+        if (error instanceof UnknownHostException) {
+            return ErrorKind.DNS;
+        }
+        if (error instanceof InterruptedIOException || error instanceof TimeoutException) {
+            return ErrorKind.TIMEOUT;
+        }
+        if (error instanceof ConnectException
+                || error instanceof BindException
+                || error instanceof NoRouteToHostException) {
+            return ErrorKind.CONNECT;
+        }
+        if (error instanceof SSLException) {
+            return ErrorKind.TLS;
+        }
+        if (error instanceof EOFException || error instanceof ClosedChannelException) {
+            return ErrorKind.CLOSED;
+        }
+        ErrorKind byMessage = error instanceof IOException ? byMessage(String.valueOf(error.getMessage())) : null;
+        return byMessage == null && error instanceof ProtocolException ? ErrorKind.PROTOCOL : byMessage;
+    }
+
+    private static @Nullable ErrorKind byMessage(String message) {
+        if (message.equals("Connection reset") || isSystemError(message, "Connection reset by peer")) {
+            return ErrorKind.RESET;
+        }
+        return CLOSED.contains(message) || isSystemError(message, "Broken pipe") ? ErrorKind.CLOSED : null;
+    }
+
+    /** Netty's native transports put the system call before it: {@code recvAddress(..) failed with error(-104): …}. */
+    private static boolean isSystemError(String message, String text) {
+        return message.equals(text) || (message.contains("(..) failed") && message.endsWith(": " + text));
+    }
+}

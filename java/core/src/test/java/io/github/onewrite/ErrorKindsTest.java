@@ -1,0 +1,64 @@
+package io.github.onewrite;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+
+import java.io.IOException;
+import java.net.ConnectException;
+import java.net.ProtocolException;
+import java.net.SocketException;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.Arguments;
+import org.junit.jupiter.params.provider.MethodSource;
+
+/** Types decide. A message does only as a whole. Rows of all languages, and errors of base libraries, are elsewhere. */
+class ErrorKindsTest {
+    private static final class Broken extends RuntimeException {
+        private static final long serialVersionUID = 1L;
+
+        @Override
+        public synchronized Throwable getCause() {
+            throw new IllegalStateException("no cause for you");
+        }
+
+        @Override
+        public String getMessage() {
+            throw new StackOverflowError();
+        }
+    }
+
+    static Stream<Arguments> errors() {
+        return Stream.of(
+                Arguments.of(
+                        ErrorKind.CONNECT, new ConnectException("Connection refused: acquire.localhost/127.0.0.1:1")),
+                Arguments.of(ErrorKind.OTHER, new IllegalStateException("the shop is closed on Sundays")),
+                Arguments.of(ErrorKind.OTHER, new IOException("the shop is closed on Sundays")),
+                Arguments.of(ErrorKind.OTHER, new IllegalStateException("Canceled")),
+                Arguments.of(ErrorKind.OTHER, new IllegalStateException("Connection reset by peer")),
+                Arguments.of(ErrorKind.OTHER, new IOException("connection reset counter is at 3")),
+                Arguments.of(ErrorKind.OTHER, new IOException()),
+                Arguments.of(
+                        ErrorKind.RESET,
+                        new IOException("recvAddress(..) failed with error(-104): Connection reset by peer")),
+                Arguments.of(ErrorKind.RESET, new IOException("recvAddress(..) failed: Connection reset by peer")),
+                Arguments.of(
+                        ErrorKind.CLOSED, new IOException("writevAddresses(..) failed with error(-32): Broken pipe")),
+                Arguments.of(ErrorKind.CLOSED, new SocketException("Socket closed")),
+                Arguments.of(ErrorKind.PROTOCOL, new ProtocolException("Unexpected status line: closed")),
+                Arguments.of(ErrorKind.OTHER, new IllegalArgumentException("a request that is refused")),
+                Arguments.of(ErrorKind.OTHER, new Broken()));
+    }
+
+    @ParameterizedTest(name = "{0}: {1}")
+    @MethodSource("errors")
+    void kind(ErrorKind kind, Throwable error) {
+        assertEquals(kind, ErrorKinds.of(error));
+    }
+
+    @Test
+    void textOfWhatHasNone() {
+        assertEquals("Broken", ErrorKinds.text(new Broken()));
+        assertEquals("IOException", ErrorKinds.text(new IOException()));
+    }
+}

@@ -1,0 +1,303 @@
+package io.github.onewrite;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertSame;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.Consumer;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+
+class TimedCallTest {
+    private final List<Timing> timings = new ArrayList<>();
+    private final List<TimingEvent> events = new ArrayList<>();
+    private final AtomicLong errors = new AtomicLong();
+    private final TimingListener listener = TimingListener.of(events::add);
+    private long now = System.nanoTime();
+
+    private Hooks hooks(Consumer<? super Timing> consumer, TimingListener.Factory factory) {
+        return new Hooks(OnewriteConfig.defaults(), List.of(consumer), List.of(factory), errors);
+    }
+
+    private TimedCall start() {
+        return start(hooks(timings::add, (method, url, tag) -> listener));
+    }
+
+    private static TimedCall start(Hooks hooks) {
+        return TimedCall.start(hooks, "POST", "http://127.0.0.1/", null);
+    }
+
+    /** A moment, a millisecond after the last one. */
+    private long at() {
+        now = Math.max(now, System.nanoTime()) + 1_000_000;
+        return now;
+    }
+
+    private String names() {
+        return String.join(" ", events.stream().map(TimingEvent::name).toList());
+    }
+
+    @Test
+    void nothingListensNothingIsTimed() {
+        assertNull(start(new Hooks(OnewriteConfig.defaults(), List.of(), List.of(), errors)));
+        assertNull(start(new Hooks(
+                OnewriteConfig.defaults().withHooksDisabled(true), List.of(timings::add), List.of(), errors)));
+    }
+
+    @Test
+    void theHookGetsTheObjectThatTookTheTimes() {
+        TimedCall call = start();
+        call.attempt(at());
+        call.completed(at());
+        assertSame(call, timings.get(0));
+    }
+
+    /** The phase in which an attempt ends lasts until its end, whatever ended it. */
+    @ParameterizedTest
+    @EnumSource(
+            value = Phase.class,
+            names = {"TOTAL"},
+            mode = EnumSource.Mode.EXCLUDE)
+    void aPhaseThatFailedLastsUntilTheEnd(Phase failed) {
+        TimedCall call = start();
+        call.attempt(at());
+        List<Runnable> steps = List.of(
+                () -> call.queueStart(at()),
+                () -> {
+                    call.queueEnd(at());
+                    call.dnsStart(at(), "localhost");
+                },
+                () -> {
+                    call.dnsEnd(at(), null);
+                    call.connectStart(at());
+                },
+                () -> {
+                    call.connectEnd(at(), null);
+                    call.tlsStart(at());
+                },
+                () -> {
+                    call.tlsEnd(at(), null);
+                    call.connectionAcquired(at(), 1, -1, 1);
+                    call.requestStart(at());
+                },
+                () -> call.requestEnd(at(), 10, 1),
+                () -> call.responseStart(at()));
+        steps.subList(0, failed.ordinal() + 1).forEach(Runnable::run);
+        call.failed(at(), ErrorKind.TIMEOUT, new IllegalStateException("late"));
+        Timing timing = timings.get(0);
+        assertEquals(failed, timing.errorPhase().orElseThrow());
+        Attempt attempt = timing.attempts().get(0);
+        for (Phase phase : Phase.values()) {
+            boolean happened = phase == Phase.TOTAL || phase.compareTo(failed) <= 0;
+            assertEquals(happened, attempt.nanos(phase).isPresent(), phase::canonicalName);
+        }
+        assertEquals(
+                attempt.startNanos(Phase.TOTAL).getAsLong()
+                        + attempt.totalNanos().getAsLong(),
+                attempt.startNanos(failed).getAsLong() + attempt.nanos(failed).getAsLong());
+    }
+
+    @Test
+    void aBodyThatTheCallerGaveUpHasNoReceive() {
+        TimedCall call = start();
+        call.attempt(at());
+        call.requestStart(at());
+        call.requestEnd(at(), 1, 1);
+        call.responseStart(at());
+        call.headersEnd(200);
+        call.completed(at());
+        assertTrue(timings.get(0).receiveNanos().isEmpty());
+        assertTrue(timings.get(0).waitNanos().isPresent());
+    }
+
+    @Test
+    void whatStartedEndsBeforeTheAttempt() {
+        TimedCall call = start();
+        call.attempt(at());
+        call.dnsStart(at(), "localhost");
+        call.dnsEnd(at(), null);
+        call.connectStart(at());
+        call.failed(at(), ErrorKind.CONNECT, new IllegalStateException());
+        assertEquals(
+                "call_start attempt_start dns_start dns_end connect_start connect_end attempt_end call_end", names());
+        assertEquals("IllegalStateException", ((TimingEvent.ConnectEnd) events.get(5)).error());
+    }
+
+    @Test
+    void lateStepsChangeNothing() {
+        TimedCall call = start();
+        call.attempt(at());
+        call.cancelled(at());
+        call.connectStart(at());
+        call.requestStart(at());
+        call.responseStart(at());
+        assertNull(call.attempt(at()));
+        call.completed(at());
+        assertEquals("call_start attempt_start attempt_end call_end", names());
+        assertEquals(1, timings.size());
+        assertEquals(Outcome.CANCELLED, timings.get(0).outcome());
+    }
+
+    /** A response that begins before the request's end: no send, no wait, and no negative times. */
+    @Test
+    void anEarlyAnswer() {
+        TimedCall call = start();
+        call.attempt(at());
+        call.connectionAcquired(at(), 1, -1, 1);
+        call.requestStart(at());
+        call.responseStart(0);
+        call.headersEnd(413);
+        call.requestEnd(at(), 10, 1);
+        call.responseEnd(at(), 0);
+        call.completed(at());
+        assertEquals(
+                "call_start attempt_start connection_acquired request_start response_start headers_end response_end"
+                        + " attempt_end call_end",
+                names());
+        assertTrue(timings.get(0).sendNanos().isEmpty());
+        assertTrue(timings.get(0).waitNanos().isEmpty());
+        assertTrue(timings.get(0).receiveNanos().isPresent());
+    }
+
+    @Test
+    void attemptsStartAfresh() {
+        TimedCall call = start();
+        call.attempt(at());
+        call.dnsStart(at(), "a");
+        call.dnsEnd(at(), null);
+        call.attemptEnd(at(), Outcome.ERROR, new IllegalStateException("lost"));
+        call.attempt(at());
+        call.connectionAcquired(at(), 2, 5, 2);
+        call.completed(at());
+        assertEquals(2, timings.get(0).attempts().size());
+        assertTrue(timings.get(0).dnsNanos().isEmpty(), "the shortcuts are the last attempt's");
+        assertEquals(1, timings.get(0).lastAttempt().orElseThrow().index());
+    }
+
+    @Test
+    void theErrorOfALostAttemptHasItsPhase() {
+        TimedCall call = start();
+        call.attempt(at());
+        call.requestStart(at());
+        call.attemptEnd(at(), Outcome.ERROR, new IllegalStateException("lost"));
+        call.failed(at(), ErrorKind.RESET, new IllegalStateException("given up"));
+        assertEquals(Phase.SEND, timings.get(0).errorPhase().orElseThrow());
+    }
+
+    /** Whatever a hook throws, the call goes on, and the next hook is called. */
+    @Test
+    void anythingThatAHookThrowsIsCounted() {
+        Error unprintable = new Error() {
+            private static final long serialVersionUID = 1L;
+
+            @Override
+            public String toString() {
+                throw new StackOverflowError();
+            }
+        };
+        TimingListener throwing = TimingListener.of(event -> {
+            throw unprintable;
+        });
+        Hooks hooks = new Hooks(
+                OnewriteConfig.defaults(),
+                List.of(
+                        timing -> {
+                            throw new StackOverflowError();
+                        },
+                        timings::add),
+                List.of((method, url, tag) -> throwing, (method, url, tag) -> listener, (method, url, tag) -> null),
+                errors);
+        TimedCall call = start(hooks);
+        call.attempt(at());
+        call.completed(at());
+        assertEquals("call_start attempt_start attempt_end call_end", names());
+        assertEquals(1, timings.size());
+        assertEquals(6, errors.get());
+    }
+
+    /** A request that a hook makes is a call of its own, of which that hook does not hear. */
+    @Test
+    void aHookDoesNotCallItself() {
+        AtomicReference<Hooks> hooks = new AtomicReference<>();
+        AtomicInteger called = new AtomicInteger();
+        hooks.set(new Hooks(
+                OnewriteConfig.defaults(),
+                List.of(
+                        timing -> {
+                            called.incrementAndGet();
+                            TimedCall nested = start(hooks.get());
+                            nested.completed(at());
+                        },
+                        timings::add),
+                List.of(),
+                errors));
+        start(hooks.get()).completed(at());
+        assertEquals(1, called.get());
+        assertEquals(2, timings.size(), "the other hook hears of both");
+        assertEquals(0, errors.get());
+    }
+
+    /** A hook that is slow on one thread holds no other thread. */
+    @Test
+    void stepsOfTwoThreadsAreTakenInOrder() throws Exception {
+        CountDownLatch inHook = new CountDownLatch(1);
+        CountDownLatch go = new CountDownLatch(1);
+        List<String> heard = new CopyOnWriteArrayList<>();
+        TimingListener slow = TimingListener.of(event -> {
+            heard.add(event.name());
+            if (event instanceof TimingEvent.ConnectStart) {
+                inHook.countDown();
+                try {
+                    go.await();
+                } catch (InterruptedException e) {
+                    throw new IllegalStateException(e);
+                }
+            }
+        });
+        TimedCall call = start(hooks(timings::add, (method, url, tag) -> slow));
+        HookQueue queue = new HookQueue();
+        queue.run(() -> call.attempt(at()));
+        Thread first = new Thread(() -> queue.run(() -> call.connectStart(at())));
+        first.start();
+        inHook.await();
+        queue.run(() -> call.connectEnd(at(), null));
+        queue.run(() -> call.completed(at()));
+        assertTrue(timings.isEmpty(), "the first thread takes the rest");
+        go.countDown();
+        first.join();
+        assertEquals(
+                List.of("call_start", "attempt_start", "connect_start", "connect_end", "attempt_end", "call_end"),
+                heard);
+        assertEquals(1, timings.size());
+    }
+
+    @Test
+    void aQueueLosesNoStep() throws Exception {
+        HookQueue queue = new HookQueue();
+        int[] taken = new int[1];
+        List<Thread> threads = new ArrayList<>();
+        for (int i = 0; i < 4; i++) {
+            Thread thread = new Thread(() -> {
+                for (int k = 0; k < 20_000; k++) {
+                    queue.run(() -> taken[0]++);
+                }
+            });
+            threads.add(thread);
+            thread.start();
+        }
+        for (Thread each : threads) {
+            each.join();
+        }
+        queue.run(() -> {});
+        assertEquals(80_000, taken[0]);
+    }
+}

@@ -1,0 +1,134 @@
+package io.github.onewrite.netty;
+
+import io.netty.channel.Channel;
+import io.netty.handler.ssl.SslHandler;
+import java.util.function.Function;
+import org.jspecify.annotations.Nullable;
+
+/** When the connection was made: TCP, the tunnel through a proxy, TLS. Owned by the channel's loop. */
+final class ConnectTimes {
+    private final Channel channel;
+    private final Function<Channel, OnewriteNetty.@Nullable Call> makers;
+
+    /** Already open when onewrite came: then its times are not known. */
+    private final boolean known;
+
+    private long started;
+    private long ended;
+    private long secured;
+    private boolean tunnels;
+    private boolean securing;
+    private @Nullable Exchange first;
+
+    ConnectTimes(Channel channel, Function<Channel, OnewriteNetty.@Nullable Call> makers) {
+        this.channel = channel;
+        this.makers = makers;
+        this.known = !channel.isActive();
+    }
+
+    /** The first bytes go to a proxy. */
+    void tunnel() {
+        tunnels = true;
+    }
+
+    boolean tunnels() {
+        return tunnels;
+    }
+
+    private boolean isReady() {
+        return !known || (ended != 0 && !securing);
+    }
+
+    /** The call for which the connection is made, where it is known already. */
+    private OnewriteNetty.@Nullable Call maker() {
+        return first == null ? makers.apply(channel) : first.call();
+    }
+
+    /**
+     * The first request has a call. Its connection may not be ready, where a client does not wait for it.
+     *
+     * @return whether the call has its connection now; if not, {@link Exchange#connected} follows
+     */
+    boolean serve(Exchange exchange) {
+        OnewriteNetty.Call call = exchange.call();
+        long from = started;
+        long until = ended;
+        long tls = secured;
+        if (isReady()) {
+            call.step(timed -> timed.connected(from, until, tls));
+            return true;
+        }
+        first = exchange;
+        if (until != 0) {
+            call.step(timed -> {
+                timed.connected(from, until, 0);
+                timed.tlsStart(until);
+            });
+        } else if (from != 0) {
+            call.step(timed -> {
+                if (from > timed.startedAtMonoNanos()) {
+                    timed.connectStart(from);
+                }
+            });
+        }
+        return false;
+    }
+
+    void connecting() {
+        long at = System.nanoTime();
+        started = at;
+        OnewriteNetty.Call maker = maker();
+        if (maker != null) {
+            maker.step(timed -> {
+                timed.attempt(at);
+                // The resolver may report on another event loop, after its result is used.
+                timed.dnsEnd(at, null);
+                timed.connectStart(at);
+            });
+        }
+    }
+
+    /** TCP is connected, and the tunnel is open if there is one. */
+    void connected() {
+        tunnels = false;
+        long at = System.nanoTime();
+        ended = at;
+        OnewriteNetty.Call maker = maker();
+        if (maker != null) {
+            maker.step(timed -> timed.connectEnd(at, null));
+        }
+        SslHandler tls = channel.pipeline().get(SslHandler.class);
+        if (tls == null) {
+            ready();
+            return;
+        }
+        securing = true;
+        if (maker != null) {
+            maker.step(timed -> timed.tlsStart(at));
+        }
+        // A failed handshake leaves the phase open: the error that follows ends it, with tls as its phase.
+        tls.handshakeFuture().addListener(done -> {
+            securing = false;
+            if (done.isSuccess()) {
+                secured(maker());
+                ready();
+            }
+        });
+    }
+
+    private void secured(OnewriteNetty.@Nullable Call maker) {
+        long at = System.nanoTime();
+        secured = at;
+        if (maker != null) {
+            maker.step(timed -> timed.tlsEnd(at, null));
+        }
+    }
+
+    private void ready() {
+        Exchange waits = first;
+        first = null;
+        if (waits != null) {
+            waits.connected();
+        }
+    }
+}

@@ -1,0 +1,235 @@
+package io.github.onewrite.netty;
+
+import io.github.onewrite.Attempt;
+import io.github.onewrite.TimedCall;
+import io.netty.channel.ChannelFuture;
+import io.netty.channel.ChannelFutureListener;
+import io.netty.channel.ChannelPromise;
+import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * One request of a connection and its answer, with the call and the attempt that it belongs to. Completes when the last
+ * write of the request does. Owned by the channel's loop, but for the call's own loop in {@link #attempt}.
+ */
+final class Exchange implements ChannelFutureListener {
+    private final NettyConnection connection;
+    private final OnewriteNetty.Call call;
+    private @Nullable Attempt attempt;
+    private int requests;
+
+    private boolean connected = true;
+    private boolean released;
+    private boolean pending;
+    private boolean late;
+    private long bytes;
+    private int writes;
+    private long firstRead;
+    private long lateEnd;
+
+    Exchange(NettyConnection connection, OnewriteNetty.Call call) {
+        this.connection = connection;
+        this.call = call;
+    }
+
+    OnewriteNetty.Call call() {
+        return call;
+    }
+
+    boolean isTimed() {
+        return call.isTimed() && !released;
+    }
+
+    /**
+     * Binds the call to the connection.
+     *
+     * @param free since when the connection has been idle, 0 when it has carried no request
+     */
+    void serve(ConnectTimes times, long free, int ordinal) {
+        requests = ordinal;
+        call.step(timed -> attempt = timed.attempt(System.nanoTime()));
+        connected = ordinal > 1 || times.serve(this);
+        if (connected) {
+            acquired(free);
+        }
+    }
+
+    private void acquired(long free) {
+        if (connection.probe() != null) {
+            connection.probe().begin();
+        }
+        long at = System.nanoTime();
+        TimedCall here = here();
+        if (here != null) {
+            acquired(here, at, free);
+        } else {
+            step(timed -> acquired(timed, at, free));
+        }
+    }
+
+    private void acquired(TimedCall timed, long at, long free) {
+        if (free > timed.attemptStartedAt()) {
+            // It served another call when this one requested a connection.
+            timed.queued(at);
+        }
+        timed.connectionAcquired(at, connection.id(), free == 0 ? -1 : Math.max(0, at - free), requests);
+    }
+
+    /** The connection is ready. The request may have been written before. */
+    void connected() {
+        connected = true;
+        acquired(0);
+        if (writes > 0) {
+            long at = System.nanoTime();
+            step(timed -> timed.requestStart(at));
+        }
+    }
+
+    /** The codec was not known when it wrote the head: the end of this write stands for that of the last one. */
+    ChannelPromise late(ChannelPromise head) {
+        late = true;
+        return head.addListener(this);
+    }
+
+    /** Bytes are written: below the codec, so in the scope of a tracer that stands between it and the client. */
+    void wrote(long size) {
+        if (!call.isTimed()) {
+            return;
+        }
+        if (bytes == 0) {
+            requestWrite();
+        }
+        bytes += size;
+        pending |= size > 0;
+    }
+
+    void requestWrite() {
+        TimedCall here = here();
+        if (here != null) {
+            here.requestWrite();
+        }
+    }
+
+    /** What was written is handed to the transport. */
+    void flushed() {
+        if (!pending) {
+            return;
+        }
+        pending = false;
+        if (writes++ == 0 && connected) {
+            long at = System.nanoTime();
+            TimedCall here = here();
+            if (here != null) {
+                here.requestStart(at);
+            } else {
+                step(timed -> timed.requestStart(at));
+            }
+        }
+    }
+
+    @Override
+    public void operationComplete(ChannelFuture lastWrite) {
+        if (!lastWrite.isSuccess() || !call.isTimed()) {
+            return;
+        }
+        long at = System.nanoTime();
+        if (late) {
+            late = false;
+            lateEnd = at;
+        } else {
+            requestEnd(at);
+        }
+    }
+
+    private void requestEnd(long at) {
+        long sent = bytes;
+        int flushes = writes;
+        TimedCall here = here();
+        if (here != null) {
+            here.requestEnd(at, sent, flushes);
+        } else {
+            step(timed -> timed.requestEnd(at, sent, flushes));
+        }
+    }
+
+    /** Bytes of the answer are read. */
+    void read(long at) {
+        if (firstRead == 0) {
+            firstRead = at;
+        }
+    }
+
+    /** The bytes so far were an interim response: the final one begins with the next. */
+    void interim(int status) {
+        firstRead = 0;
+        step(timed -> timed.informational(System.nanoTime(), status));
+    }
+
+    /** @param alone whether no other request is in flight, so that the kernel's evidence is this one's */
+    void head(int status, long lastRead, boolean alone) {
+        if (lateEnd != 0) {
+            requestEnd(lateEnd);
+        }
+        long at = firstRead == 0 ? lastRead : firstRead;
+        TimedCall here = here();
+        if (here == null) {
+            step(timed -> {
+                timed.responseStart(at);
+                timed.headersEnd(status);
+            });
+            return;
+        }
+        here.responseStart(at);
+        if (alone && connection.probe() != null && here.waited() >= 0) {
+            connection.probe().end(here, here.waited());
+        }
+        here.headersEnd(status);
+    }
+
+    void responseEnd(long at, long received) {
+        TimedCall here = here();
+        if (here != null) {
+            here.responseEnd(at, received);
+        } else {
+            step(timed -> timed.responseEnd(at, received));
+        }
+    }
+
+    /** The connection serves the call no more. */
+    void release(long at, boolean reusable) {
+        if (!released) {
+            released = true;
+            TimedCall here = here();
+            if (here != null) {
+                here.connectionReleased(at, reusable);
+            } else {
+                step(timed -> timed.connectionReleased(at, reusable));
+            }
+        }
+    }
+
+    /** The call is answered. */
+    void completed(long at) {
+        TimedCall here = here();
+        if (here != null) {
+            here.completed(at);
+        } else {
+            step(timed -> timed.completed(at));
+        }
+    }
+
+    /** Takes a step of this attempt, on the call's loop; ignored when the attempt is over. */
+    void step(Consumer<TimedCall> step) {
+        call.step(timed -> {
+            if (attempt != null && attempt == timed.current()) {
+                step.accept(timed);
+            }
+        });
+    }
+
+    /** The call, if its loop is this one and the attempt is under way: for the steps of every call. */
+    private @Nullable TimedCall here() {
+        TimedCall timed = call.here();
+        return timed != null && attempt != null && attempt == timed.current() ? timed : null;
+    }
+}

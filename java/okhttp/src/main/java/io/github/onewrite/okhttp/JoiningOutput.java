@@ -1,0 +1,124 @@
+package io.github.onewrite.okhttp;
+
+import java.io.IOException;
+import java.io.OutputStream;
+import java.util.Objects;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Joins the writes of a request that it was armed for; else each write passes as it is, so that HTTP/2, WebSockets and
+ * tunnels are untouched. OkHttp hands a message over in segments of 8 KiB, each a write (Okio's OutputStreamSink), and
+ * flushes where it ends.
+ *
+ * <p>Owned by the thread that has the connection. Without a lock, because a write may block.
+ */
+final class JoiningOutput extends OutputStream {
+    /** Okio's segments. A full one is sent at once, so something may be waited for behind it. */
+    private static final int SEGMENT = 8192;
+
+    /** What is held. */
+    private enum Holds {
+        NOTHING,
+        /** The first write, which is the head, until the second one or the flush. */
+        HEAD,
+        /** Everything until the flush, in pieces of the buffer's size. */
+        REQUEST
+    }
+
+    private final OutputStream out;
+    private final int size;
+    private Holds holds = Holds.NOTHING;
+
+    /** Made with the first byte that is held. */
+    private byte @Nullable [] held;
+
+    private int count;
+
+    /** Whether TCP_NODELAY of the socket was read back. */
+    boolean verified;
+
+    JoiningOutput(OutputStream out, int size) {
+        this.out = out;
+        this.size = size;
+    }
+
+    /**
+     * A request comes next.
+     *
+     * @param inMemory whether nothing is waited for until its flush
+     */
+    void join(boolean inMemory) {
+        holds = inMemory ? Holds.REQUEST : Holds.HEAD;
+    }
+
+    @Override
+    public void write(int value) throws IOException {
+        write(new byte[] {(byte) value}, 0, 1);
+    }
+
+    @Override
+    public void write(byte[] bytes, int offset, int length) throws IOException {
+        Objects.checkFromIndexSize(offset, length, bytes.length);
+        if (holds == Holds.HEAD) {
+            boolean first = count == 0;
+            if (first && length < Math.min(SEGMENT, size)) {
+                hold(bytes, offset, length);
+                return;
+            }
+            holds = Holds.NOTHING;
+            int part = first ? 0 : hold(bytes, offset, length);
+            emit();
+            if (part < length) {
+                out.write(bytes, offset + part, length - part);
+            }
+        } else if (holds == Holds.REQUEST) {
+            for (int done = 0; done < length; ) {
+                done += hold(bytes, offset + done, length - done);
+                if (count == size) {
+                    emit();
+                }
+            }
+        } else {
+            out.write(bytes, offset, length);
+        }
+    }
+
+    /** Holds what there is room for. */
+    private int hold(byte[] bytes, int offset, int length) {
+        byte[] buffer = held;
+        if (buffer == null) {
+            buffer = new byte[size];
+            held = buffer;
+        }
+        int part = Math.min(length, size - count);
+        System.arraycopy(bytes, offset, buffer, count, part);
+        count += part;
+        return part;
+    }
+
+    private void emit() throws IOException {
+        byte[] buffer = held;
+        int ready = count;
+        if (buffer != null && ready > 0) {
+            // Gone whether the write succeeds or not: after half a write the connection is of no use.
+            count = 0;
+            out.write(buffer, 0, ready);
+        }
+    }
+
+    @Override
+    public void flush() throws IOException {
+        holds = Holds.NOTHING;
+        emit();
+        out.flush();
+    }
+
+    @Override
+    public void close() throws IOException {
+        try {
+            flush();
+        } finally {
+            out.close();
+        }
+    }
+}

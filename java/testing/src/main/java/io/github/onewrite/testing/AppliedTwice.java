@@ -1,0 +1,40 @@
+package io.github.onewrite.testing;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.github.onewrite.Outcome;
+import org.junit.jupiter.api.Test;
+
+/** What all customizers promise: applied twice is applied once. */
+public interface AppliedTwice {
+    /** A client of the base library. */
+    interface Poster extends AutoCloseable {
+        /** Sends a POST, and returns the status of its answer. */
+        int post(String url) throws Exception;
+
+        @Override
+        default void close() throws Exception {}
+    }
+
+    /** A client that the customizer was applied to so many times. */
+    Poster applied(int times, Calls calls) throws Exception;
+
+    @Test
+    default void appliedTwiceIsAppliedOnce() throws Exception {
+        for (int times = 0; times < 3; times++) {
+            Calls calls = new Calls();
+            try (TestServer server = TestServer.answering();
+                    Poster client = applied(times, calls)) {
+                for (int i = 0; i < 3; i++) {
+                    assertEquals(200, client.post(server.url()), "applied " + times + " times");
+                    if (times > 0) {
+                        assertEquals(Outcome.OK, calls.next().outcome());
+                        assertEquals(i == 0 ? Calls.FRESH : Calls.REUSED, calls.names());
+                    }
+                }
+                assertTrue(calls.none());
+            }
+        }
+    }
+}
