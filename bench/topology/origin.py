@@ -181,7 +181,7 @@ def tls_context(certificate: str, version: ssl.TLSVersion, tickets: int) -> ssl.
 def main() -> None:
     parser = argparse.ArgumentParser(description="An origin that answers at once.")
     parser.add_argument("--host", default="127.0.0.1")
-    parser.add_argument("--certificate", help="PEM file with certificate and key: adds the TLS ports")
+    parser.add_argument("--certificate", help="PEM file with certificate and key, for the TLS ports")
     options = parser.parse_args()
     sys.setswitchinterval(0.0005)
     kinds: list[tuple[str, bool, ssl.SSLContext | None]] = [

@@ -30,7 +30,7 @@ name: small
 title: Small
 story: For tests.
 kind: post
-topology: {{haproxy: post-stall.cfg}}
+topology: {{haproxy: true}}
 parameters: {{rounds: 2, requests: 10}}
 targets:
   - {{name: default, at: haproxy/default, stalls: false}}

@@ -83,7 +83,7 @@ def test_a_slow_service_is_judged_by_the_time_above_its_own(children: Children, 
 @pytest.mark.parametrize("language", ["python", "ruby", "node", "java"])
 def test_an_authority_that_is_named_reaches_every_driver(language: str, children: Children, tmp_path: Path) -> None:
     """A certificate that no trust store has: with CA_FILE= it is judged, without it nobody is at fault."""
-    places = Places(children, {"tls": True}, tmp_path / "places")
+    places = Places(children, {}, tmp_path / "places")
     url = f"https://localhost:{places.port('origin/tls13')}/"
     arguments = ("run", "--languages", language, "--out")
     bare = bench(*arguments, str(tmp_path / "bare"), TARGET=url)

@@ -72,7 +72,7 @@ def test_origin_answers_pipelined_chunked_and_expecting_requests(children: Child
 
 @pytest.mark.parametrize(("name", "version"), [("tls12", "TLSv1.2"), ("tls13", "TLSv1.3")])
 def test_origin_speaks_each_tls_version(children: Children, tmp_path: Path, name: str, version: str) -> None:
-    places = Places(children, {"tls": True}, tmp_path)
+    places = Places(children, {}, tmp_path)
     context = ssl.create_default_context(cafile=str(places.certificate_authority))
     with context.wrap_socket(connect(places.port(f"origin/{name}")), server_hostname="localhost") as sock:
         assert sock.version() == version
@@ -81,7 +81,7 @@ def test_origin_speaks_each_tls_version(children: Children, tmp_path: Path, name
 
 @pytest.mark.timed
 def test_haproxy_stalls_where_the_scenarios_say_and_nowhere_else(children: Children, tmp_path: Path) -> None:
-    places = Places(children, {"haproxy": "post-stall.cfg"}, tmp_path)
+    places = Places(children, {"haproxy": True}, tmp_path)
     stalls = {
         "default": False,
         "http-buffer-request": True,

@@ -55,7 +55,7 @@ class Clients:
         if old is not None:
             return None, old
         env = {**_NEUTRAL_ENV, **client.env}
-        if client.program is not None and self._places.certificate_authority is not None:
+        if client.program is not None:
             env |= dict.fromkeys(("SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS"), self._places.certificate_authority)
         if client.proxy == "environment":
             env |= {**dict.fromkeys(_PROXIES, self._places.proxy_url), "no_proxy": "", "NO_PROXY": ""}

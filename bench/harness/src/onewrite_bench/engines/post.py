@@ -133,9 +133,10 @@ class PostEngine:
             options["adapter"] = client.socket
         if client.api is not None:
             options["api"] = client.api
-        authority = self._parameters.ca_file or self._places.certificate_authority
-        if authority is not None:
-            options["tls_ca"] = authority
+        if not self._parameters.unknown:
+            options["tls_ca"] = self._places.certificate_authority
+        elif self._parameters.ca_file is not None:
+            options["tls_ca"] = self._parameters.ca_file
         targets = {target.name: target for target in group.targets}
         turns = []
         for cell in cells:

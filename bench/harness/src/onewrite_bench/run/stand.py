@@ -21,7 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def _run(_: argparse.Namespace) -> int:
     """Print where they listen; end with Ctrl-C or when standard input ends."""
     with scratch("onewrite-stand-") as directory, Children(directory) as children:
-        places = Places(children, {"haproxy": "post-stall.cfg"}, directory)
+        places = Places(children, {"haproxy": True}, directory)
         port, origin = places.port("haproxy/http-buffer-request"), places.port("origin/plain")
         print(f"export URL=http://127.0.0.1:{port}/ PORT={port} ORIGIN=http://127.0.0.1:{origin}/", flush=True)
         with contextlib.suppress(KeyboardInterrupt):

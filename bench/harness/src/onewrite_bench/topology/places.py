@@ -19,8 +19,6 @@ from onewrite_bench.topology import tunnels
 
 __all__ = ["Places"]
 
-CONFIGURATIONS = TOPOLOGY / "configurations"
-
 
 def _ports(child: Child) -> dict[str, int]:
     ports = child.ready.get("ports")
@@ -38,14 +36,10 @@ class Places:
         self._ports: dict[str, int] = {}
         self._network = network
         host = network.address
-        self.certificate_authority: str | None = None
-        arguments: list[str] = ["--host", host]
-        env: dict[str, str] = {}
-        if topology.get("tls"):
-            certificates = Certificates(directory)
-            self.certificate_authority = str(certificates.ca_file)
-            env["ONEWRITE_CERTIFICATE"] = certificates.server_file()
-            arguments += ["--certificate", env["ONEWRITE_CERTIFICATE"]]
+        certificates = Certificates(directory)
+        self.certificate_authority = str(certificates.ca_file)
+        env = {"ONEWRITE_CERTIFICATE": certificates.server_file()}
+        arguments = ["--host", host, "--certificate", env["ONEWRITE_CERTIFICATE"]]
         origin = [*network.servers, *script(TOPOLOGY / "origin.py", *arguments)]
         self._add("origin", _ports(children.start("origin", origin)))
         for name in ("plain", "nagle"):
@@ -54,9 +48,9 @@ class Places:
             command = script(Path(relay.__file__), "--upstream-port", str(self.port("origin/plain")))
             self._add("relay", _ports(children.start("relay", command)))
         if topology.get("haproxy"):
-            self._add("haproxy", HAProxy(children, CONFIGURATIONS / topology["haproxy"], env, network).ports)
+            self._add("haproxy", HAProxy(children, TOPOLOGY / "haproxy.cfg", env, network).ports)
         if topology.get("nginx"):
-            self._add("nginx", _nginx(children, directory, CONFIGURATIONS / topology["nginx"], env["ONEWRITE_ORIGIN"]))
+            self._add("nginx", _nginx(children, directory, env["ONEWRITE_ORIGIN"]))
         for tunnel in topology.get("tunnels", ()):
             started = tunnels.start(tunnel, children, directory, self.port("origin/plain"))
             self._add("tunnel", {tunnel: started})
@@ -88,11 +82,11 @@ class Places:
         return f"http://127.0.0.1:{self.port('relay/proxy')}"
 
 
-def _nginx(children: Children, directory: Path, configuration: Path, origin: str) -> dict[str, int]:
-    """nginx with the servers that the configuration names as `@PORT_NAME@`."""
+def _nginx(children: Children, directory: Path, origin: str) -> dict[str, int]:
+    """nginx with the servers that its configuration names as `@PORT_NAME@`."""
     folder = directory / "nginx"
     folder.mkdir()
-    text = configuration.read_text().replace("@FOLDER@", str(folder)).replace("@ORIGIN@", origin)
+    text = (TOPOLOGY / "nginx.conf").read_text().replace("@FOLDER@", str(folder)).replace("@ORIGIN@", origin)
     names = [line.split("@PORT_")[1].split("@")[0] for line in text.splitlines() if "@PORT_" in line]
 
     def written(ports: dict[str, int]) -> str:
