@@ -9,11 +9,12 @@ from onewrite_lab.tap.exchange import Arrival, Exchange
 from onewrite_lab.tap.http1 import RequestParser
 
 from onewrite_conformance.checks.counts import judge_mode, sent_once
+from onewrite_conformance.checks.same import FACETS, differences, even
 from onewrite_conformance.checks.seen import Sample
-from onewrite_conformance.checks.stock import even
 from onewrite_conformance.checks.timing import (
     _cause_problems,
     _event_invariants,
+    _phase_event_problems,
     bound_problems,
     cause_problems,
     sequence_problem,
@@ -88,10 +89,10 @@ def test_the_mode_decides_and_retransmissions_excuse_at_most_a_fifth() -> None:
         ([1] * 3 + [2], 900, 0, 1),
     ):
         verdict = Verdict()
-        judge_mode("segments", "segments", values, 1, verdict, excuse=excuse)
+        judge_mode("segments", values, 1, verdict, excuse=excuse)
         assert (len(verdict.problems), len(verdict.unsteady)) == (problems, unsteady), values
     verdict = Verdict()
-    judge_mode("segments", "segments", [None, None], 1, verdict)
+    judge_mode("segments", [None, None], 1, verdict)
     assert verdict.doubts
 
 
@@ -195,8 +196,36 @@ def test_multipart_requests_are_compared_without_their_boundaries(chunked: bool)
         parser = RequestParser()
         parser.feed(wire)
         assert parser.done
-        return even(Exchange(0, Arrival(0, 0, 0, "direct"), 0, "direct", parser.request, complete=True))
+        return even(Exchange(0, Arrival(0, 0, 0, "direct"), 0, "direct", parser.request, complete=True), True)
 
     assert evened(request("abc")) == evened(request("abcdefgh"))
     assert evened(request("abc")) != evened(request("abc", "white"))
     assert evened(request("abc")) != evened(request("abc", "greenish"))
+
+
+def play(**facets: Any) -> dict[str, Any]:
+    return {name: [] for name in FACETS} | facets
+
+
+def test_a_play_is_among_those_of_stock() -> None:
+    one, other, third = (play(bytes=[b"GET /"], outcome=[outcome]) for outcome in ("error A", "error B", "error C"))
+    assert differences([one, other], [other, one], ["bytes", "outcome"]) == []
+    (told,) = differences([one, third], [one, other], ["bytes", "outcome"], "mine")
+    assert told.splitlines() == [
+        "outcome, number 0, from byte 6:",
+        "stock  'error A'",
+        "mine   'error C'",
+        " " * 14 + "^",
+    ]
+    assert differences([play(bytes=[b"a", b"b"])], [play(bytes=[b"a"])], ["bytes"])
+
+
+@pytest.mark.parametrize(("ours", "same"), [(300.0, True), (549.0, True), (551.0, False), (None, True)])
+def test_times_may_be_250_ms_apart(ours: float | None, same: bool) -> None:
+    assert (not differences([play(took=[ours])], [play(took=[300.0])], ["took"])) == same
+
+
+def test_a_phase_that_failed_lasts_until_the_end() -> None:
+    happened = events("request_start", "request_end", "attempt_end")
+    for wait_ns, problems in ((None, 0), (1, 0), (5000, 1)):
+        assert len(list(_phase_event_problems({"send_ns": 1, "wait_ns": wait_ns}, happened))) == problems

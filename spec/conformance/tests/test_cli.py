@@ -14,7 +14,7 @@ from onewrite_conformance.cli import main
 from onewrite_conformance.report.console import Progress
 from onewrite_conformance.run.result import Result, Status
 
-RUN = "wire-post-200b/onewrite/http/direct"
+RUN = "wire/1/post-200b/onewrite/http/direct"
 
 
 def judged(folder: Path, *arguments: str) -> int:
@@ -22,7 +22,7 @@ def judged(folder: Path, *arguments: str) -> int:
 
 
 def test_trace_shows_the_wire(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert judged(tmp_path, "--reference", "--case", RUN, "--trace") == 0
+    assert judged(tmp_path, RUN, "--reference", "--trace") == 0
     told = capsys.readouterr().out
     for part in (
         f"== reference {RUN}",
@@ -38,7 +38,7 @@ def test_trace_shows_the_wire(tmp_path: Path, capsys: pytest.CaptureFixture[str]
 
 @pytest.mark.parametrize("jobs", ["1", "2"])
 def test_results_are_written(tmp_path: Path, jobs: str) -> None:
-    assert judged(tmp_path, "--reference", "--case", "wire-get*", "--jobs", jobs, "--quiet") == 0
+    assert judged(tmp_path, "--reference", "wire/6", "--jobs", jobs, "--quiet") == 0
     lines = [json.loads(line) for line in (tmp_path / "judge-reference.jsonl").read_text().splitlines()]
     suite = ElementTree.parse(tmp_path / "judge-reference.xml").getroot()
     names = sorted(case.get("name") or "" for case in suite.iter("testcase"))
@@ -47,15 +47,15 @@ def test_results_are_written(tmp_path: Path, jobs: str) -> None:
 
 
 def test_a_mutant_ends_in_its_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert judged(tmp_path, "--break", "split", "--case", RUN, "--quiet") == 1
+    assert judged(tmp_path, "--break", "split", RUN, "--quiet") == 1
     last = capsys.readouterr().out.splitlines()[-1]
     assert re.match(rf"FAILED reference: {RUN}: segments: [2-9], not 1", last)  # the kernel may send one twice
 
 
 def test_any_driver_from_a_plain_checkout(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     driver = f"{sys.executable} -m onewrite_conformance.reference"
-    assert judged(tmp_path, "--driver", driver, "--client", "onewrite", "--case", RUN, "--quiet") == 0
-    assert judged(tmp_path, "--driver", f"{sys.executable} -c 'print(1)'", "--case", RUN) == 1
+    assert judged(tmp_path, "--driver", driver, "--client", "onewrite", RUN, "--quiet") == 0
+    assert judged(tmp_path, "--driver", f"{sys.executable} -c 'print(1)'", RUN) == 1
     told = capsys.readouterr().out
     assert "DRIVER FAULT driver" in told
     assert "noise: stdout carried something that is no protocol message" in told
@@ -63,14 +63,14 @@ def test_any_driver_from_a_plain_checkout(tmp_path: Path, capsys: pytest.Capture
 
 def test_environment_for_the_driver(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pair = "ONEWRITE_COALESCE_DISABLED=true"
-    assert judged(tmp_path, "--reference", "--case", RUN, "--env", pair, "--quiet") == 1
+    assert judged(tmp_path, RUN, "--reference", "--env", pair, "--quiet") == 1
     assert re.search("segments: [2-9], not 1", capsys.readouterr().out)
 
 
 def test_progress_is_told_while_it_runs(capsys: pytest.CaptureFixture[str]) -> None:
     progress = Progress(quiet=False, total=7)
     progress.last -= 60  # as if the last line were a minute old
-    progress.ran(Result("node", RUN, "a", "onewrite", "http", "direct", [], "MUST", Status.DEVIATES))
+    progress.ran(Result("node", RUN, "a", "onewrite", "http", "direct", "TCP-1", "MUST", Status.DEVIATES))
     assert capsys.readouterr().err.startswith("1/7 runs, 1 failed at first, ")
     Progress(quiet=True, total=7).say("nothing")
     assert capsys.readouterr().err == ""

@@ -102,9 +102,8 @@ def test_a_hung_driver_fails_its_run_and_the_next_run_has_a_new_one(tmp_path: Pa
             else: say(seq=m["seq"], outcome="error", error={"kind": "other"})
     """
     cases = [
-        # An id whose run has no time limit of its own, which would be added to the driver's.
-        Case("a-silent", "hangs", ["TCP-1"], [{"request": {"path": "/hang"}}], schemes=["http"], clients=["onewrite"]),
-        Case("b-then", "goes on", ["TCP-1"], [{"request": {"path": "/x"}}], schemes=["http"], clients=["onewrite"]),
+        Case("TCP-1", "a-silent", "hangs", [{"request": {"path": "/hang"}}], schemes=["http"], clients=["onewrite"]),
+        Case("TCP-1", "b-then", "goes on", [{"request": {"path": "/x"}}], schemes=["http"], clients=["onewrite"]),
     ]
     with Judge(Adapter("toy", toy(tmp_path, program)), cases, {}, stock=False) as judge:
         judge._driver("onewrite", {}).timeout_s = 1.0  # not the next one's, which has to start

@@ -19,19 +19,17 @@ from onewrite_conformance.run.result import Status
 
 EXAMPLES = CONFORMANCE / "examples"
 PASSED = [
-    "example-wire-6-2/stock/http/direct",
-    "pool-reuse/stock/http/direct",
-    "err-refused/stock/http/direct",
-    "sec-value-crlf/stock/http/direct",
-    "sec-certificate-name/stock/https/direct",
+    "wire/6/example-2/stock/http/direct",
+    "wire/6/post-none/stock/https/direct",
+    "same/7/timed-out/stock/http/direct",
 ]
-SMALL = "wire-post-200b/stock/http/direct"
-LARGE = "wire-boundary-below/stock/http/direct"
-RECORD = "wire-boundary-above/stock/https/direct"
+SMALL = "wire/1/post-200b/stock/http/direct"
+LARGE = "wire/3/boundary-below/stock/http/direct"
+RECORD = "wire/5/boundary-above/stock/https/direct"
 
 
 def statuses(adapter: Adapter, paths: list[str], cases: list[Case], known: dict[str, Requirement]) -> dict[str, str]:
-    clients = sorted({path.split("/")[1] for path in paths})
+    clients = sorted({path.split("/")[3] for path in paths})
     with Judge(adapter, cases, known, clients=clients, only=paths) as judge:
         results = list(judge.results())
         judge.finish(results)

@@ -21,7 +21,7 @@ from onewrite_conformance.run.settle import settle
 def result(
     status: str, adapter: str = "python", client: str = "onewrite", path: str = "a/onewrite/http/direct"
 ) -> Result:
-    return Result(adapter, path, "a", client, "http", "direct", ["TCP-1"], "MUST", status, ["why \x00"])
+    return Result(adapter, path, "a", client, "http", "direct", "TCP-1", "MUST", status, ["why \x00"])
 
 
 TCP_1 = Requirement("TCP-1", "Title", "x:1", "MUST", "It MUST.")
@@ -36,12 +36,6 @@ def test_words() -> None:
     assert word([result(Status.OK), result(Status.FAULT)], TCP_1) == "cannot tell"
     assert word([result(Status.NOT_APPLICABLE)], TCP_1) == "not applicable"
     assert word([], TCP_1) == "cannot tell"
-
-
-def test_only_the_requirement_that_is_blamed_deviates() -> None:
-    run = result(Status.DEVIATES)
-    run.covers, run.blamed = ["TCP-1", "TCP-10"], ["TCP-10"]
-    assert (word([run], TCP_1), word([run], TCP_10)) == ("ok", "warns")
 
 
 def test_reports(tmp_path: Path) -> None:

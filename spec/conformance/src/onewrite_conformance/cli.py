@@ -72,7 +72,7 @@ def _arguments(arguments: list[str] | None) -> argparse.Namespace:
     how.add_argument("--timeout", type=float, default=30.0, metavar="S", help="silence allowed to a driver (30)")
     how.add_argument("--reports", type=Path, help="folder for JUnit and JSON (default $ONEWRITE_REPORTS)")
     how.add_argument("--compliance", type=Path, metavar="FILE", help="write the matrix to this file")
-    return parser.parse_args(arguments)
+    return parser.parse_intermixed_args(arguments)
 
 
 def main(arguments: list[str] | None = None) -> int:

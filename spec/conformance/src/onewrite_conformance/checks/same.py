@@ -11,7 +11,7 @@ from onewrite_lab.tap.exchange import Exchange
 
 from onewrite_conformance.checks.seen import Observation, Sample
 
-__all__ = ["FACETS", "Shown", "differences", "even", "given_up", "shown", "varies"]
+__all__ = ["FACETS", "Shown", "differences", "even", "given_up", "shown"]
 
 #: What can be compared; CASES.md explains each.
 FACETS = ("bytes", "outcome", "connections", "objects", "took", "closed", "segments", "nodelay")
@@ -155,8 +155,3 @@ def _told(facet: str, ours: list[Any], stock: list[Any], name: str) -> str:
             f"{'':<{width}}  {'':<{mark}}^"
         )
     return f"{where}: {one!r}, with stock {other!r}"
-
-
-def varies(plays: list[Shown], facets: list[str]) -> bool:
-    """Whether the plays differ among themselves."""
-    return any(not _same(facet, play[facet], plays[0][facet]) for play in plays for facet in facets)
