@@ -20,22 +20,23 @@ class CallTest < OnewriteTest
     end
   end
 
-  SAME_BREATH_NS = Onewrite.const_get(:Call)::SAME_BREATH_NS
+  LIVE = Onewrite.const_get(:Live)
+  CONNECT_GRACE_NS = LIVE::CONNECT_GRACE_NS
 
   # On a busy machine the first request may begin too late for the times of connecting to be counted as its part.
   def setup
     super
-    same_breath(LIMIT * 1_000_000_000)
+    connect_grace(LIMIT * 1_000_000_000)
   end
 
   def teardown
-    same_breath(SAME_BREATH_NS)
+    connect_grace(CONNECT_GRACE_NS)
     super
   end
 
-  def same_breath(nanoseconds)
-    Onewrite.const_get(:Call).send(:remove_const, :SAME_BREATH_NS)
-    Onewrite.const_get(:Call).const_set(:SAME_BREATH_NS, nanoseconds)
+  def connect_grace(nanoseconds)
+    LIVE.send(:remove_const, :CONNECT_GRACE_NS)
+    LIVE.const_set(:CONNECT_GRACE_NS, nanoseconds)
   end
 
   def timed(tap, **options)
@@ -77,8 +78,21 @@ class CallTest < OnewriteTest
     assert_equal [1, 2], [first.writes, first.bytes_received]
     return unless Onewrite.kernel_evidence?
 
-    20.times { http.request(post("/", "x")) }
-    assert_equal 1, mode(@records.drop(1).map { |one| one.kernel.segments_out })
+    assert_equal [false, 1], [first.kernel.nil?, first.kernel.segments_out] if first.wait_ns > LIVE::SOON_NS
+  end
+
+  # Where each answer takes longer than the time in which nothing is read, the kernel's counters are those of one request.
+  def test_segments_are_those_of_one_request
+    skip "no TCP_INFO" unless Onewrite.kernel_evidence?
+    slow = false
+    http = timed(tap_server do |_|
+      sleep 0.003 if slow
+      Tap::OK
+    end)
+    5.times { http.request(post("/", "x")) }
+    slow = true
+    11.times { http.request(post("/", "x")) }
+    assert_equal 1, mode(@records.last(10).map { |one| one.kernel.segments_out })
   end
 
   # From net-http 0.5 on a request with a block is not retried once the block was called, so a listener must add no block.
@@ -129,7 +143,7 @@ class CallTest < OnewriteTest
   end
 
   def test_connecting_long_before_the_first_request_is_no_part_of_the_call
-    same_breath(SAME_BREATH_NS)
+    connect_grace(CONNECT_GRACE_NS)
     http = timed(tap_server)
     sleep 0.15
     before = Onewrite.const_get(:Clock).now
@@ -159,7 +173,8 @@ class CallTest < OnewriteTest
     assert_raises(Net::ReadTimeout) { http.request(post("/", "x")) }
     assert_equal %i[error timeout wait], [@records[0].outcome, @records[0].error_kind, @records[0].error_phase]
     assert_equal :call_end, names.last
-    assert_nil @records[0].wait_ns
+    assert_operator @records[0].wait_ns, :>=, 90_000_000 # a phase that failed lasts to the end of its attempt
+    assert_nil @records[0].receive_ns
 
     http = timed(tap_server { :close })
     assert_raises(EOFError) { http.request(post("/", "x")) }
@@ -231,10 +246,14 @@ class CallTest < OnewriteTest
   # The counters read at 100 (Continue) do not cover the body.
   def test_the_kernel_counts_the_body_that_100_continue_asked_for
     skip "no TCP_INFO" unless Onewrite.kernel_evidence?
-    http = timed(tap_server(expect: "HTTP/1.1 100 Continue\r\n\r\n")) { |one| one.continue_timeout = 30 }
+    tap = tap_server(expect: "HTTP/1.1 100 Continue\r\n\r\n") do |_|
+      sleep 0.003
+      Tap::OK
+    end
+    http = timed(tap) { |one| one.continue_timeout = 30 }
     20.times { http.request(post("/", "hello", "Content-Type" => "text/plain", "Expect" => "100-continue")) }
     assert_equal 2, mode(@records.map(&:writes))
-    assert_equal 2, mode(@records.map { |record| record.kernel.segments_out })
+    assert_equal 2, mode(@records.map { |record| record.kernel && record.kernel.segments_out })
   end
 
   # No such class of codes is defined; the library takes it for a final response.
@@ -280,14 +299,43 @@ class CallTest < OnewriteTest
     assert_nil @records[0].receive_ns
   end
 
-  def test_a_refused_request_gives_a_record
-    http = timed(tap_server)
-    assert_raises(Onewrite::InvalidRequest) { http.request(post("/", "x", "a b" => "c")) }
-    assert_equal [:invalid_request], @records.map(&:error_kind)
-    assert_equal %i[call_start attempt_start attempt_end call_end], names
+  # Whatever the library refuses before a byte is sent.
+  { "a line break in the path" => [ArgumentError, ->(_) { Net::HTTP::Get.new("/a\r\nb") }],
+    "a stream without a length" => [ArgumentError, ->(t) { t.post.tap { |one| one.body_stream = StringIO.new("x") } }],
+    "a frozen header" => [FrozenError, ->(t) { t.post("/", "x").tap { |one| one.instance_variable_get(:@header).freeze } }] }
+    .each do |what, (error, make)|
+    define_method("test_#{what} is refused by the library and gives a record") do
+      http = timed(tap_server)
+      assert_equal error, assert_raises(StandardError) { http.request(make.call(self)) }.class
+      record = @records[0]
+      assert_equal [1, :error, :other, nil], [@records.size, record.outcome, record.error_kind, record.error_phase]
+      assert_equal [0, nil, nil, nil], [record.attempts[0].index, record.send_ns, record.wait_ns, record.receive_ns]
+      assert_equal [1, 1, :call_end], [names.count(:attempt_start), names.count(:attempt_end), names.last]
+    end
+  end
+
+  def test_a_phase_that_failed_lasts_to_the_end_of_its_attempt
+    http = timed(tap_server do |_, socket|
+      socket.write("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc")
+      sleep 5
+    end) { |one| one.read_timeout = 0.2 }
+    assert_raises(Net::ReadTimeout) { http.request(post("/", "x")) }
     record = @records[0]
-    assert_equal [[0, :error, nil, nil]], record.attempts.map { |one| [one.index, one.outcome, one.conn_id, one.wait_ns] }
-    assert_nil record.error_phase
+    assert_equal %i[timeout receive], [record.error_kind, record.error_phase]
+    assert_operator record.receive_ns, :>=, 190_000_000
+    assert_equal record.started_at_mono_ns + record.total_ns, @listener.events.last.t_ns
+    assert_includes record.to_s, "error (timeout in receive)"
+
+    skip "this net/http has no write_timeout" unless Net.const_defined?(:WriteTimeout)
+    server = TCPServer.new("127.0.0.1", 0)
+    @closing << -> { server.close }
+    records = []
+    http = Net::HTTP.new("127.0.0.1", server.addr[1])
+    http.write_timeout = 0.2
+    http.onewrite_timing = records.method(:<<)
+    assert_raises(Net::WriteTimeout) { http.start { http.request(post("/", "x" * 20_000_000)) } }
+    assert_equal [:timeout, :send, nil], [records[0].error_kind, records[0].error_phase, records[0].wait_ns]
+    assert_operator records[0].send_ns, :>=, 190_000_000
   end
 
   def test_a_record_is_frozen_and_reads_well
@@ -332,6 +380,7 @@ class CallTest < OnewriteTest
   def test_a_hold_by_pacing_is_not_called_nagle
     skip "needs TCP_INFO" unless Onewrite.kernel_evidence?
 
+    Onewrite.configure(coalesce_disabled: true)
     http = timed(tap_server)
     socket_of(http).io.setsockopt(Socket::SOL_SOCKET, SO_MAX_PACING_RATE, [4_000_000].pack("L"))
     5.times { http.request(post("/", "x" * 400_000)) }

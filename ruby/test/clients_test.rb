@@ -63,18 +63,31 @@ class ClientsTest < OnewriteTest
       assert_equal 12, tap.seen.size
     end
 
-    define_method("test_an unknown version of #{name} is left alone") do
-      library, constant = { "http_rb" => %w[http HTTP], "excon" => %w[excon Excon] }.fetch(name, %w[httpclient HTTPClient])
-      out = ruby(<<~RUBY, options: ["-W1"])
-        require "#{library}"
-        #{constant}.send(:remove_const, :VERSION)
-        #{constant}::VERSION = "77.0.0"
+    # The switches are there, though neither "onewrite" nor "onewrite/api" was loaded.
+    define_method("test_the file of #{name} alone has all switches, and observing leaves the client alone") do
+      out = ruby(<<~RUBY, options: ["-W0"])
         require "onewrite/#{name}"
-        require "onewrite/api"
+        puts Onewrite.status[:clients].values, Onewrite.enabled?
+        Onewrite.configure(observe: true)
         puts Onewrite.status[:clients].values
+        Onewrite.configure(observe: nil)
+        Onewrite.disable!
+        puts Onewrite.status[:clients].values
+        Onewrite.enable!
+        puts Onewrite.status[:clients].values, Onewrite.enabled?
       RUBY
-      assert_match(/^onewrite: .* 77\.0\.0 is an unknown version/, out)
-      assert_equal "off: unknown version\n", out.lines.last
+      assert_equal %w[on false off off on true], out.split
+    end
+  end
+
+  # What counts is whether the client has the means, not its number.
+  { "excon" => "require 'excon'; Excon.defaults.delete(:tcp_nodelay)",
+    "http_rb" => "require 'http'; HTTP::Options.send(:undef_method, :with_nodelay)",
+    "httpclient" => "require 'httpclient'; HTTPClient::Session.send(:remove_method, :create_socket)" }.each do |name, code|
+    define_method("test_#{name} without the means is left alone") do
+      out = ruby("#{code}; require 'onewrite/#{name}'; puts Onewrite.status[:clients].values", options: ["-W1"])
+      assert_match(/^onewrite: .* has no way to set TCP_NODELAY/, out)
+      assert_equal "off: no way to set the option\n", out.lines.last
     end
   end
 end

@@ -125,21 +125,19 @@ class CoalesceTest < OnewriteTest
     assert_equal 1, tap.segments
   end
 
-  def test_an_answer_before_the_body_is_read_and_ends_the_connection
+  def test_an_answer_before_the_body_is_read_as_without_the_gem
     tap = tap_server(expect: "HTTP/1.1 417 Expectation Failed\r\nContent-Length: 0\r\n\r\n")
-    send = lambda do |http|
-      http.request(post("/", "x" * 200, "Content-Type" => "text/plain", "Expect" => "100-continue"))
+    seen = [true, false].map do |with|
+      with ? Onewrite.enable! : Onewrite.disable!
+      http = session(tap) { |one| one.continue_timeout = 5 }
+      begin
+        [http.request(post("/", "x" * 200, "Content-Type" => "text/plain", "Expect" => "100-continue")).code, socket_of(http).closed?]
+      rescue NoMethodError
+        skip "this net/http breaks on such an answer"
+      end
     end
-    Onewrite.disable!
-    begin
-      send.call(session(tap) { |one| one.continue_timeout = 5 })
-    rescue NoMethodError
-      skip "this net/http breaks on such an answer"
-    end
-    Onewrite.enable!
-    http = session(tap) { |one| one.continue_timeout = 5 }
-    assert_equal "417", send.call(http).code
-    assert_predicate socket_of(http), :closed?
+    assert_equal seen[1], seen[0]
+    assert_equal "417", seen[0][0]
   end
 
   def test_the_head_is_not_held_while_a_source_blocks

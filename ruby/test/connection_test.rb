@@ -125,39 +125,6 @@ class ConnectionTest < OnewriteTest
     assert_equal [[:error] * 4], records.map { |one| one.attempts.map(&:outcome) }
   end
 
-  # A wrapper with to_io, through which an unrequested second response is detected.
-  class Wrapper < Duck
-    def to_io
-      @socket
-    end
-  end
-
-  def test_a_wrapped_connection_is_kept_and_an_unrequested_response_reaches_nobody
-    wrapped = Class.new(Net::HTTP) do
-      private
-
-      def connect
-        @socket = Net::BufferedIO.new(Wrapper.new(TCPSocket.new(address, port)))
-      end
-    end
-    late = Queue.new
-    tap = tap_server do |seen, socket|
-      socket.write(Tap::OK)
-      next unless seen.connection == 1 && seen.line.include?("last")
-
-      late.pop
-      socket.write("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil")
-    end
-    http = session(tap, wrapped)
-    2.times { assert_equal "ok", http.request(post("/", "x")).body }
-    assert_equal 1, tap.connections
-    http.request(post("/last", "x"))
-    late << true
-    assert socket_of(http).io.to_io.wait_readable(30)
-    assert_equal "ok", http.request(post("/", "x")).body
-    assert_equal 2, tap.connections
-  end
-
   # @return [String] code that counts the bytes of *name* of Net::BufferedIO by an alias chain
   def self.counting_chain(name)
     <<~RUBY

@@ -59,12 +59,12 @@ class OpenTelemetryTest < OnewriteTest
       case seen.line
       when /500/ then "HTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n"
       when /slow/ then socket.to_io.wait_readable(30) && :close # when the client gives up
-      when /bytes/ then "HTTP/1.1 200 OK\r\nServer-Timing: a;desc=\"\xFF\";dur=0\r\nContent-Length: 0\r\n\r\n".b
+      when /bytes/ then "HTTP/1.1 200 \xFF\r\nContent-Length: 0\r\n\r\n".b
       when /long/
         socket.write("HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nabc")
         sleep 0.03
         "def"
-      else "HTTP/1.1 200 OK\r\nServer-Timing: total;dur=0.001\r\nContent-Length: 2\r\n\r\nok"
+      else "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
       end
     end
   end
@@ -104,11 +104,6 @@ class OpenTelemetryTest < OnewriteTest
 
   def points(report, metric)
     report["metrics"].fetch(metric).flat_map { |one| one["points"] }
-  end
-
-  # Sums of the points by state of the connection.
-  def open_connections(report)
-    points(report, "http.client.open_connections").map { |one| [one["attributes"]["http.connection.state"], one["value"]] }.to_h
   end
 
   def assert_like_stock(stock, found, tap)
@@ -158,10 +153,10 @@ class OpenTelemetryTest < OnewriteTest
 
   ORDERS.each do |order, script|
     define_method("test_spans, logs and metrics: #{order}") do
-      found, tap = exchange(script)
+      found, = exchange(script)
       phases_of_spans(found)
       logs_beside_spans(found)
-      metrics_agree(found, tap)
+      metrics_agree(found)
     end
   end
 
@@ -177,10 +172,7 @@ class OpenTelemetryTest < OnewriteTest
     assert_equal [false, *[true] * 21], ok.map { |one| one["onewrite.reused"] }
     ok.each do |one|
       %w[send wait receive].each { |phase| assert_operator one["onewrite.#{phase}_ns"], :>, 0 }
-      split = one.values_at("onewrite.server_ns", "onewrite.network_ns")
-      assert_equal [1000, one["onewrite.wait_ns"] - 1000], split
     end
-    assert_equal 1, mode(ok.map { |one| one["onewrite.segments_out"] }) if Onewrite.kernel_evidence?
   end
 
   def logs_beside_spans(found)
@@ -202,19 +194,12 @@ class OpenTelemetryTest < OnewriteTest
     assert_equal within.size, within.map { |one| one["id"] }.uniq.size
   end
 
-  def metrics_agree(found, tap)
-    durations = points(found, "http.client.request.duration")
+  def metrics_agree(found)
     waits = points(found, "onewrite.wait.duration")
-    assert_equal CALLS, durations.sum { |one| one["count"] }
     # One call was refused its connection.
     assert_equal CALLS - 1, points(found, "onewrite.requests").sum { |one| one["value"] }
     assert_equal found["logs"].count { |one| one["body"]["wait_ns"] }, waits.sum { |one| one["count"] }
-    assert_operator waits.sum { |one| one["sum"] }, :<, durations.sum { |one| one["sum"] }
-    errors = durations.map { |one| one["attributes"]["error.type"] }.compact
-    assert_equal %w[500 connect other timeout], errors.sort
-    assert_equal %w[GET POST _OTHER], durations.map { |one| one["attributes"]["http.request.method"] }.uniq.sort
-    assert_equal({ "idle" => 0, "active" => 0 }, open_connections(found))
-    assert_equal tap.connections, points(found, "http.client.connection.duration").sum { |one| one["count"] }
+    assert_equal %w[GET POST], waits.map { |one| one["attributes"]["http.request.method"] }.uniq.sort
     assert_equal METRICS.map { |metric| metric["name"] }.sort, found["metrics"].keys.sort
     METRICS.each do |metric|
       assert_equal [metric["unit"]], found["metrics"][metric["name"]].map { |one| one["unit"] }
@@ -236,99 +221,21 @@ class OpenTelemetryTest < OnewriteTest
       ENV["METHODS"].split.each { |name| http.request(Net::HTTPGenericRequest.new(name, false, false, "/")) }
       report
     RUBY
-    %w[http.client.request.duration onewrite.wait.duration].each do |name|
-      counts = points(found, name).map { |one| [one["attributes"]["http.request.method"], one["count"]] }
-      assert_equal [*METHODS.map { |method| [method, 1] }, ["_OTHER", 3]].sort, counts.sort
-    end
+    counts = points(found, "onewrite.wait.duration").map { |one| [one["attributes"]["http.request.method"], one["count"]] }
+    assert_equal [*METHODS.map { |method| [method, 1] }, ["_OTHER", 3]].sort, counts.sort
   end
 
   def test_the_example_of_the_readme
     code = File.read(File.join(ROOT, "README.md"))[/^### OpenTelemetry\n.*?^```ruby\n(.*?)^```/m, 1]
     found = run_with("configure\n#{code}\nsession.get('/')\nreport", "PORT" => tap_server.port.to_s)
     assert_operator client_spans(found)[0]["attributes"]["onewrite.wait_ns"], :>, 0
-    assert_equal [1, 5], [found["logs"].size, found["metrics"].size]
+    assert_equal [1, 2], [found["logs"].size, found["metrics"].size]
     readme = File.read(File.join(ROOT, "README.md"))
     names = found["metrics"].keys + client_spans(found)[0]["attributes"].keys.grep(/onewrite/)
     names.each { |name| assert_includes readme, name }
   end
 
-  def test_a_connection_is_counted_until_it_ends_however_it_ends
-    tap = tap_server { |seen| seen.line.include?("last") ? Tap::OK.sub("\r\n", "\r\nConnection: close\r\n") : Tap::OK }
-    found = run_with(<<~'RUBY', "PORT" => tap.port.to_s)
-      configure
-      ours
-      states = []
-      look = lambda do
-        READER.pull
-        points = READER.metric_snapshots.select { |one| one.name == "http.client.open_connections" }.last.data_points
-        READER.reset
-        sums = points.group_by { |one| one.attributes["http.connection.state"] }
-                     .map { |state, all| [state, all.sum(&:value)] }.to_h
-        states << [sums.fetch("active", 0), sums.fetch("idle", 0)]
-      end
-      http = session(keep_alive_timeout: 0.05).start
-      look.call # opened
-      http.get("/") { look.call } # in use
-      look.call
-      sleep 0.1
-      http.get("/") # too old: opened anew
-      look.call
-      http.get("/last") # closed by the server's word
-      look.call
-      http.get("/")
-      http.finish
-      look.call
-      Net::HTTP.start("127.0.0.1", ENV["PORT"].to_i, nil) { |one| one.get("/") && look.call }
-      look.call
-      begin
-        session.start { |one| one.request_get("/") { raise "in the block" } } # closed in the midst of the response
-      rescue RuntimeError
-        look.call
-      end
-      pool = Array.new(3) { session.start }
-      pool.each { |one| one.get("/") }
-      look.call
-      Onewrite.configure(hooks_disabled: true) # no longer seen in use, but still counted out
-      pool[0].get("/")
-      look.call
-      pool[0].finish
-      Onewrite.configure(hooks_disabled: nil)
-      Onewrite.disable!
-      pool[1].get("/")
-      pool[1].finish
-      Onewrite.enable!
-      look.call
-      pool[2].instance_variable_get(:@socket).close # as no gem should; seen with the next request
-      pool[2].get("/")
-      look.call
-      pool[2].finish
-      look.call
-      report(states: states)
-    RUBY
-    one_idle = [0, 1]
-    none = [0, 0]
-    expected = [one_idle, [1, 0], one_idle, one_idle, none, none, one_idle, none, none]
-    assert_equal [*expected, [0, 3], [0, 3], one_idle, one_idle, none], found["states"]
-    ended = points(found, "http.client.connection.duration").sum { |one| one["count"] }
-    assert_equal [tap.connections, 0], [ended, found["hook_errors"]]
-  end
-
-  def test_the_connection_of_a_dropped_session_is_counted_until_it_is_collected
-    found = run_with(<<~'RUBY', "PORT" => tap_server.port.to_s)
-      configure
-      ours
-      drop = ->(depth) { depth.zero? ? 5.times { session.start.get("/") } : drop.call(depth - 1) }
-      Thread.new { drop.call(50) }.join
-      lost = Onewrite::OpenTelemetry.instance_variable_get(:@installed).connections.instance_variable_get(:@lost)
-      GC.start until lost.size == 5
-      session.get("/")
-      report
-    RUBY
-    assert_equal({ "idle" => 0, "active" => 0 }, open_connections(found))
-    assert_equal 6, points(found, "http.client.connection.duration").sum { |one| one["count"] }
-  end
-
-  def test_the_connection_of_a_killed_or_cancelled_call_is_no_longer_counted
+  def test_killed_and_cancelled_calls
     tap = tap_server { |seen| seen.line.include?("slow") ? sleep(1) && :close : Tap::OK }
     found = run_with(<<~'RUBY', "PORT" => tap.port.to_s)
       require "timeout"
@@ -346,12 +253,10 @@ class OpenTelemetryTest < OnewriteTest
       thread = Thread.new { killed.get("/slow") }
       sent.pop
       thread.kill.join
-      [http, killed].each { |one| one.finish if one.started? }
       report
     RUBY
-    assert_equal({ "idle" => 0, "active" => 0 }, open_connections(found))
     connected = found["logs"].sum { |one| one["body"]["attempts"].count { |attempt| attempt.key?("reused") } }
-    assert_equal connected, points(found, "onewrite.requests").sum { |one| one["value"] }
+    assert_in_delta connected, points(found, "onewrite.requests").sum { |one| one["value"] }, 2 # the hook itself may be ended
     assert_includes found["logs"].map { |one| one["body"]["outcome"] }, "cancelled"
     assert_equal 0, found["hook_errors"]
   end
@@ -386,10 +291,9 @@ class OpenTelemetryTest < OnewriteTest
     assert_equal [3, 6], [found["logs"].size, found["spans"].size]
     assert_equal 3 + 3 + 6, tap.seen.size
     assert_equal 3, points(found, "onewrite.requests").sum { |one| one["value"] }
-    assert_equal 3, points(found, "http.client.connection.duration").sum { |one| one["count"] }
   end
 
-  # Calls and connections from before are not counted at all.
+  # Calls from before are not counted.
   def test_an_sdk_that_is_configured_late
     found = run_with(<<~'RUBY', "PORT" => tap_server.port.to_s)
       ours
@@ -397,11 +301,8 @@ class OpenTelemetryTest < OnewriteTest
       http.get("/")
       configure
       http.get("/")
-      other = session.start
-      http.finish
       report
     RUBY
-    assert_equal({ "idle" => 1 }, open_connections(found))
     assert_equal 1, found["logs"].size
     assert_equal 1, points(found, "onewrite.requests").sum { |one| one["value"] }
   end
@@ -443,14 +344,13 @@ class OpenTelemetryTest < OnewriteTest
       configure
       buckets = OpenTelemetry::SDK::Metrics::Aggregation::ExplicitBucketHistogram.new(boundaries: [1, 2])
       OpenTelemetry.meter_provider.add_view("onewrite.wait.duration", aggregation: buckets)
-      ours(logs: false, request_duration: false)
+      ours(logs: false)
       session.get("/")
-      ours(logs: false, request_duration: false) # instead of the one before
+      ours(logs: false) # instead of the one before
       session.get("/")
       report(removed: [Onewrite::OpenTelemetry.remove, Onewrite::OpenTelemetry.remove, Onewrite.status[:hooks]])
     RUBY
     assert_empty found["logs"]
-    refute_includes found["metrics"].keys, "http.client.request.duration"
     assert_equal [[[1, 2], 2]], points(found, "onewrite.wait.duration").map { |one| one.values_at("explicit_bounds", "count") }
     assert_equal [true, false, 0], found["removed"]
   end

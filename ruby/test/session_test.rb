@@ -18,37 +18,23 @@ class SessionTest < OnewriteTest
   end
 
   [false, true].each do |tls|
-    over = tls ? "TLS" : "TCP"
-
-    define_method("test_a_second_answer_is_not_given_to_the_next_caller_over_#{over}") do
-      late = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil"
-      answered = Queue.new
-      tap = tap_server(tls: tls) do |seen, socket|
-        socket.write(Tap::OK)
-        if seen.connection == 1
-          answered.pop
-          socket.write(late)
-        end
-      end
-      http = session(tap)
-      assert_equal "ok", http.request(post("/", "x")).body
-      answered << true
-      assert socket_of(http).io.to_io.wait_readable(30)
-      assert_next_is_clean(http, tap)
-    end
-
-    define_method("test_bytes_behind_an_answer_are_not_given_to_the_next_caller_over_#{over}") do
-      tap = tap_server(tls: tls, &on_first("#{Tap::OK}HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil"))
-      http = session(tap)
-      http.request(post("/", "x"))
-      assert_next_is_clean(http, tap)
-    end
-
-    define_method("test_a_connection_is_kept_over_#{over}") do
+    define_method("test_a_connection_is_kept_over_#{tls ? "TLS" : "TCP"}") do
       tap = tap_server(tls: tls)
       http = session(tap)
       10.times { http.request(post("/", "x")) }
       assert_equal 1, tap.connections
+    end
+
+    # Net::HTTP tests an idle connection for its end alone. So does the gem.
+    define_method("test_bytes_behind_an_answer_are_read_as_without_the_gem_over_#{tls ? "TLS" : "TCP"}") do
+      seen = [true, false].map do |with|
+        with ? Onewrite.enable! : Onewrite.disable!
+        tap = tap_server(tls: tls, &on_first("#{Tap::OK}HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil"))
+        http = session(tap)
+        http.request(post("/", "x"))
+        [http.request(Net::HTTP::Get.new("/next")).body, tap.connections]
+      end
+      assert_equal seen[1], seen[0]
     end
   end
 
@@ -101,24 +87,49 @@ class SessionTest < OnewriteTest
     assert_equal 1, tap.seen.size
   end
 
-  # The server closes the kept connection when the request comes, as after an idle time. Net::HTTP repeats a PUT; its stream
-  # is spent then.
-  { "a StringIO" => ->(text) { StringIO.new(text) }, "an object that reads" => lambda { |text|
-                                                                                 Pieces.new(text)
-                                                                               } }.each do |what, make|
-    define_method("test_a_repeated_request_whose_stream_was_#{what} raises the error of its first attempt") do
-      tap = tap_server { |seen| seen.line.start_with?("PUT") && seen.connection == 1 ? :close : Tap::OK }
-      records = []
-      http = session(tap) { |one| one.onewrite_timing = records.method(:<<) }
-      http.get("/")
-      request = Net::HTTP::Put.new("/", "Content-Type" => "text/plain", "Content-Length" => "50")
-      request.body_stream = make.call("s" * 50)
-      assert_raises(EOFError) { http.request(request) }
-      assert_equal [[:closed, 2]], records.drop(1).map { |one| [one.error_kind, one.attempts.size] }
-      request.body_stream = make.call("s" * 49)
-      assert_raises(Onewrite::Error) { http.request(request) } # this one is the caller's
-      request.body_stream = make.call("s" * 50)
-      assert_equal "200", http.request(request).code
+  # A repetition may have answered what the first attempt gave to the caller's block.
+  def test_a_repetition_that_is_given_up_is_closed_though_the_first_response_was_read
+    fetched = 0
+    tap = tap_server { |seen| seen.connection == 1 ? Tap::OK : sleep(5) && Tap::OK }
+    http = session(tap)
+    begin
+      Timeout.timeout(0.5) do
+        http.request(Net::HTTP::Get.new("/")) do |response|
+          response.read_body
+          raise Errno::ECONNRESET if (fetched += 1) == 1
+        end
+      end
+    rescue Timeout::Error
+      assert_predicate socket_of(http), :closed?
+    rescue Errno::ECONNRESET
+      skip "this net/http does not repeat what it has given to the caller"
+    end
+  end
+
+  # Random moments of giving up, over one session. Each answer names its request.
+  { "Timeout" => ->(limit, &send) { Timeout.timeout(limit, &send) },
+    "a throw" => lambda { |limit, &send|
+      catch(:enough) { Thread.handle_interrupt(StandardError => :immediate) { Timeout.timeout(limit, &send) } }
+    },
+    "Thread#kill" => lambda { |limit, &send|
+      thread = Thread.new(&send)
+      thread.join(limit) || thread.kill.join
+      thread.value
+    } }.each do |what, limited|
+    define_method("test_no_answer_goes_to_another_request_after_#{what}") do
+      tap = tap_server { |seen| "HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\n#{seen.line[%r{/(\d+)}, 1].rjust(8, "0")}" }
+      http = session(tap)
+      random = Random.new(Integer(ENV.fetch("SEED", "1")))
+      wrong = Array.new(300) do |number|
+        answer = begin
+          limited.call(random.rand * 0.001) { http.request(post("/#{number}", "x")).body }
+        rescue Timeout::Error
+          nil
+        end
+        answer && answer.to_i != number
+      end
+      assert_equal 0, wrong.count(true)
+      assert_equal "00000999", http.get("/999").body
     end
   end
 
@@ -130,20 +141,22 @@ class SessionTest < OnewriteTest
     assert_equal "evil", http.request(Net::HTTP::Get.new("/next")).body
   end
 
-  # A reader of one POST follows these calls of ours, and comes back to a file that was left as often as this. In a process
-  # where no hook was set.
-  def test_a_post_is_a_short_walk
-    calls, returns = ruby(<<~'RUBY', env: { "PORT" => tap_server.port.to_s }).split.map(&:to_i)
-      require "onewrite"
-      files = []
-      trace = TracePoint.new(:call) { |point| files << point.path if point.path.include?("/lib/onewrite/") }
-      Net::HTTP.start("127.0.0.1", ENV["PORT"].to_i, nil) do |http|
-        2.times { http.post("/", "x", "Content-Type" => "text/plain") }
-        trace.enable { http.post("/", "x", "Content-Type" => "text/plain") }
-      end
-      puts files.size, files.each_cons(2).with_index(1).count { |(from, to), at| from != to && files[0...at].include?(to) }
-    RUBY
-    assert_includes 10..22, calls
-    assert_operator returns, :<=, 2
+  # A reader of one POST follows these calls of ours, and comes back to a file that was left as often as this.
+  { "" => [6, 15, 0], "with a hook" => [18, 25, 4] }.each do |hook, (fewest, most, most_returns)|
+    define_method("test_a_post_#{hook} is a short walk") do
+      calls, returns = ruby(<<~RUBY, env: { "PORT" => tap_server.port.to_s }).split.map(&:to_i)
+        require "onewrite"
+        #{"Onewrite.on_timing { |timing| timing }" unless hook.empty?}
+        files = []
+        trace = TracePoint.new(:call) { |point| files << point.path if point.path.include?("/lib/onewrite/") }
+        Net::HTTP.start("127.0.0.1", ENV["PORT"].to_i, nil) do |http|
+          2.times { http.post("/", "x", "Content-Type" => "text/plain") }
+          trace.enable { http.post("/", "x", "Content-Type" => "text/plain") }
+        end
+        puts files.size, files.each_cons(2).with_index(1).count { |(from, to), at| from != to && files[0...at].include?(to) }
+      RUBY
+      assert_includes fewest..most, calls
+      assert_operator returns, :<=, most_returns
+    end
   end
 end

@@ -6,7 +6,6 @@ require "onewrite/install"
 require "onewrite/timing/events"
 require "onewrite/timing/hooks"
 require "onewrite/timing/kernel"
-require "onewrite/timing/mappers"
 require "onewrite/timing/record"
 require "onewrite/version"
 
@@ -18,8 +17,8 @@ require "onewrite/version"
 module Onewrite
   class << self
     # Calls the block once per finished call, with its {Timing}. Runs in the thread of the call, after the response is
-    # read. What it raises is swallowed, counted ({status}) and warned of once.
-    # Hooks add: none replaces another.
+    # read. What it raises is swallowed, counted ({status}) and warned of once, except SystemExit and signals.
+    # A block that sends a request is not called for that request. Hooks add: none replaces another.
     # @yieldparam timing [Timing]
     # @return [Hook] its `remove` takes the block away
     def on_timing(&block)
@@ -34,7 +33,7 @@ module Onewrite
     def add_listener(listener)
       raise ArgumentError, "a listener answers on_event: see Onewrite::TimingListener" unless listener.respond_to?(:on_event)
 
-      Hooks.add(:listener, listener)
+      Hooks.add(:listener, listener.method(:on_event))
     end
 
     # Sets options; they win over the environment, and nil unsets one. They hold for the whole process, from the next request
@@ -43,7 +42,6 @@ module Onewrite
     # @return [nil]
     def configure(**options)
       Config.update(options)
-      Install.observe if Config.current.quickack
       nil
     end
 
@@ -79,6 +77,6 @@ module Onewrite
     end
   end
 
-  private_constant :BaseVersion, :Call, :Cause, :Clients, :Clock, :Counter, :ErrorKind, :Hooks, :Install, :Moments, :Origin,
-                   :Redaction, :TcpInfo, :Wire
+  private_constant :BaseVersion, :Cause, :Clients, :Clock, :ErrorKind, :Hooks, :Install, :Live, :Redact, :Reference, :TcpInfo,
+                   :Wire
 end

@@ -15,9 +15,9 @@ module Onewrite
 
     ANSWER = "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n1+".freeze
     SESSION = %i[@socket @debug_output @keep_alive_timeout @last_communicated].freeze
-    REQUEST = %i[@method @path @header @body @body_stream @body_data].freeze
+    REQUEST = %i[@body @body_stream @body_data].freeze
     RESPONSE = %i[@header @socket @read @body_exist].freeze
-    SOCKET = %i[io write writing write0 rbuf_fill debug_output continue_timeout closed?].freeze
+    SOCKET = %i[io write writing write0 rbuf_fill debug_output continue_timeout closed? close].freeze
     private_constant :MemoryIO, :ANSWER, :SESSION, :REQUEST, :RESPONSE, :SOCKET
 
     class << self
@@ -28,16 +28,14 @@ module Onewrite
 
       # Net::HTTP has had a version of its own since 0.1. A major version below 2 that has all the methods counts as known.
       # @param patches [Array<NetHTTP::Patch>] what is to be patched
-      # @yieldparam socket [Net::BufferedIO]
-      # @yieldreturn [Boolean] whether its buffer has bytes that were not read
       # @return [String, nil] why this net-http or net-protocol is unknown
-      def unknown(patches, &unread)
+      def unknown(patches)
         return "unknown version of net-http" if defined?(Net::HTTP::VERSION) && Net::HTTP::VERSION !~ /\A[01]\./
 
         missing = patches.map(&:unknown).flatten
         return "net-http has no #{missing.join(", ")} as expected" unless missing.empty?
 
-        missing = unknown_names(patches.first.where, &unread)
+        missing = unknown_names(patches.first.where)
         missing.empty? ? nil : "net-http or net-protocol has no #{missing.join(", ")} as expected"
       end
 
@@ -49,19 +47,23 @@ module Onewrite
         missing = SOCKET.reject { |name| socket.respond_to?(name, true) }.map { |name| "Net::BufferedIO##{name}" }
         return missing unless missing.empty?
 
-        socket.__send__(:rbuf_fill)
-        filled = yield(socket)
+        unread = [unread?(socket), socket.__send__(:rbuf_fill) && nil, unread?(socket)]
         response = Net::HTTPResponse.read_new(socket)
         response.reading_body(socket, true) { response.body }
-        rest = yield(socket)
+        unread << unread?(socket)
         socket.read(1)
-        missing << "Net::BufferedIO's buffer" unless [filled, rest, yield(socket)] == [true, true, false]
+        missing << "Net::BufferedIO's buffer" unless [*unread, unread?(socket)] == [false, nil, true, true, false]
         fresh = session.allocate # `new` of a session may be wrapped, and `initialize` has no effect beyond the object
         fresh.__send__(:initialize, "localhost")
         missing + variables(fresh, SESSION) + variables(response, RESPONSE) +
           variables(Net::HTTPGenericRequest.new("POST", true, true, "/"), REQUEST)
       rescue StandardError, NotImplementedError => e
         ["answer to read (#{e.class}: #{e.message})"]
+      end
+
+      # As ResponseHead finds out.
+      def unread?(socket)
+        socket.instance_variable_get(:@rbuf).bytesize > (socket.instance_variable_get(:@rbuf_offset) || 0)
       end
 
       def variables(object, names)

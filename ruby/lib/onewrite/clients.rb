@@ -5,26 +5,25 @@ require "onewrite/config"
 module Onewrite
   # Other HTTP clients that get TCP_NODELAY, for bodies that they write in pieces. Each has a file that a program requires.
   module Clients
-    @states = {}
+    @states = {}.freeze
 
     class << self
       # @return [Hash{String => String}] what is on, by client and version
       attr_reader :states
 
-      # @param known [Regexp] the versions whose means are known
+      # @param able [Boolean] whether this version has what sets the option
       # @yieldparam on [Boolean] whether new connections get the option; called now, and when an option changes
-      def add(name, version, known)
+      def add(name, version, able)
         label = "#{name} #{version}"
         return if @states.key?(label)
 
-        unless known =~ version
-          warn "onewrite: #{label} is an unknown version; it works as without onewrite"
-          return @states = @states.merge(label => "off: unknown version")
+        unless able
+          warn "onewrite: #{label} has no way to set TCP_NODELAY; it works as without onewrite"
+          return @states = @states.merge(label => "off: no way to set the option").freeze
         end
         Config.watch do |config|
-          on = config.enabled && config.nodelay
-          yield on
-          @states = @states.merge(label => on ? "on" : "off")
+          yield config.nodelay
+          @states = @states.merge(label => config.nodelay ? "on" : "off").freeze
         end
       end
     end

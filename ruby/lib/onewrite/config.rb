@@ -3,7 +3,29 @@
 require "onewrite/errors"
 
 module Onewrite
-  # The options. The object is frozen and replaced as a whole, so a request sees either the old or the new options.
+  # One reference to a frozen object that is replaced as a whole. It needs no lock, so it can be changed in a signal handler.
+  # The comparison and the assignment are atomic in MRI, because it switches threads and runs handlers only between them and
+  # other steps. On other engines two changes in the same instant may leave the last one alone.
+  module Reference
+    # @return [Object, nil]
+    attr_reader :current
+
+    private
+
+    # @yieldparam before [Object, nil] what is there
+    # @yieldreturn [Object, nil] what takes its place
+    def replace
+      loop do
+        before = @current
+        after = yield before
+        if @current.equal?(before)
+          return @current = after
+        end
+      end
+    end
+  end
+
+  # The options. The object is frozen and replaced as a whole, so a request uses either the old or the new options.
   # Code wins over the environment, the environment over the default. The environment is read once, at load.
   class Config
     # Name, kind and default of each option. The environment name is ONEWRITE_ and the name in capitals.
@@ -12,82 +34,80 @@ module Onewrite
       coalesce_disabled: [:boolean, false],
       hooks_disabled: [:boolean, false],
       coalesce_max: [0..16_384, 16_384],
-      quickack: [:boolean, false]
+      quickack: [:boolean, false],
+      observe: [:boolean, false]
     }.freeze
+    DEFAULTS = Hash[OPTIONS.map { |name, (_, default)| [name, default] }].freeze
 
-    # Values that a switch in the environment takes, in upper or lower case.
+    # Values of a switch in the environment, in upper or lower case.
     WORDS = { "1" => true, "true" => true, "yes" => true, "on" => true,
               "0" => false, "false" => false, "no" => false, "off" => false }.freeze
-    private_constant :WORDS
+    private_constant :DEFAULTS, :WORDS
 
-    attr_reader :enabled, :nodelay, :hooks, :quickack, :disabled_by
+    # @return [Hash{Symbol => Object}] options by name
+    attr_reader :to_h
+    # @return [Boolean] whether hooks are called
+    attr_reader :hooks
+    # @return [Boolean] whether sockets, writes and closing are the adapter's: it is enabled and does not only observe
+    attr_reader :wire
     # @return [Integer] most bytes to join; 0 where nothing is to be joined
     attr_reader :join_max
+    attr_reader :enabled, :nodelay, :quickack, :disabled_by, :from_env, :in_code
 
-    def initialize(values, disabled_by)
+    def initialize(from_env, in_code, disabled_by)
+      @from_env = from_env.freeze
+      @in_code = in_code.freeze
       @disabled_by = disabled_by
+      @to_h = values = DEFAULTS.merge(from_env).merge(in_code).freeze
       @enabled = disabled_by.nil?
-      @nodelay = !values[:nodelay_disabled]
-      @join_max = values[:coalesce_disabled] ? 0 : values[:coalesce_max]
-      @hooks = !values[:hooks_disabled]
-      @quickack = values[:quickack]
-      @values = values.dup.freeze
+      @hooks = @enabled && !values[:hooks_disabled]
+      @wire = @enabled && !values[:observe]
+      @nodelay = @wire && !values[:nodelay_disabled]
+      @join_max = @wire && !values[:coalesce_disabled] ? values[:coalesce_max] : 0
+      @quickack = @wire && values[:quickack]
       freeze
     end
 
-    # @return [Hash{Symbol => Object}] options by name
-    def to_h
-      @values
-    end
-
-    @lock = Mutex.new
-    @in_code = {}
-    @watchers = []
+    @watchers = [].freeze
 
     class << self
-      # @return [Config]
-      attr_reader :current
+      include Reference
 
       def update(options)
         options.each { |name, value| check(name, value) }
-        @lock.synchronize do
-          @in_code = @in_code.merge(options).reject { |_, value| value.nil? }
-          swap(@current.disabled_by)
-        end
+        change { |now| [now.from_env, now.in_code.merge(options).reject { |_, value| value.nil? }, now.disabled_by] }
       end
 
       # Calls the block with the options, now and after each change.
       # @yieldparam config [Config]
       def watch(&block)
-        @lock.synchronize { @watchers += [block] }
+        @watchers = (@watchers + [block]).freeze
         yield @current
       end
 
       def disable!
-        @lock.synchronize { swap("Onewrite.disable!") }
+        change { |now| [now.from_env, now.in_code, "Onewrite.disable!"] }
       end
 
       def enable!
-        @lock.synchronize { swap(nil) }
+        change { |now| [now.from_env, now.in_code, nil] }
       end
 
       # Reads the environment anew. Called once, at load.
       # @api private
       def load(env)
-        @lock.synchronize do
-          @from_env = OPTIONS.each_with_object({}) do |(name, (kind, _)), found|
-            value = from_env(env, "ONEWRITE_#{name.to_s.upcase}", kind)
-            found[name] = value unless value.nil?
-          end
-          swap(from_env(env, "ONEWRITE_DISABLED", :boolean) ? "ONEWRITE_DISABLED" : nil)
+        from_env = OPTIONS.each_with_object({}) do |(name, (kind, _)), values|
+          value = from_env(env, "ONEWRITE_#{name.to_s.upcase}", kind)
+          values[name] = value unless value.nil?
         end
+        disabled = from_env(env, "ONEWRITE_DISABLED", :boolean)
+        change { |now| [from_env, now ? now.in_code : {}, ("ONEWRITE_DISABLED" if disabled)] }
       end
 
       private
 
-      def swap(disabled_by)
-        defaults = Hash[OPTIONS.map { |name, (_, default)| [name, default] }]
-        @current = new(defaults.merge(@from_env).merge(@in_code), disabled_by)
+      def change
+        replace { |now| new(*yield(now)) }
         @watchers.each { |watcher| watcher.call(@current) }
       end
 

@@ -2,7 +2,7 @@
 
 require "httpclient"
 require "socket"
-require "onewrite/clients"
+require "onewrite/api"
 
 # TCP_NODELAY for other clients.
 module Onewrite
@@ -21,11 +21,8 @@ module Onewrite
     end
   end
 
-  Clients.add("httpclient", HTTPClient::VERSION, /\A2\.[89]\./) { |on| NodelayOfHTTPClient.on = on }
   session = HTTPClient::Session
-  if session.method_defined?(:create_socket)
-    session.prepend(NodelayOfHTTPClient)
-  else
-    warn "onewrite: this httpclient has no HTTPClient::Session#create_socket; it works as without onewrite"
-  end
+  able = session.method_defined?(:create_socket) || session.private_method_defined?(:create_socket)
+  session.__send__(:prepend, NodelayOfHTTPClient) if able
+  Clients.add("httpclient", HTTPClient::VERSION, able) { |on| NodelayOfHTTPClient.on = on }
 end

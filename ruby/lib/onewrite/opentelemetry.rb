@@ -8,7 +8,7 @@ require "onewrite/timing/hooks"
 
 module Onewrite
   # Sends records to OpenTelemetry: attributes `onewrite.*` of the span that is current during the call, a log event with the
-  # whole record, and metrics. No other gem is needed to load this; {install} needs opentelemetry-api.
+  # whole record, the waits by cause and the count of requests. No other gem is needed to load this; {install} needs opentelemetry-api.
   #
   # @example
   #   require "onewrite/opentelemetry"
@@ -23,24 +23,20 @@ module Onewrite
       #
       # Logs need the gem opentelemetry-logs-sdk, metrics opentelemetry-metrics-sdk; without it there are none. The SDK's own
       # requests (`untraced`) are left out.
-      # @param logs [Boolean] whether each call is told as a log event `onewrite.request`
-      # @param request_duration [Boolean] whether http.client.request.duration is recorded; false where something else
-      #   records it already
+      # @param logs [Boolean] whether each call is emitted as a log event `onewrite.request`
       # @raise [LoadError] without the gem opentelemetry-api
       # @return [nil]
-      def install(logs: true, request_duration: true)
+      def install(logs: true)
         load_api
         @lock.synchronize do
           take_out
-          recorder = Recorder.new((LogEvent.new if logs), request_duration)
           Install.install
-          @installed = Hooks.add(:timing, recorder)
-          Hooks.watch(recorder.connections)
+          @installed = Hooks.add(:timing, Recorder.new((LogEvent.new if logs)))
         end
         nil
       end
 
-      # Switches it off. Connections that were counted are taken off the count when they close.
+      # Switches it off.
       # @return [Boolean] whether it was on
       def remove
         @lock.synchronize { take_out }
@@ -51,7 +47,6 @@ module Onewrite
       def take_out
         return false unless @installed
 
-        Hooks.watch(nil)
         @installed.remove
         @installed = nil
         true

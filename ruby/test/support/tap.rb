@@ -24,6 +24,8 @@ class Tap
   DATA_SEGS_IN = "@152L" # of struct tcp_info, Linux 4.6
 
   attr_reader :port, :seen
+  # @return [Array<String>] requests that ended in the middle
+  attr_reader :partial
 
   # @param tls [Boolean]
   # @yieldparam seen [Seen] the request
@@ -33,6 +35,8 @@ class Tap
     @expect = expect
     @answer = answer || proc { OK }
     @seen = []
+    @partial = []
+    @serving = []
     @connections = 0
     @server = listen || TCPServer.new("127.0.0.1", 0)
     @port = @server.addr[1] unless listen
@@ -57,6 +61,14 @@ class Tap
     @seen.map(&:connection).uniq.size
   end
 
+  # Waits until the client has closed all connections and everything is read.
+  def settle
+    count = @connections
+    TCPSocket.new("127.0.0.1", @port).close # accepted after those before it
+    sleep 0.005 until @connections > count
+    @serving.each(&:join)
+  end
+
   def close
     @accepting.kill
     @server.close
@@ -74,7 +86,7 @@ class Tap
       socket = @server.accept
       @sockets << socket
       number = @connections += 1
-      Thread.new { serve(socket, number) }
+      @serving << Thread.new { serve(socket, number) }
     end
   end
 
@@ -116,7 +128,8 @@ class Tap
       more.call until buffer.end_with?("0\r\n\r\n")
     end
     Seen.new(number, text, buffer.byteslice((head + 4)..-1), nil, pieces)
-  rescue EOFError
+  rescue EOFError, SystemCallError
+    @partial << buffer unless buffer.empty?
     nil
   end
 

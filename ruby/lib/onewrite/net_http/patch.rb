@@ -15,9 +15,9 @@ module Onewrite
       # Net::Protocol.
       # @return [Class]
       def self.session
-        found = Net::HTTP
-        found = found.superclass until found.superclass == Net::Protocol || found.superclass.nil?
-        found
+        session = Net::HTTP
+        session = session.superclass until session.superclass == Net::Protocol || session.superclass.nil?
+        session
       end
 
       # @return [Module] the class
@@ -39,43 +39,55 @@ module Onewrite
 
       # @return [Array<String>] the methods that the class lacks, or that take other parameters
       def unknown
-        @arities.reject { |name, arity| (found = library(name)) && takes?(found.arity, arity) }.map { |name, _| label(name) }
+        @arities.reject { |name, arity| (method = library(name)) && takes?(method.arity, arity) }.map { |name, _| label(name) }
       end
 
       def apply
         return if @applied
 
-        @applied = true
         stock = @arities.keys.map { |name| [name, library(name)] }
-        @where.include(@methods)
+        @where.__send__(:include, @methods)
         stock.each { |name, method| replace(name, method) }
+        @applied = true # last: what is done twice is done once
       end
 
       # @param waiting [String] the state of methods that are not replaced yet
       # @return [Hash{String => String}] each method, and whether it is on
       def states(waiting)
-        @arities.keys.each_with_object({}) do |name, found|
-          found["#{label(name)}#{" (timing)" if @prefix == :untimed}"] = @applied ? state(name) : waiting
+        @arities.keys.each_with_object({}) do |name, states|
+          states["#{label(name)}#{" (timing)" if @prefix == :untimed}"] = @applied ? state(name) : waiting
         end
       end
 
       private
 
+      # The library's method was looked up before the test whether another thread has kept it, so it is never the new one.
       def replace(name, stock)
-        visibility = @where.private_method_defined?(name) ? :private : :public
         kept = :"onewrite_#{@prefix}_#{name}"
-        @where.__send__(:define_method, kept, stock)
+        visibility = @where.private_method_defined?(name) ? :private : :public
+        unless @where.private_method_defined?(kept)
+          @where.__send__(:define_method, kept, stock)
+          @where.__send__(:private, kept)
+        end
+        return if own?(name)
+
         @where.__send__(:define_method, name, @methods.instance_method(name))
-        @where.__send__(:private, kept)
         @where.__send__(visibility, name)
       end
 
-      # The class's own method, below those of modules that were prepended to it.
+      # Whether the class's method is the new one already.
+      def own?(name)
+        (method = library(name)) && method.source_location == @methods.instance_method(name).source_location
+      end
+
+      # The library's method, below those of modules that were prepended to the class.
       # @return [UnboundMethod, nil] nil also where this Ruby cannot find it below such a module (2.1; JRuby)
       def library(name)
-        found = find(name)
-        found = found.respond_to?(:super_method) ? found.super_method : nil while found && prepended?(found.owner)
-        found
+        method = find(name)
+        while method && (prepended?(method.owner) || method.owner == @methods)
+          method = method.respond_to?(:super_method) ? method.super_method : nil
+        end
+        method
       end
 
       def find(name)
@@ -90,15 +102,15 @@ module Onewrite
       end
 
       # Another gem may have wrapped the method with a splat.
-      def takes?(found, arity)
-        found == arity || (found < 0 && -found - 1 <= arity)
+      def takes?(parameters, arity)
+        parameters == arity || (parameters < 0 && -parameters - 1 <= arity)
       end
 
       def state(name)
-        found = find(name)
-        return "on, but #{found.owner} comes first" if prepended?(found.owner)
+        method = find(name)
+        return "on, but #{method.owner} comes first" if prepended?(method.owner)
 
-        place = found.source_location.to_a
+        place = method.source_location.to_a
         place.first.to_s.start_with?(__dir__) ? "on" : "on, but #{place.join(":")} comes first"
       end
 

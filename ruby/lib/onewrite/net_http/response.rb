@@ -1,24 +1,42 @@
 # frozen_string_literal: true
 
 require "onewrite/net_http/connection"
+require "onewrite/timing/cause"
+require "onewrite/timing/live"
+require "onewrite/wire/nodelay"
 
 module Onewrite
   module NetHTTP
     # For the singleton class of Net::HTTPResponse, for timing alone.
     # Why this method: it reads the first line of each response, interim ones included, and gets the socket. The first read of
     # a timed response is made here, with Net::BufferedIO's own method, to know when its first byte came; the rest of the
-    # line may come later.
+    # line may come later. Errors are those that the library's own read would raise next.
     module ResponseHead
       private
 
-      def read_status_line(sock)
-        connection = Connection.of(sock)
+      # One long method, because each method call costs.
+      def read_status_line(sock) # rubocop:disable Metrics
+        connection = sock.instance_variable_get(Connection::IVAR)
         call = connection && connection.call
         return onewrite_untimed_read_status_line(sock) unless call
 
-        now = connection.first_byte(sock)
+        socket = connection.socket
+        connection.held.flush unless sock.equal?(socket) # the library waits for 100 (Continue)
+        # From net-protocol 0.2.1 on, bytes that were read stay in the buffer, before an offset.
+        buffer = socket.instance_variable_get(:@rbuf)
+        socket.__send__(:rbuf_fill) if buffer && buffer.bytesize <= (socket.instance_variable_get(:@rbuf_offset) || 0)
+        now = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
+        if (sent = call.request_end) && now - sent > Live::SOON_NS
+          call.waited(connection.read_counters(connection.requests), (Wire::Nodelay.on?(connection.io) if now - sent >= Cause::LONG_NS))
+        end
         line = onewrite_untimed_read_status_line(sock)
-        call.status_line(line[1], now)
+        status = line[1].to_i
+        return call.informed(status, now) && line if status.between?(100, 199)
+
+        call.sent(now) unless sent # the server answered before the request was written to its end
+        call.status = status
+        call.response_start = now
+        call.emit_response if call.listeners
         line
       end
     end
@@ -30,14 +48,16 @@ module Onewrite
       private
 
       def read_body_0(dest)
-        connection = Connection.of(@socket)
+        connection = @socket.instance_variable_get(Connection::IVAR)
         call = connection && connection.call
         return onewrite_untimed_read_body_0(dest) unless call
 
-        call.headers_end(self)
+        call.emit_headers if call.listeners
         lengths = @header["content-length"] # read before: the library deletes it where it inflates
         result = onewrite_untimed_read_body_0(dest)
-        call.received(lengths ? lengths[0] : (dest.bytesize if dest.is_a?(String)))
+        call.response_end = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
+        call.bytes_received = lengths ? lengths[0].to_i : (dest.bytesize if dest.is_a?(String))
+        call.emit_body if call.listeners
         result
       end
     end

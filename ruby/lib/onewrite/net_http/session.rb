@@ -1,32 +1,45 @@
 # frozen_string_literal: true
 
 require "onewrite/config"
-require "onewrite/errors"
 require "onewrite/net_http/connection"
-require "onewrite/timing/call"
-require "onewrite/timing/clock"
 require "onewrite/timing/hooks"
+require "onewrite/timing/live"
 require "onewrite/wire/nodelay"
-require "onewrite/wire/validate"
 
 module Onewrite
   module NetHTTP
+    # The name of the Fiber-local variable with the {Timing} of the call under way. It is no variable of the session, which
+    # may be copied or dumped.
+    CALL = :onewrite_call
+
     # Options of one session. Included also when ONEWRITE_DISABLED is set, so that a program that sets them still runs.
+    # They are in one variable of the session, which is there only where one of them is set.
     module SessionOptions
+      NONE = {}.freeze
+      private_constant :NONE
+
       # @return [#call, nil] gets the {Timing} of each call of this session, beside the blocks of {Onewrite.on_timing}
-      attr_reader :onewrite_timing
+      def onewrite_timing
+        onewrite_options[:timing]
+      end
+
       # @return [TimingListener, #on_event, nil] gets each {Event} of this session
-      attr_reader :onewrite_listener
+      def onewrite_listener
+        onewrite_options[:listener]
+      end
+
       # @return [Boolean, nil] TCP_NODELAY for the connections this session opens: true, false, or nil for on. true and
       #   false win over the option nodelay_disabled.
-      attr_accessor :onewrite_nodelay
+      def onewrite_nodelay
+        onewrite_options[:nodelay]
+      end
 
       # @raise [ArgumentError] for what cannot be called
       def onewrite_timing=(hook)
         raise ArgumentError, "onewrite_timing answers call, or is nil" unless hook.nil? || hook.respond_to?(:call)
 
         Hooks.wanted if hook
-        @onewrite_timing = hook
+        onewrite_set(timing: hook)
       end
 
       # @raise [ArgumentError] for what is no listener
@@ -34,7 +47,24 @@ module Onewrite
         raise ArgumentError, "onewrite_listener answers on_event, or is nil" unless hook.nil? || hook.respond_to?(:on_event)
 
         Hooks.wanted if hook
-        @onewrite_listener = hook
+        onewrite_set(listener: hook, events: (hook.method(:on_event) if hook))
+      end
+
+      def onewrite_nodelay=(choice)
+        onewrite_set(nodelay: choice)
+      end
+
+      private
+
+      def onewrite_options
+        defined?(@onewrite_options) ? @onewrite_options : NONE
+      end
+
+      def onewrite_set(values)
+        options = onewrite_options.merge(values).reject { |_, value| value.nil? }.freeze
+        return @onewrite_options = options unless options.empty?
+
+        remove_instance_variable(:@onewrite_options) if defined?(@onewrite_options)
       end
     end
 
@@ -45,8 +75,6 @@ module Onewrite
     module Session
       private
 
-      attr_reader :onewrite_call, :onewrite_connecting, :onewrite_connection, :onewrite_request
-
       # The last step of `connect` since Ruby 1.8, empty in the standard library.
       # Why this method: a subclass that overrides it and calls super runs after this one, so its own TCP_NODELAY wins.
       # Not reached: a subclass whose `connect` does not call it; begin_transport finds those connections.
@@ -55,136 +83,91 @@ module Onewrite
         onewrite_adopt if Config.current.enabled
       end
 
+      # `finish`, and the end of the block of `start`.
+      # Why this method: only here a session is over. Nothing of the gem stays on its socket.
+      def do_finish
+        socket = @socket
+        onewrite_stock_do_finish
+      ensure
+        Connection.release(socket)
+      end
+
       # Runs before each attempt, and may reconnect.
       # Why this method: only here is decided which connection carries the request. It runs again for each repetition.
+      # A connection on which a request was left in part, by a Fiber that is never resumed, is closed (SAME-7).
       def begin_transport(req)
-        call = onewrite_call
+        call = Thread.current[CALL]
+        call = nil unless call && call.owner.equal?(self)
+        settings = Config.current
         # A call that has begun is recorded to its end.
-        return onewrite_stock_begin_transport(req) unless call || Config.current.enabled
+        return onewrite_stock_begin_transport(req) unless call || settings.enabled
 
-        call ? call.attempt_start : @onewrite_connecting = nil
-        onewrite_close_unusable(req)
+        call.attempt if call
+        connection = @socket.instance_variable_get(Connection::IVAR)
+        @socket.close if connection && connection.held.unsent && settings.wire
+        # The library need not test again, and does not if the time of the last use is nil.
+        @last_communicated = nil if @last_communicated.is_a?(Float) && connection && connection.quiet? &&
+                                    @last_communicated + @keep_alive_timeout >= Process.clock_gettime(Process::CLOCK_MONOTONIC)
         begin
           onewrite_stock_begin_transport(req)
-          connection = onewrite_connection
-          connection = onewrite_adopt unless connection && connection.socket.equal?(@socket)
-        rescue StandardError => e
-          raise
+          connection = @socket.instance_variable_get(Connection::IVAR) || onewrite_adopt
+          ready = true
         ensure
-          # Timeout.timeout may unwind without an exception.
-          onewrite_not_connected(call, e) unless connection || call.nil?
+          call.connected(nil) if call && !ready && @socket.closed?
         end
-        onewrite_connected(call) if call && onewrite_connecting
-        connection.begin_request(call)
+        connection.requests += 1
+        connection.call = call
+        connection.opening = nil
+        call.acquired(connection) if call
       end
 
       # One request with its repetitions.
-      # Why this method: an invalid request is refused here before the connection is used. And whatever ends a request early
-      # passes here. Net::HTTP closes the socket only after a StandardError; after Timeout.timeout, Thread#kill or a `break`
-      # the rest of the answer would be read by the next caller.
+      # Why this method: whatever ends a request early passes here. Net::HTTP closes the socket only after a StandardError;
+      # after Timeout.timeout, Thread#kill or a `break` the next caller would read the rest of the answer. This is the only
+      # place where the gem does other than the library (SAME-7).
       def transport_request(req, &block)
-        return onewrite_stock_transport_request(req, &block) unless Config.current.enabled
+        return onewrite_stock_transport_request(req, &block) unless Config.current.wire
 
-        Wire::Validate.check(req.method, req.path, req.instance_variable_get(:@header)) # to_hash would copy it
-        req.onewrite_check_body unless req.body
-        @onewrite_request = req
         begin
-          response = nil
+          response = socket = nil
           result =
             if block
-              onewrite_stock_transport_request(req) { |res| yield response = res }
+              onewrite_stock_transport_request(req) do |res|
+                socket = @socket
+                yield response = res
+              end
             else
               onewrite_stock_transport_request(req)
             end
           finished = true
-        rescue BodyLengthError
-          # A repetition found the stream spent. The caller gets the error that ended the first attempt.
-          raise unless (lost = req.onewrite_lost)
+          result
         ensure
-          @onewrite_request = nil
-          onewrite_abandon(response) unless finished
-        end
-        raise lost if lost
-
-        # The answer came before the body was sent, as 417: the server would read the next head as body.
-        connection = onewrite_connection
-        @socket.close if connection && connection.unsent && !@socket.closed?
-        result
-      end
-
-      # Finds or makes the {Connection} of the socket. A new one gets TCP_NODELAY.
-      # @return [Connection]
-      def onewrite_adopt
-        @onewrite_connection = Connection.of(@socket) || onewrite_adopt_new
-      end
-
-      def onewrite_adopt_new
-        settings = Config.current
-        choice = onewrite_nodelay
-        connection = Connection.new(@socket)
-        onewrite_count(connection)
-        Wire::Nodelay.set(connection.io, choice != false) if !choice.nil? || settings.nodelay
-        connecting = onewrite_connecting || onewrite_connecting_now
-        connecting.end = Clock.now if connecting
-        connection
-      end
-
-      # Reports the new connection, and what became of the one before it, to whoever counts connections.
-      def onewrite_count(connection)
-        before = onewrite_connection
-        before.settle if before
-        connection.watched(onewrite_origin) if Hooks.connections
-      end
-
-      # The times of connecting, for a call that connects by itself.
-      # @return [Call::Connecting, nil]
-      def onewrite_connecting_now
-        call = onewrite_call
-        @onewrite_connecting = Call::Connecting.new(call.attempt_started) if call
-      end
-
-      # Closes a connection that must not be reused. Any other was polled for EOF here; Net::HTTP does not poll it again if
-      # the time of its last use is nil.
-      def onewrite_close_unusable(req)
-        connection = onewrite_connection
-        socket = @socket
-        return if connection.nil? || !connection.socket.equal?(socket) || socket.closed?
-        return unless onewrite_request.equal?(req) # a gem that pipelines calls this while answers are coming in
-
-        if connection.spoiled?
-          D "Conn close because of bytes nobody asked for, or a body sent in part" if @debug_output
-          socket.close
-        elsif connection.requests > 0 && @last_communicated.is_a?(Float)
-          limit = @last_communicated + @keep_alive_timeout
-          @last_communicated = nil if limit >= Process.clock_gettime(Process::CLOCK_MONOTONIC)
+          onewrite_give_up(response, socket) unless finished
         end
       end
 
-      # A connection was made for the timed attempt.
-      def onewrite_connected(call)
-        connecting = onewrite_connecting
-        call.connect(connecting) if connecting.end
-        @onewrite_connecting = nil
-      end
-
-      # No connection could be made for the timed attempt.
-      def onewrite_not_connected(call, error)
-        call.connect(onewrite_connecting || onewrite_connecting_now, Clock.now, error)
-        @onewrite_connecting = nil
-      end
-
-      def onewrite_abandon(response)
-        socket = @socket
-        return if socket.nil? || socket.closed?
-        return if response && onewrite_read_whole?(response)
+      # Closes the connection of a request that was given up, unless nothing of its response is left there.
+      # @param response [Net::HTTPResponse, nil] that the caller got
+      # @param socket [Net::BufferedIO, nil] that it was read from
+      def onewrite_give_up(response, socket)
+        return if @socket.nil? || @socket.closed?
+        return if response && socket.equal?(@socket) &&
+                  (response.instance_variable_get(:@read) || !response.instance_variable_get(:@body_exist))
 
         D "Conn close because the response was given up" if @debug_output
-        socket.close
+        @socket.close
       end
 
-      # Whether nothing of the response is left on the connection.
-      def onewrite_read_whole?(response)
-        response.instance_variable_get(:@read) || !response.instance_variable_get(:@body_exist)
+      # Makes the {Connection} of a new socket, which gets TCP_NODELAY.
+      # @return [Connection]
+      def onewrite_adopt
+        settings = Config.current
+        connection = Connection.new(@socket)
+        choice = onewrite_nodelay
+        Wire::Nodelay.set(connection.io, choice != false) if settings.wire && (!choice.nil? || settings.nodelay)
+        call = Thread.current[CALL]
+        call.connected(Clock.now) if call && call.owner.equal?(self)
+        connection
       end
     end
   end

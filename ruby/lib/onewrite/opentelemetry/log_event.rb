@@ -55,8 +55,8 @@ module Onewrite
       # Strings, numbers, true and false, in Arrays and Hashes with Strings as keys: what an exporter takes.
       def plain(value)
         case value
-        when Hash then value.map { |name, one| [name.to_s, plain(one)] }.to_h
-        when Array then value.map { |one| plain(one) }
+        when Hash then Hash[value.map { |name, entry| [name.to_s, plain(entry)] }]
+        when Array then value.map { |entry| plain(entry) }
         when String, Symbol then value.to_s.dup.force_encoding(Encoding::UTF_8).scrub
         else value
         end

@@ -1,9 +1,7 @@
 # frozen_string_literal: true
 
-require "onewrite/opentelemetry/connections"
+require "onewrite/opentelemetry/attributes"
 require "onewrite/opentelemetry/instruments"
-require "onewrite/opentelemetry/untraced"
-require "onewrite/timing/mappers"
 
 module Onewrite
   module OpenTelemetry
@@ -12,48 +10,46 @@ module Onewrite
     class Recorder
       # Values of http.request.method in metrics; any other is `_OTHER` (semantic conventions for HTTP).
       METHODS = %w[CONNECT DELETE GET HEAD OPTIONS PATCH POST PUT QUERY TRACE].freeze
-      REQUEST = %w[http.request.method server.address server.port http.response.status_code error.type].freeze
       WAIT = %w[http.request.method server.address server.port].freeze
       SERVER = %w[server.address server.port].freeze
-      private_constant :METHODS, :REQUEST, :WAIT, :SERVER
-
-      # @return [Connections]
-      attr_reader :connections
+      private_constant :METHODS, :WAIT, :SERVER
 
       # @param log_event [LogEvent, nil]
-      # @param request_duration [Boolean]
-      def initialize(log_event, request_duration)
+      def initialize(log_event)
         @log_event = log_event
-        @request_duration = request_duration
-        @connections = Connections.new
       end
 
       # @param timing [Timing]
       def call(timing)
-        return if Untraced.now?
+        return if untraced?
 
-        attributes = Mappers.otel_attributes(timing)
-        phases = Mappers.otel_phases(timing)
+        attributes = Attributes.of_call(timing)
+        phases = Attributes.of_phases(timing)
         span = ::OpenTelemetry::Trace.current_span
         span.add_attributes(phases) if span.recording?
         @log_event.emit(timing, attributes.merge(phases)) if @log_event
-        @connections.forget_lost
         measure(timing, attributes)
       end
 
       private
 
+      # Whether the program, or the SDK for its exporters, wants this request left out. Recording an exporter's own requests
+      # would loop.
+      def untraced?
+        defined?(::OpenTelemetry::Common::Utilities) && ::OpenTelemetry::Common::Utilities.respond_to?(:untraced?) &&
+          ::OpenTelemetry::Common::Utilities.untraced?
+      end
+
       def measure(timing, attributes)
         instruments = Instruments.now or return
 
         attributes["http.request.method"] = "_OTHER" unless METHODS.include?(timing.method)
-        took = Mappers.otel_metrics(timing)["http.client.request.duration"]
-        instruments.request_duration.record(took, attributes: attributes.slice(*REQUEST)) if took && @request_duration
         timing.attempts.each do |attempt|
-          wait(instruments, attempt, attributes.slice(*WAIT))
+          wait(instruments, attempt, attributes.select { |name, _| WAIT.include?(name) })
           next if attempt.reused.nil? # it got no connection
 
-          instruments.requests.add(1, attributes: attributes.slice(*SERVER).merge("onewrite.reused" => attempt.reused))
+          server = attributes.select { |name, _| SERVER.include?(name) }
+          instruments.requests.add(1, attributes: server.merge("onewrite.reused" => attempt.reused))
         end
       end
 

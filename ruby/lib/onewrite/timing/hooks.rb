@@ -1,16 +1,17 @@
 # frozen_string_literal: true
 
-require "onewrite/counter"
+require "timeout"
+require "onewrite/config"
 
 module Onewrite
   # A hook that holds for all sessions, as {Onewrite.on_timing} and {Onewrite.add_listener} return it.
   class Hook
-    # @return [#call, #on_event]
-    # @api private
-    attr_reader :target
     # @return [Symbol] :timing or :listener
     # @api private
     attr_reader :kind
+    # @return [#call] gets the records or events
+    # @api private
+    attr_reader :target
 
     # @api private
     def initialize(kind, target)
@@ -28,21 +29,30 @@ module Onewrite
 
   # The hooks that hold for all sessions. The list is frozen and replaced as a whole, so a call keeps the hooks that were set
   # when it began.
+  #
+  # Hooks run without an interrupt mask: they can be killed, a time limit ends them, and signals arrive. They run in the thread
+  # and the Fiber of the call, because tracers keep their context there.
   module Hooks
     # The hooks, and what each kind of them is given to: blocks get records, listeners get events.
     Set = Struct.new(:hooks, :timings, :listeners)
 
-    # For Thread.handle_interrupt while a hook runs: what another thread raises (Timeout.timeout, Thread#raise, Thread#kill) is
-    # raised in the caller, not in the hook.
+    # For Thread.handle_interrupt around the adapter's bookkeeping.
     NEVER = { Object => :never }.freeze
+    NONE = [].freeze
+    # The name of the Fiber-local variable with the hooks that run.
+    RUNNING = :onewrite_hooks
+    # Not errors of a hook: the program ends, a signal arrived, or (from timeout 0.4 on) a time limit of the caller ran out.
+    PASS = [SystemExit, SignalException, *(Timeout::ExitException if defined?(Timeout::ExitException))].freeze
+    private_constant :NONE, :RUNNING, :PASS
 
-    @current = @when_wanted = @connections = nil
-    @lock = Mutex.new
-    @errors = Counter.new
+    @errors = 0
+    @when_wanted = nil
 
     class << self
-      # @return [Set, nil] nil without a hook
-      attr_reader :current
+      include Reference
+
+      # @return [Integer] how often a hook raised
+      attr_reader :errors
 
       # Registers what must be done before the first hook is set: to install the patches that only timing needs.
       def when_wanted(&block)
@@ -59,101 +69,128 @@ module Onewrite
         @current ? @current.hooks.size : 0
       end
 
-      # @return [Integer] how often a hook raised
-      def errors
-        @errors.value
-      end
-
       # @param kind [Symbol] :timing or :listener
       # @return [Hook]
       def add(kind, target)
         wanted
-        Hook.new(kind, target).tap { |hook| change { |hooks| hooks + [hook] } }
+        Hook.new(kind, target).tap { |hook| replace { |set| set_of([*(set && set.hooks), hook]) } }
       end
 
       # @param hook [Hook]
       # @return [Boolean] whether it was there
       def remove(hook)
-        found = false
-        change do |hooks|
-          found = hooks.include?(hook)
-          hooks - [hook]
+        there = false
+        replace do |set|
+          there = !set.nil? && set.hooks.include?(hook)
+          there ? set_of(set.hooks - [hook]) : set
         end
-        found
+        there
       end
 
-      # Gives the record of a call to the blocks of all sessions, then to the session's own.
-      # @param set [Set, nil] as it was when the call began
-      # @param call [Call]
-      def report(set, own, call)
-        timings = set ? set.timings : []
-        return unless own || !timings.empty?
+      # @param timing [#call, nil] a session's own
+      # @param listener [#call, nil] a session's own
+      # @return [Set, nil] the hooks of a call that begins now; nil without a hook
+      def with(timing, listener)
+        set = @current
+        return set unless timing || listener
 
-        record = call.record
-        timings.each { |hook| give(hook, record) }
-        give(own, record) if own
+        timings, listeners = set ? [set.timings, set.listeners] : [NONE, NONE]
+        Set.new(NONE, timing ? timings + [timing] : timings, listener ? listeners + [listener] : listeners)
       end
 
-      # Gives a record to a hook. What the hook raises is counted and never reaches the caller.
-      def give(hook, record)
-        hook.call(record)
-      rescue StandardError, ScriptError => e
-        failed(e)
+      # Gives the last events and the record of a call to its hooks. If one of them is killed or runs out of time, the others
+      # still get theirs.
+      # @param set [Set]
+      # @param record [Timing]
+      # @param events [Array<Event>, nil]
+      def report(set, record, events)
+        deliver(set.listeners, events) if events
+      ensure
+        deliver(set.timings, [record])
       end
 
-      # Gives an event to a listener; errors as above.
-      def tell(listener, event)
-        listener.on_event(event)
-      rescue StandardError, ScriptError => e
-        failed(e)
-      end
+      # Gives each value to each target, in order.
+      def deliver(targets, values, at = 0)
+        count = targets.size
+        return give(targets[0], values[0]) if at.zero? && count == 1 && values.size == 1
 
-      # @return [#opened, nil] who counts connections
-      attr_reader :connections
-
-      # Sets the object that counts connections. Its `opened(connection, origin)` is called for each new connection. It returns
-      # nil, or an object whose `became` gets :active and :idle with each timed request, and :closed at last.
-      # @param connections [#opened, nil]
-      def watch(connections)
-        wanted if connections
-        @connections = connections
-      end
-
-      # @param origin [String] such as http://127.0.0.1:80
-      # @return [#became, nil]
-      def opened(connection, origin)
-        connections = @connections
-        Thread.handle_interrupt(NEVER) { connections.opened(connection, origin) } if connections
-      rescue StandardError, ScriptError => e
-        failed(e)
-      end
-
-      # Reports the new state of a connection; errors as above.
-      def became(watch, state)
-        Thread.handle_interrupt(NEVER) { watch.became(state) }
-      rescue StandardError, ScriptError => e
-        failed(e)
+        begin
+          while at < count * values.size
+            from = at
+            at += 1
+            give(targets[from % count], values[from / count])
+          end
+        ensure
+          deliver(targets, values, at) if at.between?(1, count * values.size - 1)
+        end
       end
 
       private
 
-      def change
-        @lock.synchronize do
-          hooks = yield(@current ? @current.hooks : []).freeze
-          @current = hooks.empty? ? nil : Set.new(hooks, of(hooks, :timing), of(hooks, :listener)).freeze
+      # Whatever the hook raises, throws or returns, the caller gets its answer. Not so for {PASS}, for Thread#kill, and for a
+      # Timeout.timeout around the request.
+      # A hook that sends a request is not called for that request.
+      def give(target, value)
+        thread = Thread.current
+        outer = thread[RUNNING]
+        return if outer && running?(outer, target)
+
+        begin
+          thread[RUNNING] = outer ? [target, outer] : target
+          target.call(value)
+          ended = true
+        rescue *PASS
+          ended = true
+          raise
+        rescue Exception => e # rubocop:disable Lint/RescueException
+          ended = true
+          raise if out_of_time?
+
+          failed(e)
+        ensure
+          thread[RUNNING] = outer
+          # Ends a throw or a return. A thread that is killed goes on to end.
+          return failed(nil) unless ended || thread.status == "aborting" || out_of_time? # rubocop:disable Lint/EnsureReturn
         end
+      end
+
+      # @param running [#call, Array] a hook, or a hook and those around it
+      def running?(running, target)
+        return running.equal?(target) unless running.is_a?(Array)
+
+        running[0].equal?(target) || running?(running[1], target)
+      end
+
+      # Whether a time limit around the request has run out. Before timeout 0.4 it throws, as a hook may do, or raises any class.
+      # For each limit a thread sleeps until then, or is yet to begin, so limits and threads are counted, those of all together.
+      def out_of_time?
+        return false if defined?(Timeout::ExitException) || limits(caller).zero?
+
+        threads = Thread.list.map { |thread| thread.backtrace.to_a }
+        limits(threads.flatten) > threads.count { |lines| lines.empty? || lines.first =~ /timeout\.rb:\d+:in `sleep'/ }
+      end
+
+      def limits(lines)
+        lines.count { |line| line =~ /timeout\.rb:\d+:in `block in timeout'/ }
+      end
+
+      # @param error [Exception, nil] nil for a throw
+      # @return [nil]
+      def failed(error)
+        return unless (@errors += 1) == 1
+
+        what = error ? "raised #{error.class} (#{error.backtrace.to_a.first})" : "left by a throw or a return"
+        warn "onewrite: a hook #{what}; requests go on, and further errors of hooks are only counted"
+      rescue Exception # rubocop:disable Lint/RescueException -- as of a $stderr that is closed
+        nil
+      end
+
+      def set_of(hooks)
+        Set.new(hooks.freeze, of(hooks, :timing), of(hooks, :listener)).freeze unless hooks.empty?
       end
 
       def of(hooks, kind)
         hooks.select { |hook| hook.kind == kind }.map(&:target).freeze
-      end
-
-      # @return [nil]
-      def failed(error)
-        return unless @errors.next == 1
-
-        warn "onewrite: a hook raised #{error.class} (#{error.backtrace.to_a.first}); requests go on, and further errors of " \
-             "hooks are only counted"
       end
     end
   end

@@ -21,18 +21,6 @@ module Onewrite
       nil
     end
 
-    NOTHING = "\0\0\0\0".b.freeze
-    private_constant :NOTHING
-
-    # @return [String, nil] as {read}; nil also where the kernel has not sent all it was given (notsent_bytes, which older
-    #   kernels do not tell: from 4.6 on)
-    def self.read_sent(io)
-      data = io.getsockopt(Socket::IPPROTO_TCP, Socket::TCP_INFO).data
-      data.byteslice(144, 4) == NOTHING ? data : nil
-    rescue SystemCallError, IOError
-      nil
-    end
-
     # @param data [String] what {read} gave
     def initialize(data)
       @data = data
@@ -77,16 +65,19 @@ module Onewrite
 
   # What the kernel did with one request: the difference of TCP_INFO before the request and at the first byte of the answer.
   class KernelEvidence
+    # @param exact [Boolean] whether *before* was read after the request before this one, and not earlier
     # @api private
-    def initialize(before, after, wait_ns)
+    def initialize(before, after, wait_ns, exact)
       @before = TcpInfo.new(before)
       @after = TcpInfo.new(after)
       @wait_ns = wait_ns
+      @exact = exact
     end
 
-    # @return [Integer, nil] data segments sent for this request
+    # @return [Integer, nil] data segments sent for this request; nil where the requests before it were answered so soon that
+    #   no counters were read
     def segments_out
-      @after.segments_out && (@after.segments_out - @before.segments_out)
+      @after.segments_out - @before.segments_out if @exact && @after.segments_out
     end
 
     # @return [Integer] smoothed round trip

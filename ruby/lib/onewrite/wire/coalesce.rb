@@ -2,28 +2,35 @@
 
 require "net/protocol"
 require "socket"
-require "onewrite/errors"
 
 module Onewrite
   module Wire
-    # Replaces the Net::BufferedIO while Net::HTTP writes a request. It holds the head until the first bytes of the body are
-    # written and passes both on in one write. Any other method call is passed on to the socket after held bytes have been
-    # written. There is one per connection, so a request allocates none.
+    # Replaces the Net::BufferedIO while Net::HTTP writes a request. It holds what is written and passes it on in one write.
+    # Any other method call is passed on to the socket after held bytes have been written. There is one per connection, so a
+    # request allocates none.
     #
     # A write is tried once, without blocking. Net::BufferedIO#write writes what the kernel did not take, so write_timeout and
     # debug_output work as without the gem.
+    #
+    # Of a body that is no String, and of one whose `bytesize` is not its size, nothing is held: Net::BufferedIO converts it.
+    # No other method of a body is called, because a subclass of String may define it anew.
     class HeldSocket
-      # Bytes of body that leave with the head of a large request on a plain socket. With most heads that is less than an
-      # Ethernet segment. It is a power of two, because the kernel copies the rest of the body faster from an aligned address.
+      # Most bytes that are joined by a copy: one TLS record.
+      MOST = 16_384
+      # Bytes of body that leave with the head of a large request where one write of both could wait. It is a power of two,
+      # because the kernel copies the rest of the body faster from an aligned address.
       FIRST_OF_BODY = 1024
       CHUNK_END = "\r\n".freeze
-      EMPTY_CHUNK = "0\r\n".freeze
-      SIZE_LINE = /\A\h+\r\n\z/.freeze
+      SIZE_LINE = /\A\h{1,16}\r\n\z/.freeze
       # The file that defines Net::BufferedIO, found by a class of that file that nobody patches.
       LIBRARY = Net::WriteAdapter.instance_method(:initialize).source_location.first
       # write_nonblock takes `exception: false` from Ruby 2.1 on.
       NONBLOCK = RUBY_VERSION >= "2.1"
-      private_constant :FIRST_OF_BODY, :CHUNK_END, :EMPTY_CHUNK, :SIZE_LINE, :LIBRARY, :NONBLOCK
+      # IO#write makes one writev of several strings from Ruby 2.5 on, in MRI.
+      WRITEV = RUBY_ENGINE == "ruby" && RUBY_VERSION >= "2.5"
+      # ioctl of Linux: bytes that the peer has not acknowledged (tcp(7)).
+      SIOCOUTQ = (0x5411 if RUBY_PLATFORM =~ /\A(x86_64|aarch64|arm|i.86|riscv|s390).*linux/)
+      private_constant :MOST, :FIRST_OF_BODY, :CHUNK_END, :SIZE_LINE, :LIBRARY, :NONBLOCK, :WRITEV, :SIOCOUTQ
 
       class << self
         # @return [Object, nil] the io under *socket*; nil where a test double for Net::BufferedIO has none
@@ -51,69 +58,62 @@ module Onewrite
         @io = HeldSocket.io_of(socket)
         @plain = @io.is_a?(BasicSocket)
         @direct = HeldSocket.direct?(socket)
-        @onewrite_connection = connection # where NetHTTP::Connection.of finds it
-        @held = @call = @announced = @waits = nil
-        @head_seen = @skipping = false
-        @limit = @body_bytes = @part = 0
+        @onewrite_connection = connection # response.rb looks for it under this name
+        @held = @call = @waits = @buffer = nil
+        @unsent = @in_chunk = false
+        @limit = 0
       end
+
+      # @return [Boolean] whether a request is written in part
+      attr_reader :unsent
 
       # Passes this object to the block, which writes one request to it, and writes what is left over.
       # @param limit [Integer] largest number of bytes to join; 0 joins nothing
-      # @param announced [Integer, nil] Content-Length of a body that is read from a source
       # @param waits [Symbol, nil] for a body that may block: :chunk joins the three parts of a chunk, :piece joins nothing;
       #   nil for a body that cannot block
-      # @param call [Call, nil]
-      # @raise [BodyLengthError] if the body is shorter or longer than announced
-      def write_request(limit, announced, waits, call)
+      # @param call [Timing, nil] counts the writes
+      def write_request(limit, waits, call)
         @limit = limit
-        @announced = announced
         @waits = waits
         @call = call
-        @head_seen = false
-        @body_bytes = 0 if announced
-        @part = 0 if waits
+        @unsent = true
+        @in_chunk = false
         yield self
-        if announced && @body_bytes < announced
-          raise BodyLengthError, "the body ended after #{@body_bytes} bytes; Content-Length says #{announced}"
-        end
-
         flush
+      rescue StandardError
+        flush_after_error
+        raise
       ensure
         @held = @call = nil # no byte is left for the next request
+        @unsent = false # unless a Fiber is never resumed
       end
 
-      # The first write of a request is its head: write_header makes exactly one, in every version.
       def write(str, *more)
-        return write_waiting(str, more) if @waits
+        return pass_on(str, *more) if @limit.zero?
 
-        size = str.bytesize
-        if @head_seen
-          count(size) if @announced
-          body(str, size)
-        else
-          @head_seen = true
-          @limit.zero? ? hand_over(str) : @held = str
-        end
-        more.each { |one| size += write(one) } unless more.empty?
+        size = hold(str)
+        more.each { |part| size += hold(part) } unless more.empty?
+        flush if @waits && !(@waits == :chunk && more.empty? && within_chunk?(str))
         size
       end
+      alias << write
 
-      # Net::HTTP writes the three parts of a chunk of a form with this method and copies a part of the form with {#write}.
-      def <<(str)
-        return write(str) unless @waits && @head_seen
-
-        body(str, str.bytesize)
-        flush if str == CHUNK_END
-        self
-      end
-
-      # Writes what was kept back.
+      # Writes what was kept back. The kernel takes most writes whole. The rest of a write goes through the library, which
+      # waits with write_timeout; so does the whole write when debug_output is set.
       def flush
-        held = @held
-        return unless held
+        str = @held
+        return unless str
 
         @held = nil
-        hand_over(held)
+        size = str.bytesize
+        @call.writing(size) if @call
+        if @direct && !@socket.debug_output
+          written = @io.write_nonblock(str, exception: false)
+          return if written == size
+
+          str = str.byteslice(written, size - written) if written.is_a?(Integer)
+        end
+        @socket.write(str)
       end
 
       # Net::HTTP calls this before it writes a body, so it does not flush.
@@ -139,99 +139,94 @@ module Onewrite
 
       private
 
-      # A body that may block: the head leaves at once, and what was read leaves before more is read.
-      def write_waiting(str, more)
-        size = str.bytesize
-        unless @head_seen
-          @head_seen = true
-          hand_over(str)
-          return size
-        end
-        more.each { |one| size += one.bytesize }
-        return write_chunk(str, more, size) if @waits == :chunk
+      # Before Ruby 2.6 a chunk is three writes (size line, data, CRLF), with no code of the program between them.
+      def within_chunk?(str)
+        @in_chunk = @in_chunk ? str != CHUNK_END : !(SIZE_LINE =~ str).nil?
+      end
 
-        count(size) if @announced
-        [str, *more].each { |one| body(one, one.bytesize) }
+      # Keeps a copy, because the program or the library may change the String. Both share the bytes until then.
+      # @return [Integer] bytes
+      def hold(str)
+        return write_large(str) unless String === str # rubocop:disable Style/CaseEquality -- the object may define is_a?
+
+        size = str.bytesize
+        held = @held
+        return size if size.zero?
+        return write_large(str) if size > @limit || (held && held.bytesize + size > @limit)
+
+        joined = held ? [held, str].pack("a*a*") : String.new(str) # pack joins bytes of any encodings
+        return write_large(str) unless joined.bytesize == (held ? held.bytesize + size : size)
+
+        @held = joined
+        size
+      end
+
+      # Writes held bytes and *str* without a copy of it.
+      # @return [Integer] bytes
+      def write_large(str)
+        held = @held
+        return pass_on(str) unless held
+
+        # A subclass goes to the library as it is, which may call methods that it defines anew.
+        body = String.new(str) if String === str && str.instance_of?(String) # rubocop:disable Style/CaseEquality
+        size = body && body.bytesize
+        if size && size == str.bytesize
+          return write_both(held, body) if @plain && @limit == MOST && room?(held.bytesize + size)
+
+          cut = @limit - held.bytesize
+          cut = FIRST_OF_BODY if @plain && cut > FIRST_OF_BODY
+          return write_cut(held, body, cut) if cut > 0
+        end
+        flush
+        pass_on(str)
+      end
+
+      # Whether the kernel takes *size* bytes at once. IO#write has no time limit, so it is used only where it cannot wait:
+      # the send buffer is empty and counts up to twice the bytes.
+      def room?(size)
+        return false unless WRITEV && SIOCOUTQ && @direct && !@socket.debug_output
+
+        @buffer ||= @io.getsockopt(Socket::SOL_SOCKET, Socket::SO_SNDBUF).int / 2
+        waiting = "\0\0\0\0".dup
+        size <= @buffer && @io.ioctl(SIOCOUTQ, waiting).zero? && waiting.unpack("i").first.zero?
+      rescue SystemCallError
+        false
+      end
+
+      # One writev, which copies nothing.
+      # @return [Integer] bytes of *body*
+      def write_both(held, body)
+        @held = nil
+        @call.writing(held.bytesize + body.bytesize) if @call
+        @io.write(held, body) - held.bytesize
+      end
+
+      # Two writes. The first has the head and the first bytes of the body.
+      # @return [Integer] bytes of *body*
+      def write_cut(held, body, cut)
+        size = body.bytesize
+        @held = [held, body.byteslice(0, cut)].pack("a*a*")
+        flush
+        @held = body.byteslice(cut, size - cut) if size > cut
         flush
         size
       end
 
-      # The parts of a chunk (size line, data, CRLF) come in one call from Ruby 2.6 on, in three calls before, and in one string
-      # on 1.9. The last chunk is one string. An empty read would be sent as a chunk that ends the body; it is left out.
-      def write_chunk(str, more, size)
-        part = @part
-        @skipping = str == EMPTY_CHUNK if part.zero?
-        whole = !more.empty? || (part.zero? && str !~ SIZE_LINE)
-        @part = whole || part == 2 ? 0 : part + 1
-        return size if @skipping
-
-        body(str, str.bytesize)
-        more.each { |one| body(one, one.bytesize) }
-        flush if @part.zero?
-        size
-      end
-
-      def body(str, size)
-        return hand_over(str) if @limit.zero?
-        return if size.zero?
-
-        held = @held
-        if held.nil?
-          # A small piece is held: more may follow, as the size line, data and CRLF of a chunk. A large one is written.
-          size * 2 < @limit ? @held = binary(str) : hand_over(str)
-        elsif held.bytesize + size <= @limit
-          # Only binary strings can be joined whatever their encodings were. `+` copies once; `<<` would grow by doubling.
-          @held = binary(held) + binary(str)
-        else
-          overflow(held, str, size)
+      # The library's write of what the program gave.
+      # @return [Integer] bytes
+      def pass_on(str, *more)
+        if @call
+          @call.writing(str.bytesize)
+          more.each { |part| @call.writing(part.bytesize) }
         end
+        @socket.write(str, *more)
       end
 
-      # More than may be joined: the head leaves with the first bytes of the body, the rest from a slice that copies nothing.
-      # Over TLS the first write fills a record. On a plain socket it is short, because joined bytes are copied, and because
-      # the server can begin to read earlier. (MSG_MORE on the head needs no copy, but then the server is woken later: 100 KB
-      # took 1.4 times as long.)
-      def overflow(held, str, size)
-        @held = nil
-        room = @limit - held.bytesize
-        room = FIRST_OF_BODY if @plain && room > FIRST_OF_BODY
-        return hand_over(held), hand_over(str) if room <= 0
-
-        hand_over(binary(held) + binary(str.byteslice(0, room)))
-        hand_over(str.byteslice(room, size - room))
-      end
-
-      if "".respond_to?(:b)
-        def binary(str)
-          str.b
-        end
-      else
-        def binary(str)
-          str.dup.force_encoding(Encoding::BINARY)
-        end
-      end
-
-      # The server would read bytes after Content-Length as the next request (CWE-444), so none of them is sent.
-      def count(size)
-        @body_bytes += size
-        return if @body_bytes <= @announced
-
-        raise BodyLengthError, "the body is longer than its Content-Length of #{@announced}"
-      end
-
-      # The kernel takes most writes whole. The rest of a write goes through the library, which waits with write_timeout; so
-      # does the whole write when debug_output is set.
-      def hand_over(str)
-        call = @call
-        size = str.bytesize
-        call.writing(size) if call
-        if @direct && !@socket.debug_output
-          written = @io.write_nonblock(str, exception: false)
-          return if written == size
-
-          str = str.byteslice(written, size - written) if written.is_a?(Integer)
-        end
-        @socket.write(str)
+      # The library has sent the bytes held when a source of the body fails. Its error is the one to raise.
+      def flush_after_error
+        flush
+      rescue SystemCallError, IOError, Timeout::Error
+        nil
       end
     end
 

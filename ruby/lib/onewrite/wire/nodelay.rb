@@ -1,19 +1,16 @@
 # frozen_string_literal: true
 
 require "socket"
-require "onewrite/counter"
 
 module Onewrite
   module Wire
     # TCP_NODELAY for the connections of Net::HTTP.
     module Nodelay
-      @failures = Counter.new
+      @failures = 0
 
       class << self
         # @return [Integer] connections whose socket did not take the option
-        def failures
-          @failures.value
-        end
+        attr_reader :failures
 
         # Sets the option and reads it back (JRuby cannot read it). Unix sockets, which have no such option, are skipped.
         # @param io [IO]
@@ -43,7 +40,7 @@ module Onewrite
         end
 
         def failed(why)
-          return unless @failures.next == 1
+          return if (@failures += 1) > 1
 
           warn "onewrite: TCP_NODELAY could not be set (#{why}); requests go on, further failures are only counted"
         end

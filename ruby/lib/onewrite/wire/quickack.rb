@@ -10,7 +10,7 @@ module Onewrite
       AVAILABLE = Socket.const_defined?(:TCP_QUICKACK)
 
       # @param io [IO]
-      def self.ask(io)
+      def self.set(io)
         return unless AVAILABLE && io.is_a?(BasicSocket)
 
         io.setsockopt(Socket::IPPROTO_TCP, Socket::TCP_QUICKACK, 1)

@@ -1,0 +1,117 @@
+# frozen_string_literal: true
+
+# The CPU that a POST costs the client, beside stock Net::HTTP. Writes bench/RESULTS.md and bench/results.json.
+# usage: ruby bench/run.rb [GROUPS] [BLOCKS]
+#
+# Each variant runs in its own process, on one keep-alive connection to an origin in another process. The processes of a group
+# take turns with blocks of requests, so load on the machine reaches all of them. A ratio compares two blocks of the same
+# turn; a group gives the median of its turns. Memory layout alone makes processes differ, so there are several groups, with
+# new processes: the table has the median group, the smallest and the largest.
+#
+# "stock again" is a second process of stock. If it differs from stock by more than 3 %, nothing is written and the exit
+# status is 2.
+
+require "etc"
+require "json"
+require "open3"
+require "rbconfig"
+require_relative "origin"
+
+GROUPS = (ARGV[0] || 7).to_i
+BLOCKS = (ARGV[1] || 60).to_i
+REQUESTS = 50
+SIZES = { 200 => ["stock again", "onewrite", "on_timing", "every event"], 20_000 => ["stock again", "onewrite", "on_timing"] }.freeze
+MOST_NOISE = 0.03
+FOLDER = __dir__
+
+# A client process.
+class Worker
+  def initialize(variant, port, place)
+    @in, @out, @thread = Open3.popen2(*place, RbConfig.ruby, "-W0", File.join(FOLDER, "worker.rb"), variant, port.to_s)
+  end
+
+  # @return [Float] microseconds of CPU per request
+  def block(size, count = REQUESTS)
+    @in.puts "#{size} #{count}"
+    Float(@out.gets)
+  end
+
+  # Sends blocks until two halves of the latest ten agree within 2 %.
+  def warm_up(size)
+    blocks = []
+    100.times do
+      blocks << block(size)
+      first, second = blocks.last(10).each_slice(5).map { |half| median(half) }
+      break if blocks.size >= 10 && (first / second - 1).abs <= 0.02
+    end
+  end
+
+  def stop
+    @in.close
+    @thread.value
+  end
+end
+
+def median(values)
+  sorted = values.sort
+  (sorted[(sorted.size - 1) / 2] + sorted[sorted.size / 2]) / 2.0
+end
+
+# @return [Array(Float, Hash{String => Float})] microseconds of stock, and the ratio of each variant
+def group(variants, size, port, place)
+  workers = ["stock", *variants].map { |variant| Worker.new(variant, port, place) }
+  workers.each { |worker| worker.warm_up(size) }
+  turns = Array.new(BLOCKS) do |turn|
+    order = workers.rotate(turn % workers.size)
+    costs = order.map { |worker| [worker, worker.block(size)] }.to_h
+    workers.map { |worker| costs[worker] }
+  end
+  ratios = variants.each_with_index.map { |variant, at| [variant, median(turns.map { |turn| turn[at + 1] / turn[0] })] }.to_h
+  [median(turns.map(&:first)), ratios]
+ensure
+  workers.to_a.each(&:stop)
+end
+
+def rows(size, variants, groups)
+  stock = median(groups.map(&:first)).round(1)
+  base = [{ name: "stock, #{size} B", ratio: 1.0, low: 1.0, high: 1.0, cpu_us: stock }]
+  base + variants.map do |variant|
+    ratios = groups.map { |_, all| all[variant] }
+    { name: "#{variant}, #{size} B", ratio: median(ratios).round(3), low: ratios.min.round(3), high: ratios.max.round(3) }
+  end
+end
+
+def table(rows)
+  lines = rows.map { |row| format("| %<name>s | %<ratio>.2f | %<low>.2f–%<high>.2f |", **row) }
+  costs = rows.select { |row| row[:cpu_us] }.map { |row| "#{row[:name]}: #{row[:cpu_us]} µs" }.join("; ")
+  <<~MARKDOWN
+    # Ruby: CPU of the client per POST, as a ratio to stock Net::HTTP
+
+    `make -C ruby bench` on #{RUBY_ENGINE} #{RUBY_VERSION}, #{Etc.nprocessors} processors, #{Time.now.strftime("%F")}. One keep-alive
+    connection over loopback; #{GROUPS} groups of processes, #{BLOCKS} turns of #{REQUESTS} requests each: the median group, the smallest and
+    the largest. #{costs}.
+
+    | variant | ratio | range |
+    |---|---:|---|
+    #{lines.join("\n")}
+  MARKDOWN
+end
+
+place = Etc.nprocessors > 1 && system("taskset", "--version", out: File::NULL, err: File::NULL) ? %w[taskset -c 0] : []
+port, origin = Origin.start(before: place.empty? ? [] : %w[taskset -c 1])
+begin
+  all = SIZES.flat_map { |size, variants| rows(size, variants, Array.new(GROUPS) { group(variants, size, port, place) }) }
+ensure
+  Process.kill(:TERM, origin) && Process.wait(origin)
+end
+puts table(all)
+noise = all.select { |row| row[:name].start_with?("stock again") }.map { |row| (row[:ratio] - 1).abs }.max
+if noise > MOST_NOISE
+  warn format("Not written: stock differs from stock by %<noise>.1f %%. Run it on a quiet machine.", noise: noise * 100)
+  exit 2
+end
+File.write(File.join(FOLDER, "RESULTS.md"), table(all))
+File.write(File.join(FOLDER, "results.json"), "#{JSON.pretty_generate(
+  language: "ruby", base: "net-http #{Net::HTTP::VERSION rescue "?"}", runtime: "#{RUBY_ENGINE} #{RUBY_VERSION}",
+  date: Time.now.strftime("%F"), command: "make -C ruby bench", rows: all
+)}\n")

@@ -1,0 +1,319 @@
+# frozen_string_literal: true
+
+require_relative "support/helper"
+require_relative "support/pieces"
+require "io/wait"
+require "minitest/mock"
+require "securerandom"
+require "stringio"
+require "tempfile"
+
+# In all else it is the library: each request is sent with the gem, with a hook and without the gem, and what the server saw
+# and what the caller holds are compared.
+class ParityTest < OnewriteTest
+  # @yieldparam http [Net::HTTP]
+  # @yieldreturn [Object] what the caller holds, without times
+  # @return [String] that, the bytes that the server saw, and on which connections
+  def seen(tls: false)
+    tap = tap_server(tls: tls) { |one| "HTTP/1.1 200 OK\r\nContent-Length: #{one.body.bytesize}\r\n\r\n#{one.body}" }
+    http = session(tap) { |one| one.read_timeout = 0.5 }
+    held = begin
+      SecureRandom.stub(:urlsafe_base64, "boundary") { yield http }
+    rescue StandardError, ScriptError => e
+      [e.class, e.message[/\A[\w ]*/]]
+    end
+    http.finish
+    tap.settle
+    [held, tap.seen.map { |one| [one.connection, one.bytes] }, tap.partial].inspect.gsub(":#{tap.port}", "")
+  end
+
+  def assert_parity(**options, &send)
+    Onewrite.disable!
+    stock = seen(**options, &send)
+    Onewrite.enable!
+    assert_equal stock, seen(**options, &send)
+    hook = Onewrite.on_timing { nil }
+    assert_equal stock, seen(**options, &send)
+  ensure
+    hook.remove if hook
+  end
+
+  # A type of body or request per line; each takes the test.
+  Rendered = Struct.new(:text) do
+    def bytesize
+      text.bytesize
+    end
+
+    def to_str
+      text
+    end
+    alias_method :to_s, :to_str
+  end
+
+  # Of a template engine: its methods mean something else.
+  class Template < String
+    %i[+ b byteslice << concat dup force_encoding encoding size length == empty? to_s to_str].each do |name|
+      define_method(name) { |*| raise TypeError, "not of a template" }
+    end
+  end
+
+  # `bytesize` is not the size.
+  class Liar < String
+    def bytesize
+      super - 3
+    end
+  end
+
+  BODIES = {
+    "an object with to_s" => -> { Rendered.new("hello") },
+    "a String subclass with methods of its own" => -> { Template.new("hello") },
+    "a large one" => -> { Template.new("x" * 30_000) },
+    "a String with methods of its own" => -> { +"hello".dup.tap { |text| text.define_singleton_method(:b) { raise } } },
+    "a String whose size is not its size" => -> { Liar.new("hello") },
+    "a frozen String" => -> { "hello" },
+    "an empty String" => -> { "" },
+    "a binary String" => -> { "\xFF\x00".b },
+    "20,000 bytes" => -> { "x" * 20_000 }
+  }.freeze
+
+  BODIES.each do |what, body|
+    [false, true].each do |tls|
+      define_method("test_the body is #{what}#{" over TLS" if tls}") do
+        assert_parity(tls: tls) { |http| http.request(post("/", body.call)).body }
+      end
+    end
+  end
+
+  # Reads nothing of what it has, or less or more than announced, or fails.
+  SOURCES = {
+    "a StringIO past its end" => ["5", -> { StringIO.new("hello").tap { |io| io.pos = 9 } }],
+    "a StringIO that is shorter" => ["9", -> { StringIO.new("hello") }],
+    "a StringIO that is longer" => ["3", -> { StringIO.new("hello") }],
+    "a StringIO that cannot be read" => ["5", -> { StringIO.new("hello").tap(&:close_read) }],
+    "a StringIO without a String" => ["0", -> { StringIO.new(nil) }],
+    "a StringIO with its own method" => ["5", -> { Class.new(StringIO) { def method = raise }.new("hello") }],
+    "a Struct with a member `method`" => ["5", -> { Struct.new(:method, :io) { def read(*args) = io.read(*args) }.new(1, StringIO.new("hello")) }],
+    "a file of /proc" => ["5", -> { File.open("/proc/self/comm") }],
+    "a file of /sys" => ["5", -> { File.open(Dir["/sys/kernel/mm/transparent_hugepage/enabled", "/proc/version"].first) }],
+    "a file past its end" => ["5", -> { File.open(__FILE__).tap { |io| io.seek(1_000_000) } }],
+    "a file opened for writing" => ["5", -> { File.open(Tempfile.new("parity").path, "w") }],
+    "a file that is closed" => ["5", -> { File.open(__FILE__).tap(&:close) }],
+    "a path that is not there" => ["5", -> { "/nonexistent/file" }],
+    "a BasicObject that reads" => ["5", lambda {
+      Class.new(BasicObject) { def read(*) = (@done ? nil : (@done = "hello")) }.new
+    }],
+    "an object that raises" => ["5", -> { Object.new.tap { |one| def one.read(*) = raise(KeyError, "none") } }],
+    "chunks, one of them empty" => [nil, -> { Pieces.new("one", "", "two") }]
+  }.freeze
+
+  SOURCES.each do |what, (length, make)|
+    define_method("test_the source is #{what}") do
+      assert_parity do |http|
+        request = post("/", nil, "Content-Type" => "text/plain")
+        length ? request["Content-Length"] = length : request["Transfer-Encoding"] = "chunked"
+        request.body_stream = source = make.call
+        code = begin
+          http.request(request).code
+        rescue StandardError => e
+          e.class
+        end
+        [code, (source.pos if StringIO === source && !source.closed_read?), socket_of(http).closed?] # rubocop:disable Style/CaseEquality
+      end
+    end
+  end
+
+  # What Net::HTTP sends, whatever other programs think of it, or refuses.
+  REQUESTS = {
+    "a symbol as method" => -> { Net::HTTPGenericRequest.new(:delete, false, true, "/") },
+    "an unknown method" => -> { Net::HTTPGenericRequest.new("BREW IT", false, true, "/") },
+    "a space in the path" => -> { Net::HTTP::Get.new("/a b") },
+    "a line break in the path" => -> { Net::HTTP::Get.new("/a\r\nX: y") },
+    "a path that is a URI" => -> { Net::HTTP::Get.new(URI("http://example.com/a?b")) },
+    "a name with a space" => -> { Net::HTTP::Get.new("/", "a b" => "c") },
+    "a NUL in a value" => -> { Net::HTTP::Get.new("/", "X-A" => "b\0c") },
+    "a value that is no ASCII" => -> { Net::HTTP::Get.new("/", "X-A" => "Zoë") },
+    "two lengths" => -> { Net::HTTP::Post.new("/").tap { |one| one.body = "hello"; one.add_field("Content-Length", "7") } },
+    "a length and chunks" => lambda {
+      Net::HTTP::Post.new("/", "Content-Length" => "5", "Transfer-Encoding" => "chunked").tap { |one| one.body = "hello" }
+    },
+    "a stream without a length" => -> { Net::HTTP::Post.new("/").tap { |one| one.body_stream = StringIO.new("hello") } },
+    "a stream with both" => lambda {
+      Net::HTTP::Post.new("/", "Content-Length" => "5", "Transfer-Encoding" => "chunked")
+                     .tap { |one| one.body_stream = StringIO.new("hello") }
+    },
+    "a body in a GET" => -> { Net::HTTP::Get.new("/").tap { |one| one.body = "hello" } },
+    "a line break in a part's name" => lambda {
+      Net::HTTP::Post.new("/").tap { |one| one.set_form([["a\r\nX: y", "b"]], "multipart/form-data") }
+    },
+    "a form that can be read once" => lambda {
+      Net::HTTP::Post.new("/", "Transfer-Encoding" => "chunked")
+                     .tap { |one| one.set_form([["a", "b"]].each, "multipart/form-data") }
+    }
+  }.freeze
+
+  REQUESTS.each do |what, make|
+    define_method("test_the request has #{what}") do
+      assert_parity do |http|
+        request = make.call
+        [http.request(request).code, request.instance_variables, request.to_hash]
+      end
+    end
+  end
+
+  def test_a_request_that_is_sent_again_with_another_body
+    assert_parity do |http|
+      request = post("/", "hello")
+      first = http.request(request).body
+      request.body_stream = StringIO.new("longer than before")
+      request["Transfer-Encoding"] = "chunked"
+      [first, http.request(request).code, request.to_hash]
+    end
+  end
+
+  # A request that writes its head in pieces, and one that writes before it.
+  PIECES = Class.new(Net::HTTP::Post) do
+    def write_header(sock, ver, path)
+      text = +"#{@method} #{path} HTTP/#{ver}\r\n"
+      sock.write(text)
+      text.replace("")
+      each_capitalized { |name, value| sock << text.replace("#{name}: #{value}\r\n") }
+      sock.write("\r\n")
+    end
+  end
+  BEFORE = Class.new(Net::HTTP::Post) do
+    def exec(sock, ver, path)
+      sock.write("\r\n") # RFC 9112 §2.2
+      super
+    end
+  end
+
+  [PIECES, BEFORE].each_with_index do |type, at|
+    [["a String", ->(one) { one.body = "hello" }],
+     ["a source that may block", ->(one) { (one.body_stream = Pieces.new("he", "llo")) && one.content_length = 5 }],
+     ["chunks", lambda { |one|
+       one.body_stream = Pieces.new("he", "a\r\n")
+       one["Transfer-Encoding"] = "chunked"
+     }]].each do |what, give|
+      define_method("test_a head #{at.zero? ? "in pieces" : "behind a line break"} before #{what}") do
+        assert_parity { |http| http.request(type.new("/", "Content-Type" => "text/plain").tap(&give)).code }
+      end
+    end
+  end
+
+  # @return [Hash] the variables of each of *objects*
+  def variables(*objects)
+    objects.map { |one| [one.class, one.instance_variables.sort, one.singleton_methods, one.frozen?] }
+  end
+
+  def test_nothing_is_set_on_requests_and_responses
+    assert_parity do |http|
+      request = post("/", "x" * 200)
+      stream = post("/", nil, "Content-Length" => "5", "Content-Type" => "text/plain")
+      stream.body_stream = StringIO.new("hello")
+      variables(request, http.request(request), stream, http.request(stream))
+    end
+  end
+
+  # @return [Array<Symbol>] what is on *object* and was not before the block
+  def added(object)
+    before = object.instance_variables
+    yield
+    object.instance_variables - before
+  end
+
+  def test_a_session_has_nothing_and_its_socket_one_variable_until_it_finishes
+    hook = Onewrite.on_timing { nil }
+    http = session(tap_server)
+    socket = socket_of(http)
+    fresh = Net::HTTP.new("127.0.0.1", 9).instance_variables
+    3.times { http.request(post("/", "x")) }
+    assert_empty http.instance_variables - fresh
+    assert_equal [:@onewrite_connection], socket.instance_variables - Net::BufferedIO.new(StringIO.new).instance_variables
+    assert_empty socket.singleton_methods
+    http.finish
+    assert_empty socket.instance_variables - Net::BufferedIO.new(StringIO.new).instance_variables
+  ensure
+    hook.remove
+  end
+
+  def test_a_finished_session_can_be_dumped_and_a_copy_has_its_options
+    hook = Onewrite.on_timing { nil }
+    http = session(tap_server)
+    http.onewrite_nodelay = true
+    http.request(post("/", "x"))
+    http.finish
+    copy = Marshal.load(Marshal.dump(http))
+    assert_equal [true, http.port], [copy.onewrite_nodelay, copy.port]
+    assert_equal "200", copy.start { copy.request(post("/", "x")).code }
+    http.onewrite_nodelay = nil
+    refute_includes http.instance_variables, :@onewrite_options
+    other = http.dup
+    other.onewrite_timing = ->(_) {}
+    assert_nil http.onewrite_timing
+  ensure
+    hook.remove
+  end
+
+  def test_an_idle_session_keeps_nothing_of_its_last_request
+    http = session(tap_server)
+    hook = Onewrite.on_timing { nil }
+    sent = Class.new(Net::HTTP::Put)
+    Thread.new do
+      request = sent.new("/", "Content-Type" => "text/plain", "Content-Length" => "5")
+      request.body_stream = StringIO.new("hello")
+      http.request(request)
+    end.join
+    http.get("/")
+    Thread.new { (deep = ->(at) { at.zero? || deep.call(at - 1) }).call(500) }.join
+    4.times { GC.start }
+    assert_operator ObjectSpace.each_object(sent).count, :<=, 1 # the collector may take a stale word for a reference
+  ensure
+    hook.remove
+  end
+
+  { "frozen" => ->(one) { one.freeze },
+    "with a frozen header" => ->(one) { one.tap { one.instance_variable_get(:@header).freeze } },
+    "shared with Ractors" => ->(one) { defined?(Ractor) ? Ractor.make_shareable(one) : one.freeze } }.each do |what, freeze|
+    define_method("test_a request that is #{what}") do
+      [-> { Net::HTTP::Get.new("/") }, -> { post("/", "hello") }, lambda {
+        post("/", nil, "Content-Length" => "5", "Host" => "x").tap { |one| one.body_stream = StringIO.new("hello") }
+      }, lambda {
+        post("/", "hello", "Content-Type" => "text/plain", "Host" => "x", "Connection" => "close")
+      }].each do |make|
+        assert_parity { |http| http.request(freeze.call(make.call)).code }
+      end
+    end
+  end
+
+  # Observing: the wire is the library's, the hooks work.
+  def test_observing_leaves_writes_and_closing_to_the_library
+    records = []
+    Onewrite.configure(observe: true, quickack: true)
+    tap = tap_server { |one| one.line.include?("long") ? "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc" : Tap::OK }
+    http = session(tap) { |one| one.onewrite_timing = records.method(:<<) }
+    21.times { http.request(post("/", "x")) }
+    http.request(post("/", ""))
+    assert_equal [2, 2, true, true],
+                 [tap.segments, mode(records.map(&:writes)), Onewrite.status[:observe], Onewrite.status[:enabled]]
+    catch(:enough) { http.request(Net::HTTP::Get.new("/long")) { throw :enough } }
+    refute_predicate socket_of(http), :closed?
+    bare = Class.new(Net::HTTP) do
+      def connect
+        @socket = Net::BufferedIO.new(TCPSocket.new(address, port))
+      end
+    end
+    other = session(tap_server, bare) { |one| one.onewrite_nodelay = true }
+    other.get("/")
+    refute nodelay?(other)
+    Onewrite.configure(observe: nil, quickack: nil)
+    http.finish
+    http.start
+    http.request(post("/", "x"))
+    assert_equal 1, records.last.writes
+  end
+
+  def test_observing_by_the_environment
+    out = ruby("require 'onewrite'; s = Onewrite.status; p s[:observe], s[:enabled], s[:options][:observe]", env: { "ONEWRITE_OBSERVE" => "1" })
+    assert_equal "true\ntrue\ntrue\n", out
+  end
+end
