@@ -21,6 +21,17 @@ class Body(typing.NamedTuple):
     fields: list[tuple[str, str]] | None = None
     multipart: list[tuple[str, typing.Any]] | None = None
     close: typing.Callable[[], None] | None = None
+    #: Chunks of a stream that nobody has taken yet.
+    left: list[int] | None = None
+
+    def objects(self) -> dict[str, typing.Any]:
+        """What the caller holds of it after the call."""
+        if self.left is not None:
+            return {"body_left": len(self.left)}
+        if hasattr(self.data, "tell"):
+            closed = self.data.closed
+            return {"body_closed": closed, "body_position": None if closed else self.data.tell()}
+        return {}
 
 
 def _content(spec: Spec) -> bytes:
@@ -31,12 +42,14 @@ def _content(spec: Spec) -> bytes:
     return str(spec.get("fill", "x")).encode("utf-8") * int(spec.get("size", 0))
 
 
-def _chunks(spec: Spec) -> typing.Iterator[bytes]:
+def _chunks(spec: Spec, left: list[int]) -> typing.Iterator[bytes]:
     gap = spec.get("gap_ms", 0) / 1000
-    for index, size in enumerate(spec["chunks"]):
-        if index and gap:
+    first = True
+    while left:
+        if not first and gap:
             time.sleep(gap)
-        yield spec.get("fill", "x").encode("utf-8") * size
+        first = False
+        yield spec.get("fill", "x").encode("utf-8") * left.pop(0)
 
 
 class SizedStream:
@@ -82,5 +95,6 @@ def make(spec: Spec | None) -> Body:
         return Body(multipart=fields)
     if kind == "stream":
         length = spec.get("declared_size", sum(spec["chunks"])) if spec.get("length") else None
-        return Body(_chunks(spec), length)
+        left = list(spec["chunks"])
+        return Body(_chunks(spec, left), length, left=left)
     raise ValueError(f"unknown body kind {kind!r}")

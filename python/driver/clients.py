@@ -32,6 +32,8 @@ class Answer(typing.NamedTuple):
     status: int
     headers: list[tuple[str, str]]
     body: bytes | None
+    #: What the caller holds: the response of the library, and what of it is not in its place.
+    response: typing.Any = None
 
     def digest(self) -> str | None:
         return None if self.body is None else hashlib.sha256(self.body).hexdigest()
@@ -59,6 +61,40 @@ def _plain_connector(manager: typing.Any) -> None:
         scheme: type("PlainPool", (pool,), {"ConnectionCls": connecting(pool.ConnectionCls)})
         for scheme, pool in manager.pool_classes_by_scheme.items()
     }
+
+
+def library_class(value: typing.Any) -> str:
+    """The class of *value* by its public name; for a subclass of an adapter the library's own."""
+    libraries = ("urllib3", "requests", "httpx", "httpcore", "http")
+    cls = next(
+        (
+            cls
+            for cls in type(value).__mro__
+            if cls.__module__.partition(".")[0] in libraries and "_onewrite_in_front" not in vars(cls)
+        ),
+        type(value),
+    )
+    return f"{cls.__module__}.{cls.__qualname__}"
+
+
+def held(response: typing.Any) -> dict[str, typing.Any]:
+    """What the caller holds of a response."""
+    found = {"response": library_class(response), "response_attributes": sorted(vars(response))}
+    raw = getattr(response, "raw", None)  # of requests
+    if raw is not None:
+        found.update(raw=library_class(raw), raw_attributes=sorted(vars(raw)))
+    return found
+
+
+def idle(managers: typing.Iterable[typing.Any]) -> int:
+    """How many open connections lie in the pools of urllib3's *managers*."""
+    found = 0
+    for manager in managers:
+        for key in manager.pools.keys():  # noqa: SIM118 - no dict
+            pool = manager.pools.get(key)
+            if pool is not None and pool.pool is not None:
+                found += sum(conn is not None and conn.sock is not None for conn in list(pool.pool.queue))
+    return found
 
 
 def _files(multipart: list[tuple[str, typing.Any]]) -> list[tuple[str, typing.Any]]:
@@ -120,6 +156,10 @@ class Client:
     def close(self) -> None:
         self._end(self.http)
 
+    def idle(self) -> int:
+        """How many idle connections the library's pool has."""
+        raise NotImplementedError
+
 
 class Urllib3Client(Client):
     def _make(self) -> typing.Any:
@@ -169,10 +209,13 @@ class Urllib3Client(Client):
         else:
             response.close()
             response.release_conn()  # close() alone keeps the place in a blocking pool
-        return Answer(response.status, list(response.headers.items()), answer_body)
+        return Answer(response.status, list(response.headers.items()), answer_body, response)
 
     def _end(self, http: typing.Any) -> None:
         http.clear()
+
+    def idle(self) -> int:
+        return idle([self.http])
 
 
 class RequestsClient(Client):
@@ -249,7 +292,11 @@ class RequestsClient(Client):
             answer_body = response.content
         else:
             response.close()
-        return Answer(response.status_code, list(response.raw.headers.items()), answer_body)
+        return Answer(response.status_code, list(response.raw.headers.items()), answer_body, response)
+
+    def idle(self) -> int:
+        adapter = self.http.get_adapter("http://")
+        return idle([adapter.poolmanager, *adapter.proxy_manager.values()])
 
 
 class HttpxClient(Client):
@@ -276,7 +323,12 @@ class HttpxClient(Client):
     def _send(self, http: typing.Any, ask: Ask) -> Answer:
         import httpx
 
-        body, headers = ask.body, ask.headers
+        body = ask.body
+        # A code point up to U+00FF is that byte: httpx takes bytes, and would refuse text beyond ASCII.
+        headers = [
+            tuple(text.encode("latin-1") if max(text, default="") <= "\xff" else text for text in field)
+            for field in ask.headers
+        ]
         extra: dict[str, typing.Any] = {}
         if body.fields is not None:
             extra["data"] = dict(body.fields)
@@ -285,7 +337,7 @@ class HttpxClient(Client):
         elif body.data is not None:
             extra["content"] = body.data
         if body.length is not None and not hasattr(body.data, "read"):
-            headers = [*headers, ("Content-Length", str(body.length))]
+            headers = [*headers, (b"Content-Length", str(body.length).encode())]
         limits = httpx.Timeout(ask.timeout, connect=self.connect_timeout or ask.timeout, pool=self.pool_timeout)
         request = http.build_request(ask.method, ask.url, headers=headers, timeout=limits, **extra)
         response = http.send(request, stream=True)
@@ -296,7 +348,10 @@ class HttpxClient(Client):
         finally:
             response.close()
         fields = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in response.headers.raw]
-        return Answer(response.status_code, fields, answer_body)
+        return Answer(response.status_code, fields, answer_body, response)
+
+    def idle(self) -> int:
+        return sum(connection.is_idle() for connection in self.http._transport._pool.connections)
 
 
 #: Of the driver's capabilities, what httpx has not, and what its adapter is not told: the look-up of a name, and the

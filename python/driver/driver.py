@@ -30,7 +30,7 @@ os.dup2(2, 1)  # a stray print goes to stderr: stdout is protocol only
 #: Capabilities of every kind of client; the adapter's own kinds add theirs.
 COMMON = [
     "shared_clock", "proxy_forward", "proxy_connect", "socket_options", "custom_connector",
-    "concurrency", "prompt_memory", "retries", "redirects", "load", "serve",
+    "concurrency", "prompt_memory", "retries", "redirects", "load", "serve", "objects",
     *(f"body:{kind}" for kind in bodies.KINDS),
 ]  # fmt: skip
 
@@ -68,7 +68,9 @@ class Driver:
         base = {"name": "urllib3", "version": self.kind.base_version}
         apis = list(clients.APIS)
         if SECOND == "httpx":
-            capabilities = [one for one in capabilities if one not in clients.HTTPX_MISSING]
+            capabilities = [name for name in capabilities if name not in clients.HTTPX_MISSING]
+            if "timing" in capabilities:
+                capabilities.append("informational")  # h11 passes over them, http.client over 100 alone
             base, apis = {"name": "httpx", "version": importlib.metadata.version("httpx")}, ["httpx"]
         return {
             "protocol": 1,
@@ -92,7 +94,7 @@ class Driver:
         except (TypeError, ValueError) as error:
             if not (message.get("options") or {}).get("adapter"):
                 raise
-            what = {"kind": "invalid_request", "type": type(error).__name__, "message": str(error)}
+            what = {"kind": "other", "type": type(error).__name__, "message": str(error)}
             return {"outcome": "error", "error": what}
         client_id = len(self.clients) + 1
         self.clients[client_id] = client

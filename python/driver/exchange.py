@@ -8,7 +8,7 @@ import typing
 
 import bodies
 import failures
-from clients import Ask, Client
+from clients import Ask, Client, held
 
 Message = dict[str, typing.Any]
 
@@ -51,12 +51,17 @@ def run(client: Client, message: Message, start: threading.Barrier | None = None
             "headers": [list(item) for item in answer.headers],
             "body_bytes": None if answer.body is None else len(answer.body),
             "body_sha256": answer.digest(),
+            "objects": held(answer.response),
         }
     reply["elapsed_us"] = (time.monotonic_ns() - started) // 1000
+    objects = reply.setdefault("objects", {})
+    objects.update(body.objects())
+    if start is None and client.keepalive:  # of a batch, others may be under way
+        objects["pool_idle"] = client.idle()
     if body.close:
         body.close()
     if client.hooks.on:
-        collected.ended.wait(0.2)
+        collected.ended.wait(1)
         reply["timings"] = len(collected.timings)
         reply["timing"] = collected.timings[0] if collected.timings else None
         reply["events"] = collected.events

@@ -65,13 +65,11 @@ def classify(error: BaseException) -> tuple[str, str | None]:
     for one in chain:
         if type(one).__module__.partition(".")[0] in ("httpx", "httpcore", "h11"):
             if type(one).__name__ in ("LocalProtocolError", "UnsupportedProtocol", "InvalidURL"):
-                return "invalid_request", None
+                return "other", None
             if type(one).__name__ == "ProxyError":
                 return "connect", "connect"
             if str(one).startswith(("Server disconnected", "peer closed connection")):
                 return "closed", None
-    if any(type(one).__name__ == "InvalidRequestError" for one in chain):
-        return "invalid_request", None
     if any_of(u.EmptyPoolError, u.ClosedPoolError):
         return "pool", "queue"
     if any_of(socket.gaierror) or any(type(one).__name__ == "NameResolutionError" for one in chain):
@@ -93,6 +91,6 @@ def classify(error: BaseException) -> tuple[str, str | None]:
     if any_of(http.client.HTTPException, u.ProtocolError):
         return "protocol", phase_of(error)
     if any_of(ValueError) and not any_of(OSError):
-        return "invalid_request", None
+        return "other", None
     names = {"ReadError": "reset", "WriteError": "reset", "RemoteProtocolError": "protocol", "PoolTimeout": "pool"}
     return next((names[type(one).__name__] for one in chain if type(one).__name__ in names), "other"), phase_of(error)

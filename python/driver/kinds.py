@@ -68,7 +68,7 @@ class _Adapter(Kind):
 
         self.version = onewrite.__version__
         self.capabilities = (
-            "timing", "events", "dns_split", "queue", "attempts", "checked_options", "informational"
+            "timing", "events", "dns_split", "queue", "attempts", "checked_options"
         )  # fmt: skip
         if sys.platform == "linux":
             self.capabilities += ("tcp_info", "rwnd_limited", "quickack")

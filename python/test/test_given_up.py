@@ -13,7 +13,7 @@ import pytest
 import urllib3
 
 import onewrite
-from onewrite._timing import call as _record
+from onewrite._timing import record as _record
 from tap import Peer, Seen, reply
 
 Sending = typing.Callable[[urllib3.PoolManager, str], object]
@@ -180,7 +180,7 @@ def test_somebody_gives_up_between_any_two_lines(listener: typing.Any, tap: typi
             http = urllib3.PoolManager(retries=False)
             http.request("GET", server.url("/warm"))
             reached = giving_up(line, POOLS, lambda http=http: http.request("POST", server.url("/a"), body=b"x"))  # type: ignore[misc]
-            assert _record.under_way() is None
+            assert _record.current.get() is None
             timings.clear()
             for path in ("/b", "/c"):
                 assert http.request("POST", server.url(path), body=b"x").data == path.encode()
@@ -244,13 +244,13 @@ def test_a_signal_costs_no_record_and_no_more_places_than_in_stock(
     url = tap(answer).url()
     begun: list[object] = []
     timings: list[onewrite.Timing] = []
-    start = _record.LiveCall.start
+    start = _record.Call.start
 
-    def noted(call: _record.LiveCall) -> None:
+    def noted(call: _record.Call) -> None:
         begun.append(call)
         start(call)
 
-    monkeypatch.setattr(_record.LiveCall, "start", noted)
+    monkeypatch.setattr(_record.Call, "start", noted)
     hooks = {"on_timing": timings.append} if library is onewrite else {}
     if not hooks:
         onewrite.install(on_timing=timings.append)

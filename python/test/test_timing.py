@@ -13,7 +13,7 @@ import pytest
 import urllib3
 
 import onewrite
-from onewrite._timing.events import failures
+from onewrite._timing.hooks import _Failures as failures
 from tap import Peer, Seen, reply, until
 
 MS = 1_000_000

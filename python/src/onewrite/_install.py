@@ -178,6 +178,7 @@ class Status:
 
 def status() -> Status:
     """Return what is patched in this process, wrapped by whom, switched off, and why."""
+    drain()
     places = [(owner, name, installations.active) for owner, name, _ in _PLACES]
     httpcore = sys.modules.get(f"{__package__}._httpcore.install")
     if httpcore is not None:

@@ -138,6 +138,9 @@ class Attempt:
         found |= {"kernel": evidence and evidence._asdict(), "cause": why}
         return {name: value for name, value in found.items() if value is not None}
 
+    def __repr__(self) -> str:
+        return f"<Attempt {self.to_dict()}>"
+
     def _text(self) -> str:
         found = []
         for phase in PHASES[:-1]:

@@ -24,31 +24,45 @@ else:
     _HTTPResponse = genuine(urllib3.response, "HTTPResponse")
 
 
+def _reading(response: typing.Any) -> Call | None:
+    """Return the call of *response*, if it has not ended and no method of the response is reading."""
+    call: Call | None = response.__dict__.get("_onewrite_call")
+    return call if call is not None and not call.reading else None
+
+
+def _end(response: typing.Any, error: BaseException | None = None) -> None:
+    """The caller has all that it wanted, or gets *error*. The response is of urllib3's class again."""
+    call: Call = response.__dict__.pop("_onewrite_call")
+    response.__dict__.pop("_onewrite_received", None)
+    response.__class__ = type(response).__bases__[1]
+    if not call.ended_at_mono_ns:
+        if error is None:
+            call.finish()
+        else:
+            call.error = None
+            call.fail(error)
+
+
+def _complete(response: typing.Any, call: Call) -> None:
+    """The body was read to its end, in this call of a method or in one before it."""
+    received = call.expected
+    if received is None:
+        received = response.tell() + response._onewrite_received
+    call.body_read(now() if call.freed is None else call.freed[1], received)
+    _end(response)
+
+
 class TimedResponse(_Behind):
-    """Stands in front of a response's class."""
+    """Stands in front of a response's class until its call ends."""
 
-    _onewrite_call: Call | None = None
-    _onewrite_chunked = 0
-
-    def _onewrite_reading(self) -> Call | None:
-        """Return the call, if it has not ended and no other method of this response is reading."""
-        call = self._onewrite_call
-        return call if call is not None and not call.reading else None
-
-    def _onewrite_end(self, error: BaseException | None = None) -> None:
-        """The caller has all that it wanted, or gets *error*."""
-        call, self._onewrite_call = self._onewrite_call, None
-        if call is not None and not call.ended_at_mono_ns:
-            if error is None:
-                call.finish()
-            else:
-                call.error = None
-                call.fail(error)
+    _onewrite_call: Call
+    #: The bytes that read_chunked() has read; urllib3's tell() does not count them.
+    _onewrite_received = 0
 
     def _onewrite_read(
         self, read: typing.Callable[..., typing.Any], args: tuple[typing.Any, ...], kwargs: dict[str, typing.Any]
     ) -> typing.Any:
-        call = self._onewrite_reading()
+        call = _reading(self)
         if call is None:
             return read(*args, **kwargs)
         call.reading = True
@@ -56,21 +70,15 @@ class TimedResponse(_Behind):
             data = read(*args, **kwargs)
         except BaseException as error:
             call.reading = False
-            self._onewrite_end(error)
+            _end(self, error)
             raise
         call.reading = False
         amount = args[0] if args else kwargs.get("amt")
-        # With a coding there may be more for the reader when all was received, and an error.
-        if self.isclosed():
-            if amount is None or not data and amount != 0 or not self.headers.get("content-encoding"):
-                self._onewrite_complete(call)
+        # With a coding there may be more for the reader when all was received, or an error.
+        last = amount is None or (not data and amount != 0)
+        if self.isclosed() and (last or not self.headers.get("content-encoding")):
+            _complete(self, call)
         return data
-
-    def _onewrite_complete(self, call: Call) -> None:
-        """The body was read to its end, in this call or in one before it."""
-        received = call.expected
-        call.body_read(now(), self.tell() + self._onewrite_chunked if received is None else received)
-        self._onewrite_end()
 
     def read(self, *args: typing.Any, **kwargs: typing.Any) -> bytes:
         """Read: see urllib3."""
@@ -82,17 +90,17 @@ class TimedResponse(_Behind):
             """Read: see urllib3."""
             return self._onewrite_read(super().read1, args, kwargs)  # type: ignore[no-any-return]
 
-    def stream(self, *args: typing.Any, **kwargs: typing.Any) -> typing.Iterator[bytes]:
+    def stream(self, *args: typing.Any, **kwargs: typing.Any) -> typing.Generator[bytes, None, None]:
         """Read: see urllib3."""
         yield from super().stream(*args, **kwargs)
-        call = self._onewrite_reading()
+        call = _reading(self)
         if call is not None and self.isclosed():
-            self._onewrite_complete(call)
+            _complete(self, call)
 
-    def read_chunked(self, *args: typing.Any, **kwargs: typing.Any) -> typing.Iterator[bytes]:
+    def read_chunked(self, *args: typing.Any, **kwargs: typing.Any) -> typing.Generator[bytes, None, None]:
         """Read: see urllib3."""
         below = super().read_chunked(*args, **kwargs)
-        call = self._onewrite_reading()
+        call = _reading(self)
         if call is None:
             yield from below
             return
@@ -104,27 +112,26 @@ class TimedResponse(_Behind):
                 except StopIteration:
                     break
                 except BaseException as error:
-                    call.reading = False
-                    self._onewrite_end(error)
+                    _end(self, error)
                     raise
                 call.reading = False
                 yield data
         finally:
             # Also where this generator is freed: no hook is called then.
             call.reading = True
-            below.close()  # type: ignore[attr-defined]
+            below.close()
             call.reading = False
-        if self.isclosed():
-            self._onewrite_complete(call)
+        if self.isclosed() and _reading(self) is call:
+            _complete(self, call)
 
     def _handle_chunk(self, amt: int | None) -> bytes:
         data = super()._handle_chunk(amt)
-        self._onewrite_chunked += len(data)
+        self._onewrite_received += len(data)
         return data
 
     def drain_conn(self) -> None:
         """Read the rest, without an error: see urllib3."""
-        call = self._onewrite_reading()
+        call = _reading(self)
         if call is None:
             super().drain_conn()
             return
@@ -134,23 +141,23 @@ class TimedResponse(_Behind):
         finally:
             call.reading = False
             if self.isclosed() and not getattr(self._original_response, "length", None):
-                self._onewrite_complete(call)
+                _complete(self, call)
             else:
-                self._onewrite_end()
+                _end(self)
 
     def release_conn(self) -> None:
         """Give the connection back: see urllib3."""
         super().release_conn()
-        if self._onewrite_reading() is not None and self._connection is None:
-            self._onewrite_end()
+        if self._connection is None and _reading(self) is not None:
+            _end(self)
 
     def close(self) -> None:
         """Close the response: see urllib3."""
         try:
             super().close()
         finally:
-            if not self.__dict__.get("_finalizing") and self._onewrite_reading() is not None:
-                self._onewrite_end()
+            if not self.__dict__.get("_finalizing") and _reading(self) is not None:
+                _end(self)
 
 
 def watch(response: typing.Any, call: Call) -> bool:
