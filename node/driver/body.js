@@ -9,11 +9,12 @@ import { Skipped } from './skipped.js'
 export const BODY_KINDS = ['none', 'bytes', 'text', 'memory_file', 'file', 'form', 'multipart', 'stream']
 
 /**
- * `value` is the body as a user of the API would pass it, `headers` are what the user would add.
+ * `value` is the body as a user of the API would pass it, `headers` are what the user would add, `objects` what is to be
+ * seen of it after the call.
  * @param {any} spec body of the protocol
  * @param {'undici' | 'fetch' | 'http'} api
  * @param {{FormData: any}} types FormData of the API
- * @returns {Promise<{value: any, headers: [string, string][], chunks?: () => AsyncGenerator<Buffer>, dispose?: () => Promise<void>}>}
+ * @returns {Promise<{value: any, headers: [string, string][], objects?: () => object, dispose?: () => Promise<void>}>}
  */
 export async function makeBody (spec, api, types) {
   const fill = spec?.fill ?? 'x'
@@ -55,8 +56,10 @@ async function fileBody (spec, fill, api) {
   const folder = await mkdtemp(join(tmpdir(), 'onewrite-driver-'))
   const path = join(folder, 'body')
   await writeFile(path, fill.repeat(spec.size))
+  const value = createReadStream(path)
   return {
-    value: createReadStream(path),
+    value,
+    objects: () => ({ body_position: value.bytesRead, body_closed: value.destroyed }),
     headers: [['content-length', String(spec.declared_size ?? spec.size)]],
     dispose: () => rm(folder, { recursive: true, force: true })
   }
@@ -64,8 +67,10 @@ async function fileBody (spec, fill, api) {
 
 function streamBody (spec, fill, api) {
   const sizes = spec.chunks
+  let left = sizes.length
   async function * chunks () {
     for (const [index, size] of sizes.entries()) {
+      left--
       if (spec.gap_ms && index > 0) await new Promise((resolve) => setTimeout(resolve, spec.gap_ms))
       yield Buffer.alloc(size, fill)
     }
@@ -77,5 +82,6 @@ function streamBody (spec, fill, api) {
     headers.push(['content-length', String(spec.declared_size ?? sizes.reduce((sum, size) => sum + size, 0))])
   }
   // fetch turns an iterator into a byte stream, in which an empty chunk would never end.
-  return { value: api === 'fetch' ? ReadableStream.from(chunks()) : chunks(), headers }
+  const value = api === 'fetch' ? ReadableStream.from(chunks()) : chunks()
+  return { value, headers, objects: () => ({ body_left: left }) }
 }

@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs'
 
 /** Of the contract's errors, those that their code alone names. */
 const { rows } = JSON.parse(readFileSync(new URL('../../spec/testdata/error_kinds.json', import.meta.url), 'utf8'))
-const KINDS = new Map([['ONEWRITE_INVALID_OPTION', 'invalid_request']])
+const KINDS = new Map([['ONEWRITE_INVALID_OPTION', 'other']])
 for (const { kind, node = [] } of rows) {
   for (const { code, ...rest } of node) if (Object.keys(rest).length === 0) KINDS.set(code, kind)
 }
@@ -14,8 +14,6 @@ function kindOf (error) {
   // undici uses the code of a caller's abort also for a tunnel that the proxy refused.
   if (error.code === 'UND_ERR_ABORTED' && error.message.startsWith('Proxy response')) return 'connect'
   if (String(error.message).includes('before secure TLS connection')) return 'tls'
-  // fetch's TypeError for a failure has a cause; without one it is about the arguments.
-  if (error instanceof TypeError && error.code === undefined && error.cause === undefined) return 'invalid_request'
   if (error.name === 'TimeoutError') return 'timeout'
   // node:http wraps the reason of an AbortSignal.
   if (error.name === 'AbortError') return error.cause?.name === 'TimeoutError' ? 'timeout' : 'cancelled'

@@ -34,7 +34,7 @@ export function phaseWatch (api) {
   return {
     run: (call) => calls.run(state, call),
     at (kind) {
-      if (kind === 'invalid_request') return undefined
+      if (kind === 'other' && state.step === '') return undefined
       if (state.step !== '') return state.step
       if (kind === 'dns' || kind === 'connect' || kind === 'tls') return kind
       if (kind === 'pool') return 'queue'

@@ -22,7 +22,10 @@ export async function runRequest (client, message) {
 
 async function one (client, message) {
   const body = await makeBody(message.body, client.api.name, client.api.types)
-  const headers = [...(message.headers ?? []), ...body.headers]
+  // The lengths that a case gives replace those that a user would add.
+  const given = message.headers ?? []
+  const framed = given.some(([name]) => /^(content-length|transfer-encoding)$/i.test(name))
+  const headers = framed ? given : [...given, ...body.headers]
   const signals = []
   const canceller = message.cancel_after_ms === undefined || message.cancel_after_ms === null ? null : new AbortController()
   if (canceller) {
@@ -46,6 +49,7 @@ async function one (client, message) {
       outcome: 'response',
       status: answer.status,
       headers: answer.headers,
+      objects: answer.objects,
       body_bytes: answer.body.length,
       body_sha256: createHash('sha256').update(answer.body).digest('hex')
     }
@@ -55,6 +59,8 @@ async function one (client, message) {
     const cancelled = canceller?.signal.aborted === true && described.kind === 'cancelled'
     result = { outcome: cancelled ? 'cancelled' : 'error', error: described }
   }
+  const left = body.objects?.()
+  if (left || result.objects) result.objects = { ...result.objects, ...left }
   result.elapsed_us = Number((process.hrtime.bigint() - started) / 1000n)
   await body.dispose?.()
 

@@ -3,11 +3,12 @@
  * The environment is read once, when this module is loaded.
  */
 
-import { UnsupportedRuntimeError } from './errors.js'
+import { invalidOption, UnsupportedRuntimeError } from './errors.js'
 
 // Bun replaces undici and node:http by modules that ignore dispatchers and sockets of others.
 if (process.versions.bun !== undefined) {
-  throw new UnsupportedRuntimeError('onewrite does not run on Bun, which replaces undici and node:http: leave out the import there, or use Node')
+  throw new UnsupportedRuntimeError('onewrite does not run on Bun, which replaces undici and node:http: ' +
+    'leave out the import there, or use Node')
 }
 
 /**
@@ -20,6 +21,8 @@ if (process.versions.bun !== undefined) {
  *   Environment: `ONEWRITE_COALESCE_DISABLED`. Default: false.
  * @property {boolean} [hooksDisabled] true: no timing hook or listener is called.
  *   Environment: `ONEWRITE_HOOKS_DISABLED`. Default: false.
+ * @property {boolean} [observe] true: only the hooks work; TCP_NODELAY and writes are the base library's.
+ *   Environment: `ONEWRITE_OBSERVE`. Default: false.
  * @property {number} [coalesceMax] Bytes of an unfinished message that may be held until the current turn of the
  *   event loop ends; what is more is sent at once. 0 to 16384, one TLS record (RFC 8446 section 5.1).
  *   Environment: `ONEWRITE_COALESCE_MAX`. Default: 16384.
@@ -27,50 +30,40 @@ if (process.versions.bun !== undefined) {
 
 /** @typedef {Readonly<Required<Options>>} Config */
 
-/** Each option's name in code, and in the environment where it has one there. */
-const OPTIONS = /** @type {const} */ ({
+const BOOLEANS = /** @type {const} */ ({
   disabled: 'ONEWRITE_DISABLED',
   nodelayDisabled: 'ONEWRITE_NODELAY_DISABLED',
   coalesceDisabled: 'ONEWRITE_COALESCE_DISABLED',
   hooksDisabled: 'ONEWRITE_HOOKS_DISABLED',
-  coalesceMax: 'ONEWRITE_COALESCE_MAX',
-  onTiming: null,
-  listener: null
+  observe: 'ONEWRITE_OBSERVE'
 })
-
-/** @type {ReadonlySet<string>} */
-const OPTION_NAMES = new Set(Object.keys(OPTIONS))
-const BOOLEANS = /** @type {const} */ (['disabled', 'nodelayDisabled', 'coalesceDisabled', 'hooksDisabled'])
+const NAMES = /** @type {(keyof typeof BOOLEANS)[]} */ (Object.keys(BOOLEANS))
+/** All names of options in code. @type {ReadonlySet<string>} */
+const OPTIONS = new Set([...NAMES, 'coalesceMax', 'onTiming', 'listener'])
 const COALESCE_MAX = 16384
 const TRUE = ['1', 'true', 'yes', 'on']
 const FALSE = ['0', 'false', 'no', 'off', '']
-
-/**
- * @param {string} name
- * @param {string} value
- * @param {string} wanted
- */
-function warnBadValue (name, value, wanted) {
-  process.emitWarning(`${name}=${JSON.stringify(value)} is ignored: it must be ${wanted}`, { code: 'ONEWRITE_BAD_OPTION' })
-}
 
 /**
  * @param {NodeJS.ProcessEnv} env
  * @returns {Config}
  */
 export function readEnvironment (env) {
-  const config = { disabled: false, nodelayDisabled: false, coalesceDisabled: false, hooksDisabled: false, coalesceMax: COALESCE_MAX }
-  for (const option of BOOLEANS) {
-    const name = OPTIONS[option]
+  /** @type {any} */
+  const config = { coalesceMax: COALESCE_MAX }
+  const warn = (/** @type {string} */ name, /** @type {string} */ wanted) => {
+    const message = `${name}=${JSON.stringify(env[name])} is ignored: it must be ${wanted}`
+    process.emitWarning(message, { code: 'ONEWRITE_BAD_OPTION' })
+  }
+  for (const option of NAMES) {
+    const name = BOOLEANS[option]
     const value = (env[name] ?? '').toLowerCase()
-    if (TRUE.includes(value)) config[option] = true
-    else if (!FALSE.includes(value)) warnBadValue(name, env[name] ?? '', `one of ${TRUE.join(' ')}, or of ${FALSE.join(' ').trim()}`)
+    config[option] = TRUE.includes(value)
+    if (!TRUE.includes(value) && !FALSE.includes(value)) warn(name, `one of ${[...TRUE, ...FALSE].join(' ').trim()}`)
   }
-  const max = env[OPTIONS.coalesceMax] ?? ''
-  if (max !== '') {
-    if (/^\d{1,5}$/.test(max) && Number(max) <= COALESCE_MAX) config.coalesceMax = Number(max)
-    else warnBadValue(OPTIONS.coalesceMax, max, `a whole number of bytes from 0 to ${COALESCE_MAX}`)
-  }
+  const max = env.ONEWRITE_COALESCE_MAX ?? ''
+  if (/^\d{1,5}$/.test(max) && Number(max) <= COALESCE_MAX) config.coalesceMax = Number(max)
+  else if (max !== '') warn('ONEWRITE_COALESCE_MAX', `a whole number of bytes from 0 to ${COALESCE_MAX}`)
   return Object.freeze(config)
 }
 
@@ -78,20 +71,22 @@ const environment = readEnvironment(process.env)
 
 /**
  * @param {Options} [options]
- * @param {boolean} [besideOthers] the object holds options of the base library too
+ * @param {boolean} [besideOthers] the object holds options of the base library too. It may have more of them than this
+ *   package knows, so an unknown name is refused only without this
  * @returns {Config}
  * @throws {TypeError} code `ONEWRITE_INVALID_OPTION`, when an option has a value that it cannot have
  */
 export function resolveConfig (options = {}, besideOthers = true) {
   /** @type {any} */
   const config = { ...environment }
-  for (const option of BOOLEANS) {
+  for (const option of NAMES) {
     const value = options[option]
     if (value === undefined) continue
     if (typeof value !== 'boolean') throw invalidOption(`${option} must be true or false, not ${typeof value}`)
     config[option] = value
   }
-  refuseUnknown(options, besideOthers)
+  const unknown = besideOthers ? undefined : Object.keys(options).find((name) => !OPTIONS.has(name))
+  if (unknown !== undefined) throw invalidOption(`there is no option ${unknown}; there are ${[...OPTIONS].join(', ')}`)
   const max = options.coalesceMax
   if (max !== undefined) {
     if (!Number.isInteger(max) || max < 0 || max > COALESCE_MAX) {
@@ -102,60 +97,35 @@ export function resolveConfig (options = {}, besideOthers = true) {
   return config
 }
 
-/** Without case and underscores, in which spellings differ. @param {string} name */
-const plain = (name) => name.toLowerCase().replaceAll('_', '')
-
-/**
- * @param {string} name
- * @returns {string | undefined} our option that was probably meant: at most two letters are other
- */
-function nearest (name) {
-  return [...OPTION_NAMES].find((ours) => distance(plain(ours), plain(name)) <= 2)
+/** @param {Config} config @returns {boolean} TCP_NODELAY is set */
+export function setsNoDelay ({ disabled, nodelayDisabled, observe }) {
+  return !disabled && !nodelayDisabled && !observe
 }
 
-/** Letters to put in, to leave out or to change (Levenshtein). @param {string} from @param {string} to */
-function distance (from, to) {
-  let row = Array.from({ length: to.length + 1 }, (_, at) => at)
-  for (const [index, letter] of [...from].entries()) {
-    const above = row
-    row = [index + 1]
-    for (let at = 0; at < to.length; at++) {
-      row.push(Math.min(Number(above[at]) + (letter === to[at] ? 0 : 1), Number(above[at + 1]) + 1, Number(row[at]) + 1))
-    }
-  }
-  return Number(row.at(-1))
+/** @param {Config} config @returns {number} bytes that may be held; 0: writes are the base library's */
+export function mostHeld ({ disabled, coalesceDisabled, observe, coalesceMax }) {
+  return disabled || coalesceDisabled || observe ? 0 : coalesceMax
 }
 
 /**
- * Refuses a name that is nearly one of ours. Any other in the object may be an option of undici, net or tls, also of a
- * version to come; they ignore names that they do not have.
- * @param {object} options
- * @param {boolean} besideOthers the object holds options of the base library too
- */
-function refuseUnknown (options, besideOthers) {
-  for (const name of Object.keys(options)) {
-    if (OPTION_NAMES.has(name)) continue
-    const meant = nearest(name)
-    if (meant !== undefined) throw invalidOption(`there is no option ${name}; did you mean ${meant}?`)
-    if (plain(name) === 'quickack') throw invalidOption('there is no option quickack: Node gives no access to TCP_QUICKACK')
-    if (!besideOthers) throw invalidOption(`there is no option ${name}; there are ${[...OPTION_NAMES].join(', ')}`)
-  }
-}
-
-/** @param {string} message */
-export function invalidOption (message) {
-  return Object.assign(new TypeError(message), { code: 'ONEWRITE_INVALID_OPTION' })
-}
-
-/**
- * The base library's options without ours.
- * @template {object} T
- * @param {T} options
+ * The base library's options: the user's without ours, with others in the place of some. The user's object is read only
+ * when the base library reads it, because it may be an instance of a class with getters.
+ * @param {any} options
+ * @param {Record<PropertyKey, unknown>} [others]
  * @returns {any}
  */
-export function withoutOurs (options) {
-  const rest = /** @type {any} */ ({ ...options })
-  for (const name of OPTION_NAMES) delete rest[name]
-  for (const symbol of Object.getOwnPropertySymbols(rest)) delete rest[symbol]
-  return rest
+export function withoutOurs (options, others = {}) {
+  if (options === null || typeof options !== 'object') return options
+  const isOurs = (/** @type {PropertyKey} */ key) => typeof key === 'string' && OPTIONS.has(key)
+  /** @type {ProxyHandler<any>} */
+  const handler = {
+    get: (_, key) => key in others ? others[key] : isOurs(key) ? undefined : options[key],
+    has: (_, key) => key in others || (!isOurs(key) && key in options),
+    ownKeys: () => [...new Set([...Reflect.ownKeys(options).filter((key) => !isOurs(key)), ...Reflect.ownKeys(others)])],
+    getOwnPropertyDescriptor (_, key) {
+      const { enumerable } = Object.getOwnPropertyDescriptor(others, key) ?? Object.getOwnPropertyDescriptor(options, key) ?? {}
+      return { value: this.get?.({}, key, undefined), enumerable: enumerable === true, configurable: true, writable: true }
+    }
+  }
+  return new Proxy({}, handler)
 }

@@ -1,15 +1,4 @@
-/**
- * A request that was refused before a byte of it was sent.
- * `code` is always `ONEWRITE_INVALID_REQUEST`; the message says what to change.
- */
-export class InvalidRequestError extends TypeError {
-  /** @param {string} message */
-  constructor (message) {
-    super(message)
-    this.name = 'InvalidRequestError'
-    this.code = 'ONEWRITE_INVALID_REQUEST'
-  }
-}
+/** Errors of this package, and the kind of any error of the base libraries. */
 
 /** A runtime that has no undici and no node:http of Node. `code` is always `ONEWRITE_UNSUPPORTED_RUNTIME`. */
 export class UnsupportedRuntimeError extends Error {
@@ -21,15 +10,15 @@ export class UnsupportedRuntimeError extends Error {
   }
 }
 
-/** @typedef {'invalid_request' | 'dns' | 'connect' | 'tls' | 'pool' | 'timeout' | 'reset' | 'closed' | 'protocol' | 'cancelled' | 'other'} ErrorKind */
+/** @param {string} message */
+export function invalidOption (message) {
+  return Object.assign(new TypeError(message), { code: 'ONEWRITE_INVALID_OPTION' })
+}
+
+/** @typedef {'dns' | 'connect' | 'tls' | 'pool' | 'timeout' | 'reset' | 'closed' | 'protocol' | 'cancelled' | 'other'} ErrorKind */
 
 /** @type {Record<string, ErrorKind>} */
 const KINDS = {
-  ONEWRITE_INVALID_REQUEST: 'invalid_request',
-  UND_ERR_INVALID_ARG: 'invalid_request',
-  UND_ERR_NOT_SUPPORTED: 'invalid_request',
-  UND_ERR_REQ_CONTENT_LENGTH_MISMATCH: 'invalid_request',
-  ERR_HTTP_CONTENT_LENGTH_MISMATCH: 'invalid_request',
   ENOTFOUND: 'dns',
   EAI_AGAIN: 'dns',
   EAI_FAIL: 'dns',
@@ -60,34 +49,37 @@ const KINDS = {
 }
 
 /**
- * The kind of an error, as named in spec/events.yaml. Looks through `cause` and the parts of an AggregateError.
+ * The kind of an error, as named in spec/events.yaml. Also reads `cause` and the parts of an AggregateError. Cannot throw:
+ * a caller may abort with any value, also one whose every property throws.
  * @param {any} error
  * @returns {ErrorKind}
  */
 export function errorKind (error) {
-  for (let depth = 0; depth < 5 && error !== null && typeof error === 'object'; depth++) {
-    const kind = kindOfOne(error)
-    if (kind !== null) return kind
-    error = error.cause ?? error.errors?.[0]
-  }
+  try {
+    for (let depth = 0; depth < 5 && error !== null && typeof error === 'object'; depth++) {
+      const kind = ownKind(error)
+      if (kind !== null) return kind
+      error = error.cause ?? error.errors?.[0]
+    }
+  } catch {}
   return 'other'
 }
 
 /**
  * @param {any} error
- * @returns {ErrorKind | null}
+ * @returns {ErrorKind | null} null: its cause may have a kind
  */
-function kindOfOne (error) {
+function ownKind (error) {
+  const { code, name } = error
   const message = String(error.message)
   // The proxy refused the tunnel. undici gives this error the code of a caller's abort.
-  if (error.code === 'UND_ERR_ABORTED' && message.startsWith('Proxy response')) return 'connect'
+  if (code === 'UND_ERR_ABORTED' && message.startsWith('Proxy response')) return 'connect'
   // Node gives a peer that closes during the handshake the code of a reset.
-  if (error.code === 'ECONNRESET' && message.includes('before secure TLS connection')) return 'tls'
-  if (error.name === 'TimeoutError') return 'timeout'
+  if (code === 'ECONNRESET' && message.includes('before secure TLS connection')) return 'tls'
+  if (name === 'TimeoutError') return 'timeout'
   // node:http puts the reason of an AbortSignal into `cause`.
-  if (error.name === 'AbortError') return error.cause?.name === 'TimeoutError' ? 'timeout' : 'cancelled'
-  if (error.name === 'HTTPParserError') return error.code === 'HPE_INVALID_EOF_STATE' ? 'closed' : 'protocol'
-  const code = error.code
+  if (name === 'AbortError') return error.cause?.name === 'TimeoutError' ? 'timeout' : 'cancelled'
+  if (name === 'HTTPParserError') return code === 'HPE_INVALID_EOF_STATE' ? 'closed' : 'protocol'
   if (typeof code !== 'string') return null
   // node:http uses ECONNRESET for a reset and for a FIN. This message means a FIN.
   if (message === 'socket hang up') return 'closed'
@@ -95,8 +87,5 @@ function kindOfOne (error) {
   if (code === 'ECONNABORTED') return error.syscall === undefined ? 'timeout' : 'reset'
   if (Object.hasOwn(KINDS, code)) return /** @type {ErrorKind} */ (KINDS[code])
   if (code.startsWith('HPE_')) return 'protocol'
-  if (code.startsWith('ERR_INVALID_') || code.startsWith('ERR_UNESCAPED') || code.startsWith('ERR_HTTP_INVALID')) return 'invalid_request'
-  if (code.startsWith('ERR_TLS') || code.startsWith('ERR_SSL') || code.startsWith('ERR_OSSL') ||
-      code.includes('CERT') || code.includes('SIGNATURE')) return 'tls'
-  return null
+  return /^ERR_(TLS|SSL|OSSL)|CERT|SIGNATURE/.test(code) ? 'tls' : null
 }

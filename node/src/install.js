@@ -1,26 +1,31 @@
 /** Makes the runtime's fetch, and every undici call without a dispatcher of its own, use our Agent. */
 
+import { CURRENT, globalDispatchers, LEGACY } from './undici/before.js'
 import * as undici from 'undici'
-import { Agent } from './undici/agent.js'
 import { base } from './base-version.js'
-import { resolveConfig } from './config.js'
-import { kConfig } from './undici/dispatch.js'
-import { configOf } from './undici/factory.js'
+import { mostHeld, resolveConfig } from './config.js'
 import { guardStatus } from './http/guard.js'
+import { hookFailures, mergeHooks } from './timing/hooks.js'
+import { Agent } from './undici/agent.js'
+import { kBase, kConfig } from './undici/dispatch.js'
+import { configOf } from './undici/factory.js'
+import { placeForOurs, sameChoice } from './undici/global.js'
+import { EnvHttpProxyAgent } from './undici/proxy-agent.js'
 import { VERSION } from './version.js'
 import { inOnePiece } from './wire/multipart.js'
-import { hookFailures, mergeHooks } from './timing/hooks.js'
-
-const LEGACY = Symbol.for('undici.globalDispatcher.1')
-const CURRENT = Symbol.for('undici.globalDispatcher.2')
-/** On an Agent that was uninstalled: the dispatcher before it. Another copy of this package may hold that Agent. */
-const kReplaced = Symbol.for('onewrite.replaced')
 
 /** @typedef {import('./timing/hooks.js').Hooks} Hooks */
+/** @typedef {import('./undici/agent.js').AgentOptions} AgentOptions */
+/** @typedef {import('./undici/global.js').Place} Place */
 
-/** @type {{agent: FetchAgent, previous: undici.Dispatcher, raw: {legacy: unknown, current: unknown}} | null} */
+/**
+ * What stands in for the dispatcher that was there before, and is put back.
+ * @type {{agent: any, place: Place, previous: {legacy: any, current: any}} | null}
+ */
 let installed = null
-/** The options of all calls of `install()`. @type {import('./undici/agent.js').AgentOptions} */
+/** The class of the global dispatcher that `install()` left in its place. @type {string | null} */
+let left = null
+/** The options of all calls of `install()`. @type {AgentOptions} */
 let options = {}
 /** The hooks of each call of `install()`. @type {Set<Hooks>} */
 const hooksOfCalls = new Set()
@@ -40,17 +45,20 @@ export class Installation {
    * @returns {boolean} false when it has no hooks, or they were taken away before
    */
   remove () {
-    const found = this.#hooks !== null && hooksOfCalls.delete(this.#hooks)
+    const removed = this.#hooks !== null && hooksOfCalls.delete(this.#hooks)
     hooksOfAll = mergeHooks([...hooksOfCalls])
-    return found
+    return removed
   }
 }
 
 /**
- * Installs an Agent as undici's global dispatcher, which the runtime's fetch uses too. Called again, it adds its hooks
- * to those that are there, and its options replace those that it names. With `disabled: true`, or
- * `ONEWRITE_DISABLED=true`, it is an `uninstall()`.
- * @param {import('./undici/agent.js').AgentOptions} [added]
+ * Makes an Agent of ours the global dispatcher of undici, which the runtime's fetch uses too. It takes the place of undici's
+ * default Agent; for a dispatcher with proxies from the environment an EnvHttpProxyAgent of ours with the same options
+ * does. Any other dispatcher stays, with one warning: it was chosen. `status()` says which.
+ *
+ * Called again, it adds its hooks to those that are there, and its options replace those that it names. With
+ * `disabled: true`, or `ONEWRITE_DISABLED=true`, it is an `uninstall()`.
+ * @param {AgentOptions} [added]
  * @returns {Installation} whose `remove()` takes the hooks of this call away
  * @throws {TypeError} code `ONEWRITE_INVALID_OPTION`
  */
@@ -64,24 +72,38 @@ export function install (added = {}) {
   }
   const timed = hooks !== null || hooksOfCalls.size > 0
   const current = isCurrent()
-  const suits = current && Object.keys(given).length === 0 && (!timed || installed?.agent.timed)
+  const place = current && installed !== null ? installed.place : placeForOurs()
+  const suits = current && Object.keys(given).length === 0 && (!timed || installed?.agent[kConfig].timed)
   // It throws for a bad option of undici's; nothing is changed then.
-  const agent = suits ? null : new FetchAgent(all, timed)
+  const agent = suits || place.Class === undefined ? null : agentFor(place, all, timed)
   options = all
   if (hooks !== null) hooksOfCalls.add(hooks)
   hooksOfAll = mergeHooks([...hooksOfCalls])
-  if (agent !== null) place(agent, current)
+  if (place.Class === undefined) leave(String(place.found))
+  if (agent !== null) {
+    const previous = current && installed !== null ? installed.previous : globalDispatchers()
+    installed = { agent, place, previous }
+    left = null
+    undici.setGlobalDispatcher(agent)
+  }
   return new Installation(hooks)
 }
 
-/** @param {FetchAgent} agent @param {boolean} current the global dispatcher is the Agent of an earlier call */
-function place (agent, current) {
-  if (current) retire()
-  const globals = /** @type {any} */ (globalThis)
-  installed = current && installed !== null
-    ? { ...installed, agent }
-    : { agent, previous: undici.getGlobalDispatcher(), raw: { legacy: globals[LEGACY], current: globals[CURRENT] } }
-  undici.setGlobalDispatcher(agent)
+/** @param {string} name of the class of the global dispatcher */
+function leave (name) {
+  if (left === name) return
+  left = name
+  const message = `onewrite leaves the global dispatcher as it is: ${howToUseOurs(name)}`
+  process.emitWarning(message, { code: 'ONEWRITE_DISPATCHER_LEFT' })
+}
+
+/** @param {string} name */
+function howToUseOurs (name) {
+  const ours = name === 'ProxyAgent' || name === 'EnvHttpProxyAgent' || name === 'RetryAgent' ? name : 'Agent'
+  const how = name === 'MockAgent'
+    ? 'new MockAgent({ agent: new Agent() })'
+    : `setGlobalDispatcher(new ${ours}(…)) with the same options`
+  return `the program chose it (class ${name}); use ${how}, with the class ${ours} of onewrite`
 }
 
 /**
@@ -93,39 +115,23 @@ function place (agent, current) {
 export function uninstall () {
   options = {}
   hooksOfCalls.clear()
-  hooksOfAll = null
+  hooksOfAll = left = null
   if (installed === null) return false
-  const { previous, raw } = installed
-  const current = isCurrent()
-  retire()
+  const { legacy, current } = installed.previous
+  const undo = isCurrent()
   installed = null
-  if (!current) return false
-  const usable = lastInUse(previous)
-  undici.setGlobalDispatcher(usable)
-  if (usable !== previous) return true
-  const globals = /** @type {any} */ (globalThis)
+  if (!undo) return false
+  const first = current ?? legacy
+  undici.setGlobalDispatcher(first.closed || first.destroyed ? new undici.Agent() : first)
+  if (first.closed || first.destroyed) return true
   // undici 8 keeps two, one of them wrapped, and wraps again when set: put back the same objects.
-  if (raw.legacy !== undefined) globals[LEGACY] = raw.legacy
-  if (raw.current !== undefined) globals[CURRENT] = raw.current
+  if (legacy !== undefined) Object.assign(globalThis, { [LEGACY]: legacy })
+  if (current !== undefined) Object.assign(globalThis, { [CURRENT]: current })
   return true
 }
 
 function isCurrent () {
   return installed !== null && undici.getGlobalDispatcher() === installed.agent
-}
-
-/** Another copy of this package may hold the Agent as the dispatcher that was there before. */
-function retire () {
-  if (installed !== null) Object.defineProperty(installed.agent, kReplaced, { value: installed.previous })
-}
-
-/**
- * @param {any} previous the dispatcher that was there before ours
- * @returns {undici.Dispatcher} it, unless it was uninstalled or closed meanwhile
- */
-function lastInUse (previous) {
-  while (previous[kReplaced] !== undefined) previous = previous[kReplaced]
-  return previous.closed || previous.destroyed ? new undici.Agent() : previous
 }
 
 /**
@@ -140,7 +146,7 @@ function lastInUse (previous) {
  * @property {Record<string, string>} patches each thing that is changed: `on`, or why it is not
  * @property {import('./config.js').Config} options of `install()`; without it, of the environment
  * @property {number} hooks how many hooks `install()` was given
- * @property {number} hookErrors how many hooks have thrown
+ * @property {number} hookErrors how many hooks have failed
  */
 
 /** @returns {Status} */
@@ -151,7 +157,7 @@ export function status () {
   const offBecause = disabled ?? (supported ? undefined : 'this version of undici is not supported')
   /** @param {'nodelayDisabled' | 'coalesceDisabled' | 'hooksDisabled'} option */
   const unless = (option, otherwise = 'on') => offBecause ?? (config[option] ? `${option} is true` : otherwise)
-  const fetch = installed === null ? 'not installed' : isCurrent() ? 'on' : 'another dispatcher was set since'
+  const wire = config.observe ? 'observe is true' : 'on'
   return {
     version: VERSION,
     enabled: offBecause === undefined,
@@ -159,10 +165,10 @@ export function status () {
     base: { name: 'undici', version: version || undefined, supported },
     runtime: `Node ${process.versions.node}`,
     patches: {
-      'fetch and undici without a dispatcher': offBecause ?? fetch,
+      'fetch and undici without a dispatcher': offBecause ?? stateOfFetch(),
       'http.client.request.created (guardNodeHttp)': guardStatus(),
-      'socket.setNoDelay of each connection': unless('nodelayDisabled'),
-      'socket.write, socket.uncork of each connection': unless('coalesceDisabled'),
+      'socket.setNoDelay of each connection': unless('nodelayDisabled', wire),
+      'socket.write, socket.uncork of each connection': unless('coalesceDisabled', wire),
       'socket._write, socket._writev; response.push of node:http (timing)': unless('hooksDisabled', 'waits for a hook')
     },
     options: config,
@@ -171,39 +177,64 @@ export function status () {
   }
 }
 
-/** Our Agent, with what only requests of fetch need. */
-class FetchAgent extends Agent {
-  /** @param {import('./undici/agent.js').AgentOptions} options @param {boolean} timed its clients take times */
-  constructor (options, timed) {
-    const { hooks, ...config } = configOf(options)
-    super(/** @type {any} */ ({ ...options, [kConfig]: { ...config, timed, get hooks () { return hooksOfAll } } }))
-    this.timed = timed
-  }
-
-  /** @param {any} opts @param {any} handler */
-  dispatch (opts, handler) {
-    const headers = opts?.headers
-    const name = headers && Object.keys(headers).find((name) => name.length === 14 && name.toLowerCase() === 'content-length')
-    return super.dispatch(name === undefined ? opts : withKnownLength(opts, name, this[kConfig]), handler)
-  }
+/** @returns {string} */
+function stateOfFetch () {
+  if (left !== null) return `left as it is: ${howToUseOurs(left)}`
+  if (installed === null) return 'not installed'
+  return isCurrent() ? 'on' : 'another dispatcher was set since'
 }
 
 /**
- * Mends two things in the options of a dispatch that comes from fetch.
- * fetch joins the user's Content-Length with its own to `5, 5`. The undici in the runtime reads that as 5, later ones
- * refuse it; equal lengths are one length (RFC 9110 section 8.6).
- * fetch gives a form as an iterator over its parts, in which a file takes turns of the event loop: a small form is
- * brought into one piece. Only a form has both a length and a multipart type.
- * @param {any} opts
- * @param {string} name of the header
+ * @param {Place} place
+ * @param {AgentOptions} given
+ * @param {boolean} timed its clients take times
+ */
+function agentFor ({ Class = Agent, options, proxies }, given, timed) {
+  const { hooks, ...config } = configOf(given, true, given.connect)
+  const own = { ...config, timed, get hooks () { return hooksOfAll } }
+  const all = /** @type {any} */ ({ ...options, ...given, [kConfig]: own })
+  return Class === EnvHttpProxyAgent ? new FetchProxyAgent(all, proxies) : new FetchAgent(all)
+}
+
+/**
+ * What only requests of fetch need: fetch gives a form as an iterator over its parts, in which a file takes turns of the
+ * event loop. A small form is brought into one piece. Only a form has both a length and a multipart type.
+ * @param {any} opts of a dispatch
  * @param {import('./config.js').Config} config
  */
-function withKnownLength (opts, name, config) {
-  const { headers, body } = opts
-  const twice = /^(\d+), \1$/.exec(headers[name])
-  const length = twice?.[1] ?? headers[name]
-  const form = !config.coalesceDisabled && !config.disabled && Number(length) <= config.coalesceMax &&
-    typeof body?.[Symbol.asyncIterator] === 'function' && String(headers['content-type']).startsWith('multipart/form-data; boundary=')
-  if (twice === null && !form) return opts
-  return { ...opts, headers: { ...headers, [name]: length }, body: form ? inOnePiece(body) : body }
+function withForm (opts, config) {
+  const { headers, body } = opts ?? {}
+  if (typeof body?.[Symbol.asyncIterator] !== 'function' || !headers || Array.isArray(headers)) return opts
+  if (mostHeld(config) === 0) return opts
+  /** @param {string} wanted */
+  const valueOf = (wanted) => headers[Object.keys(headers).find((name) => name.toLowerCase() === wanted) ?? '']
+  const form = String(valueOf('content-type')).startsWith('multipart/form-data; boundary=')
+  return form && Number(valueOf('content-length')) <= config.coalesceMax ? { ...opts, body: inOnePiece(body) } : opts
+}
+
+/** Our Agent, with what only requests of fetch need. */
+class FetchAgent extends Agent {
+  /** @param {any} opts @param {any} handler */
+  dispatch (opts, handler) { return super.dispatch(withForm(opts, /** @type {any} */ (this)[kConfig]), handler) }
+}
+
+/** The same for proxies from the environment. */
+class FetchProxyAgent extends EnvHttpProxyAgent {
+  #proxies
+
+  /** @param {any} options @param {any} proxies the dispatcher that was there before */
+  constructor (options, proxies) {
+    super(options)
+    this.#proxies = proxies
+  }
+
+  /** @param {any} opts @param {any} handler */
+  dispatch (opts, handler) { return super.dispatch(withForm(opts, /** @type {any} */ (this)[kConfig]), handler) }
+
+  /** @param {any} opts @param {any} handler */
+  [kBase] (opts, handler) {
+    const agent = this.#proxies === undefined ? this : sameChoice(this.#proxies, this, opts?.origin)
+    if (agent !== this) return agent.dispatch(opts, handler)
+    return /** @type {any} */ (EnvHttpProxyAgent.prototype)[kBase].call(this, opts, handler)
+  }
 }

@@ -2,13 +2,15 @@
 
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
+import http from 'node:http'
 import net from 'node:net'
 import { describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import * as undici from 'undici'
 import { isSupported } from '../src/base-version.js'
 import { readEnvironment, resolveConfig } from '../src/config.js'
-import { Agent, agentFactory, clientFactory, install, Pool, ProxyAgent } from '../src/index.js'
+import { Agent, agentFactory, clientFactory, HttpAgent, Pool } from '../src/index.js'
+import { until } from './support/record.js'
 import { startTap } from './support/tap.js'
 
 const four = async function * () { for (let index = 0; index < 4; index++) yield Buffer.alloc(50) }
@@ -32,25 +34,40 @@ test('disabled and coalesceDisabled leave the writes as in stock', async () => {
   assert.equal(await segmentsWith({ disabled: true }), stock)
   assert.equal(await segmentsWith({ coalesceDisabled: true }), stock)
   assert.equal(await segmentsWith({ coalesceMax: 0 }), stock)
+  assert.equal(await segmentsWith({ observe: true }), stock)
+  assert.equal(await segmentsWith({ observe: true, onTiming () {} }), stock)
   assert.equal(await segmentsWith({ nodelayDisabled: true, hooksDisabled: true }), 1)
 })
 
-test('more than coalesceMax is not held', async () => {
-  const segments = await segmentsWith({ coalesceMax: 150 })
-  assert.ok(segments > 1 && segments < 5, `${segments}`)
-})
-
-test('disabled and hooksDisabled call no hook', async () => {
+test('observe: only the hooks work, over undici and node:http', async () => {
   const tap = await startTap({ count: false })
-  let calls = 0
-  const hooks = { onTiming: () => calls++, listener: { onEvent: () => calls++ } }
-  for (const off of [{ disabled: true }, { hooksDisabled: true }]) {
-    const agent = new Agent({ ...hooks, ...off })
-    await (await undici.request(tap.origin, { dispatcher: agent, method: 'POST', body: 'x' })).body.dump()
-    await agent.destroy()
+  /** @type {any[]} */
+  const [timings, calls] = [[], []]
+  const original = net.Socket.prototype.setNoDelay
+  net.Socket.prototype.setNoDelay = function (on) { calls.push(on); return original.call(this, on) }
+  const connect = ({ hostname, port }, callback) => {
+    const socket = net.connect({ host: hostname, port: Number(port) }, () => callback(null, socket))
+    return socket
   }
-  await tap.close()
-  assert.equal(calls, 0)
+  const callsOf = async (agent, httpAgent) => {
+    calls.length = 0
+    await (await undici.request(tap.origin, { dispatcher: agent })).body.dump()
+    await agent.destroy()
+    await new Promise((resolve) => http.get(tap.origin, { agent: httpAgent }, (response) => response.resume().on('close', resolve)))
+    httpAgent.destroy()
+    return calls.splice(0)
+  }
+  try {
+    const ours = { observe: true, onTiming: (timing) => timings.push(timing) }
+    const stock = await callsOf(new undici.Agent({ connect }), new http.Agent({ noDelay: false }))
+    assert.deepEqual(await callsOf(new Agent({ connect, ...ours }), new HttpAgent({ noDelay: false, ...ours })), stock)
+    await until(() => timings.length === 2)
+    assert.equal(timings.length, 2)
+    for (const { last } of timings) assert.ok(last.writes === 1 && last.waitNs > 0 && last.connectNs > 0)
+  } finally {
+    net.Socket.prototype.setNoDelay = original
+    await tap.close()
+  }
 })
 
 describe('the environment', () => {
@@ -65,7 +82,7 @@ describe('the environment', () => {
     }
   }
   test('1 true yes on are true, 0 false no off are not, in any case; empty is unset', () => {
-    for (const name of ['DISABLED', 'NODELAY_DISABLED', 'COALESCE_DISABLED', 'HOOKS_DISABLED']) {
+    for (const name of ['DISABLED', 'NODELAY_DISABLED', 'COALESCE_DISABLED', 'HOOKS_DISABLED', 'OBSERVE']) {
       for (const [words, wanted] of /** @type {[string, number][]} */ ([['1 true yes on TRUE Yes oN', 1], ['0 false no off FALSE No oFF', 0]])) {
         for (const word of words.split(' ')) {
           const { config, seen } = warningsOf({ [`ONEWRITE_${name}`]: word })
@@ -100,7 +117,7 @@ describe('the environment', () => {
 })
 
 test('a bad value in code is refused with the name of the option', () => {
-  const bad = [{ disabled: 'yes' }, { coalesceMax: 1e6 }, { coalesceMax: '5' }, { onTiming: 1 }, { listener: 'x' }, { on_timing () {} }, { coalescemax: 5 }, { quickack: true }]
+  const bad = [{ disabled: 'yes' }, { coalesceMax: 1e6 }, { coalesceMax: '5' }, { onTiming: 1 }, { listener: 'x' }, { observe: 1 }]
   for (const options of bad) {
     const name = new RegExp(Object.keys(options)[0])
     assert.throws(() => new Agent(/** @type {any} */ (options)), { name: 'TypeError', code: 'ONEWRITE_INVALID_OPTION', message: name })
@@ -109,7 +126,7 @@ test('a bad value in code is refused with the name of the option', () => {
 })
 
 test('versions of undici outside the range are recognized', () => {
-  for (const version of ['7.29.1', '7.30.2', '8.10.1', '8.12.4']) assert.equal(isSupported(version), true, version)
+  for (const version of ['7.29.1', '7.30.2', '8.10.1', '8.13.1']) assert.equal(isSupported(version), true, version)
   for (const version of ['6.29.1', '7.29.0', '8.9.0', '8.10.0', '9.0.0', '']) assert.equal(isSupported(version), false, version)
 })
 
@@ -134,26 +151,38 @@ test('the user\'s noDelay is obeyed', async () => {
   }
 })
 
-describe('a misspelt option of ours is refused by its name', () => {
-  for (const [name, make] of Object.entries({
-    Agent: (options) => new Agent(options),
-    Pool: (options) => new Pool('http://localhost', options),
-    ProxyAgent: (options) => new ProxyAgent({ uri: 'http://localhost', ...options }),
-    install: (options) => install(options),
-    clientFactory: (options) => clientFactory(options),
-    agentFactory: (options) => agentFactory(options)
-  })) {
-    test(name, () => assert.throws(() => make({ on_timing () {} }), { name: 'TypeError', code: 'ONEWRITE_INVALID_OPTION', message: /on_timing; did you mean onTiming/ }))
+test('a factory takes ours alone', () => {
+  for (const name of ['connections', 'on_timing']) {
+    for (const factory of [clientFactory, agentFactory]) {
+      assert.throws(() => factory(/** @type {any} */ ({ [name]: 1 })), { code: 'ONEWRITE_INVALID_OPTION', message: new RegExp(name) })
+    }
   }
-  for (const [name, meant] of Object.entries({ hookDisabled: 'hooksDisabled', coalesce_maxx: 'coalesceMax', listeners: 'listener', nodelay_disable: 'nodelayDisabled' })) {
-    test(`${name} is near ${meant}`, () => assert.throws(() => new Agent(/** @type {any} */ ({ [name]: 1 })), { code: 'ONEWRITE_INVALID_OPTION', message: new RegExp(`option ${name}; did you mean ${meant}\\?`) }))
+})
+
+test('options that are not ours are undici\'s to check', async () => {
+  const pool = new Pool('http://localhost', /** @type {any} */ ({ keepAlive: true, noSuchOption: true }))
+  await assert.rejects(pool.request({ path: '/', method: 'GET' }), { message: /unsupported keepAlive/ })
+  await pool.destroy()
+})
+
+test('options that undici reads through getters, frozen or in a class, reach it', async () => {
+  const tap = await startTap({ count: false })
+  class Options {
+    #connect = { noDelay: true }
+    get connect () { return this.#connect }
+    get maxOrigins () { return 1 }
   }
-  test('a factory takes ours alone', () => {
-    for (const name of ['connections', 'noSuchOption']) assert.throws(() => clientFactory(/** @type {any} */ ({ [name]: 1 })), { code: 'ONEWRITE_INVALID_OPTION', message: new RegExp(name) })
-  })
-  test('options that are not ours are undici\'s to check', async () => {
-    const pool = new Pool('http://localhost', /** @type {any} */ ({ keepAlive: true, noSuchOption: true }))
-    await assert.rejects(pool.request({ path: '/', method: 'GET' }), { message: /unsupported keepAlive/ })
-    await pool.destroy()
-  })
+  const calls = []
+  const counting = Object.freeze({ connections: 1, get factory () { calls.push('factory'); return undefined } })
+  try {
+    for (const options of [new Options(), counting]) {
+      const agent = new Agent(/** @type {any} */ (options))
+      assert.equal((await undici.request(tap.origin, { dispatcher: agent })).statusCode, 200)
+      if (options instanceof Options) await assert.rejects(undici.request('http://localhost:2', { dispatcher: agent }), /Maximum allowed origins|maxOrigins|origins/i)
+      await agent.destroy()
+    }
+    assert.ok(calls.length > 0)
+  } finally {
+    await tap.close()
+  }
 })

@@ -271,18 +271,6 @@ test('a CommonJS program can require the package', { skip: !requiresModules && '
   assert.equal(out, true)
 })
 
-test('a Content-Length of the user\'s own is sent once by the global fetch, as before install()', async () => {
-  const tap = await startTap({ count: false })
-  const { out } = await runScript(`
-    import { install } from ${JSON.stringify(index)}
-    install()
-    const response = await fetch(${JSON.stringify(tap.origin)}, { method: 'POST', body: 'hello', headers: { 'Content-Length': '5' } })
-    console.log(JSON.stringify(await response.text()))`)
-  await tap.close()
-  assert.equal(out, 'ok')
-  assert.equal(tap.requests[0].head.match(/content-length/gi).length, 1)
-})
-
 const register = fileURLToPath(new URL('../src/register.js', import.meta.url))
 
 /** This package in a folder of its own, with the undici that `put` puts beside it. */

@@ -149,18 +149,6 @@ for (const secure of [false, true]) {
   })
 }
 
-test('the limit of connections holds for a forwarding proxy too', async () => {
-  const tap = await startTap({ count: false })
-  const proxy = await startProxy()
-  const agent = new ProxyAgent({ uri: proxy.origin, proxyTunnel: false, connections: 2 })
-  try {
-    await Promise.all(Array.from({ length: 12 }, async () => (await undici.request(tap.origin, { dispatcher: agent, method: 'POST', body: 'x' })).body.dump()))
-    assert.ok(proxy.connections <= 2, `${proxy.connections} connections`)
-  } finally {
-    await Promise.all([agent.destroy(), tap.close(), proxy.close()])
-  }
-})
-
 async function startProxy () {
   const state = { tunnels: 0 }
   const sockets = new Set()

@@ -84,7 +84,7 @@ test('with agentFactory() the record has the wait in the pool', async () => {
   }
 })
 
-test('a hook of our Agent above replaces the factory\'s, and its record has the connection', async () => {
+test('a hook of the factory is called beside that of our Agent above, with the same record', async () => {
   const server = await startServer(answerOk)
   const [above, below] = [recorder(), recorder()]
   const agent = new Agent({ ...above.hooks, factory: (origin, options) => new undici.Pool(origin, { ...options, factory: clientFactory(below.hooks) }) })
@@ -92,7 +92,8 @@ test('a hook of our Agent above replaces the factory\'s, and its record has the 
     assert.equal(await (await undici.request(server.origin, { dispatcher: agent })).body.text(), 'ok')
     const timing = await above.last()
     assert.ok(timing.connId !== undefined && timing.connectNs > 0)
-    assert.equal(below.timings.length, 0)
+    assert.deepEqual(below.timings, [timing])
+    assert.deepEqual(below.names(), above.names())
   } finally {
     await agent.destroy()
     await server.close()

@@ -26,7 +26,7 @@ test('before anything is installed', () => {
   assert.match(status.base.version, /^[78]\.\d+\.\d+$/)
   assert.equal(status.base.supported, true)
   assert.equal(status.patches[FETCH], 'not installed')
-  assert.equal(status.patches[GUARD], 'not asked for')
+  assert.equal(status.patches[GUARD], 'not called')
   assert.equal(status.options.coalesceMax, 16384)
 })
 
@@ -39,7 +39,7 @@ test('install() and guardNodeHttp() are listed, and a dispatcher that was replac
 
 test('options of install() are those in force', () => {
   const { options, patches } = statusAfter('onewrite.install({ coalesceMax: 100, connections: 1 }); onewrite.install({ nodelayDisabled: true })', { ONEWRITE_COALESCE_DISABLED: '1' })
-  assert.deepEqual(options, { disabled: false, nodelayDisabled: true, coalesceDisabled: true, hooksDisabled: false, coalesceMax: 100 })
+  assert.deepEqual(options, { disabled: false, nodelayDisabled: true, coalesceDisabled: true, hooksDisabled: false, observe: false, coalesceMax: 100 })
   assert.equal(patches['socket.setNoDelay of each connection'], 'nodelayDisabled is true')
 })
 

@@ -18,7 +18,13 @@ export async function request (transport, { method, url, headers, body, signal, 
     await response.body?.cancel()
     return { status: response.status, headers: [...response.headers], body: Buffer.alloc(0) }
   }
-  return { status: response.status, headers: [...response.headers], body: Buffer.from(await response.arrayBuffer()) }
+  const objects = {
+    response: response.constructor.name,
+    response_attributes: Object.keys(response).sort(),
+    response_type: response.type,
+    redirected: response.redirected
+  }
+  return { status: response.status, headers: [...response.headers], body: Buffer.from(await response.arrayBuffer()), objects }
 }
 
 export async function post (transport, url, method, body) {

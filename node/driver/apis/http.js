@@ -29,7 +29,12 @@ export function request (transport, { method, url, headers, body, signal, read }
     request.on('response', (response) => {
       answered = true
       const parts = []
-      const done = () => resolve({ status: response.statusCode, headers: rawPairs(response.rawHeaders), body: Buffer.concat(parts) })
+      const done = () => {
+        const answer = { status: response.statusCode, headers: rawPairs(response.rawHeaders), body: Buffer.concat(parts) }
+        // The request is closed some turns after its response has ended.
+        if (request.closed || read === 'none') return resolve({ ...answer, objects: objectsOf(request, response) })
+        request.once('close', () => resolve({ ...answer, objects: objectsOf(request, response) }))
+      }
       if (read === 'none') {
         response.on('error', () => {}).destroy()
         done()
@@ -72,6 +77,18 @@ function splitSend (request, body, reject) {
 export async function post (transport, url, method, body) {
   const response = await request(transport, { method, url, headers: [], body, signal: undefined, read: 'all' })
   return response.status
+}
+
+/** What the caller holds, and what is left on it. */
+function objectsOf (request, response) {
+  return {
+    response: response.constructor.name,
+    response_attributes: Object.keys(response).sort(),
+    request: request.constructor.name,
+    request_attributes: Object.keys(request).sort(),
+    request_listeners: request.eventNames().map(String).sort(),
+    socket_listeners: response.socket === null ? [] : response.socket.eventNames().map(String).sort()
+  }
 }
 
 function rawPairs (raw) {

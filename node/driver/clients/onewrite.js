@@ -14,7 +14,7 @@ export const apis = ['undici', 'http']
 export const base = { name: 'undici', version: createRequire(import.meta.url)('undici/package.json').version }
 export const capabilities = [
   'timing', 'events', 'dns_split', 'queue', 'informational', 'shared_clock', 'cancel', 'proxy_forward', 'proxy_connect',
-  'socket_options', 'custom_connector', 'concurrency', 'retries', 'redirects', 'attempts', 'checked_options', 'prompt_memory', 'load', 'serve', ...BODY_KINDS.map((kind) => `body:${kind}`)
+  'socket_options', 'custom_connector', 'concurrency', 'retries', 'redirects', 'attempts', 'checked_options', 'prompt_memory', 'load', 'serve', 'objects', ...BODY_KINDS.map((kind) => `body:${kind}`)
 ]
 
 /** Names in the adapter's spelling; whether there is such an option, and what it may be, is the adapter's to say. */

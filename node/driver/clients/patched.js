@@ -15,7 +15,7 @@ export const apis = ['fetch', 'undici']
 export const base = { name: 'undici', version: createRequire(import.meta.url)('undici/package.json').version }
 export const capabilities = [
   'timing', 'events', 'dns_split', 'queue', 'informational', 'shared_clock', 'cancel', 'socket_options', 'custom_connector',
-  'concurrency', 'checked_options', 'install', 'status', 'load', 'serve',
+  'concurrency', 'checked_options', 'install', 'status', 'load', 'serve', 'objects',
   // Not prompt_memory: fetch copies the body, as its standard requires.
   // fetch takes no open file, and no Content-Length for a stream.
   ...BODY_KINDS.filter((kind) => kind !== 'file').map((kind) => `body:${kind}`)

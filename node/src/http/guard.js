@@ -7,7 +7,7 @@
  */
 
 import diagnosticsChannel from 'node:diagnostics_channel'
-import { resolveConfig } from '../config.js'
+import { resolveConfig, setsNoDelay } from '../config.js'
 
 /**
  * Node 22.12 and later publish a request here when it is made, before it has a socket. A later
@@ -40,13 +40,12 @@ function setNoDelay ({ request }) {
 
 /**
  * Sets TCP_NODELAY on the socket of each request of node:http and node:https from now on, except for agents made with
- * `noDelay: false`. On Node 22.12 and later a `request.setNoDelay(false)` overrides it. With `ONEWRITE_DISABLED=true` or
- * `ONEWRITE_NODELAY_DISABLED=true` it does nothing.
+ * `noDelay: false`. On Node 22.12 and later a `request.setNoDelay(false)` overrides it. With `ONEWRITE_DISABLED=true`,
+ * `ONEWRITE_NODELAY_DISABLED=true` or `ONEWRITE_OBSERVE=true` it does nothing.
  * @returns {boolean} true while it is on
  */
 export function guardNodeHttp () {
-  const { disabled, nodelayDisabled } = resolveConfig()
-  if (disabled || nodelayDisabled) return false
+  if (!setsNoDelay(resolveConfig())) return false
   if (!guarding) {
     diagnosticsChannel.subscribe(CREATED, onCreated)
     if (!publishesCreated) diagnosticsChannel.subscribe(START, setNoDelay)
@@ -58,8 +57,10 @@ export function guardNodeHttp () {
 /** @returns {string} `on`, or why it is not */
 export function guardStatus () {
   if (guarding) return 'on'
-  const { disabled, nodelayDisabled } = resolveConfig()
-  return disabled ? 'ONEWRITE_DISABLED is set' : nodelayDisabled ? 'ONEWRITE_NODELAY_DISABLED is set' : 'not asked for'
+  const { disabled, nodelayDisabled, observe } = resolveConfig()
+  if (disabled) return 'ONEWRITE_DISABLED is set'
+  if (nodelayDisabled) return 'ONEWRITE_NODELAY_DISABLED is set'
+  return observe ? 'ONEWRITE_OBSERVE is set' : 'not called'
 }
 
 /** Undoes `guardNodeHttp()`. Connections that have TCP_NODELAY keep it. */

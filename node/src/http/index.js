@@ -2,7 +2,6 @@
 
 export { HttpAgent, HttpsAgent } from './agent.js'
 export { guardNodeHttp, unguardNodeHttp } from './guard.js'
-export { InvalidRequestError } from '../errors.js'
 export { withTimingId } from '../timing/id.js'
 export { Timing } from '../timing/record.js'
 export { hookFailures } from '../timing/hooks.js'

@@ -3,25 +3,26 @@
  * One method is patched, `push` of the response: a listener for 'data' would start the flow before the user wants it.
  */
 
+import { AsyncResource } from 'node:async_hooks'
 import diagnosticsChannel from 'node:diagnostics_channel'
 import { errorMonitor } from 'node:events'
 import { errorKind } from '../errors.js'
 import { Call } from '../timing/call.js'
 import { connectionOf } from '../timing/connection.js'
-import { currentTimingId } from '../timing/id.js'
-import { serverTimingFields } from '../timing/server-timing.js'
 
 let subscribed = false
+/** On a request: what times it. */
+const kTimed = Symbol('onewrite timed request')
 
 /**
  * Nothing here listens for 'response', 'upgrade' or 'connect': without a listener Node drops a response, and closes a
  * connection that is upgraded (lib/_http_client.js, parserOnIncomingClient and socketOnData).
  * @param {any} request a ClientRequest that an agent has just been given
  * @param {any} options of the request
- * @param {import('../timing/hooks.js').Hooks} hooks
+ * @param {{hooks: import('../timing/hooks.js').Hooks | null}} owner
  * @returns {Call}
  */
-export function timeRequest (request, options, hooks) {
+export function timeRequest (request, options, owner) {
   if (!subscribed) {
     subscribed = true
     diagnosticsChannel.subscribe('http.client.response.finish', onResponse)
@@ -30,27 +31,20 @@ export function timeRequest (request, options, hooks) {
   // The path is a whole URL for a proxy that forwards, `host:port` for one that tunnels.
   const path = String(request.path)
   const url = /^https?:\/\//.test(path) ? path : `${request.protocol}//${host}${path.startsWith('/') ? '' : '/'}${path}`
-  const call = new Call(hooks, currentTimingId(), request.method, url)
-  call.sender = new TimedRequest(call, request)
+  const call = new Call(owner, new AsyncResource('OnewriteCall'), request.method, url)
+  request[kTimed] = new TimedRequest(call, request)
+  call.sentBy(request[kTimed])
   return call
-}
-
-/**
- * @param {any} socket that an agent has just made, to which Node has added no listeners yet
- * @param {import('../timing/connection.js').Connection} connection
- */
-export function watchClose (socket, connection) {
-  socket.once('close', () => connection.call?.sender?.closing())
 }
 
 /** Node publishes a final response when its head is there, before the request's 'response' event. @param {any} message */
 function onResponse ({ request, response }) {
-  // Not by a WeakMap: its values keep their keys alive until the old generation is collected, so hooks cost 60 % more CPU.
-  const sender = /** @type {TimedRequest | null | undefined} */ (connectionOf(request.socket)?.call?.sender)
-  if (sender && sender.request === request) sender.onResponse(response)
+  request[kTimed]?.onResponse(response)
 }
 
 class TimedRequest {
+  /** Of the response, while it is read. @type {any} */
+  push = undefined
   /** @type {any} */
   failure = undefined
   /** @type {any} */
@@ -63,11 +57,16 @@ class TimedRequest {
   constructor (call, request) {
     this.call = call
     this.request = request
-    request.on('socket', (/** @type {any} */ socket) => this.onSocket(socket))
-    request.on('information', (/** @type {any} */ { statusCode }) => this.onInformation(statusCode))
-    request.on('timeout', () => { this.timedOut = true })
-    request.on(errorMonitor, (/** @type {any} */ error) => this.onError(error))
-    request.on('close', () => this.onClose())
+    for (const event of Reflect.ownKeys(this.listeners)) request.on(event, /** @type {any} */ (this.listeners)[event])
+  }
+
+  /** By event of the request; none is left on a request that is closed. */
+  listeners = {
+    socket: (/** @type {any} */ socket) => this.onSocket(socket),
+    information: (/** @type {any} */ { statusCode }) => this.onInformation(statusCode),
+    timeout: () => { this.timedOut = true },
+    [errorMonitor]: (/** @type {any} */ error) => this.onError(error),
+    close: () => this.onClose()
   }
 
   /** @param {any} socket that the request has been given */
@@ -75,20 +74,26 @@ class TimedRequest {
     this.socket = socket
     const { call } = this
     const connection = connectionOf(socket)
-    call.slot = { connection }
+    call.carriedBy({ connection })
     this.watchFirstByte()
+    socket.prependListener('close', this.onSocketClose)
     if (socket.encrypted ? !socket.secureConnecting : !socket.connecting) return this.acquired(connection)
     socket.prependOnceListener(socket.encrypted ? 'secureConnect' : 'connect', () => this.acquired(connection))
   }
 
   /** Before Node's own listener. The flow is not started by `prependOnceListener`, and the listener goes with the byte. */
   watchFirstByte () {
-    this.socket.prependOnceListener('data', () => this.call.read())
+    this.socket.prependOnceListener('data', this.onData)
   }
+
+  onData = () => this.call.read()
+
+  /** Called before Node's listener, which marks the request as destroyed whoever ended it. */
+  onSocketClose = () => { this.givenUp ??= this.request.destroyed }
 
   /** @param {import('../timing/connection.js').Connection | null} connection */
   acquired (connection) {
-    connection?.ready()
+    connection?.opened()
     if (this.call.running) this.call.acquired(connection)
   }
 
@@ -102,25 +107,20 @@ class TimedRequest {
 
   /** @param {number} status 100 to 199 */
   onInformation (status) {
-    this.call.informational(status)
+    this.call.head(status)
     this.watchFirstByte()
   }
 
   /** @param {any} response */
   onResponse (response) {
     const { call } = this
-    call.headers(response.statusCode, serverTimingFields(response.rawHeaders))
+    call.head(response.statusCode)
     const { push } = response
-    response.push = (/** @type {any} */ chunk, /** @type {any} */ encoding) => {
+    this.push = response.push = (/** @type {any} */ chunk, /** @type {any} */ encoding) => {
       if (chunk !== null) call.received(chunk.length)
       else if (call.running) call.responseEnd()
       return push.call(response, chunk, encoding)
     }
-  }
-
-  /** Its socket is closed. Called before Node's listener, which marks the request as destroyed whoever ended it. */
-  closing () {
-    this.givenUp ??= this.request.destroyed
   }
 
   /** @param {any} error */
@@ -138,15 +138,20 @@ class TimedRequest {
   onClose () {
     const { call, socket, request } = this
     const response = request.res ?? undefined
+    socket?.off('close', this.onSocketClose).off('data', this.onData)
+    delete request[kTimed]
+    for (const event of Reflect.ownKeys(this.listeners)) request.off(event, /** @type {any} */ (this.listeners)[event])
+    if (response !== undefined && response.push === this.push) delete response.push
     if (response?.upgrade) {
-      if (!call.answered) call.headers(response.statusCode)
+      if (!call.answered) call.head(response.statusCode)
       return call.finish(false)
     }
     if (response?.complete) return call.finish(!socket.destroyed)
     if (this.failure !== undefined) return call.fail(this.failure)
     if (response === undefined) return call.fail(causeOf(undefined, this.timedOut))
     if (socket.errored) return call.fail(this.givenUp ? causeOf(socket.errored, this.timedOut) : socket.errored)
-    if (socket.readableEnded) return call.fail({ code: 'UND_ERR_SOCKET', message: 'the peer closed in the middle of the response' })
+    const early = { code: 'UND_ERR_SOCKET', message: 'the peer closed in the middle of the response' }
+    if (socket.readableEnded) return call.fail(early)
     // A caller who drops a response unread, as follow-redirects does, or who destroys the response, did not cancel the call.
     if (this.givenUp && response.readableDidRead) return call.fail(causeOf(undefined, this.timedOut))
     call.finish(!socket.destroyed)

@@ -12,7 +12,7 @@ import { context, trace } from '@opentelemetry/api'
 
 /** @implements {Context} */
 export class CallContext {
-  /** @type {Observed | null} null once undici's request is made: what inherits this context later, as a new socket does, is not of this request. */
+  /** null once undici's request is made: what inherits this context later, as a new socket does, is not of it. @type {Observed | null} */
   #observed
 
   /** @param {Context} base @param {Observed} observed */
@@ -44,7 +44,7 @@ export class CallContext {
     const derived = this.base.setValue(key, value)
     if (this.#observed !== null) {
       const span = trace.getSpan(derived)
-      if (span !== undefined && span !== trace.getSpan(this.base)) this.#observed.found(span)
+      if (span !== undefined && span !== trace.getSpan(this.base)) this.#observed.setSpan(span)
     }
     return derived
   }

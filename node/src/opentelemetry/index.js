@@ -9,17 +9,15 @@ import { Observer } from './observer.js'
 /**
  * @typedef {object} OpenTelemetryOptions
  * @property {boolean} [logs] whether each call's record is emitted as a log event `onewrite.request`. Default: true.
- * @property {boolean} [requestDuration] whether `http.client.request.duration` is recorded. Default: true. Switch it off
- *   where an instrumentation records it already, under its own scope: a sum over both counts each request twice.
  */
 
 /**
  * A listener for `install()` and for the classes of this package. The span that an instrumentation makes of a request gets
  * the request's phases as `onewrite.*` attributes until it ends, the record is emitted as a log event with that span's
- * context, and metrics report durations, waits and connections. No span is made here.
+ * context, and two metrics count requests and their waits. No span is made here.
  * @param {OpenTelemetryOptions} [options]
  * @returns {import('../timing/hooks.js').TimingListener}
  */
-export function openTelemetry ({ logs = true, requestDuration = true } = {}) {
-  return /** @type {any} */ ({ [kObserver]: new Observer(logs, requestDuration) })
+export function openTelemetry ({ logs = true } = {}) {
+  return /** @type {any} */ ({ [kObserver]: new Observer(logs) })
 }

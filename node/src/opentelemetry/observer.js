@@ -1,18 +1,16 @@
-/** Reports calls and connections to OpenTelemetry. */
+/** Reports calls to OpenTelemetry. */
 
-import { createContextKey, trace, SpanKind } from '@opentelemetry/api'
-import { otelAttributes, otelPhases } from '../timing/mappers.js'
+import { createContextKey, SpanKind, trace } from '@opentelemetry/api'
+import { otelAttributes, otelPhases } from './attributes.js'
 import { activeContext, CallContext } from './call-context.js'
-import { connectionClosed, connectionOpened } from './connections.js'
-import { instruments, logger } from './providers.js'
+import { logger, recordMetrics } from './metrics.js'
 
 /** @typedef {import('@opentelemetry/api').Context} Context */
 /** @typedef {import('@opentelemetry/api').Span} Span */
-/** @typedef {import('../timing/call.js').Call} Call */
 /** @typedef {import('../timing/hooks.js').CallObserver} CallObserver */
 /** @typedef {import('../timing/record.js').Timing} Timing */
 
-/** The SDK sets it around requests of an exporter. Recording them would cause more exports, without end. */
+/** The SDK sets it around requests of an exporter. Recording an exporter's requests would loop. */
 const SUPPRESSED = createContextKey('OpenTelemetry SDK Context Key SUPPRESS_TRACING')
 /** Spans of the work that makes the request; it may make many requests, so such a span gets no attributes of one. */
 const NOT_OURS = new Set([SpanKind.SERVER, SpanKind.CONSUMER])
@@ -27,7 +25,7 @@ export class Observed {
   }
 
   /** @param {Span} span that an instrumentation has made of an attempt of this call */
-  found (span) {
+  setSpan (span) {
     this.span = span
     if (trace.isSpanContextValid(span.spanContext())) this.context = trace.setSpan(this.context, span)
   }
@@ -41,11 +39,8 @@ export class Observed {
 
 /** @implements {CallObserver} */
 export class Observer {
-  /** @param {boolean} logs @param {boolean} requestDuration */
-  constructor (logs, requestDuration) {
-    this.logs = logs
-    this.requestDuration = requestDuration
-  }
+  /** @param {boolean} logs */
+  constructor (logs) { this.logs = logs }
 
   /** @returns {Observed | null} null: the call is ignored */
   begin () {
@@ -58,19 +53,17 @@ export class Observer {
    * @param {Observed} observed
    * @param {() => boolean} run
    */
-  within (observed, run) {
-    return CallContext.run(observed, run)
-  }
+  within (observed, run) { return CallContext.run(observed, run) }
 
   /**
    * Writes what is known of the running attempt, because instrumentations end their span before the call ends.
    * @param {Observed} observed
-   * @param {Call} call
+   * @param {Timing} timing
    */
-  progress (observed, call) {
+  progress (observed, timing) {
     const span = observed.writable
     if (span === null) return
-    const { 'onewrite.total_ns': total, ...known } = otelPhases(call.record())
+    const { 'onewrite.total_ns': total, ...known } = otelPhases(timing)
     span.setAttributes(known)
   }
 
@@ -79,7 +72,7 @@ export class Observer {
     const phases = otelPhases(timing)
     const attributes = otelAttributes(timing)
     observed.writable?.setAttributes(phases)
-    instruments().record(timing, attributes, observed.context, this.requestDuration)
+    recordMetrics(timing, attributes, observed.context)
     const log = this.logs ? logger() : undefined
     if (log === undefined) return
     const endNs = timing.startedAtUnixNs + timing.totalNs
@@ -92,17 +85,5 @@ export class Observer {
       attributes: { ...attributes, ...phases },
       body: timing.toJSON()
     })
-  }
-
-  /** @param {import('../timing/connection.js').Connection} connection */
-  opened (connection) {
-    instruments()
-    connectionOpened(connection)
-  }
-
-  /** @param {import('../timing/connection.js').Connection} connection */
-  closed (connection) {
-    const seconds = connectionClosed(connection)
-    if (seconds !== undefined) instruments().connectionEnded(connection, seconds)
   }
 }

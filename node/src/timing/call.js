@@ -1,104 +1,158 @@
 /**
- * One call while it runs: takes the times, calls the listener, makes the record.
- * The listener gets an event when its place in the order is known; the event has the time at which it happened.
+ * One call while it runs: takes the times, calls the hooks, ends the record.
+ * A listener gets an event when its place in the order is known; the event has the time at which it happened.
  */
 
-import { nowNs, unixNs } from './clock.js'
 import { errorKind } from '../errors.js'
-import { LiveAttempt } from './attempt.js'
+import { Attempt } from './attempt.js'
+import { nowNs } from './clock.js'
 import { MadeEvent } from './events.js'
-import { deliver } from './hooks.js'
+import { deliver, mergeHooks, runningHooks } from './hooks.js'
+import { currentTimingId } from './id.js'
 import { redactUrl } from './redact.js'
-import { Attempt, Timing } from './record.js'
+import { Timing } from './record.js'
 
 /** @typedef {import('./connection.js').Connection} Connection */
 /** @typedef {import('./events.js').EventName} EventName */
-/** @typedef {import('./events.js').Receiver} Receiver */
-/** @typedef {import('./record.js').Outcome} Outcome */
-/** @typedef {import('./record.js').Phase} Phase */
-/** @typedef {{connection: Connection | null}} Slot the newest connection of the client that will send the call */
+/** @typedef {import('./events.js').TimingEvent} TimingEvent */
+/** @typedef {import('./hooks.js').Receiver} Receiver */
+/** @typedef {import('./hooks.js').Hooks} Hooks */
+/** @typedef {import('./attempt.js').Outcome} Outcome */
+/** @typedef {import('./attempt.js').Phase} Phase */
+/** @typedef {{hooks: Hooks | null, source?: object}} Owner */
+/** @typedef {{connection: Connection | null}} Carrier sends the request of a call, on its present connection */
+/** @typedef {{wasSent: () => boolean}} Sender reports whether the request was sent */
 
-/** Key in the options of a dispatch: the call whose attempts are made below, as retries or redirects. */
-export const kCall = Symbol('onewrite call')
-/** Key in the options of a dispatch whose handler cannot carry it: the call whose attempt has begun. */
-export const kAttempt = Symbol('onewrite attempt')
+/** Its callbacks run when the present task is done. `queueMicrotask()` would make an AsyncResource for each. */
+const settled = Promise.resolve()
 
-export class Call {
-  /** Attempts before the present one. @type {LiveAttempt[] | null} */
-  #earlier = null
-  /** @type {{kind: import('../errors.js').ErrorKind, phase: Phase | undefined} | null} of the last attempt */
+/** @internal The record of a call, with what fills it. */
+export class Call extends Timing {
+  /** @type {Hooks} */
+  #hooks
+  /** Who gets which event. Events are made only for those who get them. */
+  #receivers
+  /** The asynchronous context in which the call was made: hooks run in it. @type {import('node:async_hooks').AsyncResource | null} */
+  #context
+  /** Hooks that made this request. */
+  #makers
+  /** The state of each observer; null: there is none, or all ignore this call. @type {any[] | null} */
+  #observed = null
+  /** There may be retries and redirects; the call ends with `end()`. */
+  #composed
+  /** @type {Attempt} */
+  #attempt
+  /** The attempt has a connection. */
+  #acquired = false
+  #acquiredNs = 0
+  /** Until the attempt ends. @type {Connection | null} */
+  #connection = null
+  #firstByteNs = 0
+  /** The base library has passed the whole request to the socket. null: it does not report that. @type {boolean | null} */
+  #sent = false
+  /** What was written has been taken over from the connection. */
+  #captured = false
+  /** Configurations whose hooks this call has. @type {unknown[]} */
+  #sources
+  /** @type {Carrier | null} */
+  #carrier = null
+  /** @type {Sender | null} */
+  #sender = null
+  /** How the last attempt of a composed call failed. @type {{kind: import('../errors.js').ErrorKind, phase?: Phase} | null} */
   #failure = null
-  /** @type {Timing | null} */
-  #record = null
-  /** @type {Outcome | null} */
-  outcome = null
-  /** @type {import('../errors.js').ErrorKind | undefined} */
-  errorKind = undefined
-  /** @type {Phase | undefined} */
-  errorPhase = undefined
-  endNs = 0
-  /** @type {Slot | null} */
-  slot = null
-  /** Answers where `requestSent()` is not called. @type {{wasSent: () => boolean, closing: () => void} | null} */
-  sender = null
+  /** Its record is part of another call's. */
+  #absorbed = false
 
   /**
-   * @param {import('./hooks.js').Hooks} hooks
-   * @param {string | number | undefined} id
+   * @param {Owner} owner the configuration that the hooks are of
+   * @param {import('node:async_hooks').AsyncResource} context
    * @param {string} method
    * @param {string} url
    * @param {boolean} [composed] there may be retries and redirects; the call ends with `end()`
    */
-  constructor (hooks, id, method, url, composed = false) {
-    this.composed = composed
-    this.hooks = hooks
-    /** Events are made only for those who get them. */
-    this.receivers = hooks.receivers
-    this.id = id
-    this.method = method
-    this.url = redactUrl(url)
-    this.startNs = nowNs()
-    /** What the observers keep of this call; null: there is none, or all ignore this call. @type {any[] | null} */
-    this.observed = hooks.observers.length === 0 ? null : hooks.begin()
-    this.attempt = new LiveAttempt(0, this.startNs)
-    /** An attempt was made. There is none when an interceptor answers without a request, as from a cache. */
-    this.attempted = !composed
-    const { callStart } = this.receivers
+  constructor (owner, context, method, url, composed = false) {
+    const startNs = nowNs()
+    const attempt = new Attempt(0, startNs)
+    super(context.runInAsyncScope(currentTimingId), method, redactUrl(url), startNs, composed ? [] : [attempt])
+    this.#hooks = /** @type {Hooks} */ (owner.hooks)
+    this.#receivers = this.#hooks.receivers
+    this.#context = context
+    this.#makers = context.runInAsyncScope(runningHooks)
+    this.#composed = composed
+    this.#attempt = attempt
+    this.#sources = [owner.source]
+    if (this.#hooks.observers.length > 0) this.#observed = this.#hooks.begin()
+    this.#start(this.#receivers, !composed)
+  }
+
+  /**
+   * The events at the start of a call, in the caller's context.
+   * @param {Hooks['receivers']} receivers
+   * @param {boolean} attempted
+   */
+  #start ({ callStart, attemptStart, queueStart }, attempted) {
+    const { startedAtMonoNs } = this
     if (callStart !== null) {
-      const event = /** @type {import('./events.js').TimingEvent} */ (new MadeEvent(this, 'callStart', this.startNs, undefined))
-      event.method = method
+      const event = /** @type {TimingEvent} */ (new MadeEvent(this, 'callStart', startedAtMonoNs, undefined))
+      event.method = this.method
       event.url = this.url
-      event.startedAtUnixNs = unixNs(this.startNs)
-      deliver(callStart, event)
+      event.startedAtUnixNs = this.startedAtUnixNs
+      deliver(callStart, event, this.#makers, false)
     }
-    if (this.attempted) this.#announceAttempt()
+    if (attempted) this.#startAttempt(attemptStart, queueStart)
   }
 
-  #announceAttempt () {
-    const { startNs } = this.attempt
-    this.#tell(this.receivers.attemptStart, 'attemptStart', startNs)
-    this.#tell(this.receivers.queueStart, 'queueStart', startNs)
+  /** @param {Receiver[] | null} attemptStart @param {Receiver[] | null} queueStart */
+  #startAttempt (attemptStart, queueStart) {
+    const { startedAtMonoNs } = this.#attempt
+    if (attemptStart !== null) deliver(attemptStart, this.#event('attemptStart', startedAtMonoNs), this.#makers, false)
+    if (queueStart !== null) deliver(queueStart, this.#event('queueStart', startedAtMonoNs), this.#makers, false)
   }
 
-  /** Begins the first attempt of a composed call, or a retry or a redirect hop after the end of the one before. */
+  /**
+   * A dispatcher below has hooks too: all are called.
+   * @param {Owner} owner
+   */
+  join (owner) {
+    const { hooks } = owner
+    if (hooks === null || this.#sources.includes(owner.source) || this.outcome !== undefined) return
+    this.#sources.push(owner.source)
+    if (hooks.observers.length > 0) {
+      const none = () => null
+      const before = this.#observed ?? this.#hooks.observers.map(none)
+      this.#observed = [...before, ...(hooks.begin() ?? hooks.observers.map(none))]
+    }
+    this.#hooks = /** @type {Hooks} */ (mergeHooks([this.#hooks, hooks]))
+    this.#receivers = this.#hooks.receivers
+    this.#start(hooks.receivers, this.attempts.length > 0)
+  }
+
+  /** Begins the first attempt of a composed call, or a retry or a redirect hop after the end of the attempt before. */
   nextAttempt () {
-    if (!this.attempted) {
-      this.attempted = true
-      this.attempt = new LiveAttempt(0, nowNs())
-      return this.#announceAttempt()
-    }
-    const { attempt } = this
-    if (!attempt.acquired && !attempt.ended) return
-    if (!attempt.ended) {
-      if (attempt.responseEndNs !== 0) this.finish(true)
+    const { attempts } = this
+    const before = attempts.length === 0 ? null : this.#attempt
+    if (before !== null) {
+      if (!this.#acquired && before.outcome === undefined) return
+      if (before.responseEndMonoNs !== undefined) this.finish(true)
       else this.#endAttempt('error', nowNs())
     }
-    if (this.#earlier === null) this.#earlier = [attempt]
-    else this.#earlier.push(attempt)
-    this.attempt = new LiveAttempt(attempt.index + 1, nowNs())
-    this.slot = null
-    this.#announceAttempt()
+    this.#attempt = new Attempt(attempts.length, nowNs());
+    /** @type {Attempt[]} */ (attempts).push(this.#attempt)
+    this.#acquired = this.#captured = this.#sent = false
+    this.#acquiredNs = this.#firstByteNs = 0
+    this.#connection = this.#carrier = null
+    const { attemptStart, queueStart } = this.#receivers
+    this.#startAttempt(attemptStart, queueStart)
   }
+
+  /** @param {Carrier} carrier will send the present attempt */
+  carriedBy (carrier) { this.#carrier = carrier }
+
+  /** The newest connection of what sends the present attempt. */
+  get connection () { return this.#carrier?.connection ?? null }
+
+  /** Reports whether the request was sent, where `requestSent()` is not called. @param {Sender} sender */
+  sentBy (sender) { this.#sender = sender }
 
   /**
    * The request is about to be written on a connection.
@@ -108,43 +162,50 @@ export class Call {
    */
   acquired (connection, atOnce = false) {
     // undici puts requests of a pipeline back when their connection breaks.
-    if (this.attempt.acquired) this.nextAttempt()
-    const attempt = this.attempt
-    attempt.acquired = true
-    attempt.connection = connection
+    if (this.#acquired) this.nextAttempt()
+    const attempt = this.#attempt
+    if (attempt.outcome !== undefined) return
+    this.#acquired = true
+    this.#connection = connection
     if (connection !== null) {
-      connection.call?.captureWrites()
-      connection.call = this
-      // node:http has queued its first request before the connection is made.
-      if (connection.requests > 0) connection.resetWrites()
+      if (!connection.multiplexed) {
+        connection.call?.captureWrites()
+        connection.call = this
+        // node:http has queued its first request before the connection is made.
+        if (connection.requests > 0) connection.resetWrites()
+      }
       attempt.reused = connection.requests++ > 0
-      connection.active++
       attempt.connId = connection.id
       attempt.connRequests = connection.requests
       // A connection that was begun for an earlier call is not part of this attempt's phases.
-      if (!attempt.reused && connection.startNs >= attempt.startNs) attempt.steps = connection.steps
+      if (!attempt.reused && connection.startNs >= attempt.startedAtMonoNs) attempt.steps = connection.stepsUntil(0)
     }
-    if (!atOnce || connection === null || this.hooks.wantsConnection || this.observed !== null) {
+    const later = atOnce && connection !== null && !connection.multiplexed
+    if (!later || this.#hooks.wantsConnection || this.#observed !== null) {
       this.#acquiredAt(nowNs())
+      if (connection?.multiplexed && atOnce) attempt.requestStartMonoNs = this.#acquiredNs
       this.progress()
     }
+    if (connection !== null) connection.active++
   }
 
   /** @param {number} now */
   #acquiredAt (now) {
-    const { attempt } = this
-    const { connection, reused } = attempt
-    attempt.acquiredNs = now
-    if (connection !== null && reused && connection.releasedNs !== 0) attempt.idleNs = now - connection.releasedNs
-    this.#leaveQueue(attempt.steps === null ? null : connection, now)
-    const { connectionAcquired } = this.receivers
+    const attempt = this.#attempt
+    const connection = this.#connection
+    this.#acquiredNs = now
+    if (connection !== null && attempt.reused && connection.releasedNs !== 0 && connection.active === 0) {
+      attempt.idleNs = now - connection.releasedNs
+    }
+    this.#leaveQueue(attempt.steps === undefined ? null : connection, now)
+    const { connectionAcquired } = this.#receivers
     if (connection === null || connectionAcquired === null) return
     const event = this.#event('connectionAcquired', now)
     event.connId = connection.id
-    event.reused = reused
-    if (attempt.idleNs !== undefined) event.idleNs = attempt.idleNs
+    event.reused = attempt.reused
+    event.idleNs = attempt.idleNs
     event.connRequests = attempt.connRequests
-    deliver(connectionAcquired, event)
+    this.#emit(connectionAcquired, event)
   }
 
   /**
@@ -152,165 +213,173 @@ export class Call {
    * @param {number} now
    */
   #leaveQueue (own, now) {
-    const { attempt } = this
-    attempt.queueEndNs = own === null ? now : own.startNs
-    this.#tell(this.receivers.queueEnd, 'queueEnd', attempt.queueEndNs)
-    if (own !== null && this.hooks.wantsConnection) this.#tellSteps(own)
+    this.#attempt.queueEndMonoNs = own === null ? now : own.startNs
+    this.#emitPlain(this.#receivers.queueEnd, 'queueEnd', this.#attempt.queueEndMonoNs)
+    if (own !== null && this.#hooks.wantsConnection) this.#emitSteps(own)
   }
 
   /** @param {Connection} own */
-  #tellSteps (own) {
-    const { steps, host } = own
-    const last = own.lastStep()
+  #emitSteps ({ host, error, ready }) {
+    const steps = /** @type {import('./connection.js').Steps} */ (this.#attempt.steps)
     for (const step of /** @type {const} */ (['dns', 'connect', 'tls'])) {
       const [startNs, endNs] = [steps[`${step}StartNs`], steps[`${step}EndNs`]]
       if (startNs === 0 || endNs === 0) continue
       const [start, end] = [this.#event(`${step}Start`, startNs), this.#event(`${step}End`, endNs)]
       if (step === 'dns') start.host = host
-      if (step === last && own.error !== undefined) end.error = own.error
-      deliver(this.receivers[start.name] ?? [], start)
-      deliver(this.receivers[end.name] ?? [], end)
+      end.error = step === steps.last && !ready ? error ?? 'given up' : undefined
+      for (const event of [start, end]) {
+        const receivers = this.#receivers[event.name]
+        if (receivers !== null) this.#emit(receivers, event)
+      }
     }
   }
 
-  /** The base library has passed the whole request to the socket; null: it does not say. @param {boolean | null} [sent] */
-  requestSent (sent = true) { this.attempt.sent = sent }
+  /** The base library has passed the whole request to the socket; null: it does not report that. @param {boolean | null} [sent] */
+  requestSent (sent = true) {
+    this.#sent = sent
+    const attempt = this.#attempt
+    // Over HTTP/2 a request that is in memory leaves with the turn in which its stream begins.
+    if (sent && this.#connection?.multiplexed && attempt.requestStartMonoNs !== undefined && this.running) {
+      attempt.requestEndMonoNs ??= nowNs()
+    }
+  }
 
   /** Takes over the connection's counts, because the response or the next message of a pipeline has begun. */
   captureWrites () {
-    const attempt = this.attempt
-    const connection = attempt.connection
-    if (connection === null || attempt.captured) return
-    attempt.captured = true
-    if (attempt.acquiredNs === 0) this.#acquiredAt(connection.firstWriteNs || nowNs())
-    if (connection.firstWriteNs === 0) return
-    attempt.requestStartNs = Math.max(connection.firstWriteNs, attempt.acquiredNs)
-    attempt.bytesSent = connection.bytesOut
-    attempt.writes = connection.writes
-    this.#tell(this.receivers.requestStart, 'requestStart', attempt.requestStartNs)
-    if (connection.writing || (attempt.sent === false && this.sender?.wasSent() !== true)) return
-    attempt.requestEndNs = Math.max(connection.lastWriteNs, attempt.requestStartNs + 1)
-    const { requestEnd } = this.receivers
-    if (requestEnd === null) return
-    const event = this.#event('requestEnd', attempt.requestEndNs)
+    const attempt = this.#attempt
+    const connection = this.#connection
+    if (connection === null || this.#captured || attempt.outcome !== undefined) return
+    this.#captured = true
+    if (this.#acquiredNs === 0) this.#acquiredAt(connection.firstWriteNs || nowNs())
+    const { requestStart, requestEnd } = this.#receivers
+    if (!connection.multiplexed) {
+      if (connection.firstWriteNs === 0) return
+      attempt.requestStartMonoNs = Math.max(connection.firstWriteNs, this.#acquiredNs)
+      attempt.bytesSent = connection.bytesOut
+      attempt.writes = connection.writes
+      if (!connection.writing && (this.#sent !== false || this.#sender?.wasSent() === true)) {
+        attempt.requestEndMonoNs = Math.max(connection.lastWriteNs, attempt.requestStartMonoNs + 1)
+      }
+    }
+    if (attempt.requestStartMonoNs === undefined) return
+    this.#emitPlain(requestStart, 'requestStart', attempt.requestStartMonoNs)
+    if (requestEnd === null || attempt.requestEndMonoNs === undefined) return
+    const event = this.#event('requestEnd', attempt.requestEndMonoNs)
     event.bytes = attempt.bytesSent
     event.writes = attempt.writes
-    deliver(requestEnd, event)
+    this.#emit(requestEnd, event)
   }
 
   /** Something was read on the connection. */
   read () {
-    const { attempt } = this
-    if (attempt.firstByteNs === 0 && attempt.responseStartNs === 0 && !attempt.ended) this.firstByte()
+    if (this.#firstByteNs === 0 && !this.answered && this.running) this.firstByte()
   }
 
   /** A first byte was read, of an interim response or of the final one. */
   firstByte () {
     this.captureWrites()
-    this.attempt.firstByteNs = nowNs()
+    this.#firstByteNs = nowNs()
   }
 
-  /** @param {number} status 100 to 199 */
-  informational (status) {
-    const { attempt } = this
-    if (attempt.firstByteNs === 0) this.firstByte()
-    this.#tellStatus(this.receivers.informational, 'informational', attempt.firstByteNs, status)
-    attempt.firstByteNs = 0
-  }
-
-  /**
-   * @param {number} status of the final response
-   * @param {string[] | null} [serverTiming] its Server-Timing fields
-   */
-  headers (status, serverTiming = null) {
-    const attempt = this.attempt
-    attempt.serverTimingFields = serverTiming
-    if (attempt.firstByteNs === 0) this.firstByte()
-    attempt.responseStartNs = attempt.firstByteNs
+  /** The head of a response. @param {number} status 100 to 199: an interim response */
+  head (status) {
+    const attempt = this.#attempt
+    if (attempt.outcome !== undefined) return
+    if (this.#firstByteNs === 0) this.firstByte()
+    const { informational, responseStart, headersEnd } = this.#receivers
+    if (status < 200 && status !== 101) {
+      this.#emitStatus(informational, 'informational', this.#firstByteNs, status)
+      this.#firstByteNs = 0
+      return
+    }
+    attempt.responseStartMonoNs = this.#firstByteNs
     attempt.status = status
-    this.#tell(this.receivers.responseStart, 'responseStart', attempt.responseStartNs)
-    const { headersEnd } = this.receivers
-    if (headersEnd !== null) this.#tellStatus(headersEnd, 'headersEnd', nowNs(), status)
+    attempt.bytesReceived = 0
+    this.#emitPlain(responseStart, 'responseStart', this.#firstByteNs)
+    if (headersEnd !== null) this.#emitStatus(headersEnd, 'headersEnd', nowNs(), status)
     this.progress()
-  }
-
-  /** @param {Receiver[] | null} receivers @param {'informational' | 'headersEnd'} name @param {number} tNs @param {number} status */
-  #tellStatus (receivers, name, tNs, status) {
-    if (receivers === null) return
-    const event = this.#event(name, tNs)
-    event.status = status
-    deliver(receivers, event)
   }
 
   /** @param {number} bytes of the response's body that were read */
-  received (bytes) { this.attempt.bytesReceived += bytes }
+  received (bytes) {
+    const attempt = this.#attempt
+    if (attempt.outcome === undefined) attempt.bytesReceived = (attempt.bytesReceived ?? 0) + bytes
+  }
 
   /** The last byte of the response was read. */
   responseEnd () {
-    const { attempt } = this
-    attempt.responseEndNs = nowNs()
+    const attempt = this.#attempt
+    if (attempt.outcome !== undefined) return
+    attempt.responseEndMonoNs = nowNs()
     this.progress()
-    const { responseEnd } = this.receivers
+    const { responseEnd } = this.#receivers
     if (responseEnd === null) return
-    const event = this.#event('responseEnd', attempt.responseEndNs)
+    const event = this.#event('responseEnd', attempt.responseEndMonoNs)
     event.bytes = attempt.bytesReceived
-    deliver(responseEnd, event)
+    this.#emit(responseEnd, event)
   }
 
-  /** Tells the observers that more is known. */
+  /** The response is complete, and the base library decides in this task whether the connection can be used again. */
+  completed () {
+    const attempt = this.#attempt
+    this.responseEnd()
+    // Whether the connection can be used again is only read for a listener.
+    if (this.#receivers.connectionReleased === null) return this.finish(true)
+    const socket = this.#connection?.socket
+    settled.then(() => this.finish(socket != null && !socket.destroyed, attempt))
+  }
+
+  /** The observers get what is known so far. */
   progress () {
-    if (this.observed !== null) this.hooks.observe('progress', this.observed, this)
+    if (this.#observed !== null) this.#hooks.observe('progress', this.#observed, this)
   }
 
-  /** @returns {Timing} the record, whole when the call has ended; before, as it would be if the call succeeded now */
-  record () {
-    if (this.#record !== null) return this.#record
-    const endNs = this.endNs || nowNs()
-    const attempts = []
-    if (this.#earlier !== null) for (const live of this.#earlier) attempts.push(new Attempt(live, endNs))
-    if (this.attempted) attempts.push(new Attempt(this.attempt, endNs))
-    const record = new Timing(this, attempts, endNs)
-    if (this.outcome !== null) this.#record = record
-    return record
-  }
+  /**
+   * @param {() => boolean} run makes the base library's request; tracers make their span in it
+   * @returns {boolean} what `run` returns
+   */
+  within (run) { return this.#hooks.within(this.#observed ?? [], run) }
+
+  /** Observers get this call. */
+  get observed () { return this.#observed !== null }
 
   /** The final response has begun. */
-  get answered () { return this.attempt.responseStartNs !== 0 }
+  get answered () { return this.#attempt.responseStartMonoNs !== undefined }
 
   /** The attempt has not ended. */
-  get running () { return !this.attempt.ended }
+  get running () { return this.#attempt.outcome === undefined }
 
   /**
    * The attempt succeeded.
    * @param {boolean} reusable the connection can carry another request
-   * @param {LiveAttempt} [attempt]
+   * @param {Attempt} [attempt]
    */
-  finish (reusable, attempt = this.attempt) {
-    if (attempt.ended) return
-    const now = attempt.responseEndNs || nowNs()
-    this.#failure = null
+  finish (reusable, attempt = this.#attempt) {
+    if (attempt.outcome !== undefined) return
+    const now = attempt.responseEndMonoNs ?? nowNs()
     this.#release(reusable, now)
     this.#endAttempt('ok', now)
-    if (!this.composed) this.#endCall('ok', now)
+    if (!this.#composed) this.#endCall('ok', now)
   }
 
   /**
    * The attempt failed.
    * @param {any} error
    * @param {boolean} [cancelled] by the caller
-   * @param {LiveAttempt} [attempt]
    */
-  fail (error, cancelled = false, attempt = this.attempt) {
-    if (attempt.ended) return
+  fail (error, cancelled = false) {
+    const attempt = this.#attempt
+    if (attempt.outcome !== undefined) return
     const kind = cancelled ? 'cancelled' : errorKind(error)
-    if (attempt.acquired) this.captureWrites()
-    const phase = attempt.acquired ? this.#failedOn() : this.#failedBefore(kind, error)
+    if (this.#acquired) this.captureWrites()
     const now = nowNs()
-    this.#failure = { kind, phase }
-    if (attempt.acquired) this.#release(false, now)
-    const outcome = outcomeOf(kind)
+    const phase = this.#acquired ? this.#failedOn() : this.#failedBefore(kind, error, now)
+    if (this.#acquired) this.#release(false, now)
+    const outcome = kind === 'cancelled' ? 'cancelled' : 'error'
+    attempt.errorPhase = phase
     this.#endAttempt(outcome, now)
-    if (!this.composed) this.#endCall(outcome, now, kind, phase)
+    if (this.#composed) this.#failure = { kind, phase }
+    else this.#endCall(outcome, now, kind, phase)
   }
 
   /**
@@ -319,39 +388,59 @@ export class Call {
    * @param {boolean} [cancelled]
    */
   end (error, cancelled = false) {
+    const attempted = this.attempts.length > 0
     if (error === undefined) {
-      if (this.attempted && !this.attempt.ended) this.finish(true)
+      if (attempted) this.finish(true)
       return this.#endCall('ok', nowNs())
     }
-    if (this.attempted && !this.attempt.ended) this.fail(error, cancelled)
+    if (attempted) this.fail(error, cancelled)
     const kind = cancelled ? 'cancelled' : errorKind(error)
-    // An interceptor may replace the error of the last attempt by one of its own, whose kind is not known.
-    this.#endCall(outcomeOf(kind), nowNs(), kind === 'other' ? this.#failure?.kind ?? kind : kind, this.#failure?.phase)
+    const failure = this.last?.outcome === 'ok' ? null : this.#failure
+    // An interceptor may replace the error of the last attempt by another error, whose kind is not known.
+    const shown = kind === 'other' ? failure?.kind ?? kind : kind
+    this.#endCall(kind === 'cancelled' ? 'cancelled' : 'error', nowNs(), shown, failure?.phase)
+  }
+
+  /**
+   * Makes the attempt of another call part of this composed call: an interceptor hid that they are the same.
+   * @param {Call} other
+   */
+  absorb (other) {
+    if (other === this || !other.running || this.attempts.includes(other.#attempt)) return
+    other.#attempt.index = this.attempts.length;
+    /** @type {Attempt[]} */ (this.attempts).push(other.#attempt)
+    this.#attempt = other.#attempt
+    this.#acquired = true
+    other.#absorbed = true
   }
 
   /**
    * The phase in which a call without a connection failed.
    * @param {import('../errors.js').ErrorKind} kind
    * @param {any} error
+   * @param {number} now
    * @returns {Phase | undefined}
    */
-  #failedBefore (kind, error) {
-    const attempt = this.attempt
-    const connection = this.slot?.connection ?? null
-    const own = connection !== null && connection.requests === 0 && connection.startNs >= attempt.startNs ? connection : null
+  #failedBefore (kind, error, now) {
+    const attempt = this.#attempt
+    const { connection } = this
+    const own = connection !== null && connection.requests === 0 && connection.startNs >= attempt.startedAtMonoNs
+      ? connection
+      : null
     if (own !== null) {
-      attempt.steps = own.steps
-      if (own.error === undefined && !own.isReady) own.failed(error)
+      attempt.steps = own.stepsUntil(now)
+      if (own.error === undefined && !own.ready && kind !== 'cancelled') own.failed(error)
     }
-    this.#leaveQueue(own, nowNs())
-    if (kind === 'invalid_request') return undefined
-    return own === null ? 'queue' : own.lastStep()
+    this.#leaveQueue(own, now)
+    if (own !== null && !own.ready) return own.steps.last
+    // The base library refused the request.
+    return kind === 'other' ? undefined : 'queue'
   }
 
   /** @returns {Phase} the phase in which a call with a connection failed */
   #failedOn () {
     if (this.answered) return 'receive'
-    return this.attempt.requestEndNs === 0 ? 'send' : 'wait'
+    return this.#attempt.requestEndMonoNs === undefined ? 'send' : 'wait'
   }
 
   /**
@@ -359,15 +448,15 @@ export class Call {
    * @param {number} now
    */
   #release (reusable, now) {
-    const connection = this.attempt.connection
+    const connection = this.#connection
     if (connection === null) return
     connection.releasedNs = now
     if (connection.call === this) connection.call = null
-    const { connectionReleased } = this.receivers
+    const { connectionReleased } = this.#receivers
     if (connectionReleased === null) return
     const event = this.#event('connectionReleased', now)
     event.reusable = reusable
-    deliver(connectionReleased, event)
+    this.#emit(connectionReleased, event)
   }
 
   /**
@@ -375,58 +464,76 @@ export class Call {
    * @param {number} now
    */
   #endAttempt (outcome, now) {
-    const { attempt } = this
+    const attempt = this.#attempt
+    if (attempt.outcome !== undefined) return
     attempt.outcome = outcome
-    attempt.endNs = now
-    if (attempt.connection !== null) attempt.connection.active--
-    attempt.connection = null
-    const { attemptEnd } = this.receivers
+    attempt.endedAtMonoNs = now
+    Object.freeze(attempt)
+    if (this.#connection !== null) this.#connection.active--
+    this.#connection = null
+    const { attemptEnd } = this.#receivers
     if (attemptEnd === null) return
     const event = this.#event('attemptEnd', now)
     event.outcome = outcome
-    deliver(attemptEnd, event)
+    this.#emit(attemptEnd, event)
   }
 
   /**
    * @param {Outcome} outcome
    * @param {number} now
-   * @param {import('../errors.js').ErrorKind} [errorKind]
-   * @param {Phase} [errorPhase]
+   * @param {import('../errors.js').ErrorKind} [kind]
+   * @param {Phase} [phase]
    */
-  #endCall (outcome, now, errorKind, errorPhase) {
-    const { hooks, observed } = this
+  #endCall (outcome, now, kind, phase) {
+    if (this.outcome !== undefined) return
     this.outcome = outcome
-    this.errorKind = errorKind
-    this.errorPhase = errorPhase
-    this.endNs = now
-    this.slot = null
-    this.sender = null
-    const { callEnd } = this.receivers
+    this.errorKind = kind
+    this.errorPhase = phase
+    this.endedAtMonoNs = now
+    Object.freeze(this.attempts)
+    Object.freeze(this)
+    const { callEnd } = this.#receivers
     if (callEnd !== null) {
-      const event = /** @type {import('./events.js').TimingEvent} */ (new MadeEvent(this, 'callEnd', now, this.attempted ? this.attempt.index : undefined))
+      const event = /** @type {TimingEvent} */ (new MadeEvent(this, 'callEnd', now, this.last?.index))
       event.outcome = outcome
-      if (errorKind !== undefined) event.errorKind = errorKind
-      if (errorPhase !== undefined) event.errorPhase = errorPhase
-      deliver(callEnd, event)
+      event.errorKind = kind
+      event.errorPhase = phase
+      this.#emit(callEnd, event, true)
     }
-    if (observed !== null) hooks.observe('end', observed, this.record())
-    if (hooks.timings.length > 0) deliver(hooks.timings, this.record())
+    if (!this.#absorbed) {
+      if (this.#observed !== null) this.#hooks.observe('end', this.#observed, this)
+      if (this.#hooks.timings.length > 0) this.#emit(this.#hooks.timings, this, true)
+    }
+    this.#context = this.#observed = this.#carrier = this.#sender = null
+  }
+
+  /** @param {Receiver[]} receivers @param {any} news @param {boolean} [last] */
+  #emit (receivers, news, last = false) {
+    this.#context?.runInAsyncScope(deliver, undefined, receivers, news, this.#makers, last)
   }
 
   /** @param {Receiver[] | null} receivers @param {EventName} name @param {number} tNs */
-  #tell (receivers, name, tNs) {
-    if (receivers !== null) deliver(receivers, this.#event(name, tNs))
+  #emitPlain (receivers, name, tNs) {
+    if (receivers !== null) this.#emit(receivers, this.#event(name, tNs))
+  }
+
+  /**
+   * @param {Receiver[] | null} receivers
+   * @param {'informational' | 'headersEnd'} name
+   * @param {number} tNs
+   * @param {number} status
+   */
+  #emitStatus (receivers, name, tNs, status) {
+    if (receivers === null) return
+    const event = this.#event(name, tNs)
+    event.status = status
+    this.#emit(receivers, event)
   }
 
   /**
    * @param {EventName} name
    * @param {number} tNs
-   * @returns {import('./events.js').TimingEvent} of the present attempt
+   * @returns {TimingEvent} of the present attempt
    */
-  #event (name, tNs) { return new MadeEvent(this, name, tNs, this.attempt.index) }
-}
-
-/** @param {import('../errors.js').ErrorKind} kind @returns {Outcome} */
-function outcomeOf (kind) {
-  return kind === 'cancelled' ? 'cancelled' : 'error'
+  #event (name, tNs) { return new MadeEvent(this, name, tNs, this.#attempt.index) }
 }

@@ -1,97 +1,81 @@
-/** The notes of one connection: its steps, and what was written for its present message. */
+/** One connection: the steps in which it was made, and what was written for its present message. */
 
 import net from 'node:net'
 import { nowNs } from './clock.js'
 
 let lastId = 0
+const kConnection = Symbol('onewrite connection')
 
 /** When a connection was made, ns; 0: the step has not happened. */
 export class Steps {
+  dnsStartNs = 0
   dnsEndNs = 0
+  connectStartNs = 0
   connectEndNs = 0
   tlsStartNs = 0
   tlsEndNs = 0
 
-  /** @param {number} startNs @param {boolean} lookup it begins with a name lookup */
-  constructor (startNs, lookup) {
-    this.dnsStartNs = lookup ? startNs : 0
-    this.connectStartNs = lookup ? 0 : startNs
-  }
+  /** The step that began last. @returns {'dns' | 'connect' | 'tls'} */
+  get last () { return this.tlsStartNs !== 0 ? 'tls' : this.connectStartNs !== 0 ? 'connect' : 'dns' }
 }
 
 export class Connection {
+  /** The connection can carry requests. */
+  ready = false
+  /** HTTP/2: requests share it, so its writes belong to none of them. */
+  multiplexed = false
+  /** Message of the step that failed. @type {string | undefined} */
+  error = undefined
+  requests = 0
+  /** Attempts under way on it. */
+  active = 0
+  releasedNs = 0
+  /** The call whose message is being written. @type {import('./call.js').Call | null} */
+  call = null
+  /** @type {any} */
+  socket = null
+  firstWriteNs = 0
+  lastWriteNs = 0
+  writes = 0
+  bytesOut = 0
+  /** The kernel has not taken everything yet. */
+  writing = false
+  /** Removes the listeners for the steps. @type {(() => void) | null} */
+  #unfollow = null
+
   /**
    * @param {string} host name or address that is connected to
    * @param {boolean} secure TLS comes after TCP
-   * @param {number | undefined} port
-   * @param {import('./hooks.js').Hooks} hooks
    */
-  constructor (host, secure, port, hooks) {
+  constructor (host, secure) {
     this.id = ++lastId
     this.host = host
-    this.port = port
     this.secure = secure
-    /** Their observer is told of the connection. */
-    this.hooks = hooks
     this.startNs = nowNs()
-    this.steps = new Steps(this.startNs, net.isIP(host) === 0)
-    /** @type {string | undefined} message of the step that failed */
-    this.error = undefined
-    /** It can carry requests. */
-    this.isReady = false
-    this.requests = 0
-    /** Attempts under way on it. */
-    this.active = 0
-    this.releasedNs = 0
-    /** @type {any} */
-    this.socket = null
-    /** @type {import('./call.js').Call | null} the call whose message is being written */
-    this.call = null
-    this.firstWriteNs = 0
-    this.lastWriteNs = 0
-    this.writes = 0
-    this.bytesOut = 0
-    /** The kernel has not taken everything yet. */
-    this.writing = false
-  }
-
-  /** The kernel has taken what it could not take at once. */
-  lateWrite () {
-    this.writing = false
-    this.lastWriteNs = nowNs()
-  }
-
-  /** The name of the step that was begun last. */
-  lastStep () {
-    const { tlsStartNs, connectStartNs } = this.steps
-    return tlsStartNs !== 0 ? 'tls' : connectStartNs !== 0 ? 'connect' : 'dns'
-  }
-
-  resetWrites () {
-    this.firstWriteNs = 0
-    this.lastWriteNs = 0
-    this.writes = 0
-    this.bytesOut = 0
-    this.writing = false
+    this.steps = new Steps()
+    this.steps[net.isIP(host) === 0 ? 'dnsStartNs' : 'connectStartNs'] = this.startNs
   }
 
   /**
    * Listens for the steps of a socket that is still connecting. net and tls name them by events of the socket:
-   * `lookup`, `connect`, `secureConnect`.
+   * `lookup`, `connect`, `secureConnect`. No listener stays on a connected socket.
    * @param {any} socket
    */
   follow (socket) {
     const { steps } = this
-    socket.once('lookup', (/** @type {Error | null} */ error) => {
+    const onLookup = (/** @type {Error | null} */ error) => {
       if (steps.dnsStartNs === 0 || steps.dnsEndNs !== 0) return
       steps.dnsEndNs = nowNs()
       if (!error) steps.connectStartNs = steps.dnsEndNs
-    })
-    socket.once('connect', () => this.connected())
-    if (this.secure) socket.once('secureConnect', () => this.secured())
+    }
+    const onConnect = () => this.connected()
+    const onSecure = () => this.#secured()
+    socket.on('lookup', onLookup).on('connect', onConnect)
+    if (this.secure) socket.on('secureConnect', onSecure)
+    this.#unfollow = () => socket.off('lookup', onLookup).off('connect', onConnect).off('secureConnect', onSecure)
   }
 
-  /** The connector returns no socket before it is connected, so its steps cannot be told apart: all of it is `connect`. */
+  /** The connector returns no socket before it is connected: its steps are not visible, and all of it is `connect`. */
   cannotFollow () {
     const { steps } = this
     if (steps.connectEndNs !== 0) return
@@ -104,74 +88,75 @@ export class Connection {
     const { steps } = this
     if (steps.connectEndNs !== 0) return
     steps.connectEndNs = nowNs()
-    // Called by `ready()`, it means that no event of the socket told where TCP ended: TLS is then part of `connect`.
-    if (this.secure && !this.isReady) steps.tlsStartNs = steps.connectEndNs
+    // Without an event of the socket the end of TCP is unknown: TLS is then part of `connect`.
+    if (this.secure && !this.ready) steps.tlsStartNs = steps.connectEndNs
   }
 
-  secured () {
+  #secured () {
     const { steps } = this
     if (steps.tlsStartNs !== 0 && steps.tlsEndNs === 0) steps.tlsEndNs = nowNs()
   }
 
   /** The socket is connected, with TLS where wanted: a request comes next. */
-  ready () {
-    if (this.isReady) return
-    this.isReady = true
+  opened () {
+    if (this.ready) return
+    this.ready = true
     if (this.steps.connectStartNs === 0) this.cannotFollow()
     this.connected()
-    this.secured()
-    this.#open()
-  }
-
-  /** @param {any} socket that carries the requests of this connection */
-  attach (socket) {
-    this.socket = socket
-    socket[kConnection] = this
-    this.watchWrites(socket)
-    this.#open()
-  }
-
-  /** Tells the observer when both are there: readiness and the socket. */
-  #open () {
-    const { isReady, socket, hooks } = this
-    // A user's own socket, or a mock, may have no event for its end.
-    if (hooks.observers.length === 0 || !isReady || typeof socket?.once !== 'function') return
-    socket.once('close', () => hooks.connection('closed', this))
-    hooks.connection('opened', this)
+    this.#secured()
+    this.#unfollow?.()
+    this.#unfollow = null
   }
 
   /** @param {any} error */
   failed (error) {
-    this.error = String(error?.message || error?.code || error)
-    const now = nowNs()
-    const { steps } = this
-    if (steps.tlsStartNs !== 0) steps.tlsEndNs = now
-    else if (steps.connectStartNs !== 0) steps.connectEndNs = now
-    else if (steps.dnsEndNs === 0) steps.dnsEndNs = now
+    try {
+      this.error = String(error?.message || error?.code || error)
+    } catch {
+      this.error = 'unknown'
+    }
+    this.#unfollow?.()
+    this.#unfollow = null
   }
 
   /**
-   * Patches `_write` and `_writev` of this socket, because each call of them is one write to the kernel.
-   * Not `write`, which only queues while the socket is corked. Only sockets of an agent with hooks are patched.
-   * @param {any} socket
+   * @param {number} nowNs the end of an attempt that waits for this connection
+   * @returns {Steps} the steps until then; the connection itself may go on, for another attempt
    */
-  watchWrites (socket) {
-    if (typeof socket._write !== 'function') return
+  stepsUntil (nowNs) {
+    const steps = Object.assign(new Steps(), this.steps)
+    if (!this.ready) steps[`${steps.last}EndNs`] = nowNs
+    return steps
+  }
+
+  /** The next write begins a new message. */
+  resetWrites () {
+    this.firstWriteNs = this.lastWriteNs = this.writes = this.bytesOut = 0
+    this.writing = false
+  }
+
+  /**
+   * Counts the writes of this socket. Each call of its `_write` and `_writev` is one write to the kernel; `write` only
+   * queues while the socket is corked. HTTP/2 frames its own writes.
+   * @param {any} socket that carries the requests of this connection
+   */
+  attach (socket) {
+    this.socket = socket
+    this.multiplexed = socket.alpnProtocol === 'h2'
+    socket[kConnection] = this
+    if (this.multiplexed || typeof socket._write !== 'function') return
     /** @type {WriteWatch | undefined} */
-    const watching = socket[kWatch]
-    // The socket of a tunnel: from now on its writes belong to the connection through the tunnel.
-    if (watching !== undefined) {
-      watching.connection = this
+    const watch = socket[kWatch]
+    // The socket of a tunnel on which others' methods stand: its writes now belong to the connection through the tunnel.
+    if (watch !== undefined) {
+      watch.connection = this
       return
     }
-    const watch = new WriteWatch(this, socket)
-    socket[kWatch] = watch
+    socket[kWatch] = new WriteWatch(this, socket)
     socket._write = write
-    if (watch.writev !== undefined) socket._writev = writev
+    if (socket._writev) socket._writev = writev
   }
 }
-
-const kConnection = Symbol('onewrite connection')
 
 /**
  * @param {any} socket
@@ -181,22 +166,43 @@ export function connectionOf (socket) {
   return socket?.[kConnection] ?? null
 }
 
+/** Gives a socket its methods back: it is upgraded, or carries a tunnel. @param {any} socket */
+export function detach (socket) {
+  /** @type {WriteWatch | undefined} */
+  const watch = socket[kWatch]
+  delete socket[kConnection]
+  // Methods of others may stand on ours: then ours stay.
+  if (watch === undefined || socket._write !== write || (watch.writev && socket._writev !== writev)) return
+  for (const [name, before, own] of watch.methods) {
+    if (own) socket[name] = before
+    else delete socket[name]
+  }
+  delete socket[kWatch]
+}
+
 const kWatch = Symbol('onewrite watch')
 
 /** Counts what one socket writes to the kernel. A stream has at most one write under way. */
 class WriteWatch {
+  /** The callback of the write under way. @type {any} */
+  callback = null
+
   /** @param {Connection} connection @param {any} socket */
   constructor (connection, socket) {
     this.connection = connection
     this.write = socket._write
     this.writev = socket._writev
-    /** @type {any} of the write under way */
-    this.callback = null
+    /** Each method, and whether the socket itself had it. @type {[string, any, boolean][]} */
+    this.methods = [['_write', this.write, Object.hasOwn(socket, '_write')]]
+    if (this.writev) this.methods.push(['_writev', this.writev, Object.hasOwn(socket, '_writev')])
     this.done = (/** @type {any} */ error) => {
       const { callback, connection } = this
       this.callback = null
       // For a destroyed socket net calls back every write without an error, whether the kernel took it or not.
-      if (connection.writing && !socket.destroyed) connection.lateWrite()
+      if (connection.writing && !socket.destroyed) {
+        connection.writing = false
+        connection.lastWriteNs = nowNs()
+      }
       callback(error)
     }
   }
@@ -215,7 +221,8 @@ class WriteWatch {
     const { connection } = this
     connection.lastWriteNs = nowNs()
     // Without a callback the write is done: the kernel took all of it at once.
-    connection.writing = this.callback !== null && (socket.connecting === true || socket.secureConnecting === true || unsent(socket._handle) > 0)
+    connection.writing = this.callback !== null &&
+      (socket.connecting === true || socket.secureConnecting === true || unsent(socket._handle) > 0)
   }
 }
 
@@ -233,7 +240,7 @@ function writev (chunks, callback) {
   /** @type {WriteWatch} */
   const watch = this[kWatch]
   let bytes = 0
-  for (let index = 0; index < chunks.length; index++) bytes += sizeOf(chunks[index].chunk, chunks[index].encoding)
+  for (const { chunk, encoding } of chunks) bytes += sizeOf(chunk, encoding)
   watch.before(bytes, callback)
   watch.writev.call(this, chunks, watch.done)
   watch.after(this)
@@ -249,7 +256,7 @@ function sizeOf (chunk, encoding) {
 }
 
 /**
- * Bytes that libuv has not yet passed to the kernel. Under TLS the handle below is asked: the TLS handle reports the end of
+ * Bytes that libuv has not yet passed to the kernel. Under TLS the handle below has them: the TLS handle reports the end of
  * a write one turn later, when the response may have arrived.
  * @param {any} handle
  * @returns {number}

@@ -1,8 +1,8 @@
 /** The events of a call (spec/events.yaml): their fields, the listener, and who gets which. */
 
-export const EVENTS = /** @type {const} */ (['callStart', 'attemptStart', 'queueStart', 'queueEnd', 'dnsStart', 'dnsEnd', 'connectStart', 'connectEnd',
-  'tlsStart', 'tlsEnd', 'connectionAcquired', 'requestStart', 'requestEnd', 'informational', 'responseStart', 'headersEnd', 'responseEnd',
-  'connectionReleased', 'attemptEnd', 'callEnd'])
+export const EVENTS = /** @type {const} */ (['callStart', 'attemptStart', 'queueStart', 'queueEnd', 'dnsStart', 'dnsEnd',
+  'connectStart', 'connectEnd', 'tlsStart', 'tlsEnd', 'connectionAcquired', 'requestStart', 'requestEnd', 'informational',
+  'responseStart', 'headersEnd', 'responseEnd', 'connectionReleased', 'attemptEnd', 'callEnd'])
 
 /** @typedef {typeof EVENTS[number]} EventName */
 
@@ -24,17 +24,20 @@ export const EVENTS = /** @type {const} */ (['callStart', 'attemptStart', 'queue
  * @property {boolean} [reusable] of `connectionReleased`
  * @property {'ok' | 'error' | 'cancelled'} [outcome] of `attemptEnd` and `callEnd`
  * @property {import('../errors.js').ErrorKind} [errorKind] of `callEnd`
- * @property {import('./record.js').Phase} [errorPhase] of `callEnd`
+ * @property {import('./attempt.js').Phase} [errorPhase] of `callEnd`
  */
 
 /** @typedef {MadeEvent & EventFields} TimingEvent */
 
-/** One step of a call. Names, fields and order: spec/events.yaml. */
+/**
+ * One step of a call. Names, fields and order: spec/events.yaml. Every event of a name has the same properties; one without
+ * a value is undefined.
+ */
 export class MadeEvent {
   #call
 
   /**
-   * @param {import('./call.js').Call} call
+   * @param {import('./record.js').Timing} call
    * @param {EventName} name
    * @param {number} tNs
    * @param {number | undefined} attempt
@@ -51,11 +54,11 @@ export class MadeEvent {
     this.#call = call
   }
 
-  /** The record of the call, as far as it has come when this is read; whole at `callEnd`. */
-  get timing () { return this.#call.record() }
+  /** The record of the call, as far as it has come when this is read; whole and frozen after `callEnd`. */
+  get timing () { return this.#call }
 }
 
-/** @typedef {(event: TimingEvent) => void} OnEvent */
+/** @typedef {(event: TimingEvent) => unknown} OnEvent */
 
 /**
  * All methods are optional and are called on the listener: `onCallStart`, `onResponseEnd` and so on, one for each event.
@@ -64,18 +67,16 @@ export class MadeEvent {
  * @typedef {{[E in EventName as `on${Capitalize<E>}`]?: OnEvent} & {onEvent?: OnEvent}} TimingListener
  */
 
-/** @typedef {{listener: TimingListener, method: OnEvent}} Receiver */
-
 /**
  * By event, who gets it, in order; null: nobody. Then the event is not made, and the clock is not read for it.
  * @param {any[]} listeners
- * @returns {Record<EventName, Receiver[] | null>}
+ * @returns {Record<EventName, import('./hooks.js').Receiver[] | null>}
  */
 export function receiversOf (listeners) {
   return /** @type {any} */ (Object.fromEntries(EVENTS.map((name) => {
     const own = `on${name[0]?.toUpperCase()}${name.slice(1)}`
-    const receivers = listeners.flatMap((listener) => [listener[own], listener.onEvent].filter((method) => method !== undefined)
-      .map((method) => ({ listener, method })))
+    const receivers = listeners.flatMap((listener) => [listener[own], listener.onEvent]
+      .filter((method) => method !== undefined).map((method) => ({ listener, method })))
     return [name, receivers.length === 0 ? null : receivers]
   })))
 }

@@ -1,44 +1,73 @@
 /**
- * Calls the user's hooks: a callback for the finished record and a listener for single events.
- * What a hook throws is swallowed, counted and reported once; the request goes on.
+ * Calls the user's hooks: a callback for the finished record and a listener for single events. Whatever a hook throws, and
+ * the rejection of a promise that it returns, is swallowed, counted and reported once; the request goes on.
  */
 
-import { invalidOption } from '../config.js'
+import { AsyncLocalStorage } from 'node:async_hooks'
+import { invalidOption } from '../errors.js'
 import { EVENTS, receiversOf } from './events.js'
 
 /** @typedef {import('./events.js').TimingListener} TimingListener */
 
 /**
  * @typedef {object} HookOptions
- * @property {(timing: import('./record.js').Timing) => void} [onTiming] called once per call, with the finished record
+ * @property {(timing: import('./record.js').Timing) => unknown} [onTiming] called once per call, with the finished record
  * @property {TimingListener} [listener] called for each event, in order
  */
 
 /**
  * Gets more of a call than its events: the OpenTelemetry part of this package. A listener has it under kObserver.
  * @typedef {object} CallObserver
- * @property {() => any} begin a call begins; returns what the other methods get as `kept`, or null to ignore this call
- * @property {(kept: any, run: () => boolean) => boolean} within calls `run`, which makes undici's request of an attempt
- * @property {(kept: any, call: import('./call.js').Call) => void} progress more is known of the running attempt
- * @property {(kept: any, timing: import('./record.js').Timing) => void} end the call has ended
- * @property {(connection: import('./connection.js').Connection) => void} opened the connection can carry requests
- * @property {(connection: import('./connection.js').Connection) => void} closed its socket is closed
+ * @property {() => any} begin a call begins; returns the state that the other methods get, or null to ignore this call
+ * @property {(state: any, run: () => boolean) => boolean} within calls `run`, which makes undici's request of an attempt
+ * @property {(state: any, timing: import('./record.js').Timing) => void} progress more is known of the running attempt
+ * @property {(state: any, timing: import('./record.js').Timing) => void} end the call has ended
  */
+
+/** @typedef {{listener?: TimingListener, method: (news: any) => unknown, returnsPromises?: boolean}} Receiver */
+/** Hooks that are running, the innermost first. @typedef {{hook: unknown, outer: Running | null}} Running */
 
 export const kObserver = Symbol('onewrite observer')
 
 let failures = 0
+/** @type {Running | null} */
+let running = null
+/**
+ * The same for what a hook does after it has returned. On Node 20 its use makes every promise of the process dearer, so
+ * there it is null until a hook has returned a promise.
+ * @type {AsyncLocalStorage<Running> | null}
+ */
+let afterwards = Number.parseInt(process.versions.node, 10) < 22 ? null : new AsyncLocalStorage()
 
-/** @returns {number} how many hooks have thrown in this process */
+/** @returns {number} how many hooks have failed in this process */
 export function hookFailures () {
   return failures
 }
 
-/** @param {unknown} error */
+/** @returns {Running | null} the hooks that make the request which begins now: they are not called for it */
+export function runningHooks () {
+  return running ?? afterwards?.getStore() ?? null
+}
+
+/** Cannot throw: `error` may be any value, also one whose every property throws. @param {unknown} error */
 function swallow (error) {
   if (failures++ > 0) return
-  const reason = error instanceof Error ? error.stack : String(error)
-  process.emitWarning(`a timing hook threw; this is reported once: ${reason}`, { code: 'ONEWRITE_HOOK_FAILED' })
+  let reason = 'a value that cannot be shown'
+  try {
+    reason = error instanceof Error ? String(error.stack) : String(error)
+  } catch {}
+  try {
+    process.emitWarning(`a timing hook failed; this is reported once: ${reason}`, { code: 'ONEWRITE_HOOK_FAILED' })
+  } catch {}
+}
+
+/** @param {unknown} result of a hook */
+function watchResult (result) {
+  try {
+    Promise.resolve(result).then(undefined, swallow)
+  } catch (error) {
+    swallow(error)
+  }
 }
 
 /**
@@ -56,25 +85,49 @@ function safely (run) {
 }
 
 /**
- * @template T
- * @param {{listener?: TimingListener, method: (news: T) => void}[]} receivers
- * @param {T} news an event, or the record
+ * @param {Receiver[]} receivers
+ * @param {any} news an event, or the record
+ * @param {Running | null} makers the hooks that made this request
+ * @param {boolean} last the call has ended: a hook may now begin work that goes on after it has returned
  */
-export function deliver (receivers, news) {
-  for (const { listener, method } of receivers) {
+export function deliver (receivers, news, makers, last) {
+  for (const receiver of receivers) {
+    const { listener, method } = receiver
+    const hook = listener ?? method
+    if (makers !== null && includes(makers, hook)) continue
+    const before = running
+    running = { hook, outer: makers }
     try {
-      method.call(listener, news)
+      const result = afterwards !== null && (last || receiver.returnsPromises === true)
+        ? afterwards.run(running, callMethod, method, listener, news)
+        : method.call(/** @type {any} */ (listener), news)
+      if (typeof result === 'object' && result !== null) {
+        receiver.returnsPromises = true
+        afterwards ??= new AsyncLocalStorage()
+        watchResult(result)
+      }
     } catch (error) {
       swallow(error)
+    } finally {
+      running = before
     }
   }
+}
+
+/** @param {Function} method @param {any} listener @param {any} news @returns {unknown} */
+function callMethod (method, listener, news) { return method.call(listener, news) }
+
+/** @param {Running | null} makers @param {unknown} hook */
+function includes (makers, hook) {
+  for (; makers !== null; makers = makers.outer) if (makers.hook === hook) return true
+  return false
 }
 
 const CONNECTION_EVENTS = EVENTS.slice(EVENTS.indexOf('queueEnd'), EVENTS.indexOf('requestStart'))
 
 export class Hooks {
   /**
-   * @param {{method: (timing: import('./record.js').Timing) => void}[]} timings
+   * @param {Receiver[]} timings
    * @param {TimingListener[]} listeners
    */
   constructor (timings, listeners) {
@@ -87,25 +140,27 @@ export class Hooks {
     this.wantsConnection = CONNECTION_EVENTS.some((name) => this.receivers[name] !== null)
   }
 
-  /** @returns {any[] | null} what each observer keeps of a call that begins; null: all ignore this call */
+  /** @returns {any[] | null} the state of each observer for a call that begins; null: all ignore this call */
   begin () {
-    const kept = this.observers.map((observer) => safely(() => observer.begin()) ?? null)
-    return kept.some((one) => one !== null) ? kept : null
+    const states = this.observers.map((observer) => safely(() => observer.begin()) ?? null)
+    return states.some((state) => state !== null) ? states : null
   }
 
   /**
-   * @param {any[]} kept
+   * @param {any[]} states
    * @param {() => boolean} run
    * @returns {boolean} what `run` returns; it runs once, also when an observer throws
    */
-  within (kept, run) {
+  within (states, run) {
     let begun = false
     const once = () => {
       begun = true
       return run()
     }
+    /** @type {(inner: () => boolean, observer: CallObserver, index: number) => () => boolean} */
+    const around = (inner, observer, index) => states[index] === null ? inner : () => observer.within(states[index], inner)
     try {
-      return this.observers.reduceRight((inner, observer, index) => kept[index] === null ? inner : () => observer.within(kept[index], inner), once)()
+      return this.observers.reduceRight(around, once)()
     } catch (error) {
       if (begun) throw error
       swallow(error)
@@ -114,19 +169,15 @@ export class Hooks {
   }
 
   /**
-   * @template {'progress' | 'end'} M
-   * @param {M} method
-   * @param {any[]} kept
-   * @param {Parameters<CallObserver[M]>[1]} known
+   * @param {'progress' | 'end'} method
+   * @param {any[]} states
+   * @param {import('./record.js').Timing} timing
    */
-  observe (method, kept, known) {
+  observe (method, states, timing) {
     for (const [index, observer] of this.observers.entries()) {
-      if (kept[index] !== null) safely(() => observer[method](kept[index], /** @type {any} */ (known)))
+      if (states[index] !== null) safely(() => observer[method](states[index], timing))
     }
   }
-
-  /** @param {'opened' | 'closed'} what @param {import('./connection.js').Connection} connection */
-  connection (what, connection) { for (const observer of this.observers) safely(() => observer[what](connection)) }
 }
 
 /**
@@ -138,7 +189,9 @@ export class Hooks {
 export function resolveHooks (options, config) {
   const { onTiming = null, listener = null } = options
   if (onTiming !== null && typeof onTiming !== 'function') throw invalidOption('onTiming must be a function')
-  if (listener !== null && typeof listener !== 'object') throw invalidOption('listener must be an object with methods such as onCallEnd')
+  if (listener !== null && typeof listener !== 'object') {
+    throw invalidOption('listener must be an object with methods such as onCallEnd')
+  }
   if (config.disabled || config.hooksDisabled || (onTiming === null && listener === null)) return null
   return new Hooks(onTiming === null ? [] : [{ method: onTiming }], listener === null ? [] : [listener])
 }

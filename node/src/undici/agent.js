@@ -1,7 +1,7 @@
 import * as undici from 'undici'
 import { withoutOurs } from '../config.js'
 import { kConfig, withDispatch } from './dispatch.js'
-import { agentFactoryFor, configOf, wantsNoDelay } from './factory.js'
+import { agentFactoryFor, configOf } from './factory.js'
 
 /** @typedef {undici.Agent.Options & import('./factory.js').Options} AgentOptions */
 
@@ -16,9 +16,18 @@ export class Agent extends withDispatch(undici.Agent) {
    * @throws {TypeError} code `ONEWRITE_INVALID_OPTION`, when one of our options has a value that it cannot have
    */
   constructor (options = {}) {
-    const config = /** @type {any} */ (options)[kConfig] ?? configOf(options)
-    const rest = withoutOurs(options)
-    super(config.disabled || rest.factory !== undefined ? rest : { ...rest, factory: agentFactoryFor(config, wantsNoDelay(rest.connect)) })
+    const config = /** @type {any} */ (options)[kConfig] ?? configOf(options, true, options.connect)
+    super(withoutOurs(options, withFactory(options, config, agentFactoryFor)))
     this[kConfig] = config
   }
+}
+
+/**
+ * @param {any} options
+ * @param {import('./factory.js').ClientConfig} config
+ * @param {(config: import('./factory.js').ClientConfig) => import('./factory.js').Factory} factoryFor
+ * @returns {{factory?: import('./factory.js').Factory}} ours, where the user gives none
+ */
+export function withFactory (options, config, factoryFor) {
+  return config.disabled || options.factory !== undefined ? {} : { factory: factoryFor(config) }
 }

@@ -1,56 +1,26 @@
 /** What our dispatchers do with a request before undici gets it. */
 
+import { AsyncResource } from 'node:async_hooks'
 import * as undici from 'undici'
-import { Call, kAttempt, kCall } from '../timing/call.js'
+import { callsControllersWhenSent } from '../base-version.js'
+import { mostHeld } from '../config.js'
+import { Call } from '../timing/call.js'
 import { isInMemory } from '../wire/body.js'
-import { withRereadableHeaders } from '../wire/headers.js'
 import { encodeForm } from '../wire/multipart.js'
-import { isUnchecked, refusal } from './content-length.js'
-import { attemptHandler, AttemptNotes, callHandler, callsControllersWhenSent, isController, isTaken } from './handlers.js'
-import { currentTimingId } from '../timing/id.js'
+import { isController, isValidHandler, TimedHandler, timedHandler } from './handlers.js'
 
-/** Where a dispatcher of ours keeps its config. Not a #field, because a composed dispatcher is a Proxy. */
+/** Where a dispatcher of ours has its config. Not a #field, because a composed dispatcher is a Proxy. */
 export const kConfig = Symbol('onewrite config')
-/** Where a Pool or Client keeps its origin, which is not in the options of its dispatches. */
+/** Where a Pool or Client has its origin, which is not in the options of its dispatches. */
 export const kOrigin = Symbol('onewrite origin')
 /** undici's own dispatch, of each class. */
 export const kBase = Symbol('onewrite base dispatch')
+/** Key in the options of a dispatch: the call whose attempts are made below, as retries or redirects. */
+const kComposed = Symbol('onewrite composed call')
+/** Key in the options of a dispatch whose handler cannot carry it: the call whose attempt has begun. */
+const kAttempt = Symbol('onewrite attempt')
 
-/** @typedef {import('../timing/hooks.js').Hooks} Hooks */
 /** @typedef {(opts: any, handler: any) => boolean} Dispatch */
-
-/** Of undici 8, for handlers of the older style, which the fetch of Node 22 and 24 uses. @type {any} */
-const legacy = /** @type {any} */ (undici).Dispatcher1Wrapper
-
-/**
- * @param {any} self the dispatcher
- * @param {any} opts
- * @param {any} handler
- * @returns {boolean}
- */
-function dispatchThrough (self, opts, handler) {
-  const config = self[kConfig]
-  const { hooks } = config
-  // With a call, a dispatcher of ours above has done all of this.
-  if (config.disabled || (hooks !== null && callOf(opts, handler) !== undefined)) return self[kBase](opts, handler)
-  if (legacy !== undefined && typeof handler?.onRequestStart !== 'function' && typeof handler?.onConnect === 'function') {
-    handler = legacy.wrapHandler(handler)
-    opts = { ...opts, allowH2: false }
-  }
-  const form = !isInMemory(opts?.body) && !config.coalesceDisabled && opts.body instanceof undici.FormData
-  const unchecked = isUnchecked(opts)
-  if (form || unchecked) {
-    try {
-      opts = withRereadableHeaders(opts)
-    } catch (error) {
-      return refuse(handler, error)
-    }
-  }
-  const refused = unchecked ? refusal(opts) : null
-  if (form) opts = encodeForm(opts, config.coalesceMax)
-  if (hooks !== null) return timedDispatch(self, hooks, opts, handler, refused)
-  return refused === null ? self[kBase](opts, handler) : refuse(handler, refused)
-}
 
 /**
  * Adds to a dispatcher class what each of ours does with a request and with interceptors.
@@ -60,37 +30,49 @@ function dispatchThrough (self, opts, handler) {
  */
 export const withDispatch = (Base) => /** @type {any} */ (class extends /** @type {any} */ (Base) {
   /** @param {any} opts @param {any} handler @returns {boolean} */
-  dispatch (opts, handler) { return dispatchThrough(this, opts, handler) }
+  dispatch (opts, handler) {
+    const config = /** @type {any} */ (this)[kConfig]
+    if (config.disabled) return this[kBase](opts, handler)
+    const call = config.timed ? callOf(opts, handler) : undefined
+    // A dispatcher of ours above has begun the call.
+    if (call !== undefined) {
+      call.join(config)
+      return this[kBase](opts, handler)
+    }
+    if (!isInMemory(opts?.body) && opts.body instanceof undici.FormData && mostHeld(config) > 0) {
+      opts = encodeForm(opts, config.coalesceMax)
+    }
+    return config.hooks === null || !isValidHandler(handler, opts)
+      ? this[kBase](opts, handler)
+      : timedDispatch(this, opts, handler)
+  }
 
   /** @param {any} opts @param {any} handler @returns {boolean} */
   [kBase] (opts, handler) { return super.dispatch(opts, handler) }
 
   /**
    * Above the user's interceptors comes one of ours: retries and redirects are attempts of one call.
-   * @param {any[]} interceptors
+   * @param {any[]} args
    */
-  compose (...interceptors) {
+  compose (...args) {
     const { timed } = /** @type {any} */ (this)[kConfig]
-    return super.compose(timed ? [...interceptors.flat(), oneCall(this)] : interceptors.flat())
+    if (!timed) return super.compose(...args)
+    return super.compose([...(Array.isArray(args[0]) ? args[0] : args), oneCall(this)])
   }
 })
 
 /**
  * @param {any} self
- * @param {Hooks} hooks
  * @param {any} opts
  * @param {any} handler
- * @param {Error | null} refused why it is not sent
  * @returns {boolean}
  */
-function timedDispatch (self, hooks, opts, handler, refused) {
-  if (!isTaken(handler, opts)) return self[kBase](opts, handler)
-  /** @type {Call | undefined} begun above; between there and here are retries or redirects */
-  const above = opts?.[kCall]
-  if (above !== undefined) above.nextAttempt()
-  const call = above ?? startCall(self, hooks, opts, false)
-  const timed = attemptHandler(handler, call, opts)
-  if (refused !== null) return refuse(timed, refused)
+function timedDispatch (self, opts, handler) {
+  // Begun above; between there and here are retries or redirects.
+  const above = composedCall(opts, handler)
+  above?.nextAttempt()
+  const call = above ?? startCall(self, opts, handler, false)
+  const timed = timedHandler(handler, call, opts, false)
   try {
     // undici 7 wraps a handler with a controller in one of its own, so there the options carry the call.
     return self[kBase](!callsControllersWhenSent && isController(handler) ? { ...opts, [kAttempt]: call } : opts, timed)
@@ -100,34 +82,59 @@ function timedDispatch (self, hooks, opts, handler, refused) {
   }
 }
 
+/** A dispatch of a composed dispatcher that is on the stack. */
+class Dispatching {
+  /** @param {Call} call @param {any} opts @param {Dispatching | null} outer */
+  constructor (call, opts, outer) {
+    this.call = call
+    this.opts = opts
+    this.outer = outer
+  }
+
+  /** @param {any} opts @returns {Call | undefined} the call, when these are its options as an interceptor made them anew */
+  callOf (opts) {
+    return opts?.method === this.opts?.method && opts?.path === this.opts?.path ? this.call : undefined
+  }
+}
+
+/** @type {Dispatching | null} */
+let dispatching = null
+
 /**
- * An interceptor that makes all dispatches below it, for one dispatch above, attempts of one call.
+ * An interceptor that makes all dispatches below it, for one dispatch above, attempts of one call. A dispatch belongs to
+ * the call by its options or its handler; where an interceptor replaces both, by its place on the stack, or by the chain of
+ * handlers when the request starts.
  * @param {any} self the dispatcher below
  * @returns {(dispatch: Dispatch) => Dispatch}
  */
 export function oneCall (self) {
   return (dispatch) => (opts, handler) => {
-    const { hooks } = self[kConfig]
-    if (hooks === null || opts?.[kCall] !== undefined || !isTaken(handler, opts)) return dispatch(opts, handler)
-    const call = startCall(self, hooks, opts, true)
-    const timed = callHandler(handler, call, opts)
+    if (self[kConfig].hooks === null || !isValidHandler(handler, opts)) return dispatch(opts, handler)
+    const above = composedCall(opts, handler)
+    if (above !== undefined) return dispatch({ ...opts, [kComposed]: above }, handler)
+    const call = startCall(self, opts, handler, true)
+    dispatching = new Dispatching(call, opts, dispatching)
     try {
-      return dispatch({ ...opts, [kCall]: call }, timed)
+      return dispatch({ ...opts, [kComposed]: call }, timedHandler(handler, call, opts, true))
     } catch (error) {
       call.end(error)
       throw error
+    } finally {
+      dispatching = dispatching.outer
     }
   }
 }
 
 /**
  * @param {any} self
- * @param {Hooks} hooks
  * @param {any} opts
+ * @param {any} handler
  * @param {boolean} composed
  */
-function startCall (self, hooks, opts, composed) {
-  return new Call(hooks, currentTimingId(), opts?.method, urlOf(self[kOrigin] ?? opts?.origin, opts?.path), composed)
+function startCall (self, opts, handler, composed) {
+  // The handlers of undici's own functions have their asynchronous context.
+  const context = handler instanceof AsyncResource ? handler : new AsyncResource('OnewriteCall')
+  return new Call(self[kConfig], context, opts?.method, urlOf(self[kOrigin] ?? opts?.origin, opts?.path), composed)
 }
 
 /**
@@ -143,10 +150,20 @@ function urlOf (origin, path) {
 /**
  * @param {any} opts
  * @param {any} handler
+ * @returns {Call | undefined} the call of a composed dispatcher above
+ */
+function composedCall (opts, handler) {
+  return opts?.[kComposed] ??
+    (handler instanceof TimedHandler && handler.composed ? handler.call : dispatching?.callOf(opts))
+}
+
+/**
+ * @param {any} opts
+ * @param {any} handler
  * @returns {Call | undefined} the call of which this dispatch is an attempt
  */
 export function callOf (opts, handler) {
-  return handler instanceof AttemptNotes ? handler.call : opts?.[kAttempt]
+  return handler instanceof TimedHandler && !handler.composed ? handler.call : opts?.[kAttempt]
 }
 
 /**
@@ -157,17 +174,4 @@ export function callOf (opts, handler) {
 export function originOf (url) {
   if (typeof url === 'string' || url instanceof URL) return new URL(url).origin
   return new URL(url.origin ?? `${url.protocol}//${url.hostname}:${url.port ?? ''}`).origin
-}
-
-/**
- * Passes an error to the handler as undici passes an invalid argument.
- * @param {any} handler
- * @param {any} error
- * @returns {false}
- */
-function refuse (handler, error) {
-  if (typeof handler?.onResponseError === 'function') handler.onResponseError(null, error)
-  else if (typeof handler?.onError === 'function') handler.onError(error)
-  else throw error
-  return false
 }

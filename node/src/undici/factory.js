@@ -1,56 +1,88 @@
 /**
- * The way into undici: the documented `factory` option of Agent, Pool and similar classes. A factory gets complete options,
- * so the connector of undici (timeouts, TLS sessions, address families, socketPath, HTTP/2) or of the user is there to be
- * wrapped, and none of its work is repeated.
+ * The way into undici: the documented `factory` option of Agent, Pool and similar classes. It makes undici's clients, each
+ * of which is one connection to one origin, with the same options and a wrapped connector.
  */
 
-import { Pool } from 'undici'
-import { baseIsSupported } from '../base-version.js'
-import { resolveConfig } from '../config.js'
-import { makeClient } from './client.js'
+import { Client, Pool } from 'undici'
+import { baseIsSupported, kConnector } from '../base-version.js'
+import { mostHeld, resolveConfig, setsNoDelay } from '../config.js'
 import { resolveHooks } from '../timing/hooks.js'
+import { leaveSocket, wrapConnector } from './connector.js'
+import { callOf, kBase, kConfig, kOrigin, originOf, withDispatch } from './dispatch.js'
 
 /** @typedef {import('../config.js').Options & import('../timing/hooks.js').HookOptions} Options */
 /** @typedef {import('./connector.js').ClientConfig} ClientConfig */
+/** @typedef {(origin: string | URL, options: any) => any} Factory */
 
 /**
  * @param {Options} options
  * @param {boolean} [besideUndicis] the object holds undici's options too
+ * @param {any} [connect] the user's options of the connector
  * @returns {ClientConfig}
  * @throws {TypeError} code `ONEWRITE_INVALID_OPTION`
  */
-export function configOf (options, besideUndicis = true) {
+export function configOf (options, besideUndicis = true, connect = undefined) {
   const asked = resolveConfig(options, besideUndicis)
   const config = asked.disabled || baseIsSupported() ? asked : { ...asked, disabled: true }
   const hooks = resolveHooks(options, config)
-  return { ...config, hooks, timed: hooks !== null }
+  return { ...config, hooks, timed: hooks !== null, noDelay: connect?.noDelay !== false, source: {} }
+}
+
+/** undici's client with a wrapped connector. */
+class WiredClient extends /** @type {any} */ (Client) {
+  /** @type {import('./connector.js').Line} */
+  line = { socket: null, connection: null }
+
+  /** @param {string | URL} origin @param {any} options @param {ClientConfig} config */
+  constructor (origin, options, config) {
+    super(origin, options)
+    const own = /** @type {any} */ (this)
+    own[kConnector] = wrapConnector(own[kConnector], config, this.line)
+    // undici emits it before it passes the socket of an upgrade or a tunnel on.
+    this.on('disconnect', () => leaveSocket(this.line))
+  }
 }
 
 /**
- * A factory of clients for `new undici.Pool(origin, { factory })`, BalancedPool and RoundRobinPool.
- * @param {ClientConfig} config
- * @param {boolean} [noDelay]
- * @returns {(origin: string | URL, options: object) => import('undici').Dispatcher}
+ * A client that tells a call which connection it will get. It is made only where there are hooks. For a request from a
+ * dispatcher that is not ours the call begins here.
  */
-export function clientFactoryFor (config, noDelay = true) {
-  return (origin, options) => makeClient(origin, options, config, noDelay)
+class TimedClient extends /** @type {any} */ (withDispatch(/** @type {any} */ (WiredClient))) {
+  /** @param {string | URL} origin @param {any} options @param {ClientConfig} config */
+  constructor (origin, options, config) {
+    super(origin, options, config)
+    this[kConfig] = config
+    this[kOrigin] = originOf(origin)
+  }
+
+  /** @param {any} opts @param {any} handler @returns {boolean} */
+  [kBase] (opts, handler) {
+    const call = callOf(opts, handler)
+    call?.carriedBy(this.line)
+    return call?.observed ? call.within(() => super[kBase](opts, handler)) : super[kBase](opts, handler)
+  }
 }
 
 /**
- * A factory of pools for `new undici.Agent({ factory })` and ProxyAgent. For `connections: 1` it makes a client, as undici
- * does.
  * @param {ClientConfig} config
- * @param {boolean} [noDelay]
- * @returns {(origin: string | URL, options: any) => import('undici').Dispatcher}
+ * @returns {Factory} of clients for `new undici.Pool(origin, { factory })`, BalancedPool and RoundRobinPool
  */
-export function agentFactoryFor (config, noDelay = true) {
-  const factory = clientFactoryFor(config, noDelay)
+export function clientFactoryFor (config) {
+  const stock = !config.timed && mostHeld(config) === 0 && !setsNoDelay(config)
+  return (origin, options) => {
+    if (config.disabled || stock) return new Client(origin, options)
+    return config.timed ? new TimedClient(origin, options, config) : new WiredClient(origin, options, config)
+  }
+}
+
+/**
+ * @param {ClientConfig} config
+ * @returns {Factory} of pools for `new undici.Agent({ factory })` and ProxyAgent; for `connections: 1` of clients, as undici
+ *   does
+ */
+export function agentFactoryFor (config) {
+  const factory = clientFactoryFor(config)
   return (origin, options) => options?.connections === 1
     ? factory(origin, options)
     : new Pool(origin, { ...options, factory })
-}
-
-/** @param {any} connect the user's `connect` option */
-export function wantsNoDelay (connect) {
-  return connect?.noDelay !== false
 }

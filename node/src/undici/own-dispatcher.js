@@ -1,7 +1,7 @@
 /** Factories for the `factory` option of undici's classes, for users who make their own dispatcher. */
 
 import { kConfig } from './dispatch.js'
-import { agentFactoryFor, clientFactoryFor, configOf, wantsNoDelay } from './factory.js'
+import { agentFactoryFor, clientFactoryFor, configOf } from './factory.js'
 import { Pool } from './pool.js'
 
 /** @typedef {import('./factory.js').Options} Options */
@@ -10,8 +10,7 @@ import { Pool } from './pool.js'
  * For a dispatcher that makes its own pools: undici's BalancedPool, RoundRobinPool, Pool, or one of your own.
  * `new BalancedPool(urls, { factory: (origin, options) => new Pool(origin, { ...options, factory: clientFactory() }) })`.
  * @param {Options} [options] A hook given here is called for each request, timed from when the dispatcher passes it to a
- *   client: time in the dispatcher's own queue is not in the record. A hook of this package's Agent or Pool above replaces
- *   it.
+ *   client: time in the dispatcher's own queue is not in the record.
  * @returns {(origin: string | URL, options: object) => import('undici').Dispatcher}
  * @throws {TypeError} code `ONEWRITE_INVALID_OPTION`
  */
@@ -27,8 +26,11 @@ export function clientFactory (options = {}) {
  */
 export function agentFactory (options = {}) {
   const config = configOf(options, false)
-  // A Pool of ours begins the record when it gets the request, so the record includes the time in its queue.
-  return (origin, poolOptions) => !config.timed || poolOptions?.connections === 1
-    ? agentFactoryFor(config, wantsNoDelay(poolOptions?.connect))(origin, poolOptions)
-    : new Pool(origin, { ...poolOptions, [kConfig]: config })
+  return (origin, poolOptions) => {
+    const own = { ...config, noDelay: poolOptions?.connect?.noDelay !== false }
+    // A Pool of ours begins the record when it gets the request, so the record includes the time in its queue.
+    return !config.timed || poolOptions?.connections === 1
+      ? agentFactoryFor(own)(origin, poolOptions)
+      : new Pool(origin, { ...poolOptions, [kConfig]: own })
+  }
 }

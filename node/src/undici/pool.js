@@ -1,7 +1,8 @@
 import * as undici from 'undici'
 import { withoutOurs } from '../config.js'
-import { kOrigin, kConfig, originOf, withDispatch } from './dispatch.js'
-import { clientFactoryFor, configOf, wantsNoDelay } from './factory.js'
+import { withFactory } from './agent.js'
+import { kConfig, kOrigin, originOf, withDispatch } from './dispatch.js'
+import { clientFactoryFor, configOf } from './factory.js'
 
 /** @typedef {undici.Pool.Options & import('./factory.js').Options} PoolOptions */
 
@@ -13,9 +14,8 @@ export class Pool extends withDispatch(undici.Pool) {
    * @throws {TypeError} code `ONEWRITE_INVALID_OPTION`, when one of our options has a value that it cannot have
    */
   constructor (origin, options = {}) {
-    const config = /** @type {any} */ (options)[kConfig] ?? configOf(options)
-    const rest = withoutOurs(options)
-    super(origin, config.disabled || rest.factory !== undefined ? rest : { ...rest, factory: clientFactoryFor(config, wantsNoDelay(rest.connect)) })
+    const config = /** @type {any} */ (options)[kConfig] ?? configOf(options, true, options.connect)
+    super(origin, withoutOurs(options, withFactory(options, config, clientFactoryFor)))
     this[kConfig] = config
     this[kOrigin] = originOf(origin)
   }

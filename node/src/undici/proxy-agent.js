@@ -1,24 +1,39 @@
 import * as undici from 'undici'
 import { withoutOurs } from '../config.js'
 import { kConfig, withDispatch } from './dispatch.js'
-import { agentFactoryFor, clientFactoryFor, configOf, wantsNoDelay } from './factory.js'
+import { agentFactoryFor, clientFactoryFor, configOf } from './factory.js'
 
 /** @typedef {undici.ProxyAgent.Options & import('./factory.js').Options} ProxyAgentOptions */
+/** @typedef {undici.EnvHttpProxyAgent.Options & import('./factory.js').Options} EnvHttpProxyAgentOptions */
+/** @typedef {import('../timing/connection.js').Connection} Connection */
 
-/**
- * undici's ProxyAgent whose requests leave in one write, at once, forwarded or through a CONNECT tunnel.
- * SOCKS proxies stay as undici makes them.
- */
+/** undici's ProxyAgent whose requests leave in one write, at once, forwarded or through a CONNECT tunnel. */
 export class ProxyAgent extends withDispatch(undici.ProxyAgent) {
   /**
    * @param {string | URL | ProxyAgentOptions} options the proxy's address, or undici's options and ours beside them
    * @throws {TypeError} code `ONEWRITE_INVALID_OPTION`, when one of our options has a value that it cannot have
    */
   constructor (options) {
-    const own = typeof options === 'string' || options instanceof URL ? { uri: String(options) } : options
-    const config = configOf(own ?? {})
-    const rest = own && withoutOurs(own)
-    super(!rest || config.disabled ? rest : withFactories(rest, config))
+    const all = typeof options === 'string' || options instanceof URL ? { uri: String(options) } : options
+    const config = configOf(all ?? {}, true, all?.proxyTls)
+    super(withoutOurs(all, withFactories(all, config)))
+    this[kConfig] = config
+  }
+}
+
+/**
+ * undici's EnvHttpProxyAgent (proxies from the environment: HTTP_PROXY, HTTPS_PROXY, NO_PROXY) whose requests leave in one
+ * write, at once.
+ */
+export class EnvHttpProxyAgent extends withDispatch(undici.EnvHttpProxyAgent) {
+  /**
+   * @param {EnvHttpProxyAgentOptions} [options] undici's options, and ours beside them
+   * @throws {TypeError} code `ONEWRITE_INVALID_OPTION`, when one of our options has a value that it cannot have
+   */
+  constructor (options = {}) {
+    const { connect, proxyTls } = /** @type {any} */ (options)
+    const config = /** @type {any} */ (options)[kConfig] ?? configOf(options, true, connect ?? proxyTls)
+    super(withoutOurs(options, withFactories(options, config)))
     this[kConfig] = config
   }
 }
@@ -26,34 +41,30 @@ export class ProxyAgent extends withDispatch(undici.ProxyAgent) {
 /**
  * @param {any} options
  * @param {import('./factory.js').ClientConfig} config
+ * @returns {Record<string, unknown>} ours, where the user gives none
  */
 function withFactories (options, config) {
-  const noDelay = wantsNoDelay(options.proxyTls)
+  if (config.disabled || !options) return {}
   const connecting = { connection: null }
-  const toOrigin = agentFactoryFor({ ...config, connecting }, noDelay)
-  const toForwarder = clientFactoryFor(config, noDelay)
-  // undici passes these to the pool of a tunnelled origin, but not to the pool of a forwarding proxy.
-  const { connections, pipelining } = options
-  const limits = { ...(connections === undefined ? null : { connections }), ...(pipelining === undefined ? null : { pipelining }) }
-  const toProxy = clientFactoryFor({ ...config, hooks: null, timed: false }, noDelay)
-  const { factory, clientFactory } = options
+  const factory = agentFactoryFor({ ...config, get hooks () { return config.hooks }, connecting })
+  const toProxy = clientFactoryFor({ ...config, hooks: null, timed: false })
   return {
-    ...options,
-    factory: factory || ((/** @type {any} */ origin, /** @type {any} */ poolOptions) => 'connections' in poolOptions
-      ? toOrigin(origin, poolOptions)
-      : new undici.Pool(origin, { ...limits, ...poolOptions, factory: toForwarder })),
-    // undici makes a Pool of connections to the proxy for its CONNECT requests.
-    clientFactory: clientFactory !== undefined
-      ? clientFactory
-      : (/** @type {any} */ origin, /** @type {any} */ poolOptions) => new TunnelPool(origin, { ...poolOptions, factory: toProxy }, connecting)
+    ...(options.factory ? null : { factory }),
+    // undici makes a pool of connections to the proxy for its CONNECT requests.
+    ...(options.clientFactory === undefined
+      ? {
+          clientFactory: (/** @type {any} */ origin, /** @type {any} */ poolOptions) =>
+            new TunnelPool(origin, { ...poolOptions, factory: toProxy }, connecting)
+        }
+      : null)
   }
 }
 
-/** Connections to the proxy. It notes when the proxy has opened a tunnel, because TLS begins then. */
+/** Connections to the proxy. The connection that requests a tunnel learns when the tunnel is open: then its TLS begins. */
 class TunnelPool extends undici.Pool {
   #connecting
 
-  /** @param {any} origin @param {any} options @param {{connection: import('../timing/connection.js').Connection | null}} connecting */
+  /** @param {any} origin @param {any} options @param {{connection: Connection | null}} connecting */
   constructor (origin, options, connecting) {
     super(origin, options)
     this.#connecting = connecting

@@ -48,6 +48,8 @@ class Hold {
     this.socket = socket
     this.write = socket.write
     this.uncork = socket.uncork
+    /** The socket itself had these methods, not its class. */
+    this.own = { write: Object.hasOwn(socket, 'write'), uncork: Object.hasOwn(socket, 'uncork') }
     this.max = max
     this.later = max
     this.begin(max)
@@ -124,8 +126,25 @@ export function holdUnfinished (socket, max) {
   // A tunnel's socket comes twice: first for the CONNECT request, then for requests to the origin.
   if (hold !== undefined) return hold.begin(max)
   // A user's own socket, or a mock, may lack parts of Writable.
-  if (max === 0 || typeof socket.write !== 'function' || typeof socket.uncork !== 'function' || typeof socket.writableCorked !== 'number') return
+  if (max === 0 || typeof socket.write !== 'function' || typeof socket.uncork !== 'function' ||
+      typeof socket.writableCorked !== 'number') return
   socket[kHold] = new Hold(socket, max)
   socket.write = write
   socket.uncork = uncork
+}
+
+/** Gives a socket its methods back: it is upgraded, or carries a tunnel. @param {any} socket */
+export function giveBack (socket) {
+  /** @type {Hold | undefined} */
+  const hold = socket[kHold]
+  if (hold === undefined) return
+  release(hold)
+  hold.begin(0)
+  // Methods of others may stand on ours: then ours stay, and hold nothing.
+  if (socket.write !== write || socket.uncork !== uncork) return
+  for (const name of /** @type {const} */ (['write', 'uncork'])) {
+    if (hold.own[name]) socket[name] = hold[name]
+    else delete socket[name]
+  }
+  delete socket[kHold]
 }

@@ -7,7 +7,6 @@
  */
 
 import { randomInt } from 'node:crypto'
-import { flatHeaders, headerOf } from './headers.js'
 
 const encode = (/** @type {string} */ text) => Buffer.from(text)
 const lineEnds = (/** @type {string} */ text) => text.replace(/\r?\n|\r/g, '\r\n')
@@ -17,9 +16,11 @@ const quoted = (/** @type {string} */ text) => text.replace(/\n/g, '%0A').replac
  * The boundary has the form of undici's, so that the message has the same length.
  * @param {any} opts of a dispatch whose body is a FormData
  * @param {number} max bytes up to which the form becomes one piece
- * @returns {any} opts with the encoded body and its headers
+ * @returns {any} opts with the encoded body and its headers; opts as they are where undici has more to decide
  */
 export function encodeForm (opts, max) {
+  const headers = flat(opts.headers)
+  if (headers === null || has(headers, 'content-length')) return opts
   const boundary = `----formdata-undici-0${String(randomInt(1e11)).padStart(11, '0')}`
   /** @type {(Buffer | Blob)[]} */
   const parts = []
@@ -29,13 +30,16 @@ export function encodeForm (opts, max) {
       parts.push(encode(`${start}\r\n\r\n${lineEnds(value)}\r\n`))
     } else {
       const file = value.name ? `; filename="${quoted(value.name)}"` : ''
-      parts.push(encode(`${start}${file}\r\nContent-Type: ${value.type || 'application/octet-stream'}\r\n\r\n`), value, encode('\r\n'))
+      const type = value.type || 'application/octet-stream'
+      parts.push(encode(`${start}${file}\r\nContent-Type: ${type}\r\n\r\n`), value, encode('\r\n'))
     }
   }
   parts.push(encode(`--${boundary}--\r\n`))
   const size = parts.reduce((sum, part) => sum + (part instanceof Uint8Array ? part.byteLength : part.size), 0)
-  const type = `multipart/form-data; boundary=${boundary}`
-  return { ...opts, body: size <= max ? inOnePiece(piecewise(parts)) : piecewise(parts), headers: withForm(opts.headers, type, size) }
+  if (!(size <= max)) return opts
+  if (!has(headers, 'content-type')) headers.push('content-type', `multipart/form-data; boundary=${boundary}`)
+  headers.push('content-length', String(size))
+  return { ...opts, headers, body: inOnePiece(piecewise(parts)) }
 }
 
 /** @param {(Buffer | Blob)[]} parts */
@@ -57,14 +61,16 @@ export async function * inOnePiece (body) {
 }
 
 /**
- * @param {any} headers in any of undici's forms
- * @param {string} type
- * @param {number} size
- * @returns {any[]} names and values in turn
+ * @param {any} headers
+ * @returns {any[] | null} a copy: names and values in turn; null for an iterable, which may yield only once
  */
-function withForm (headers, type, size) {
-  const flat = flatHeaders(headers)
-  if (headerOf(flat, 'content-type') === null) flat.push('content-type', type)
-  if (headerOf(flat, 'content-length') === null) flat.push('content-length', String(size))
-  return flat
+function flat (headers) {
+  if (Array.isArray(headers)) return [...headers]
+  if (headers === undefined || headers === null) return []
+  return typeof headers !== 'object' || headers[Symbol.iterator] ? null : Object.entries(headers).flat(1)
+}
+
+/** @param {any[]} headers names and values in turn @param {string} wanted in lower case */
+function has (headers, wanted) {
+  return headers.some((name, index) => index % 2 === 0 && typeof name === 'string' && name.toLowerCase() === wanted)
 }

@@ -94,9 +94,7 @@ const outcome = async (run) => {
   }
 }
 for (let round = 0; round < 21; round++) await outcome(() => client.call('POST', `${origin}/judged`, { body: BODY }))
-const idle = await connections()
 const slow = outcome(() => client.call('GET', `${origin}/slow-body`))
-const active = await connectionsOnce(({ active }) => active === 1)
 // On a socket that no instrumentation sees: ends the slow body.
 net.connect(Number(new URL(origin).port), '127.0.0.1').end('FINISH / HTTP/1.1\r\n\r\n').resume()
 await slow
@@ -114,19 +112,11 @@ await outcome(() => client.call('GET', `${origin}/get`))
 await client.close()
 // 28 calls and the incoming request.
 await poll(() => spans.getFinishedSpans().length >= 29 && (way === 'stock' || events.getFinishedLogRecords().length >= 28))
-const closed = await connectionsOnce(({ active, idle }) => active + idle === 0)
 const metricsOfAll = await collect()
 
 /** Looks again until the condition holds, or for some 20 s: then the test fails on what it is told. */
 async function poll (condition) {
   for (let look = 0; look < 4000 && !await condition(); look++) await sleep(5)
-}
-
-/** The open connections as soon as they are as wanted. Stock has no such metric. */
-async function connectionsOnce (wanted) {
-  let found = await connections()
-  if (way !== 'stock') await poll(async () => wanted(found = await connections()))
-  return found
 }
 
 async function collect () {
@@ -136,12 +126,6 @@ async function collect () {
     .map(({ descriptor, dataPoints }) => ({ name: descriptor.name, unit: descriptor.unit, points: dataPoints.map(({ attributes, value }) => ({ attributes, value })) }))
 }
 
-/** @returns {Promise<Record<string, number>>} open connections by state */
-async function connections () {
-  const points = (await collect()).find(({ name }) => name === 'http.client.open_connections')?.points ?? []
-  return Object.fromEntries(points.map(({ attributes, value }) => [attributes['http.connection.state'], value]))
-}
-
 process.stdout.write(JSON.stringify({
   results,
   spans: spans.getFinishedSpans().map((span) => ({ name: span.name, kind: span.kind, status: span.status.code, ids: ids(span.spanContext()), attributes: span.attributes })),
@@ -149,7 +133,6 @@ process.stdout.write(JSON.stringify({
     name: event.eventName, severity: event.severityText, scope: event.instrumentationScope, ids: event.spanContext && ids(event.spanContext), attributes: event.attributes, body: event.body, at: event.hrTime
   })),
   metrics: metricsOfAll,
-  connections: { idle, active, closed },
   hookFailures: onewrite.hookFailures()
 }), () => process.exit())
 
