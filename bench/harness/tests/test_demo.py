@@ -85,6 +85,29 @@ def test_a_run_survives_json(tmp_path: Path) -> None:
     assert again == done
 
 
+def test_a_record_names_the_wait(tmp_path: Path) -> None:
+    path = tmp_path / "records.yaml"
+    path.write_text(
+        """
+name: records
+title: Records
+story: For tests.
+kind: records
+topology: {}
+parameters: {requests: 3}
+targets: [{name: slow, at: origin/plain, path: "/slow?ms=45", stalls: false}]
+groups: [{language: python, clients: [{kind: onewrite, role: shown}]}]
+"""
+    )
+    done = run(scenario.load(str(path)))
+    if done.notes:
+        pytest.skip(done.notes[0])
+    ((where, client, wait, *_, causes),) = done.records
+    assert (where, client, causes) == ("slow", "onewrite", "`server` 3")
+    assert float(wait.removesuffix(" ms")) >= 45
+    assert done.exit_status == 0
+
+
 def left_behind(marker: str) -> list[int]:
     """Processes whose environment carries the marker."""
     found = []

@@ -90,14 +90,14 @@ def test_a_cost_is_written_with_its_error_or_not_at_all(tmp_path: Path) -> None:
     result(tmp_path / "python" / "bench", again=1.01)
     table, notes = costs.table(tmp_path)
     assert table.rows == [
-        ["Python, urllib3 2", "0.98 (0.97 to 1.02)", "-", "-", "1.01 (0.97 to 1.02)"],
+        ["Python, urllib3 2", "200 B", "0.98 (0.97 to 1.02)", "-", "-", "1.01 (0.97 to 1.02)"],
     ]
     result(tmp_path / "node" / "bench", again=0.78)
     (tmp_path / "ruby" / "bench").mkdir(parents=True)
     (tmp_path / "ruby" / "bench" / "results.json").write_text('{"rows": []}')
     table, notes = costs.table(tmp_path)
     assert len(table.rows) == 1
-    assert "Python, urllib3 2: not written, stock against stock differs by 22%." in notes
+    assert "Python, urllib3 2, 200 B: not written, stock against stock differs by 22%." in notes
     assert any(note.startswith("ruby/bench/results.json cannot be read: KeyError") for note in notes)
 
 

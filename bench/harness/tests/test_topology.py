@@ -145,3 +145,13 @@ def test_a_configuration_without_a_socket_for_the_bench_is_refused(children: Chi
     fixed.write_text("frontend a\n  bind 127.0.0.1:1\n")
     with pytest.raises(BenchError, match="no listening socket for the bench"):
         haproxy.HAProxy(children, fixed, {})
+
+
+@pytest.mark.parametrize("name", ["socat", "redir", "ncat", "ssh", "stunnel", "nginx-stream"])
+def test_a_tunnel_leads_to_the_origin(name: str, children: Children, tmp_path: Path) -> None:
+    try:
+        places = Places(children, {"tunnels": [name]}, tmp_path)
+    except BenchError as missing:
+        pytest.skip(str(missing))
+    with connect(places.port(f"tunnel/{name}")) as sock:
+        assert ask(sock, HEAD % b"/" + BODY).startswith(b"HTTP/1.1 200 OK\r\n")

@@ -134,10 +134,10 @@ def document(runs: Sequence[Run]) -> str:
         parts += [f"{intro} {READING.split('**')[0].strip()}", block("glance", stalls.markdown())]
     cost, notes = costs.table()
     if cost.rows:
-        limit = f"A language whose error is over {costs.MOST_ERROR:.0%} is left out."
         parts.append(
-            "CPU per call of 200 bytes in parts of the stock library's, nothing stalls; in brackets the interval. "
-            f"The last column is a second process of the stock library: the error of the method. {limit}"
+            "CPU per call in parts of the stock library's, where nothing stalls; in brackets the interval. The last "
+            "column is a second process of the stock library: the error of the method. Where it is over "
+            f"{costs.MOST_ERROR:.0%}, nothing is written."
         )
         parts.append(block("cost", cost.markdown()))
     parts += ["\n".join(f"- {note}" for note in notes)]

@@ -1,4 +1,4 @@
-"""Starts relays and tunnels that people run before a service: stunnel, ssh -L, socat, nginx's stream module.
+"""Starts relays and tunnels that people run before a service: socat, redir, ncat, ssh -L, stunnel, nginx's stream.
 
 Each listens on a port that was free a moment before, and leads to the origin with its own default options.
 """
@@ -25,8 +25,17 @@ def start(name: str, children: Children, directory: Path, origin: int) -> int:
     """Start a relay to the port `origin` and return its port. Raises BenchError where its package is missing."""
     folder = directory / name
     folder.mkdir()
-    makers = {"stunnel": _stunnel, "ssh": _ssh, "socat": _socat, "nginx-stream": _nginx_stream}
-    return makers[name](children, folder, origin)
+    makers = {"stunnel": _stunnel, "ssh": _ssh, "nginx-stream": _nginx_stream}
+    if name in makers:
+        return makers[name](children, folder, origin)
+    port = _free_port()
+    near, far = f"127.0.0.1:{port}", f"127.0.0.1:{origin}"
+    arguments = {
+        "socat": [f"TCP-LISTEN:{port},bind=127.0.0.1,fork,reuseaddr", f"TCP:{far}"],
+        "redir": ["-n", near, far],
+        "ncat": ["-l", "127.0.0.1", str(port), "-k", "--sh-exec", f"ncat 127.0.0.1 {origin}"],
+    }
+    return _run(children, name, port, installed(name), *arguments[name])
 
 
 def _free_port() -> int:
@@ -51,12 +60,6 @@ def _await(child: Child, port: int, timeout_s: float = 15) -> None:
             if child.ended() or time.monotonic() > deadline:
                 raise BenchError(f"{child.name} did not start{child.last_words()}") from error
             time.sleep(0.05)
-
-
-def _socat(children: Children, _: Path, origin: int) -> int:
-    port = _free_port()
-    listen = f"TCP-LISTEN:{port},bind=127.0.0.1,fork,reuseaddr"
-    return _run(children, "socat", port, installed("socat"), listen, f"TCP:127.0.0.1:{origin}")
 
 
 def _stunnel(children: Children, folder: Path, origin: int) -> int:
