@@ -41,6 +41,61 @@ for nth in range(20):
 """
 
 
+ONE_EACH = """
+import os, socket, ssl, sys
+from urllib.parse import urlsplit
+name, port, ca_file, faults = sys.argv[1], int(sys.argv[2]), sys.argv[3], sys.argv[4]
+proxy = urlsplit(os.environ["HTTPS_PROXY"])
+context = ssl.create_default_context(cafile=ca_file)
+if "1.2" in faults:
+    context.maximum_version = ssl.TLSVersion.TLSv1_2
+session = None
+for _ in range(20):
+    raw = socket.create_connection((proxy.hostname, proxy.port), timeout=10)
+    raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, "nagle" not in faults)
+    raw.sendall(f"CONNECT {name}:{port} HTTP/1.1\\r\\nHost: {name}:{port}\\r\\n\\r\\n".encode())
+    assert raw.recv(4096).startswith(b"HTTP/1.1 200")
+    sock = context.wrap_socket(raw, server_hostname=name, session=session)
+    head = f"POST / HTTP/1.1\\r\\nHost: {name}\\r\\nContent-Length: 200\\r\\n\\r\\n".encode()
+    if "split" in faults:
+        sock.sendall(head)
+        sock.sendall(b"x" * 200)
+    else:
+        sock.sendall(head + b"x" * 200)
+    answer = b""
+    while not answer.endswith(b"ok\\n"):
+        answer += sock.recv(4096)
+    session = sock.session if "1.2" in faults else None
+    sock.close()
+"""
+
+
+@pytest.mark.timed
+@pytest.mark.parametrize("faults", ["nagle", "split,nagle"])
+def test_a_request_that_waits_behind_the_finished_is_a_stall(faults: str, tmp_path: Path) -> None:
+    """A server without session tickets acknowledges the client's Finished late: the second small write waits for that."""
+    server, ca_file = tls_server(tmp_path)
+    assert server.tls is not None
+    server.tls.num_tickets = 0
+    command = (sys.executable, "-c", ONE_EACH, "127.0.0.1", str(server.port), ca_file)
+    done = onewrite("check", "-f", "json", "--proxy", "--", *command, faults)
+    server.close()
+    assert (done.data["requests"], done.data["connections"], done.data["problem"]) == (20, 20, None)
+    assert (done.states["OW102"], done.states["OW105"]) == ("found", "found"), done.out
+
+
+@pytest.mark.parametrize("faults", ["", "1.2"])
+def test_a_connection_per_request_is_counted_from_the_first(faults: str, tmp_path: Path) -> None:
+    """Also one that resumes a session of TLS 1.2, in which the client's Finished comes last."""
+    server, ca_file = tls_server(tmp_path)
+    command = (sys.executable, "-c", ONE_EACH, "127.0.0.1", str(server.port), ca_file, faults)
+    done = onewrite("check", "-f", "json", "--proxy", "--", *command)
+    server.close()
+    assert (done.data["requests"], done.data["connections"], done.data["problem"]) == (20, 20, None)
+    assert "found" not in done.states.values(), done.out
+    assert done.states["OW102"] == done.states["OW103"] == "ok"
+
+
 @pytest.mark.timed
 def test_a_program_and_its_own_server() -> None:
     server = Server()
