@@ -26,7 +26,14 @@ record ChannelSetup(OnewriteNetty onewrite, @Nullable SocketCounts nodelay) {
 
     private NettyConnection attached(Channel channel) {
         // NettyRequestSender.abort closes the channel before it reports the timeout to the handler.
+<<<<<<< HEAD
+        NettyConnection connection =
+                NettyConnection.attach(channel, null, nodelay, ChannelSetup::maker, NettyConnection.Ends.BY_CLIENT);
+        connection.joinsOnDemand();
+        return connection;
+=======
         return NettyConnection.attach(channel, null, nodelay, ChannelSetup::maker, NettyConnection.Ends.BY_CLIENT);
+>>>>>>> main
     }
 
     private static OnewriteNetty.@Nullable Call maker(Channel channel) {
@@ -49,8 +56,10 @@ record ChannelSetup(OnewriteNetty onewrite, @Nullable SocketCounts nodelay) {
     /**
      * The channel serves the call. A pooled channel is written to from the caller's thread: this task reaches the event
      * loop before the request does.
+     *
+     * @param joins whether reading its body does not block the event loop
      */
-    void serve(Channel channel, OnewriteNetty.Call call) {
+    void serve(Channel channel, OnewriteNetty.Call call, boolean joins) {
         NettyConnection connection = NettyConnection.of(channel);
         if (connection != null) {
             onLoop(channel, () -> {
@@ -58,6 +67,9 @@ record ChannelSetup(OnewriteNetty onewrite, @Nullable SocketCounts nodelay) {
                 // After CONNECT there is a new codec.
                 if (connection.place(onewrite, false)) {
                     connection.serve(call);
+                    if (joins) {
+                        connection.joinNext();
+                    }
                 }
             });
         }

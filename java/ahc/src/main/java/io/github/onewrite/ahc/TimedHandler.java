@@ -24,6 +24,7 @@ final class TimedHandler<T> implements ProgressAsyncHandler<T> {
     private final AsyncHandler<T> next;
     private final OnewriteNetty.Call call;
     private final ChannelSetup channels;
+    private final boolean joins;
 
     /** The attempt's channel. Callbacks of one attempt are sequential, but may come from several threads. */
     private volatile @Nullable Channel channel;
@@ -31,7 +32,8 @@ final class TimedHandler<T> implements ProgressAsyncHandler<T> {
     private volatile boolean sent;
     private volatile boolean released;
 
-    TimedHandler(AsyncHandler<T> next, OnewriteNetty.Call call, ChannelSetup channels) {
+    TimedHandler(AsyncHandler<T> next, OnewriteNetty.Call call, ChannelSetup channels, boolean joins) {
+        this.joins = joins;
         this.next = next;
         this.call = call;
         this.channels = channels;
@@ -135,7 +137,7 @@ final class TimedHandler<T> implements ProgressAsyncHandler<T> {
                 call.connectEnd();
                 sent = true;
                 released = false;
-                channels.serve(on, call);
+                channels.serve(on, call, joins);
             }
         }
         next.onRequestSend(request);

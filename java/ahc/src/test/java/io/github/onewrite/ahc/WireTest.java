@@ -13,6 +13,7 @@ import io.netty.channel.epoll.EpollEventLoopGroup;
 import io.netty.channel.nio.NioEventLoopGroup;
 import io.netty.handler.codec.http.HttpHeaders;
 import java.io.ByteArrayInputStream;
+import java.io.InputStream;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -21,6 +22,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 import java.util.stream.Stream;
@@ -101,6 +103,50 @@ class WireTest {
     @MethodSource("bodies")
     void oneSegment(String transport, String name, Consumer<BoundRequestBuilder> body) throws Exception {
         assertEquals(1, segments(OnewriteAhc.create().apply(Dsl.config()), transport, body), name);
+    }
+
+    /** AsyncHttpClient reads an InputStream on its event loop. What it has sent before the stream blocks is sent. */
+    @ParameterizedTest(name = "with onewrite {0}")
+    @ValueSource(booleans = {false, true})
+    void nothingIsHeldWhileAStreamBlocks(boolean onewrite) throws Exception {
+        CountDownLatch arrived = new CountDownLatch(1);
+        InputStream stream = new InputStream() {
+            private int reads;
+
+            @Override
+            public int read() {
+                byte[] one = new byte[1];
+                return read(one, 0, 1) < 0 ? -1 : one[0];
+            }
+
+            @Override
+            public int read(byte[] into, int offset, int length) {
+                if (++reads == 4) {
+                    try {
+                        assertTrue(arrived.await(10, TimeUnit.SECONDS), "nothing had arrived");
+                    } catch (InterruptedException e) {
+                        throw new IllegalStateException(e);
+                    }
+                }
+                return reads > 4 ? -1 : Math.min(length, 10);
+            }
+        };
+        try (TestServer server = new TestServer(connection -> {
+                    connection.readHead();
+                    arrived.countDown();
+                    connection.send(TestServer.OK);
+                    connection.drain();
+                });
+                AsyncHttpClient client =
+                        Dsl.asyncHttpClient(onewrite ? OnewriteAhc.create().apply(Dsl.config()) : Dsl.config())) {
+            assertEquals(
+                    200,
+                    client.preparePost(server.url())
+                            .setBody(stream)
+                            .execute()
+                            .get(30, TimeUnit.SECONDS)
+                            .getStatusCode());
+        }
     }
 
     static Stream<Arguments> largeBodies() throws Exception {

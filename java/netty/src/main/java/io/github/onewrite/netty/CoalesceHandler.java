@@ -29,6 +29,7 @@ import java.nio.channels.ClosedChannelException;
 import java.nio.channels.WritableByteChannel;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
+import java.util.function.BooleanSupplier;
 import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
@@ -63,6 +64,7 @@ final class CoalesceHandler extends ChannelDuplexHandler {
     private final Placement placement;
     private final int joinMax;
     private final boolean answersHeldWrites;
+    private final BooleanSupplier mayJoin;
 
     private boolean joining;
     private boolean alone;
@@ -76,13 +78,16 @@ final class CoalesceHandler extends ChannelDuplexHandler {
     /**
      * @param joinMax bytes that may wait for the end of the turn
      * @param answersHeldWrites whether writes are answered before they are flushed
+     * @param mayJoin called for each request: false where reading its body may block the event loop
      */
-    CoalesceHandler(Placement placement, int joinMax, boolean answersHeldWrites) {
-        this(placement, joinMax, answersHeldWrites, System::nanoTime);
+    CoalesceHandler(Placement placement, int joinMax, boolean answersHeldWrites, BooleanSupplier mayJoin) {
+        this(placement, joinMax, answersHeldWrites, mayJoin, System::nanoTime);
     }
 
     /** With a clock of a test's. */
-    CoalesceHandler(Placement placement, int joinMax, boolean answersHeldWrites, LongSupplier clock) {
+    CoalesceHandler(
+            Placement placement, int joinMax, boolean answersHeldWrites, BooleanSupplier mayJoin, LongSupplier clock) {
+        this.mayJoin = mayJoin;
         this.clock = clock;
         this.placement = placement;
         this.joinMax = joinMax;
@@ -105,13 +110,17 @@ final class CoalesceHandler extends ChannelDuplexHandler {
         }
         if (message instanceof HttpRequest request) {
             held = 0;
-            joining = !last;
+            joining = mayJoin.getAsBoolean() && !last;
             alone = joining && HttpUtil.is100ContinueExpected(request);
             first = joining && !alone && !HttpUtil.isTransferEncodingChunked(request);
             headWritten = joining ? clock.getAsLong() : 0;
         }
+<<<<<<< HEAD
+        FileRegion file = message instanceof FileRegion region && isReadable(region) && !isSecure(ctx) ? region : null;
+=======
         // Of the exact type alone: what another one does when it is read twice is not known.
         FileRegion file = message.getClass() == DefaultFileRegion.class && !isSecure(ctx) ? (FileRegion) message : null;
+>>>>>>> main
         boolean joinsFile = file != null && joining && !alone && file.count() <= joinMax;
         held += joinsFile ? 0 : size(message);
         if (last) {
@@ -127,7 +136,11 @@ final class CoalesceHandler extends ChannelDuplexHandler {
         }
     }
 
-    /** Follows the codec, if it was replaced. @return whether this handler was moved */
+    /**
+     * Follows the codec, if it was replaced.
+     *
+     * @return whether this handler was moved
+     */
     private boolean moves(ChannelPipeline pipeline, boolean toCodec) {
         moving = true;
         try {
@@ -246,6 +259,19 @@ final class CoalesceHandler extends ChannelDuplexHandler {
         });
     }
 
+<<<<<<< HEAD
+    /**
+     * Netty's own files, and the multipart messages of AsyncHttpClient, of which each part would be a write. What another
+     * type does when it is read is not known.
+     */
+    private static boolean isReadable(FileRegion region) {
+        return region.count() > region.transferred()
+                && (region.getClass() == DefaultFileRegion.class
+                        || region.getClass().getName().startsWith("org.asynchttpclient.netty."));
+    }
+
+=======
+>>>>>>> main
     /** The next bytes of a file, fewer where it is shorter than the request says; null where there are none. */
     private static @Nullable ByteBuf read(ChannelHandlerContext ctx, FileRegion region, int length) {
         ByteBuf content = ctx.alloc().buffer(length, length);

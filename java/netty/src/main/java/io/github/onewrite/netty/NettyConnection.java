@@ -51,6 +51,11 @@ public final class NettyConnection {
     private @Nullable OnewriteNetty beginner;
     private Exchange served = untimed;
     private boolean headDue;
+<<<<<<< HEAD
+    private boolean onDemand;
+    private boolean join = true;
+=======
+>>>>>>> main
     private @Nullable Exchange upgraded;
     private Exchange writing = untimed;
     private int requests;
@@ -126,6 +131,26 @@ public final class NettyConnection {
      */
     public boolean place(OnewriteNetty onewrite, boolean answersHeldWrites) {
         return placement.place(channel.pipeline(), this, onewrite, answersHeldWrites);
+<<<<<<< HEAD
+    }
+
+    /** The writes of a request are joined only if {@link #joinNext} comes before it. */
+    public void joinsOnDemand() {
+        onDemand = true;
+        join = false;
+    }
+
+    /** The body of the next request does not block the event loop while it is read. */
+    public void joinNext() {
+        join = true;
+    }
+
+    boolean takeJoin() {
+        boolean now = join;
+        join = !onDemand;
+        return now;
+=======
+>>>>>>> main
     }
 
     /** The first bytes go to a proxy, whose tunnel is part of the connect. */
@@ -181,7 +206,15 @@ public final class NettyConnection {
         served.serve(times, freeSince, requests);
     }
 
+<<<<<<< HEAD
+    /**
+     * The head of a request is being written.
+     *
+     * @param begin makes a call where none was served, or null
+     */
+=======
     /** The head of a request is being written. @param begin makes a call where none was served, or null */
+>>>>>>> main
     Exchange write(Function<OnewriteNetty, OnewriteNetty.@Nullable Call> begin) {
         if (!headDue) {
             serve(beginner == null ? null : begin.apply(beginner));
@@ -192,7 +225,15 @@ public final class NettyConnection {
         return served;
     }
 
+<<<<<<< HEAD
+    /**
+     * A head was encoded before the handlers stood beside its codec.
+     *
+     * @return the promise of its write
+     */
+=======
     /** A head was encoded before the handlers stood beside its codec. @return the promise of its write */
+>>>>>>> main
     ChannelPromise writeLate(ChannelHandlerContext ctx, Object encoded, ChannelPromise promise) {
         Exchange exchange = write(hooks -> TimingHandler.begin(ctx, hooks, encoded));
         exchange.wrote(ByteHandler.size(encoded));

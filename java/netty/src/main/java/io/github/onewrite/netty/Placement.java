@@ -52,7 +52,7 @@ final class Placement {
             pipeline.addAfter(
                     top.name(),
                     CoalesceHandler.NAME,
-                    new CoalesceHandler(this, config.coalesceMax(), answersHeldWrites));
+                    new CoalesceHandler(this, config.coalesceMax(), answersHeldWrites, connection::takeJoin));
         }
         return true;
     }

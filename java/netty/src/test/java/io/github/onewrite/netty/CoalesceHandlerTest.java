@@ -65,7 +65,7 @@ class CoalesceHandlerTest {
                 .addLast(
                         flushes,
                         new HttpClientCodec(),
-                        new CoalesceHandler(new Placement(), 16_384, answersHeldWrites, () -> now));
+                        new CoalesceHandler(new Placement(), 16_384, answersHeldWrites, () -> true, () -> now));
     }
 
     @AfterEach
