@@ -7,7 +7,8 @@ from collections.abc import Iterable
 
 __all__ = ["cure_for"]
 
-ONEWRITE_PYTHON = "pip install onewrite, then onewrite.install()"
+OBSERVE = " (with ONEWRITE_OBSERVE=true it only measures)"
+ONEWRITE_PYTHON = "pip install onewrite, then onewrite.install()" + OBSERVE
 NODE_AGENT = "give it the Agent or HttpsAgent of onewrite (npm install onewrite)"
 
 

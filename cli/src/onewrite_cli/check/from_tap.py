@@ -46,7 +46,7 @@ def seen_at(target: Target, resent: int) -> Seen:
 
 
 def _witness(target: Target) -> str:
-    where = "the proxy and its server" if target.proxy is not None else "the tool's server"
+    where = "the proxy" if target.proxy is not None else "the server"
     sockets = ", the command's sockets (pidfd_getfd)" if target.sockets.nodelay else ""
     return where + (" (TCP_INFO)" if SEGMENTS_COUNTED else "") + sockets
 

@@ -71,7 +71,7 @@ def serve(options: ServeOptions) -> Report:
         problem = visit.run()
     seen = visit.seen
     sockets = ", the server's sockets (pidfd_getfd)" if seen.accepted else ""
-    witness = f"the client of the tool (TCP_INFO){sockets}"
+    witness = f"the client (TCP_INFO){sockets}"
     report = Report("onewrite serve", options.command, witness, 1, len(seen.answers), seen.connections, judge(seen))
     report.notes, report.problem = visit.notes(), problem
     report.control_ms = round(median(seen.split_tails_ns) / 1e6, 1) if seen.split_tails_ns else None
