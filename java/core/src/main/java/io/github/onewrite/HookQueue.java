@@ -38,11 +38,7 @@ public final class HookQueue {
     /** The oldest first. */
     private static void run(@Nullable Waiting newest) {
         Waiting oldestFirst = null;
-<<<<<<< HEAD
         for (Waiting each = newest; each != null; each = each.before) {
-=======
-        for (Waiting each = newest; each != null && each != NONE; each = each.before) {
->>>>>>> main
             oldestFirst = new Waiting(each.step, oldestFirst);
         }
         for (Waiting each = oldestFirst; each != null; each = each.before) {

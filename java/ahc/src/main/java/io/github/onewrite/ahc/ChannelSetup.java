@@ -26,14 +26,10 @@ record ChannelSetup(OnewriteNetty onewrite, @Nullable SocketCounts nodelay) {
 
     private NettyConnection attached(Channel channel) {
         // NettyRequestSender.abort closes the channel before it reports the timeout to the handler.
-<<<<<<< HEAD
         NettyConnection connection =
                 NettyConnection.attach(channel, null, nodelay, ChannelSetup::maker, NettyConnection.Ends.BY_CLIENT);
         connection.joinsOnDemand();
         return connection;
-=======
-        return NettyConnection.attach(channel, null, nodelay, ChannelSetup::maker, NettyConnection.Ends.BY_CLIENT);
->>>>>>> main
     }
 
     private static OnewriteNetty.@Nullable Call maker(Channel channel) {

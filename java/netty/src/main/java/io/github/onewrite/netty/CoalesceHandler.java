@@ -115,12 +115,7 @@ final class CoalesceHandler extends ChannelDuplexHandler {
             first = joining && !alone && !HttpUtil.isTransferEncodingChunked(request);
             headWritten = joining ? clock.getAsLong() : 0;
         }
-<<<<<<< HEAD
         FileRegion file = message instanceof FileRegion region && isReadable(region) && !isSecure(ctx) ? region : null;
-=======
-        // Of the exact type alone: what another one does when it is read twice is not known.
-        FileRegion file = message.getClass() == DefaultFileRegion.class && !isSecure(ctx) ? (FileRegion) message : null;
->>>>>>> main
         boolean joinsFile = file != null && joining && !alone && file.count() <= joinMax;
         held += joinsFile ? 0 : size(message);
         if (last) {
@@ -259,7 +254,6 @@ final class CoalesceHandler extends ChannelDuplexHandler {
         });
     }
 
-<<<<<<< HEAD
     /**
      * Netty's own files, and the multipart messages of AsyncHttpClient, of which each part would be a write. What another
      * type does when it is read is not known.
@@ -270,8 +264,6 @@ final class CoalesceHandler extends ChannelDuplexHandler {
                         || region.getClass().getName().startsWith("org.asynchttpclient.netty."));
     }
 
-=======
->>>>>>> main
     /** The next bytes of a file, fewer where it is shorter than the request says; null where there are none. */
     private static @Nullable ByteBuf read(ChannelHandlerContext ctx, FileRegion region, int length) {
         ByteBuf content = ctx.alloc().buffer(length, length);

@@ -51,11 +51,8 @@ public final class NettyConnection {
     private @Nullable OnewriteNetty beginner;
     private Exchange served = untimed;
     private boolean headDue;
-<<<<<<< HEAD
     private boolean onDemand;
     private boolean join = true;
-=======
->>>>>>> main
     private @Nullable Exchange upgraded;
     private Exchange writing = untimed;
     private int requests;
@@ -131,7 +128,6 @@ public final class NettyConnection {
      */
     public boolean place(OnewriteNetty onewrite, boolean answersHeldWrites) {
         return placement.place(channel.pipeline(), this, onewrite, answersHeldWrites);
-<<<<<<< HEAD
     }
 
     /** The writes of a request are joined only if {@link #joinNext} comes before it. */
@@ -149,8 +145,6 @@ public final class NettyConnection {
         boolean now = join;
         join = !onDemand;
         return now;
-=======
->>>>>>> main
     }
 
     /** The first bytes go to a proxy, whose tunnel is part of the connect. */
@@ -206,15 +200,11 @@ public final class NettyConnection {
         served.serve(times, freeSince, requests);
     }
 
-<<<<<<< HEAD
     /**
      * The head of a request is being written.
      *
      * @param begin makes a call where none was served, or null
      */
-=======
-    /** The head of a request is being written. @param begin makes a call where none was served, or null */
->>>>>>> main
     Exchange write(Function<OnewriteNetty, OnewriteNetty.@Nullable Call> begin) {
         if (!headDue) {
             serve(beginner == null ? null : begin.apply(beginner));
@@ -225,15 +215,11 @@ public final class NettyConnection {
         return served;
     }
 
-<<<<<<< HEAD
     /**
      * A head was encoded before the handlers stood beside its codec.
      *
      * @return the promise of its write
      */
-=======
-    /** A head was encoded before the handlers stood beside its codec. @return the promise of its write */
->>>>>>> main
     ChannelPromise writeLate(ChannelHandlerContext ctx, Object encoded, ChannelPromise promise) {
         Exchange exchange = write(hooks -> TimingHandler.begin(ctx, hooks, encoded));
         exchange.wrote(ByteHandler.size(encoded));

@@ -370,11 +370,7 @@ class CodecAwaiterTest {
         channel.writeInbound(text(ANSWER));
         Timing second = calls.next();
         assertEquals(Calls.REUSED, calls.names());
-<<<<<<< HEAD
         assertEquals("POST", second.method());
-=======
-        assertEquals(1, second.attempts().get(0).writes().orElseThrow());
->>>>>>> main
         channel.finishAndReleaseAll();
     }
 }
