@@ -27,6 +27,11 @@ module Bodies
       end
       buffer.replace(chunk)
     end
+
+    # @return [Integer] chunks that were not taken
+    def left
+      @chunks.size
+    end
   end
 
   module_function
@@ -35,7 +40,7 @@ module Bodies
   def give(request, spec, fields)
     return nil if spec.nil? || spec["kind"] == "none"
 
-    GC.start if large?(spec) # so that the peak of memory tells of this body
+    GC.start if large?(spec) # so that the peak of memory is that of this body
     case spec["kind"]
     when "bytes" then request.body = content(spec).b
     when "text" then request.body = spec["text"] || content(spec)

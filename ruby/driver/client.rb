@@ -8,7 +8,7 @@ require_relative "connector"
 
 # One client per `open`: sessions of Net::HTTP with the options of the protocol.
 class Client
-  URL = %r{\A(https?)://(\[[^\]]*\]|[^:/?#]*)(?::(\d+))?([^#]*)}m.freeze
+  URL = %r{\A(https?)://(\[[^\]]*\]|[^:/?#]*)(?::(\d+))?(.*)}m.freeze
 
   attr_reader :kind, :hooks, :size
 

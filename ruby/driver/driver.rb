@@ -54,7 +54,7 @@ class Driver
   end
 
   def reply(seq, **fields)
-    line = JSON.generate({ seq: seq }.merge(fields))
+    line = JSON.generate(Exchange.printable({ seq: seq }.merge(fields)))
     @write_lock.synchronize do
       OUT.write(line, "\n")
       OUT.flush
@@ -79,7 +79,7 @@ class Driver
     begin
       client = Client.new(@kind, message["options"] || {})
     rescue ArgumentError => e
-      return { outcome: "error", error: { kind: "invalid_request", phase: nil, type: e.class.name, message: e.message } }
+      return { outcome: "error", error: { kind: "other", phase: nil, type: e.class.name, message: e.message } }
     end
     id = @clients.size + 1
     @clients[id] = client

@@ -27,7 +27,9 @@ module Exchange
       failed(e)
     end
     reply[:elapsed_us] = (now_ns - started) / 1000
-    collected ? told(reply, collected) : reply
+    held = Thread.current.thread_variable_get(:onewrite_held)
+    reply[:objects] = held.objects if held
+    collected ? recorded(reply, collected) : reply
   end
 
   # The caller's time limit expired, set with Timeout.timeout as applications do.
@@ -51,21 +53,52 @@ module Exchange
     timeout = message["timeout_ms"] && (message["timeout_ms"] / 1000.0)
     expect = fields.any? { |name, _| name.casecmp?("expect") }
     Stage.at(:queue)
+    held = Held.new(nil, nil, nil)
+    Thread.current.thread_variable_set(:onewrite_held, held)
     client.session(message["url"], timeout, expect_continue: expect) do |http, path|
-      request = build(message["method"] || "GET", path, fields)
+      held.session = http
+      held.request = request = build(message["method"] || "GET", path, fields)
       close = Bodies.give(request, message["body"], fields)
       begin
-        return read_none(http, request) if message["read"] == "none"
+        return held.response = read_none(http, request) if message["read"] == "none"
 
-        http.request(request) { Stage.at(:receive) }
+        held.response = http.request(request) { Stage.at(:receive) }
       ensure
+        held.note_body
         close&.call
         GC.start if Bodies.large?(message["body"])
       end
     end
   end
 
+  # What the caller of one request holds.
+  Held = Struct.new(:session, :request, :response, :body) do
+    # Before the driver closes the body, as its program would.
+    def note_body
+      source = request.body_stream
+      self.body =
+        case source
+        when Bodies::Chunks then { body_left: source.left }
+        when StringIO, IO then { body_closed: source.closed? }.merge(source.closed? ? {} : { body_position: source.pos })
+        else {}
+        end
+    end
+
+    # @return [Hash] as the protocol has it: the same in each run
+    def objects
+      {
+        response: (response.class.name if response.is_a?(Net::HTTPResponse)),
+        response_attributes: (response.instance_variables.sort if response.is_a?(Net::HTTPResponse)),
+        request_attributes: request && request.instance_variables.sort,
+        request_frozen: request && [request, request.to_hash, request.body].any?(&:frozen?),
+        response_methods: response && response.singleton_methods.sort, request_methods: request && request.singleton_methods.sort
+      }.merge(body || {}).reject { |_, value| value.nil? }
+    end
+  end
+
   def build(method, path, fields)
+    method = bytes(method)
+    path = bytes(path)
     name = method.capitalize
     known = /\A[A-Z]+\z/.match?(method) && Net::HTTP.const_defined?(name) && Net::HTTP.const_get(name)
     request =
@@ -76,10 +109,16 @@ module Exchange
       end
     seen = {}
     fields.each do |field, value|
-      seen[field.downcase] ? request.add_field(field, value) : request[field] = value
+      value = bytes(value)
+      seen[field.downcase] ? request.add_field(bytes(field), value) : request[bytes(field)] = value
       seen[field.downcase] = true
     end
     request
+  end
+
+  # Net::HTTP writes the bytes of a String. A code point up to U+00FF stands for one byte.
+  def bytes(text)
+    text.ascii_only? || text.each_codepoint.any? { |point| point > 0xFF } ? text : text.encode(Encoding::ISO_8859_1).b
   end
 
   # Leaves the block of `request` with the body unread.
@@ -99,7 +138,7 @@ module Exchange
     body ||= "" unless response.is_a?(UnreadAnswer)
     {
       outcome: "response", status: response.code.to_i,
-      headers: response.to_hash.flat_map { |name, values| values.map { |value| [name, printable(value)] } },
+      headers: response.to_hash.flat_map { |name, values| values.map { |value| [name, value] } },
       body_bytes: body&.bytesize, body_sha256: body && Digest::SHA256.hexdigest(body)
     }
   end
@@ -111,12 +150,12 @@ module Exchange
       error: {
         kind: kind, phase: phase, type: error.class.name,
         also: error.class.ancestors.take_while { |parent| parent != Object }.drop(1).map(&:to_s),
-        message: printable(error.message)
+        message: error.message
       }
     }
   end
 
-  def told(reply, collected)
+  def recorded(reply, collected)
     # The driver's pool had no free session in time; Net::HTTP was not called.
     return reply.merge(called: false) if Stage.now == :queue
 
@@ -131,7 +170,13 @@ module Exchange
     reply
   end
 
-  def printable(text)
-    text.dup.force_encoding(Encoding::UTF_8).scrub
+  # JSON takes UTF-8 alone.
+  def printable(value)
+    case value
+    when Hash then value.transform_values { |part| printable(part) }
+    when Array then value.map { |part| printable(part) }
+    when String, Symbol then value.to_s.dup.force_encoding(Encoding::UTF_8).scrub
+    else value
+    end
   end
 end

@@ -22,7 +22,7 @@ module Failures
     when EOFError then ["closed", phase]
     when Net::HTTPBadResponse, Net::HTTPHeaderSyntaxError then ["protocol", phase]
     when Net::ProtocolError then [stage == :connect ? "connect" : "protocol", phase] # a proxy refused
-    else [error.is_a?(ArgumentError) ? "invalid_request" : "other", nil]
+    else ["other", nil] # refused before a byte was sent, most often
     end
   end
 

@@ -13,7 +13,7 @@ module Kinds
   # Capabilities of every kind; onewrite adds its own.
   COMMON = %w[
     shared_clock proxy_forward proxy_connect custom_connector expect_continue concurrency retries cancel load serve
-    prompt_memory
+    prompt_memory objects
     body:none body:bytes body:text body:memory_file body:file body:form body:multipart body:stream
   ].freeze
 

@@ -105,10 +105,9 @@ module Onewrite
         call.attempt if call
         connection = @socket.instance_variable_get(Connection::IVAR)
         @socket.close if connection && connection.held.unsent && settings.wire
-        # The library need not test again, and does not if the time of the last use is nil.
-        @last_communicated = nil if @last_communicated.is_a?(Float) && connection && connection.quiet? &&
-                                    @last_communicated + @keep_alive_timeout >= Process.clock_gettime(Process::CLOCK_MONOTONIC)
         begin
+          # The library need not test again, and does not if the time of the last use is nil.
+          @last_communicated = nil if connection && onewrite_fresh? && connection.quiet?
           onewrite_stock_begin_transport(req)
           connection = @socket.instance_variable_get(Connection::IVAR) || onewrite_adopt
           ready = true
@@ -119,6 +118,12 @@ module Onewrite
         connection.call = call
         connection.opening = nil
         call.acquired(connection) if call
+      end
+
+      # Whether the library would test this connection for its end.
+      def onewrite_fresh?
+        @last_communicated.is_a?(Float) && !@socket.closed? &&
+          @last_communicated + @keep_alive_timeout >= Process.clock_gettime(Process::CLOCK_MONOTONIC)
       end
 
       # One request with its repetitions.
