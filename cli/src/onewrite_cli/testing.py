@@ -48,7 +48,7 @@ class CountingServer:
                 exchange.records,
                 self._sockets.of(exchange.arrival.peer_port, exchange.arrival.local_port),
             )
-            for exchange in list(self._origin.tap.exchanges)
+            for exchange in list(self._origin.exchanges)
             if exchange.complete
         ]
 

@@ -142,7 +142,7 @@ class _Check:
         return f"the command was ended after {self._options.timeout_s:g} s; for one that does not end, say --until"
 
     def _why_none(self, failed: Ran | None, tunnels: int) -> str:
-        arrivals = [arrival for origin in self.target.origins() for arrival in origin.tap.arrivals]
+        arrivals = [arrival for origin in self.target.origins() for arrival in origin.arrivals]
         refused = [arrival.failure for arrival in arrivals if arrival.failure and arrival.failure.startswith("TLS")]
         if refused:
             return f"the command does not trust the tool's certificate ({refused[0]}): let it read ONEWRITE_CHECK_CA_FILE"

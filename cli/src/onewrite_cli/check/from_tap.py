@@ -21,7 +21,7 @@ def seen_at(target: Target, resent: int) -> Seen:
     seen = Seen(_witness(target), resent_segments=resent)
     for origin in target.origins():
         connections: dict[int, SeenConnection] = {}
-        for exchange in list(origin.tap.exchanges):
+        for exchange in list(origin.exchanges):
             arrival = exchange.arrival
             if not exchange.complete:
                 continue
@@ -35,7 +35,7 @@ def seen_at(target: Target, resent: int) -> Seen:
                     connections[arrival.index] = _connection(target, arrival, f"{host}, client port {arrival.peer_port}")
                     seen.connections.append(connections[arrival.index])
                 seen.requests.append(_request(connections[arrival.index], exchange))
-        seen.notes += [f"a connection failed: {arrival.failure}" for arrival in origin.tap.arrivals if arrival.failure]
+        seen.notes += [f"a connection failed: {arrival.failure}" for arrival in origin.arrivals if arrival.failure]
     _add_tunnels(seen, target)
     if not SEGMENTS_COUNTED:
         seen.unseen["OW101"] = NO_TCP_INFO

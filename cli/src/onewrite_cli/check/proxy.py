@@ -17,7 +17,7 @@ from onewrite_lab.tap import Arrival, Channel, RequestParser
 from onewrite_cli.check.client_sockets import ClientSockets
 from onewrite_cli.check.forwarded import Forwarded, first_bytes
 from onewrite_cli.check.tunnel import Tunnel
-from onewrite_cli.common.origin import Door, Origin, authority
+from onewrite_cli.common.origin import Origin, authority
 
 __all__ = ["OWN_NAME", "Proxy"]
 
@@ -34,8 +34,26 @@ class Proxy:
         self.tunnels: list[tuple[str, Arrival, Tunnel]] = []
         self.forwarded: Counter[str] = Counter()  # plain requests by the service that got them
         self.unreachable: list[str] = []
-        self.door = Door(self._serve)
-        self.url = f"http://127.0.0.1:{self.door.port}"
+        self._open: set[socket.socket] = set()
+        self._listener = socket.create_server(("127.0.0.1", 0), backlog=128)
+        if hasattr(socket, "TCP_QUICKACK"):
+            self._listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 0)
+        self.url = f"http://127.0.0.1:{self._listener.getsockname()[1]}"
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                sock, _ = self._listener.accept()
+                with self._lock:
+                    self._open.add(sock)
+                threading.Thread(target=self._one, args=(sock,), daemon=True).start()
+
+    def _one(self, sock: socket.socket) -> None:
+        with sock:
+            self._serve(sock)
+        with self._lock:
+            self._open.discard(sock)
 
     def _serve(self, sock: socket.socket) -> None:
         with contextlib.suppress(OSError, ssl.SSLError):
@@ -52,8 +70,10 @@ class Proxy:
     def _forward(self, sock: socket.socket) -> None:
         channel = Channel(sock)
         arrival = self._plain.arrive(channel, "forward")
+        if arrival is None:
+            return
         try:
-            Forwarded(self._plain.tap, channel, arrival, OWN_NAME, self.forwarded, self.unreachable).run(self._plain.whole)
+            Forwarded(self._plain, channel, arrival, OWN_NAME, self.forwarded, self.unreachable).run(self._plain.whole)
         finally:
             arrival.ended = True
 
@@ -73,4 +93,9 @@ class Proxy:
         tunnel.run(host, int(port or 443))
 
     def close(self) -> None:
-        self.door.close()
+        """End listening and every connection."""
+        with self._lock:
+            for sock in [self._listener, *self._open]:
+                with contextlib.suppress(OSError):
+                    sock.shutdown(socket.SHUT_RDWR)
+        self._listener.close()

@@ -61,7 +61,7 @@ class Target:
         opened = sum(
             exchange.complete and not self.is_own(exchange.arrival.peer_port) and not is_http2(exchange.request)
             for origin in self.origins()
-            for exchange in origin.tap.exchanges
+            for exchange in origin.exchanges
         )
         return opened + sum(len(tunnel.turns) for _, _, tunnel in (self.proxy.tunnels if self.proxy else ()))
 
@@ -88,7 +88,7 @@ class Target:
 
     def settle(self) -> None:
         for origin in self.origins():
-            origin.tap.settle()
+            origin.settle()
 
     def close(self) -> None:
         if self.proxy is not None:

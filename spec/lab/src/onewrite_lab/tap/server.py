@@ -38,6 +38,7 @@ class Tap:
     `on_request(exchange)` is called in the connection's thread when a request is complete, before it is answered:
     the moment at which the client's socket surely exists. Its exceptions end the connection and show in `faults`.
     `on_hello(arrival)` is called likewise when the first bytes of a TLS handshake have come.
+    `delay_acks` delays the ACKs of a connection from its first segment on (Linux acknowledges young ones at once).
     """
 
     def __init__(
@@ -50,6 +51,7 @@ class Tap:
         on_hello: Callable[[Arrival], None] | None = None,
         trace: Callable[[str], None] | None = None,
         port: int = 0,
+        delay_acks: bool = False,
     ) -> None:
         self.script = script or Script()
         self.scheme, self.route = scheme, route
@@ -57,6 +59,7 @@ class Tap:
         self.arrivals: list[Arrival] = []
         self.faults: list[str] = []
         self.on_request, self.on_hello = on_request, on_hello
+        self._delay_acks = delay_acks
         self._trace = trace
         self._lock = threading.Lock()
         self._numbers = itertools.count()
@@ -122,6 +125,9 @@ class Tap:
                     continue  # a machine without IPv6
                 raise
             listener.listen(128)
+            if self._delay_acks and hasattr(socket, "TCP_QUICKACK"):
+                # Accepted sockets inherit it. listen(2) would reset it.
+                listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 0)
             port = listener.getsockname()[1]
             self._listeners.append(listener)
             self._start(self._accept, listener, via)
@@ -157,19 +163,33 @@ class Tap:
                 sock, _ = listener.accept()
             except OSError:
                 return
-            with self._lock:
-                if self.stop.is_set():
-                    sock.close()
-                    return
-                try:
-                    channel = Channel(sock)
-                except OSError:  # reset before we looked
-                    sock.close()
-                    continue
-                arrival = Arrival(len(self.arrivals), channel.peer_port, channel.local_port, via)
-                self.arrivals.append(arrival)
-                self._open.add(sock)
+            try:
+                channel = Channel(sock)
+            except OSError:  # reset before it was read
+                sock.close()
+                continue
+            arrival = self.arrive(channel, via)
+            if arrival is None:
+                return
             self._start(self._connection, channel, arrival)
+
+    def arrive(self, channel: Channel, via: str) -> Arrival | None:
+        """Note a connection, which another listener may have accepted; None, and closed, when the tap was closed."""
+        with self._lock:
+            if self.stop.is_set():
+                channel.sock.close()
+                return None
+            arrival = Arrival(len(self.arrivals), channel.peer_port, channel.local_port, via)
+            self.arrivals.append(arrival)
+            self._open.add(channel.sock)
+            return arrival
+
+    def serve(self, sock: socket.socket, via: str) -> None:
+        """One connection that another listener has accepted, until it ends. Raises OSError."""
+        channel = Channel(sock)
+        arrival = self.arrive(channel, via)
+        if arrival is not None:
+            self._connection(channel, arrival)
 
     # -- one connection -----------------------------------------------------------------------------------
 
