@@ -16,7 +16,7 @@ from onewrite_conformance.driver import Driver, DriverFault, DriverSkipped
 from onewrite_conformance.run.adapters import Adapter
 from onewrite_conformance.run.play import play
 from onewrite_conformance.run.result import Result, Status
-from onewrite_conformance.run.same import api_of, compare
+from onewrite_conformance.run.same import PLAYS, api_of, compare
 from onewrite_conformance.run.settle import MOST, UNSETTLED, settle
 from onewrite_conformance.run.syscalls import SYSCALL_CASE, syscall_result
 
@@ -215,7 +215,9 @@ class Judge:
         if run.case.expect or run.case.example or not run.case.same:
             verdict = judge(play(run, driver, self._trace))
         if run.case.same:
-            verdict.problems += compare(run, driver, self._driver("stock", {}), run.case.same, trace=self._trace)
+            verdict.problems += compare(
+                run, driver, self._driver("stock", {}), run.case.same, PLAYS if self.draw is None else 1, self._trace
+            )
         problems = verdict.problems + verdict.unsteady
         if problems and explain and not run.case.same and run.client in self.adapter.own:
             verdict.notes += self._stock_verdict(run)

@@ -56,7 +56,7 @@ def play(
     def look(exchange: Exchange) -> None:
         """Look at the client's socket at the first request of each connection, and at those of several segments."""
         arrival = exchange.arrival
-        if arrival.nodelay is None or exchange.segments != 1:
+        if arrival.nodelay is None or (exchange.segments != 1 and not same):
             reading = reading_of(arrival)
             if reading is not None:
                 arrival.nodelay, arrival.client_options = reading.nodelay, reading.options
@@ -97,7 +97,8 @@ def play(
                     _pause(tap, step["pause_ms"])
                 else:
                     _step(seen, index, step, tap, driver, client, trace)
-            tap.settle()
+            answered = all(sample.reply["outcome"] == "response" for sample in seen.samples)
+            tap.settle(0.5 if answered else 0.1)
             if same:
                 seen.ended_before_close = _ended(tap)
         finally:

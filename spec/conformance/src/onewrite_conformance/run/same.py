@@ -30,27 +30,28 @@ def api_of(driver: Driver, stock: Driver, wanted: str | None = None) -> str | No
 def compare(
     run: Run, driver: Driver, stock: Driver, facets: list[str], plays: int = PLAYS, trace: Trace | None = None
 ) -> list[str]:
-    """The differences, side by side. The second play of the adapter has hooks, if the driver has any.
+    """The differences, side by side. Every second play of the adapter has hooks, if the driver has any.
 
-    Raises DriverFault and DriverSkipped.
+    With fewer `plays` than three: what differs is played three times all the same. Raises DriverFault and DriverSkipped.
     """
     api = api_of(driver, stock, run.case.open.get("api"))
     boundary = "boundary" in run.case.even
-
-    def by_stock() -> None:
-        theirs.append(shown(play(run.by_stock(), stock, trace, api), boundary))
-
     ours: list[Shown] = []
     theirs: list[Shown] = []
-    for turn in range(plays):
-        by_stock()
-        hooks = "timing" if turn == 1 and not run.case.hooks else None
-        ours.append(shown(play(run, driver, trace, hooks=hooks), boundary))
-    found = differences(ours, theirs, facets, run.client)
+
+    def again(mine: bool) -> list[str]:
+        theirs.append(shown(play(run.by_stock(), stock, trace, api), boundary))
+        if mine:
+            hooks = "timing" if len(ours) % 2 == (plays > 1) and not run.case.hooks else None
+            ours.append(shown(play(run, driver, trace, hooks=hooks), boundary))
+        return differences(ours, theirs, facets, run.client)
+
+    found: list[str] = []
+    while len(ours) < plays or (found and len(ours) < PLAYS):
+        found = again(mine=True)
     deadline = time.monotonic() + STOCK_S
     for _ in range(STOCK_TRIES):
         if not found or time.monotonic() > deadline:
             break
-        by_stock()
-        found = differences(ours, theirs, facets, run.client)
+        found = again(mine=False)
     return found
