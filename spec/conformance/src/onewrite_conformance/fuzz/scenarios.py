@@ -18,6 +18,24 @@ ODD = '\x00\x01\t\n\r\x0b\x1b\x7f äÄé\xff春:;,"\\'
 STATUSES = [200, 200, 201, 204, 304, 400, 404, 500, 503]
 METHODS = ["POST", "POST", "PUT", "PATCH", "DELETE", "GET", "HEAD", "OPTIONS"]
 
+PLAIN_ANSWERS = [
+    "HTTP/1.1 200 OK\r\nX-A: b\r\nContent-Length: 5\r\n\r\nhello",
+    "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\nX-Sum: 1\r\n\r\n",
+    "HTTP/1.1 103 Early Hints\r\nLink: a\r\n\r\nHTTP/1.0 404 Not Found\r\n\r\nhello",
+]
+PIECES = [
+    "\n",
+    "\r",
+    "\t",
+    " ",
+    "Content-Length: 6\r\n",
+    "Transfer-Encoding: gzip\r\n",
+    " folded\r\n",
+    "nonsense\r\n",
+    ";a=b",
+    "{x*9000}",
+]
+
 Strategy = some.SearchStrategy[Any]
 
 
@@ -102,7 +120,18 @@ def _body(kind: str) -> Strategy:
 
 
 @some.composite
-def _answer(draw: Any) -> dict[str, Any]:
+def _odd_answer(draw: Any) -> dict[str, Any]:
+    """A plain answer with a piece put into it or in place of one, and then a close."""
+    raw = draw(some.sampled_from(PLAIN_ANSWERS))
+    at = draw(some.integers(0, len(raw)))
+    piece = draw(some.one_of(some.sampled_from(PIECES), _text("0123456789abcdefx+-:;, \r\n\t\x00\x01", 4)))
+    answer: dict[str, Any] = {"raw": raw[:at] + piece + raw[at + draw(some.integers(0, 3)) :], "then": "close"}
+    answer |= draw(some.sampled_from([{}, {"trickle": {"bytes": 9, "gap_ms": 0}}]))
+    return answer
+
+
+@some.composite
+def _plain_answer(draw: Any) -> dict[str, Any]:
     answer: dict[str, Any] = {
         "status": draw(some.sampled_from(STATUSES)),
         "body": {"size": draw(some.sampled_from([2, 0, 100, 5000, 70000]))},
@@ -117,15 +146,15 @@ def _answer(draw: Any) -> dict[str, Any]:
         {"truncate": 120, "then": "close"},
         {"truncate": 0, "then": "close"},
     ]
-    more += [
-        {"headers": [["Connection", "close"]]},
-        {"headers": [["X-A", "a\x01b"]]},
-        {"raw": "no HTTP", "then": "close"},
-    ]
+    more += [{"headers": [["Connection", "close"]]}, {"headers": [["X-A", "a\x01b"]]}]
     answer |= draw(some.sampled_from(more))
     if "truncate" in answer and answer["status"] in (204, 304):
         answer["status"] = 200
     return answer
+
+
+def _answer() -> Strategy:
+    return _rarely(_odd_answer(), _plain_answer(), of=4)
 
 
 @some.composite

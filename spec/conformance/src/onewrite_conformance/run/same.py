@@ -32,7 +32,7 @@ def compare(
 ) -> list[str]:
     """The differences, side by side. Every second play of the adapter has hooks, if the driver has any.
 
-    With fewer `plays` than three: what differs is played three times all the same. Raises DriverFault and DriverSkipped.
+    What differs is played three times in any case. Raises DriverFault and DriverSkipped.
     """
     api = api_of(driver, stock, run.case.open.get("api"))
     boundary = "boundary" in run.case.even
