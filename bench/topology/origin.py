@@ -1,4 +1,4 @@
-"""An HTTP/1.1 origin that answers at once and never stalls by itself.
+"""An HTTP/1.1 origin that answers at once.
 
 One thread per connection, blocking sockets, TCP_NODELAY, one write per answer. The path chooses the behaviour:
 

@@ -1,6 +1,6 @@
 """A wide-area network in one machine: two network namespaces and a relay that delays every packet between them.
 
-Needs Linux, CAP_NET_ADMIN (root) and /dev/net/tun; changes nothing outside its own namespaces, which have no name and
+Needs Linux, CAP_NET_ADMIN (root) and /dev/net/tun; changes nothing outside its namespaces, which have no name and
 are gone with the processes that hold them. The kernel's own TCP runs on both sides: acknowledgements, Nagle and
 segment sizes (1448 bytes) are real, only the distance is made.
 

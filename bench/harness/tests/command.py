@@ -1,4 +1,4 @@
-"""The bench's command, run as users do: in a process of its own."""
+"""The bench's command, run as users do: in another process."""
 
 from __future__ import annotations
 

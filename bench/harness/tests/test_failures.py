@@ -27,7 +27,7 @@ CLIENTS = """
 
 
 def written(path: Path, name: str, rounds: int = 1, requests: int = 4, at: str = "haproxy/http-buffer-request") -> Path:
-    """A scenario of one group in a file of its own."""
+    """A file with a scenario of one group."""
     file = path / f"{name}.yaml"
     file.write_text(
         f"""
@@ -91,7 +91,7 @@ def test_a_run_is_resumed_where_it_was_left(tmp_path: Path) -> None:
     assert "later: Small" in done.stderr
     assert "1 of 1 scenarios in " in done.stderr
     report = (tmp_path / "out" / "RESULTS.md").read_text()
-    assert report.index("## later: Small") < report.index("## quick: Small")  # the bench knows neither: by name
+    assert report.index("## later: Small") < report.index("## quick: Small")  # neither is in the known order: by name
 
 
 def test_one_scenario_that_cannot_run_does_not_stop_the_next(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 from command import bench
 
 from onewrite_bench.failures import BenchError
-from onewrite_bench.report import costs, quote
+from onewrite_bench.report import costs, quote, table
 from onewrite_bench.report import write as report
 from onewrite_bench.report.entries import entries
 from onewrite_bench.verdict.results import Cell, RateResult, Run, Verdict
@@ -60,22 +60,28 @@ def test_text_and_markdown_say_the_same() -> None:
     assert "ruby: not run: no ruby/driver/run" in text
     lines = report.markdown(made_up()).splitlines()
     assert "| client | where | control | onewrite | segments | TCP_NODELAY |" in lines
-    assert "| python | buffered | **44.0 ms, 100%** | 0.25 ms, 0% | 2 / 1 | off / on |" in lines
-    assert "| ruby | buffered | - | not run | - / - | - / - |" in lines
+    assert "| python | buffered | **44.0 ms, 100%** | 0.25 ms, 0% | 2/1 | off/on |" in lines
+    assert "| ruby | buffered | - | not run | -/- | -/- |" in lines
     assert "| python | onewrite | 133 | 133 | 0.90 | 1.80 | 0.10 | 0.09 |" in lines
     assert "built-in (1) sent for 10 s uncounted and 5 s counted." in "\n".join(lines)
     assert "1 of 2 adapters are clean." in lines
     assert "- ruby: not run: no ruby/driver/run" in lines
-    assert lines[-1].startswith("`make bench SCENARIO=post-stall`, 2026-01-02, 12 s.")
+    assert lines[-1] == "`make bench SCENARIO=post-stall`, 2026-01-02, 12 s, load average 0.5 at the start."
+
+
+def test_a_long_table_has_a_row_per_group(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(table, "MOST_ROWS", 1)
+    cells = [cell("onewrite", "adapter", us, target=str(us), segments=[[us // 10, 10]]) for us in (100, 200)]
+    assert table.of_cells(cells).rows == [["python", "2 of them", "0.15 to 0.25 ms, 0%", "1-2", "on"]]
 
 
 def test_the_report_begins_with_the_stock_clients_that_stall(tmp_path: Path) -> None:
     report.save(made_up("stock"), tmp_path)
     report.write(tmp_path, None)
     text = (tmp_path / "RESULTS.md").read_text()
-    glance = text[text.index("<!-- bench:glance -->") : text.index("<!-- /bench:glance -->")]
+    glance = text[text.index("<!-- measured:bench-glance -->") : text.index("<!-- /measured:bench-glance -->")]
     assert "| python | buffered | 44.0 ms | 0.25 ms | 100% → 0% | 2 → 1 |" in glance
-    assert text.index("bench:glance") < text.index("## post-stall")
+    assert text.index("bench-glance") < text.index("## post-stall")
 
 
 def result(folder: Path, again: float) -> None:
@@ -88,15 +94,15 @@ def result(folder: Path, again: float) -> None:
 
 def test_a_cost_is_written_with_its_error_or_not_at_all(tmp_path: Path) -> None:
     result(tmp_path / "python" / "bench", again=1.01)
-    table, notes = costs.table(tmp_path)
-    assert table.rows == [
+    shown, notes = costs.table(tmp_path)
+    assert shown.rows == [
         ["Python, urllib3 2", "200 B", "0.98 (0.97 to 1.02)", "-", "-", "1.01 (0.97 to 1.02)"],
     ]
     result(tmp_path / "node" / "bench", again=0.78)
     (tmp_path / "ruby" / "bench").mkdir(parents=True)
     (tmp_path / "ruby" / "bench" / "results.json").write_text('{"rows": []}')
-    table, notes = costs.table(tmp_path)
-    assert len(table.rows) == 1
+    shown, notes = costs.table(tmp_path)
+    assert len(shown.rows) == 1
     assert "Python, urllib3 2, 200 B: not written, stock against stock differs by 22%." in notes
     assert any(note.startswith("ruby/bench/results.json cannot be read: KeyError") for note in notes)
 

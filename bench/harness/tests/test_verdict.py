@@ -61,7 +61,7 @@ def test_each_fault_is_named(fields: dict[str, Any], faults: list[str]) -> None:
 
 
 def test_only_times_are_called_stalls() -> None:
-    run = Run("demo", "Title", "make demo", "2026-01-02T03:04:05Z", machine=dict.fromkeys(MACHINE, 1))
+    run = Run("demo", "Title", "make demo", "2026-01-02T03:04:05Z", machine=dict.fromkeys(MACHINE, "1"))
     run.verdicts = [verdict(cell("control", **CONTROL), cell("adapter", **SPLIT))]
     assert "\npython: SPLITS: buffered: 2.00 segments per request" in text(run)
 

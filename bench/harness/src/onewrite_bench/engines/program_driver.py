@@ -73,8 +73,9 @@ def main() -> None:
     line = program.stdout.readline()
     if not line:
         sys.exit(f"the program ended with status {program.wait()}")
-    told = json.loads(line)
-    serve(hello, lambda _: Client(program), {"name": told["name"], "version": told["version"]}, told["runtime"])
+    about = json.loads(line)
+    base = {"name": about["name"], "version": about["version"]}
+    serve(hello, lambda _: Client(program), base, about["runtime"])
     program.kill()
 
 

@@ -60,7 +60,7 @@ def wan(scenario: Scenario, directory: Path, console: Console, run: Run) -> None
         except (BenchError, OSError) as error:
             failures.append(BenchError(str(error)))
 
-    # Side by side: nearly all of the time is waiting, and each distance has namespaces of its own.
+    # Side by side: nearly all of the time is waiting, and each distance has its namespaces.
     threads = [threading.Thread(target=one, args=(number,)) for number in range(len(distances))]
     for thread in threads:
         thread.start()

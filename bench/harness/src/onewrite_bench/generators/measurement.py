@@ -52,7 +52,7 @@ class Measurement:
     """One run of a generator. `void` says why its numbers mean nothing.
 
     It sent for `warmup_seconds` + `seconds`; latencies are those of the last `seconds`. `slip_p90_us` is the
-    generator's own lateness, None where it cannot be told from the client's.
+    generator's own lateness, None where the generator does not report it.
     """
 
     generator: str

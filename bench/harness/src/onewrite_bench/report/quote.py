@@ -1,7 +1,7 @@
 """Copies tables of RESULTS.md into other pages, so that a figure stands in one place.
 
-RESULTS.md has each table between `<!-- bench:NAME -->` and `<!-- /bench:NAME -->`. A page that has the same pair of
-lines gets what stands between them: `glance`, `cost`, or a scenario's name.
+RESULTS.md has each table between `<!-- measured:bench-NAME -->` and `<!-- /measured:bench-NAME -->`. A page with the
+same pair of lines gets what stands between them. NAME is `glance`, `cost` or a scenario.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from onewrite_bench.paths import BENCH
 
 __all__ = ["add_arguments", "block", "quoted"]
 
-_BLOCK = re.compile(r"<!-- bench:([a-z0-9-]+) -->\n(.*?)<!-- /bench:\1 -->", re.DOTALL)
+_BLOCK = re.compile(r"<!-- measured:bench-([a-z0-9-]+) -->\n(.*?)<!-- /measured:bench-\1 -->", re.DOTALL)
 
 
 def block(name: str, content: str) -> str:
-    return f"<!-- bench:{name} -->\n{content}\n<!-- /bench:{name} -->"
+    return f"<!-- measured:bench-{name} -->\n{content}\n<!-- /measured:bench-{name} -->"
 
 
 def quoted(page: str, results: str) -> str:

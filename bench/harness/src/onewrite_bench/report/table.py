@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from onewrite_lab.stall import STALL_MS, control_stalls
@@ -16,6 +16,9 @@ __all__ = ["READING", "Table", "beside", "of_cells", "of_rates", "of_records"]
 
 _NUMBER = re.compile(r"^-?[\d.,]+( %|%| of \d+)?$|^-$")
 _COLUMNS = ("control", "stock", "onewrite")
+
+MOST_ROWS = 40
+"""A longer table has a row per group, with ranges over its targets."""
 
 READING = (
     f"Each cell: the median, and the share of requests that took over {STALL_MS} ms more than a raw socket's median. "
@@ -55,37 +58,54 @@ def of_cells(cells: Sequence[Cell]) -> Table:
     labels = [label for label in _COLUMNS if label in labels] + [one for one in labels if one not in _COLUMNS]
     sizes = len({cell.body_bytes for cell in shown}) > 1
     groups = len({cell.group for cell in shown}) > 1 or any(cell.language != "raw" for cell in shown)
-    good = references(cells)
-    rows: dict[tuple[str, str, int], dict[str, Cell]] = {}
-    for cell in shown:
-        rows.setdefault((cell.group, cell.target, cell.body_bytes), {})[cell.client] = cell
     fresh = any(cell.fresh for cell in shown)
     headings = ["client"] * groups + ["where"] + ["body"] * sizes + labels + ["segments", "TCP_NODELAY"] * (not fresh)
+    rows: dict[tuple[str, str, int], dict[str, list[Cell]]] = {}
+    for cell in shown:
+        rows.setdefault((cell.group, cell.target, cell.body_bytes), {}).setdefault(cell.client, []).append(cell)
+    if len(rows) > MOST_ROWS:
+        rows = {}
+        for cell in shown:
+            targets = len({other.target for other in shown if other.group == cell.group})
+            rows.setdefault((cell.group, f"{targets} of them", 0), {}).setdefault(cell.client, []).append(cell)
+    good = references(cells)
     lines = []
     for (group, target, body), of in rows.items():
-        reference = good.get((group, target, body))
         line = [group] * groups + [target] + [size(body)] * sizes
-        line += [_cell(of.get(label), reference) for label in labels]
+        line += [_cell(of.get(label, []), good) for label in labels]
         if not fresh:
-            line += [" / ".join(said(of.get(label)) for label in labels) for said in (_segments, _nodelay)]
+            line += ["/".join(said(of.get(label, [])) for label in labels) for said in (_segments, _nodelay)]
         lines.append(line)
     return Table(tuple(headings), lines)
 
 
-def _cell(cell: Cell | None, reference: Cell | None) -> str:
-    if cell is None or not cell.measured:
-        return "-" if cell is None else "not run" if cell.missing else "failed" if cell.errors else "-"
-    share = cell.share_late(reference)
-    text = f"{milliseconds(cell.p50_us)} ms, {share:.0%}"
-    return f"**{text}**" if control_stalls(share) else text
+def _cell(cells: Sequence[Cell], good: Mapping[tuple[str, str, int], Cell]) -> str:
+    seen = [cell for cell in cells if cell.measured]
+    if not seen:
+        return "not run" if any(cell.missing for cell in cells) else "failed" if any(c.errors for c in cells) else "-"
+    times = sorted(cell.p50_us for cell in seen)
+    shares = sorted(cell.share_late(good.get((cell.group, cell.target, cell.body_bytes))) for cell in seen)
+    text = f"{_range(milliseconds(us) for us in times)} ms, {_range(f'{share:.0%}' for share in shares)}"
+    return f"**{text}**" if control_stalls(shares[0]) else text
 
 
-def _segments(cell: Cell | None) -> str:
-    return "-" if cell is None or cell.segments_mode is None else f"{cell.segments_mode:.3g}"
+def _range(ordered: Iterable[str]) -> str:
+    each = list(ordered)
+    return " to ".join(dict.fromkeys((each[0], each[-1])))
 
 
-def _nodelay(cell: Cell | None) -> str:
-    return "-" if cell is None or not cell.connections else "off" if cell.bare_connections else "on"
+def _segments(cells: Sequence[Cell]) -> str:
+    return "-".join(dict.fromkeys(f"{mode:.3g}" for mode in _extremes(cells))) or "-"
+
+
+def _extremes(cells: Sequence[Cell]) -> list[float]:
+    modes = [cell.segments_mode for cell in cells if cell.segments_mode is not None]
+    return [min(modes), max(modes)] if modes else []
+
+
+def _nodelay(cells: Sequence[Cell]) -> str:
+    seen = [cell for cell in cells if cell.connections]
+    return "-" if not seen else "off" if any(cell.bare_connections for cell in seen) else "on"
 
 
 def beside(cells: Sequence[Cell]) -> str | None:

@@ -65,11 +65,9 @@ def markdown(run: Run) -> str:
     clean = len(run.verdicts) - len(unclean)
     verdicts = [f"{clean} of {len(run.verdicts)} adapters are clean."] if run.verdicts else []
     parts.append("\n".join(verdicts + [f"- {line.group}: {_word(line)}: {line.text}" for line in unclean]))
-    clients = "; ".join(dict.fromkeys(cell.base for cell in run.cells if cell.base and cell.language != "raw"))
-    parts.append(
-        f"`{run.command}`, {run.started_at[:10]}, {run.seconds:.0f} s{', interrupted' if run.interrupted else ''}. "
-        f"{machine.line(run.machine)}.{f' Clients: {clients}.' if clients else ''}"
-    )
+    state = ", interrupted" if run.interrupted else ""
+    load = f"load average {run.machine.get('load_average')} at the start"
+    parts.append(f"`{run.command}`, {run.started_at[:10]}, {run.seconds:.0f} s{state}, {load}.")
     return "\n\n".join(part for part in parts if part)
 
 
@@ -125,7 +123,9 @@ def glance(runs: Sequence[Run]) -> Table:
 
 
 def document(runs: Sequence[Run]) -> str:
-    parts = [OPENING, "## At a glance"]
+    machines = dict.fromkeys(machine.line({**run.machine, "load_average": None}) for run in runs)
+    bases = dict.fromkeys(cell.base for run in runs for cell in run.cells if cell.base and cell.language != "raw")
+    parts = [OPENING, "\n".join(f"- {line}" for line in (*machines, *bases)), "## At a glance"]
     stalls = glance(runs)
     if stalls.rows:
         intro = (

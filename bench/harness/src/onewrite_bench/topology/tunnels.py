@@ -1,6 +1,6 @@
 """Starts relays and tunnels that people run before a service: socat, redir, ncat, ssh -L, stunnel, nginx's stream.
 
-Each listens on a port that was free a moment before, and leads to the origin with its own default options.
+Each listens on a port that was free a moment before, and leads to the origin with its default options.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def _stunnel(children: Children, folder: Path, origin: int) -> int:
 
 
 def _ssh(children: Children, folder: Path, origin: int) -> int:
-    """An OpenSSH server with keys of its own, and `ssh -N -L` to it."""
+    """An OpenSSH server with temporary keys, and `ssh -N -L` to it."""
     server, client = installed("sshd", "openssh-server"), installed("ssh", "openssh-client")
     for key in ("host", "user"):
         command = [installed("ssh-keygen", "openssh-client"), "-q", "-t", "ed25519", "-N", "", "-f", str(folder / key)]

@@ -32,12 +32,16 @@ def describe() -> dict[str, Any]:
 
 def line(machine: dict[str, Any]) -> str:
     """The same in one sentence."""
-    return (
-        f"{machine['system']} {machine['kernel']}, {machine['architecture']}, {machine['cores']} cores"
-        f"{' (' + machine['cpu'] + ')' if machine.get('cpu') else ''}, "
-        f"load average {machine['load_average']} at the start, "
-        f"HAProxy {machine['haproxy']}, onewrite {machine['onewrite']}"
-    )
+    parts = [
+        f"{machine['system']} {machine['kernel']}",
+        machine["architecture"],
+        f"{machine['cores']} cores{' (' + machine['cpu'] + ')' if machine.get('cpu') else ''}",
+        f"HAProxy {machine['haproxy']}",
+        f"onewrite {machine['onewrite']}",
+    ]
+    if machine.get("load_average") is not None:
+        parts.append(f"load average {machine['load_average']} at the start")
+    return ", ".join(parts)
 
 
 def _cpu_model() -> str | None:
