@@ -81,7 +81,7 @@ def _probe() -> typing.Iterator[tuple[str, bool]]:
         for name in ("_new_conn", "_tunnel", "connect", "close", "getresponse"):
             yield f"HTTPConnection.{name}()", has(conn, name)
         yield "HTTPConnection.request(body)", has(conn, "request", "method", "url", "body")
-        yield "HTTPConnection.response_class", conn.response_class is http.client.HTTPResponse
+        yield "HTTPConnection.response_class", hasattr(conn, "response_class")
         yield (
             "HTTPSConnection",
             issubclass(genuine(connection, "HTTPSConnection"), genuine(connection, "HTTPConnection")),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import logging
 import os
 import typing
@@ -25,20 +26,15 @@ class Options:
     coalesce_max: int = RECORD
     quickack: bool = False
 
-    @property
+    @functools.cached_property
     def nodelay(self) -> bool:
         """Whether TCP_NODELAY is set."""
         return not (self.nodelay_disabled or self.observe or self.disabled)
 
-    @property
+    @functools.cached_property
     def limit(self) -> int:
         """Up to how many bytes head and body are joined; 0 where writes are left to the base library."""
         return 0 if self.coalesce_disabled or self.observe or self.disabled else self.coalesce_max
-
-    @property
-    def acknowledges(self) -> bool:
-        """Whether TCP_QUICKACK is set after each request."""
-        return self.quickack and not self.observe and not self.disabled
 
 
 #: The kill switch implies every other switch.

@@ -34,6 +34,7 @@ def put(front: type, instance: typing.Any) -> bool:
     if not issubclass(cls, front):
         try:
             instance.__class__ = in_front(front, cls)
+            instance.__dict__ = {**instance.__dict__}
         except TypeError:  # a class whose objects cannot change it, or with a metaclass that refuses a subclass
             return False
     return True

@@ -51,6 +51,8 @@ class Pool(_Pool):
         try:
             request.extensions = subscribed(exchange, extensions, trace)
             response = super().handle_request(request)  # type: ignore[misc]
+            if exchange.held and exchange.stream is not None:  # h11 had the answer before the request was sent
+                exchange.stream.flush(exchange)
         except BaseException as error:
             exchange.failed(error)
             raise
@@ -75,6 +77,8 @@ class AsyncPool(_Pool):
         try:
             request.extensions = subscribed(exchange, extensions, trace_async)
             response = await super().handle_async_request(request)  # type: ignore[misc]
+            if exchange.held and exchange.stream is not None:  # h11 had the answer before the request was sent
+                await exchange.stream.flush(exchange)
         except BaseException as error:
             exchange.failed(error)
             raise

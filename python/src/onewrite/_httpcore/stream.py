@@ -26,9 +26,6 @@ class _Wrapped:
         #: The connection as the records number it; the same before and after start_tls().
         self.connection = connection
 
-    def _due(self, exchange: Exchange | None, data: bytes, timeout: float | None) -> tuple[bytes | memoryview, ...]:
-        return (data,) if exchange is None else exchange.due(self, data, timeout)
-
     def _is_write_error(self, error: Exception) -> bool:
         """Return whether httpcore, which got *error* while it wrote, would go on and read an early answer."""
         core = sys.modules.get(type(error).__module__.partition(".")[0])
@@ -63,11 +60,8 @@ class Stream(_Wrapped):
             self._stream.write(data, timeout)
             call.written(len(data), 1)
 
-    def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        """Write what is held, then read."""
-        exchange = current.get()
-        if exchange is None:
-            return self._stream.read(max_bytes, timeout)  # type: ignore[no-any-return]
+    def flush(self, exchange: Exchange) -> None:
+        """Write what is held."""
         data = exchange.overdue(self)
         if data:
             try:
@@ -75,6 +69,13 @@ class Stream(_Wrapped):
             except Exception as error:
                 if not self._is_write_error(error):
                     raise
+
+    def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        """Write what is held, then read."""
+        exchange = current.get()
+        if exchange is None:
+            return self._stream.read(max_bytes, timeout)  # type: ignore[no-any-return]
+        self.flush(exchange)
         call = exchange.timing(self)
         if call is not None:
             call.sent()
@@ -117,11 +118,8 @@ class AsyncStream(_Wrapped):
             await self._stream.write(data, timeout)
             call.written(len(data), 1)
 
-    async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        """Write what is held, then read."""
-        exchange = current.get()
-        if exchange is None:
-            return await self._stream.read(max_bytes, timeout)  # type: ignore[no-any-return]
+    async def flush(self, exchange: Exchange) -> None:
+        """Write what is held."""
         data = exchange.overdue(self)
         if data:
             try:
@@ -129,6 +127,13 @@ class AsyncStream(_Wrapped):
             except Exception as error:
                 if not self._is_write_error(error):
                     raise
+
+    async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        """Write what is held, then read."""
+        exchange = current.get()
+        if exchange is None:
+            return await self._stream.read(max_bytes, timeout)  # type: ignore[no-any-return]
+        await self.flush(exchange)
         call = exchange.timing(self)
         if call is not None:
             call.sent()

@@ -31,7 +31,7 @@ class Hooks:
         self._both = self
         for _, listener in sources:
             if listener is not None:
-                methods = self.listener or {}
+                methods: Listener = self.listener or {}
                 for name, more in events.methods_of(listener).items():
                     methods[name] = methods.get(name, ()) + more
                 self.listener = methods or None

@@ -170,7 +170,7 @@ class OneWrite(_Behind):
                 self._onewrite_writer = None
                 if type(self.sock) is Writer:
                     self.sock = writer.detach()
-        if options.quickack and options.acknowledges:
+        if options.quickack and not options.observe:
             quickack.acknowledge(self.sock)
         if call is not None:
             call.sent()
