@@ -63,7 +63,7 @@ def test_text_and_markdown_say_the_same() -> None:
     assert "| python | buffered | **44.0 ms, 100%** | 0.25 ms, 0% | 2/1 | off/on |" in lines
     assert "| ruby | buffered | - | not run | -/- | -/- |" in lines
     assert "| python | onewrite | 133 | 133 | 0.90 | 1.80 | 0.10 | 0.09 |" in lines
-    assert "built-in (1) sent for 10 s uncounted and 5 s counted." in "\n".join(lines)
+    assert "Generator: built-in (1), 10 s uncounted, 5 to 5 s counted." in "\n".join(lines)
     assert "1 of 2 adapters are clean." in lines
     assert "- ruby: not run: no ruby/driver/run" in lines
     assert lines[-1] == "`make bench SCENARIO=post-stall`, 2026-01-02, 12 s, load average 0.5 at the start."

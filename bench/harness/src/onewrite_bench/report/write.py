@@ -9,6 +9,8 @@ import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 
+from onewrite_lab.stall import STALL_MS
+
 from onewrite_bench.report import costs
 from onewrite_bench.report.entries import entries
 from onewrite_bench.report.quote import block
@@ -89,12 +91,12 @@ def _notes(run: Run) -> list[str]:
 def _generators(run: Run) -> str:
     """Which generators ran, and for how long: what a collapse has become by then depends on it."""
     seen = [row.measurement for row in run.rates if row.measurement is not None]
-    spans = dict.fromkeys(
-        f" {one['generator']} ({one['generator_version']}) sent for {one['warmup_seconds']:.0f} s uncounted and "
-        f"{one['seconds']:.0f} s counted."
-        for one in seen
-    )
-    return "".join(spans)
+    names = dict.fromkeys(f"{one['generator']} ({one['generator_version']})" for one in seen)
+    spans = sorted(round(one["seconds"]) for one in seen)
+    if not spans:
+        return ""
+    warmup = max(round(one["warmup_seconds"]) for one in seen)
+    return f" Generator: {', '.join(names)}, {warmup} s uncounted, {spans[0]} to {spans[-1]} s counted."
 
 
 def glance(runs: Sequence[Run]) -> Table:
@@ -123,15 +125,14 @@ def glance(runs: Sequence[Run]) -> Table:
 
 
 def document(runs: Sequence[Run]) -> str:
-    machines = dict.fromkeys(machine.line({**run.machine, "load_average": None}) for run in runs)
-    bases = dict.fromkeys(cell.base for run in runs for cell in run.cells if cell.base and cell.language != "raw")
-    parts = [OPENING, "\n".join(f"- {line}" for line in (*machines, *bases)), "## At a glance"]
+    parts = [OPENING, "## At a glance"]
     stalls = glance(runs)
     if stalls.rows:
-        intro = (
-            "Stock clients that stall, and the same clients with onewrite. A row is the target where it waits longest."
+        parts.append(
+            "Stock clients that stall, and the same clients with onewrite, at the target where each waits longest. "
+            f"Late is a request that took over {STALL_MS} ms more than a raw socket's median."
         )
-        parts += [f"{intro} {READING.split('**')[0].strip()}", block("glance", stalls.markdown())]
+        parts.append(block("glance", stalls.markdown()))
     cost, notes = costs.table()
     if cost.rows:
         parts.append(
@@ -140,8 +141,10 @@ def document(runs: Sequence[Run]) -> str:
             f"{costs.MOST_ERROR:.0%}, nothing is written."
         )
         parts.append(block("cost", cost.markdown()))
-    parts += ["\n".join(f"- {note}" for note in notes)]
-    parts += [READING, *(markdown(run) for run in runs)]
+    parts += ["\n".join(f"- {note}" for note in notes), READING, *(markdown(run) for run in runs)]
+    machines = dict.fromkeys(machine.line({**run.machine, "load_average": None}) for run in runs)
+    bases = dict.fromkeys(cell.base for run in runs for cell in run.cells if cell.base and cell.language != "raw")
+    parts += ["## Machine and versions", "\n".join(f"- {line}" for line in (*machines, *bases))]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
