@@ -13,6 +13,7 @@
 
 require "etc"
 require "json"
+require "net/http"
 require "open3"
 require "rbconfig"
 require_relative "origin"
@@ -20,7 +21,8 @@ require_relative "origin"
 GROUPS = (ARGV[0] || 7).to_i
 BLOCKS = (ARGV[1] || 60).to_i
 REQUESTS = 50
-SIZES = { 200 => ["stock again", "onewrite", "on_timing", "every event"], 20_000 => ["stock again", "onewrite", "on_timing"] }.freeze
+SIZES = { 200 => ["stock again", "onewrite", "on_timing", "every event"],
+          20_000 => ["stock again", "onewrite", "on_timing"] }.freeze
 MOST_NOISE = 0.03
 FOLDER = __dir__
 
@@ -42,7 +44,7 @@ class Worker
     100.times do
       blocks << block(size)
       first, second = blocks.last(10).each_slice(5).map { |half| median(half) }
-      break if blocks.size >= 10 && (first / second - 1).abs <= 0.02
+      break if blocks.size >= 10 && ((first / second) - 1).abs <= 0.02
     end
   end
 
@@ -112,6 +114,6 @@ if noise > MOST_NOISE
 end
 File.write(File.join(FOLDER, "RESULTS.md"), table(all))
 File.write(File.join(FOLDER, "results.json"), "#{JSON.pretty_generate(
-  language: "ruby", base: "net-http #{Net::HTTP::VERSION rescue "?"}", runtime: "#{RUBY_ENGINE} #{RUBY_VERSION}",
+  language: "ruby", base: "net-http #{Net::HTTP::VERSION}", runtime: "#{RUBY_ENGINE} #{RUBY_VERSION}",
   date: Time.now.strftime("%F"), command: "make -C ruby bench", rows: all
 )}\n")

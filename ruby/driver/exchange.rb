@@ -57,18 +57,20 @@ module Exchange
     Thread.current.thread_variable_set(:onewrite_held, held)
     client.session(message["url"], timeout, expect_continue: expect) do |http, path|
       held.session = http
-      held.request = request = build(message["method"] || "GET", path, fields)
-      close = Bodies.give(request, message["body"], fields)
-      begin
-        return held.response = read_none(http, request) if message["read"] == "none"
-
-        held.response = http.request(request) { Stage.at(:receive) }
-      ensure
-        held.note_body
-        close&.call
-        GC.start if Bodies.large?(message["body"])
+      held.request = build(message["method"] || "GET", path, fields)
+      held.response = with_body(held, message["body"], fields) do |request|
+        message["read"] == "none" ? read_none(http, request) : http.request(request) { Stage.at(:receive) }
       end
     end
+  end
+
+  def with_body(held, body, fields)
+    close = Bodies.give(held.request, body, fields)
+    yield held.request
+  ensure
+    held.note_body
+    close&.call
+    GC.start if Bodies.large?(body)
   end
 
   # What the caller of one request holds.
@@ -86,13 +88,18 @@ module Exchange
 
     # @return [Hash] as the protocol has it: the same in each run
     def objects
-      {
-        response: (response.class.name if response.is_a?(Net::HTTPResponse)),
-        response_attributes: (response.instance_variables.sort if response.is_a?(Net::HTTPResponse)),
-        request_attributes: request && request.instance_variables.sort,
-        request_frozen: request && [request, request.to_hash, request.body].any?(&:frozen?),
-        response_methods: response && response.singleton_methods.sort, request_methods: request && request.singleton_methods.sort
-      }.merge(body || {}).reject { |_, value| value.nil? }
+      { request_frozen: request && [request, request.to_hash, request.body].any?(&:frozen?) }
+        .merge(about(:request, request), body || {}).merge(about(:response, response))
+        .reject { |_, value| value.nil? }
+    end
+
+    private
+
+    def about(name, object)
+      return {} unless object.is_a?(Net::HTTPGenericRequest) || object.is_a?(Net::HTTPResponse)
+
+      { name => object.class.name, "#{name}_attributes" => object.instance_variables.sort,
+        "#{name}_methods" => object.singleton_methods.sort }
     end
   end
 

@@ -131,7 +131,8 @@ class CoalesceTest < OnewriteTest
       with ? Onewrite.enable! : Onewrite.disable!
       http = session(tap) { |one| one.continue_timeout = 5 }
       begin
-        [http.request(post("/", "x" * 200, "Content-Type" => "text/plain", "Expect" => "100-continue")).code, socket_of(http).closed?]
+        [http.request(post("/", "x" * 200, "Content-Type" => "text/plain", "Expect" => "100-continue")).code,
+         socket_of(http).closed?]
       rescue NoMethodError
         skip "this net/http breaks on such an answer"
       end

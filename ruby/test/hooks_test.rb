@@ -214,7 +214,8 @@ class HooksTest < OnewriteTest
   end
 
   def test_signals_and_the_end_of_the_program_end_a_hook_that_blocks
-    ["Process.kill(:TERM, Process.pid)", "Thread.main.raise(Interrupt)", "exit!(3) if false; Thread.main.raise(SystemExit)"].each do |way|
+    ["Process.kill(:TERM, Process.pid)", "Thread.main.raise(Interrupt)",
+     "exit!(3) if false; Thread.main.raise(SystemExit)"].each do |way|
       out = ruby(<<~RUBY, env: { "PORT" => tap_server.port.to_s })
         require "onewrite"
         full = SizedQueue.new(1) << 0
@@ -256,7 +257,7 @@ class HooksTest < OnewriteTest
     "a NoMemoryError" => ->(_) { raise NoMemoryError },
     "a SecurityError" => ->(_) { raise SecurityError },
     "an Exception of a test framework" => ->(_) { raise Minitest::Assertion },
-    "an error without a message" => ->(_) { raise Class.new(StandardError) { def message = raise } },
+    "an error without a message" => ->(_) { raise Class.new(StandardError) { define_method(:message) { raise } } },
     "a Timeout of its own" => ->(_) { Timeout.timeout(0.01) { sleep } },
     "a StopIteration" => ->(_) { raise StopIteration },
     "a break out of its block" => proc { |_| break }
@@ -293,7 +294,7 @@ class HooksTest < OnewriteTest
     out = ruby(<<~RUBY, env: { "PORT" => tap_server.port.to_s })
       require "onewrite"
       Onewrite.on_timing { raise "bug" }
-      $stderr = Object.new.tap { |broken| def broken.write(*) = raise(IOError) }
+      $stderr = Object.new.tap { |broken| broken.define_singleton_method(:write) { |*| raise IOError } }
       puts Net::HTTP.get(URI("http://127.0.0.1:\#{ENV["PORT"]}/"))
     RUBY
     assert_equal "ok\n", out

@@ -147,12 +147,17 @@ class SessionTest < OnewriteTest
       calls, returns = ruby(<<~RUBY, env: { "PORT" => tap_server.port.to_s }).split.map(&:to_i)
         require "onewrite"
         #{"Onewrite.on_timing { |timing| timing }" unless hook.empty?}
-        files = []
+        walks = []
+        files = nil
         trace = TracePoint.new(:call) { |point| files << point.path if point.path.include?("/lib/onewrite/") }
         Net::HTTP.start("127.0.0.1", ENV["PORT"].to_i, nil) do |http|
           2.times { http.post("/", "x", "Content-Type" => "text/plain") }
-          trace.enable { http.post("/", "x", "Content-Type" => "text/plain") }
+          20.times do # of which one has a prompt answer
+            walks << files = []
+            trace.enable { http.post("/", "x", "Content-Type" => "text/plain") }
+          end
         end
+        files = walks.min_by(&:size)
         puts files.size, files.each_cons(2).with_index(1).count { |(from, to), at| from != to && files[0...at].include?(to) }
       RUBY
       assert_includes fewest..most, calls

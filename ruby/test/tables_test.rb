@@ -103,7 +103,12 @@ class TablesTest < OnewriteTest
   def record(name)
     record = RECORDS.fetch(name).fetch("record")
     *earlier, last = record["attempts"].map { |attempt| moments(record, attempt) }
-    type = Class.new(Onewrite::Timing) { define_method(:total_ns) { record["total_ns"] } } # here a call ends with its last attempt
+    type = # here a call ends with its last attempt
+      Class.new(Onewrite::Timing) do
+        define_method(:total_ns) do
+          record["total_ns"]
+        end
+      end
     with(type, last.merge(
                  outcome: record["outcome"].to_sym, attempted: true, earlier: earlier.map { |one| with(Onewrite::Attempt, one) },
                  method: record["method"], path: record["url"], # a whole URL as target stays as it is

@@ -9,8 +9,7 @@ require "onewrite/opentelemetry"
 
 PUBLIC = [
   Onewrite, Onewrite::Hook, Onewrite::Event, Onewrite::TimingListener, Onewrite::Timing, Onewrite::Attempt, Onewrite::Phases,
-  Onewrite::KernelEvidence, Onewrite::ServerTiming, Onewrite::NetHTTP::SessionOptions, Onewrite::InvalidRequest,
-  Onewrite::BodyLengthError, Onewrite::ConfigurationError, Onewrite::Mappers, Onewrite::OpenTelemetry
+  Onewrite::KernelEvidence, Onewrite::NetHTTP::SessionOptions, Onewrite::ConfigurationError, Onewrite::OpenTelemetry
 ].freeze
 
 loader = RBS::EnvironmentLoader.new
@@ -21,7 +20,7 @@ builder = RBS::DefinitionBuilder.new(env: RBS::Environment.from_loader(loader).r
 faults = PUBLIC.flat_map do |mod|
   name = RBS::TypeName.new(name: mod.name.split("::").last.to_sym,
                            namespace: RBS::Namespace.parse("::#{mod.name.split("::")[0..-2].join("::")}"))
-  singleton = [Onewrite, Onewrite::Mappers, Onewrite::OpenTelemetry].include?(mod)
+  singleton = [Onewrite, Onewrite::OpenTelemetry].include?(mod)
   definition = singleton ? builder.build_singleton(name) : builder.build_instance(name)
   signed = definition.methods.select { |_, method| method.defs.any? { |one| one.implemented_in == name } }.keys - [:initialize]
   there = (singleton ? mod.singleton_methods(false) : mod.public_instance_methods(false))

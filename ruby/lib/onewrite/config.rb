@@ -18,9 +18,7 @@ module Onewrite
       loop do
         before = @current
         after = yield before
-        if @current.equal?(before)
-          return @current = after
-        end
+        return @current = after if @current.equal?(before)
       end
     end
   end

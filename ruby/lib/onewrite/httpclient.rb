@@ -3,6 +3,7 @@
 require "httpclient"
 require "socket"
 require "onewrite/api"
+require "onewrite/clients"
 
 # TCP_NODELAY for other clients.
 module Onewrite

@@ -25,7 +25,8 @@ module Onewrite
   module Install
     SESSION = NetHTTP::Patch.session
     PATCHES = [
-      NetHTTP::Patch.new(SESSION, NetHTTP::Session, :stock, on_connect: 0, do_finish: 0, begin_transport: 1, transport_request: 1),
+      NetHTTP::Patch.new(SESSION, NetHTTP::Session, :stock,
+                         on_connect: 0, do_finish: 0, begin_transport: 1, transport_request: 1),
       NetHTTP::Patch.new(Net::HTTPGenericRequest, NetHTTP::Request, :stock, exec: 3)
     ].freeze
     # Where a call begins comes last: a call is timed when all that it needs is there.
@@ -50,7 +51,7 @@ module Onewrite
       def install
         return true if @installed
 
-        SESSION.__send__(:include, NetHTTP::SessionOptions)
+        SESSION.include(NetHTTP::SessionOptions)
         @why_not = Config.current.disabled_by || unknown
         return false if @why_not
 

@@ -7,7 +7,7 @@ require "onewrite/wire/body"
 require "onewrite/wire/coalesce"
 
 # The adapter for Ruby 1.9.3 and 2.0, and JRuby 1.7: TCP_NODELAY, which these versions of Net::HTTP never set, and one write.
-# There are no hooks, and requests are not checked. The file is kept to the syntax of Ruby 1.9.
+# There are no hooks. The file is kept to the syntax of Ruby 1.9.
 module Onewrite
   # Switches TCP_NODELAY and joining on and off.
   module Legacy
@@ -32,7 +32,7 @@ module Onewrite
 
       # Reads the environment and patches. Called once, at load.
       def install(env)
-        @enabled = !on?(env, "ONEWRITE_DISABLED")
+        @enabled = !on?(env, "ONEWRITE_DISABLED") && !on?(env, "ONEWRITE_OBSERVE") # there are no hooks that could observe
         @nodelay = !on?(env, "ONEWRITE_NODELAY_DISABLED")
         most = env["ONEWRITE_COALESCE_MAX"].to_s.strip
         @join_max = most =~ /\A\d{1,5}\z/ && most.to_i <= 16_384 ? most.to_i : 16_384
@@ -53,16 +53,16 @@ module Onewrite
 
       def unknown
         { Net::HTTP => [:on_connect, 0], Net::HTTPGenericRequest => [:exec, 3] }.each do |where, (name, arity)|
-          found = where.instance_method(name)
-          return "#{where}##{name} is not as expected" unless found.owner == where && [arity, -1].include?(found.arity)
+          method = where.instance_method(name)
+          return "#{where}##{name} is not as expected" unless method.owner == where && [arity, -1].include?(method.arity)
         end
         nil
       rescue NameError => e
         e.message
       end
 
-      # The library's method is kept as an object. On Ruby 2.0.0 a second name for a private method, or a change of its
-      # visibility, loses the method in a class that has a prepended module.
+      # The library's method is kept as an object: on Ruby 2.0.0 a class with a prepended module loses a private method that gets a
+      # second name or another visibility.
       def replace(where, name, patch)
         private_there = where.private_method_defined?(name)
         STOCK[name] = where.instance_method(name)
@@ -100,7 +100,7 @@ module Onewrite
         end
 
         begin
-          Wire::HeldSocket.new(sock, nil).write_request(Legacy.join_max, nil, onewrite_waits, nil) do |held|
+          Wire::HeldSocket.new(sock, nil).write_request(Legacy.join_max, onewrite_waits, nil) do |held|
             STOCK[:exec].bind(self).call(held, ver, path)
           end
         rescue Exception # rubocop:disable Lint/RescueException -- raised again
@@ -159,7 +159,7 @@ module Onewrite
       {
         :version => VERSION,
         :enabled => enabled?,
-        :legacy => "Ruby #{RUBY_VERSION} is older than 2.1: TCP_NODELAY and one write, no hooks, no checks of requests",
+        :legacy => "Ruby #{RUBY_VERSION} is older than 2.1: TCP_NODELAY and one write, no hooks",
         :off_because => Legacy.why_not || (Legacy.enabled ? nil : "Onewrite.disable! or ONEWRITE_DISABLED"),
         :base => { :name => "net-http", :version => "of Ruby #{RUBY_VERSION}" },
         :options => { :nodelay_disabled => !Legacy.nodelay, :coalesce_max => Legacy.join_max }

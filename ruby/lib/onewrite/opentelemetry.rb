@@ -8,7 +8,8 @@ require "onewrite/timing/hooks"
 
 module Onewrite
   # Sends records to OpenTelemetry: attributes `onewrite.*` of the span that is current during the call, a log event with the
-  # whole record, the waits by cause and the count of requests. No other gem is needed to load this; {install} needs opentelemetry-api.
+  # whole record, the waits by cause and the count of requests. No other gem is needed to load this; {install} needs
+  # opentelemetry-api.
   #
   # @example
   #   require "onewrite/opentelemetry"

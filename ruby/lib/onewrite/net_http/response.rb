@@ -2,7 +2,7 @@
 
 require "onewrite/net_http/connection"
 require "onewrite/timing/cause"
-require "onewrite/timing/live"
+require "onewrite/timing/record"
 require "onewrite/wire/nodelay"
 
 module Onewrite
@@ -24,10 +24,12 @@ module Onewrite
         connection.held.flush unless sock.equal?(socket) # the library waits for 100 (Continue)
         # From net-protocol 0.2.1 on, bytes that were read stay in the buffer, before an offset.
         buffer = socket.instance_variable_get(:@rbuf)
-        socket.__send__(:rbuf_fill) if buffer && buffer.bytesize <= (socket.instance_variable_get(:@rbuf_offset) || 0)
+        offset = socket.instance_variable_get(:@rbuf_offset) || 0
+        socket.__send__(:rbuf_fill) if buffer && buffer.bytesize <= offset
         now = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
         if (sent = call.request_end) && now - sent > Live::SOON_NS
-          call.waited(connection.read_counters(connection.requests), (Wire::Nodelay.on?(connection.io) if now - sent >= Cause::LONG_NS))
+          nodelay = Wire::Nodelay.on?(connection.io) if now - sent >= Cause::LONG_NS
+          call.waited(connection.read_counters(connection.requests), nodelay)
         end
         line = onewrite_untimed_read_status_line(sock)
         status = line[1].to_i

@@ -3,7 +3,7 @@
 require "onewrite/config"
 require "onewrite/net_http/connection"
 require "onewrite/timing/hooks"
-require "onewrite/timing/live"
+require "onewrite/timing/record"
 require "onewrite/wire/nodelay"
 
 module Onewrite
@@ -95,7 +95,7 @@ module Onewrite
       # Runs before each attempt, and may reconnect.
       # Why this method: only here is decided which connection carries the request. It runs again for each repetition.
       # A connection on which a request was left in part, by a Fiber that is never resumed, is closed (SAME-7).
-      def begin_transport(req)
+      def begin_transport(req) # rubocop:disable Metrics -- each method call costs
         call = Thread.current[CALL]
         call = nil unless call && call.owner.equal?(self)
         settings = Config.current
@@ -107,7 +107,10 @@ module Onewrite
         @socket.close if connection && connection.held.unsent && settings.wire
         begin
           # The library need not test again, and does not if the time of the last use is nil.
-          @last_communicated = nil if connection && onewrite_fresh? && connection.quiet?
+          if @last_communicated.is_a?(Float) && connection && !@socket.closed?
+            limit = @last_communicated + @keep_alive_timeout
+            @last_communicated = nil if limit >= Process.clock_gettime(Process::CLOCK_MONOTONIC) && connection.quiet?
+          end
           onewrite_stock_begin_transport(req)
           connection = @socket.instance_variable_get(Connection::IVAR) || onewrite_adopt
           ready = true
@@ -118,12 +121,6 @@ module Onewrite
         connection.call = call
         connection.opening = nil
         call.acquired(connection) if call
-      end
-
-      # Whether the library would test this connection for its end.
-      def onewrite_fresh?
-        @last_communicated.is_a?(Float) && !@socket.closed? &&
-          @last_communicated + @keep_alive_timeout >= Process.clock_gettime(Process::CLOCK_MONOTONIC)
       end
 
       # One request with its repetitions.

@@ -57,7 +57,7 @@ module Onewrite
         outer = Thread.current[CALL] # when this request is made in the block of another one
         return onewrite_not_timed(outer) { onewrite_untimed_transport_request(req, &block) } unless hooks
 
-        result = inside = call = events = nil
+        inside = call = events = nil
         begin
           call = @socket && (connection = @socket.instance_variable_get(Connection::IVAR)) && connection.opening
           if call && call.just_opened?

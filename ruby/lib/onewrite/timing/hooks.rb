@@ -73,7 +73,7 @@ module Onewrite
       # @return [Hook]
       def add(kind, target)
         wanted
-        Hook.new(kind, target).tap { |hook| replace { |set| set_of([*(set && set.hooks), hook]) } }
+        Hook.new(kind, target).tap { |hook| replace { |set| collect([*(set && set.hooks), hook]) } }
       end
 
       # @param hook [Hook]
@@ -82,7 +82,7 @@ module Onewrite
         there = false
         replace do |set|
           there = !set.nil? && set.hooks.include?(hook)
-          there ? set_of(set.hooks - [hook]) : set
+          there ? collect(set.hooks - [hook]) : set
         end
         there
       end
@@ -121,7 +121,7 @@ module Onewrite
             give(targets[from % count], values[from / count])
           end
         ensure
-          deliver(targets, values, at) if at.between?(1, count * values.size - 1)
+          deliver(targets, values, at) if at.between?(1, (count * values.size) - 1)
         end
       end
 
@@ -185,7 +185,7 @@ module Onewrite
         nil
       end
 
-      def set_of(hooks)
+      def collect(hooks)
         Set.new(hooks.freeze, of(hooks, :timing), of(hooks, :listener)).freeze unless hooks.empty?
       end
 

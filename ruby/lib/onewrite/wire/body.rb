@@ -31,7 +31,7 @@ module Onewrite
           case source
           when StringIO then stock_reading?(source)
           when IO, String then file?(source)
-          else !source.respond_to?(:to_path) ? composite?(source) : file?(source)
+          else source.respond_to?(:to_path) ? file?(source) : composite?(source)
           end
         rescue StandardError
           false
