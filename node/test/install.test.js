@@ -1,29 +1,16 @@
 // install() and uninstall(), each in its own process, because the global dispatcher is one per process.
 
 import assert from 'node:assert/strict'
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath, pathToFileURL } from 'node:url'
+import { runScript } from './support/script.js'
 import { localhostIdentity, startTap } from './support/tap.js'
 
 const index = fileURLToPath(new URL('../src/index.js', import.meta.url))
-
-export async function runScript (script, { args = [], env = {} } = {}) {
-  const child = spawn(process.execPath, [...args, '--input-type=module', '-e', script], {
-    cwd: fileURLToPath(new URL('..', import.meta.url)), env: { ...process.env, ...env }, stdio: ['ignore', 'pipe', 'pipe']
-  })
-  let [out, error] = ['', '']
-  child.stdout.on('data', (data) => { out += data })
-  child.stderr.on('data', (data) => { error += data })
-  const [code] = await once(child, 'close')
-  assert.equal(code, 0, error)
-  return { out: out.trim() === '' ? undefined : JSON.parse(out), error }
-}
 
 const many = (url, rounds = 21) => `
   for (let round = 0; round < ${rounds}; round++) {

@@ -225,7 +225,7 @@ test('after an early answer there is no requestEnd', () => withAgent((socket) =>
 
 test('withTimingId names the calls made in it, through fetch too', () => withAgent(answerOk, {}, async ({ server, agent, seen }) => {
   const options = /** @type {any} */ ({ dispatcher: agent })
-  await Promise.all(['a', 'b'].map((id) => withTimingId(id, async () => (await fetch(server.origin, options)).text())))
+  await Promise.all(['a', 'b'].map((id) => withTimingId(id, async () => (await undici.fetch(server.origin, options)).text())))
   await seen.last()
   assert.deepEqual(seen.timings.map((timing) => timing.id).sort(), ['a', 'b'])
   assert.ok(seen.events.every((event) => event.id === 'a' || event.id === 'b'))
@@ -425,7 +425,7 @@ describe('with interceptors composed on the agent', () => {
   }
 
   test('a redirect that fetch follows is a record of its own with the same id', () => withAgent(redirect, {}, async ({ agent, server, seen }) => {
-    await withTimingId('mine', async () => (await fetch(server.origin, /** @type {any} */ ({ dispatcher: agent }))).text())
+    await withTimingId('mine', async () => (await undici.fetch(server.origin, /** @type {any} */ ({ dispatcher: agent }))).text())
     await seen.last()
     assert.deepEqual(seen.timings.map(({ id, status }) => [id, status]), [['mine', 302], ['mine', 200]])
   }))

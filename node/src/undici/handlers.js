@@ -93,7 +93,10 @@ export class TimedHandler {
     if (!this.composed) {
       this.call.acquired(this.call.connection, this.atOnce)
       starting = this.call
-    } else if (starting !== null) this.call.absorb(starting)
+    } else if (starting !== null) {
+      this.call.absorb(starting)
+      starting = this.call
+    }
   }
 
   /** @param {number} status */

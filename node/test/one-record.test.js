@@ -1,0 +1,174 @@
+// A call has one record, whatever stands between the caller and the connection; over HTTP/2 its phases are right or absent.
+
+import assert from 'node:assert/strict'
+import http2 from 'node:http2'
+import { describe, test } from 'node:test'
+import * as undici from 'undici'
+import { Agent, clientFactory, Pool, RetryAgent } from '../src/index.js'
+import { recorder, until } from './support/record.js'
+import { answerOk, startServer } from './support/server.js'
+import { localhostIdentity } from './support/tap.js'
+
+/** Passes on to another handler, as interceptors do. */
+class Wrapping {
+  constructor (handler) { this.handler = handler }
+  onRequestStart (...args) { return this.handler.onRequestStart?.(...args) ?? this.handler.onConnect?.((reason) => args[0].abort(reason), args[1]) }
+  onResponseStart (controller, status, headers, text) {
+    return this.handler.onResponseStart ? this.handler.onResponseStart(controller, status, headers, text) : this.handler.onHeaders(status, controller.rawHeaders, () => controller.resume(), text)
+  }
+
+  onResponseData (controller, chunk) { return this.handler.onResponseData ? this.handler.onResponseData(controller, chunk) : this.handler.onData(chunk) }
+  onResponseEnd (controller, trailers) { return this.handler.onResponseEnd ? this.handler.onResponseEnd(controller, trailers) : this.handler.onComplete([]) }
+  onResponseError (controller, error) { return this.handler.onResponseError ? this.handler.onResponseError(controller, error) : this.handler.onError(error) }
+}
+
+const rebuilt = ({ origin, path, method, headers, body }) => ({ origin, path, method, headers, body })
+/** @type {Record<string, any>} */
+const interceptors = {
+  'passes on': (dispatch) => (opts, handler) => dispatch(opts, handler),
+  'copies the options': (dispatch) => (opts, handler) => dispatch({ ...opts, extra: 1 }, handler),
+  'makes its own options': (dispatch) => (opts, handler) => dispatch(rebuilt(opts), handler),
+  'wraps the handler': (dispatch) => (opts, handler) => dispatch(opts, new Wrapping(handler)),
+  'makes its own options and wraps the handler': (dispatch) => (opts, handler) => dispatch(rebuilt(opts), new Wrapping(handler)),
+  'makes its own options, later': (dispatch) => (opts, handler) => { setImmediate(() => dispatch(rebuilt(opts), handler)); return true },
+  'makes its own options and wraps the handler, later': (dispatch) => (opts, handler) => {
+    setImmediate(() => dispatch(rebuilt(opts), new Wrapping(handler)))
+    return true
+  },
+  'changes the path, makes its own options and wraps the handler': (dispatch) => (opts, handler) => dispatch({ ...rebuilt(opts), path: `/v1${opts.path}` }, new Wrapping(handler))
+}
+
+describe('an interceptor that', () => {
+  for (const [name, interceptor] of Object.entries(interceptors)) {
+    test(name, async () => {
+      const server = await startServer(answerOk)
+      for (const [way, compose] of Object.entries({
+        once: (agent) => agent.compose(interceptor),
+        twice: (agent) => agent.compose(interceptor).compose(interceptor),
+        'below a retry': (agent) => agent.compose(interceptor, undici.interceptors.retry()),
+        'above a retry': (agent) => agent.compose(undici.interceptors.retry(), interceptor),
+        'in a RetryAgent': (agent) => new RetryAgent(agent.compose(interceptor))
+      })) {
+        const seen = recorder()
+        const agent = new Agent({ connections: 1, ...seen.hooks })
+        const dispatcher = compose(agent)
+        for (const round of [1, 2]) {
+          const { body } = await undici.request(server.origin, { dispatcher })
+          assert.equal(await body.text(), 'ok')
+          await until(() => seen.timings.length === round)
+        }
+        await new Promise((resolve) => setTimeout(resolve, 5))
+        assert.deepEqual(seen.timings.map(({ attempts, outcome }) => [outcome, attempts.map(({ index, status }) => [index, status])]), [['ok', [[0, 200]]], ['ok', [[0, 200]]]], `${name}, ${way}`)
+        await agent.destroy()
+      }
+      await server.close()
+    })
+  }
+
+  test('makes a request of its own: that has a record of its own', async () => {
+    const server = await startServer(answerOk)
+    const seen = recorder()
+    const agent = new Agent({ connections: 2, ...seen.hooks })
+    const login = (dispatch) => (opts, handler) => {
+      undici.request(`${server.origin}/token`, { dispatcher: agent }).then(({ body }) => body.text()).then(() => dispatch(rebuilt(opts), handler))
+      return true
+    }
+    const { body } = await undici.request(`${server.origin}/app`, { dispatcher: agent.compose(login) })
+    await body.text()
+    await until(() => seen.timings.length === 2)
+    assert.deepEqual(seen.timings.map(({ url, attempts }) => [url.slice(server.origin.length), attempts.length]), [['/token', 1], ['/app', 1]])
+    await agent.destroy()
+    await server.close()
+  })
+})
+
+test('a retry below an interceptor that makes its own options is an attempt of the same call', async () => {
+  let count = 0
+  const server = await startServer((socket) => count++ % 2 === 0 ? socket.write('HTTP/1.1 503 Busy\r\ncontent-length: 0\r\n\r\n') : answerOk(socket))
+  for (const name of ['makes its own options', 'makes its own options and wraps the handler']) {
+    const seen = recorder()
+    const agent = new Agent({ connections: 1, ...seen.hooks })
+    const dispatcher = agent.compose(undici.interceptors.retry({ minTimeout: 1 }), interceptors[name])
+    assert.equal(await (await undici.request(server.origin, { dispatcher })).body.text(), 'ok')
+    await until(() => seen.timings.length === 1)
+    assert.deepEqual(seen.timings.map(({ attempts }) => attempts.map(({ status }) => status)), [[503, 200]], name)
+    await agent.destroy()
+  }
+  await server.close()
+})
+
+test('hooks of an Agent, of a pool in it and of its clients are all called, with one record', async () => {
+  const server = await startServer(answerOk)
+  const all = [recorder(), recorder(), recorder()]
+  const [ofAgent, ofPool, ofClient] = all
+  const agent = new Agent({
+    ...ofAgent.hooks,
+    factory: (origin, options) => new Pool(origin, { ...options, ...ofPool.hooks, factory: clientFactory(ofClient.hooks) })
+  })
+  assert.equal(await (await undici.request(server.origin, { dispatcher: agent })).body.text(), 'ok')
+  await until(() => all.every(({ timings }) => timings.length === 1))
+  await agent.destroy()
+  await server.close()
+  for (const { timings, names } of all) {
+    assert.deepEqual(timings, ofAgent.timings)
+    assert.deepEqual(names(), ofAgent.names())
+  }
+})
+
+describe('HTTP/2', () => {
+  const withAgent = async (options, run) => {
+    const server = http2.createSecureServer(localhostIdentity(), (request, response) => {
+      const ms = Number(new URL(request.url ?? '', 'http://x').searchParams.get('ms') ?? 0)
+      request.resume()
+      setTimeout(() => response.end('ok'), ms)
+    })
+    await new Promise((resolve) => server.listen(0, () => resolve(undefined)))
+    const seen = recorder()
+    const agent = new Agent({ connections: 1, allowH2: true, connect: { ca: localhostIdentity().cert }, ...seen.hooks, ...options })
+    try {
+      const { port } = /** @type {any} */ (server.address())
+      await run((path, opts) => undici.request(`https://localhost:${port}${path}`, { dispatcher: agent, ...opts }).then(({ body }) => body.text()), seen)
+    } finally {
+      await agent.destroy()
+      server.close()
+    }
+  }
+  const MS = 1e6
+
+  test('a slow answer is no queue, and an idle connection is idle for as long as it was', () => withAgent({}, async (send, seen) => {
+    await send('/')
+    await until(() => seen.timings.length === 1)
+    await new Promise((resolve) => setTimeout(resolve, 30))
+    for (const opts of [{}, { method: 'POST', body: 'x'.repeat(200) }]) await send('/?ms=200', opts)
+    await until(() => seen.timings.length === 3)
+    const [first, ...others] = seen.timings
+    assert.ok(first.connectNs > 0 && first.tlsNs > 0 && first.reused === false)
+    for (const { last, reused, queueNs, waitNs, sendNs } of others) {
+      assert.equal(reused, true)
+      assert.ok(queueNs < 100 * MS, `queue ${queueNs}`)
+      assert.ok((sendNs ?? 0) < 100 * MS)
+      assert.ok(waitNs === undefined || (waitNs > 150 * MS && waitNs < 1000 * MS), `wait ${waitNs}`)
+      assert.ok(last.idleNs < 150 * MS, `idle ${last.idleNs}`)
+      assert.deepEqual([last.writes, last.bytesSent], [undefined, undefined])
+    }
+  }))
+
+  test('requests that share a connection have each their own wait', () => withAgent({}, async (send, seen) => {
+    await send('/')
+    await Promise.all([200, 100, 1].map((ms) => send(`/?ms=${ms}`, { method: 'POST', body: 'x' })))
+    await until(() => seen.timings.length === 4)
+    for (const { url, last } of seen.timings.slice(1)) {
+      const ms = Number(url.split('=')[1])
+      assert.ok(last.queueNs + (last.waitNs ?? 0) + last.receiveNs <= last.totalNs + MS)
+      if (last.waitNs !== undefined) assert.ok(last.waitNs >= (ms - 1) * MS && last.waitNs < (ms + 90) * MS, `${url}: ${last.waitNs}`)
+      if (last.idleNs !== undefined) assert.ok(last.idleNs < 50 * MS)
+    }
+  }))
+
+  test('a stream is sent, and what cannot be timed is absent', () => withAgent({}, async (send, seen) => {
+    const body = async function * () { yield 'a'; await new Promise((resolve) => setTimeout(resolve, 50)); yield 'b' }
+    assert.equal(await send('/', { method: 'POST', body: body() }), 'ok')
+    await until(() => seen.timings.length === 1)
+    assert.deepEqual([seen.timings[0].sendNs, seen.timings[0].waitNs], [undefined, undefined])
+  }))
+})
