@@ -34,7 +34,8 @@ when "http_rb"
   HTTP.persistent(url) { |http| 20.times { http.post("/", body: body).flush } }
 when "http_rb_stream"
   require "http"
-  HTTP.persistent(url) { |http| 20.times { http.post("/", body: [body[0, 100], body[100, 100]]).flush } }
+  streamed = HTTP.headers("Transfer-Encoding" => "chunked").persistent(url)
+  20.times { streamed.post("/", body: [body[0, 100], body[100, 100]]).flush }
 when "httpclient"
   require "httpclient"
   client = HTTPClient.new
