@@ -27,7 +27,8 @@ class Listener:
 
     def __init__(self, serve: Callable[[socket.socket], None], host: str = "127.0.0.1") -> None:
         self._serve = serve
-        self._socket = socket.create_server((host, 0), backlog=64)
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        self._socket = socket.create_server((host, 0), family=family, backlog=64)
         self.port: int = self._socket.getsockname()[1]
         threading.Thread(target=self._accept, daemon=True).start()
 

@@ -27,7 +27,6 @@ def judge(seen: Seen) -> list[Outcome]:
         rule = rule_named(name)
         why = seen.unseen.get(name)
         outcomes.append(judged(rule, seen) if why is None else Outcome(rule, State.SKIPPED, why))
-        outcomes[-1].witness = seen.witness
     return outcomes
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from onewrite_lab.certificates import shared as certificates
+from onewrite_lab.client import CONTROL
 
 from onewrite_cli.check.client_sockets import ClientSockets
 from onewrite_cli.check.proxy import OWN_NAME, Proxy
@@ -72,14 +73,15 @@ class Target:
     def control(self, *, body: int, times: int) -> None:
         """Let the tool's own clients make their requests. Raises CouldNotRun."""
         url, proxy = self._control_url()
-        split, single = run_controls(url, body=body, times=times, ca_file=self.ca_file, proxy=proxy)
+        (split, _), (single, _) = run_controls(url, body=body, times=times, ca_file=self.ca_file, proxy=proxy)
         self.split_ports.add(split)
         self.single_ports.add(single)
 
     def fresh_control(self, *, body: int) -> None:
         """One split request on a new connection. Raises CouldNotRun."""
         url, proxy = self._control_url()
-        self.fresh_ports.update(run_controls(url, body=body, times=1, ca_file=self.ca_file, proxy=proxy, kinds=(True,)))
+        ((port, _),) = run_controls(url, body=body, times=1, ca_file=self.ca_file, proxy=proxy, kinds=(CONTROL,))
+        self.fresh_ports.add(port)
 
     def _control_url(self) -> tuple[str, str | None]:
         if self.proxy is not None:

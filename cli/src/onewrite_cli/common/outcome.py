@@ -36,7 +36,6 @@ class Outcome:
     count: int = 0
     of: int = 0
     unit: str = "requests"
-    witness: str = ""
     cost_ms: float | None = None  # per request, for a stall
     applies: bool = True  # False: skipped, because there is nothing to see
     examples: list[str] = field(default_factory=list)

@@ -87,7 +87,6 @@ def as_data(report: Report) -> dict[str, Any]:
                 "count": outcome.count,
                 "of": outcome.of,
                 "unit": outcome.unit,
-                "witness": outcome.witness,
                 "cost_ms": outcome.cost_ms,
                 "examples": outcome.examples,
                 "cure": outcome.cure,

@@ -146,12 +146,11 @@ class ResponseReader:
 class Answered:
     """One answer. `segments` is None where they could not be counted; times in nanoseconds."""
 
-    connection: int
-    nth: int
     quick: bool  # every segment was acknowledged at once
     status: int
     segments: int | None
     bytes: int
+    body_bytes: int
     tail_ns: int  # first to last byte
     keep_alive: bool
     server: str
@@ -172,9 +171,8 @@ class Client:
             context.verify_mode = ssl.CERT_NONE
             self.socket = context.wrap_socket(self.socket)
         self._reader = ResponseReader(self.socket, 0)
-        self._nth = 0
 
-    def request(self, path: str, connection: int, *, quick: bool) -> Answered:
+    def request(self, path: str, *, quick: bool) -> Answered:
         """GET, and the whole answer, with delayed or with quick ACKs. Raises OSError, BadResponse, ValueError."""
         head = f"GET {path} HTTP/1.1\r\nHost: {self._host}\r\nUser-Agent: onewrite-check\r\nAccept: */*\r\n\r\n"
         before = tcpinfo.read(self.socket)
@@ -186,14 +184,12 @@ class Client:
         response = self._reader.read("GET")
         after = tcpinfo.read(self.socket)
         both = (before, after) if before is not None and after is not None else None
-        self._nth += 1
         return Answered(
-            connection=connection,
-            nth=self._nth - 1,
             quick=quick,
             status=response.status,
             segments=both[1].data_segs_in - both[0].data_segs_in if both else None,
             bytes=both[1].bytes_received - both[0].bytes_received if both else 0,
+            body_bytes=response.body[0],
             tail_ns=response.last_ns - response.first_ns,
             keep_alive=response.keep_alive,
             server=response.server,

@@ -156,7 +156,7 @@ class _Visit:
         serve one at a time, and wait for a request on an idle one.
         """
         first, begun = self._connect(), time.monotonic()
-        kept = first.request(self._options.path, 0, quick=False).keep_alive
+        kept = first.request(self._options.path, quick=False).keep_alive
         patience_s = max(FREE_S, 3 * (time.monotonic() - begun))
         clients = [first]
         done = 0
@@ -164,31 +164,31 @@ class _Visit:
             if kept:
                 clients += [self._connect() for _ in range(1, CONNECTIONS)]
                 while done < CONNECTIONS and (done == 0 or self._answers(clients[done], patience_s)):
-                    clients[done] = self._use(clients[done], done)
+                    clients[done] = self._use(clients[done])
                     done += 1
                 self._at_a_time = 0 if done == CONNECTIONS else done
         finally:
             for client in clients:
                 client.close()
-        for index in range(done, CONNECTIONS):
-            self._use(self._connect(), index, look_first=not kept).close()
+        for _ in range(done, CONNECTIONS):
+            self._use(self._connect(), look_first=not kept).close()
 
     def _answers(self, client: Client, patience_s: float) -> bool:
         """Whether a thread of the server takes this connection while the others stay open."""
         usual_s, client.timeout_s = client.timeout_s, patience_s
         try:
-            client.request(self._options.path, 0, quick=False)
+            client.request(self._options.path, quick=False)
         except TimeoutError:
             return False
         client.timeout_s = usual_s
         return True
 
-    def _use(self, client: Client, index: int, *, look_first: bool = False) -> Client:
+    def _use(self, client: Client, *, look_first: bool = False) -> Client:
         """Make the requests of one connection, or of as many as the server closes; returns the one that is open."""
         for turn in range(self._each):
             if turn == 0 and look_first:
                 self._look(client.port)  # its socket is gone after the answer
-            answered = client.request(self._options.path, index, quick=turn % 2 == 1)
+            answered = client.request(self._options.path, quick=turn % 2 == 1)
             self.seen.answers.append(answered)
             if turn == 0 and not look_first:
                 self._look(client.port)  # some set the option with the first answer

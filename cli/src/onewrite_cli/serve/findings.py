@@ -48,6 +48,9 @@ def _split(rule: Rule, seen: Observed) -> Outcome:
         why = "every answer was larger than 16 KiB, and must be split" if seen.answers else "no answer came"
         return Outcome(rule, State.SKIPPED, why, unit="answers")
     outcome = by_mode(rule, [one.segments or 0 for one in fitting], "segments", seen.resent_segments, "answer")
+    if outcome.state is State.OK and not any(one.body_bytes for one in fitting):
+        why = "no answer had a body, and only a body shows whether it leaves with its head: name a path with --path"
+        return Outcome(rule, State.SKIPPED, why, unit="answers")
     outcome.examples = [f"{one.bytes} bytes in {one.segments} segments" for one in fitting if (one.segments or 0) > 1][:3]
     return outcome
 
