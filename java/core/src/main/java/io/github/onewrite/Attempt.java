@@ -90,7 +90,7 @@ public final class Attempt extends Phases {
     /** The length of a phase, or -1 when it did not happen or has not ended. */
     long lengthOf(Phase phase) {
         long end = get(phase, 1);
-        return end == 0 || !hasBegun(phase) ? -1 : Math.max(1, end - startOf(phase));
+        return end == 0 || !hasBegun(phase) ? -1 : end - startOf(phase);
     }
 
     /** The phase under way, or null. */

@@ -217,12 +217,12 @@ public final class TimedCall extends Timing {
     }
 
     /**
-     * The attempt has its connection.
+     * The attempt has its connection, at this moment.
      *
      * @param idle how long the connection was idle, -1 when it is new or that is not known
      * @param requests on it, this one included
      */
-    public void connectionAcquired(long at, long connId, long idle, int requests) {
+    public void connectionAcquired(long connId, long idle, int requests) {
         Attempt attempt = current;
         if (attempt == null || attempt.connId >= 0) {
             return;
@@ -233,7 +233,7 @@ public final class TimedCall extends Timing {
         attempt.connRequests = requests;
         if (listening()) {
             emit(new TimingEvent.ConnectionAcquired(
-                    noEarlier(at), attempt.index, connId, requests > 1, idle, requests));
+                    noEarlier(System.nanoTime()), attempt.index, connId, requests > 1, idle, requests));
         }
     }
 
@@ -279,13 +279,12 @@ public final class TimedCall extends Timing {
 
     /** The first byte of the final response was read. */
     public void responseStart(long at) {
+        ends(Phase.WAIT, at);
         Attempt attempt = begins(Phase.RECEIVE, at);
         if (attempt == null) {
             return;
         }
-        if (attempt.isOpen(Phase.WAIT)) {
-            attempt.finish(Phase.WAIT, lastNanos);
-        } else if (attempt.isOpen(Phase.SEND)) {
+        if (attempt.isOpen(Phase.SEND)) {
             attempt.drop(Phase.SEND);
         }
         if (listening()) {
@@ -389,10 +388,10 @@ public final class TimedCall extends Timing {
             if (outcome == Outcome.OK) {
                 attempt.drop(phase);
             } else {
-                attempt.finish(phase, lastNanos);
+                ends(phase, at);
             }
         }
-        attempt.finish(Phase.TOTAL, lastNanos);
+        ends(Phase.TOTAL, at);
         attempt.outcome = outcome;
         current = null;
         if (listening()) {
@@ -475,7 +474,7 @@ public final class TimedCall extends Timing {
         if (attempt == null || !attempt.isOpen(phase)) {
             return null;
         }
-        attempt.finish(phase, noEarlier(at));
+        attempt.finish(phase, noEarlier(Math.max(at, attempt.startOf(phase) + 1)));
         return attempt;
     }
 

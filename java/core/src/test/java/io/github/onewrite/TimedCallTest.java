@@ -86,7 +86,7 @@ class TimedCallTest {
                 },
                 () -> {
                     call.tlsEnd(at(), null);
-                    call.connectionAcquired(at(), 1, -1, 1);
+                    call.connectionAcquired(1, -1, 1);
                     call.requestStart(at());
                 },
                 () -> call.requestEnd(at(), 10, 1),
@@ -152,7 +152,7 @@ class TimedCallTest {
     void anEarlyAnswer() {
         TimedCall call = start();
         call.attempt(at());
-        call.connectionAcquired(at(), 1, -1, 1);
+        call.connectionAcquired(1, -1, 1);
         call.requestStart(at());
         call.responseStart(0);
         call.headersEnd(413);
@@ -176,7 +176,7 @@ class TimedCallTest {
         call.dnsEnd(at(), null);
         call.attemptEnd(at(), Outcome.ERROR, new IllegalStateException("lost"));
         call.attempt(at());
-        call.connectionAcquired(at(), 2, 5, 2);
+        call.connectionAcquired(2, 5, 2);
         call.completed(at());
         assertEquals(2, timings.get(0).attempts().size());
         assertTrue(timings.get(0).dnsNanos().isEmpty(), "the shortcuts are the last attempt's");

@@ -47,32 +47,43 @@ final class Exchange implements ChannelFutureListener {
      */
     void serve(ConnectTimes times, long free, int ordinal) {
         requests = ordinal;
-        call.step(timed -> attempt = timed.attempt(System.nanoTime()));
+        TimedCall here = call.here();
+        if (here != null) {
+            attempt = begun(here);
+        } else {
+            call.step(timed -> attempt = begun(timed));
+        }
         connected = ordinal > 1 || times.serve(this);
         if (connected) {
             acquired(free);
         }
     }
 
+    private static @Nullable Attempt begun(TimedCall timed) {
+        Attempt current = timed.current();
+        return current == null ? timed.attempt(System.nanoTime()) : current;
+    }
+
     private void acquired(long free) {
         if (connection.probe() != null) {
             connection.probe().begin();
         }
-        long at = System.nanoTime();
-        TimedCall here = here();
+        TimedCall here = current();
         if (here != null) {
-            acquired(here, at, free);
+            acquired(here, free);
         } else {
-            step(timed -> acquired(timed, at, free));
+            step(timed -> acquired(timed, free));
         }
     }
 
-    private void acquired(TimedCall timed, long at, long free) {
-        if (free > timed.attemptStartedAt()) {
-            // It served another call when this one requested a connection.
-            timed.queued(at);
+    private void acquired(TimedCall timed, long free) {
+        // Idle until this call wanted it, unless another call had it then.
+        long until = timed.attemptStartedAt();
+        if (free > until) {
+            until = System.nanoTime();
+            timed.queued(until);
         }
-        timed.connectionAcquired(at, connection.id(), free == 0 ? -1 : Math.max(0, at - free), requests);
+        timed.connectionAcquired(connection.id(), free == 0 ? -1 : Math.max(0, until - free), requests);
     }
 
     /** The connection is ready. The request may have been written before. */
@@ -104,7 +115,7 @@ final class Exchange implements ChannelFutureListener {
     }
 
     void requestWrite() {
-        TimedCall here = here();
+        TimedCall here = current();
         if (here != null) {
             here.requestWrite();
         }
@@ -118,7 +129,7 @@ final class Exchange implements ChannelFutureListener {
         pending = false;
         if (writes++ == 0 && connected) {
             long at = System.nanoTime();
-            TimedCall here = here();
+            TimedCall here = current();
             if (here != null) {
                 here.requestStart(at);
             } else {
@@ -144,7 +155,7 @@ final class Exchange implements ChannelFutureListener {
     private void requestEnd(long at) {
         long sent = bytes;
         int flushes = writes;
-        TimedCall here = here();
+        TimedCall here = current();
         if (here != null) {
             here.requestEnd(at, sent, flushes);
         } else {
@@ -171,7 +182,7 @@ final class Exchange implements ChannelFutureListener {
             requestEnd(lateEnd);
         }
         long at = firstRead == 0 ? lastRead : firstRead;
-        TimedCall here = here();
+        TimedCall here = current();
         if (here == null) {
             step(timed -> {
                 timed.responseStart(at);
@@ -187,7 +198,7 @@ final class Exchange implements ChannelFutureListener {
     }
 
     void responseEnd(long at, long received) {
-        TimedCall here = here();
+        TimedCall here = current();
         if (here != null) {
             here.responseEnd(at, received);
         } else {
@@ -199,7 +210,7 @@ final class Exchange implements ChannelFutureListener {
     void release(long at, boolean reusable) {
         if (!released) {
             released = true;
-            TimedCall here = here();
+            TimedCall here = current();
             if (here != null) {
                 here.connectionReleased(at, reusable);
             } else {
@@ -210,7 +221,7 @@ final class Exchange implements ChannelFutureListener {
 
     /** The call is answered. */
     void completed(long at) {
-        TimedCall here = here();
+        TimedCall here = current();
         if (here != null) {
             here.completed(at);
         } else {
@@ -228,7 +239,7 @@ final class Exchange implements ChannelFutureListener {
     }
 
     /** The call, if its loop is this one and the attempt is under way: for the steps of every call. */
-    private @Nullable TimedCall here() {
+    private @Nullable TimedCall current() {
         TimedCall timed = call.here();
         return timed != null && attempt != null && attempt == timed.current() ? timed : null;
     }

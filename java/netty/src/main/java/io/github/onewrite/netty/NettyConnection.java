@@ -350,22 +350,27 @@ public final class NettyConnection {
     }
 
     /**
-     * The answer is read.
+     * The answer is read: its last byte came with the last read.
      *
      * @param reusable whether the connection can carry another request
      * @return the exchange whose call this ends, if it does
      */
     @Nullable
-    Exchange responseRead(long at, long received, boolean reusable) {
+    Exchange responseRead(long received, boolean reusable) {
         Exchange exchange = exchanges.poll();
-        freeSince = at;
         if (exchange == null || !exchange.isTimed()) {
+            freeSince = System.nanoTime();
             return null;
         }
-        exchange.responseEnd(at, received);
+        freeSince = lastRead;
+        exchange.responseEnd(lastRead, received);
         if (ends != Ends.WITH_RESPONSE || exchange == upgraded) {
             return null;
         }
-        return release(at, exchange, reusable && channel.isActive());
+        return release(lastRead, exchange, reusable && channel.isActive());
+    }
+
+    long lastRead() {
+        return lastRead;
     }
 }

@@ -119,14 +119,13 @@ final class TimingHandler extends ChannelDuplexHandler {
             return;
         }
         Exchange ended = null;
-        long at = 0;
         if (message instanceof HttpContent content && !interim) {
             received += content.content().readableBytes();
             if (content instanceof LastHttpContent) {
-                at = connection.reading().isTimed() ? System.nanoTime() : 0;
-                ended = connection.responseRead(at, received, keepAlive);
+                ended = connection.responseRead(received, keepAlive);
             }
         }
+        long at = connection.lastRead();
         ctx.fireChannelRead(message);
         if (ended != null) {
             // A slow hook delays nobody who waits for the response.

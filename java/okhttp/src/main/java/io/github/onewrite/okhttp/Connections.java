@@ -33,7 +33,7 @@ final class Connections {
             idle = usage.releasedAt == 0 ? -1 : Math.max(0, at - usage.releasedAt);
             requests = ++usage.requests;
         }
-        call.connectionAcquired(at, usage.id, idle, requests);
+        call.connectionAcquired(usage.id, idle, requests);
     }
 
     synchronized void released(long at, Connection connection) {
