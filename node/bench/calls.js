@@ -1,46 +1,44 @@
 // The calls that the bench makes: by kind of body or library, with stock or with our Agent.
 
 import http from 'node:http'
-import { Readable } from 'node:stream'
-import axios from 'axios'
-import got from 'got'
 import * as undici from 'undici'
 import { Agent, HttpAgent } from '../src/index.js'
 
-/** CPU time of the process before the measuring. With less, much of what is measured is the compiler: a hook brings code of its own. */
-export const WARM_UP_CPU_MS = 2500
+/** Least and most CPU time of the process before the measuring, ms. */
+const WARM_UP_MS = [3000, 15_000]
+/** The compiler has done its work when the costs of two halves of the warm-up differ by no more than this. */
+const SETTLED = 0.02
 
 /** @param {any} ours our options, null for stock */
 export function callOf (kind, connections, ours, url) {
-  const bytes = Buffer.alloc(200, 'x')
-  const text = 'x'.repeat(200)
-  const small = Buffer.alloc(1000, 'x')
-  const bodies = {
-    string: () => text,
-    buffer: () => bytes,
-    form: () => { const form = new undici.FormData(); form.append('a', 'b'); form.append('c', 'd'.repeat(150)); return form },
-    chunked: () => Readable.from((async function * () { for (let index = 0; index < 4; index++) yield Buffer.alloc(50) })()),
-    many: async function * () { for (let index = 0; index < 20_000; index++) yield small }
-  }
-  if (kind in bodies || kind === 'fetch') {
+  const body = Buffer.alloc(200, 'x')
+  if (kind === 'buffer') {
     const dispatcher = ours === null ? new undici.Agent({ connections }) : new Agent({ connections, ...ours })
-    if (kind === 'fetch') return async () => (await undici.fetch(url, { dispatcher, method: 'POST', body: bytes })).arrayBuffer()
-    return async () => (await undici.request(url, { dispatcher, method: 'POST', body: bodies[kind]() })).body.dump()
+    return async () => (await undici.request(url, { dispatcher, method: 'POST', body })).body.dump()
   }
   const options = { keepAlive: true, maxSockets: connections, ...ours }
   const agent = ours === null ? new http.Agent(options) : new HttpAgent(options)
-  if (kind === 'axios') return () => axios.post(url, bytes, { httpAgent: agent })
-  if (kind === 'got') return () => got.post(url, { body: bytes, agent: { http: agent }, retry: { limit: 0 } })
   return () => new Promise((resolve, reject) => {
-    http.request(url, { agent, method: 'POST' }, (response) => response.resume().on('end', resolve)).on('error', reject).end(bytes)
+    http.request(url, { agent, method: 'POST' }, (response) => response.resume().on('end', resolve)).on('error', reject).end(body)
   })
 }
 
-/** @param {() => Promise<any>} call @param {number} callers */
+/**
+ * Makes calls until the costs of the first and of the second half of the last ones agree.
+ * @param {() => Promise<any>} call @param {number} callers
+ */
 export async function warmUp (call, callers) {
   const start = process.cpuUsage()
   const usedMs = () => { const { user, system } = process.cpuUsage(start); return (user + system) / 1000 }
-  while (usedMs() < WARM_UP_CPU_MS) await slice(call, callers, 50)
+  const [least, most] = WARM_UP_MS
+  /** @type {number[]} */
+  const costs = []
+  const median = (part) => part.toSorted((a, b) => a - b)[part.length >> 1]
+  const isSettled = () => {
+    const last = costs.slice(-40)
+    return last.length === 40 && Math.abs(median(last.slice(20)) / median(last.slice(0, 20)) - 1) <= SETTLED
+  }
+  while (usedMs() < most && (usedMs() < least || !isSettled())) costs.push((await slice(call, callers, 40)).cpu)
 }
 
 /**
