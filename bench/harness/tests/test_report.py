@@ -79,9 +79,9 @@ def test_the_report_begins_with_the_stock_clients_that_stall(tmp_path: Path) -> 
     report.save(made_up("stock"), tmp_path)
     report.write(tmp_path, None)
     text = (tmp_path / "RESULTS.md").read_text()
-    glance = text[text.index("<!-- measured:bench-glance -->") : text.index("<!-- /measured:bench-glance -->")]
+    glance = text[text.index("<!-- glance:begin -->") : text.index("<!-- glance:end -->")]
     assert "| python | buffered | 44.0 ms | 0.25 ms | 100% → 0% | 2 → 1 |" in glance
-    assert text.index("bench-glance") < text.index("## post-stall")
+    assert text.index("glance:begin") < text.index("## post-stall")
 
 
 def result(folder: Path, again: float) -> None:
@@ -109,16 +109,17 @@ def test_a_cost_is_written_with_its_error_or_not_at_all(tmp_path: Path) -> None:
 
 def test_pages_quote_blocks_of_the_results(tmp_path: Path) -> None:
     results = f"x\n\n{quote.block('glance', '| new |')}\n\n{quote.block('wan', '| far |')}\n"
-    page = f"before\n{quote.block('glance', '| old |')}\nafter\n"
-    assert quote.quoted(page, results) == f"before\n{quote.block('glance', '| new |')}\nafter\n"
-    with pytest.raises(BenchError, match=r"RESULTS\.md has no block nosuch; it has glance, wan"):
-        quote.quoted(quote.block("nosuch", "-"), results)
+    other = quote.block("options", "| other |")
+    page = f"before\n{quote.block('glance', '')}\nafter\n{other}\n"
+    assert quote.quoted(page, results) == f"before\n{quote.block('glance', '| new |')}\nafter\n{other}\n"
+    with pytest.raises(BenchError, match=r"no block of RESULTS\.md, such as glance, wan"):
+        quote.quoted(other, results)
 
 
-def test_a_page_without_a_block_is_up_to_date(tmp_path: Path) -> None:
-    (tmp_path / "page.md").write_text("nothing to fill\n")
+def test_a_page_that_is_out_of_date_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "page.md").write_text(quote.block("nosuch", "-"))
     done = bench("quote", "--check", str(tmp_path / "page.md"))
-    assert (done.returncode, done.stdout) == (0, "")
+    assert (done.returncode, "no block of RESULTS.md" in done.stderr) == (3, True)
 
 
 def test_entries_are_what_github_action_benchmark_reads() -> None:

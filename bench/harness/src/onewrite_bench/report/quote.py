@@ -1,7 +1,7 @@
 """Copies tables of RESULTS.md into other pages, so that a figure stands in one place.
 
-RESULTS.md has each table between `<!-- measured:bench-NAME -->` and `<!-- /measured:bench-NAME -->`. A page with the
-same pair of lines gets what stands between them. NAME is `glance`, `cost` or a scenario.
+RESULTS.md has each table between `<!-- NAME:begin -->` and `<!-- NAME:end -->`. A page with the same pair of lines gets
+what stands between them. NAME is `glance`, `cost` or a scenario; blocks of other names are left alone.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ from onewrite_bench.paths import BENCH
 
 __all__ = ["add_arguments", "block", "quoted"]
 
-_BLOCK = re.compile(r"<!-- measured:bench-([a-z0-9-]+) -->\n(.*?)<!-- /measured:bench-\1 -->", re.DOTALL)
+_BLOCK = re.compile(r"<!-- ([a-z0-9-]+):begin -->\n(.*?)<!-- \1:end -->", re.DOTALL)
 
 
 def block(name: str, content: str) -> str:
-    return f"<!-- measured:bench-{name} -->\n{content}\n<!-- /measured:bench-{name} -->"
+    return f"<!-- {name}:begin -->\n{content}\n<!-- {name}:end -->"
 
 
 def quoted(page: str, results: str) -> str:
-    """The page with its blocks as they are in the results. Raises BenchError for one that is not there."""
+    """The page with its blocks as they are in the results. Raises BenchError when it has none of them."""
     there = dict(_BLOCK.findall(results))
+    if not any(name in there for name, _ in _BLOCK.findall(page)):
+        raise BenchError(f"the page has no block of RESULTS.md, such as {', '.join(there)}")
 
     def fresh(match: re.Match[str]) -> str:
-        if match[1] not in there:
-            raise BenchError(f"RESULTS.md has no block {match[1]}; it has {', '.join(there)}")
-        return block(match[1], there[match[1]].rstrip("\n"))
+        return block(match[1], there[match[1]].rstrip("\n")) if match[1] in there else match[0]
 
     return _BLOCK.sub(fresh, page)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+import textwrap
 from dataclasses import replace
 from pathlib import Path
 
@@ -40,7 +41,8 @@ def _run(options: argparse.Namespace) -> int:
     console = Console()
     console.say(f"{plan.title}: {', '.join(languages)}; 200-byte POSTs on kept connections")
     run = execute(plan, console, command, languages)
-    shown = f"{report.text(run)}\n{CONCLUSIONS[run.exit_status]}"
+    story = textwrap.fill(" ".join(plan.story.split()), 100)
+    shown = f"\n{story}\n{report.text(run)}\n{CONCLUSIONS[run.exit_status]}"
     print(shown, file=sys.stderr if str(options.json) == "-" else sys.stdout)
     if options.json is not None:
         rendered = json.dumps(run.to_json(), indent=1) + "\n"
