@@ -29,16 +29,15 @@ class Case(typing.NamedTuple):
     """What the server sends after a request, and how the client reads it."""
 
     method: str
-    #: Interim responses. Not sent to stock, which takes any but a 100 for the final response.
     interim: bytes
     answer: bytes
     cuts: tuple[int, ...]
     preload: bool
     timeout: float | None
 
-    def pieces(self, ours: bool) -> list[bytes]:
+    def pieces(self) -> list[bytes]:
         """The pieces that the server sends."""
-        data = (self.interim if ours else b"") + self.answer
+        data = self.interim + self.answer
         marks = [0, *sorted(cut for cut in self.cuts if 0 < cut < len(data)), len(data)]
         return [data[start:end] for start, end in itertools.pairwise(marks)]
 
@@ -115,7 +114,7 @@ def until_readable(http: typing.Any, url: str) -> None:
 
 def seen_of(how: str, one: Case, server: Tap, current: dict[str, typing.Any]) -> list[typing.Any]:
     """What a caller sees of the exchange, and of a plain one on the same pool after it."""
-    current["pieces"] = one.pieces(ours=how != "stock")
+    current["pieces"] = one.pieces()
     sent = current["sent"] = threading.Event()
     if how == "installed":
         onewrite.install()

@@ -322,26 +322,6 @@ def test_vcrpy_records_and_plays(when: str, tap: typing.Any, tmp_path: typing.An
     assert len(server.seen) == 8, "four are recorded, then played, and four sent without a cassette"
 
 
-def test_what_is_refused_is_a_request_exception(tap: typing.Any) -> None:
-    requests = pytest.importorskip("requests")
-    import onewrite.requests
-
-    server = tap()
-    session = requests.Session()
-    session.mount("http://", onewrite.requests.Adapter())
-    stock = requests.Session()
-    with pytest.raises(requests.RequestException) as caught:
-        session.request("GET TED", server.url())
-    assert isinstance(caught.value, onewrite.InvalidRequestError)
-    assert caught.value.request.url == server.url()
-    onewrite.install()
-    try:
-        with pytest.raises(requests.RequestException) as caught:
-            stock.request("GET TED", server.url())
-        assert isinstance(caught.value.args[0], onewrite.InvalidRequestError)
-    finally:
-        onewrite.uninstall()
-    assert server.seen == []
 
 
 GREEN = """

@@ -71,7 +71,7 @@ def test_a_connection_that_uninstall_left_forgets_its_attempt(when: str, warm: b
             assert http.request("POST", server.url(path), body=b"x").data == path.encode()
         assert timings == [timing]
         assert timing.to_dict() == before
-        assert pool.pool.queue[-1]._onewrite_attempt is None
+        assert pool.pool.queue[-1]._onewrite_call is None
     finally:
         onewrite.uninstall()
         http.clear()

@@ -144,7 +144,7 @@ def test_the_record_is_that_of_a_call_that_is_listened_to(what: str, block: bool
         try:
             # On a new connection, then twice on whatever the call before has left.
             for _ in range(3):
-                with contextlib.suppress(urllib3.exceptions.HTTPError, onewrite.InvalidRequestError):
+                with contextlib.suppress(urllib3.exceptions.HTTPError, ValueError):
                     SENDING[what](http, server.url("/"))
                 http.request("GET", server.url("/"))
         finally:
@@ -238,7 +238,7 @@ def test_a_request_made_by_the_hook(tap: typing.Any) -> None:
             http.request("GET", server.url("/asked"))
     finally:
         onewrite.uninstall()
-    assert found == ["asked", "by-the-hook"] * 2
+    assert found == ["asked"] * 2, "a hook is not called for a request that it makes"
     http.clear()
 
 
@@ -279,7 +279,7 @@ def test_nothing_is_kept_alive(recorded: list[onewrite.Timing], tap: typing.Any)
     for _ in range(3):
         http.request("POST", url, body=b"x")
     conn = http.connection_from_url(url).pool.queue[-1]
-    assert conn._onewrite_attempt is None
+    assert conn._onewrite_call is None
     sock = weakref.ref(conn.sock)
     assert isinstance(sock(), socket.socket)
     del conn

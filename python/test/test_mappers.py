@@ -1,8 +1,7 @@
-"""Mapped records keep the rules of OpenTelemetry, W3C Resource Timing and HAR."""
+"""Records in the names of OpenTelemetry."""
 
 from __future__ import annotations
 
-import datetime
 import socket
 import typing
 
@@ -30,16 +29,16 @@ def timings(tap: typing.Any, authority: typing.Any) -> list[onewrite.Timing]:
     return found
 
 
-def test_opentelemetry_attributes_and_metrics(timings: list[onewrite.Timing]) -> None:
+def test_opentelemetry_attributes_and_phases(timings: list[onewrite.Timing]) -> None:
     first, _, refused = (mappers.otel_attributes(one) for one in timings)
     assert first["http.request.method"] == "POST"
     assert first["server.address"] == "localhost"
     assert first["http.response.status_code"] == 200
     assert "error.type" not in first
     assert refused["error.type"] == "connect"
-    metrics = mappers.otel_metrics(timings[0])
-    assert 0 < metrics["http.client.request.duration"] <= timings[0].total_ns / 1e9
-    assert "http.client.request.time_in_queue" not in metrics
+    phases = mappers.otel_phases(timings[0])
+    assert 0 < phases["onewrite.tls_ns"] <= phases["onewrite.total_ns"] == timings[0].total_ns
+    assert "onewrite.queue_ns" not in phases
 
 
 def no_ipv6() -> bool:
@@ -91,26 +90,5 @@ def test_an_ipv6_address_with_a_zone() -> None:
     pool.close()
 
 
-def test_times_of_resource_timing_are_in_order(timings: list[onewrite.Timing]) -> None:
-    order = [
-        "startTime", "fetchStart", "domainLookupStart", "domainLookupEnd", "connectStart", "secureConnectionStart",
-        "connectEnd", "requestStart", "responseStart", "responseEnd",
-    ]  # fmt: skip
-    first, reused, refused = (mappers.resource_timing(one) for one in timings)
-    values = [first[name] for name in order]
-    assert values == sorted(values)
-    assert all(value > 0 for value in values[2:])
-    assert reused["connectStart"] == reused["connectEnd"] == reused["domainLookupStart"] == reused["fetchStart"]
-    assert reused["secureConnectionStart"] == 0
-    assert refused["requestStart"] == refused["responseStart"] == refused["responseEnd"] == 0
 
 
-def test_har_timings_add_up(timings: list[onewrite.Timing]) -> None:
-    first, reused, refused = (mappers.har_timings(one) for one in timings)
-    assert first["timings"]["connect"] > first["timings"]["ssl"] > 0
-    assert reused["timings"]["connect"] == reused["timings"]["ssl"] == reused["timings"]["dns"] == -1
-    assert refused["timings"]["wait"] == -1
-    # CPython 3.10 reads no Z.
-    started = datetime.datetime.fromisoformat(first["startedDateTime"].replace("Z", "+00:00"))
-    assert abs(started.timestamp() - timings[0].started_at_unix_ns / 1e9) < 0.001
-    assert sum(value for name, value in first["timings"].items() if value > 0 and name != "ssl") <= first["time"]

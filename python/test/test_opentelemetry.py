@@ -30,9 +30,7 @@ import onewrite
 import onewrite.httpx
 import onewrite.opentelemetry
 import onewrite.requests
-from onewrite._opentelemetry.connections import Connections
 from onewrite._opentelemetry.instruments import _METHODS
-from onewrite._timing.connection import Connection
 from tap import Peer, Seen, mode, reply, until
 from telemetry import Telemetry
 
@@ -329,127 +327,18 @@ def pooled(way: str, telemetry: Telemetry) -> typing.Iterator[Pooled]:
             )
 
 
-@pytest.mark.parametrize("way", ["own", "installed", "requests", "httpx", "asyncio"])
-def test_every_connection_that_opens_closes(way: str, telemetry: Telemetry, tap: typing.Any) -> None:
-    """Opened, reused, closed by the server while idle and with an answer, closed by the pool: the sums are 0."""
-
-    def answer(peer: Peer, seen: Seen) -> None:
-        if seen.line.startswith("GET /close "):
-            peer.send(reply(b"ok", "200 OK", "Connection: close"))
-            raise EOFError
-        peer.send(reply(b"ok"))
-        if seen.line.startswith("GET /drop "):
-            given_back.wait(10)  # httpx looks at its connections when it gives one back
-            raise EOFError
-
-    given_back = threading.Event()
-    server = tap(answer)
-    with pooled(way, telemetry) as client:
-        for path, idle, ended in (
-            ("/", 1, 0),
-            ("/", 1, 0),
-            ("/drop", 1, 0),  # nobody has looked at it yet
-            ("/", 1, 1),
-            ("/close", 0, 2),
-            ("/", 1, 2),
-        ):
-            client.ask(server.url(path))
-            assert telemetry.open_connections() == {"active": 0, "idle": idle}, path
-            assert sum(one.count for one in telemetry.metrics()["http.client.connection.duration"]) == ended, path
-            if path == "/drop":
-                given_back.set()
-                until(lambda: not server._open)
-                time.sleep(0.1)  # the least that the sum of durations must show
-        client.close()
-    assert telemetry.open_connections() == {"active": 0, "idle": 0}
-    (duration,) = telemetry.metrics()["http.client.connection.duration"]
-    assert duration.count == server.connections == 3
-    assert duration.value >= 0.1
-    assert duration.attributes == {"server.address": "127.0.0.1", "server.port": server.port}
 
 
-def test_a_connection_that_the_next_request_has_before_the_last_one_is_told_over() -> None:
-    """A pool gives a connection away before the end of its last request is noted."""
-    ended: list[typing.Any] = []
-    connections = Connections(lambda server, seconds: ended.append(server))
-    with socket.socket() as sock:
-        link = Connection(sock)
-        connections.add(link, ("a", 1), True)
-        for _ in range(2):
-            link.requests += 1
-        link.released(1)
-        assert connections.counts() == {(("a", 1), "active"): 1, (("a", 1), "idle"): 0}
-        link.closed()
-        assert not ended  # its response is still read
-        link.released(2)
-        assert connections.counts() == {(("a", 1), "active"): 0, (("a", 1), "idle"): 0}
-        assert ended == [("a", 1)]
 
 
-def test_a_pool_that_is_forgotten(telemetry: Telemetry, tap: typing.Any) -> None:
-    onewrite.opentelemetry.instrument(**telemetry.ours)
-    http: typing.Any = urllib3.PoolManager()
-    http.request("GET", tap().url())
-    assert telemetry.open_connections() == {"active": 0, "idle": 1}
-    del http
-    gc.collect()
-    assert telemetry.open_connections() == {"active": 0, "idle": 0}
 
 
-def test_connections_that_close_after_uninstall(telemetry: Telemetry, tap: typing.Any) -> None:
-    """A connection that began under install() is reported to its end."""
-    onewrite.opentelemetry.instrument(**telemetry.ours)
-    http = urllib3.PoolManager()
-    http.request("GET", tap().url())
-    onewrite.uninstall()
-    assert telemetry.open_connections() == {"active": 0, "idle": 1}
-    http.clear()
-    assert telemetry.open_connections() == {"active": 0, "idle": 0}
-    assert [point.count for point in telemetry.metrics()["http.client.connection.duration"]] == [1]
 
 
-def test_a_connection_that_was_there_before(telemetry: Telemetry, tap: typing.Any) -> None:
-    """It is counted from its next request on; how long it lasts is not known."""
-    onewrite.install()
-    http, url = urllib3.PoolManager(), tap().url()
-    http.request("GET", url)
-    onewrite.opentelemetry.instrument(**telemetry.ours)
-    http.request("GET", url)
-    assert telemetry.open_connections() == {"active": 0, "idle": 1}
-    http.clear()
-    assert telemetry.open_connections() == {"active": 0, "idle": 0}
-    assert not telemetry.metrics()["http.client.connection.duration"]
 
 
-@pytest.mark.parametrize("scheme", ["http", "https"])
-def test_the_server_of_a_connection_through_a_proxy(
-    scheme: str, telemetry: Telemetry, tap: typing.Any, authority: typing.Any
-) -> None:
-    """A tunnel leads to the origin, a forward proxy's connection to the proxy."""
-    proxy = tap(tls=scheme == "https", proxy=True)
-    http = onewrite.ProxyManager(
-        f"http://127.0.0.1:{proxy.port}",
-        ca_certs=authority.pem,
-        listener=onewrite.opentelemetry.listener(**telemetry.ours),
-    )
-    http.request("GET", f"{scheme}://localhost:8443/")
-    points = telemetry.metrics()["http.client.open_connections"]
-    address, port = ("localhost", 8443) if scheme == "https" else ("127.0.0.1", proxy.port)
-    assert {(one.attributes["server.address"], one.attributes["server.port"]) for one in points} == {(address, port)}
-    http.clear()
-    assert telemetry.open_connections() == {"active": 0, "idle": 0}
 
 
-def test_servers_that_are_asked_once(telemetry: Telemetry, tap: typing.Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of any number of servers those are told of that have connections, and a bounded number of others."""
-    monkeypatch.setattr("onewrite._opentelemetry.connections.MOST_SERVERS", 5)
-    onewrite.opentelemetry.instrument(**telemetry.ours)
-    http, server = urllib3.PoolManager(num_pools=2), tap(host="0.0.0.0")
-    for number in range(10):
-        http.request("GET", f"http://127.0.0.{number + 1}:{server.port}/")
-    assert telemetry.open_connections() == {"active": 0, "idle": 2}
-    told = telemetry.metrics()["http.client.open_connections"]
-    assert {one.attributes["server.address"] for one in told} == {"127.0.0.9", "127.0.0.10"}
 
 
 # -- faults -------------------------------------------------------------------------------------------
@@ -605,26 +494,6 @@ def test_listeners_of_one_provider_share_their_metrics(telemetry: Telemetry, tap
     assert sum(point.count for point in telemetry.metrics()["onewrite.wait.duration"]) == 2
 
 
-def test_a_server_that_comes_while_others_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("onewrite._opentelemetry.connections.MOST_SERVERS", 0)
-    all_of_them = Connections(lambda server, seconds: None)
-
-    class Opened(Connection):
-        def is_open(self) -> bool:
-            if not later:  # as another thread would, between the count and the servers that are left
-                later.append(Open(None))
-                all_of_them.add(later[0], ("later", 80), True)
-            return True
-
-    class Open(Connection):
-        def is_open(self) -> bool:
-            return True
-
-    later: list[Connection] = []
-    first = Opened(None)
-    all_of_them.add(first, ("first", 80), True)
-    all_of_them.counts()
-    assert all_of_them.counts()[("later", 80), "idle"] == 1
 
 
 def run(program: str, *more: str) -> subprocess.CompletedProcess[str]:

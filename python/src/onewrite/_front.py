@@ -28,14 +28,19 @@ def in_front(front: type, cls: type) -> type:
     return types.new_class(cls.__name__, (front, cls), {}, lambda namespace: namespace.update(names))
 
 
-def put(front: type, instance: typing.Any) -> bool:
-    """Put *front* before the class of *instance*; return whether it is there now."""
+def put(front: type, instance: typing.Any, lasting: bool = False) -> bool:
+    """Put *front* before the class of *instance*; return whether it is there now.
+
+    CPython finds the attributes of an object slowly after a change of its class, unless it gets a new dict. That pays
+    for an object that is *lasting*.
+    """
     cls = type(instance)
     if not issubclass(cls, front):
         try:
             instance.__class__ = in_front(front, cls)
-            instance.__dict__ = {**instance.__dict__}
-        except TypeError:  # a class whose objects cannot change it, or with a metaclass that refuses a subclass
+            if lasting:
+                instance.__dict__ = {**instance.__dict__}
+        except (TypeError, AttributeError):  # a class whose objects cannot change it, or with a metaclass that refuses a subclass
             return False
     return True
 

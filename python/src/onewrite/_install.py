@@ -44,7 +44,7 @@ def _pool_init(below: typing.Callable[..., None]) -> typing.Callable[..., None]:
     def __init__(self: typing.Any, *args: typing.Any, **kwargs: typing.Any) -> None:
         below(self, *args, **kwargs)
         if installations.active:
-            _front.put(TimedPool, self)
+            _front.put(TimedPool, self, True)
 
     return __init__
 

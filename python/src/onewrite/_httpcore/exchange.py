@@ -50,6 +50,7 @@ class Exchange:
             self._host = (sni or request.url.host.decode("latin-1")) if secure else None
             self._received = b""
             self._expects_ns = 0
+            self.call.phase = "queue"
             self.call.start()
 
     def trace(self, name: str, info: dict[str, typing.Any]) -> None:

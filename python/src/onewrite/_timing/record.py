@@ -302,6 +302,8 @@ class Call(Timing):
     def __del__(self) -> None:
         # Not sealed: a response was dropped, or a signal came while the call was begun or ended. No hook is called
         # here, for a finalizer runs anywhere in the program.
+        if not hasattr(self, "_earlier"):
+            return  # a signal came before the call was made
         if not self.ended_at_mono_ns and not self.attempt_end:
             self.attempt_end = now()
         hooks.pending.append(self)

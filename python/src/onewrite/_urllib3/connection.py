@@ -206,7 +206,7 @@ class OneWrite(_Behind):
 
 def adopt(conn: typing.Any, given: Options | None = None) -> None:
     """Put OneWrite in front of *conn*, with the options *given* or those of install()."""
-    if isinstance(conn, _HTTPConnection) and not _is_http2(type(conn)) and put(OneWrite, conn) and given is not None:
+    if isinstance(conn, _HTTPConnection) and not _is_http2(type(conn)) and put(OneWrite, conn, True) and given is not None:
         conn._onewrite_given = given  # type: ignore[attr-defined]
 
 

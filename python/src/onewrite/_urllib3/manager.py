@@ -46,7 +46,7 @@ class Manager(_Behind):
 
     def _new_pool(self, *args: typing.Any, **kwargs: typing.Any) -> typing.Any:
         pool = super()._new_pool(*args, **kwargs)
-        if not self._onewrite_given.disabled and put(TimedPool, pool):
+        if not self._onewrite_given.disabled and put(TimedPool, pool, True):
             pool._onewrite_given = self._onewrite_given  # type: ignore[attr-defined]
             pool._onewrite_hooks = self._onewrite_hooks  # type: ignore[attr-defined]
         return pool
