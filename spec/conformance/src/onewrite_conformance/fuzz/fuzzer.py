@@ -35,6 +35,9 @@ MOST = 3  # findings of a share, then it ends
 SHARE = 150  # scenarios: each share starts two drivers
 
 
+Play = tuple[Shown, int | None]  # what it showed, and the first call that was given up
+
+
 class Differs(AssertionError):
     """This scenario comes out another way."""
 
@@ -82,19 +85,18 @@ class Fuzzer:
         self.close()
 
     def difference(self, raw: dict[str, Any]) -> str:
-        """The differences in this scenario, if they stay when it is played three times each. Raises DriverSkipped."""
-        ours, theirs = [self._shown(raw, self.client)], [self._shown(raw, "stock")]
-        facets = FACETS
-        for turn in range(PLAYS):
-            told = differences(*_comparable(ours, theirs), facets, self.client)
+        """The differences in this scenario, if each of three plays differs from all of stock. Raises DriverSkipped."""
+        theirs: list[Play] = []
+        told: list[str] = []
+        for _ in range(PLAYS):
+            mine = self._shown(raw, self.client)
+            theirs.append(self._shown(raw, "stock"))
+            told = differences(*_comparable([mine], theirs), FACETS, self.client)
             if not told:
                 return ""
-            if turn + 1 < PLAYS:
-                ours.append(self._shown(raw, self.client))
-            theirs.append(self._shown(raw, "stock"))
         return "\n".join(told)
 
-    def _shown(self, raw: dict[str, Any], client: str) -> tuple[Shown, int | None]:
+    def _shown(self, raw: dict[str, Any], client: str) -> Play:
         """What one play showed, and how many requests came before a call was given up, where one was."""
         case = Case("SAME-1", "random", "A random scenario", raw["do"], same=FACETS, **_rest(raw))
         run = Run(case, client, case.schemes[0], "direct")
@@ -112,9 +114,7 @@ def _rest(raw: dict[str, Any]) -> dict[str, Any]:
     return {name: raw[name] for name in ("open", "server", "schemes")}
 
 
-def _comparable(
-    ours: list[tuple[Shown, int | None]], theirs: list[tuple[Shown, int | None]]
-) -> tuple[list[Shown], list[Shown]]:
+def _comparable(ours: list[Play], theirs: list[Play]) -> tuple[list[Shown], list[Shown]]:
     """The plays as far as SAME-7 lets them be the same: to the call that was given up, connections not at all."""
     untils = [until for _, until in [*ours, *theirs] if until is not None]
     if not untils:

@@ -142,7 +142,7 @@ def _plain_answer(draw: Any) -> dict[str, Any]:
     more = [{}, {}, {}, {"split": {"at": "head", "gap_ms": 2}}, {"split": {"at": 10, "gap_ms": 0}}, {"delay_ms": 3}]
     more += [
         {"interim": [103]},
-        {"then": "close"},
+        {"then": "close", "then_after_ms": 20},
         {"truncate": 120, "then": "close"},
         {"truncate": 0, "then": "close"},
     ]
