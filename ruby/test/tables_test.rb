@@ -103,15 +103,13 @@ class TablesTest < OnewriteTest
   def record(name)
     record = RECORDS.fetch(name).fetch("record")
     *earlier, last = record["attempts"].map { |attempt| moments(record, attempt) }
-    type = # here a call ends with its last attempt
-      Class.new(Onewrite::Timing) do
-        define_method(:total_ns) do
-          record["total_ns"]
-        end
-      end
+    type = Class.new(Onewrite::Timing) do
+      define_method(:total_ns) { record["total_ns"] } # here a call ends with its last attempt
+      define_method(:url) { record["url"] }
+    end
     with(type, last.merge(
                  outcome: record["outcome"].to_sym, attempted: true, earlier: earlier.map { |one| with(Onewrite::Attempt, one) },
-                 method: record["method"], path: record["url"], # a whole URL as target stays as it is
+                 method: record["method"],
                  started_at_mono_ns: record["started_at_mono_ns"],
                  anchor: record["started_at_unix_ns"] - record["started_at_mono_ns"],
                  error_kind: record["error_kind"]&.to_sym, error_phase: record["error_phase"]&.to_sym

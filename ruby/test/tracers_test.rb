@@ -374,7 +374,7 @@ class TracersTest < OnewriteTest
     always, observing = out.lines.map { |line| words[line.to_i] }
     readme = File.read(File.join(ROOT, "README.md"))
     assert_includes readme, "The gem replaces #{always} private or undocumented methods"
-    assert_includes readme, "It replaces #{observing} more when you first use timing"
+    assert_includes readme, "and #{observing} more when you first set a hook"
   end
 
   def test_status_names_the_module_that_comes_first

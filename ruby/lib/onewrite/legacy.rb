@@ -61,8 +61,8 @@ module Onewrite
         e.message
       end
 
-      # The library's method is kept as an object: on Ruby 2.0.0 a class with a prepended module loses a private method that gets a
-      # second name or another visibility.
+      # The library's method is kept as an object: on Ruby 2.0.0 a class with a prepended module loses a private method that
+      # gets a second name or another visibility.
       def replace(where, name, patch)
         private_there = where.private_method_defined?(name)
         STOCK[name] = where.instance_method(name)
