@@ -147,9 +147,10 @@ def _run(
     order: Order = {
         "clients": options.client,
         "only": options.case,
-        "stock": not options.no_stock and options.draw is None,
+        "stock": not options.no_stock and (options.draw is None or options.compliance is not None),
         "draw": options.draw,
         "sample": options.sample,
+        "each_client": options.compliance is not None,
         "trace": _print if options.trace else None,
         "timeout_s": options.timeout,
     }

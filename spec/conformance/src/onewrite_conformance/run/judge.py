@@ -39,10 +39,12 @@ class Judge:
         stock: bool = True,
         draw: int | None = None,
         sample: int | None = None,
+        each_client: bool = False,
         trace: Callable[[str], None] | None = None,
         timeout_s: float = 30.0,
     ) -> None:
-        """`draw`: of each case one run, drawn by this seed; with `sample` of so many cases alone."""
+        """`draw`: of each case one run, drawn by this seed; with `sample` of so many cases alone, with
+        `each_client` of each case one run by each client."""
         self.adapter, self.requirements = adapter, requirements
         self.cases = sorted(cases, key=lambda case: sorted(case.env.items()))
         self.clients = clients
@@ -53,7 +55,7 @@ class Judge:
         self._trace = trace
         self._drivers: dict[tuple[str, str], Driver | str | DriverFault] = {}
         self.by_path = {run.path: run for run in self.runs()}
-        self.draw, self.sample = draw, sample
+        self.draw, self.sample, self.each_client = draw, sample, each_client
 
     # -- which runs ---------------------------------------------------------------------------------------
 
@@ -81,7 +83,7 @@ class Judge:
         chance = random.Random(f"{self.draw}/{self.adapter.name}")
         runs: dict[str, list[Run]] = {}
         for run in self.by_path.values():
-            runs.setdefault(run.case.id, []).append(run)
+            runs.setdefault(self._drawn_as(run), []).append(run)
         used: Counter[tuple[str, str, str]] = Counter()
         drawn = chance.sample(list(runs), min(len(runs), self.sample or len(runs)))
         for one in (runs[case] for case in drawn):
@@ -89,6 +91,10 @@ class Judge:
             one.sort(key=lambda run: used[run.combination])
             used[one[0].combination] += 1
         return {case: runs[case] for case in drawn}
+
+    def _drawn_as(self, run: Run) -> str:
+        """Of the runs with this name one is drawn."""
+        return f"{run.case.id}/{run.client}" if self.each_client else run.case.id
 
     # -- running ------------------------------------------------------------------------------------------
 
@@ -101,7 +107,7 @@ class Judge:
         tries = [[run] for run in chosen]
         if self.draw is not None:
             drawn = self.drawn()
-            tries = [drawn[case] for case in dict.fromkeys(run.case.id for run in chosen) if case in drawn]
+            tries = [drawn[name] for name in dict.fromkeys(map(self._drawn_as, chosen)) if name in drawn]
         env: dict[str, str] = {}
         for runs in tries:
             if runs[0].case.env != env:
