@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from math import inf
 from statistics import median
 
-__all__ = ["CONTROL_SHARE", "GOOD_SHARE", "STALL_MS", "control_line", "control_stalls", "says_nothing", "stalls"]
+__all__ = ["CONTROL_SHARE", "STALL_MS", "control_line", "control_stalls", "says_nothing", "stalls"]
 
 STALL_MS = 30
 """Longer than this counts as late: below Linux's shortest delayed ACK (40 ms), far above a clean call over loopback."""
@@ -48,14 +48,14 @@ def control_line(split_ns: Sequence[int], single_ns: Sequence[int]) -> tuple[flo
     """
     if not split_ns or not single_ns:
         return inf, "a control has no times", "the control was not answered"
-    sick_ns, well_ns = median(split_ns), median(single_ns)
-    line_ns = sick_ns / 2
+    control_ns, good_ns = median(split_ns), median(single_ns)
+    line_ns = control_ns / 2
     stalled = sum(gap >= line_ns for gap in split_ns)
     late = sum(gap >= line_ns for gap in single_ns)
-    lost = f"{sick_ns / 1e6:.1f} ms, the one that writes once {well_ns / 1e6:.1f} ms"
+    lost = f"{control_ns / 1e6:.1f} ms, the one that writes once {good_ns / 1e6:.1f} ms"
     beside = f"the control that splits with Nagle on lost {lost}"
     problem = None
-    if sick_ns < LEAST_RATIO * max(well_ns, LEAST_NS):
+    if control_ns < LEAST_RATIO * max(good_ns, LEAST_NS):
         problem = "the control did not stall"
     elif not control_stalls(stalled / len(split_ns)):
         problem = f"the control stalled in {stalled} of {len(split_ns)} requests only"

@@ -87,11 +87,10 @@ def _lines(
         "",
         "The columns on the left are the adapters' own clients (for Ruby: Net::HTTP with the gem loaded). `patched` is "
         "the base library's own API with the adapter installed in it; for Java that is OkHttp with the customizer. "
-        "`node:http` is Node's own client with the adapter's agents, `httpx` Python's with the adapter's transport. "
-        "`reactor-netty` and `ahc` (AsyncHttpClient) are Java's with the customizers, judged by "
-        "transport and wire alone. "
         "The columns on the right are the base libraries as they are. They never promised any of this: "
-        "their columns show what an adapter changes, not a fault of theirs.",
+        "their columns show what an adapter changes, not a fault of theirs. "
+        "SAME compares each adapter with its base library. "
+        "Each case was judged once by each client, by http or https, directly or through a proxy.",
         "",
         "| word | means |",
         "|---|---|",

@@ -22,7 +22,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """The options of the tap; `run` takes what they were set to."""
     parser.add_argument("--port", type=_port, default=8080, help="0 takes any free port (default 8080)")
     parser.add_argument("--tls", action="store_true", help="serve https; the authority's file is printed")
-    parser.add_argument("-f", "--format", choices=("text", "json"), default="text", help="json: a line per request")
+    forms = ("text", "json")
+    parser.add_argument("-f", "--format", choices=forms, default="text", metavar="F", help="text, or json: a line per request")
 
 
 def _port(text: str) -> int:
