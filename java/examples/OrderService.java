@@ -1,6 +1,5 @@
 import com.sun.net.httpserver.HttpExchange;
 import com.sun.net.httpserver.HttpServer;
-import io.github.onewrite.OnewriteException;
 import io.github.onewrite.client.Body;
 import io.github.onewrite.client.OnewriteClient;
 import io.github.onewrite.client.Request;
@@ -49,9 +48,9 @@ public final class OrderService {
                     .build());
             status = stored.status();
             answer = stored.body();
-        } catch (OnewriteException error) {
+        } catch (IOException error) {
             status = 502;
-            answer = ("{\"error\": \"" + error.kind().canonicalName() + "\"}").getBytes(StandardCharsets.UTF_8);
+            answer = ("{\"error\": \"" + error.getClass().getSimpleName() + "\"}").getBytes(StandardCharsets.UTF_8);
         }
         exchange.getResponseHeaders().set("Content-Type", "application/json");
         exchange.sendResponseHeaders(status, answer.length);

@@ -9,7 +9,7 @@ module io.github.onewrite.client {
     requires transitive io.netty.transport;
     requires io.netty.codec;
     requires io.netty.handler.proxy;
-    requires io.netty.resolver;
+    requires transitive io.netty.resolver;
     requires static io.netty.transport.classes.epoll;
     requires static io.netty.transport.unix.common;
     requires static org.jspecify;

@@ -4,7 +4,7 @@ import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
- * An HTTP proxy: asked to forward http requests, and to open a tunnel (CONNECT) for https ones.
+ * An HTTP proxy. It forwards http requests (absolute form) and opens a tunnel (CONNECT) for https requests.
  *
  * @param user for Basic authentication, or null for none
  */
@@ -16,14 +16,14 @@ public record Proxy(
     public Proxy {
         Objects.requireNonNull(host, "host");
         if (port < 1 || port > 65535) {
-            throw new IllegalArgumentException("port is from 1 to 65535, not " + port);
+            throw new IllegalArgumentException("port must be 1 to 65535, not " + port);
         }
         if ((user == null) != (password == null)) {
-            throw new IllegalArgumentException("user and password are given together");
+            throw new IllegalArgumentException("user and password must be given together");
         }
     }
 
-    /** A proxy that wants no authentication. */
+    /** A proxy without authentication. */
     public Proxy(String host, int port) {
         this(host, port, null, null);
     }

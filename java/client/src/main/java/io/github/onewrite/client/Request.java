@@ -1,44 +1,36 @@
 package io.github.onewrite.client;
 
-import io.github.onewrite.OnewriteException;
-import io.github.onewrite.client.internal.BodySource;
-import io.github.onewrite.client.internal.Durations;
-import io.github.onewrite.client.internal.PreparedRequest;
-import io.github.onewrite.client.internal.RequestValidator;
-import io.github.onewrite.client.internal.Target;
-import io.netty.handler.codec.http.EmptyHttpHeaders;
+import io.netty.handler.codec.http.DefaultHttpHeaders;
 import io.netty.handler.codec.http.HttpHeaderNames;
 import io.netty.handler.codec.http.HttpHeaderValues;
 import io.netty.handler.codec.http.HttpHeaders;
 import io.netty.handler.codec.http.HttpMethod;
-import java.io.IOException;
-import java.net.URI;
-import java.nio.file.Files;
-import java.nio.file.Path;
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Objects;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
-/** A request. Immutable; may be sent any number of times, unless its body is a stream. */
+/** A request. Immutable; may be sent any number of times, unless its body is a publisher for one subscriber. */
 public final class Request {
-    /** Methods whose repetition has no further effect (RFC 9110, 9.2.2). */
-    private static final Set<String> IDEMPOTENT = Set.of("GET", "HEAD", "PUT", "DELETE", "OPTIONS", "TRACE");
-
     private static final Set<String> WITH_BODY = Set.of("POST", "PUT", "PATCH");
 
     private final String method;
     private final String url;
-    private final HttpHeaders headers;
+    private final List<String> headers;
     private final Body body;
     private final @Nullable Duration timeout;
     private final @Nullable Object tag;
-    private @Nullable PreparedRequest prepared;
+    private @Nullable Prepared prepared;
+
+    /** A request in Netty's types. Its headers are shared by all calls: they are not to be changed. */
+    record Prepared(HttpMethod method, Target target, HttpHeaders headers) {}
 
     private Request(Builder from) {
         method = from.method;
         url = from.url;
-        headers = from.headers == null ? EmptyHttpHeaders.INSTANCE : from.headers;
+        headers = List.copyOf(from.headers);
         body = from.body;
         timeout = from.timeout;
         tag = from.tag;
@@ -48,22 +40,14 @@ public final class Request {
         return new Builder("GET", url);
     }
 
-    public static Builder get(URI url) {
-        return get(url.toString());
-    }
-
     public static Builder post(String url, Body body) {
         return new Builder("POST", url).body(body);
-    }
-
-    public static Builder post(URI url, Body body) {
-        return post(url.toString(), body);
     }
 
     /**
      * A request with any method.
      *
-     * @param method as it is to be sent: methods are case-sensitive
+     * @param method as it is sent: methods are case-sensitive
      */
     public static Builder method(String method, String url) {
         return new Builder(method, url);
@@ -82,67 +66,61 @@ public final class Request {
     }
 
     @Nullable
+    Duration timeout() {
+        return timeout;
+    }
+
+    @Nullable
     Object tag() {
         return tag;
     }
 
-    /** Validates the request and completes its headers. Done once if possible; the race is benign. */
-    PreparedRequest prepare() throws OnewriteException {
-        PreparedRequest ready = prepared;
+    /**
+     * Done once; the race is benign. What Netty refuses is refused here.
+     *
+     * @throws IllegalArgumentException for a method, URL or header that cannot be sent
+     */
+    Prepared prepare() {
+        Prepared ready = prepared;
         if (ready == null) {
-            RequestValidator.checkMethod(method);
-            Target target = Target.parse(url);
-            HttpHeaders framed =
-                    RequestValidator.frame(headers, target.hostHeader(), length(), WITH_BODY.contains(method));
-            ready = new PreparedRequest(
-                    HttpMethod.valueOf(method),
-                    target,
-                    framed,
-                    body.source(),
-                    headers.containsValue(HttpHeaderNames.EXPECT, HttpHeaderValues.CONTINUE, true),
-                    headers.containsValue(HttpHeaderNames.CONNECTION, HttpHeaderValues.CLOSE, true),
-                    IDEMPOTENT.contains(method) && !(body.source() instanceof BodySource.Published),
-                    timeout);
-            if (!(body.source() instanceof BodySource.OfFile)) {
-                prepared = ready;
-            }
+            Target target = Target.of(url);
+            ready = new Prepared(HttpMethod.valueOf(method), target, headers(target));
+            prepared = ready;
         }
         return ready;
     }
 
-    private long length() throws OnewriteException {
-        BodySource source = body.source();
-        if (source instanceof BodySource.Bytes bytes) {
-            return bytes.size();
-        }
-        if (source instanceof BodySource.OfFile file) {
-            return sizeOf(file.path());
-        }
-        return ((BodySource.Published) source).length();
-    }
-
-    private static long sizeOf(Path path) throws OnewriteException {
-        try {
-            if (!Files.isRegularFile(path)) {
-                throw RequestValidator.refused(
-                        path + " is not a regular file: use Body.ofPublisher for what may block");
+    private HttpHeaders headers(Target target) {
+        HttpHeaders all = new DefaultHttpHeaders().set(HttpHeaderNames.HOST, target.authority());
+        if (!headers.isEmpty()) {
+            HttpHeaders given = new DefaultHttpHeaders();
+            for (int i = 0; i < headers.size(); i += 2) {
+                given.add(headers.get(i), headers.get(i + 1));
             }
-            return Files.size(path);
-        } catch (OnewriteException e) {
-            throw e;
-        } catch (IOException e) {
-            throw RequestValidator.refused("the size of " + path + " cannot be read: " + e);
+            if (given.contains(HttpHeaderNames.HOST)) {
+                all.clear();
+            }
+            all.add(given);
         }
+        if (all.contains(HttpHeaderNames.CONTENT_LENGTH) || all.contains(HttpHeaderNames.TRANSFER_ENCODING)) {
+            return all;
+        }
+        if (body.length > 0 || (body.length == 0 && (WITH_BODY.contains(method) || body.publisher != null))) {
+            all.set(HttpHeaderNames.CONTENT_LENGTH, Long.toString(body.length));
+        } else if (body.publisher != null) {
+            all.set(HttpHeaderNames.TRANSFER_ENCODING, HttpHeaderValues.CHUNKED);
+        }
+        return all;
     }
 
-    /** Builds a {@link Request}. Errors in it are reported when it is sent, by the call's future. */
+    /** Builds a {@link Request}. What is wrong in it is reported by the future of the call. */
     public static final class Builder {
         private final String method;
         private final String url;
-        /** Null while there are none; once built, the request's own. */
-        private @Nullable HttpHeaders headers;
 
-        private boolean built;
+        /** Names and values in turn. */
+        private List<String> headers = List.of();
+
         private Body body = Body.none();
         private @Nullable Duration timeout;
         private @Nullable Object tag;
@@ -152,16 +130,16 @@ public final class Request {
             this.url = Objects.requireNonNull(url, "url");
         }
 
-        /** Adds a header; an earlier one of the same name stays. */
+        /**
+         * Adds a header; an earlier one of the same name stays. Host, Content-Length and Transfer-Encoding given here
+         * replace the client's own.
+         */
         public Builder header(String name, String value) {
-            HttpHeaders own = headers;
-            if (own == null) {
-                own = RequestValidator.unchecked();
-            } else if (built) {
-                own = own.copy();
+            if (headers.isEmpty()) {
+                headers = new ArrayList<>();
             }
-            built = false;
-            headers = own.add(name, value);
+            headers.add(Objects.requireNonNull(name, "name"));
+            headers.add(Objects.requireNonNull(value, "value"));
             return this;
         }
 
@@ -173,18 +151,20 @@ public final class Request {
 
         /** Time limit of the whole call, from send to the last byte; default: the client's. */
         public Builder timeout(Duration limit) {
-            timeout = Durations.positive("timeout", limit);
+            if (limit.isZero() || limit.isNegative()) {
+                throw new IllegalArgumentException("timeout must be longer than 0, not " + limit);
+            }
+            timeout = limit;
             return this;
         }
 
-        /** An object of the caller's, handed to timing hooks with the call. */
+        /** An object of the caller's. Timing hooks get it with the call. */
         public Builder tag(@Nullable Object object) {
             tag = object;
             return this;
         }
 
         public Request build() {
-            built = true;
             return new Request(this);
         }
     }

@@ -5,8 +5,8 @@ import java.nio.ByteBuffer;
 import java.util.concurrent.Flow;
 
 /**
- * A response whose body is still to be read. Subscribe to {@link #body} and take it to its end, or {@link #close}: until
- * then it holds a connection.
+ * A response whose body is not read yet. Subscribe to {@link #body} and read it to its end, or {@link #close}: until then
+ * it holds a connection.
  */
 public final class StreamedResponse implements AutoCloseable {
     private final int status;
@@ -37,13 +37,13 @@ public final class StreamedResponse implements AutoCloseable {
 
     /**
      * The body, for one subscriber. The socket is read at the pace of the subscriber's demand. Signals come on the event
-     * loop: they must not block. The buffers are the subscriber's own.
+     * loop: they must not block. The buffers belong to the subscriber.
      */
     public Flow.Publisher<ByteBuffer> body() {
         return body;
     }
 
-    /** Gives the rest of the body up and closes the connection. No effect once the body is read. */
+    /** Gives up the rest of the body and closes the connection. No effect once the body is read. */
     @Override
     public void close() {
         abandon.run();

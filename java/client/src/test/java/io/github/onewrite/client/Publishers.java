@@ -57,6 +57,17 @@ final class Publishers {
         });
     }
 
+    /** Of a publisher that publishes nothing. */
+    static Flow.Subscription silent() {
+        return new Flow.Subscription() {
+            @Override
+            public void request(long n) {}
+
+            @Override
+            public void cancel() {}
+        };
+    }
+
     /** Publishes one text, then fails. */
     static Flow.Publisher<ByteBuffer> failing(String text) {
         return subscriber -> subscriber.onSubscribe(new Flow.Subscription() {

@@ -2,18 +2,25 @@ package io.github.onewrite.client;
 
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
-import io.github.onewrite.client.internal.Transport;
 import io.netty.channel.ChannelFactory;
 import io.netty.channel.EventLoopGroup;
 import io.netty.channel.epoll.Epoll;
+import io.netty.channel.epoll.EpollEventLoopGroup;
+import io.netty.channel.epoll.EpollSocketChannel;
+import io.netty.channel.nio.NioEventLoopGroup;
 import io.netty.channel.socket.SocketChannel;
+import io.netty.channel.socket.nio.NioSocketChannel;
+import io.netty.util.concurrent.DefaultThreadFactory;
 import java.lang.reflect.InvocationTargetException;
 import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.TimeUnit;
 
 /** Clients on each transport. A test is skipped where the kernel, or this version of Netty, lacks its transport. */
+@SuppressWarnings("deprecation") // Netty 4.1 has no others
 final class Transports {
     static final String[] ALL = {"nio", "epoll", "io_uring"};
+
+    private static final ThreadFactory THREADS = new DefaultThreadFactory("test", true);
 
     private Transports() {}
 
@@ -22,26 +29,28 @@ final class Transports {
         @Override
         public void close() {
             client.close();
-            if (group != null) {
-                group.shutdownGracefully(0, 1, TimeUnit.SECONDS);
-            }
+            group.shutdownGracefully(0, 1, TimeUnit.SECONDS).awaitUninterruptibly();
         }
     }
 
+    static Standing nio(OnewriteClientBuilder builder) {
+        return on(new NioEventLoopGroup(1, THREADS), NioSocketChannel::new, builder);
+    }
+
+    static Standing on(
+            EventLoopGroup group, ChannelFactory<? extends SocketChannel> channels, OnewriteClientBuilder builder) {
+        return new Standing(builder.eventLoopGroup(group, channels).build(), group);
+    }
+
     static Standing build(String transport, OnewriteClientBuilder builder) throws Exception {
-        switch (transport) {
-            case "nio" -> builder.nio();
+        return switch (transport) {
+            case "nio" -> nio(builder);
             case "epoll" -> {
                 assumeTrue(Epoll.isAvailable(), () -> "no epoll: " + Epoll.unavailabilityCause());
-                builder.epoll();
+                yield on(new EpollEventLoopGroup(1, THREADS), EpollSocketChannel::new, builder);
             }
-            default -> {
-                EventLoopGroup group = ioUring();
-                return new Standing(
-                        builder.eventLoopGroup(group, ioUringChannels()).build(), group);
-            }
-        }
-        return new Standing(builder.build(), null);
+            default -> on(ioUring(), ioUringChannels(), builder);
+        };
     }
 
     /** By reflection: the tests also run with Netty 4.1, which does not have these classes. */
@@ -57,7 +66,7 @@ final class Transports {
         try {
             return (EventLoopGroup) Class.forName("io.netty.channel.MultiThreadIoEventLoopGroup")
                     .getConstructor(int.class, ThreadFactory.class, factory)
-                    .newInstance(1, Transport.threads(), handlers);
+                    .newInstance(1, THREADS, handlers);
         } catch (InvocationTargetException e) {
             // A kernel with io_uring may refuse a ring: too little lockable memory, or a seccomp filter.
             assumeTrue(false, () -> "no ring: " + e.getCause());

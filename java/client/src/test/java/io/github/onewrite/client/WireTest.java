@@ -5,26 +5,21 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.github.onewrite.OnewriteConfig;
-import io.github.onewrite.client.internal.Transport;
 import io.github.onewrite.testing.SegmentServer;
-import io.github.onewrite.testing.TestServer;
 import io.netty.channel.ChannelFactory;
 import io.netty.channel.ChannelOption;
+import io.netty.channel.EventLoopGroup;
+import io.netty.channel.nio.NioEventLoopGroup;
 import io.netty.channel.socket.nio.NioSocketChannel;
 import java.nio.ByteBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
-import java.util.concurrent.TimeUnit;
 import java.util.function.Supplier;
 import java.util.stream.Stream;
-import jdk.jfr.Recording;
-import jdk.jfr.consumer.RecordedEvent;
-import jdk.jfr.consumer.RecordingFile;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.condition.EnabledOnOs;
 import org.junit.jupiter.api.condition.OS;
@@ -78,7 +73,6 @@ class WireTest {
             }
             assertEquals(REQUESTS, server.segments().size());
             assertEquals(segments, server.mode(), () -> name + ": " + server.segments());
-            assertEquals(1, standing.client().stats().opened());
         }
     }
 
@@ -87,7 +81,6 @@ class WireTest {
     void twoWritesAreTwoSegments() throws Exception {
         try (SegmentServer server = new SegmentServer();
                 OnewriteClient client = OnewriteClient.builder()
-                        .epoll()
                         .config(OnewriteConfig.defaults().withCoalesceDisabled(true))
                         .build()) {
             for (int i = 0; i < REQUESTS; i++) {
@@ -98,50 +91,24 @@ class WireTest {
         }
     }
 
-    /** The JDK's Flight Recorder counts the writes of NIO sockets. */
-    @Test
-    void writesCountedByTheFlightRecorder() throws Exception {
-        Path file = dir.resolve("writes.jfr");
-        try (TestServer server = TestServer.answering();
-                OnewriteClient client = OnewriteClient.builder().nio().build();
-                Recording recording = new Recording()) {
-            recording.enable("jdk.SocketWrite").withThreshold(Duration.ZERO);
-            recording.start();
-            for (int i = 0; i < REQUESTS; i++) {
-                client.execute(Request.post(server.url(), Body.of(SMALL)).build());
-            }
-            recording.stop();
-            recording.dump(file);
-            List<RecordedEvent> writes = RecordingFile.readAllEvents(file).stream()
-                    .filter(event -> event.getEventType().getName().equals("jdk.SocketWrite")
-                            && event.getInt("port") == server.port())
-                    .toList();
-            assertEquals(REQUESTS, writes.size());
-            assertTrue(writes.stream().allMatch(event -> event.getLong("bytesWritten") > 200));
-        }
-    }
-
     @ParameterizedTest(name = "{0}")
     @ValueSource(booleans = {true, false})
+    @SuppressWarnings("deprecation")
     void theCallersOwnNodelayIsObeyed(boolean on) throws Exception {
-        Transport transport = Transport.nio(1);
         Queue<NioSocketChannel> made = new ConcurrentLinkedQueue<>();
+        EventLoopGroup group = new NioEventLoopGroup(1);
         ChannelFactory<NioSocketChannel> channels = () -> {
             NioSocketChannel channel = new NioSocketChannel();
             made.add(channel);
             return channel;
         };
         try (SegmentServer server = new SegmentServer();
-                OnewriteClient client = OnewriteClient.builder()
-                        .eventLoopGroup(transport.group(), channels)
-                        .channelOption(ChannelOption.TCP_NODELAY, on)
-                        .build()) {
+                Transports.Standing standing = Transports.on(
+                        group, channels, OnewriteClient.builder().channelOption(ChannelOption.TCP_NODELAY, on))) {
             Request request = Request.post(server.url(), Body.of(SMALL)).build();
-            assertEquals(200, client.execute(request).status());
+            assertEquals(200, standing.client().execute(request).status());
             assertEquals(1, made.size());
             assertEquals(on, made.element().config().isTcpNoDelay());
-        } finally {
-            transport.group().shutdownGracefully(0, 1, TimeUnit.SECONDS);
         }
     }
 }

@@ -107,8 +107,8 @@ final class Ahc implements Client {
             answer.sent = answer.recording == null
                     ? client.executeRequest(request, answer)
                     : answer.recording.starting(() -> client.executeRequest(request, answer));
-        } catch (IllegalArgumentException e) {
-            answer.done.complete(answer.reply.failed(e, "invalid_request", null));
+        } catch (RuntimeException e) {
+            answer.done.complete(answer.reply.failed(e, "other"));
         }
     }
 
@@ -227,6 +227,7 @@ final class Ahc implements Client {
         @Override
         public State onStatusReceived(HttpResponseStatus status) {
             reply.status = status.getStatusCode();
+            reply.objects.addProperty("response", status.getClass().getName());
             return State.CONTINUE;
         }
 
@@ -248,7 +249,7 @@ final class Ahc implements Client {
             done.complete(
                     error instanceof CancellationException
                             ? reply.cancelled()
-                            : reply.failed(error, Errors.kind(error), null));
+                            : reply.failed(error, Errors.kind(error)));
         }
 
         @Override

@@ -1,91 +1,121 @@
 package io.github.onewrite.driver;
 
 import io.netty.bootstrap.Bootstrap;
+import io.netty.buffer.ByteBufInputStream;
+import io.netty.buffer.ByteBufUtil;
+import io.netty.buffer.Unpooled;
 import io.netty.channel.Channel;
+import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelOption;
+import io.netty.channel.ChannelPipeline;
+import io.netty.channel.DefaultFileRegion;
 import io.netty.channel.EventLoopGroup;
 import io.netty.channel.MultiThreadIoEventLoopGroup;
+import io.netty.channel.SimpleChannelInboundHandler;
+import io.netty.channel.epoll.Epoll;
+import io.netty.channel.epoll.EpollIoHandler;
+import io.netty.channel.epoll.EpollSocketChannel;
 import io.netty.channel.nio.NioIoHandler;
 import io.netty.channel.pool.AbstractChannelPoolHandler;
 import io.netty.channel.pool.ChannelHealthChecker;
 import io.netty.channel.pool.FixedChannelPool;
 import io.netty.channel.socket.nio.NioSocketChannel;
+import io.netty.handler.codec.CodecException;
+import io.netty.handler.codec.DecoderException;
+import io.netty.handler.codec.PrematureChannelClosureException;
+import io.netty.handler.codec.http.DefaultFullHttpRequest;
+import io.netty.handler.codec.http.DefaultHttpContent;
+import io.netty.handler.codec.http.DefaultHttpRequest;
+import io.netty.handler.codec.http.DefaultLastHttpContent;
+import io.netty.handler.codec.http.EmptyHttpHeaders;
+import io.netty.handler.codec.http.HttpChunkedInput;
 import io.netty.handler.codec.http.HttpClientCodec;
+import io.netty.handler.codec.http.HttpContent;
+import io.netty.handler.codec.http.HttpHeaderNames;
+import io.netty.handler.codec.http.HttpHeaders;
+import io.netty.handler.codec.http.HttpMethod;
+import io.netty.handler.codec.http.HttpObject;
+import io.netty.handler.codec.http.HttpRequest;
+import io.netty.handler.codec.http.HttpResponse;
+import io.netty.handler.codec.http.HttpUtil;
+import io.netty.handler.codec.http.HttpVersion;
+import io.netty.handler.codec.http.LastHttpContent;
 import io.netty.handler.proxy.HttpProxyHandler;
 import io.netty.handler.ssl.SslContext;
-import io.netty.handler.ssl.SslContextBuilder;
+import io.netty.handler.ssl.SslHandler;
+import io.netty.handler.stream.ChunkedNioFile;
+import io.netty.handler.stream.ChunkedStream;
 import io.netty.handler.stream.ChunkedWriteHandler;
+import io.netty.util.AttributeKey;
 import io.netty.util.concurrent.Future;
+import java.io.IOException;
 import java.net.InetSocketAddress;
+import java.net.SocketTimeoutException;
 import java.net.URI;
-import java.util.List;
+import java.nio.ByteBuffer;
+import java.nio.channels.FileChannel;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
-import javax.net.ssl.SSLException;
 
-/** Netty as applications use it: HttpClientCodec, its FixedChannelPool, one flush per full request. */
+/**
+ * Netty as an application uses it: HttpClientCodec and FixedChannelPool, one flush for a request whose parts are at hand.
+ * The own client's stock, so it has the same parts: what is compared is how they are joined.
+ */
 final class BareNetty implements Client {
-    static final List<String> CAPABILITIES = Bodies.allWith(
-            "cancel",
-            "proxy_forward",
-            "proxy_connect",
-            "socket_options",
-            "custom_connector",
-            "concurrency",
-            "load",
-            "serve");
+    /** TLS encrypts all of a larger message before it writes: it is cut. */
+    private static final int LARGE = 1024 * 1024;
+
+    private static final Set<String> WITH_BODY = Set.of("POST", "PUT", "PATCH");
+    private static final AttributeKey<Exchange> CURRENT = AttributeKey.valueOf(BareNetty.class, "current");
 
     private final Options options;
     private final boolean control;
-    private final EventLoopGroup group = new MultiThreadIoEventLoopGroup(1, NioIoHandler.newFactory());
+    private final boolean epoll;
+    private final EventLoopGroup group;
     private final Map<String, FixedChannelPool> pools = new ConcurrentHashMap<>();
 
-    /** @param control Nagle on, and head and body each flushed by itself */
+    /** @param control Nagle on; head and body are flushed apart */
     BareNetty(Options options, boolean control) {
         this.options = options;
         this.control = control;
+        this.epoll = options.api().equals("netty") && !options.customConnector() && Epoll.isAvailable();
+        this.group =
+                new MultiThreadIoEventLoopGroup(1, epoll ? EpollIoHandler.newFactory() : NioIoHandler.newFactory());
     }
 
     @Override
     public CompletableFuture<Reply> send(Call call) {
-        BareExchange exchange = new BareExchange(call, options, control);
-        FixedChannelPool pool;
+        Exchange exchange = new Exchange(call);
         try {
-            pool = pools.computeIfAbsent(originOf(call.uri()), origin -> open(call.uri()));
-        } catch (IllegalArgumentException e) {
-            return CompletableFuture.completedFuture(new Reply(call).failed(e, Errors.kind(e), null));
+            exchange.prepare();
+            FixedChannelPool pool = pools.computeIfAbsent(exchange.origin(), origin -> open(exchange));
+            exchange.limit(call.timeoutMs(), () -> exchange.fail(new SocketTimeoutException("the call was not over")));
+            exchange.limit(call.cancelAfterMs(), exchange::cancel);
+            pool.acquire().addListener((Future<Channel> acquired) -> {
+                if (acquired.isSuccess()) {
+                    exchange.run(acquired.getNow(), pool);
+                } else {
+                    exchange.fail(acquired.cause());
+                }
+            });
+        } catch (Skip e) {
+            throw e;
+        } catch (RuntimeException e) {
+            exchange.fail(e);
         }
-        exchange.startLimits(group.next());
-        pool.acquire().addListener((Future<Channel> acquired) -> {
-            if (acquired.isSuccess()) {
-                exchange.run(acquired.getNow(), pool);
-            } else {
-                exchange.fail(acquired.cause());
-            }
-        });
-        return exchange.reply();
+        return exchange.done.thenApply(call::settled);
     }
 
-    private static String originOf(URI uri) {
-        return uri.getScheme() + "://" + uri.getHost() + ":" + portOf(uri);
-    }
-
-    private static int portOf(URI uri) {
-        return uri.getPort() >= 0 ? uri.getPort() : uri.getScheme().equals("https") ? 443 : 80;
-    }
-
-    private FixedChannelPool open(URI uri) {
-        boolean tls = uri.getScheme().equals("https");
-        SslContext context = tls ? sslContext() : null;
+    private FixedChannelPool open(Exchange first) {
+        SslContext context = first.tls ? options.sslContext() : null;
+        InetSocketAddress origin = InetSocketAddress.createUnresolved(first.host, first.port);
         Bootstrap bootstrap = new Bootstrap()
                 .group(group)
-                .channel(NioSocketChannel.class)
-                .remoteAddress(
-                        options.proxy() != null && !tls
-                                ? options.proxy()
-                                : InetSocketAddress.createUnresolved(uri.getHost(), portOf(uri)));
+                .channel(epoll ? EpollSocketChannel.class : NioSocketChannel.class)
+                .remoteAddress(options.proxy() != null && !first.tls ? options.proxy() : origin);
         if (control) {
             bootstrap.option(ChannelOption.TCP_NODELAY, false);
         }
@@ -98,41 +128,321 @@ final class BareNetty implements Client {
                 new AbstractChannelPoolHandler() {
                     @Override
                     public void channelCreated(Channel channel) {
-                        if (tls && options.proxy() != null) {
-                            channel.pipeline().addLast(new HttpProxyHandler(options.proxy()));
+                        ChannelPipeline pipeline = channel.pipeline();
+                        if (context != null && options.proxy() != null) {
+                            pipeline.addLast(new HttpProxyHandler(options.proxy()));
                         }
                         if (context != null) {
-                            channel.pipeline().addLast(context.newHandler(channel.alloc(), uri.getHost(), portOf(uri)));
+                            SslHandler secure = context.newHandler(channel.alloc(), first.host, first.port);
+                            if (options.connectTimeoutMs() > 0) {
+                                secure.setHandshakeTimeoutMillis(options.connectTimeoutMs());
+                            }
+                            pipeline.addLast(secure);
                         }
-                        channel.pipeline()
-                                .addLast(
-                                        new HttpClientCodec(4096, 8192, 8192, true),
-                                        new ChunkedWriteHandler(),
-                                        new BareExchange.Inbound());
+                        pipeline.addLast(
+                                new HttpClientCodec(4096, 32768, 8192, true), new ChunkedWriteHandler(), new Inbound());
                     }
                 },
                 ChannelHealthChecker.ACTIVE,
                 FixedChannelPool.AcquireTimeoutAction.FAIL,
                 options.poolTimeoutMs() > 0 ? options.poolTimeoutMs() : TimeUnit.MINUTES.toMillis(1),
                 options.poolSize(),
-                Integer.MAX_VALUE);
-    }
-
-    private SslContext sslContext() {
-        try {
-            SslContextBuilder builder = SslContextBuilder.forClient().endpointIdentificationAlgorithm("HTTPS");
-            if (options.tlsCa() != null) {
-                builder.trustManager(options.tlsCa().toFile());
-            }
-            return builder.build();
-        } catch (SSLException e) {
-            throw new IllegalStateException("no TLS context from " + options.tlsCa(), e);
-        }
+                10_000,
+                true,
+                true);
     }
 
     @Override
     public void close() {
-        pools.values().forEach(FixedChannelPool::close);
+        pools.values().forEach(FixedChannelPool::closeAsync);
         group.shutdownGracefully(0, 1, TimeUnit.SECONDS);
+    }
+
+    /** One call. */
+    private final class Exchange {
+        private final Call call;
+        private final Reply reply;
+        private final CompletableFuture<Reply> done = new CompletableFuture<>();
+        private boolean tls;
+        private String host;
+        private int port;
+        private HttpRequest head;
+        private volatile Channel channel;
+        private FixedChannelPool pool;
+        private boolean interim;
+        private boolean keepAlive;
+        private boolean sent;
+        private boolean complete;
+        private volatile boolean over;
+
+        Exchange(Call call) {
+            this.call = call;
+            this.reply = new Reply(call);
+        }
+
+        String origin() {
+            return tls + " " + host + " " + port;
+        }
+
+        void prepare() {
+            URI uri = URI.create(call.url());
+            tls = "https".equalsIgnoreCase(uri.getScheme());
+            if (uri.getRawAuthority() == null || (!tls && !"http".equalsIgnoreCase(uri.getScheme()))) {
+                throw new IllegalArgumentException("no URL of http or https");
+            }
+            String authority =
+                    uri.getRawAuthority().substring(uri.getRawAuthority().lastIndexOf('@') + 1);
+            int colon = authority.lastIndexOf(':') > authority.lastIndexOf(']') ? authority.lastIndexOf(':') : -1;
+            String name = colon < 0 ? authority : authority.substring(0, colon);
+            host = name.startsWith("[") ? name.substring(1, name.length() - 1) : name;
+            port = colon < 0 || colon == authority.length() - 1
+                    ? (tls ? 443 : 80)
+                    : Integer.parseInt(authority.substring(colon + 1));
+            String path = (uri.getRawPath().isEmpty() ? "/" : uri.getRawPath())
+                    + (uri.getRawQuery() == null ? "" : "?" + uri.getRawQuery());
+            boolean absolute = options.proxy() != null && !tls;
+            head = new DefaultHttpRequest(
+                    HttpVersion.HTTP_1_1,
+                    HttpMethod.valueOf(call.method()),
+                    absolute ? "http://" + authority + path : path);
+            HttpHeaders headers = head.headers();
+            if (!call.hasHeader("host")) {
+                headers.set(HttpHeaderNames.HOST, authority);
+            }
+            call.headers().forEach(each -> headers.add(each.getKey(), each.getValue()));
+            if (!options.keepalive()) {
+                headers.add("Connection", "close");
+            }
+            long length = call.body().length();
+            if (call.hasHeader("content-length") || call.hasHeader("transfer-encoding")) {
+                return;
+            }
+            if (length > 0
+                    || (length == 0
+                            && (WITH_BODY.contains(call.method())
+                                    || call.body().kind().equals("stream")))) {
+                headers.set(HttpHeaderNames.CONTENT_LENGTH, Long.toString(length));
+            } else if (length < 0) {
+                HttpUtil.setTransferEncodingChunked(head, true);
+            }
+        }
+
+        void limit(int millis, Runnable task) {
+            if (millis >= 0) {
+                group.next().schedule(task, millis, TimeUnit.MILLISECONDS);
+            }
+        }
+
+        void run(Channel acquired, FixedChannelPool from) {
+            channel = acquired;
+            pool = from;
+            if (over) {
+                from.release(acquired);
+                return;
+            }
+            acquired.attr(CURRENT).set(this);
+            HttpProxyHandler tunnel = acquired.pipeline().get(HttpProxyHandler.class);
+            SslHandler secure = acquired.pipeline().get(SslHandler.class);
+            after(
+                    tunnel == null ? acquired.eventLoop().newSucceededFuture(acquired) : tunnel.connectFuture(),
+                    () -> after(
+                            secure == null ? acquired.newSucceededFuture() : secure.handshakeFuture(), this::write));
+        }
+
+        private void after(Future<?> step, Runnable next) {
+            step.addListener(ended -> {
+                if (!ended.isSuccess()) {
+                    fail(ended.cause());
+                } else if (!over) {
+                    next.run();
+                }
+            });
+        }
+
+        private void write() {
+            try {
+                Payload body = call.body();
+                if (body instanceof Payload.OpenFile file) {
+                    write(file);
+                } else if (body instanceof Payload.Stream stream) {
+                    put(head);
+                    chunk(stream, 0);
+                } else {
+                    ByteBuffer bytes = body instanceof Payload.Memory memory ? memory.buffer() : ByteBuffer.allocate(0);
+                    if (control) {
+                        channel.writeAndFlush(head);
+                        last(new DefaultLastHttpContent(Unpooled.wrappedBuffer(bytes)));
+                    } else if (bytes.remaining() > LARGE) {
+                        put(head);
+                        last(new HttpChunkedInput(
+                                new ChunkedStream(new ByteBufInputStream(Unpooled.wrappedBuffer(bytes)), LARGE / 4)));
+                    } else {
+                        last(new DefaultFullHttpRequest(
+                                head.protocolVersion(),
+                                head.method(),
+                                head.uri(),
+                                Unpooled.wrappedBuffer(bytes),
+                                head.headers(),
+                                EmptyHttpHeaders.INSTANCE));
+                    }
+                }
+            } catch (Exception e) {
+                fail(e);
+            }
+        }
+
+        private void write(Payload.OpenFile file) throws IOException {
+            FileChannel open = FileChannel.open(file.path());
+            put(head);
+            if (tls) {
+                last(new HttpChunkedInput(new ChunkedNioFile(open)));
+            } else {
+                put(new DefaultFileRegion(open, 0, file.size()));
+                last(LastHttpContent.EMPTY_LAST_CONTENT);
+            }
+        }
+
+        private void chunk(Payload.Stream stream, int index) {
+            if (index == stream.chunks().size()) {
+                last(LastHttpContent.EMPTY_LAST_CONTENT);
+                return;
+            }
+            put(new DefaultHttpContent(Unpooled.wrappedBuffer(stream.chunks().get(index))));
+            channel.flush();
+            if (stream.gapMs() > 0 && index + 1 < stream.chunks().size()) {
+                channel.eventLoop().schedule(() -> chunk(stream, index + 1), stream.gapMs(), TimeUnit.MILLISECONDS);
+            } else {
+                chunk(stream, index + 1);
+            }
+        }
+
+        private void put(Object part) {
+            channel.write(part).addListener(this::failed);
+            if (control) {
+                channel.flush();
+            }
+        }
+
+        private void last(Object part) {
+            channel.writeAndFlush(part).addListener(written -> {
+                sent = written.isSuccess();
+                failed(written);
+            });
+        }
+
+        private void failed(Future<? super Void> write) {
+            if (!write.isSuccess()) {
+                fail(write.cause());
+            }
+        }
+
+        void fail(Throwable cause) {
+            if (!over) {
+                reply.status = null; // a caller would see the error and nothing of the response
+                leave(reply.failed(cause, Errors.kind(cause)), false);
+            }
+        }
+
+        void cancel() {
+            if (!over) {
+                leave(reply.cancelled(), false);
+            }
+        }
+
+        /** Gives the channel back, or closes it, and then ends the call. */
+        void leave(Reply with, boolean keep) {
+            if (over) {
+                return;
+            }
+            over = true;
+            if (channel != null) {
+                channel.attr(CURRENT).set(null);
+                if (!keep) {
+                    channel.close();
+                }
+                pool.release(channel);
+            }
+            done.complete(with);
+        }
+
+        void read(HttpObject part) {
+            if (complete) {
+                keepAlive = false; // bytes that no request asked for
+                return;
+            }
+            if (part.decoderResult().isFailure()) {
+                Throwable cause = part.decoderResult().cause();
+                fail(cause instanceof CodecException ? cause : new DecoderException(cause));
+                return;
+            }
+            if (part instanceof HttpResponse response) {
+                int status = response.status().code();
+                interim = status < 200 && status != 101;
+                if (interim) {
+                    return;
+                }
+                reply.status = status;
+                reply.headers = response.headers().entries();
+                keepAlive = HttpUtil.isKeepAlive(response) && HttpUtil.isKeepAlive(head) && status != 101;
+                if (!call.read()) {
+                    leave(reply, false);
+                    return;
+                }
+            }
+            if (part instanceof HttpContent content && !interim) {
+                reply.body(ByteBufUtil.getBytes(content.content()));
+                complete = part instanceof LastHttpContent;
+            }
+        }
+
+        void readComplete() {
+            if (complete && !over) {
+                leave(reply, keepAlive && sent);
+            }
+        }
+
+        void closed() {
+            readComplete();
+            fail(new PrematureChannelClosureException("closed before the response was complete"));
+        }
+    }
+
+    /** Gives what a channel reads to the call that uses it. */
+    private static final class Inbound extends SimpleChannelInboundHandler<HttpObject> {
+        @Override
+        protected void channelRead0(ChannelHandlerContext ctx, HttpObject part) {
+            Exchange current = ctx.channel().attr(CURRENT).get();
+            if (current == null) {
+                ctx.close();
+            } else {
+                current.read(part);
+            }
+        }
+
+        @Override
+        public void channelReadComplete(ChannelHandlerContext ctx) {
+            Exchange current = ctx.channel().attr(CURRENT).get();
+            if (current != null) {
+                current.readComplete();
+            }
+        }
+
+        @Override
+        public void channelInactive(ChannelHandlerContext ctx) {
+            Exchange current = ctx.channel().attr(CURRENT).get();
+            if (current != null) {
+                current.closed();
+            }
+        }
+
+        @Override
+        public void exceptionCaught(ChannelHandlerContext ctx, Throwable cause) {
+            Exchange current = ctx.channel().attr(CURRENT).get();
+            if (current == null) {
+                ctx.close();
+            } else {
+                current.fail(cause);
+            }
+        }
     }
 }

@@ -2,7 +2,6 @@ package io.github.onewrite.driver;
 
 import com.google.gson.JsonArray;
 import com.google.gson.JsonObject;
-import java.net.URI;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -60,8 +59,12 @@ record Call(
         return new Call(method, url, headers, body, timeoutMs, cancelAfterMs, read, Keep.CONTENT);
     }
 
-    URI uri() {
-        return URI.create(url);
+    /** Notes what became of the body that the caller holds. */
+    Reply settled(Reply reply) {
+        if (body instanceof Payload.Memory memory && memory.kind().equals("memory_file")) {
+            reply.objects.addProperty("body_position", memory.buffer().position());
+        }
+        return reply;
     }
 
     boolean hasHeader(String name) {

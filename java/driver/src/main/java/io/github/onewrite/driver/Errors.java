@@ -36,10 +36,6 @@ final class Errors {
     private static String kindOf(Throwable error) {
         String type = error.getClass().getSimpleName();
         String message = String.valueOf(error.getMessage()).toLowerCase(Locale.ROOT);
-        if (type.equals("OnewriteException")) {
-            // Refused by a customizer. Compared by name, so that a stock process does not load the adapter.
-            return "invalid_request";
-        }
         if (error instanceof UnknownHostException) {
             return "dns";
         }
@@ -69,9 +65,6 @@ final class Errors {
         }
         if (type.equals("ProtocolException") || type.contains("Decoder") || type.contains("TooLong")) {
             return "protocol";
-        }
-        if (error instanceof IllegalArgumentException) {
-            return "invalid_request";
         }
         return null;
     }

@@ -1,36 +1,153 @@
 package io.github.onewrite.driver;
 
+import io.netty.util.Version;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.UncheckedIOException;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
+import java.util.Properties;
+import org.asynchttpclient.AsyncHttpClient;
 
-/** The client kinds by their protocol names. */
-final class Kinds {
-    static final List<String> NAMES = List.of("onewrite", "patched", "stock", "control");
+/**
+ * A client kind of the protocol. {@code onewrite} is the adapter's own client and {@code stock} bare Netty, both with the
+ * apis {@code netty}, whose transport is epoll on Linux, and {@code netty-nio}. {@code patched} are other libraries'
+ * clients with the customizer; they are {@code stock} without. {@code control} stalls.
+ */
+enum Kinds {
+    ONEWRITE,
+    PATCHED,
+    STOCK,
+    CONTROL;
 
-    private Kinds() {}
+    private static final List<String> NETTY = List.of("netty", "netty-nio");
 
-    static Kind of(String name) {
-        return switch (name) {
-            case "onewrite" -> new OnewriteKind();
-            case "patched" -> new PatchedKind();
-            case "stock" -> new StockKind();
-            case "control" -> new ControlKind();
-            default -> throw new Skip("unknown client kind " + name);
-        };
+    private static final List<String> PLAIN = List.of(
+            "cancel",
+            "concurrency",
+            "load",
+            "serve",
+            "objects",
+            "body:none",
+            "body:bytes",
+            "body:text",
+            "body:memory_file",
+            "body:file",
+            "body:stream");
+    private static final List<String> FORMS = List.of("body:form", "body:multipart");
+    private static final List<String> HOOKS =
+            List.of("timing", "events", "dns_split", "shared_clock", "checked_options", "status", "system_properties");
+    private static final List<String> EPOLL = List.of("tcp_info", "rwnd_limited", "quickack");
+
+    private static final List<String> OF_NETTY = List.of(
+            "proxy_forward", "proxy_connect", "socket_options", "custom_connector", "total_timeout", "cancel_connect");
+
+    /** What each library's own client can do. Reactor Netty has no forward proxy: it makes a tunnel for http, too. */
+    private static final Map<String, List<String>> FEATURES = new LinkedHashMap<>();
+
+    static {
+        FEATURES.put("okhttp", List.of("proxy_forward", "proxy_connect", "custom_connector", "redirects"));
+        FEATURES.put("reactor-netty", List.of("proxy_connect", "socket_options", "redirects"));
+        FEATURES.put(
+                "ahc",
+                List.of("proxy_forward", "proxy_connect", "socket_options", "retries", "redirects", "total_timeout"));
+    }
+
+    static Kinds of(String name) {
+        for (Kinds each : values()) {
+            if (each.protocolName().equals(name)) {
+                return each;
+            }
+        }
+        throw new Skip("unknown client kind " + name);
+    }
+
+    String protocolName() {
+        return name().toLowerCase(java.util.Locale.ROOT);
     }
 
     /**
-     * The apis a process serves: all that the kind can drive, or only the one that ONEWRITE_DRIVER_API names, which is how
-     * the judge tests the clients of other base libraries.
+     * The apis a process serves, the default first: all that the kind can drive, or only the one that ONEWRITE_DRIVER_API
+     * names, which is how the judge tests the clients of other base libraries.
      */
-    static List<String> apis(Kind kind) {
+    List<String> apis() {
+        List<String> all = new ArrayList<>(this == PATCHED ? List.of() : this == CONTROL ? List.of("netty") : NETTY);
+        if (this == PATCHED || this == STOCK) {
+            all.addAll(FEATURES.keySet());
+        }
         String only = System.getenv("ONEWRITE_DRIVER_API");
-        if (only == null) {
-            return kind.apis();
+        if (only != null && !all.contains(only)) {
+            throw new Skip("api " + only + " is not one of " + all);
         }
-        if (!kind.apis().contains(only)) {
-            throw new Skip("api " + only + " is not one of " + kind.apis());
+        return only == null ? all : List.of(only);
+    }
+
+    List<String> capabilities(String api) {
+        List<String> all = new ArrayList<>(PLAIN);
+        if (NETTY.contains(api)) {
+            all.addAll(OF_NETTY);
+        } else {
+            all.addAll(FORMS);
+            all.addAll(FEATURES.get(api));
         }
-        return List.of(only);
+        if (this == ONEWRITE || this == PATCHED) {
+            all.addAll(HOOKS);
+            if (!api.equals("okhttp") && !api.equals("netty-nio")) {
+                all.addAll(EPOLL);
+            }
+            if (!api.equals("okhttp") && !api.equals("ahc")) {
+                all.add("queue");
+            }
+            all.add(this == ONEWRITE ? "informational" : "attempts");
+            if (api.equals("okhttp")) {
+                all.remove("attempts");
+            }
+        }
+        return all;
+    }
+
+    Client open(Options options) {
+        if (options.withHooks() && (this == STOCK || this == CONTROL)) {
+            throw new Skip("this client has no timing hooks");
+        }
+        boolean patched = this == PATCHED;
+        return switch (options.api()) {
+            case "okhttp" -> new OkHttp(options, patched ? Customizers.okHttp(options) : null);
+            case "reactor-netty" -> new ReactorNetty(options, patched ? Customizers.reactorNetty(options) : null);
+            case "ahc" -> new Ahc(options, patched ? Customizers.ahc(options) : null);
+            default -> {
+                options.refuseRetriesAndRedirects();
+                yield this == ONEWRITE ? new OwnClient(options) : new BareNetty(options, this == CONTROL);
+            }
+        };
+    }
+
+    static String baseName(String api) {
+        return FEATURES.containsKey(api) ? api : "netty";
+    }
+
+    static String baseVersion(String api) {
+        return switch (api) {
+            case "okhttp" -> okhttp3.OkHttp.VERSION;
+            case "reactor-netty" ->
+                reactor.netty.http.client.HttpClient.class.getPackage().getImplementationVersion();
+            case "ahc" -> ahcVersion();
+            default -> Version.identify().get("netty-codec-http").artifactVersion();
+        };
+    }
+
+    /** From its Maven properties, because its constant AsyncHttpClientConfigDefaults.AHC_VERSION is not filled in. */
+    private static String ahcVersion() {
+        Properties maven = new Properties();
+        try (InputStream in = AsyncHttpClient.class.getResourceAsStream(
+                "/META-INF/maven/org.asynchttpclient/async-http-client/pom.properties")) {
+            maven.load(in);
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+        return maven.getProperty("version");
     }
 
     /** The adapter's version, from the manifest of the driver's jar. */

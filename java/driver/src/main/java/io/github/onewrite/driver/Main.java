@@ -11,8 +11,8 @@ public final class Main {
         java.io.PrintStream protocol = System.out;
         System.setOut(System.err);
         if (List.of(args).contains("--warm-up")) {
-            for (String kind : Kinds.NAMES) {
-                Kinds.of(kind).apis().forEach(api -> WarmUp.run(Kinds.of(kind), api));
+            for (Kinds kind : Kinds.values()) {
+                kind.apis().forEach(api -> WarmUp.run(kind, api));
             }
         }
         new Protocol(protocol).run(System.in);

@@ -70,12 +70,7 @@ final class OkHttp implements Client {
         Recording recording = Recording.of(options);
         Reply reply = new Reply(call);
         CompletableFuture<Reply> done = new CompletableFuture<>();
-        okhttp3.Call sent;
-        try {
-            sent = client.newCall(request(call, recording));
-        } catch (IllegalArgumentException e) {
-            return CompletableFuture.completedFuture(reply.failed(e, "invalid_request", null));
-        }
+        okhttp3.Call sent = client.newCall(request(call, recording));
         if (call.timeoutMs() > 0) {
             sent.timeout().timeout(call.timeoutMs(), TimeUnit.MILLISECONDS);
         }
@@ -104,6 +99,12 @@ final class OkHttp implements Client {
 
     private static void read(Call call, Reply reply, Response response) throws IOException {
         reply.status = response.code();
+        reply.objects.addProperty("response", response.getClass().getName());
+        reply.objects.addProperty("protocol", response.protocol().toString());
+        reply.objects.addProperty("message", response.message());
+        reply.objects.addProperty(
+                "request_attributes",
+                String.join(" ", response.request().headers().names()));
         List<Map.Entry<String, String>> headers = new ArrayList<>();
         response.headers().forEach(header -> headers.add(Map.entry(header.getFirst(), header.getSecond())));
         reply.headers = headers;
@@ -115,7 +116,7 @@ final class OkHttp implements Client {
     private static Reply settle(Reply reply, okhttp3.Call call, IOException e) {
         reply.status = null;
         boolean cancelled = call.isCanceled() && !"timeout".equals(e.getMessage());
-        return cancelled ? reply.cancelled() : reply.failed(e, Errors.kind(e), null);
+        return cancelled ? reply.cancelled() : reply.failed(e, Errors.kind(e));
     }
 
     private Request request(Call call, Recording recording) {

@@ -3,11 +3,14 @@ package io.github.onewrite.driver;
 import com.google.gson.JsonArray;
 import com.google.gson.JsonElement;
 import com.google.gson.JsonObject;
+import io.netty.handler.ssl.SslContext;
+import io.netty.handler.ssl.SslContextBuilder;
 import java.net.InetSocketAddress;
 import java.net.URI;
 import java.nio.file.Path;
 import java.util.LinkedHashMap;
 import java.util.Map;
+import javax.net.ssl.SSLException;
 
 /** The options of an {@code open} message. Absent numbers are -1, absent objects null. */
 record Options(
@@ -62,6 +65,19 @@ record Options(
         }
         if (redirects) {
             throw new Skip("redirects are not followed by this client");
+        }
+    }
+
+    /** For clients on Netty. */
+    SslContext sslContext() {
+        try {
+            SslContextBuilder builder = SslContextBuilder.forClient().endpointIdentificationAlgorithm("HTTPS");
+            if (tlsCa != null) {
+                builder.trustManager(tlsCa.toFile());
+            }
+            return builder.build();
+        } catch (SSLException e) {
+            throw new IllegalStateException("no TLS context from " + tlsCa, e);
         }
     }
 

@@ -1,6 +1,5 @@
 package io.github.onewrite.driver;
 
-import io.github.onewrite.OnewriteException;
 import io.github.onewrite.Status;
 import io.github.onewrite.client.Body;
 import io.github.onewrite.client.OnewriteClient;
@@ -14,7 +13,6 @@ import io.netty.channel.MultiThreadIoEventLoopGroup;
 import io.netty.channel.nio.NioIoHandler;
 import io.netty.channel.socket.nio.NioSocketChannel;
 import io.netty.handler.codec.http.HttpHeaders;
-import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.concurrent.CancellationException;
@@ -31,15 +29,12 @@ final class OwnClient implements Client {
         OnewriteClientBuilder builder = OnewriteClient.builder()
                 .config(AdapterOptions.of(options.adapter()))
                 .maxConnectionsPerOrigin(options.poolSize());
-        if (options.api().equals("netty-nio")) {
-            builder.nio();
-        }
-        if (options.customConnector()) {
+        if (options.api().equals("netty-nio") || options.customConnector()) {
             builder.eventLoopGroup(
                     new MultiThreadIoEventLoopGroup(1, NioIoHandler.newFactory()), NioSocketChannel::new);
         }
         if (options.tlsCa() != null) {
-            builder.trust(options.tlsCa());
+            builder.sslContext(options.sslContext());
         }
         if (options.proxy() != null) {
             builder.proxy(
@@ -90,7 +85,7 @@ final class OwnClient implements Client {
                 open.close();
             });
         }
-        return settle(sent, recording, reply);
+        return settle(sent, recording, reply).thenApply(call::settled);
     }
 
     private static <T> CompletableFuture<T> cancelLater(Call call, CompletableFuture<T> sent) {
@@ -107,13 +102,7 @@ final class OwnClient implements Client {
             if (why instanceof CancellationException) {
                 return reply.cancelled();
             }
-            if (why instanceof OnewriteException failed) {
-                return reply.failed(
-                        failed,
-                        failed.kind().canonicalName(),
-                        failed.phase().map(phase -> phase.canonicalName()).orElse(null));
-            }
-            return why == null ? reply : reply.failed(why, Errors.kind(why), null);
+            return why == null ? reply : reply.failed(why, Errors.kind(why));
         });
         return recording == null ? outcome : recording.joinTo(outcome);
     }
@@ -142,7 +131,7 @@ final class OwnClient implements Client {
         if (payload instanceof Payload.Memory memory) {
             return switch (memory.kind()) {
                 case "text" -> Body.of(new String(memory.bytes(), StandardCharsets.UTF_8));
-                case "memory_file" -> Body.of(ByteBuffer.wrap(memory.bytes()));
+                case "memory_file" -> Body.of(memory.buffer());
                 default -> Body.of(memory.bytes());
             };
         }
@@ -160,6 +149,6 @@ final class OwnClient implements Client {
 
     @Override
     public void close() {
-        client.close(Duration.ofSeconds(1));
+        client.close();
     }
 }

@@ -4,6 +4,7 @@ import com.google.gson.JsonArray;
 import com.google.gson.JsonObject;
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -19,16 +20,41 @@ sealed interface Payload {
     /** The body kind as the protocol names it. */
     String kind();
 
+    /** The Content-Length to announce, or -1 for chunked. */
+    default long length() {
+        throw new Skip("this client has no " + kind() + " bodies");
+    }
+
     record None() implements Payload {
+        @Override
+        public long length() {
+            return 0;
+        }
+
         @Override
         public String kind() {
             return "none";
         }
     }
 
-    record Memory(String kind, byte[] bytes) implements Payload {}
+    /** The buffer is over the same bytes, for clients that take one; its position is in the reply. */
+    record Memory(String kind, byte[] bytes, ByteBuffer buffer) implements Payload {
+        Memory(String kind, byte[] bytes) {
+            this(kind, bytes, ByteBuffer.wrap(bytes));
+        }
+
+        @Override
+        public long length() {
+            return bytes.length;
+        }
+    }
 
     record OpenFile(Path path, long size) implements Payload {
+        @Override
+        public long length() {
+            return size;
+        }
+
         @Override
         public String kind() {
             return "file";
@@ -58,6 +84,11 @@ sealed interface Payload {
      * @param declaredSize the Content-Length to announce, or -1 for chunked
      */
     record Stream(List<byte[]> chunks, long declaredSize, long gapMs) implements Payload {
+        @Override
+        public long length() {
+            return declaredSize;
+        }
+
         @Override
         public String kind() {
             return "stream";

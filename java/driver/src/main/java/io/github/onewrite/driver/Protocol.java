@@ -35,7 +35,7 @@ final class Protocol {
         thread.setDaemon(true);
         return thread;
     });
-    private Kind kind;
+    private Kinds kind;
     private List<String> apis;
     private int lastClient;
 
@@ -87,12 +87,12 @@ final class Protocol {
         }
         String name = message.get("client").getAsString();
         kind = Kinds.of(name);
-        apis = Kinds.apis(kind);
+        apis = kind.apis();
         String first = apis.get(0);
         WarmUp.run(kind, first);
         JsonObject base = new JsonObject();
-        base.addProperty("name", Kind.baseName(first));
-        base.addProperty("version", Kind.baseVersion(first));
+        base.addProperty("name", Kinds.baseName(first));
+        base.addProperty("version", Kinds.baseVersion(first));
         JsonObject clock = new JsonObject();
         clock.addProperty("mono_ns", System.nanoTime());
         clock.addProperty("unix_ns", System.currentTimeMillis() * 1_000_000L);
@@ -123,7 +123,7 @@ final class Protocol {
         try {
             client = kind.open(parsed);
         } catch (IllegalArgumentException refused) {
-            return new Reply().failed(refused, "invalid_request", null).toJson();
+            return new Reply().failed(refused, "other").toJson();
         }
         int id = ++lastClient;
         clients.put(id, client);
@@ -184,7 +184,15 @@ final class Protocol {
     private static CompletableFuture<Reply> send(Client client, JsonObject request) {
         Call call = Call.parse(request);
         long started = System.nanoTime();
-        return client.send(call).thenApply(reply -> {
+        CompletableFuture<Reply> sent;
+        try {
+            sent = client.send(call);
+        } catch (Skip e) {
+            throw e;
+        } catch (RuntimeException refused) {
+            sent = CompletableFuture.completedFuture(new Reply(call).failed(refused, "other"));
+        }
+        return sent.thenApply(reply -> {
             reply.elapsedNanos = System.nanoTime() - started;
             return reply;
         });

@@ -82,12 +82,7 @@ final class ReactorNetty implements Client {
         Recording recording = Recording.of(options);
         Reply reply = new Reply(call);
         CompletableFuture<Reply> done = new CompletableFuture<>();
-        Mono<Void> answered;
-        try {
-            answered = read(call, reply, request(call));
-        } catch (IllegalArgumentException e) {
-            return CompletableFuture.completedFuture(reply.failed(e, "invalid_request", null));
-        }
+        Mono<Void> answered = read(call, reply, request(call));
         if (recording != null) {
             answered = answered.contextWrite(context -> context.put(OnewriteReactorNetty.TAG, recording));
         }
@@ -95,7 +90,7 @@ final class ReactorNetty implements Client {
                 none -> {},
                 error -> {
                     reply.status = null;
-                    done.complete(reply.failed(error, Errors.kind(error), null));
+                    done.complete(reply.failed(error, Errors.kind(error)));
                 },
                 () -> done.complete(reply));
         if (call.cancelAfterMs() >= 0) {
@@ -193,6 +188,10 @@ final class ReactorNetty implements Client {
 
     private static void head(Reply reply, HttpClientResponse response) {
         reply.status = response.status().code();
+        reply.objects.addProperty("response", response.getClass().getName());
+        reply.objects.addProperty("protocol", response.version().text());
+        reply.objects.addProperty(
+                "request_attributes", String.join(" ", response.requestHeaders().names()));
         reply.headers = response.responseHeaders().entries();
     }
 

@@ -28,6 +28,9 @@ final class Reply {
     int timings;
     JsonArray events;
 
+    /** What the caller holds after the call, by the same code with and without the adapter. */
+    final JsonObject objects = new JsonObject();
+
     /** False when the call was cancelled while this driver held it back, before the client had it. */
     boolean called = true;
 
@@ -63,11 +66,10 @@ final class Reply {
         return kept.toByteArray();
     }
 
-    Reply failed(Throwable cause, String kind, String phase) {
+    Reply failed(Throwable cause, String kind) {
         outcome = "error";
         error = cause;
         errorKind = kind;
-        errorPhase = phase;
         return this;
     }
 
@@ -95,6 +97,7 @@ final class Reply {
             json.add("error", errorJson());
         }
         json.addProperty("elapsed_us", elapsedNanos / 1000);
+        json.add("objects", objects);
         if (!called) {
             json.addProperty("called", false);
             return json;

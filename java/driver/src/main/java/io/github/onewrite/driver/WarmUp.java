@@ -19,7 +19,7 @@ final class WarmUp {
 
     private WarmUp() {}
 
-    static void run(Kind kind, String api) {
+    static void run(Kinds kind, String api) {
         try (ServerSocket listener = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
             Thread server = new Thread(() -> answer(listener), "driver-warm-up");
             server.setDaemon(true);

@@ -1,0 +1,66 @@
+package io.github.onewrite.client;
+
+import io.github.onewrite.netty.OnewriteNetty;
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.ByteBufUtil;
+import io.netty.handler.codec.http.EmptyHttpHeaders;
+import io.netty.handler.codec.http.HttpHeaders;
+import io.netty.handler.codec.http.TooLongHttpContentException;
+import java.util.Arrays;
+import java.util.concurrent.CompletableFuture;
+
+/** A call whose response is collected in memory. */
+final class Collecting extends Exchange {
+    private static final byte[] NOTHING = new byte[0];
+
+    final CompletableFuture<Response> future = new CompletableFuture<>();
+    private final int maxBody;
+    private int status;
+    private HttpHeaders headers = EmptyHttpHeaders.INSTANCE;
+    private byte[] body = NOTHING;
+    private int size;
+
+    Collecting(Settings settings, Request request, OnewriteNetty.Call timing) {
+        super(settings, request, timing);
+        future.whenComplete((response, why) -> giveUp()); // by the caller: otherwise the call has ended
+        maxBody = settings.maxBody();
+    }
+
+    @Override
+    void head(int code, HttpHeaders received) {
+        status = code;
+        headers = received;
+    }
+
+    @Override
+    void content(ByteBuf bytes) {
+        int more = bytes.readableBytes();
+        if (more > maxBody - size) {
+            fail(new TooLongHttpContentException("the response's body is longer than " + maxBody + " bytes (maxBody)"));
+        } else if (size == 0) {
+            body = more == 0 ? NOTHING : ByteBufUtil.getBytes(bytes);
+            size = more;
+        } else if (more > 0) {
+            if (body.length < size + more) {
+                body = Arrays.copyOf(body, Math.max(size + more, (int) Math.min(maxBody, body.length * 2L)));
+            }
+            bytes.getBytes(bytes.readerIndex(), body, size, more);
+            size += more;
+        }
+    }
+
+    @Override
+    boolean wantsMore() {
+        return true;
+    }
+
+    @Override
+    void ended() {
+        future.complete(new Response(status, headers, size == body.length ? body : Arrays.copyOf(body, size)));
+    }
+
+    @Override
+    void failed(Throwable why) {
+        future.completeExceptionally(why);
+    }
+}

@@ -1,0 +1,157 @@
+package io.github.onewrite.client;
+
+import io.netty.channel.Channel;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelInboundHandlerAdapter;
+import io.netty.handler.codec.http.HttpObject;
+import io.netty.handler.ssl.SslCloseCompletionEvent;
+import io.netty.util.AttributeKey;
+import io.netty.util.ReferenceCountUtil;
+import java.util.Objects;
+import java.util.concurrent.Future;
+import java.util.concurrent.ThreadLocalRandom;
+import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The last handler of a pooled channel. It gives what arrives to the exchange that uses the channel, and closes an unused
+ * channel on which something arrives. It also keeps the time limit of that exchange: one timer per channel, which is
+ * scheduled again only when it runs out, because a timer per call costs more than the rest of the limit.
+ */
+final class Connection extends ChannelInboundHandlerAdapter implements Runnable {
+    private static final AttributeKey<Connection> KEY = AttributeKey.valueOf(Connection.class, "connection");
+
+    private @Nullable ChannelHandlerContext context;
+    private final long until;
+    private final long idleLimit;
+    private long freeSince;
+    private @Nullable Exchange exchange;
+
+    /** In System.nanoTime; 0 for none. */
+    private long deadline;
+
+    private @Nullable Future<?> timer;
+    private long timerDue;
+
+    Connection(Channel channel, Settings settings) {
+        long lifetime = settings.maxLifetime();
+        // Less up to a tenth, so that connections made together do not end together.
+        until = lifetime == 0
+                ? 0
+                : System.nanoTime() + lifetime - ThreadLocalRandom.current().nextLong(lifetime / 10 + 1);
+        idleLimit = settings.idleLimit();
+        freeSince = System.nanoTime();
+        channel.attr(KEY).set(this);
+    }
+
+    static Connection of(Channel channel) {
+        return Objects.requireNonNull(channel.attr(KEY).get(), "a channel of another pool");
+    }
+
+    ChannelHandlerContext context() {
+        return Objects.requireNonNull(context);
+    }
+
+    Channel channel() {
+        return context().channel();
+    }
+
+    void begin(Exchange by) {
+        exchange = by;
+    }
+
+    void end() {
+        exchange = null;
+        deadline = 0;
+        freeSince = System.nanoTime();
+    }
+
+    /** Whether its next use is within the limits of idleness and lifetime. */
+    boolean isYoung() {
+        long now = System.nanoTime();
+        return (idleLimit == 0 || now - freeSince < idleLimit) && (until == 0 || now - until < 0);
+    }
+
+    /** Replaces the time limit; 0 is none. */
+    void limit(long nanos) {
+        if (nanos == 0) {
+            deadline = 0;
+            return;
+        }
+        deadline = System.nanoTime() + nanos;
+        if (timer == null || deadline - timerDue < 0) {
+            schedule(nanos);
+        }
+    }
+
+    private void schedule(long nanos) {
+        if (timer != null) {
+            timer.cancel(false);
+        }
+        timerDue = deadline;
+        timer = context().executor().schedule(this, nanos, TimeUnit.NANOSECONDS);
+    }
+
+    @Override
+    public void run() {
+        timer = null;
+        long left = deadline - System.nanoTime();
+        if (deadline != 0 && left > 0) {
+            schedule(left);
+        } else if (deadline != 0 && exchange != null) {
+            deadline = 0;
+            exchange.overdue();
+        }
+    }
+
+    @Override
+    public void handlerAdded(ChannelHandlerContext ctx) {
+        context = ctx;
+    }
+
+    @Override
+    public void channelRead(ChannelHandlerContext ctx, Object message) {
+        try {
+            if (exchange == null) {
+                ctx.close();
+            } else {
+                exchange.read((HttpObject) message);
+            }
+        } finally {
+            ReferenceCountUtil.release(message);
+        }
+    }
+
+    @Override
+    public void channelReadComplete(ChannelHandlerContext ctx) {
+        if (exchange != null) {
+            exchange.readComplete();
+        }
+    }
+
+    @Override
+    public void channelInactive(ChannelHandlerContext ctx) {
+        if (timer != null) {
+            timer.cancel(false);
+        }
+        if (exchange != null) {
+            exchange.closed();
+        }
+    }
+
+    @Override
+    public void exceptionCaught(ChannelHandlerContext ctx, Throwable cause) {
+        if (exchange == null) {
+            ctx.close();
+        } else {
+            exchange.fail(cause);
+        }
+    }
+
+    @Override
+    public void userEventTriggered(ChannelHandlerContext ctx, Object event) {
+        if (event instanceof SslCloseCompletionEvent) {
+            ctx.close();
+        }
+    }
+}

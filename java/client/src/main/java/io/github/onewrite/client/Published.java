@@ -1,0 +1,155 @@
+package io.github.onewrite.client;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.ByteBufAllocator;
+import io.netty.buffer.Unpooled;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.handler.stream.ChunkedInput;
+import io.netty.handler.stream.ChunkedWriteHandler;
+import java.nio.ByteBuffer;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.Flow;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
+
+/** A publisher's buffers as input of Netty's ChunkedWriteHandler, which pulls them at the pace of the socket. */
+final class Published implements ChunkedInput<ByteBuf>, Flow.Subscriber<ByteBuffer> {
+    /** After so many chunks the event loop serves others: a fast publisher and a fast peer would keep it for good. */
+    private static final int CHUNKS_PER_TURN = 16;
+
+    private final ChannelHandlerContext ctx;
+    private Flow.@Nullable Subscription subscription;
+    private @Nullable ByteBuffer next;
+    private @Nullable Throwable failure;
+    private boolean completed;
+    private boolean reading;
+    private int chunksOfTurn;
+    private long progress;
+
+    Published(ChannelHandlerContext ctx) {
+        this.ctx = ctx;
+    }
+
+    @Override
+    public void onSubscribe(Flow.Subscription given) {
+        onLoop(() -> {
+            if (subscription != null || completed) {
+                given.cancel();
+            } else {
+                subscription = given;
+                given.request(1);
+            }
+        });
+    }
+
+    @Override
+    public void onNext(ByteBuffer chunk) {
+        onLoop(() -> next = chunk);
+    }
+
+    @Override
+    public void onError(Throwable cause) {
+        onLoop(() -> failure = cause);
+    }
+
+    @Override
+    public void onComplete() {
+        onLoop(() -> completed = true);
+    }
+
+    /** Signals come from any thread, and within {@code request}. What the publisher throws fails the body. */
+    private void onLoop(Runnable signal) {
+        if (!ctx.executor().inEventLoop()) {
+            try {
+                ctx.executor().execute(() -> onLoop(signal));
+            } catch (RejectedExecutionException e) {
+                return; // the event loop was shut down, and has failed the call
+            }
+            return;
+        }
+        try {
+            signal.run();
+        } catch (Throwable e) {
+            failure = e;
+        }
+        if (!reading) {
+            resume();
+        }
+    }
+
+    private void resume() {
+        ctx.pipeline().get(ChunkedWriteHandler.class).resumeTransfer();
+    }
+
+    @Override
+    public @Nullable ByteBuf readChunk(ByteBufAllocator allocator) throws Exception {
+        if (++chunksOfTurn > CHUNKS_PER_TURN) {
+            chunksOfTurn = 0;
+            // Scheduled, not executed: tasks that are queued now run before the sockets are served.
+            ctx.executor().schedule(this::resume, 0, TimeUnit.NANOSECONDS);
+            return null;
+        }
+        ByteBuffer chunk = next;
+        while (chunk != null && !chunk.hasRemaining()) {
+            chunk = pull(); // an empty chunk would be the terminator (RFC 9112, 7.1)
+        }
+        if (chunk == null && failure != null) {
+            throw failure instanceof Exception thrown ? thrown : new ExecutionException(failure);
+        }
+        if (chunk == null) {
+            return null;
+        }
+        ByteBuf bytes = Unpooled.wrappedBuffer(chunk);
+        progress += bytes.readableBytes();
+        pull();
+        return bytes;
+    }
+
+    /** Requests the next chunk. A publisher may publish it at once. */
+    private @Nullable ByteBuffer pull() {
+        next = null;
+        reading = true;
+        try {
+            if (subscription != null && !completed && failure == null) {
+                subscription.request(1);
+            }
+        } catch (Throwable e) {
+            failure = e;
+        } finally {
+            reading = false;
+        }
+        return next;
+    }
+
+    @Override
+    public boolean isEndOfInput() {
+        return completed && next == null && failure == null;
+    }
+
+    /** The body is sent, or the call has ended: Netty closes its input. */
+    @Override
+    public void close() {
+        completed = true;
+        if (subscription != null) {
+            subscription.cancel();
+        }
+    }
+
+    @Override
+    public long length() {
+        return -1;
+    }
+
+    @Override
+    public long progress() {
+        return progress;
+    }
+
+    @Override
+    @Deprecated
+    @SuppressWarnings("InlineMeSuggester")
+    public @Nullable ByteBuf readChunk(ChannelHandlerContext context) throws Exception {
+        return readChunk(context.alloc());
+    }
+}

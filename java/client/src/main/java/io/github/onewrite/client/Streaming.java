@@ -1,0 +1,188 @@
+package io.github.onewrite.client;
+
+import io.github.onewrite.netty.OnewriteNetty;
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.ByteBufUtil;
+import io.netty.handler.codec.http.HttpHeaders;
+import java.nio.ByteBuffer;
+import java.util.ArrayDeque;
+import java.util.Objects;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.Flow;
+import java.util.concurrent.RejectedExecutionException;
+import org.jspecify.annotations.Nullable;
+
+/** A call whose response is passed on as it arrives. The socket is not read while there is no demand. */
+final class Streaming extends Exchange implements Flow.Publisher<ByteBuffer>, Flow.Subscription {
+    final CompletableFuture<StreamedResponse> future = new CompletableFuture<>();
+    private final ArrayDeque<ByteBuffer> queue = new ArrayDeque<>();
+    private Flow.@Nullable Subscriber<? super ByteBuffer> subscriber;
+    private long demand;
+    private boolean begun;
+    private boolean delivering;
+
+    /** Nothing more is read. */
+    private boolean ended;
+
+    /** Nothing more is signalled. */
+    private boolean silent;
+
+    private @Nullable Throwable failure;
+
+    Streaming(Settings settings, Request request, OnewriteNetty.Call timing) {
+        super(settings, request, timing);
+        // By the caller, before the head is there: otherwise the call goes on, or has ended.
+        future.whenComplete((response, why) -> onLoop(() -> {
+            if (!begun) {
+                giveUp();
+            }
+        }));
+    }
+
+    @Override
+    void head(int status, HttpHeaders headers) {
+        begun = true;
+        setAutoRead(false);
+        if (!future.complete(new StreamedResponse(status, headers, this, this::cancel))) {
+            drop();
+        }
+    }
+
+    @Override
+    void content(ByteBuf bytes) {
+        if (bytes.isReadable()) {
+            queue.addLast(ByteBuffer.wrap(ByteBufUtil.getBytes(bytes)));
+            deliver();
+        }
+    }
+
+    @Override
+    boolean wantsMore() {
+        return demand > 0;
+    }
+
+    @Override
+    void ended() {
+        ended = true;
+        deliver();
+    }
+
+    @Override
+    void failed(Throwable why) {
+        if (!begun) {
+            future.completeExceptionally(why);
+            return;
+        }
+        failure = why;
+        ended = true;
+        deliver();
+    }
+
+    /** Discards the rest. The connection is closed, unless the response was read to its end. */
+    private void drop() {
+        silent = true;
+        queue.clear();
+        abandon();
+    }
+
+    @Override
+    public void subscribe(Flow.Subscriber<? super ByteBuffer> given) {
+        Objects.requireNonNull(given, "subscriber");
+        if (!onLoop(() -> subscribed(given))) {
+            refuse(given, new RejectedExecutionException("the client is closed"));
+        }
+    }
+
+    private void subscribed(Flow.Subscriber<? super ByteBuffer> given) {
+        if (subscriber != null) {
+            refuse(given, new IllegalStateException("the body has a subscriber already: it can be read once"));
+            return;
+        }
+        subscriber = given;
+        if (signalled(given, () -> given.onSubscribe(this))) {
+            deliver();
+        }
+    }
+
+    private static void refuse(Flow.Subscriber<? super ByteBuffer> given, Exception why) {
+        Flow.Subscription none = new Flow.Subscription() {
+            @Override
+            public void request(long n) {}
+
+            @Override
+            public void cancel() {}
+        };
+        if (contained(() -> given.onSubscribe(none)) == null) {
+            contained(() -> given.onError(why));
+        }
+    }
+
+    @Override
+    public void request(long n) {
+        onLoop(() -> requested(n));
+    }
+
+    @Override
+    public void cancel() {
+        onLoop(this::drop);
+    }
+
+    private void requested(long n) {
+        if (n <= 0) {
+            failure = new IllegalArgumentException("demand must be positive, not " + n);
+            ended = true;
+            queue.clear();
+            abandon();
+        } else {
+            demand = demand + n < 0 ? Long.MAX_VALUE : demand + n;
+        }
+        deliver();
+    }
+
+    private void deliver() {
+        Flow.Subscriber<? super ByteBuffer> to = subscriber;
+        if (to == null || silent || delivering) {
+            return;
+        }
+        delivering = true;
+        while (demand > 0 && !silent && !queue.isEmpty()) {
+            demand--;
+            ByteBuffer next = queue.removeFirst();
+            signalled(to, () -> to.onNext(next));
+        }
+        delivering = false;
+        if (silent) {
+            return;
+        }
+        if (ended && queue.isEmpty()) {
+            silent = true;
+            Throwable why = failure;
+            contained(why == null ? to::onComplete : () -> to.onError(why));
+        } else if (demand > 0) {
+            readMore();
+        }
+    }
+
+    /** A subscriber that throws has cancelled (Reactive Streams, 2.13). onError lets it release resources. */
+    private boolean signalled(Flow.Subscriber<? super ByteBuffer> to, Runnable signal) {
+        Throwable thrown = contained(signal);
+        if (thrown == null) {
+            return true;
+        }
+        drop();
+        contained(() -> to.onError(thrown));
+        return false;
+    }
+
+    /** Catches everything: the caller on the stack may belong to another call. */
+    private static @Nullable Throwable contained(Runnable signal) {
+        try {
+            signal.run();
+            return null;
+        } catch (Throwable e) {
+            System.getLogger("io.github.onewrite")
+                    .log(System.Logger.Level.WARNING, "the subscriber of a response's body threw", e);
+            return e;
+        }
+    }
+}
