@@ -1,6 +1,6 @@
 /**
- * The version of undici, and the private names of it that are used. Outside the supported range, or where such a name is
- * missing, everything stays stock, and one warning says so.
+ * The version of undici, and the private names of it that are used. Outside the supported range, or where such a name
+ * is missing, everything stays stock, and one warning says so.
  */
 
 import { createRequire } from 'node:module'
@@ -56,8 +56,9 @@ export const base = { version, supported: missing === undefined, missing }
 export const kConnector = findConnector() ?? Symbol('no connector')
 
 /**
- * undici 8 calls `onRequestSent` of handlers with a controller, undici 7 only of handlers of the older style. Its version
- * may be hidden by a bundle, so a name that undici 8 alone has tells them apart; bundlers refuse to import such a name.
+ * undici 8 calls `onRequestSent` of handlers with a controller, undici 7 only of handlers of the older style. Its
+ * version may be hidden by a bundle, so a name that undici 8 alone has tells them apart; bundlers refuse to import such
+ * a name.
  */
 export const callsControllersWhenSent = Reflect.has(undici, 'Dispatcher1Wrapper')
 

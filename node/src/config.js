@@ -44,10 +44,7 @@ const COALESCE_MAX = 16384
 const TRUE = ['1', 'true', 'yes', 'on']
 const FALSE = ['0', 'false', 'no', 'off', '']
 
-/**
- * @param {NodeJS.ProcessEnv} env
- * @returns {Config}
- */
+/** @param {NodeJS.ProcessEnv} env @returns {Config} */
 export function readEnvironment (env) {
   /** @type {any} */
   const config = { coalesceMax: COALESCE_MAX }
@@ -110,7 +107,6 @@ export function mostHeld ({ disabled, coalesceDisabled, observe, coalesceMax }) 
 /**
  * The base library's options: the user's without ours, with others in the place of some. The user's object is read only
  * when the base library reads it, because it may be an instance of a class with getters.
- * @param {any} options
  * @param {Record<PropertyKey, unknown>} [others]
  * @returns {any}
  */
@@ -121,10 +117,11 @@ export function withoutOurs (options, others = {}) {
   const handler = {
     get: (_, key) => key in others ? others[key] : isOurs(key) ? undefined : options[key],
     has: (_, key) => key in others || (!isOurs(key) && key in options),
-    ownKeys: () => [...new Set([...Reflect.ownKeys(options).filter((key) => !isOurs(key)), ...Reflect.ownKeys(others)])],
+    ownKeys: () => [...new Set([...Reflect.ownKeys(options), ...Reflect.ownKeys(others)])].filter((key) => !isOurs(key)),
     getOwnPropertyDescriptor (_, key) {
-      const { enumerable } = Object.getOwnPropertyDescriptor(others, key) ?? Object.getOwnPropertyDescriptor(options, key) ?? {}
-      return { value: this.get?.({}, key, undefined), enumerable: enumerable === true, configurable: true, writable: true }
+      const from = key in others ? others : options
+      const enumerable = Object.getOwnPropertyDescriptor(from, key)?.enumerable === true
+      return { value: from[key], enumerable, configurable: true, writable: true }
     }
   }
   return new Proxy({}, handler)

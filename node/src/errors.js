@@ -2,7 +2,6 @@
 
 /** A runtime that has no undici and no node:http of Node. `code` is always `ONEWRITE_UNSUPPORTED_RUNTIME`. */
 export class UnsupportedRuntimeError extends Error {
-  /** @param {string} message */
   constructor (message) {
     super(message)
     this.name = 'UnsupportedRuntimeError'
@@ -15,7 +14,10 @@ export function invalidOption (message) {
   return Object.assign(new TypeError(message), { code: 'ONEWRITE_INVALID_OPTION' })
 }
 
-/** @typedef {'dns' | 'connect' | 'tls' | 'pool' | 'timeout' | 'reset' | 'closed' | 'protocol' | 'cancelled' | 'other'} ErrorKind */
+/**
+ * @typedef {'dns' | 'connect' | 'tls' | 'pool' | 'timeout' | 'reset' | 'closed' | 'protocol' | 'cancelled' | 'other'}
+ *   ErrorKind
+ */
 
 /** @type {Record<string, ErrorKind>} */
 const KINDS = {
@@ -49,9 +51,8 @@ const KINDS = {
 }
 
 /**
- * The kind of an error, as named in spec/events.yaml. Also reads `cause` and the parts of an AggregateError. Cannot throw:
- * a caller may abort with any value, also one whose every property throws.
- * @param {any} error
+ * The kind of an error, as named in spec/events.yaml. Also reads `cause` and the parts of an AggregateError. Cannot
+ * throw: a caller may abort with any value, also one whose every property throws.
  * @returns {ErrorKind}
  */
 export function errorKind (error) {
@@ -65,10 +66,7 @@ export function errorKind (error) {
   return 'other'
 }
 
-/**
- * @param {any} error
- * @returns {ErrorKind | null} null: its cause may have a kind
- */
+/** @returns {ErrorKind | null} null: its cause may have a kind */
 function ownKind (error) {
   const { code, name } = error
   const message = String(error.message)

@@ -36,12 +36,11 @@ let hooksOfAll = null
 export class Installation {
   #hooks
 
-  /** @param {Hooks | null} hooks */
   constructor (hooks) { this.#hooks = hooks }
 
   /**
-   * Takes away the hooks of this call of `install()`, and no others. Its options stay, until another call replaces them or
-   * `uninstall()` ends them all.
+   * Takes away the hooks of this call of `install()`, and no others. Its options stay, until another call replaces them
+   * or `uninstall()` ends them all.
    * @returns {boolean} false when it has no hooks, or they were taken away before
    */
   remove () {
@@ -52,8 +51,9 @@ export class Installation {
 }
 
 /**
- * Makes an Agent of ours the global dispatcher of undici, which the runtime's fetch uses too. It takes the place of undici's
- * default Agent; for a dispatcher with proxies from the environment an EnvHttpProxyAgent of ours with the same options
+ * Makes an Agent of ours the global dispatcher of undici, which the runtime's fetch uses too. It takes the place of
+ * undici's default Agent; for a dispatcher with proxies from the environment an EnvHttpProxyAgent of ours with the same
+ * options
  * does. Any other dispatcher stays, with one warning: it was chosen. `status()` says which.
  *
  * Called again, it adds its hooks to those that are there, and its options replace those that it names. With
@@ -97,7 +97,6 @@ function leave (name) {
   process.emitWarning(message, { code: 'ONEWRITE_DISPATCHER_LEFT' })
 }
 
-/** @param {string} name */
 function howToUseOurs (name) {
   const ours = name === 'ProxyAgent' || name === 'EnvHttpProxyAgent' || name === 'RetryAgent' ? name : 'Agent'
   const how = name === 'MockAgent'
@@ -155,7 +154,6 @@ export function status () {
   const { version, supported } = base
   const disabled = config.disabled ? 'ONEWRITE_DISABLED is set' : undefined
   const offBecause = disabled ?? (supported ? undefined : 'this version of undici is not supported')
-  /** @param {'nodelayDisabled' | 'coalesceDisabled' | 'hooksDisabled'} option */
   const unless = (option, otherwise = 'on') => offBecause ?? (config[option] ? `${option} is true` : otherwise)
   const wire = config.observe ? 'observe is true' : 'on'
   return {
@@ -177,18 +175,13 @@ export function status () {
   }
 }
 
-/** @returns {string} */
 function stateOfFetch () {
   if (left !== null) return `left as it is: ${howToUseOurs(left)}`
   if (installed === null) return 'not installed'
   return isCurrent() ? 'on' : 'another dispatcher was set since'
 }
 
-/**
- * @param {Place} place
- * @param {AgentOptions} given
- * @param {boolean} timed its clients take times
- */
+/** @param {Place} place @param {AgentOptions} given @param {boolean} timed its clients take times */
 function agentFor ({ Class = Agent, options, proxies }, given, timed) {
   const { hooks, ...config } = configOf(given, true, given.connect)
   const own = { ...config, timed, get hooks () { return hooksOfAll } }
@@ -197,16 +190,14 @@ function agentFor ({ Class = Agent, options, proxies }, given, timed) {
 }
 
 /**
- * What only requests of fetch need: fetch gives a form as an iterator over its parts, in which a file takes turns of the
- * event loop. A small form is brought into one piece. Only a form has both a length and a multipart type.
+ * What only requests of fetch need: fetch gives a form as an iterator over its parts, in which a file takes turns of
+ * the event loop. A small form is brought into one piece. Only a form has both a length and a multipart type.
  * @param {any} opts of a dispatch
- * @param {import('./config.js').Config} config
  */
 function withForm (opts, config) {
   const { headers, body } = opts ?? {}
   if (typeof body?.[Symbol.asyncIterator] !== 'function' || !headers || Array.isArray(headers)) return opts
   if (mostHeld(config) === 0) return opts
-  /** @param {string} wanted */
   const valueOf = (wanted) => headers[Object.keys(headers).find((name) => name.toLowerCase() === wanted) ?? '']
   const form = String(valueOf('content-type')).startsWith('multipart/form-data; boundary=')
   return form && Number(valueOf('content-length')) <= config.coalesceMax ? { ...opts, body: inOnePiece(body) } : opts
@@ -214,7 +205,6 @@ function withForm (opts, config) {
 
 /** Our Agent, with what only requests of fetch need. */
 class FetchAgent extends Agent {
-  /** @param {any} opts @param {any} handler */
   dispatch (opts, handler) { return super.dispatch(withForm(opts, /** @type {any} */ (this)[kConfig]), handler) }
 }
 
@@ -222,16 +212,14 @@ class FetchAgent extends Agent {
 class FetchProxyAgent extends EnvHttpProxyAgent {
   #proxies
 
-  /** @param {any} options @param {any} proxies the dispatcher that was there before */
+  /** @param {any} proxies the dispatcher that was there before */
   constructor (options, proxies) {
     super(options)
     this.#proxies = proxies
   }
 
-  /** @param {any} opts @param {any} handler */
   dispatch (opts, handler) { return super.dispatch(withForm(opts, /** @type {any} */ (this)[kConfig]), handler) }
 
-  /** @param {any} opts @param {any} handler */
   [kBase] (opts, handler) {
     const agent = this.#proxies === undefined ? this : sameChoice(this.#proxies, this, opts?.origin)
     if (agent !== this) return agent.dispatch(opts, handler)

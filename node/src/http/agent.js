@@ -16,19 +16,16 @@ import { timeRequest } from './timed-request.js'
 const kAgent = Symbol('onewrite agent')
 
 /**
- * Overrides the documented method `createConnection`; `addRequest`, which Node calls with each request; and `removeSocket`,
- * which it calls when a socket leaves the agent.
+ * Overrides the documented method `createConnection`; `addRequest`, which Node calls with each request; and
+ * `removeSocket`, which it calls when a socket leaves the agent.
  * @param {any} Base the agent of node:http or node:https
- * @param {boolean} secure
- * @returns {any}
  */
-const withOurs = (Base, secure) => class extends Base {
+const withOurs = (Base, secure) => /** @type {any} */ (class extends Base {
   #config
   #owner
   /** Listener for 'socket' of all requests; null: their writes are Node's. */
   #onSocket
 
-  /** @param {any} options */
   constructor (options) {
     const config = resolveConfig(options)
     const hooks = resolveHooks(options, config)
@@ -36,7 +33,7 @@ const withOurs = (Base, secure) => class extends Base {
     this.#config = config
     this.#owner = { hooks }
     const max = mostHeld(config)
-    /** @this {http.ClientRequest} @param {any} socket */
+    /** @this {http.ClientRequest} */
     const joining = function (socket) { joinTurn(this, socket, max) }
     this.#onSocket = max === 0 ? null : joining
   }
@@ -47,19 +44,15 @@ const withOurs = (Base, secure) => class extends Base {
     const host = String(options.host ?? options.socketPath ?? '')
     const connection = this.#owner.hooks === null ? null : new Connection(host, secure)
     // Node returns the socket; through a proxy it passes it to the callback.
-    const socket = super.createConnection(options, callback && ((/** @type {Error | null} */ error, /** @type {any} */ socket) => {
+    const withSetUp = (error, socket) => {
       if (socket) this.#setUp(socket, options, connection)
       callback(error, socket)
-    }))
+    }
+    const socket = super.createConnection(options, callback && withSetUp)
     if (socket) this.#setUp(socket, options, connection)
     return socket
   }
 
-  /**
-   * @param {any} socket
-   * @param {any} options
-   * @param {Connection | null} connection
-   */
   #setUp (socket, options, connection) {
     if (socket[kAgent] === this) return
     socket[kAgent] = this
@@ -73,7 +66,6 @@ const withOurs = (Base, secure) => class extends Base {
 
   // The one place where Node passes a request to its agent. It is not documented; agent-base and others rely on it.
   // What Node throws here it throws in the caller's http.request(), so nothing may be deferred.
-  /** @param {http.ClientRequest} request @param {any} options @param {any[]} rest */
   addRequest (request, options, ...rest) {
     if (this.#config.disabled) return super.addRequest(request, options, ...rest)
     const call = this.#owner.hooks === null ? null : timeRequest(request, options, this.#owner)
@@ -87,7 +79,7 @@ const withOurs = (Base, secure) => class extends Base {
     }
   }
 
-  /** Node calls it also for a socket that becomes idle; that one carries no request. @param {any} socket @param {any} options */
+  /** Node calls it also for a socket that becomes idle; that one carries no request. */
   removeSocket (socket, options) {
     if (socket._httpMessage) {
       delete socket[kAgent]
@@ -95,7 +87,7 @@ const withOurs = (Base, secure) => class extends Base {
     }
     return super.removeSocket(socket, options)
   }
-}
+})
 
 /** @type {typeof http.Agent} */
 const HttpBase = withOurs(http.Agent, false)

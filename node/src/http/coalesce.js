@@ -1,7 +1,7 @@
 /**
  * One write for a body that its source has at hand. Node corks the socket around the head and the first chunk, and each
- * time until the next tick, so chunks of one turn take two writes or more. Here the socket is corked from when a request
- * gets it until the end of that turn. Only public methods are used, and nothing is patched.
+ * time until the next tick, so chunks of one turn take two writes or more. Here the socket is corked from when a
+ * request gets it until the end of that turn. Only public methods are used, and nothing is patched.
  */
 
 /**

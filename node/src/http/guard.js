@@ -1,8 +1,8 @@
 /**
  * TCP_NODELAY for every request of node:http and node:https, whoever makes it: axios, got, node-fetch, AWS SDKs.
  *
- * Node 20 and 22 never set it on the sockets of https (nodejs/node issue 62003), and no version sets it on connections to
- * a proxy from the environment. Node publishes each request on a diagnostics channel, so nothing is patched.
+ * Node 20 and 22 never set it on the sockets of https (nodejs/node issue 62003), and no version sets it on connections
+ * to a proxy from the environment. Node publishes each request on a diagnostics channel, so nothing is patched.
  * It cannot reach a TLS socket in a CONNECT tunnel of such a proxy, because the option belongs to the socket below it.
  */
 
@@ -15,15 +15,14 @@ import { resolveConfig, setsNoDelay } from '../config.js'
  */
 const CREATED = 'http.client.request.created'
 /**
- * Node 20 publishes a request only here, when all of it has been passed to its socket. So there a body that is written in
- * several turns on a new connection has left before, and a `request.setNoDelay(false)` of the user is overruled.
+ * Node 20 publishes a request only here, when all of it has been passed to its socket. So there a body that is written
+ * in several turns on a new connection has left before, and a `request.setNoDelay(false)` of the user is overruled.
  */
 const START = 'http.client.request.start'
 let guarding = false
 /** This Node publishes on CREATED. */
 let publishesCreated = false
 
-/** @param {any} message */
 function onCreated (message) {
   if (!publishesCreated) {
     publishesCreated = true
@@ -32,8 +31,7 @@ function onCreated (message) {
   setNoDelay(message)
 }
 
-/** @param {any} message */
-function setNoDelay ({ request }) {
+function setNoDelay (/** @type {any} */ { request }) {
   // An agent made with `noDelay: false` keeps Nagle's algorithm.
   if (request.agent?.options?.noDelay !== false) request.setNoDelay(true)
 }

@@ -1,6 +1,7 @@
 /**
- * Times one request of node:http by its events and those of its socket, and by Node's diagnostics channel for responses.
- * One method is patched, `push` of the response: a listener for 'data' would start the flow before the user wants it.
+ * Times one request of node:http by its events and those of its socket, and by Node's diagnostics channel for
+ * responses. One method is patched, `push` of the response: a listener for 'data' would start the flow before the user
+ * wants it.
  */
 
 import { AsyncResource } from 'node:async_hooks'
@@ -37,8 +38,8 @@ export function timeRequest (request, options, owner) {
   return call
 }
 
-/** Node publishes a final response when its head is there, before the request's 'response' event. @param {any} message */
-function onResponse ({ request, response }) {
+/** Node publishes a final response when its head is there, before the request's 'response' event. */
+function onResponse (/** @type {any} */ { request, response }) {
   request[kTimed]?.onResponse(response)
 }
 
@@ -53,7 +54,6 @@ class TimedRequest {
   /** The caller destroyed the request. @type {boolean | undefined} undefined: it has not ended */
   givenUp = undefined
 
-  /** @param {Call} call @param {any} request */
   constructor (call, request) {
     this.call = call
     this.request = request
@@ -62,10 +62,10 @@ class TimedRequest {
 
   /** By event of the request; none is left on a request that is closed. */
   listeners = {
-    socket: (/** @type {any} */ socket) => this.onSocket(socket),
+    socket: (socket) => this.onSocket(socket),
     information: (/** @type {any} */ { statusCode }) => this.onInformation(statusCode),
     timeout: () => { this.timedOut = true },
-    [errorMonitor]: (/** @type {any} */ error) => this.onError(error),
+    [errorMonitor]: (error) => this.onError(error),
     close: () => this.onClose()
   }
 
@@ -81,7 +81,9 @@ class TimedRequest {
     socket.prependOnceListener(socket.encrypted ? 'secureConnect' : 'connect', () => this.acquired(connection))
   }
 
-  /** Before Node's own listener. The flow is not started by `prependOnceListener`, and the listener goes with the byte. */
+  /**
+   * Before Node's own listener. The flow is not started by `prependOnceListener`, and the listener goes with the byte.
+   */
   watchFirstByte () {
     this.socket.prependOnceListener('data', this.onData)
   }
@@ -91,7 +93,6 @@ class TimedRequest {
   /** Called before Node's listener, which marks the request as destroyed whoever ended it. */
   onSocketClose = () => { this.givenUp ??= this.request.destroyed }
 
-  /** @param {import('../timing/connection.js').Connection | null} connection */
   acquired (connection) {
     connection?.opened()
     if (this.call.running) this.call.acquired(connection)
@@ -102,7 +103,7 @@ class TimedRequest {
     const { request, socket } = this
     if (request.writableFinished) return true
     // What is left may be the empty write with which Node ends a body.
-    return request.writableEnded && socket?.writableBuffer?.every((/** @type {any} */ { chunk }) => chunk.length === 0) === true
+    return request.writableEnded && socket?.writableBuffer?.every(({ chunk }) => chunk.length === 0) === true
   }
 
   /** @param {number} status 100 to 199 */
@@ -111,7 +112,6 @@ class TimedRequest {
     this.watchFirstByte()
   }
 
-  /** @param {any} response */
   onResponse (response) {
     const { call } = this
     call.head(response.statusCode)
@@ -123,11 +123,11 @@ class TimedRequest {
     }
   }
 
-  /** @param {any} error */
   onError (error) {
     const { call, socket } = this
     // Node also destroys a request that gets no socket.
-    this.givenUp ??= this.request.destroyed && (socket !== undefined || typeof error?.code !== 'string' || isHangUp(error))
+    const byCaller = socket !== undefined || typeof error?.code !== 'string' || isHangUp(error)
+    this.givenUp ??= this.request.destroyed && byCaller
     this.failure ??= this.givenUp ? causeOf(error, this.timedOut) : error
     // Listeners, such as a tracer that ends its span, are called after this.
     if (!call.running) return
@@ -152,13 +152,14 @@ class TimedRequest {
     if (socket.errored) return call.fail(this.givenUp ? causeOf(socket.errored, this.timedOut) : socket.errored)
     const early = { code: 'UND_ERR_SOCKET', message: 'the peer closed in the middle of the response' }
     if (socket.readableEnded) return call.fail(early)
-    // A caller who drops a response unread, as follow-redirects does, or who destroys the response, did not cancel the call.
+    // A caller who drops a response unread, as follow-redirects does, or who destroys the response, did not cancel the
+    // call.
     if (this.givenUp && response.readableDidRead) return call.fail(causeOf(undefined, this.timedOut))
     call.finish(!socket.destroyed)
   }
 }
 
-/** Node's error for a request that its caller destroyed, and for a peer that closed. @param {any} error */
+/** Node's error for a request that its caller destroyed, and for a peer that closed. */
 function isHangUp (error) {
   return error.code === 'ECONNRESET' && error.message === 'socket hang up'
 }

@@ -4,8 +4,8 @@
 
 /**
  * Attributes of an HTTP client span (OpenTelemetry semantic conventions for HTTP, stable names).
- * `error.type` is the error kind, or the status as text from 400 on. `http.request.resend_count` is present after a retry
- * or a redirect.
+ * `error.type` is the error kind, or the status as text from 400 on. `http.request.resend_count` is present after a
+ * retry or a redirect.
  * @param {Timing} timing
  * @returns {Record<string, string | number>}
  */
@@ -41,7 +41,8 @@ export function otelPhases (timing) {
   const attributes = {}
   for (const name of OF_ATTEMPT) {
     const value = last?.[name]
-    if (value !== undefined) attributes[`onewrite.${name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)}`] = value
+    const key = name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
+    if (value !== undefined) attributes[`onewrite.${key}`] = value
   }
   attributes['onewrite.total_ns'] = timing.totalNs
   attributes['onewrite.attempts'] = timing.attempts.length

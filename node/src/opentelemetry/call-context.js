@@ -1,8 +1,10 @@
 /**
- * Finds the span that an instrumentation makes of undici's request. The instrumentation makes it on the diagnostics channel
- * `undici:request:create` and never activates it, but to propagate it, it derives a context that holds it from the active
- * one (`trace.setSpan(context.active(), span)`). So while undici makes the request, the active context is one that notices
- * what is derived from it.
+ * Finds the span that an instrumentation makes of undici's request. The instrumentation makes it on the diagnostics
+ * channel `undici:request:create` and never activates it, but to propagate it, it derives a context that holds it from
+ * the
+ * active one (`trace.setSpan(context.active(), span)`). So while undici makes the request, the active context is one
+ * that
+ * notices what is derived from it.
  */
 
 import { context, trace } from '@opentelemetry/api'
@@ -12,21 +14,18 @@ import { context, trace } from '@opentelemetry/api'
 
 /** @implements {Context} */
 export class CallContext {
-  /** null once undici's request is made: what inherits this context later, as a new socket does, is not of it. @type {Observed | null} */
+  /**
+   * null once undici's request is made: what inherits this context later, as a new socket does, is not of it.
+   * @type {Observed | null}
+   */
   #observed
 
-  /** @param {Context} base @param {Observed} observed */
   constructor (base, observed) {
     this.base = base
     this.#observed = observed
   }
 
-  /**
-   * @template T
-   * @param {Observed} observed
-   * @param {() => T} run
-   * @returns {T}
-   */
+  /** @template T @param {Observed} observed @param {() => T} run @returns {T} */
   static run (observed, run) {
     const own = new CallContext(activeContext(), observed)
     try {
@@ -36,10 +35,8 @@ export class CallContext {
     }
   }
 
-  /** @param {symbol} key */
   getValue (key) { return this.base.getValue(key) }
 
-  /** @param {symbol} key @param {unknown} value @returns {Context} */
   setValue (key, value) {
     const derived = this.base.setValue(key, value)
     if (this.#observed !== null) {
@@ -49,7 +46,6 @@ export class CallContext {
     return derived
   }
 
-  /** @param {symbol} key @returns {Context} */
   deleteValue (key) { return this.base.deleteValue(key) }
 }
 

@@ -11,7 +11,10 @@ import { VERSION } from '../version.js'
 /** @typedef {{emit: (record: Record<string, unknown>) => void}} Logger */
 
 const SCOPE = 'onewrite'
-/** Bucket edges, s. A wait caused by Nagle's algorithm and a delayed acknowledgement takes 40 to 45 ms: hence 35 and 50 ms. */
+/**
+ * Bucket edges, s. A wait caused by Nagle's algorithm and a delayed acknowledgement takes 40 to 45 ms: hence 35 and 50
+ * ms.
+ */
 const WAIT = [0.001, 0.0025, 0.005, 0.01, 0.02, 0.035, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 /** Those of the semantic conventions. Any other is counted as `_OTHER`, because each makes a time series. */
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'CONNECT', 'OPTIONS', 'TRACE', 'PATCH', 'QUERY'])
@@ -47,7 +50,7 @@ export function recordMetrics (timing, attributes, context) {
   const { wait, requests } = currentInstruments()
   /** @type {Attributes} */
   const server = {}
-  for (const name of ['server.address', 'server.port']) if (attributes[name] !== undefined) server[name] = attributes[name]
+  for (const name of ['server.address', 'server.port']) if (name in attributes) server[name] = attributes[name]
   const method = METHODS.has(timing.method) ? timing.method : '_OTHER'
   for (const { waitNs, reused } of timing.attempts) {
     if (waitNs !== undefined) wait.record(waitNs / 1e9, { ...server, 'http.request.method': method }, context)
@@ -55,7 +58,9 @@ export function recordMetrics (timing, attributes, context) {
   }
 }
 
-/** @returns {any} the logs API: part of `@opentelemetry/api` from 1.10 on, another package before; undefined without it */
+/**
+ * @returns {any} the logs API: part of `@opentelemetry/api` from 1.10 on, another package before; undefined without it
+ */
 function findLogs () {
   const { logs } = /** @type {any} */ (api)
   if (logs !== undefined) return logs

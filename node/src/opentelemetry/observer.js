@@ -39,7 +39,6 @@ export class Observed {
 
 /** @implements {CallObserver} */
 export class Observer {
-  /** @param {boolean} logs */
   constructor (logs) { this.logs = logs }
 
   /** @returns {Observed | null} null: the call is ignored */
@@ -48,18 +47,10 @@ export class Observer {
     return context.getValue(SUPPRESSED) === true ? null : new Observed(context)
   }
 
-  /**
-   * Runs what makes undici's request; instrumentations make their span in it.
-   * @param {Observed} observed
-   * @param {() => boolean} run
-   */
+  /** Runs what makes undici's request; instrumentations make their span in it. */
   within (observed, run) { return CallContext.run(observed, run) }
 
-  /**
-   * Writes what is known of the running attempt, because instrumentations end their span before the call ends.
-   * @param {Observed} observed
-   * @param {Timing} timing
-   */
+  /** Writes what is known of the running attempt, because instrumentations end their span before the call ends. */
   progress (observed, timing) {
     const span = observed.writable
     if (span === null) return
@@ -67,7 +58,6 @@ export class Observer {
     span.setAttributes(known)
   }
 
-  /** @param {Observed} observed @param {Timing} timing */
   end (observed, timing) {
     const phases = otelPhases(timing)
     const attributes = otelAttributes(timing)

@@ -1,4 +1,7 @@
-/** One try of a call: the moments noted while it runs, and the phases between them. A phase that did not happen is absent. */
+/**
+ * One try of a call: the moments noted while it runs, and the phases between them. A phase that did not happen is
+ * absent.
+ */
 
 /** @typedef {'queue' | 'dns' | 'connect' | 'tls' | 'send' | 'wait' | 'receive' | 'total'} Phase */
 /** @typedef {'ok' | 'error' | 'cancelled'} Outcome */
@@ -40,10 +43,7 @@ export class Attempt {
   /** It ended. @type {number | undefined} */
   endedAtMonoNs = undefined
 
-  /**
-   * @param {number} index 0, 1, …
-   * @param {number} startedAtMonoNs
-   */
+  /** @param {number} index 0, 1, … @param {number} startedAtMonoNs */
   constructor (index, startedAtMonoNs) {
     this.index = index
     this.startedAtMonoNs = startedAtMonoNs
@@ -70,7 +70,6 @@ export class Attempt {
    * @param {Phase} phase one in which the attempt failed lasts until the end of the attempt
    * @param {number | undefined} fromNs 0 or absent: it did not begin
    * @param {number | undefined} toNs 0 or absent: it did not end
-   * @returns {number | undefined}
    */
   #phase (phase, fromNs, toNs) {
     if (!toNs && phase === this.errorPhase) toNs = this.endedAtMonoNs

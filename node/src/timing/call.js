@@ -32,7 +32,10 @@ export class Call extends Timing {
   #hooks
   /** Who gets which event. Events are made only for those who get them. */
   #receivers
-  /** The asynchronous context in which the call was made: hooks run in it. @type {import('node:async_hooks').AsyncResource | null} */
+  /**
+   * The asynchronous context in which the call was made: hooks run in it.
+   * @type {import('node:async_hooks').AsyncResource | null}
+   */
   #context
   /** Hooks that made this request. */
   #makers
@@ -48,7 +51,10 @@ export class Call extends Timing {
   /** Until the attempt ends. @type {Connection | null} */
   #connection = null
   #firstByteNs = 0
-  /** The base library has passed the whole request to the socket. null: it does not report that. @type {boolean | null} */
+  /**
+   * The base library has passed the whole request to the socket. null: it does not report that.
+   * @type {boolean | null}
+   */
   #sent = false
   /** What was written has been taken over from the connection. */
   #captured = false
@@ -58,7 +64,10 @@ export class Call extends Timing {
   #carrier = null
   /** @type {Sender | null} */
   #sender = null
-  /** How the last attempt of a composed call failed. @type {{kind: import('../errors.js').ErrorKind, phase?: Phase} | null} */
+  /**
+   * How the last attempt of a composed call failed.
+   * @type {{kind: import('../errors.js').ErrorKind, phase?: Phase} | null}
+   */
   #failure = null
   /** Its record is part of another call's. */
   #absorbed = false
@@ -85,11 +94,7 @@ export class Call extends Timing {
     this.#start(this.#receivers, !composed)
   }
 
-  /**
-   * The events at the start of a call, in the caller's context.
-   * @param {Hooks['receivers']} receivers
-   * @param {boolean} attempted
-   */
+  /** The events at the start of a call, in the caller's context. */
   #start ({ callStart, attemptStart, queueStart }, attempted) {
     const { startedAtMonoNs } = this
     if (callStart !== null) {
@@ -102,17 +107,13 @@ export class Call extends Timing {
     if (attempted) this.#startAttempt(attemptStart, queueStart)
   }
 
-  /** @param {Receiver[] | null} attemptStart @param {Receiver[] | null} queueStart */
   #startAttempt (attemptStart, queueStart) {
     const { startedAtMonoNs } = this.#attempt
     if (attemptStart !== null) deliver(attemptStart, this.#event('attemptStart', startedAtMonoNs), this.#makers, false)
     if (queueStart !== null) deliver(queueStart, this.#event('queueStart', startedAtMonoNs), this.#makers, false)
   }
 
-  /**
-   * A dispatcher below has hooks too: all are called.
-   * @param {Owner} owner
-   */
+  /** A dispatcher below has hooks too: all are called. @param {Owner} owner */
   join (owner) {
     const { hooks } = owner
     if (hooks === null || this.#sources.includes(owner.source) || this.outcome !== undefined) return
@@ -156,9 +157,8 @@ export class Call extends Timing {
 
   /**
    * The request is about to be written on a connection.
-   * @param {Connection | null} connection
-   * @param {boolean} [atOnce] the first write follows in the same turn. Its time is then used for this event too, unless
-   *   a hook has to be called now
+   * @param {boolean} [atOnce] the first write follows in the same turn. Its time is then used for this event too,
+   *   unless a hook has to be called now
    */
   acquired (connection, atOnce = false) {
     // undici puts requests of a pipeline back when their connection breaks.
@@ -189,7 +189,6 @@ export class Call extends Timing {
     if (connection !== null) connection.active++
   }
 
-  /** @param {number} now */
   #acquiredAt (now) {
     const attempt = this.#attempt
     const connection = this.#connection
@@ -208,17 +207,13 @@ export class Call extends Timing {
     this.#emit(connectionAcquired, event)
   }
 
-  /**
-   * @param {Connection | null} own the connection that was made for this attempt
-   * @param {number} now
-   */
+  /** @param {Connection | null} own the connection that was made for this attempt @param {number} now */
   #leaveQueue (own, now) {
     this.#attempt.queueEndMonoNs = own === null ? now : own.startNs
     this.#emitPlain(this.#receivers.queueEnd, 'queueEnd', this.#attempt.queueEndMonoNs)
     if (own !== null && this.#hooks.wantsConnection) this.#emitSteps(own)
   }
 
-  /** @param {Connection} own */
   #emitSteps ({ host, error, ready }) {
     const steps = /** @type {import('./connection.js').Steps} */ (this.#attempt.steps)
     for (const step of /** @type {const} */ (['dns', 'connect', 'tls'])) {
@@ -234,7 +229,10 @@ export class Call extends Timing {
     }
   }
 
-  /** The base library has passed the whole request to the socket; null: it does not report that. @param {boolean | null} [sent] */
+  /**
+   * The base library has passed the whole request to the socket; null: it does not report that.
+   * @param {boolean | null} [sent]
+   */
   requestSent (sent = true) {
     this.#sent = sent
     const attempt = this.#attempt
@@ -349,11 +347,7 @@ export class Call extends Timing {
   /** The attempt has not ended. */
   get running () { return this.#attempt.outcome === undefined }
 
-  /**
-   * The attempt succeeded.
-   * @param {boolean} reusable the connection can carry another request
-   * @param {Attempt} [attempt]
-   */
+  /** The attempt succeeded. @param {boolean} reusable the connection can carry another request */
   finish (reusable, attempt = this.#attempt) {
     if (attempt.outcome !== undefined) return
     const now = attempt.responseEndMonoNs ?? nowNs()
@@ -362,11 +356,7 @@ export class Call extends Timing {
     if (!this.#composed) this.#endCall('ok', now)
   }
 
-  /**
-   * The attempt failed.
-   * @param {any} error
-   * @param {boolean} [cancelled] by the caller
-   */
+  /** The attempt failed. @param {boolean} [cancelled] by the caller */
   fail (error, cancelled = false) {
     const attempt = this.#attempt
     if (attempt.outcome !== undefined) return
@@ -382,11 +372,7 @@ export class Call extends Timing {
     else this.#endCall(outcome, now, kind, phase)
   }
 
-  /**
-   * The end of a composed call.
-   * @param {any} [error] that the caller gets instead of a response
-   * @param {boolean} [cancelled]
-   */
+  /** The end of a composed call. @param {any} [error] that the caller gets instead of a response */
   end (error, cancelled = false) {
     const attempted = this.attempts.length > 0
     if (error === undefined) {
@@ -401,10 +387,7 @@ export class Call extends Timing {
     this.#endCall(kind === 'cancelled' ? 'cancelled' : 'error', nowNs(), shown, failure?.phase)
   }
 
-  /**
-   * Makes the attempt of another call part of this composed call: an interceptor hid that they are the same.
-   * @param {Call} other
-   */
+  /** Makes the attempt of another call part of this composed call: an interceptor hid that they are the same. */
   absorb (other) {
     if (other === this || !other.running || this.attempts.includes(other.#attempt)) return
     other.#attempt.index = this.attempts.length;
@@ -414,13 +397,7 @@ export class Call extends Timing {
     other.#absorbed = true
   }
 
-  /**
-   * The phase in which a call without a connection failed.
-   * @param {import('../errors.js').ErrorKind} kind
-   * @param {any} error
-   * @param {number} now
-   * @returns {Phase | undefined}
-   */
+  /** The phase in which a call without a connection failed. */
   #failedBefore (kind, error, now) {
     const attempt = this.#attempt
     const { connection } = this
@@ -443,10 +420,6 @@ export class Call extends Timing {
     return this.#attempt.requestEndMonoNs === undefined ? 'send' : 'wait'
   }
 
-  /**
-   * @param {boolean} reusable
-   * @param {number} now
-   */
   #release (reusable, now) {
     const connection = this.#connection
     if (connection === null) return
@@ -459,10 +432,6 @@ export class Call extends Timing {
     this.#emit(connectionReleased, event)
   }
 
-  /**
-   * @param {Outcome} outcome
-   * @param {number} now
-   */
   #endAttempt (outcome, now) {
     const attempt = this.#attempt
     if (attempt.outcome !== undefined) return
@@ -478,12 +447,6 @@ export class Call extends Timing {
     this.#emit(attemptEnd, event)
   }
 
-  /**
-   * @param {Outcome} outcome
-   * @param {number} now
-   * @param {import('../errors.js').ErrorKind} [kind]
-   * @param {Phase} [phase]
-   */
   #endCall (outcome, now, kind, phase) {
     if (this.outcome !== undefined) return
     this.outcome = outcome
@@ -507,22 +470,14 @@ export class Call extends Timing {
     this.#context = this.#observed = this.#carrier = this.#sender = null
   }
 
-  /** @param {Receiver[]} receivers @param {any} news @param {boolean} [last] */
   #emit (receivers, news, last = false) {
     this.#context?.runInAsyncScope(deliver, undefined, receivers, news, this.#makers, last)
   }
 
-  /** @param {Receiver[] | null} receivers @param {EventName} name @param {number} tNs */
   #emitPlain (receivers, name, tNs) {
     if (receivers !== null) this.#emit(receivers, this.#event(name, tNs))
   }
 
-  /**
-   * @param {Receiver[] | null} receivers
-   * @param {'informational' | 'headersEnd'} name
-   * @param {number} tNs
-   * @param {number} status
-   */
   #emitStatus (receivers, name, tNs, status) {
     if (receivers === null) return
     const event = this.#event(name, tNs)
@@ -530,10 +485,6 @@ export class Call extends Timing {
     this.#emit(receivers, event)
   }
 
-  /**
-   * @param {EventName} name
-   * @param {number} tNs
-   * @returns {TimingEvent} of the present attempt
-   */
+  /** @param {EventName} name @param {number} tNs @returns {TimingEvent} of the present attempt */
   #event (name, tNs) { return new MadeEvent(this, name, tNs, this.#attempt.index) }
 }

@@ -43,10 +43,7 @@ export class Connection {
   /** Removes the listeners for the steps. @type {(() => void) | null} */
   #unfollow = null
 
-  /**
-   * @param {string} host name or address that is connected to
-   * @param {boolean} secure TLS comes after TCP
-   */
+  /** @param {string} host name or address that is connected to @param {boolean} secure TLS comes after TCP */
   constructor (host, secure) {
     this.id = ++lastId
     this.host = host
@@ -59,7 +56,6 @@ export class Connection {
   /**
    * Listens for the steps of a socket that is still connecting. net and tls name them by events of the socket:
    * `lookup`, `connect`, `secureConnect`. No listener stays on a connected socket.
-   * @param {any} socket
    */
   follow (socket) {
     const { steps } = this
@@ -108,7 +104,6 @@ export class Connection {
     this.#unfollow = null
   }
 
-  /** @param {any} error */
   failed (error) {
     try {
       this.error = String(error?.message || error?.code || error)
@@ -147,7 +142,8 @@ export class Connection {
     if (this.multiplexed || typeof socket._write !== 'function') return
     /** @type {WriteWatch | undefined} */
     const watch = socket[kWatch]
-    // The socket of a tunnel on which others' methods stand: its writes now belong to the connection through the tunnel.
+    // The socket of a tunnel on which others' methods stand: its writes now belong to the connection through the
+    // tunnel.
     if (watch !== undefined) {
       watch.connection = this
       return
@@ -158,15 +154,12 @@ export class Connection {
   }
 }
 
-/**
- * @param {any} socket
- * @returns {Connection | null} null for a socket that was made elsewhere
- */
+/** @returns {Connection | null} null for a socket that was made elsewhere */
 export function connectionOf (socket) {
   return socket?.[kConnection] ?? null
 }
 
-/** Gives a socket its methods back: it is upgraded, or carries a tunnel. @param {any} socket */
+/** Gives a socket its methods back: it is upgraded, or carries a tunnel. */
 export function detach (socket) {
   /** @type {WriteWatch | undefined} */
   const watch = socket[kWatch]
@@ -187,7 +180,6 @@ class WriteWatch {
   /** The callback of the write under way. @type {any} */
   callback = null
 
-  /** @param {Connection} connection @param {any} socket */
   constructor (connection, socket) {
     this.connection = connection
     this.write = socket._write
@@ -195,7 +187,7 @@ class WriteWatch {
     /** Each method, and whether the socket itself had it. @type {[string, any, boolean][]} */
     this.methods = [['_write', this.write, Object.hasOwn(socket, '_write')]]
     if (this.writev) this.methods.push(['_writev', this.writev, Object.hasOwn(socket, '_writev')])
-    this.done = (/** @type {any} */ error) => {
+    this.done = (error) => {
       const { callback, connection } = this
       this.callback = null
       // For a destroyed socket net calls back every write without an error, whether the kernel took it or not.
@@ -207,7 +199,6 @@ class WriteWatch {
     }
   }
 
-  /** @param {number} bytes @param {any} callback */
   before (bytes, callback) {
     const { connection } = this
     this.callback = callback
@@ -216,7 +207,6 @@ class WriteWatch {
     connection.writes++
   }
 
-  /** @param {any} socket */
   after (socket) {
     const { connection } = this
     connection.lastWriteNs = nowNs()
@@ -226,7 +216,7 @@ class WriteWatch {
   }
 }
 
-/** @this {any} @param {any} chunk @param {any} encoding @param {any} callback */
+/** @this {any} */
 function write (chunk, encoding, callback) {
   /** @type {WriteWatch} */
   const watch = this[kWatch]
@@ -235,7 +225,7 @@ function write (chunk, encoding, callback) {
   watch.after(this)
 }
 
-/** @this {any} @param {any} chunks @param {any} callback */
+/** @this {any} */
 function writev (chunks, callback) {
   /** @type {WriteWatch} */
   const watch = this[kWatch]
@@ -246,20 +236,14 @@ function writev (chunks, callback) {
   watch.after(this)
 }
 
-/**
- * @param {any} chunk
- * @param {any} encoding
- */
 function sizeOf (chunk, encoding) {
   if (typeof chunk !== 'string') return chunk.byteLength
   return encoding === 'latin1' || encoding === 'binary' ? chunk.length : Buffer.byteLength(chunk, encoding)
 }
 
 /**
- * Bytes that libuv has not yet passed to the kernel. Under TLS the handle below has them: the TLS handle reports the end of
- * a write one turn later, when the response may have arrived.
- * @param {any} handle
- * @returns {number}
+ * Bytes that libuv has not yet passed to the kernel. Under TLS the handle below has them: the TLS handle reports the
+ * end of a write one turn later, when the response may have arrived.
  */
 function unsent (handle) {
   return (handle?._parent ?? handle)?.writeQueueSize ?? 0

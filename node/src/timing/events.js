@@ -1,8 +1,8 @@
 /** The events of a call (spec/events.yaml): their fields, the listener, and who gets which. */
 
-export const EVENTS = /** @type {const} */ (['callStart', 'attemptStart', 'queueStart', 'queueEnd', 'dnsStart', 'dnsEnd',
-  'connectStart', 'connectEnd', 'tlsStart', 'tlsEnd', 'connectionAcquired', 'requestStart', 'requestEnd', 'informational',
-  'responseStart', 'headersEnd', 'responseEnd', 'connectionReleased', 'attemptEnd', 'callEnd'])
+export const EVENTS = /** @type {const} */ (['callStart', 'attemptStart', 'queueStart', 'queueEnd',
+  'dnsStart', 'dnsEnd', 'connectStart', 'connectEnd', 'tlsStart', 'tlsEnd', 'connectionAcquired',
+  'requestStart', 'requestEnd', 'informational', 'responseStart', 'headersEnd', 'responseEnd', 'connectionReleased', 'attemptEnd', 'callEnd'])
 
 /** @typedef {typeof EVENTS[number]} EventName */
 
@@ -30,8 +30,8 @@ export const EVENTS = /** @type {const} */ (['callStart', 'attemptStart', 'queue
 /** @typedef {MadeEvent & EventFields} TimingEvent */
 
 /**
- * One step of a call. Names, fields and order: spec/events.yaml. Every event of a name has the same properties; one without
- * a value is undefined.
+ * One step of a call. Names, fields and order: spec/events.yaml. Every event of a name has the same properties; one
+ * without a value is undefined.
  */
 export class MadeEvent {
   #call
@@ -61,8 +61,9 @@ export class MadeEvent {
 /** @typedef {(event: TimingEvent) => unknown} OnEvent */
 
 /**
- * All methods are optional and are called on the listener: `onCallStart`, `onResponseEnd` and so on, one for each event.
- * `onEvent` gets every event, after the event's own method. Which methods there are is checked once, when the agent is
+ * All methods are optional and are called on the listener: `onCallStart`, `onResponseEnd` and so on, one for each
+ * event. `onEvent` gets every event, after the event's own method. Which methods there are is checked once, when the
+ * agent is
  * made.
  * @typedef {{[E in EventName as `on${Capitalize<E>}`]?: OnEvent} & {onEvent?: OnEvent}} TimingListener
  */

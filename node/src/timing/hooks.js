@@ -1,6 +1,6 @@
 /**
- * Calls the user's hooks: a callback for the finished record and a listener for single events. Whatever a hook throws, and
- * the rejection of a promise that it returns, is swallowed, counted and reported once; the request goes on.
+ * Calls the user's hooks: a callback for the finished record and a listener for single events. Whatever a hook throws,
+ * and the rejection of a promise that it returns, is swallowed, counted and reported once; the request goes on.
  */
 
 import { AsyncLocalStorage } from 'node:async_hooks'
@@ -11,7 +11,8 @@ import { EVENTS, receiversOf } from './events.js'
 
 /**
  * @typedef {object} HookOptions
- * @property {(timing: import('./record.js').Timing) => unknown} [onTiming] called once per call, with the finished record
+ * @property {(timing: import('./record.js').Timing) => unknown} [onTiming] called once per call, with the finished
+ *   record
  * @property {TimingListener} [listener] called for each event, in order
  */
 
@@ -19,7 +20,8 @@ import { EVENTS, receiversOf } from './events.js'
  * Gets more of a call than its events: the OpenTelemetry part of this package. A listener has it under kObserver.
  * @typedef {object} CallObserver
  * @property {() => any} begin a call begins; returns the state that the other methods get, or null to ignore this call
- * @property {(state: any, run: () => boolean) => boolean} within calls `run`, which makes undici's request of an attempt
+ * @property {(state: any, run: () => boolean) => boolean} within calls `run`, which makes undici's request of an
+ *   attempt
  * @property {(state: any, timing: import('./record.js').Timing) => void} progress more is known of the running attempt
  * @property {(state: any, timing: import('./record.js').Timing) => void} end the call has ended
  */
@@ -70,11 +72,7 @@ function watchResult (result) {
   }
 }
 
-/**
- * @template T
- * @param {() => T} run
- * @returns {T | undefined} undefined when it threw
- */
+/** @template T @param {() => T} run @returns {T | undefined} undefined when it threw */
 function safely (run) {
   try {
     return run()
@@ -114,10 +112,8 @@ export function deliver (receivers, news, makers, last) {
   }
 }
 
-/** @param {Function} method @param {any} listener @param {any} news @returns {unknown} */
 function callMethod (method, listener, news) { return method.call(listener, news) }
 
-/** @param {Running | null} makers @param {unknown} hook */
 function includes (makers, hook) {
   for (; makers !== null; makers = makers.outer) if (makers.hook === hook) return true
   return false
@@ -126,10 +122,6 @@ function includes (makers, hook) {
 const CONNECTION_EVENTS = EVENTS.slice(EVENTS.indexOf('queueEnd'), EVENTS.indexOf('requestStart'))
 
 export class Hooks {
-  /**
-   * @param {Receiver[]} timings
-   * @param {TimingListener[]} listeners
-   */
   constructor (timings, listeners) {
     this.timings = timings
     this.listeners = listeners
@@ -146,11 +138,7 @@ export class Hooks {
     return states.some((state) => state !== null) ? states : null
   }
 
-  /**
-   * @param {any[]} states
-   * @param {() => boolean} run
-   * @returns {boolean} what `run` returns; it runs once, also when an observer throws
-   */
+  /** @returns {boolean} what `run` returns; it runs once, also when an observer throws */
   within (states, run) {
     let begun = false
     const once = () => {
@@ -158,7 +146,7 @@ export class Hooks {
       return run()
     }
     /** @type {(inner: () => boolean, observer: CallObserver, index: number) => () => boolean} */
-    const around = (inner, observer, index) => states[index] === null ? inner : () => observer.within(states[index], inner)
+    const around = (inner, observer, at) => states[at] === null ? inner : () => observer.within(states[at], inner)
     try {
       return this.observers.reduceRight(around, once)()
     } catch (error) {
@@ -168,11 +156,6 @@ export class Hooks {
     }
   }
 
-  /**
-   * @param {'progress' | 'end'} method
-   * @param {any[]} states
-   * @param {import('./record.js').Timing} timing
-   */
   observe (method, states, timing) {
     for (const [index, observer] of this.observers.entries()) {
       if (states[index] !== null) safely(() => observer[method](states[index], timing))
@@ -196,10 +179,7 @@ export function resolveHooks (options, config) {
   return new Hooks(onTiming === null ? [] : [{ method: onTiming }], listener === null ? [] : [listener])
 }
 
-/**
- * @param {Hooks[]} several
- * @returns {Hooks | null} that calls the hooks of all, in order; null: there are none
- */
+/** @param {Hooks[]} several @returns {Hooks | null} that calls the hooks of all, in order; null: there are none */
 export function mergeHooks (several) {
   if (several.length < 2) return several[0] ?? null
   return new Hooks(several.flatMap(({ timings }) => timings), several.flatMap(({ listeners }) => listeners))

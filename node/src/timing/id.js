@@ -5,8 +5,8 @@ let storage = null
 
 /**
  * Runs `run` so that each call started in it has `id` in its timing record and events.
- * It finds the record of one `fetch()` or one axios call among many. The id follows the asynchronous context, so redirect
- * hops and retries of the same call have it too.
+ * It finds the record of one `fetch()` or one axios call among many. The id follows the asynchronous context, so
+ * redirect hops and retries of the same call have it too.
  * @template T
  * @param {string | number} id
  * @param {() => T} run

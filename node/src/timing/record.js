@@ -1,6 +1,6 @@
 /**
- * The record of a call (spec/events.yaml, `record`). The object that takes the times is the object that hooks get: it is
- * filled while the call runs (call.js) and frozen at its end. It holds nothing of the base library.
+ * The record of a call (spec/events.yaml, `record`). The object that takes the times is the object that hooks get: it
+ * is filled while the call runs (call.js) and frozen at its end. It holds nothing of the base library.
  */
 
 import { nowNs, unixNs } from './clock.js'
@@ -13,9 +13,11 @@ const PHASES = /** @type {const} */ (['queue', 'dns', 'connect', 'tls', 'send', 
 /** @type {(keyof Timing)[]} */
 const OF_CALL = ['method', 'url', 'outcome', 'errorKind', 'errorPhase', 'startedAtUnixNs', 'startedAtMonoNs', 'totalNs']
 /** Values of the last attempt, which the record of the call has too. @type {(keyof Attempt & keyof Timing)[]} */
-const SHORTCUTS = ['status', 'connId', 'reused', 'queueNs', 'dnsNs', 'connectNs', 'tlsNs', 'sendNs', 'waitNs', 'receiveNs']
+const SHORTCUTS = ['status', 'connId', 'reused',
+  'queueNs', 'dnsNs', 'connectNs', 'tlsNs', 'sendNs', 'waitNs', 'receiveNs']
 /** @type {(keyof Attempt)[]} */
-const OF_ATTEMPT = ['index', 'outcome', ...SHORTCUTS, 'idleNs', 'connRequests', 'bytesSent', 'writes', 'bytesReceived', 'totalNs']
+const OF_ATTEMPT = ['index', 'outcome', ...SHORTCUTS, 'idleNs', 'connRequests',
+  'bytesSent', 'writes', 'bytesReceived', 'totalNs']
 
 export class Timing {
   /** Absent while the call runs. @type {Outcome} */
@@ -77,9 +79,8 @@ export class Timing {
   }
 
   /**
-   * The record for `JSON.stringify()`, with the names that all languages share (spec/schemas/timing-v1.schema.json) and with
-   * the values of the last attempt beside those of the call.
-   * @returns {Record<string, any>}
+   * The record for `JSON.stringify()`, with the names that all languages share (spec/schemas/timing-v1.schema.json) and
+   * with the values of the last attempt beside those of the call.
    */
   toJSON () {
     const attempts = this.attempts.map((attempt) => canonical(attempt, OF_ATTEMPT))
@@ -90,11 +91,7 @@ export class Timing {
   [Symbol.for('nodejs.util.inspect.custom')] () { return this.toString() }
 }
 
-/**
- * @param {any} record
- * @param {string[]} names
- * @returns {Record<string, any>} these values by their snake_case names, without what is absent
- */
+/** @returns {Record<string, any>} these values by their snake_case names, without what is absent */
 function canonical (record, names) {
   /** @type {Record<string, any>} */
   const values = {}
@@ -105,10 +102,8 @@ function canonical (record, names) {
   return values
 }
 
-/** @param {number} ns */
 function inMs (ns) { return (ns / 1e6).toFixed(1) }
 
-/** @param {Timing} timing */
 function result ({ status, outcome, errorKind, errorPhase }) {
   if (outcome === 'ok' || outcome === undefined) return String(status ?? 'ok')
   const kind = outcome === 'cancelled' ? '' : errorKind

@@ -5,16 +5,12 @@ const SIGNATURES = /([?&](?:AWSAccessKeyId|Signature|sig|X-Goog-Signature)=)[^&#
 /** Scheme and slashes. As URL parsers do, it accepts backslashes as slashes, and for http any number of them. */
 const BEFORE_AUTHORITY = /^\s*(?:https?:[/\\]*|(?:[a-z][a-z\d+.-]*:)?[/\\]{2})/i
 
-/**
- * @param {string} url
- * @returns {string}
- */
+/** @param {string} url @returns {string} */
 export function redactUrl (url) {
   if (url.includes('@')) url = withoutUser(url)
   return url.includes('?') ? withoutSignatures(url) : url
 }
 
-/** @param {string} url */
 function withoutUser (url) {
   const start = BEFORE_AUTHORITY.exec(url)?.[0].length ?? 0
   // It is a path.
@@ -28,7 +24,6 @@ function withoutUser (url) {
   return url.slice(0, start) + url.slice(url.lastIndexOf('@') + 1)
 }
 
-/** @param {string} url */
 function withoutSignatures (url) {
   const fragment = url.indexOf('#')
   const end = fragment < 0 ? url.length : fragment

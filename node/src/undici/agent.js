@@ -7,8 +7,8 @@ import { agentFactoryFor, configOf } from './factory.js'
 
 /**
  * undici's Agent whose requests leave in one write, at once. It takes undici's options, and ours beside them.
- * With a `factory` of your own, give the pools that it makes `factory: clientFactory()`: this class cannot change clients
- * that are made elsewhere.
+ * With a `factory` of your own, give the pools that it makes `factory: clientFactory()`: this class cannot change
+ * clients that are made elsewhere.
  */
 export class Agent extends withDispatch(undici.Agent) {
   /**
@@ -23,7 +23,6 @@ export class Agent extends withDispatch(undici.Agent) {
 }
 
 /**
- * @param {any} options
  * @param {import('./factory.js').ClientConfig} config
  * @param {(config: import('./factory.js').ClientConfig) => import('./factory.js').Factory} factoryFor
  * @returns {{factory?: import('./factory.js').Factory}} ours, where the user gives none

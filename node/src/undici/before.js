@@ -1,6 +1,6 @@
 /**
- * The global dispatchers before undici is loaded: where fetch was not used yet, undici replaces them when it is loaded, also
- * one that takes proxies from the environment (undici issue 5500). Import this module before undici.
+ * The global dispatchers before undici is loaded: where fetch was not used yet, undici replaces them when it is loaded,
+ * also one that takes proxies from the environment (undici issue 5500). Import this module before undici.
  */
 
 export const LEGACY = Symbol.for('undici.globalDispatcher.1')

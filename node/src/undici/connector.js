@@ -1,4 +1,6 @@
-/** Wraps the connector of a client, which is undici's or a user's function. Connecting itself stays with that function. */
+/**
+ * Wraps the connector of a client, which is undici's or a user's function. Connecting itself stays with that function.
+ */
 
 import { mostHeld } from '../config.js'
 import { Connection, detach } from '../timing/connection.js'
@@ -15,17 +17,18 @@ import { setNoDelay } from '../wire/nodelay.js'
  * @property {Connecting} [connecting] of a proxy agent
  */
 /** @typedef {import('../config.js').Config & OfClient} ClientConfig */
-/** The connection whose connector is running: in that call it requests its tunnel. @typedef {{connection: Connection | null}} Connecting */
-/** The present socket of one client, and its connection where hooks are set. @typedef {{socket: any, connection: Connection | null}} Line */
+/**
+ * The connection whose connector is running: in that call it requests its tunnel.
+ * @typedef {{connection: Connection | null}} Connecting
+ */
+/**
+ * The present socket of one client, and its connection where hooks are set.
+ * @typedef {{socket: any, connection: Connection | null}} Line
+ */
 
 /** @typedef {(options: any, callback: (error: Error | null, socket: any) => void) => any} Connector */
 
-/**
- * @param {Connector} connect
- * @param {ClientConfig} config
- * @param {Line} line
- * @returns {Connector}
- */
+/** @param {Connector} connect @param {ClientConfig} config @param {Line} line @returns {Connector} */
 export function wrapConnector (connect, config, line) {
   // Not an arrow function: undici calls it as a method of the client, and a user's own connector may use `this`.
   return /** @this {any} */ function (options, callback) {
@@ -51,8 +54,8 @@ export function wrapConnector (connect, config, line) {
     } finally {
       if (connecting !== undefined) connecting.connection = null
     }
-    // undici's connector, as many others, returns the socket before it is connected. With TCP_NODELAY set before the TLS
-    // handshake, the last message of the handshake does not hold back the request.
+    // undici's connector, as many others, returns the socket before it is connected. With TCP_NODELAY set before the
+    // TLS handshake, the last message of the handshake does not hold back the request.
     setNoDelay(socket, config, noDelay)
     if (connection !== null && !connection.ready) {
       if (socket?.connecting === true && typeof socket.once === 'function') connection.follow(socket)

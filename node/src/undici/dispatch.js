@@ -29,7 +29,6 @@ const kAttempt = Symbol('onewrite attempt')
  * @returns {T}
  */
 export const withDispatch = (Base) => /** @type {any} */ (class extends /** @type {any} */ (Base) {
-  /** @param {any} opts @param {any} handler @returns {boolean} */
   dispatch (opts, handler) {
     const config = /** @type {any} */ (this)[kConfig]
     if (config.disabled) return this[kBase](opts, handler)
@@ -47,13 +46,9 @@ export const withDispatch = (Base) => /** @type {any} */ (class extends /** @typ
       : timedDispatch(this, opts, handler)
   }
 
-  /** @param {any} opts @param {any} handler @returns {boolean} */
   [kBase] (opts, handler) { return super.dispatch(opts, handler) }
 
-  /**
-   * Above the user's interceptors comes one of ours: retries and redirects are attempts of one call.
-   * @param {any[]} args
-   */
+  /** Above the user's interceptors comes one of ours: retries and redirects are attempts of one call. */
   compose (...args) {
     const { timed } = /** @type {any} */ (this)[kConfig]
     if (!timed) return super.compose(...args)
@@ -61,12 +56,6 @@ export const withDispatch = (Base) => /** @type {any} */ (class extends /** @typ
   }
 })
 
-/**
- * @param {any} self
- * @param {any} opts
- * @param {any} handler
- * @returns {boolean}
- */
 function timedDispatch (self, opts, handler) {
   // Begun above; between there and here are retries or redirects.
   const above = composedCall(opts, handler)
@@ -84,14 +73,13 @@ function timedDispatch (self, opts, handler) {
 
 /** A dispatch of a composed dispatcher that is on the stack. */
 class Dispatching {
-  /** @param {Call} call @param {any} opts @param {Dispatching | null} outer */
   constructor (call, opts, outer) {
     this.call = call
     this.opts = opts
     this.outer = outer
   }
 
-  /** @param {any} opts @returns {Call | undefined} the call, when these are its options as an interceptor made them anew */
+  /** @returns {Call | undefined} the call, when these are its options as an interceptor made them anew */
   callOf (opts) {
     return opts?.method === this.opts?.method && opts?.path === this.opts?.path ? this.call : undefined
   }
@@ -101,9 +89,9 @@ class Dispatching {
 let dispatching = null
 
 /**
- * An interceptor that makes all dispatches below it, for one dispatch above, attempts of one call. A dispatch belongs to
- * the call by its options or its handler; where an interceptor replaces both, by its place on the stack, or by the chain of
- * handlers when the request starts.
+ * An interceptor that makes all dispatches below it, for one dispatch above, attempts of one call. A dispatch belongs
+ * to the call by its options or its handler; where an interceptor replaces both, by its place on the stack, or by the
+ * chain of handlers when the request starts.
  * @param {any} self the dispatcher below
  * @returns {(dispatch: Dispatch) => Dispatch}
  */
@@ -125,12 +113,6 @@ export function oneCall (self) {
   }
 }
 
-/**
- * @param {any} self
- * @param {any} opts
- * @param {any} handler
- * @param {boolean} composed
- */
 function startCall (self, opts, handler, composed) {
   // The handlers of undici's own functions have their asynchronous context.
   const context = handler instanceof AsyncResource ? handler : new AsyncResource('OnewriteCall')
@@ -147,21 +129,13 @@ function urlOf (origin, path) {
   return /^https?:\/\//.test(path) ? path : `${text}/${path}`
 }
 
-/**
- * @param {any} opts
- * @param {any} handler
- * @returns {Call | undefined} the call of a composed dispatcher above
- */
+/** @returns {Call | undefined} the call of a composed dispatcher above */
 function composedCall (opts, handler) {
   return opts?.[kComposed] ??
     (handler instanceof TimedHandler && handler.composed ? handler.call : dispatching?.callOf(opts))
 }
 
-/**
- * @param {any} opts
- * @param {any} handler
- * @returns {Call | undefined} the call of which this dispatch is an attempt
- */
+/** @returns {Call | undefined} the call of which this dispatch is an attempt */
 export function callOf (opts, handler) {
   return handler instanceof TimedHandler && !handler.composed ? handler.call : opts?.[kAttempt]
 }

@@ -1,6 +1,6 @@
 /**
- * The way into undici: the documented `factory` option of Agent, Pool and similar classes. It makes undici's clients, each
- * of which is one connection to one origin, with the same options and a wrapped connector.
+ * The way into undici: the documented `factory` option of Agent, Pool and similar classes. It makes undici's clients,
+ * each of which is one connection to one origin, with the same options and a wrapped connector.
  */
 
 import { Client, Pool } from 'undici'
@@ -33,7 +33,6 @@ class WiredClient extends /** @type {any} */ (Client) {
   /** @type {import('./connector.js').Line} */
   line = { socket: null, connection: null }
 
-  /** @param {string | URL} origin @param {any} options @param {ClientConfig} config */
   constructor (origin, options, config) {
     super(origin, options)
     const own = /** @type {any} */ (this)
@@ -48,14 +47,12 @@ class WiredClient extends /** @type {any} */ (Client) {
  * dispatcher that is not ours the call begins here.
  */
 class TimedClient extends /** @type {any} */ (withDispatch(/** @type {any} */ (WiredClient))) {
-  /** @param {string | URL} origin @param {any} options @param {ClientConfig} config */
   constructor (origin, options, config) {
     super(origin, options, config)
     this[kConfig] = config
     this[kOrigin] = originOf(origin)
   }
 
-  /** @param {any} opts @param {any} handler @returns {boolean} */
   [kBase] (opts, handler) {
     const call = callOf(opts, handler)
     call?.carriedBy(this.line)
@@ -77,8 +74,8 @@ export function clientFactoryFor (config) {
 
 /**
  * @param {ClientConfig} config
- * @returns {Factory} of pools for `new undici.Agent({ factory })` and ProxyAgent; for `connections: 1` of clients, as undici
- *   does
+ * @returns {Factory} of pools for `new undici.Agent({ factory })` and ProxyAgent; for `connections: 1` of clients, as
+ *   undici does
  */
 export function agentFactoryFor (config) {
   const factory = clientFactoryFor(config)

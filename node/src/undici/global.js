@@ -1,6 +1,6 @@
 /**
- * What may stand in the place of the global dispatcher. undici's own default is replaced by our Agent, a dispatcher with
- * proxies from the environment by ours with the same options. What the user has chosen stays.
+ * What may stand in the place of the global dispatcher. undici's own default is replaced by our Agent, a dispatcher
+ * with proxies from the environment by ours with the same options. What the user has chosen stays.
  */
 
 import { globalAgent } from 'node:http'
@@ -10,7 +10,8 @@ import { callsControllersWhenSent, isSupported, privateSymbol } from '../base-ve
 import { Agent } from './agent.js'
 import { EnvHttpProxyAgent } from './proxy-agent.js'
 
-// When undici 8 was loaded, it replaced the dispatcher of a Node that knows `legacy` alone. fetch goes on to use the proxies.
+// When undici 8 was loaded, it replaced the dispatcher of a Node that knows `legacy` alone. fetch goes on to use the
+// proxies.
 if (isUndicis(before.legacy, 'EnvHttpProxyAgent') && isWrapped(globalDispatchers().legacy)) {
   Object.assign(globalThis, { [LEGACY]: before.legacy })
 }
@@ -27,7 +28,8 @@ if (isUndicis(before.legacy, 'EnvHttpProxyAgent') && isWrapped(globalDispatchers
 export function placeForOurs () {
   const { legacy, current } = globalDispatchers()
   // undici 8 sets both, one of them wrapped for older versions.
-  const chosen = [current, current !== undefined && isWrapped(legacy) ? undefined : legacy].filter((each) => each !== undefined)
+  const chosen = (current !== undefined && isWrapped(legacy) ? [current] : [current, legacy])
+    .filter((dispatcher) => dispatcher !== undefined)
   const strange = chosen.find((dispatcher) => !isPlainAgent(dispatcher) && !isUndicis(dispatcher, 'EnvHttpProxyAgent'))
   if (strange !== undefined) return { found: nameOf(strange) }
   const proxies = chosen.find((each) => isUndicis(each, 'EnvHttpProxyAgent'))
@@ -41,18 +43,17 @@ function hasLostProxies () {
   /** @type {any} */ (globalAgent).options?.proxyEnv !== undefined
 }
 
-/** @param {any} dispatcher @returns {boolean} undici 8 has set another, and this leads to it */
+/** @returns {boolean} undici 8 has set another, and this leads to it */
 function isWrapped (dispatcher) {
   const Wrapper = Reflect.get(undici, 'Dispatcher1Wrapper')
   return (Wrapper !== undefined && dispatcher instanceof Wrapper) || nameOf(dispatcher) === 'Dispatcher1Wrapper'
 }
 
-/** @param {any} value @returns {string} the name of its class */
+/** @returns {string} the name of its class */
 function nameOf (value) { return String(value?.constructor?.name || 'unknown') }
 
 /**
  * @param {any} dispatcher of any copy of undici, also the one in Node
- * @param {string} name
  * @returns {boolean} an object of undici's class of this name itself, not composed, wrapped or of a subclass
  */
 function isUndicis (dispatcher, name) {
@@ -61,10 +62,11 @@ function isUndicis (dispatcher, name) {
   // A bundle may have renamed the classes of our undici.
   const known = Class === Reflect.get(undici, name) ||
     (Class.name === name && Object.getPrototypeOf(Class).name === 'DispatcherBase')
-  return known && Object.getPrototypeOf(dispatcher) === Class.prototype && dispatcher.dispatch === Class.prototype.dispatch
+  return known && Object.getPrototypeOf(dispatcher) === Class.prototype &&
+    dispatcher.dispatch === Class.prototype.dispatch
 }
 
-/** @param {any} dispatcher @returns {boolean} an Agent as undici makes it without options */
+/** @returns {boolean} an Agent as undici makes it without options */
 function isPlainAgent (dispatcher) {
   if (!isUndicis(dispatcher, 'Agent')) return false
   const plain = new dispatcher.constructor()
@@ -72,13 +74,11 @@ function isPlainAgent (dispatcher) {
   return options !== undefined && hasDefaultFactory(dispatcher, plain) && isSame(dispatcher[options], plain[options])
 }
 
-/** @param {any} agent @param {any} plain */
 function hasDefaultFactory (agent, plain) {
   const factory = privateSymbol(plain, 'factory')
   return factory !== undefined && agent[factory] === plain[factory]
 }
 
-/** @param {any} one @param {any} other */
 function isSame (one, other) {
   const names = new Set([...Object.keys(one), ...Object.keys(other)])
   return [...names].every((name) => one[name] === other[name])
@@ -109,25 +109,25 @@ function ofProxies (dispatcher) {
 }
 
 /**
- * Which of its agents an EnvHttpProxyAgent chooses. It is the one to know: its NO_PROXY may be an option, which is private.
- * @param {any} proxies
+ * Which of its agents an EnvHttpProxyAgent chooses. It is the one to know: its NO_PROXY may be an option, which is
+ * private.
  * @param {any} ours an EnvHttpProxyAgent with the same options
  * @param {any} origin of a request
  * @returns {any} the agent of ours in the same place
  */
 export function sameChoice (proxies, ours, origin) {
   let chosen = ours
-  const symbols = AGENTS.map((name) => /** @type {symbol} */ (privateSymbol(proxies, name)))
-  const agents = symbols.map((symbol) => proxies[symbol])
+  const agents = AGENTS.map((name) => {
+    const symbol = /** @type {symbol} */ (privateSymbol(proxies, name))
+    return { symbol, agent: proxies[symbol], same: ours[/** @type {symbol} */ (privateSymbol(ours, name))] }
+  })
   const none = () => {}
   const handler = { onRequestStart: none, onResponseError: none, onConnect: none, onError: none }
   try {
-    for (const [index, symbol] of symbols.entries()) {
-      proxies[symbol] = { dispatch: () => { chosen = ours[/** @type {symbol} */ (privateSymbol(ours, AGENTS[index] ?? ''))] } }
-    }
+    for (const { symbol, same } of agents) proxies[symbol] = { dispatch: () => { chosen = same } }
     proxies.dispatch({ origin, path: '/', method: 'GET' }, handler)
   } finally {
-    for (const [index, symbol] of symbols.entries()) proxies[symbol] = agents[index]
+    for (const { symbol, agent } of agents) proxies[symbol] = agent
   }
   return chosen
 }

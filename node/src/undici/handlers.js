@@ -1,7 +1,7 @@
 /**
- * Wrappers around the handler of a request, which time what undici reports to it. undici 7 has handlers of two styles:
- * onConnect, onHeaders, … and onRequestStart, onResponseStart, …; undici 8 has the second alone, and adapts the first
- * itself. Each method passes on all arguments; `this` of the user's handler is still that handler.
+ * Wrappers around the handler of a request, which time what undici reports to it. undici 7 has handlers of two
+ * styles: onConnect, onHeaders, … and onRequestStart, onResponseStart, …; undici 8 has the second alone, and adapts the
+ * first itself. Each method passes on all arguments; `this` of the user's handler is still that handler.
  */
 
 import { callsControllersWhenSent } from '../base-version.js'
@@ -13,15 +13,13 @@ import { isInMemory } from '../wire/body.js'
 const settled = Promise.resolve()
 
 /**
- * Whether undici accepts the handler (undici lib/core/util.js, assertRequestHandler). A handler that it refuses must reach
- * it unwrapped: a wrapper has all methods, so the request would be sent before the missing method is noticed.
- * @param {any} handler
- * @param {any} opts
+ * Whether undici accepts the handler (undici lib/core/util.js, assertRequestHandler). A handler that it refuses must
+ * reach it unwrapped: a wrapper has all methods, so the request would be sent before the missing method is noticed.
  */
 export function isValidHandler (handler, opts) {
   if (handler === null || typeof handler !== 'object') return false
   const has = (/** @type {string[]} */ ...names) => names.every((name) => typeof handler[name] === 'function')
-  const may = (/** @type {any} */ method) => method === undefined || typeof method === 'function'
+  const may = (method) => method === undefined || typeof method === 'function'
   if (!may(handler.onBodySent)) return false
   const upgrade = opts?.upgrade || opts?.method === 'CONNECT'
   if (!isController(handler)) {
@@ -36,13 +34,7 @@ export function isValidHandler (handler, opts) {
 /** @param {any} handler that undici accepts @returns {boolean} it has the methods of the newer style */
 export function isController (handler) { return typeof handler.onRequestStart === 'function' }
 
-/**
- * @param {any} handler that undici accepts
- * @param {Call} call
- * @param {any} opts
- * @param {boolean} composed
- * @returns {any}
- */
+/** @param {any} handler that undici accepts @param {Call} call @param {boolean} composed @returns {any} */
 export function timedHandler (handler, call, opts, composed) {
   const Style = isController(handler) ? ControllerHandler : LegacyHandler
   return new Style(handler, call, opts, composed)
@@ -60,9 +52,8 @@ export class TimedHandler {
   /**
    * @param {any} inner the user's handler
    * @param {Call} call
-   * @param {any} opts
-   * @param {boolean} composed false: the handler of one attempt. true: the outermost handler of a composed dispatcher, which
-   *   sees the end of the call
+   * @param {boolean} composed false: the handler of one attempt. true: the outermost handler of a composed dispatcher,
+   *   which sees the end of the call
    */
   constructor (inner, call, opts, composed) {
     this.inner = inner
@@ -80,7 +71,6 @@ export class TimedHandler {
     return this.inner.onResponseStarted?.()
   }
 
-  /** @param {any} chunk */
   onBodySent (chunk) { return this.inner.onBodySent?.(chunk) }
 
   onRequestSent () {
@@ -99,7 +89,6 @@ export class TimedHandler {
     }
   }
 
-  /** @param {number} status */
   head (status) {
     this.answered = status >= 200
     if (!this.composed) this.call.head(status)
@@ -118,7 +107,6 @@ export class TimedHandler {
     this.call.finish(false)
   }
 
-  /** @param {any} error */
   failed (error) {
     const { call, signal } = this
     const reason = signal?.aborted === true ? signal.reason : undefined
@@ -137,7 +125,6 @@ export class TimedHandler {
 }
 
 /**
- * @param {any} error
  * @param {any} reason of the caller's signal, when that was aborted
  * @returns {[any, boolean]} the error that the caller gets, and whether the caller cancelled
  */
@@ -150,7 +137,6 @@ function shownTo (error, reason) {
 /**
  * Whether it is undici's error for a body that was destroyed, or fetch's for one that was cancelled. For an AbortSignal
  * fetch uses the signal's reason instead (undici lib/web/fetch/index.js, Fetch.abort).
- * @param {any} error
  */
 function isGivenUp (error) {
   return read(error, 'code') === 'UND_ERR_ABORTED' ||
@@ -168,7 +154,6 @@ function read (error, name) {
 
 /** Of the style with onConnect, for undici 7. */
 class LegacyHandler extends TimedHandler {
-  /** @param {any} abort @param {any} context */
   onConnect (abort, context) {
     this.started()
     try {
@@ -178,31 +163,26 @@ class LegacyHandler extends TimedHandler {
     }
   }
 
-  /** @param {number} status @param {any} headers @param {any} resume @param {any} text */
   onHeaders (status, headers, resume, text) {
     this.head(status)
     return this.inner.onHeaders(status, headers, resume, text)
   }
 
-  /** @param {number} status @param {any} headers @param {any} socket */
   onUpgrade (status, headers, socket) {
     this.upgraded(status)
     return this.inner.onUpgrade(status, headers, socket)
   }
 
-  /** @param {any} chunk */
   onData (chunk) {
     if (!this.composed) this.call.received(chunk.length)
     return this.inner.onData(chunk)
   }
 
-  /** @param {any} trailers */
   onComplete (trailers) {
     this.complete()
     return this.inner.onComplete(trailers)
   }
 
-  /** @param {any} error */
   onError (error) {
     this.failed(error)
     return this.inner.onError(error)
@@ -213,7 +193,6 @@ class LegacyHandler extends TimedHandler {
 class ControllerHandler extends TimedHandler {
   reportsSent = callsControllersWhenSent
 
-  /** @param {any} controller @param {any} context */
   onRequestStart (controller, context) {
     this.started()
     try {
@@ -223,31 +202,26 @@ class ControllerHandler extends TimedHandler {
     }
   }
 
-  /** @param {any} controller @param {number} status @param {any} headers @param {any} text */
   onResponseStart (controller, status, headers, text) {
     this.head(status)
     return this.inner.onResponseStart?.(controller, status, headers, text)
   }
 
-  /** @param {any} controller @param {number} status @param {any} headers @param {any} socket */
   onRequestUpgrade (controller, status, headers, socket) {
     this.upgraded(status)
     return this.inner.onRequestUpgrade(controller, status, headers, socket)
   }
 
-  /** @param {any} controller @param {any} chunk */
   onResponseData (controller, chunk) {
     if (!this.composed) this.call.received(chunk.length)
     return this.inner.onResponseData?.(controller, chunk)
   }
 
-  /** @param {any} controller @param {any} trailers */
   onResponseEnd (controller, trailers) {
     this.complete()
     return this.inner.onResponseEnd?.(controller, trailers)
   }
 
-  /** @param {any} controller @param {any} error */
   onResponseError (controller, error) {
     this.failed(error)
     return this.inner.onResponseError?.(controller, error)

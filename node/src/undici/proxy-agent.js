@@ -22,8 +22,8 @@ export class ProxyAgent extends withDispatch(undici.ProxyAgent) {
 }
 
 /**
- * undici's EnvHttpProxyAgent (proxies from the environment: HTTP_PROXY, HTTPS_PROXY, NO_PROXY) whose requests leave in one
- * write, at once.
+ * undici's EnvHttpProxyAgent (proxies from the environment: HTTP_PROXY, HTTPS_PROXY, NO_PROXY) whose requests leave in
+ * one write, at once.
  */
 export class EnvHttpProxyAgent extends withDispatch(undici.EnvHttpProxyAgent) {
   /**
@@ -38,11 +38,7 @@ export class EnvHttpProxyAgent extends withDispatch(undici.EnvHttpProxyAgent) {
   }
 }
 
-/**
- * @param {any} options
- * @param {import('./factory.js').ClientConfig} config
- * @returns {Record<string, unknown>} ours, where the user gives none
- */
+/** @returns {Record<string, unknown>} ours, where the user gives none */
 function withFactories (options, config) {
   if (config.disabled || !options) return {}
   const connecting = { connection: null }
@@ -60,17 +56,17 @@ function withFactories (options, config) {
   }
 }
 
-/** Connections to the proxy. The connection that requests a tunnel learns when the tunnel is open: then its TLS begins. */
+/**
+ * Connections to the proxy. The connection that requests a tunnel learns when the tunnel is open: then its TLS begins.
+ */
 class TunnelPool extends undici.Pool {
   #connecting
 
-  /** @param {any} origin @param {any} options @param {{connection: Connection | null}} connecting */
   constructor (origin, options, connecting) {
     super(origin, options)
     this.#connecting = connecting
   }
 
-  /** @param {any} params @param {any} [callback] */
   connect (params, callback) {
     const { connection } = this.#connecting
     if (callback !== undefined || connection === null) return /** @type {any} */ (super.connect(params, callback))

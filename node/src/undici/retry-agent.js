@@ -9,7 +9,8 @@ export class RetryAgent extends undici.RetryAgent {
   #dispatch
 
   /**
-   * @param {undici.Dispatcher} agent an Agent, Pool or ProxyAgent of ours; around any other it behaves as undici's class
+   * @param {undici.Dispatcher} agent an Agent, Pool or ProxyAgent of ours; around any other it behaves as undici's
+   *   class
    * @param {undici.RetryHandler.RetryOptions} [options] those of undici
    */
   constructor (agent, options = {}) {
@@ -19,11 +20,6 @@ export class RetryAgent extends undici.RetryAgent {
     this.#dispatch = own[kConfig]?.timed ? oneCall(own)(plain) : plain
   }
 
-  /**
-   * @param {undici.Dispatcher.DispatchOptions} opts
-   * @param {undici.Dispatcher.DispatchHandler} handler
-   * @returns {boolean}
-   */
   dispatch (opts, handler) {
     return this.#dispatch(opts, handler)
   }

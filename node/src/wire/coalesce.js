@@ -6,8 +6,8 @@
  * Here the last uncork of a message that is not finished waits for the end of the turn, and no longer.
  * A finished message leaves at once: for a string or a Buffer nothing is deferred.
  *
- * Nothing is dropped and nothing is copied. At most `max` bytes are held at the beginning of a message. After that it is
- * four times as much, so that a stream of many small chunks takes few writes, but never more than the socket's
+ * Nothing is dropped and nothing is copied. At most `max` bytes are held at the beginning of a message. After that it
+ * is four times as much, so that a stream of many small chunks takes few writes, but never more than the socket's
  * high-water mark, at which the source has to wait.
  */
 
@@ -19,9 +19,8 @@ const LAST_CHUNK = '\r\n0\r\n\r\n'
 const [CR, LF, ZERO, SPACE] = [13, 10, 48, 32]
 
 /**
- * How many bytes of the message follow its head. undici ends each head with the line that frames the body, so it is read
- * from its end. A wrong answer costs a write or a turn of the loop, never a byte.
- * @param {string} head
+ * How many bytes of the message follow its head. undici ends each head with the line that frames the body, so it is
+ * read from its end. A wrong answer costs a write or a turn of the loop, never a byte.
  */
 function bytesAfterHead (head) {
   let at = head.length - 1
@@ -29,7 +28,9 @@ function bytesAfterHead (head) {
   if (head.charCodeAt(at - 2) !== LF) return head.endsWith(CHUNKED_HEAD) ? CHUNKED : 0
   at -= 4
   let bytes = 0
-  for (let scale = 1, digit; (digit = head.charCodeAt(at) - ZERO) >= 0 && digit <= 9; scale *= 10, at--) bytes += digit * scale
+  for (let scale = 1, digit; (digit = head.charCodeAt(at) - ZERO) >= 0 && digit <= 9; scale *= 10, at--) {
+    bytes += digit * scale
+  }
   return head.charCodeAt(at) === SPACE && head.endsWith(LENGTH_LINE, at + 1) ? bytes : 0
 }
 
@@ -43,7 +44,6 @@ class Hold {
   left = 0
   limit = 0
 
-  /** @param {any} socket @param {number} max */
   constructor (socket, max) {
     this.socket = socket
     this.write = socket.write
@@ -63,7 +63,6 @@ class Hold {
     this.left = 0
   }
 
-  /** @param {any} text @param {any} encoding */
   wrote (text, encoding) {
     const { left } = this
     if (left === 0) {
@@ -71,11 +70,10 @@ class Hold {
       this.left = bytesAfterHead(text)
     } else if (left === CHUNKED) {
       if (text === LAST_CHUNK) this.left = 0
-    } else this.left = Math.max(0, left - Buffer.byteLength(text, typeof encoding === 'string' ? /** @type {any} */ (encoding) : 'utf8'))
+    } else this.left = Math.max(0, left - Buffer.byteLength(text, typeof encoding === 'string' ? encoding : 'utf8'))
   }
 }
 
-/** @param {Hold} hold */
 function release (hold) {
   if (!hold.held) return
   hold.held = false
@@ -83,7 +81,7 @@ function release (hold) {
   hold.uncork.call(hold.socket)
 }
 
-/** @this {any} @param {any} chunk @param {any} encoding @param {any} callback */
+/** @this {any} */
 function write (chunk, encoding, callback) {
   /** @type {Hold} */
   const hold = this[kHold]
@@ -133,7 +131,7 @@ export function holdUnfinished (socket, max) {
   socket.uncork = uncork
 }
 
-/** Gives a socket its methods back: it is upgraded, or carries a tunnel. @param {any} socket */
+/** Gives a socket its methods back: it is upgraded, or carries a tunnel. */
 export function giveBack (socket) {
   /** @type {Hold | undefined} */
   const hold = socket[kHold]

@@ -42,7 +42,6 @@ export function encodeForm (opts, max) {
   return { ...opts, headers, body: inOnePiece(piecewise(parts)) }
 }
 
-/** @param {(Buffer | Blob)[]} parts */
 async function * piecewise (parts) {
   for (const part of parts) {
     if (part instanceof Uint8Array) yield part
@@ -50,20 +49,14 @@ async function * piecewise (parts) {
   }
 }
 
-/**
- * Joins what a body yields that is known to be small and in memory.
- * @param {AsyncIterable<Uint8Array>} body
- */
+/** Joins what a body yields that is known to be small and in memory. @param {AsyncIterable<Uint8Array>} body */
 export async function * inOnePiece (body) {
   const pieces = []
   for await (const piece of body) pieces.push(piece)
   yield Buffer.concat(pieces)
 }
 
-/**
- * @param {any} headers
- * @returns {any[] | null} a copy: names and values in turn; null for an iterable, which may yield only once
- */
+/** @returns {any[] | null} a copy: names and values in turn; null for an iterable, which may yield only once */
 function flat (headers) {
   if (Array.isArray(headers)) return [...headers]
   if (headers === undefined || headers === null) return []
