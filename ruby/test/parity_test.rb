@@ -108,6 +108,11 @@ class ParityTest < OnewriteTest
     "a file that is closed" => ["5", -> { File.open(__FILE__).tap(&:close) }],
     "a path that is not there" => ["5", -> { "/nonexistent/file" }],
     "an object that raises" => ["5", -> { Object.new.tap { |one| one.define_singleton_method(:read) { |*| raise KeyError } } }],
+    "a StringIO of several pieces" => ["50000", -> { StringIO.new(("a".."z").to_a.join * 2000) }],
+    "a file of several pieces" => ["50000", lambda {
+      Tempfile.new("parity").tap { |file| file.write(("a".."z").to_a.join * 2000) && file.rewind }
+    }],
+    "a StringIO of several pieces, chunked" => [nil, -> { StringIO.new(("a".."z").to_a.join * 2000) }],
     "chunks, one of them empty" => [nil, -> { Pieces.new("one", "", "two") }]
   }.freeze
 
@@ -152,6 +157,14 @@ class ParityTest < OnewriteTest
                      .tap { |one| one.body_stream = StringIO.new("hello") }
     },
     "a body in a GET" => -> { Net::HTTP::Get.new("/").tap { |one| one.body = "hello" } },
+    "a large file in a form" => lambda {
+      part = ["f", StringIO.new(("a".."z").to_a.join * 3000), { filename: "f" }]
+      Net::HTTP::Post.new("/").tap { |one| one.set_form([part], "multipart/form-data") }
+    },
+    "the same, chunked" => lambda {
+      part = ["f", StringIO.new(("a".."z").to_a.join * 3000), { filename: "f" }]
+      Net::HTTP::Post.new("/", "Transfer-Encoding" => "chunked").tap { |one| one.set_form([part], "multipart/form-data") }
+    },
     "a line break in a part's name" => lambda {
       Net::HTTP::Post.new("/").tap { |one| one.set_form([["a\r\nX: y", "b"]], "multipart/form-data") }
     },

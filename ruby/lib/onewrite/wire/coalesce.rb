@@ -144,7 +144,8 @@ module Onewrite
         @in_chunk = @in_chunk ? str != CHUNK_END : !(SIZE_LINE =~ str).nil?
       end
 
-      # Keeps a copy, because the program or the library may change the String. Both share the bytes until then.
+      # Keeps a copy, because the program or the library may change the String. It is a copy of the bytes: IO.copy_stream reads
+      # into a String without giving up what others share with it.
       # @return [Integer] bytes
       def hold(str)
         return write_large(str) unless String === str # rubocop:disable Style/CaseEquality -- the object may define is_a?
@@ -154,7 +155,7 @@ module Onewrite
         return size if size.zero?
         return write_large(str) if size > @limit || (held && held.bytesize + size > @limit)
 
-        joined = held ? [held, str].pack("a*a*") : String.new(str) # pack joins bytes of any encodings
+        joined = held ? [held, str].pack("a*a*") : [str].pack("a*") # joins bytes of any encodings
         return write_large(str) unless joined.bytesize == (held ? held.bytesize + size : size)
 
         @held = joined
