@@ -16,7 +16,7 @@ from dataclasses import replace
 import pytest
 
 from conftest import CLIENT, clean_environment
-from onewrite_cli.check import client_sockets, from_tap
+from onewrite_cli.check import client_sockets, seen
 from onewrite_cli.check.command import CheckOptions, check
 from onewrite_cli.common.outcome import State
 from onewrite_cli.doctor.measure import Samples
@@ -27,7 +27,7 @@ from test_verdict import CONTROL, sample, samples
 @pytest.mark.timed
 def test_without_tcp_info_nothing_is_passed(monkeypatch: pytest.MonkeyPatch) -> None:
     """As on macOS, where neither segments nor the client's sockets can be read."""
-    monkeypatch.setattr(from_tap, "SEGMENTS_COUNTED", False)
+    monkeypatch.setattr(seen, "SEGMENTS_COUNTED", False)
     monkeypatch.setattr(client_sockets, "WITNESS_AVAILABLE", False)
     report = check(CheckOptions([*CLIENT, "split,nagle", "{url}"]))
     states = {outcome.rule.id: (outcome.state, outcome.detail) for outcome in report.outcomes}

@@ -70,6 +70,9 @@ class _Help(argparse.HelpFormatter):
     def __init__(self, prog: str) -> None:
         super().__init__(prog, max_help_position=28)
 
+    def _format_usage(self, usage: str | None, *rest: Any) -> str:
+        return "\n".join(wrapped(f"usage: {usage}", "", "  ")) + "\n\n" if usage else super()._format_usage(usage, *rest)
+
     def _fill_text(self, text: str, width: int, indent: str) -> str:
         lines = []
         for line in text.splitlines():
@@ -113,10 +116,13 @@ def _parser() -> argparse.ArgumentParser:
     _doctor_options(commands.add_parser("doctor", help="does the path to a URL stall?", description=DOCTOR))
     _watch_options(commands.add_parser("watch", help="the sockets of a running process", description=WATCH))
     shown = commands.add_parser("demo", help="the stall and its end on this machine, in three seconds")
-    shown.add_argument("--requests", type=_count(5, 1000), default=30, help="in each way (default 30)")
+    shown.usage = "onewrite demo [--requests N]"
+    shown.add_argument("--requests", type=_count(5, 1000), default=30, metavar="N", help="in each way (default 30)")
     one = commands.add_parser("explain", help="what a finding means, and what cures it")
     one.add_argument("rule", nargs="?", help="OW101 … OW205, or its name; without it, all")
-    add_tap_options(commands.add_parser("tap", help="the counting server alone, for a test in any language"))
+    tap = commands.add_parser("tap", help="the counting server alone, for a test in any language")
+    tap.usage = "onewrite tap [--port N] [--tls] [-f text|json]"
+    add_tap_options(tap)
     return parser
 
 

@@ -11,8 +11,7 @@ from onewrite_lab.witness import read_loss
 
 from onewrite_cli.check.environment import PROXY_VARIABLES, Given, mentions
 from onewrite_cli.check.findings import judge
-from onewrite_cli.check.from_tap import seen_at
-from onewrite_cli.check.seen import Seen
+from onewrite_cli.check.seen import Seen, seen_at
 from onewrite_cli.check.target import Target
 from onewrite_cli.common.exit_status import CouldNotRun
 from onewrite_cli.common.outcome import Report, apply_severities, read_severities

@@ -19,7 +19,7 @@ def mentions(command: list[str], *placeholders: str) -> bool:
 
 
 class Given:
-    """The arguments and the environment of the command's runs. `folder` is removed by whoever made it."""
+    """The arguments and the environment of the command's runs. The caller removes `folder`."""
 
     def __init__(self, target: Target, folder: Path, *, requests: int, body: int) -> None:
         body_file = folder / "body"

@@ -1,10 +1,20 @@
-"""The HTTP traffic of a command, as observed."""
+"""The HTTP traffic of a command, as it arrived at the target."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-__all__ = ["Seen", "SeenConnection", "SeenRequest"]
+from onewrite_lab.tap import Arrival, Exchange
+from onewrite_lab.witness.tcpinfo import AVAILABLE as SEGMENTS_COUNTED
+
+from onewrite_cli.check.proxy import OWN_NAME
+from onewrite_cli.check.target import Target
+from onewrite_cli.common.controls import PATH
+from onewrite_cli.common.origin import is_http2, longest_gap_ns
+
+__all__ = ["Seen", "SeenConnection", "SeenRequest", "seen_at"]
+
+NO_TCP_INFO = "counting segments needs TCP_INFO, which is Linux's"
 
 
 @dataclass
@@ -55,3 +65,92 @@ class Seen:
     unseen: dict[str, str] = field(default_factory=dict)
     unreachable: list[str] = field(default_factory=list)  # by the proxy: host, port, reason
     notes: list[str] = field(default_factory=list)
+
+
+def seen_at(target: Target, resent: int) -> Seen:
+    """All requests of the command, and the controls' silences."""
+    seen = Seen(_witness(target), resent_segments=resent)
+    for origin in target.origins():
+        connections: dict[int, SeenConnection] = {}
+        for exchange in list(origin.exchanges):
+            arrival = exchange.arrival
+            if not exchange.complete:
+                continue
+            if exchange.request.path == f"/{PATH}":
+                _add_control(seen, target, exchange)
+            elif is_http2(exchange.request):
+                seen.http2 += 1
+            else:
+                if arrival.index not in connections:
+                    host = OWN_NAME if target.proxy else "127.0.0.1"
+                    connections[arrival.index] = _connection(target, arrival, f"{host}, client port {arrival.peer_port}")
+                    seen.connections.append(connections[arrival.index])
+                seen.requests.append(_request(connections[arrival.index], exchange))
+        seen.notes += [f"a connection failed: {arrival.failure}" for arrival in origin.arrivals if arrival.failure]
+    _add_tunnels(seen, target)
+    if not SEGMENTS_COUNTED:
+        seen.unseen["OW101"] = NO_TCP_INFO
+    if target.sockets.fault and not target.sockets.nodelay:
+        seen.unseen["OW102"] = target.sockets.fault
+    seen.notes = list(dict.fromkeys(seen.notes))
+    return seen
+
+
+def _witness(target: Target) -> str:
+    where = "the proxy" if target.proxy is not None else "the server"
+    sockets = ", the command's sockets (pidfd_getfd)" if target.sockets.nodelay else ""
+    return where + (" (TCP_INFO)" if SEGMENTS_COUNTED else "") + sockets
+
+
+def _connection(target: Target, arrival: Arrival, peer: str, *, http2_offered: bool = False) -> SeenConnection:
+    ports = arrival.peer_port, arrival.local_port
+    return SeenConnection(peer, target.sockets.of(*ports), target.sockets.changed(*ports), http2_offered)
+
+
+def _request(connection: SeenConnection, exchange: Exchange) -> SeenRequest:
+    request = exchange.request
+    return SeenRequest(
+        connection,
+        exchange.nth_on_connection,
+        request.method,
+        request.target,
+        len(request.head),
+        len(request.body_wire),
+        exchange.segments,
+        exchange.records,
+        longest_gap_ns(exchange),
+        request.expects_continue,
+        request.framing == "chunked",
+        next(iter(request.values("user-agent")), ""),
+    )
+
+
+def _add_control(seen: Seen, target: Target, exchange: Exchange) -> None:
+    for ports, gaps_ns in (
+        (target.split_ports, seen.split_gaps_ns),
+        (target.single_ports, seen.single_gaps_ns),
+        (target.fresh_ports, seen.fresh_gaps_ns),
+    ):
+        if exchange.arrival.peer_port in ports:
+            gaps_ns.append(longest_gap_ns(exchange))
+
+
+def _add_tunnels(seen: Seen, target: Target) -> None:
+    """What went through CONNECT without decrypting, and what was forwarded."""
+    if target.proxy is None:
+        return
+    seen.unreachable += target.proxy.unreachable
+    for service, count in target.proxy.forwarded.items():
+        seen.notes.append(f"{count} requests were forwarded to {service}, which has acted on them")
+    for authority, arrival, tunnel in target.proxy.tunnels:
+        if tunnel.fault:
+            seen.unreachable.append(tunnel.fault)
+            continue
+        seen.tunnels += 1
+        connection = _connection(target, arrival, authority, http2_offered=tunnel.records.http2_offered)
+        if tunnel.records.ready:
+            seen.connections.append(connection)
+        for nth, turn in enumerate(tunnel.turns):
+            seen.requests.append(
+                SeenRequest(connection, nth, "", authority, 0, turn.bytes, turn.segments, turn.records, turn.gap_ns)
+            )

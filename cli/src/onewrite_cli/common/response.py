@@ -28,7 +28,7 @@ class BadResponse(Exception):
 
 
 class NotHttp(BadResponse):
-    """The first bytes are no HTTP/1.x status line: asking again is of no use."""
+    """The first bytes are no HTTP/1.x status line: a second request is of no use."""
 
 
 @dataclass

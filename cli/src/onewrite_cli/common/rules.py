@@ -83,7 +83,7 @@ RULES = (
         "A second write was held by Nagle's algorithm until the delayed ACK came. In a new TLS 1.3 connection the first "
         "write can be the client's Finished: the request then waits behind it.",
         _STALLS.format("request") + ", or when two or more are late and only those that came in pieces. "
-        "A pause of a client with TCP_NODELAY on is its own and does not count.",
+        "A pause of a client with TCP_NODELAY on does not count.",
         "one write per request, and TCP_NODELAY: each alone ends the stall at the first hop",
         "the server's clock: first piece to last piece of each request, beside the two controls",
     ),

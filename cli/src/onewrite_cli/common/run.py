@@ -1,4 +1,4 @@
-"""Runs a command in a process group of its own, and ends whatever is left of it.
+"""Runs a command in a new process group, and ends whatever is left of it.
 
 A guard process kills the group and removes the folder even when this process is killed: it reads a pipe that the kernel
 closes then.

@@ -1,1 +1,1 @@
-"""`onewrite doctor`: asks a URL whether its first hop makes a split request wait."""
+"""`onewrite doctor`: does the first hop of a URL make a split request wait?."""

@@ -26,7 +26,7 @@ GIVE_UP = 3  # failures of an arm, and at least as many as were answered: the se
 #: The server does not want these requests: no more are sent.
 STOP_AT = (401, 403, 404, 405, 429, 503)
 STOP_SPLIT_AT = (429,)  # any other status may be the server's answer to the split
-#: Once a request of an arm had no answer in time, its next ones wait less: so many times the slowest answer.
+#: Once a request had no answer in time, the next ones wait less: so many times as long as the slowest answer took.
 PATIENCE, LEAST_S = 20, 2.0
 #: Between two writes: a relay that is slow to wake would join them, and hide what it does to two pieces.
 APART_S = 0.002
@@ -146,6 +146,7 @@ class Samples:
     failures: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))  # by arm
     given_up: set[str] = field(default_factory=set)  # arms
     slowest_s: float = 0.0
+    unanswered: bool = False  # one ran into its time limit
     kept_alive: bool | None = None
 
     def of(self, *arms: Arm) -> list[Sample]:
@@ -164,7 +165,6 @@ class Line:
     samples: Samples
     connection: Connection | None = None
     used: int = 0  # requests on this connection
-    unanswered: bool = False  # one ran into its time limit
 
     def close(self) -> None:
         if self.connection is not None:
@@ -177,7 +177,7 @@ class Line:
         if self.connection is None:
             self.connection = Connection(self.route, self.arm, self.context, timeout_s)
             self.used = 0
-        if self.unanswered:
+        if samples.unanswered:
             timeout_s = min(timeout_s, max(LEAST_S, PATIENCE * samples.slowest_s))
         samples.sent += 1
         self.used += 1
@@ -185,7 +185,7 @@ class Line:
             sample = take(self.connection, self.request, timeout_s)
         except (OSError, BadResponse, ValueError) as error:
             self.close()
-            self.unanswered = self.unanswered or isinstance(error, TimeoutError)
+            samples.unanswered = samples.unanswered or isinstance(error, TimeoutError)
             if isinstance(error, NotHttp):
                 raise CouldNotRun(str(error)) from error
             raise

@@ -203,7 +203,7 @@ class _Visit:
         if not AVAILABLE:
             seen.unread = "reading another process's sockets needs Linux"
             return
-        seen.looked += 1
+        seen.searched += 1
         begun = time.monotonic()
         found: list[SocketReading] = []
         while True:

@@ -29,7 +29,7 @@ class Observed:
 
     answers: list[Answered] = field(default_factory=list)
     connections: int = 0
-    looked: int = 0  # connections whose accepted socket was searched for
+    searched: int = 0  # connections whose accepted socket was searched for
     accepted: list[Process] = field(default_factory=list)
     unread: str | None = None  # why accepted sockets could not be read
     split_tails_ns: list[int] = field(default_factory=list)  # of the control that splits with Nagle on
@@ -58,15 +58,15 @@ def _split(rule: Rule, seen: Observed) -> Outcome:
 def _nodelay(rule: Rule, seen: Observed) -> Outcome:
     off = [one for one in seen.accepted if not one.nodelay]
     processes = len({one.pid for one in seen.accepted})
-    blind = seen.looked - len(seen.accepted)
+    blind = seen.searched - len(seen.accepted)
     where = f"{processes} process{'' if processes == 1 else 'es'}" + (f"; {blind} could not be read" if blind else "")
     if off:
         outcome = Outcome(rule, State.FOUND, f"in {where}", len(off), len(seen.accepted), "connections")
         outcome.examples = [f"{one.name} (pid {one.pid})" for one in {one.pid: one for one in off}.values()][:3]
         return outcome
-    if len(seen.accepted) * 2 < seen.looked or not seen.accepted:
+    if len(seen.accepted) * 2 < seen.searched or not seen.accepted:
         why = seen.unread or "no accepted socket could be read"
-        return Outcome(rule, State.SKIPPED, f"{len(seen.accepted)} of {seen.looked} sockets: {why}", unit="connections")
+        return Outcome(rule, State.SKIPPED, f"{len(seen.accepted)} of {seen.searched} sockets: {why}", unit="connections")
     return Outcome(rule, State.OK, f"on, in {where}", 0, len(seen.accepted), "connections")
 
 

@@ -23,7 +23,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--port", type=_port, default=8080, help="0 takes any free port (default 8080)")
     parser.add_argument("--tls", action="store_true", help="serve https; the authority's file is printed")
     forms = ("text", "json")
-    parser.add_argument("-f", "--format", choices=forms, default="text", metavar="F", help="text, or json: a line per request")
+    parser.add_argument("-f", "--format", choices=forms, default="text", metavar="F", help="text or json")
 
 
 def _port(text: str) -> int:
