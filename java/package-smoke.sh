@@ -10,7 +10,7 @@ version=$(<"$here/../VERSION")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-awk '/^## Use$/ {use = 1} use && /^```java$/ {code = 1; next} code && /^```$/ {exit} code' "$here/README.md" \
+awk '/^## Switch on$/ {use = 1} use && /^```java$/ {code = 1; next} code && /^```$/ {exit} code' "$here/README.md" \
   >"$work/Example.java"
 ours() { # module
   echo "$packages/io/github/onewrite/onewrite-$1/$version/onewrite-$1-$version.jar"
