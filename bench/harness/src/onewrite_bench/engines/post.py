@@ -185,6 +185,9 @@ class PostEngine:
             if not self._stopping.is_set():
                 mark([turn.cell], first_line(fault))
             return
+        if not reply["latencies_us"] and not reply["errors"]:
+            mark([turn.cell], "the driver made no request and gave no reason")
+            return
         self._record(turn.cell, reply)
         if before is not None and after is not None:
             self._count(turn.cell, before, after, len(reply["latencies_us"]) + reply["errors"])
