@@ -130,15 +130,16 @@ def test_connections_made_before_install(tap: typing.Any) -> None:
     onewrite.install()
     try:
         manager.request("GET", server.url())
+        assert not nodelay(manager, server.url()), "a connection that is older stays as it is"
+        manager.connection_from_url(server.url()).pool.queue[-1].close()
+        manager.request("GET", server.url())
+        manager.clear()
+        manager.request("GET", server.url())
         assert nodelay(manager, server.url())
     finally:
         onewrite.uninstall()
 
 
-def test_nodelay_joins_socket_options_that_do_not_name_it() -> None:
-    assert _nodelay.merged(None) == [ON]
-    assert _nodelay.merged([OFF]) == [OFF]
-    assert _nodelay.merged(HTTPConnection.default_socket_options) == [ON]
 
 
 def test_a_socket_that_does_not_take_it_is_reported_once(caplog: pytest.LogCaptureFixture) -> None:

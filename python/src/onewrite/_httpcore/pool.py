@@ -99,6 +99,11 @@ class _Body(Front):
         if call is not None and not call.ended_at_mono_ns:
             call.fail(error)
 
+    def __del__(self) -> None:
+        call = self._onewrite_call
+        if call is not None and not call.ended_at_mono_ns:
+            call.abandon()
+
     def _onewrite_closed(self) -> None:
         call, self._onewrite_call = self._onewrite_call, None
         if call is not None and not call.ended_at_mono_ns:

@@ -145,4 +145,5 @@ def drain() -> None:
             record = pending.popleft()
         except IndexError:  # another thread was faster
             return
-        record.finish()
+        if hasattr(record, "finish"):  # else it was sealed meanwhile
+            record.finish()

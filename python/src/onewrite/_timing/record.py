@@ -45,8 +45,9 @@ _FIELDS = (
 def _phase(name: str, start: str, end: str) -> typing.Any:
     def phase(attempt: Attempt) -> int | None:
         begun: int = getattr(attempt, start)
-        # A phase in which the attempt failed lasts until the attempt's end (TIME-37).
-        ended: int = attempt.attempt_end if attempt.failed_in == name else getattr(attempt, end)
+        ended: int = getattr(attempt, end)
+        if not ended and attempt.failed_in == name:  # it lasts until the attempt's end (TIME-37)
+            ended = attempt.attempt_end
         return max(ended - begun, 1) if begun and ended else None
 
     return property(phase, doc=f"Nanoseconds from {start} to {end}; None where the phase did not happen.")
@@ -160,7 +161,7 @@ class Attempt:
 
 #: What a record has while its call runs; None in a sealed one.
 _LIVE = ("connection", "error", "expected", "failed_ns", "freed", "hooks", "listener", "notes", "owner", "phase", "pool", "reading",
-         "response", "returned", "running", "seen", "skipped")  # fmt: skip
+         "response", "returned", "running", "seen", "skipped", "waiting")  # fmt: skip
 
 
 class Timing(Attempt):
@@ -274,6 +275,8 @@ class Call(Timing):
     #: The hook that is being called, and the hooks within which this call was made.
     running: Hook | None
     skipped: tuple[Hook, ...]
+    #: The hooks that get the finished record and have not been called yet.
+    waiting: list[Hook] | None
     #: For the seam: who began the call and whose attempt it is; the response below and the announced length of its
     #: body; the retries seen so far.
     owner: typing.Any
@@ -296,14 +299,17 @@ class Call(Timing):
         self.reading = self.returned = False
         self.skipped = ()
         self.outcome = self.error_kind = self.error_phase = self.phase = self.notes = None
-        self.connection = self.error = self.pool = self.response = self.expected = self.running = self.freed = None
+        self.connection = self.error = self.pool = self.response = self.expected = self.running = self.freed = self.waiting = None
         self._earlier = []
 
     def __del__(self) -> None:
         # Not sealed: a response was dropped, or a signal came while the call was begun or ended. No hook is called
         # here, for a finalizer runs anywhere in the program.
-        if not hasattr(self, "_earlier"):
-            return  # a signal came before the call was made
+        if hasattr(self, "_earlier"):  # else a signal came before it was made
+            self.abandon()
+
+    def abandon(self) -> None:
+        """What would have ended the call is freed: the next call ends it."""
         if not self.ended_at_mono_ns and not self.attempt_end:
             self.attempt_end = now()
         hooks.pending.append(self)
@@ -472,7 +478,7 @@ class Call(Timing):
             self.fail(KeyboardInterrupt())  # a signal came before anything else could
         else:
             self.end_attempt()
-            self.end(None)
+            self.end(self.error)
 
     def end(self, error: BaseException | None) -> None:
         """The call is over: seal the record and hand it out. Called again, it goes on where a signal has stopped it."""
@@ -487,10 +493,15 @@ class Call(Timing):
             if self.listener is not None:
                 names = ("outcome", "error_kind", "error_phase")
                 self._tell("call_end", end, {name: getattr(self, name) for name in names}, None)
-        waiting = [] if self.hooks is None else list(self.hooks.on_timing)
-        _seal(self)
-        if waiting:
-            _hand_out(self, waiting)
+        if self.waiting is None:
+            self.waiting = [] if self.hooks is None else list(self.hooks.on_timing)
+        try:
+            _seal(self)
+            if self.waiting:
+                _hand_out(self, self.waiting)
+        finally:
+            if self.waiting:  # a signal came before all were called
+                hooks.pending.append(_Leftover(self, self.waiting))
 
     # -- the listener ---------------------------------------------------------------------------------
 
@@ -528,7 +539,12 @@ class _Leftover:
         self.waiting = waiting
 
     def finish(self) -> None:
-        _hand_out(self.timing, self.waiting)
+        """Call them."""
+        try:
+            _hand_out(self.timing, self.waiting)
+        finally:
+            if self.waiting:
+                hooks.pending.append(self)
 
 
 def _hand_out(timing: Timing, waiting: list[Hook]) -> None:
@@ -549,8 +565,6 @@ def _hand_out(timing: Timing, waiting: list[Hook]) -> None:
     finally:
         timing.running = None  # type: ignore[attr-defined]
         current.set(outer)
-        if waiting:
-            hooks.pending.append(_Leftover(timing, waiting))
 
 
 def _seal(timing: Call) -> None:

@@ -77,24 +77,25 @@ def run(
     if call is None:
         return urlopen(method, url, *args, **kwargs)
     outer = current.get()
+    response = None
     # A signal or a greenlet's timeout may raise between any two lines. A call that is then lost is reported by the
     # next one.
     try:
         current.set(call)
         call.start()
         response = urlopen(method, url, *args, **kwargs)
-    except BaseException as error:
         current.set(outer)
-        call.fail(error)
-        raise
-    current.set(outer)
-    try:
         call.returned = True
         if call._outcome is not None or call.connection is None or not watch(response, call):
             if call.response_end and call.bytes_received is None and hasattr(response, "tell"):
                 call.bytes_received = response.tell()
             call.finish()
         return response
+    except BaseException as error:
+        current.set(outer)
+        if type(call) is Call:
+            call.fail(error)
+        raise
     finally:
         # The response keeps the errors of its retries, and their tracebacks keep this frame: with the response in it,
         # that is a cycle, and the connection would stay open until the collector runs.

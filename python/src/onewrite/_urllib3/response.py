@@ -156,8 +156,14 @@ class TimedResponse(_Behind):
         try:
             super().close()
         finally:
-            if not self.__dict__.get("_finalizing") and _reading(self) is not None:
+            if _reading(self) is not None:
                 _end(self)
+
+    def __del__(self) -> None:
+        call: Call | None = self.__dict__.pop("_onewrite_call", None)
+        if call is not None and not call.ended_at_mono_ns:
+            call.abandon()
+        super().__del__()
 
 
 def watch(response: typing.Any, call: Call) -> bool:

@@ -53,7 +53,7 @@ class Writer:
             if size < 0 or flags or (not held and _expects(data, self._limit)):
                 self.flush()
                 self._held = None
-            elif self._size + size <= self._limit:
+            elif not held or self._size + size <= self._limit:
                 held.append(data if kind is bytes else bytes(data))
                 self._size += size
                 return
@@ -172,7 +172,7 @@ def _send_vector(sock: typing.Any, held: list[bytes], view: memoryview) -> int:
 def _send_records(sock: typing.Any, held: list[bytes], view: memoryview, limit: int) -> int:
     """Send the first *limit* bytes joined and the rest from a view; return the number of writes."""
     head = b"".join(held)
-    room = limit - len(head)
+    room = max(limit - len(head), 0)
     with view[:room] as first:
         sock.sendall(head + first)
     with view[room:] as rest:
