@@ -79,6 +79,7 @@ class ParityTest < OnewriteTest
   BODIES.each do |what, body|
     [false, true].each do |tls|
       define_method("test_the body is #{what}#{" over TLS" if tls}") do
+        skip "this net/http calls more methods of a body" if tls && !Net.const_defined?(:WriteTimeout)
         assert_parity(tls: tls) { |http| http.request(post("/", body.call)).body }
       end
     end
@@ -118,6 +119,7 @@ class ParityTest < OnewriteTest
 
   SOURCES.each do |what, (length, make)|
     define_method("test_the source is #{what}") do
+      skip "this net/http sends files by sendfile" if what == "a file of /proc" && !Net.const_defined?(:WriteTimeout)
       assert_parity do |http|
         request = post("/", nil, "Content-Type" => "text/plain")
         length ? request["Content-Length"] = length : request["Transfer-Encoding"] = "chunked"

@@ -40,6 +40,7 @@ module Onewrite
 
         Hooks.wanted if hook
         onewrite_set(timing: hook)
+        hook
       end
 
       # @raise [ArgumentError] for what is no listener
@@ -48,10 +49,12 @@ module Onewrite
 
         Hooks.wanted if hook
         onewrite_set(listener: hook, events: (hook.method(:on_event) if hook))
+        hook
       end
 
       def onewrite_nodelay=(choice)
         onewrite_set(nodelay: choice)
+        choice
       end
 
       private
