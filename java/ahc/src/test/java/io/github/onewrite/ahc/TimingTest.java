@@ -15,11 +15,14 @@ import io.github.onewrite.testing.AppliedTwice;
 import io.github.onewrite.testing.Calls;
 import io.github.onewrite.testing.Eventually;
 import io.github.onewrite.testing.Identity;
+import io.github.onewrite.testing.SocksServer;
 import io.github.onewrite.testing.TestServer;
 import io.github.onewrite.testing.Tunnel;
 import io.netty.channel.EventLoopGroup;
 import io.netty.channel.epoll.EpollEventLoopGroup;
 import java.io.ByteArrayInputStream;
+import java.io.IOException;
+import java.net.Socket;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.HashSet;
@@ -37,9 +40,12 @@ import org.asynchttpclient.HttpResponseStatus;
 import org.asynchttpclient.Response;
 import org.asynchttpclient.handler.TransferCompletionHandler;
 import org.asynchttpclient.proxy.ProxyServer;
+import org.asynchttpclient.proxy.ProxyType;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.condition.EnabledOnOs;
 import org.junit.jupiter.api.condition.OS;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Records, and the order of events, of calls through AsyncHttpClient. */
 class TimingTest implements AppliedTwice {
@@ -471,6 +477,65 @@ class TimingTest implements AppliedTwice {
             assertTrue(segments.contains(1L), segments::toString);
         } finally {
             loops.shutdownGracefully(0, 5, TimeUnit.SECONDS).await();
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void throughASocksProxy(boolean tls) throws Exception {
+        try (TestServer server = tls ? TestServer.answering(Identity.listener()) : TestServer.answering();
+                SocksServer socks = new SocksServer();
+                AsyncHttpClient client = client(Dsl.config()
+                        .setUseInsecureTrustManager(true)
+                        .setProxyServer(
+                                new ProxyServer.Builder("127.0.0.1", socks.port()).setProxyType(ProxyType.SOCKS_V5)))) {
+            String url = (tls ? "https" : "http") + "://localhost:" + server.port() + "/";
+            assertEquals(200, post(client, url).getStatusCode());
+            Timing timing = calls.next();
+            assertTrue(timing.connectNanos().isPresent(), timing::toString);
+            assertEquals(tls, timing.tlsNanos().isPresent(), timing::toString);
+            assertEquals(1, only(timing).writes().orElseThrow());
+        }
+    }
+
+    /** The proxy demands a password first: all of it is the making of the tunnel. */
+    @Test
+    void aTunnelThroughA407IsConnect() throws Exception {
+        try (TestServer server = TestServer.answering(Identity.listener());
+                TestServer proxy = new TestServer(connection -> {
+                    String first = connection.readHead();
+                    Thread.sleep(100);
+                    if (!first.contains("roxy-")) {
+                        connection.send("HTTP/1.1 407 Who\r\nProxy-Authenticate: Basic realm=\"x\"\r\n"
+                                + "Content-Length: 0\r\n\r\n");
+                        connection.readHead();
+                        Thread.sleep(100);
+                    }
+                    try (Socket origin = new Socket("localhost", server.port())) {
+                        connection.send("HTTP/1.1 200 OK\r\n\r\n");
+                        Thread back = new Thread(() -> {
+                            try {
+                                origin.getInputStream()
+                                        .transferTo(connection.socket().getOutputStream());
+                            } catch (IOException e) {
+                                // Either side has closed.
+                            }
+                        });
+                        back.setDaemon(true);
+                        back.start();
+                        connection.in().transferTo(origin.getOutputStream());
+                    }
+                });
+                AsyncHttpClient client = client(Dsl.config()
+                        .setUseInsecureTrustManager(true)
+                        .setProxyServer(new ProxyServer.Builder("127.0.0.1", proxy.port())
+                                .setRealm(Dsl.basicAuthRealm("user", "secret").setUsePreemptiveAuth(false))))) {
+            assertEquals(
+                    200,
+                    post(client, "https://localhost:" + server.port() + "/").getStatusCode());
+            Timing timing = calls.next();
+            assertTrue(timing.connectNanos().orElse(0) > 190_000_000, timing::toString);
+            assertTrue(timing.tlsNanos().isPresent(), timing::toString);
         }
     }
 }

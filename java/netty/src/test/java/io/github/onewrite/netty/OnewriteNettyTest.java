@@ -19,8 +19,10 @@ import io.github.onewrite.testing.AppliedTwice;
 import io.github.onewrite.testing.Calls;
 import io.github.onewrite.testing.Identity;
 import io.github.onewrite.testing.SegmentServer;
+import io.github.onewrite.testing.SocksServer;
 import io.github.onewrite.testing.StubbornChannel;
 import io.github.onewrite.testing.TestServer;
+import io.github.onewrite.testing.Tunnel;
 import io.netty.bootstrap.Bootstrap;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
@@ -49,6 +51,9 @@ import io.netty.handler.codec.http.HttpMethod;
 import io.netty.handler.codec.http.HttpObjectAggregator;
 import io.netty.handler.codec.http.HttpRequest;
 import io.netty.handler.codec.http.HttpVersion;
+import io.netty.handler.proxy.HttpProxyHandler;
+import io.netty.handler.proxy.Socks5ProxyHandler;
+import io.netty.handler.ssl.SslContext;
 import io.netty.handler.ssl.SslContextBuilder;
 import io.netty.handler.ssl.SslHandler;
 import io.netty.util.AttributeKey;
@@ -56,6 +61,7 @@ import java.net.ConnectException;
 import java.net.InetSocketAddress;
 import java.net.URI;
 import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
@@ -67,6 +73,8 @@ import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.condition.EnabledOnOs;
 import org.junit.jupiter.api.condition.OS;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 
 /** A pipeline that is not ours: it flushes the head before the body, and keeps its connections in Netty's pool. */
 @SuppressWarnings("deprecation") // NioEventLoopGroup is in Netty 4.1 and 4.2.
@@ -299,6 +307,81 @@ class OnewriteNettyTest implements AppliedTwice {
             assertEquals(200, postAtOnce(channel));
             calls.assertFreshOverTls(calls.next());
             channel.close().sync();
+        }
+    }
+
+    /** The pool gives a connection away before its tunnel and its handshake are over, and the request is written then. */
+    @ParameterizedTest
+    @CsvSource({"http,true", "http,false", "socks,true", "socks,false", "none,true"})
+    void whatIsWrittenBeforeTheConnectionIsReadyIsNotSentYet(String proxy, boolean tls) throws Exception {
+        OnewriteNetty onewrite = calls.heard(OnewriteNetty.create());
+        SslContext context = SslContextBuilder.forClient()
+                .trustManager(Identity.localhost().chainPem().toFile())
+                .build();
+        try (TestServer server = tls ? TestServer.answering(Identity.listener()) : TestServer.answering();
+                TestServer tunnel = Tunnel.to(server);
+                SocksServer socks = new SocksServer()) {
+            ChannelPoolHandler handler = new AbstractChannelPoolHandler() {
+                @Override
+                public void channelCreated(Channel channel) {
+                    if (proxy.equals("http")) {
+                        channel.pipeline()
+                                .addLast(new HttpProxyHandler(new InetSocketAddress("127.0.0.1", tunnel.port())));
+                    } else if (proxy.equals("socks")) {
+                        channel.pipeline()
+                                .addLast(new Socks5ProxyHandler(new InetSocketAddress("127.0.0.1", socks.port())));
+                    }
+                    if (tls) {
+                        channel.pipeline().addLast(context.newHandler(channel.alloc(), "localhost", server.port()));
+                    }
+                    handlerCreated(channel);
+                }
+            };
+            String url = "http://127.0.0.1:" + server.port() + "/";
+            try (ChannelPool pool = new FixedChannelPool(onewrite.apply(bootstrap(url)), onewrite.wrap(handler), 1)) {
+                for (int i = 0; i < 2; i++) {
+                    OnewriteNetty.Call call = onewrite.begin("POST", url);
+                    Channel channel = acquire(pool);
+                    call.on(channel);
+                    assertEquals(200, postAtOnce(channel));
+                    Timing timing = calls.next();
+                    List<String> names = new ArrayList<>(i == 0 ? Calls.FRESH : Calls.REUSED);
+                    if (i == 0 && tls) {
+                        names.addAll(names.indexOf("connect_end") + 1, List.of("tls_start", "tls_end"));
+                    }
+                    assertEquals(names, calls.names());
+                    assertEquals(i == 0 && tls, timing.tlsNanos().isPresent(), timing::toString);
+                    assertEquals(1, timing.attempts().get(0).writes().orElseThrow());
+                    pool.release(channel).get(30, TimeUnit.SECONDS);
+                }
+            }
+        }
+    }
+
+    /** The error is that of the phase in which the connection was. */
+    @Test
+    void aProxyThatRefusesIsAnErrorOfTheConnect() throws Exception {
+        OnewriteNetty onewrite = calls.heard(OnewriteNetty.create());
+        try (TestServer proxy = new TestServer(connection -> {
+            connection.readHead();
+            connection.send("HTTP/1.1 403 No\r\nContent-Length: 0\r\n\r\n");
+        })) {
+            Bootstrap bootstrap = bootstrap(proxy.url()).handler(new ChannelInitializer<Channel>() {
+                @Override
+                protected void initChannel(Channel channel) {
+                    channel.pipeline().addLast(new HttpProxyHandler(new InetSocketAddress("127.0.0.1", proxy.port())));
+                    handlerCreated(channel);
+                    onewrite.apply(channel.pipeline());
+                }
+            });
+            OnewriteNetty.Call call = onewrite.begin("POST", "http://localhost/");
+            Channel channel = onewrite.apply(bootstrap).connect().sync().channel();
+            call.on(channel);
+            assertThrows(Exception.class, () -> postAtOnce(channel));
+            Timing timing = calls.next();
+            assertEquals(ErrorKind.CONNECT, timing.errorKind().orElseThrow());
+            assertEquals(Phase.CONNECT, timing.errorPhase().orElseThrow());
+            assertTrue(timing.connectNanos().isPresent() && timing.sendNanos().isEmpty());
         }
     }
 

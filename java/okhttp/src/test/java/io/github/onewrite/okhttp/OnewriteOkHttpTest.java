@@ -18,6 +18,7 @@ import io.github.onewrite.TimingMappers;
 import io.github.onewrite.testing.AppliedTwice;
 import io.github.onewrite.testing.Calls;
 import io.github.onewrite.testing.Eventually;
+import io.github.onewrite.testing.SocksServer;
 import io.github.onewrite.testing.TestServer;
 import java.io.IOException;
 import java.io.UncheckedIOException;

@@ -18,6 +18,7 @@ import io.github.onewrite.testing.AppliedTwice;
 import io.github.onewrite.testing.Calls;
 import io.github.onewrite.testing.Eventually;
 import io.github.onewrite.testing.Identity;
+import io.github.onewrite.testing.SocksServer;
 import io.github.onewrite.testing.TestServer;
 import io.github.onewrite.testing.Tunnel;
 import io.netty.buffer.ByteBuf;
@@ -47,6 +48,8 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.condition.EnabledOnOs;
 import org.junit.jupiter.api.condition.OS;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 import reactor.core.publisher.Flux;
 import reactor.core.publisher.Mono;
 import reactor.netty.http.client.HttpClient;
@@ -579,6 +582,24 @@ class TimingTest implements AppliedTwice {
             // Connections first, while their event loop still runs.
             connections.disposeLater().block();
             loops.disposeLater(Duration.ZERO, Duration.ofSeconds(5)).block();
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void throughASocksProxy(boolean tls) throws Exception {
+        SslContext trusting = trusting();
+        try (TestServer server = tls ? TestServer.answering(Identity.listener()) : TestServer.answering();
+                SocksServer socks = new SocksServer()) {
+            HttpClient client = client().proxy(proxy -> proxy.type(ProxyProvider.Proxy.SOCKS5)
+                            .host("127.0.0.1")
+                            .port(socks.port()))
+                    .secure(spec -> spec.sslContext(trusting));
+            assertEquals(200, post(client, (tls ? "https" : "http") + "://localhost:" + server.port() + "/"));
+            Timing timing = calls.next();
+            assertTrue(timing.connectNanos().isPresent(), timing::toString);
+            assertEquals(tls, timing.tlsNanos().isPresent(), timing::toString);
+            assertEquals(1, only(timing).writes().orElseThrow());
         }
     }
 }

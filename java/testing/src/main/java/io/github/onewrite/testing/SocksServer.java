@@ -1,4 +1,4 @@
-package io.github.onewrite.okhttp;
+package io.github.onewrite.testing;
 
 import java.io.DataInputStream;
 import java.io.IOException;
@@ -11,14 +11,14 @@ import java.net.ServerSocket;
 import java.net.Socket;
 
 /** A SOCKS 5 proxy without authentication, for servers on the loopback, however these are called (RFC 1928). */
-final class SocksServer implements AutoCloseable {
+public final class SocksServer implements AutoCloseable {
     private static final int NAME = 3;
     private static final byte[] NO_AUTHENTICATION = {5, 0};
     private static final byte[] CONNECTED = {5, 0, 0, 1, 127, 0, 0, 1, 0, 0};
 
     private final ServerSocket listener = new ServerSocket(0, 50, InetAddress.getLoopbackAddress());
 
-    SocksServer() throws IOException {
+    public SocksServer() throws IOException {
         daemon(() -> {
             while (true) {
                 Socket socket = listener.accept();
@@ -27,7 +27,11 @@ final class SocksServer implements AutoCloseable {
         });
     }
 
-    Proxy proxy() {
+    public int port() {
+        return listener.getLocalPort();
+    }
+
+    public Proxy proxy() {
         return new Proxy(Proxy.Type.SOCKS, new InetSocketAddress("127.0.0.1", listener.getLocalPort()));
     }
 
