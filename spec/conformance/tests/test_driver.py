@@ -71,14 +71,14 @@ def test_skipped_and_refused(tmp_path: Path) -> None:
     program = """
         hello(read())
         m = read(); say(seq=m["seq"], skipped="not today")
-        m = read(); say(seq=m["seq"], outcome="error", error={"kind": "invalid_request", "type": "ValueError"})
+        m = read(); say(seq=m["seq"], outcome="error", error={"kind": "other", "type": "ValueError"})
     """
     with Driver(toy(tmp_path, program), "onewrite") as driver:
         with pytest.raises(DriverSkipped, match="not today"):
             driver.open()
         with pytest.raises(OpenRefused) as refused:
             driver.open()
-        assert refused.value.reply["error"]["kind"] == "invalid_request"
+        assert refused.value.reply["error"]["kind"] == "other"
 
 
 def test_the_users_own_switches_are_not_inherited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
