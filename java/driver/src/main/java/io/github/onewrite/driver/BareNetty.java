@@ -116,7 +116,7 @@ final class BareNetty implements Client {
                 .group(group)
                 .channel(epoll ? EpollSocketChannel.class : NioSocketChannel.class)
                 .remoteAddress(options.proxy() != null && !first.tls ? options.proxy() : origin);
-        if (control) {
+        if (control || options.customConnector()) {
             bootstrap.option(ChannelOption.TCP_NODELAY, false);
         }
         if (options.connectTimeoutMs() > 0) {

@@ -31,7 +31,8 @@ final class OwnClient implements Client {
                 .maxConnectionsPerOrigin(options.poolSize());
         if (options.api().equals("netty-nio") || options.customConnector()) {
             builder.eventLoopGroup(
-                    new MultiThreadIoEventLoopGroup(1, NioIoHandler.newFactory()), NioSocketChannel::new);
+                    new MultiThreadIoEventLoopGroup(1, NioIoHandler.newFactory()),
+                    options.customConnector() ? OwnClient::withNagle : NioSocketChannel::new);
         }
         if (options.tlsCa() != null) {
             builder.sslContext(options.sslContext());
@@ -59,6 +60,13 @@ final class OwnClient implements Client {
             builder.listenerFactory((method, url, tag) -> (Recording) tag);
         }
         client = builder.build();
+    }
+
+    /** A user's channel factory that leaves Nagle on: Netty would set TCP_NODELAY. */
+    private static NioSocketChannel withNagle() {
+        NioSocketChannel channel = new NioSocketChannel();
+        channel.config().setTcpNoDelay(false);
+        return channel;
     }
 
     @Override
