@@ -50,7 +50,7 @@ def request(m):
     except Exception as error:
         connection.close()
         kinds = {"timeout": TimeoutError, "tls": ssl.SSLError, "reset": ConnectionResetError,
-                 "connect": ConnectionRefusedError, "invalid_request": ValueError}  # fmt: skip
+                 "connect": ConnectionRefusedError}  # fmt: skip
         found = next((name for name, kind in kinds.items() if isinstance(error, kind)), "other")
         return {"outcome": "error", "error": {"kind": found, "type": type(error).__name__, "message": str(error)}}
     return {"outcome": "response", "status": response.status, "headers": response.getheaders(),

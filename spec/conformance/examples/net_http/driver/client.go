@@ -46,7 +46,7 @@ func (c *clientOfCase) request(m message) object {
 	}
 	req, err := http.NewRequestWithContext(ctx, m.Method, m.URL, content)
 	if err != nil {
-		return failed(err, "invalid_request")
+		return failed(err, "other")
 	}
 	if length >= 0 {
 		req.ContentLength = length
@@ -129,7 +129,7 @@ func kindOf(err error) string {
 		strings.Contains(text, "bad Content-Length"), strings.Contains(text, "chunked"), strings.Contains(text, "chunk"):
 		return "protocol"
 	case strings.Contains(text, "net/http: invalid"), strings.Contains(text, "ContentLength="), strings.Contains(text, "unsupported protocol scheme"):
-		return "invalid_request"
+		return "other"
 	}
 	return "other"
 }
