@@ -40,7 +40,6 @@ module Onewrite
 
         Hooks.wanted if hook
         onewrite_set(timing: hook)
-        hook
       end
 
       # @raise [ArgumentError] for what is no listener
@@ -49,12 +48,10 @@ module Onewrite
 
         Hooks.wanted if hook
         onewrite_set(listener: hook, events: (hook.method(:on_event) if hook))
-        hook
       end
 
       def onewrite_nodelay=(choice)
         onewrite_set(nodelay: choice)
-        choice
       end
 
       private
