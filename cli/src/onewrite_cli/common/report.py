@@ -17,6 +17,8 @@ from onewrite_cli.common.terminal import counted, fitted, say, wrapped
 
 __all__ = ["FORMATS", "as_json", "header", "writable", "write_report"]
 
+OF_A_CHECK = ("headline", "command", "problem", "witness", "runs", "requests", "connections", "control_ms", "notes")
+OF_A_FINDING = ("detail", "count", "of", "unit", "cost_ms", "examples", "cure")
 SHOWN_NOTES = 20
 LONGEST = 160
 BAD = (State.FOUND, State.WARNED)
@@ -69,31 +71,17 @@ def as_data(report: Report) -> dict[str, Any]:
     return {
         **header(report.tool, report.exit_status),
         "verdict": report.exit_status.name.lower(),
-        "headline": report.headline,
-        "command": report.command,
-        "problem": report.problem,
-        "witness": report.witness,
-        "runs": report.runs,
-        "requests": report.requests,
-        "connections": report.connections,
-        "control_ms": report.control_ms,
+        **{field: getattr(report, field) for field in OF_A_CHECK},
         "findings": [
             {
                 "rule": outcome.rule.id,
                 "name": outcome.rule.name,
                 "title": outcome.rule.title,
                 "state": outcome.state.value,
-                "detail": outcome.detail,
-                "count": outcome.count,
-                "of": outcome.of,
-                "unit": outcome.unit,
-                "cost_ms": outcome.cost_ms,
-                "examples": outcome.examples,
-                "cure": outcome.cure,
+                **{field: getattr(outcome, field) for field in OF_A_FINDING},
             }
             for outcome in report.outcomes
         ],
-        "notes": report.notes,
     }
 
 

@@ -17,7 +17,7 @@ from onewrite_cli.common.report import as_json
 from onewrite_cli.common.response import NOT_ENDED
 from onewrite_cli.common.terminal import Progress, say
 from onewrite_cli.doctor.connection import ARMS, ONE, SPLIT, SPLIT_NODELAY, protocols_of, tls_context
-from onewrite_cli.doctor.measure import STOP_AT, Line, Samples, Stopped, measure, probe, requests_per_line
+from onewrite_cli.doctor.measure import FAR_APART_S, STOP_AT, Line, Samples, Stopped, measure, probe, requests_per_line
 from onewrite_cli.doctor.report import Examination, as_data, as_text
 from onewrite_cli.doctor.request import DoctorRequest, Route, ask, reached, read_body, route_to
 from onewrite_cli.doctor.verdict import Control, diagnose, nothing_measured
@@ -117,6 +117,8 @@ def _try_one(lines: list[Line], timeout_s: float) -> None:
         if not isinstance(tried, str) and (tried.status in STOP_AT or len(seen) == 1):
             raise Stopped(tried.status)
         seen[name] = tried if isinstance(tried, str) else f"status {tried.status}"
+        for line in lines:
+            line.apart_s = FAR_APART_S
         if tried == NOT_ENDED:
             raise CouldNotRun(f"{NOT_ENDED} ({timeout_s:g} s, --timeout): for a stream of events say --stream")
     raise CouldNotRun("no answer. " + "; ".join(f"In {name}: {what}" for name, what in seen.items()) + " (--timeout)")

@@ -17,7 +17,7 @@ from onewrite_cli.common.response import BadResponse, NotHttp
 from onewrite_cli.doctor.connection import Arm, Connection
 from onewrite_cli.doctor.request import DoctorRequest, Route
 
-__all__ = ["Line", "Sample", "Samples", "Stopped", "measure", "probe", "requests_per_line"]
+__all__ = ["FAR_APART_S", "Line", "Sample", "Samples", "Stopped", "measure", "probe", "requests_per_line"]
 
 #: A young connection is acknowledged at once; Linux counts up to 16 segments, two of which make a split request.
 WARM_UP = 9
@@ -30,6 +30,7 @@ STOP_SPLIT_AT = (429,)  # any other status may be the server's answer to the spl
 PATIENCE, LEAST_S = 20, 2.0
 #: Between two writes: a relay that is slow to wake would join them, and hide what it does to two pieces.
 APART_S = 0.002
+FAR_APART_S = 0.02  # for a server that must not read both pieces at once, on a busy machine
 LOOK_S = 0.0005  # between two readings of the queue, while it holds something
 
 
@@ -80,7 +81,7 @@ class Sample:
         return "nagle_delayed_ack" if self.arm == "split_nagle" else None
 
 
-def take(connection: Connection, request: DoctorRequest, timeout_s: float) -> Sample:
+def take(connection: Connection, request: DoctorRequest, timeout_s: float, apart_s: float) -> Sample:
     """One request and its answer. Raises OSError, BadResponse."""
     connection.begin(timeout_s)
     before = tcpinfo.read(connection.raw)
@@ -89,8 +90,8 @@ def take(connection: Connection, request: DoctorRequest, timeout_s: float) -> Sa
     if connection.arm.split:
         connection.write(request.first)
         between = time.monotonic_ns()
-        time.sleep(APART_S)
-        late = time.monotonic_ns() - between - int(APART_S * 1e9)
+        time.sleep(apart_s)
+        late = time.monotonic_ns() - between - int(apart_s * 1e9)
         connection.write(request.second)
     else:
         connection.write(request.first + request.second)
@@ -165,6 +166,7 @@ class Line:
     samples: Samples
     connection: Connection | None = None
     used: int = 0  # requests on this connection
+    apart_s: float = APART_S
 
     def close(self) -> None:
         if self.connection is not None:
@@ -182,7 +184,7 @@ class Line:
         samples.sent += 1
         self.used += 1
         try:
-            sample = take(self.connection, self.request, timeout_s)
+            sample = take(self.connection, self.request, timeout_s, self.apart_s)
         except (OSError, BadResponse, ValueError) as error:
             self.close()
             samples.unanswered = samples.unanswered or isinstance(error, TimeoutError)

@@ -11,6 +11,9 @@ from onewrite_cli.doctor.verdict import ArmFigures, Diagnosis
 
 __all__ = ["Examination", "as_data", "as_text"]
 
+OF_THE_PATH = ("url", "method", "body_bytes", "first_hop", "requests", "keep_alive", "protocols", "notes")
+OF_THE_DIAGNOSIS = ("headline", "why", "signs", "cures", "server_splits", "ack_delay_ms", "min_rtt_ms")
+OF_AN_ARM = ("samples", "total_ms", "wait_ms", "tail_ms", "held_ms", "held_bytes", "cause", "refused")
 WIDE = 80  # less has no room for each part of the time
 
 
@@ -88,34 +91,9 @@ def as_data(seen: Examination) -> dict[str, Any]:
     return {
         **header("onewrite doctor", diagnosis.exit_status),
         "verdict": diagnosis.first_hop,
-        "headline": diagnosis.headline,
-        "url": seen.url,
-        "method": seen.method,
-        "body_bytes": seen.body_bytes,
-        "first_hop": seen.first_hop,
-        "why": diagnosis.why,
-        "signs": diagnosis.signs,
-        "cures": list(diagnosis.cures),
-        "server_splits_its_answer": diagnosis.server_splits,
-        "ack_delay_ms": diagnosis.ack_delay_ms,
-        "min_rtt_ms": diagnosis.min_rtt_ms,
-        "requests": seen.requests,
+        **{field: getattr(seen, field) for field in OF_THE_PATH},
+        **{field: getattr(diagnosis, field) for field in OF_THE_DIAGNOSIS},
         "statuses": {str(status): count for status, count in sorted(seen.statuses.items())},
-        "keep_alive": seen.keep_alive,
-        "protocols": seen.protocols,
         "control": {"split_ms": diagnosis.control.split_ms, "single_ms": diagnosis.control.single_ms},
-        "arms": {
-            arm.arm.key: {
-                "samples": arm.samples,
-                "total_ms": arm.total_ms,
-                "wait_ms": arm.wait_ms,
-                "tail_ms": arm.tail_ms,
-                "held_ms": arm.held_ms,
-                "held_bytes": arm.held_bytes,
-                "cause": arm.cause,
-                "refused": arm.refused,
-            }
-            for arm in diagnosis.arms
-        },
-        "notes": seen.notes,
+        "arms": {arm.arm.key: {field: getattr(arm, field) for field in OF_AN_ARM} for arm in diagnosis.arms},
     }

@@ -24,6 +24,19 @@ __all__ = ["WatchOptions", "table", "watch"]
 SAMPLE_S = 0.01
 SHOW_S = 0.5
 SHOWN = 40
+IN_JSON = (
+    "name",
+    "process",
+    "direction",
+    "local_port",
+    "peer",
+    "peer_port",
+    "nodelay",
+    "was_off",
+    "holds",
+    "nagle_holds",
+    "held_bytes",
+)
 CLEAR = "\x1b[H\x1b[J"
 CURE = "set TCP_NODELAY on these sockets, or hand each message to the socket in one write"
 
@@ -156,21 +169,5 @@ def _data(
         "pid": watcher.pid,
         "samples": watcher.samples,
         "hold_ms": HOLD_MS,
-        "sockets": [
-            {
-                "name": one.name,
-                "process": one.process,
-                "direction": one.direction,
-                "local_port": one.local_port,
-                "peer": one.peer,
-                "peer_port": one.peer_port,
-                "nodelay": one.nodelay,
-                "nodelay_was_off": one.was_off,
-                "holds": one.holds,
-                "nagle_holds": one.nagle_holds,
-                "held_bytes": one.held_bytes,
-                "found": one.nagle_holds > 0,
-            }
-            for one in sockets
-        ],
+        "sockets": [{"found": one.nagle_holds > 0, **{field: getattr(one, field) for field in IN_JSON}} for one in sockets],
     }
