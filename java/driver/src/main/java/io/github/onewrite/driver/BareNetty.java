@@ -46,7 +46,6 @@ import io.netty.handler.ssl.SslHandler;
 import io.netty.handler.stream.ChunkedNioFile;
 import io.netty.handler.stream.ChunkedStream;
 import io.netty.handler.stream.ChunkedWriteHandler;
-import io.netty.util.AttributeKey;
 import io.netty.util.concurrent.Future;
 import java.io.IOException;
 import java.net.InetSocketAddress;
@@ -69,7 +68,6 @@ final class BareNetty implements Client {
     private static final int LARGE = 1024 * 1024;
 
     private static final Set<String> WITH_BODY = Set.of("POST", "PUT", "PATCH");
-    private static final AttributeKey<Exchange> CURRENT = AttributeKey.valueOf(BareNetty.class, "current");
 
     private final Options options;
     private final boolean control;
@@ -169,6 +167,7 @@ final class BareNetty implements Client {
         private HttpRequest head;
         private volatile Channel channel;
         private FixedChannelPool pool;
+        private Inbound inbound;
         private boolean interim;
         private boolean keepAlive;
         private boolean sent;
@@ -240,7 +239,8 @@ final class BareNetty implements Client {
                 from.release(acquired);
                 return;
             }
-            acquired.attr(CURRENT).set(this);
+            inbound = acquired.pipeline().get(Inbound.class);
+            inbound.current = this;
             HttpProxyHandler tunnel = acquired.pipeline().get(HttpProxyHandler.class);
             SslHandler secure = acquired.pipeline().get(SslHandler.class);
             after(
@@ -356,7 +356,7 @@ final class BareNetty implements Client {
             }
             over = true;
             if (channel != null) {
-                channel.attr(CURRENT).set(null);
+                inbound.current = null;
                 if (!keep) {
                     channel.close();
                 }
@@ -409,9 +409,10 @@ final class BareNetty implements Client {
 
     /** Gives what a channel reads to the call that uses it. */
     private static final class Inbound extends SimpleChannelInboundHandler<HttpObject> {
+        private Exchange current;
+
         @Override
         protected void channelRead0(ChannelHandlerContext ctx, HttpObject part) {
-            Exchange current = ctx.channel().attr(CURRENT).get();
             if (current == null) {
                 ctx.close();
             } else {
@@ -421,7 +422,6 @@ final class BareNetty implements Client {
 
         @Override
         public void channelReadComplete(ChannelHandlerContext ctx) {
-            Exchange current = ctx.channel().attr(CURRENT).get();
             if (current != null) {
                 current.readComplete();
             }
@@ -429,7 +429,6 @@ final class BareNetty implements Client {
 
         @Override
         public void channelInactive(ChannelHandlerContext ctx) {
-            Exchange current = ctx.channel().attr(CURRENT).get();
             if (current != null) {
                 current.closed();
             }
@@ -437,7 +436,6 @@ final class BareNetty implements Client {
 
         @Override
         public void exceptionCaught(ChannelHandlerContext ctx, Throwable cause) {
-            Exchange current = ctx.channel().attr(CURRENT).get();
             if (current == null) {
                 ctx.close();
             } else {

@@ -1,64 +1,39 @@
 package io.github.onewrite.driver;
 
 import com.google.gson.Gson;
+import com.google.gson.GsonBuilder;
 import com.google.gson.JsonObject;
-import io.github.onewrite.ErrorKind;
-import io.github.onewrite.Outcome;
-import io.github.onewrite.Phase;
+import com.google.gson.JsonPrimitive;
+import com.google.gson.JsonSerializer;
 import io.github.onewrite.Timing;
 import io.github.onewrite.TimingEvent;
-import java.lang.reflect.RecordComponent;
 import java.util.Locale;
 
-/** The timing record and its events under the canonical names. */
+/** The timing record and its events under the canonical names. Fields of events have them in camel case. */
 final class TimingJson {
+    private static final Gson GSON = new GsonBuilder()
+            .setFieldNamingStrategy(field -> field.getName().equals("timeNanos")
+                    ? "t_ns"
+                    : snakeCase(field.getName().replaceAll("Nanos$", "Ns")))
+            .registerTypeHierarchyAdapter(Enum.class, (JsonSerializer<Enum<?>>)
+                    (value, type, context) -> new JsonPrimitive(value.name().toLowerCase(Locale.ROOT)))
+            .create();
+
     private TimingJson() {}
 
     static JsonObject of(Timing timing) {
-        return new Gson().toJsonTree(timing.toMap()).getAsJsonObject();
+        return GSON.toJsonTree(timing.toMap()).getAsJsonObject();
     }
 
-    /** Events are records whose components are the canonical fields in camel case. */
     static JsonObject of(TimingEvent event) {
-        JsonObject json = new JsonObject();
+        JsonObject json = GSON.toJsonTree(event).getAsJsonObject();
+        // What is absent is -1.
+        json.entrySet().removeIf(each -> each.getValue().toString().equals("-1"));
         json.addProperty("name", event.name());
-        json.addProperty("t_ns", event.timeNanos());
-        if (event.attempt() >= 0) {
-            json.addProperty("attempt", event.attempt());
-        }
-        for (RecordComponent component : event.getClass().getRecordComponents()) {
-            if (!component.getName().equals("timeNanos") && !component.getName().equals("attempt")) {
-                put(json, canonical(component.getName()), value(event, component));
-            }
-        }
         return json;
     }
 
-    private static Object value(TimingEvent event, RecordComponent component) {
-        try {
-            return component.getAccessor().invoke(event);
-        } catch (ReflectiveOperationException e) {
-            throw new LinkageError("an event record hides " + component, e);
-        }
-    }
-
-    private static String canonical(String camelCase) {
-        return camelCase.replaceAll("Nanos$", "Ns").replaceAll("([A-Z])", "_$1").toLowerCase(Locale.ROOT);
-    }
-
-    private static void put(JsonObject json, String name, Object value) {
-        if (value instanceof Outcome outcome) {
-            json.addProperty(name, outcome.canonicalName());
-        } else if (value instanceof ErrorKind kind) {
-            json.addProperty(name, kind.canonicalName());
-        } else if (value instanceof Phase phase) {
-            json.addProperty(name, phase.canonicalName());
-        } else if (value instanceof Boolean flag) {
-            json.addProperty(name, flag);
-        } else if (value instanceof Number number && number.longValue() != -1) {
-            json.addProperty(name, number);
-        } else if (value instanceof String text) {
-            json.addProperty(name, text);
-        }
+    private static String snakeCase(String camelCase) {
+        return camelCase.replaceAll("([A-Z])", "_$1").toLowerCase(Locale.ROOT);
     }
 }
