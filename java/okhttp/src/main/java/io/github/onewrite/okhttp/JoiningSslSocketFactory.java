@@ -64,4 +64,17 @@ final class JoiningSslSocketFactory extends SSLSocketFactory {
     public Socket createSocket(InetAddress host, int port, InetAddress localAddress, int localPort) throws IOException {
         return factory.createSocket(host, port, localAddress, localPort);
     }
+
+    /** OkHttp shares connections between clients whose factories are equal. */
+    @Override
+    public boolean equals(Object other) {
+        return other instanceof JoiningSslSocketFactory joining
+                && joining.factory.equals(factory)
+                && joining.size == size;
+    }
+
+    @Override
+    public int hashCode() {
+        return factory.hashCode();
+    }
 }

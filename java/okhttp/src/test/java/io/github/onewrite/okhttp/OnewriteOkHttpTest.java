@@ -18,6 +18,7 @@ import io.github.onewrite.TimingMappers;
 import io.github.onewrite.testing.AppliedTwice;
 import io.github.onewrite.testing.Calls;
 import io.github.onewrite.testing.Eventually;
+import io.github.onewrite.testing.Identity;
 import io.github.onewrite.testing.SocksServer;
 import io.github.onewrite.testing.TestServer;
 import java.io.IOException;
@@ -32,6 +33,9 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
 import javax.net.SocketFactory;
+import javax.net.ssl.SSLContext;
+import javax.net.ssl.TrustManager;
+import javax.net.ssl.X509TrustManager;
 import okhttp3.Call;
 import okhttp3.Callback;
 import okhttp3.Connection;
@@ -364,6 +368,25 @@ class OnewriteOkHttpTest implements AppliedTwice {
                 .build();
         assertSame(before.socketFactory(), after.socketFactory());
         assertSame(before.eventListenerFactory(), after.eventListenerFactory());
+    }
+
+    /** As in OkHttp, two clients of one pool and one TLS factory share a connection. */
+    @Test
+    void clientsOfOnePoolShareTheirConnections() throws Exception {
+        TrustManager[] trust = Identity.localhost().trust();
+        SSLContext context = SSLContext.getInstance("TLS");
+        context.init(null, trust, null);
+        OkHttpClient base = new OkHttpClient.Builder()
+                .sslSocketFactory(context.getSocketFactory(), (X509TrustManager) trust[0])
+                .build();
+        try (TestServer server = TestServer.answering(Identity.listener())) {
+            for (int i = 0; i < 3; i++) {
+                OkHttpClient client =
+                        OnewriteOkHttp.create().apply(base.newBuilder()).build();
+                assertEquals(200, send(client, "POST", "https://localhost:" + server.port() + "/", 10));
+            }
+            assertEquals(1, server.connections());
+        }
     }
 
     /** A listener that blocks holds no other call, and none is called while onewrite holds a lock. */

@@ -9,6 +9,7 @@ import io.github.onewrite.ErrorKind;
 import io.github.onewrite.Outcome;
 import io.github.onewrite.Timing;
 import io.github.onewrite.testing.Calls;
+import io.github.onewrite.testing.LeakExtension;
 import io.github.onewrite.testing.SegmentServer;
 import io.github.onewrite.testing.TestServer;
 import io.netty.channel.ChannelOption;
@@ -31,6 +32,7 @@ import org.springframework.core.io.ByteArrayResource;
 import org.springframework.core.io.buffer.DataBuffer;
 import org.springframework.core.io.buffer.DefaultDataBufferFactory;
 import org.springframework.http.MediaType;
+import org.springframework.http.client.MultipartBodyBuilder;
 import org.springframework.http.client.ReactorClientHttpRequestFactory;
 import org.springframework.http.client.reactive.ReactorClientHttpConnector;
 import org.springframework.util.LinkedMultiValueMap;
@@ -40,8 +42,10 @@ import org.springframework.web.reactive.function.BodyInserters;
 import org.springframework.web.reactive.function.client.WebClient;
 import org.springframework.web.reactive.function.client.WebClient.RequestBodySpec;
 import org.springframework.web.reactive.function.client.WebClient.RequestHeadersSpec;
+import org.springframework.web.reactive.function.client.WebClientRequestException;
 import org.springframework.web.reactive.function.client.WebClientResponseException;
 import reactor.core.publisher.Flux;
+import reactor.core.publisher.Mono;
 import reactor.netty.http.client.HttpClient;
 import reactor.netty.resources.ConnectionProvider;
 
@@ -319,5 +323,58 @@ class WebClientTest {
                             .toList());
             assertEquals("hello", new String(server.requests().get(1).body(), StandardCharsets.UTF_8));
         }
+    }
+
+    /** The pooled buffers of each attempt are released, and each attempt is in the record of one or of further calls. */
+    @Test
+    void aRetriedMultipartMessageLeaksNothing() throws Exception {
+        try (TestServer server = new TestServer(connection -> {
+            if (connection.number() < 3) {
+                connection.readHead();
+            } else {
+                connection.read();
+                connection.send(TestServer.OK);
+                connection.drain();
+            }
+        })) {
+            MultipartBodyBuilder parts = new MultipartBodyBuilder();
+            parts.part("tea", "green");
+            parts.part("file", new ByteArrayResource(new byte[30_000]));
+            parts.asyncPart(
+                    "slow", Flux.range(0, 5).delayElements(Duration.ofMillis(3)).map(n -> "piece " + n), String.class);
+            for (int i = 0; i < 10; i++) {
+                Integer status = web(client(), server.url())
+                        .post()
+                        .body(BodyInserters.fromMultipartData(parts.build()))
+                        .exchangeToMono(response -> response.releaseBody().thenReturn(200))
+                        .retry(3)
+                        .block(Duration.ofSeconds(30));
+                assertEquals(200, status);
+            }
+        }
+        assertEquals(List.of(), LeakExtension.leaks());
+    }
+
+    /** What came before the error is released; the call fails as without onewrite. */
+    @Test
+    void aBodyThatFailsLeaksNothing() throws Exception {
+        try (TestServer server = TestServer.answering()) {
+            Flux<DataBuffer> failing = Flux.concat(
+                    buffers("a", "b"),
+                    Mono.delay(Duration.ofMillis(5))
+                            .flatMap(tick -> Mono.<DataBuffer>error(new IllegalStateException("example"))));
+            for (HttpClient client : List.of(HttpClient.create(connections), client())) {
+                for (int i = 0; i < 10; i++) {
+                    Throwable thrown = assertThrows(Exception.class, () -> web(client, server.url())
+                            .post()
+                            .body(failing, DataBuffer.class)
+                            .retrieve()
+                            .toBodilessEntity()
+                            .block(Duration.ofSeconds(30)));
+                    assertEquals(WebClientRequestException.class, thrown.getClass());
+                }
+            }
+        }
+        assertEquals(List.of(), LeakExtension.leaks());
     }
 }
