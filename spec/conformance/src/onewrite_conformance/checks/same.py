@@ -13,12 +13,10 @@ from onewrite_conformance.checks.seen import Observation, Sample
 
 __all__ = ["FACETS", "Shown", "differences", "even", "given_up", "shown"]
 
-#: What can be compared; CASES.md explains each.
-FACETS = ("bytes", "outcome", "connections", "objects", "took", "closed", "segments", "nodelay")
+#: What can be compared; CASES.md explains each. `broken` goes with `bytes`.
+FACETS = ("bytes", "outcome", "connections", "objects", "took", "closed", "segments", "nodelay", "broken")
 
 SLACK_MS = 250  # between the times that two calls took
-BROKEN = b"[broken off]"
-
 Shown = dict[str, list[Any]]  # by facet
 
 
@@ -30,8 +28,9 @@ def shown(seen: Observation, boundary: bool = False) -> Shown:
     found: Shown = {name: [] for name in FACETS}
     batch = any(sample.batch for sample in seen.samples)
     numbers: dict[int, int] = {}  # of connections, in the order of their use
-    found["bytes"] = [even(exchange, boundary) for exchange in seen.exchanges]
-    found["connections"] = [numbers.setdefault(one.arrival.index, len(numbers)) for one in seen.exchanges]
+    whole = [one for one in seen.exchanges if one.complete or _early(one)]
+    found["bytes"] = [even(exchange, boundary) for exchange in whole]
+    found["connections"] = [numbers.setdefault(one.arrival.index, len(numbers)) for one in whole]
     for sample in seen.samples:
         found["outcome"].append(_outcome(sample))
         found["objects"].append(json.dumps(sample.reply.get("objects"), sort_keys=True))
@@ -42,6 +41,7 @@ def shown(seen: Observation, boundary: bool = False) -> Shown:
         found["connections"] = [f"{len(numbers)} connections"]
     ends = ["ended" if one.index in seen.ended_before_close else "open" for one in seen.arrivals]
     found["connections"] += sorted(ends) if batch else ends
+    found["broken"] = [len(seen.exchanges) - len(whole)]
     found["closed"] = [seen.left_open]
     found["segments"] = [_usual([one.segments_once for one in seen.counted_exchanges()])]
     found["nodelay"] = sorted({one.nodelay for one in seen.arrivals if one.nodelay is not None})
@@ -66,18 +66,19 @@ def given_up(sample: Sample) -> bool:
     return bool(sample.reply["outcome"] == "cancelled" or (sample.reply["outcome"] == "error" and late))
 
 
+def _early(exchange: Exchange) -> bool:
+    """Whether it was answered before all of it was due: then the rest may have come or not."""
+    return exchange.answer is not None and exchange.answer.when != "complete" and bool(exchange.request.head)
+
+
 def even(exchange: Exchange, boundary: bool = False) -> bytes:
     """The bytes of a request, with the judge's ports and, if asked, multipart boundaries evened out.
 
-    A body counts only when it was due to arrive: behind an early answer it may be there or not.
+    Behind an early answer a body may be there or not.
     """
-    request, answer = exchange.request, exchange.answer
-    if not request.head:
-        return _place(exchange.unread) + BROKEN
-    if answer is not None and answer.when != "complete":
+    request = exchange.request
+    if _early(exchange):
         return _place(request.head)
-    if not exchange.complete:
-        return _place(request.head) + BROKEN
     wire = request.wire
     for value in request.values("content-type") if boundary else ():
         match = re.search(r'boundary="?([^";]+)', value)
@@ -126,6 +127,9 @@ def differences(ours: list[Shown], stock: list[Shown], facets: list[str], name: 
             if not any(_same(facet, play[facet], other[facet]) for other in stock):
                 found.append(_told(facet, play[facet], stock[0][facet], name))
                 break
+    more, most = (max((play["broken"] or [0])[0] for play in plays) for plays in (ours, stock))
+    if "bytes" in facets and more > most:
+        found.append(f"bytes: {more} requests broke off, with stock {most}")
     return found
 
 

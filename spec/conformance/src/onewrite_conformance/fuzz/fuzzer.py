@@ -105,7 +105,9 @@ class Fuzzer:
         try:
             seen = play(run, driver, api=api)
         except DriverFault as fault:
-            return {name: [f"driver fault: {fault.kind}: {fault.detail[:300]}"] for name in FACETS}, None
+            return {name: [f"driver fault: {fault.kind}: {fault.detail[:300]}"] for name in FACETS} | {
+                "broken": [0]
+            }, None
         until = next((at for at, sample in enumerate(seen.samples) if given_up(sample)), None)
         return shown(seen, boundary=True), until
 
@@ -123,7 +125,7 @@ def _comparable(ours: list[Play], theirs: list[Play]) -> tuple[list[Shown], list
     cut = [
         [
             one
-            | {"bytes": one["bytes"][:least], "connections": []}
+            | {"bytes": one["bytes"][:least], "connections": [], "broken": [0]}
             | {name: one[name][: least + 1] for name in ("outcome", "objects")}
             for one, _ in plays
         ]

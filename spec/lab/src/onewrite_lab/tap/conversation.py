@@ -149,7 +149,6 @@ class Conversation:
                 return False
             if not piece.data:
                 if exchange is not None:
-                    exchange.unread = parser.unread
                     self.tap.say(self.arrival, "the client closed before the request was complete")
                 return False
             records.append(len(piece.data))

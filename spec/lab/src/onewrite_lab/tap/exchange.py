@@ -43,7 +43,6 @@ class Exchange:
     records: int | None = None
     first_record_bytes: int | None = None
     first_piece: bytes = b""
-    unread: bytes = b""  # the beginning of a head that did not end
     first_ns: int = 0
     complete_ns: int = 0
     answer_ns: int = 0  # before the first byte of the final answer

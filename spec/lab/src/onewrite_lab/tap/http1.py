@@ -82,11 +82,6 @@ class RequestParser:
         return bool(self._buffer) or self.state != "head"
 
     @property
-    def unread(self) -> bytes:
-        """What has come of a head that has not ended."""
-        return b"" if self.head_done else bytes(self._buffer)
-
-    @property
     def done(self) -> bool:
         return self.state == "done"
 
