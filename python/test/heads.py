@@ -70,9 +70,7 @@ def one(random: random.Random) -> bytes:
         fields = [random.choice(NAMES) + b": " + random.choice(VALUES) for _ in range(random.randrange(6))]
         return b"\r\n".join([random.choice(STATUS[:5]), *fields, b"", b"body"])
     lines = [random.choice(STATUS)]
-    lines += [
-        random.choice(NAMES) + random.choice(COLONS) + random.choice(VALUES) for _ in range(random.randrange(6))
-    ]
+    lines += [random.choice(NAMES) + random.choice(COLONS) + random.choice(VALUES) for _ in range(random.randrange(6))]
     data = b"".join(line + random.choice(BREAKS) for line in lines) + b"\r\n"
     for _ in range(random.choice((0, 0, 0, 1, 2))):
         at = random.randrange(len(data))

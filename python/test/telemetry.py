@@ -70,13 +70,6 @@ class Telemetry:
                         )
         return found
 
-    def open_connections(self) -> dict[str, int]:
-        """Open connections by state, over all servers."""
-        found: dict[str, int] = collections.Counter()
-        for point in self.metrics()["http.client.open_connections"]:
-            found[point.attributes["http.connection.state"]] += int(point.value)
-        return dict(found)
-
     def close(self) -> None:
         self.tracer_provider.shutdown()
         self.meter_provider.shutdown()

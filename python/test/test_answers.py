@@ -202,10 +202,6 @@ INTERIM = b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n"
 SWITCHED = b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n"
 
 
-
-
-
-
 @pytest.mark.filterwarnings("ignore")  # urllib3's, of sockets that it leaves to the collector
 @pytest.mark.timeout(600)
 def test_whole_exchanges_at_random() -> None:

@@ -225,7 +225,7 @@ def lost(
         places += counts and lost_place
         records += counts and lost_record
         again = (lost_place or lost_record) and not counts
-        assert len(timings) <= 1
+        assert len({id(timing) for timing in timings}) == len(timings), "each is handed out once"
     assert 50 < line < 2000
     return Lost(places, records)
 
@@ -261,9 +261,7 @@ def test_a_signal_costs_no_record_and_no_more_places_than_in_stock(
         OURS, lambda: library.PoolManager(retries=False, block=True, **hooks), url, warm, begun, timings, always=True
     )
     onewrite.uninstall()
-    stock = lost(
-        STOCK, lambda: urllib3.PoolManager(retries=False, block=True), url, warm, begun, timings, always=False
-    )
+    stock = lost(STOCK, lambda: urllib3.PoolManager(retries=False, block=True), url, warm, begun, timings, always=False)
     gc.collect()
     assert ours.places <= stock.places
     assert ours.records <= (0 if answered else 2)

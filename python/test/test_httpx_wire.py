@@ -27,9 +27,7 @@ def ca(authority: typing.Any) -> ssl.SSLContext:
 
 
 def tapped(make: typing.Any, route: str, **keywords: typing.Any) -> Tap:
-    return typing.cast(
-        Tap, make(tls=route in ("https", "connect"), proxy=route in ("forward", "connect"), **keywords)
-    )
+    return typing.cast(Tap, make(tls=route in ("https", "connect"), proxy=route in ("forward", "connect"), **keywords))
 
 
 def target(server: Tap, path: str = "/") -> str:
@@ -63,9 +61,7 @@ BLOCKING_BODIES: dict[str, dict[str, typing.Any]] = {
 
 
 @pytest.mark.parametrize("route", ["http", "https", "forward", "connect"])
-def test_small_bodies_arrive_in_one_segment(
-    route: str, clients: Clients, tap: typing.Any, ca: ssl.SSLContext
-) -> None:
+def test_small_bodies_arrive_in_one_segment(route: str, clients: Clients, tap: typing.Any, ca: ssl.SSLContext) -> None:
     server = tapped(tap, route)
     bodies = {**BODIES, **(BLOCKING_BODIES if clients.blocking else {})}
     if clients.way == "installed":  # the same code: that it is reached shows in a few

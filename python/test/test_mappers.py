@@ -88,7 +88,3 @@ def test_an_ipv6_address_with_a_zone() -> None:
     assert url == "http://[fe80::1%25eth0]:80/a"
     assert urllib3.util.parse_url(url).host == urllib3.util.parse_url("http://[fe80::1%25eth0]/").host
     pool.close()
-
-
-
-

@@ -7,7 +7,6 @@ import typing
 
 import pytest
 import urllib3
-from urllib3.connection import HTTPConnection
 
 import onewrite
 from onewrite._wire import nodelay as _nodelay
@@ -138,8 +137,6 @@ def test_connections_made_before_install(tap: typing.Any) -> None:
         assert nodelay(manager, server.url())
     finally:
         onewrite.uninstall()
-
-
 
 
 def test_a_socket_that_does_not_take_it_is_reported_once(caplog: pytest.LogCaptureFixture) -> None:

@@ -182,9 +182,7 @@ def test_overridden_methods_of_http_client_are_called_each_time(way: str, tap: t
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_the_version_of_http_holds_for_each_request(
-    way: str, tap: typing.Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_version_of_http_holds_for_each_request(way: str, tap: typing.Any, monkeypatch: pytest.MonkeyPatch) -> None:
     server = tap(lambda peer, seen: peer.send(reply(b"ok", "200 OK", "Connection: keep-alive")))
     with library(way) as classes, monkeypatch.context() as patching:
         patching.setattr(http.client.HTTPConnection, "_http_vsn", 10)
@@ -238,9 +236,7 @@ def test_odd_heads_are_taken_as_by_stock(way: str, tap: typing.Any, caplog: pyte
             for path in ("/0", "/", "/0", "/1", "/", "/1"):
                 response = manager.request("GET", server.url(path), preload_content=False)
                 http_response = response._original_response
-                outcomes.append(
-                    (response.chunked, http_response.chunked, http_response.length, dict(response.headers))
-                )
+                outcomes.append((response.chunked, http_response.chunked, http_response.length, dict(response.headers)))
                 response.close()
             manager.clear()
         warnings = [record.getMessage().replace(str(server.port), "") for record in caplog.records]
@@ -347,9 +343,7 @@ def test_docker(way: str, route: str, authority: typing.Any, tmp_path: typing.An
     gc.collect()  # docker-py leaves sockets to the collector, over stock as well
 
 
-def exchange_with_docker(
-    docker: typing.Any, way: str, route: str, authority: typing.Any, tmp_path: typing.Any
-) -> None:
+def exchange_with_docker(docker: typing.Any, way: str, route: str, authority: typing.Any, tmp_path: typing.Any) -> None:
     listener = Listener(path=tmp_path / "docker") if route == "unix" else Listener()
     daemon = Daemon(listener, authority.context if route == "tls" else None)
     keywords: dict[str, typing.Any] = {}

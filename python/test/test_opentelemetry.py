@@ -72,28 +72,15 @@ def test_instrument_is_all_that_a_program_needs(telemetry: Telemetry, tap: typin
         assert span.start_time <= log.timestamp <= span.end_time
 
     metrics = telemetry.metrics()
-    (duration,), waits = metrics["http.client.request.duration"], metrics["onewrite.wait.duration"]
-    assert duration.attributes == {
-        "http.request.method": "POST",
-        "server.address": "127.0.0.1",
-        "server.port": server.port,
-        "http.response.status_code": 200,
-    }
+    waits = metrics["onewrite.wait.duration"]
     # One series for each cause: on a busy machine a wait may be long enough to have one.
-    assert duration.count == sum(wait.count for wait in waits) == 20
-    assert 0 < sum(wait.value for wait in waits) < duration.value
+    assert sum(wait.count for wait in waits) == 20
     assert 0.035 in waits[0].edges
-    assert 0.075 in duration.edges
+    named = waits[0].attributes.items()
+    assert named >= {"http.request.method": "POST", "server.address": "127.0.0.1", "server.port": server.port}.items()
     requests = {point.attributes["onewrite.reused"]: point.value for point in metrics["onewrite.requests"]}
     assert requests == {False: 1, True: 19}
-    assert telemetry.open_connections() == {"active": 0, "idle": 1}
     http.clear()
-    assert telemetry.open_connections() == {"active": 0, "idle": 0}
-    (connection,) = telemetry.metrics()["http.client.connection.duration"]
-    assert connection.attributes == {"server.address": "127.0.0.1", "server.port": server.port}
-    assert connection.count == 1
-    assert connection.value >= duration.value / 2
-
     assert mode(one.segments for one in server.seen) == 1
 
 
@@ -167,7 +154,6 @@ def test_a_body_that_is_read_later(telemetry: Telemetry, tap: typing.Any) -> Non
     with telemetry.tracer.start_as_current_span("call"):
         response = http.request("GET", tap().url(), preload_content=False)
     assert not telemetry.logs()
-    assert telemetry.open_connections() == {"active": 1, "idle": 0}
     with telemetry.tracer.start_as_current_span("another"):
         response.read()
         response.release_conn()
@@ -177,7 +163,6 @@ def test_a_body_that_is_read_later(telemetry: Telemetry, tap: typing.Any) -> Non
     assert "onewrite.wait_ns" in (span.attributes or {})
     assert "onewrite.receive_ns" not in (span.attributes or {})
     assert log.attributes["onewrite.receive_ns"] > 0
-    assert telemetry.open_connections() == {"active": 0, "idle": 1}
 
 
 def test_a_refused_connection(telemetry: Telemetry) -> None:
@@ -192,11 +177,8 @@ def test_a_refused_connection(telemetry: Telemetry) -> None:
     assert log.attributes["error.type"] == "connect"
     assert "onewrite.wait_ns" not in log.attributes
     metrics = telemetry.metrics()
-    (duration,) = metrics["http.client.request.duration"]
-    assert duration.attributes["error.type"] == "connect"
     assert not metrics["onewrite.wait.duration"]
     assert not metrics["onewrite.requests"]
-    assert not metrics["http.client.open_connections"]
 
 
 def test_a_server_that_hangs_up(telemetry: Telemetry, tap: typing.Any) -> None:
@@ -209,9 +191,6 @@ def test_a_server_that_hangs_up(telemetry: Telemetry, tap: typing.Any) -> None:
     (span,), (log,) = telemetry.spans(), telemetry.logs()
     assert (span.attributes or {})["onewrite.send_ns"] > 0
     assert log.attributes["error.type"] == "closed"
-    assert telemetry.open_connections() == {"active": 0, "idle": 0}
-    (connection,) = telemetry.metrics()["http.client.connection.duration"]
-    assert connection.count == 1
 
 
 def test_no_connection_in_time(telemetry: Telemetry, tap: typing.Any) -> None:
@@ -248,7 +227,6 @@ def test_retries_and_redirects(telemetry: Telemetry, tap: typing.Any) -> None:
     assert [log.attributes["http.response.status_code"] for log in telemetry.logs()] == [503, 200]
     assert [len(log.body["attempts"]) for log in telemetry.logs()] == [2, 2]
     metrics = telemetry.metrics()
-    assert sum(point.count for point in metrics["http.client.request.duration"]) == 2
     assert sum(point.count for point in metrics["onewrite.wait.duration"]) == 4
     assert sum(point.value for point in metrics["onewrite.requests"]) == 4
 
@@ -276,7 +254,7 @@ def test_a_method_of_ones_own_makes_no_time_series(telemetry: Telemetry, tap: ty
     for method in ("BREW", "WHEN", "get"):
         http.urlopen(method, url)
     metrics = telemetry.metrics()
-    for name in ("http.client.request.duration", "onewrite.wait.duration"):
+    for name in ("onewrite.wait.duration",):
         # A wait has a cause, too, and on a busy machine three requests may have two.
         assert {one.attributes["http.request.method"] for one in metrics[name]} == {"_OTHER"}, name
         assert sum(one.count for one in metrics[name]) == 3, name
@@ -327,20 +305,6 @@ def pooled(way: str, telemetry: Telemetry) -> typing.Iterator[Pooled]:
             )
 
 
-
-
-
-
-
-
-
-
-
-
-
-
-
-
 # -- faults -------------------------------------------------------------------------------------------
 
 
@@ -356,9 +320,8 @@ def test_threads_write_on_their_own_spans(telemetry: Telemetry, tap: typing.Any)
     threads = [threading.Thread(target=ask, args=(number,)) for number in range(8)]
     for thread in threads:
         thread.start()
-    while any(thread.is_alive() for thread in threads):
-        found = telemetry.open_connections()
-        assert 0 <= found.get("active", 0) <= 8
+    for thread in threads:
+        thread.join()
     by_id = {span.context.span_id: span for span in telemetry.spans()}
     logs = telemetry.logs()
     assert len(logs) == len(by_id) == 80
@@ -367,9 +330,6 @@ def test_threads_write_on_their_own_spans(telemetry: Telemetry, tap: typing.Any)
         assert log.attributes["url.full"] == server.url(f"/{span.name}")
         assert (span.attributes or {}).items() <= dict(log.attributes).items()
     http.clear()
-    assert telemetry.open_connections() == {"active": 0, "idle": 0}
-    (duration,) = telemetry.metrics()["http.client.connection.duration"]
-    assert duration.count == server.connections
 
 
 class Broken(LogRecordProcessor):
@@ -396,7 +356,7 @@ def test_a_broken_exporter_harms_nobody(tap: typing.Any) -> None:
         onewrite.uninstall()
     assert onewrite.hook_failures() == failures + 1
     assert "onewrite.total_ns" in (telemetry.spans()[0].attributes or {})
-    assert telemetry.metrics()["http.client.request.duration"][0].count == 1
+    assert telemetry.metrics()["onewrite.wait.duration"][0].count == 1
     telemetry.close()
 
 
@@ -438,9 +398,7 @@ class Holder:
 responses: list[typing.Any] = []
 
 
-def test_a_response_that_the_collector_closes_while_the_sdk_holds_a_lock(
-    telemetry: Telemetry, tap: typing.Any
-) -> None:
+def test_a_response_that_the_collector_closes_while_the_sdk_holds_a_lock(telemetry: Telemetry, tap: typing.Any) -> None:
     processor = Locked()
     provider = LoggerProvider(shutdown_on_exit=False)
     provider.add_log_record_processor(processor)
@@ -457,7 +415,6 @@ def test_a_response_that_the_collector_closes_while_the_sdk_holds_a_lock(
     assert not processor.stuck
     assert sorted(processor.told) == [server.url(path) for path in ("/a", "/b", "/forgotten")]
     http.clear()
-    assert telemetry.open_connections() == {"active": 0, "idle": 0}
 
 
 def test_hooks_that_are_switched_off(telemetry: Telemetry, tap: typing.Any) -> None:
@@ -469,31 +426,24 @@ def test_hooks_that_are_switched_off(telemetry: Telemetry, tap: typing.Any) -> N
 
 def test_options_are_passed_on_to_install(telemetry: Telemetry, tap: typing.Any) -> None:
     timings: list[onewrite.Timing] = []
-    onewrite.opentelemetry.instrument(
-        logs=False, request_duration=False, on_timing=timings.append, coalesce_max=100, **telemetry.ours
-    )
+    onewrite.opentelemetry.instrument(logs=False, on_timing=timings.append, coalesce_max=100, **telemetry.ours)
     urllib3.PoolManager().request("GET", tap().url())
     assert len(timings) == 1
     assert onewrite.status().options["coalesce_max"] == 100
     assert not telemetry.logs()
     metrics = telemetry.metrics()
-    assert not metrics["http.client.request.duration"]
     assert metrics["onewrite.wait.duration"][0].count == 1
     with pytest.raises(TypeError):
         onewrite.opentelemetry.instrument(no_such_option=True)
 
 
 def test_listeners_of_one_provider_share_their_metrics(telemetry: Telemetry, tap: typing.Any) -> None:
-    """A provider keeps the first function alone that reads how many connections are open."""
     server = tap()
     clients = [onewrite.PoolManager(listener=onewrite.opentelemetry.listener(**telemetry.ours)) for _ in range(2)]
     for http in clients:
         http.request("GET", server.url())
-    assert telemetry.open_connections() == {"active": 0, "idle": 2}
     # A wait with a cause is counted in a point of its own.
     assert sum(point.count for point in telemetry.metrics()["onewrite.wait.duration"]) == 2
-
-
 
 
 def run(program: str, *more: str) -> subprocess.CompletedProcess[str]:
@@ -571,7 +521,7 @@ def test_a_program_that_is_not_changed(disabled: str, tap: typing.Any) -> None:
         return
     assert found == 2
     assert [one.segments for one in server.seen] == [1, 1]
-    for name in ("onewrite.wait.duration", "http.client.open_connections", "onewrite.requests"):
+    for name in ("onewrite.wait.duration", "onewrite.requests"):
         assert f'"name": "{name}"' in done.stdout
     # The span, and the log event, of each.
     assert done.stdout.count('"onewrite.wait_ns"') == 4

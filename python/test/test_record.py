@@ -355,9 +355,7 @@ def test_two_threads_look_at_a_record_for_the_first_time(tap: typing.Any) -> Non
             for timing in timings:
                 both.wait()
                 record = timing.to_dict()
-                found.append(
-                    (id(timing), record["total_ns"], timing.total_ns, str(timing), timing.outcome)
-                )
+                found.append((id(timing), record["total_ns"], timing.total_ns, str(timing), timing.outcome))
         except BaseException as error:
             both.abort()
             found.append(error)

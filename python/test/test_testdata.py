@@ -94,7 +94,9 @@ def timing(described: Row) -> onewrite.Timing:
     made.ended_at_mono_ns = began + described["total_ns"]
     record._seal(made)
     evidence = kernel.KernelEvidence(**one["kernel"]) if "kernel" in one else None
-    table = type("FromTable", (onewrite.Timing,), {"__slots__": (), "_judged": lambda self: (evidence, one.get("cause"))})
+    table = type(
+        "FromTable", (onewrite.Timing,), {"__slots__": (), "_judged": lambda self: (evidence, one.get("cause"))}
+    )
     made.__class__ = table  # type: ignore[assignment]
     return made
 

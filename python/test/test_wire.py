@@ -272,9 +272,7 @@ def test_partial_writes_lose_nothing(tap: typing.Any) -> None:
 
     Peer.exactly = slowly  # type: ignore[method-assign]
     try:
-        assert (
-            onewrite.PoolManager(timeout=60).request("POST", server.url(), body=body).data == str(len(body)).encode()
-        )
+        assert onewrite.PoolManager(timeout=60).request("POST", server.url(), body=body).data == str(len(body)).encode()
     finally:
         Peer.exactly = pause  # type: ignore[method-assign]
     assert server.seen[0].body == body

@@ -13,11 +13,6 @@ from __future__ import annotations
 
 from . import _base_version, _config
 from ._errors import OnewriteError, UnsupportedBaseError
-
-_reason = _base_version.unsupported()
-if _reason is not None:
-    _config.log.warning("%s", _reason)
-
 from ._install import Status, install, status, uninstall
 from ._settings import Installation
 from ._timing.events import Event, TimingListener
@@ -28,6 +23,10 @@ from ._urllib3.connection import HTTPConnection, HTTPSConnection
 from ._urllib3.manager import PoolManager, ProxyManager
 from ._urllib3.pool import HTTPConnectionPool, HTTPSConnectionPool
 from ._version import __version__ as __version__
+
+_reason = _base_version.unsupported()
+if _reason is not None:
+    _config.log.warning("%s", _reason)
 
 __all__ = [
     "Attempt",

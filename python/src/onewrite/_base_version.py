@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import http.client
 import inspect
 import typing
@@ -106,6 +107,7 @@ def _probe() -> typing.Iterator[tuple[str, bool]]:
         pool.close()
 
 
+@functools.cache
 def _missing_name() -> str | None:
     try:
         missing = [name for name, there in _probe() if not there]

@@ -90,9 +90,7 @@ def kind_of(error: BaseException) -> str:
         if not names.isdisjoint(classes):
             return kind
     if any(
-        str(cause.args[0]).startswith(_CLOSED)
-        for cause in wrapped
-        if cause.args and _names(cause) & {"ProtocolError"}
+        str(cause.args[0]).startswith(_CLOSED) for cause in wrapped if cause.args and _names(cause) & {"ProtocolError"}
     ):
         return "closed"
     return next((kind for kind, classes in _GENERAL if not names.isdisjoint(classes)), "other")

@@ -30,9 +30,7 @@ class Options(OnTimingAndOptions, total=False):
     listener: TimingListener | None
 
 
-SocketOptions = typing.Iterable[
-    tuple[int, int, int] | tuple[int, int, bytes | bytearray] | tuple[int, int, None, int]
-]
+SocketOptions = typing.Iterable[tuple[int, int, int] | tuple[int, int, bytes | bytearray] | tuple[int, int, None, int]]
 Limits = typing.TypeVar("Limits")
 Proxy = typing.TypeVar("Proxy")
 Backend = typing.TypeVar("Backend")

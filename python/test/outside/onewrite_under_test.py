@@ -39,7 +39,7 @@ def timed(cls: type) -> None:
     init = cls.__init__  # type: ignore[misc]
 
     @functools.wraps(init)
-    def __init__(self: typing.Any, *args: typing.Any, **kwargs: typing.Any) -> None:  # noqa: N807
+    def __init__(self: typing.Any, *args: typing.Any, **kwargs: typing.Any) -> None:
         init(self, *args, **{"on_timing": onewrite.Timing.to_dict, **kwargs})
 
     cls.__init__ = __init__  # type: ignore[misc]

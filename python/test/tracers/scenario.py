@@ -94,9 +94,7 @@ def wire() -> list[tuple[typing.Any, ...]]:
     ]
 
 
-def seen(
-    call: typing.Callable[..., tuple[typing.Any, ...]], wanted: list[tuple[typing.Any, ...]]
-) -> list[typing.Any]:
+def seen(call: typing.Callable[..., tuple[typing.Any, ...]], wanted: list[tuple[typing.Any, ...]]) -> list[typing.Any]:
     """Answers and errors of the calls."""
     came = []
     for one in wanted:

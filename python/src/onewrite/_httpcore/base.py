@@ -1,4 +1,4 @@
-"""The installed httpcore and httpx, or httpcore2 and httpx2: classes by their public interface, private names probed."""
+"""The installed httpcore and httpx, or their successors: classes by their public interface, private names probed."""
 
 from __future__ import annotations
 
@@ -84,4 +84,5 @@ def body_at_hand(stream: typing.Any, known: Streams) -> bool:
 
 
 def _field_at_hand(field: typing.Any, known: Streams) -> bool:
-    return type(field) is known.data_field or (type(field) is known.file_field and at_hand(field.file))
+    kind: typing.Any = type(field)
+    return kind is known.data_field or (kind is known.file_field and at_hand(field.file))

@@ -50,7 +50,6 @@ class Exchange:
             self._host = (sni or request.url.host.decode("latin-1")) if secure else None
             self._received = b""
             self._expects_ns = 0
-            self.call.phase = "queue"
             self.call.start()
 
     def trace(self, name: str, info: dict[str, typing.Any]) -> None:
@@ -111,9 +110,7 @@ class Exchange:
 
     def timing(self, stream: typing.Any) -> Call | None:
         """Return the call, if *stream* carries its request."""
-        return (
-            self.call if self.call is not None and self.stream is stream and not self.call.ended_at_mono_ns else None
-        )
+        return self.call if self.call is not None and self.stream is stream and not self.call.ended_at_mono_ns else None
 
     # -- receiving ------------------------------------------------------------------------------------
 
@@ -142,6 +139,8 @@ class Exchange:
     def failed(self, error: BaseException) -> None:
         """The pool raised *error*."""
         if self.call is not None:
+            if type(error).__name__ == "PoolTimeout":
+                self.call.phase = "queue"
             self.call.connect_failed(error)
             self.call.fail(error)
 

@@ -196,9 +196,7 @@ def adopt(pool: typing.Any, front: type[_Pool], given: Settings | None = None) -
     The backend's attribute is private. That cannot be avoided: an asynchronous pool that is given no backend chooses
     one itself.
     """
-    core = next(
-        (name for cls in type(pool).__mro__ if (name := cls.__module__.partition(".")[0]) in PAIRS), "httpcore"
-    )
+    core = next((name for cls in type(pool).__mro__ if (name := cls.__module__.partition(".")[0]) in PAIRS), "httpcore")
     streams(core)  # raises where a private name is missing
     if (given is not None and given.options.disabled) or not put(front, pool):
         return

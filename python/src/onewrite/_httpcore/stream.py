@@ -79,7 +79,7 @@ class Stream(_Wrapped):
         call = exchange.timing(self)
         if call is not None:
             call.sent()
-        data = self._stream.read(max_bytes, timeout)
+        data: bytes = self._stream.read(max_bytes, timeout)
         if call is not None:
             exchange.received(data)
         return data
@@ -90,7 +90,7 @@ class Stream(_Wrapped):
         try:
             if exchange is not None and (data := exchange.overdue(self)):
                 self._write(exchange, data, exchange.timeout)
-        except Exception:  # noqa: S110 - the error that closes the connection is the one to raise
+        except Exception:  # the error that closes the connection is the one to raise
             pass
         finally:
             self._stream.close()
@@ -137,7 +137,7 @@ class AsyncStream(_Wrapped):
         call = exchange.timing(self)
         if call is not None:
             call.sent()
-        data = await self._stream.read(max_bytes, timeout)
+        data: bytes = await self._stream.read(max_bytes, timeout)
         if call is not None:
             exchange.received(data)
         return data
@@ -148,7 +148,7 @@ class AsyncStream(_Wrapped):
         try:
             if exchange is not None and (data := exchange.overdue(self)):
                 await self._write(exchange, data, exchange.timeout)
-        except Exception:  # noqa: S110 - the error that closes the connection is the one to raise
+        except Exception:  # the error that closes the connection is the one to raise
             pass
         finally:
             await self._stream.aclose()
@@ -166,10 +166,16 @@ class _Wrapping:
         self.settings = settings
         self._stream = stream
 
-    def _wrapped(self, stream: typing.Any, arguments: dict[str, typing.Any]) -> typing.Any:
-        """Return *stream* with TCP_NODELAY on, unless the user's socket options name it, and wrapped."""
-        if "host" in arguments and self.settings().options.nodelay and not arguments["named"]:
-            nodelay.ensure(stream.get_extra_info("socket"))  # a user's own backend may set no option
+    def _sets_nodelay(self, kwargs: dict[str, typing.Any]) -> bool:
+        """Return whether to set TCP_NODELAY: not where the user's socket options name it."""
+        options = kwargs.get("socket_options")
+        if options is not None:
+            kwargs["socket_options"] = options = list(options)  # an iterator can be read once
+        return self.settings().options.nodelay and not nodelay.named_by(options)
+
+    def _wrapped(self, stream: typing.Any, sets_nodelay: bool) -> typing.Any:
+        if sets_nodelay:  # a user's own backend may set no option
+            nodelay.ensure(stream.get_extra_info("socket"))
         return self._stream(stream, Connection(None))
 
     def __getattr__(self, name: str) -> typing.Any:
@@ -181,12 +187,12 @@ class Backend(_Wrapping):
 
     def connect_tcp(self, *args: typing.Any, **kwargs: typing.Any) -> typing.Any:
         """Connect as the backend below does."""
-        named = nodelay.named_by(kwargs.get("socket_options"))
-        return self._wrapped(self.below.connect_tcp(*args, **kwargs), {"host": None, "named": named})
+        wanted = self._sets_nodelay(kwargs)
+        return self._wrapped(self.below.connect_tcp(*args, **kwargs), wanted)
 
     def connect_unix_socket(self, *args: typing.Any, **kwargs: typing.Any) -> typing.Any:
         """Connect as the backend below does."""
-        return self._wrapped(self.below.connect_unix_socket(*args, **kwargs), {})
+        return self._wrapped(self.below.connect_unix_socket(*args, **kwargs), False)
 
     def sleep(self, seconds: float) -> None:
         """As the backend below."""
@@ -198,12 +204,12 @@ class AsyncBackend(_Wrapping):
 
     async def connect_tcp(self, *args: typing.Any, **kwargs: typing.Any) -> typing.Any:
         """Connect as the backend below does."""
-        named = nodelay.named_by(kwargs.get("socket_options"))
-        return self._wrapped(await self.below.connect_tcp(*args, **kwargs), {"host": None, "named": named})
+        wanted = self._sets_nodelay(kwargs)
+        return self._wrapped(await self.below.connect_tcp(*args, **kwargs), wanted)
 
     async def connect_unix_socket(self, *args: typing.Any, **kwargs: typing.Any) -> typing.Any:
         """Connect as the backend below does."""
-        return self._wrapped(await self.below.connect_unix_socket(*args, **kwargs), {})
+        return self._wrapped(await self.below.connect_unix_socket(*args, **kwargs), False)
 
     async def sleep(self, seconds: float) -> None:
         """As the backend below."""

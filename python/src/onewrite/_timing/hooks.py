@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import collections
 import functools
+import gc
 import inspect
 import logging
 import os
+import threading
 import typing
 
 from . import events
@@ -133,6 +135,23 @@ def refuse_returned(hook: Hook, returned: object) -> None:
 #: Records whose call ended in a finalizer, where no hook is called: a hook may take a lock that the interrupted
 #: program holds. The next call, on whatever thread, calls their hooks.
 pending: collections.deque[typing.Any] = collections.deque()
+
+#: The thread on which the garbage collector runs; 0 for none. It may begin at any allocation.
+_collecting = 0
+
+
+def _note_collection(phase: str, info: dict[str, int]) -> None:
+    global _collecting
+    _collecting = threading.get_ident() if phase == "start" else 0
+
+
+gc.callbacks.append(_note_collection)
+
+
+def collecting() -> bool:
+    """Return whether the garbage collector has called this code."""
+    return _collecting != 0 and _collecting == threading.get_ident()
+
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=pending.clear)

@@ -185,7 +185,7 @@ class Timing(Attempt):
     _earlier: list[Attempt]
 
     @property
-    def total_ns(self) -> int | None:  # type: ignore[override]
+    def total_ns(self) -> int | None:
         """Nanoseconds from begin to end of the call."""
         return max(self.ended_at_mono_ns - self.started_at_mono_ns, 1) if self.ended_at_mono_ns else None
 
@@ -299,7 +299,9 @@ class Call(Timing):
         self.reading = self.returned = False
         self.skipped = ()
         self.outcome = self.error_kind = self.error_phase = self.phase = self.notes = None
-        self.connection = self.error = self.pool = self.response = self.expected = self.running = self.freed = self.waiting = None
+        self.connection = self.error = self.pool = self.response = self.expected = self.running = self.freed = (
+            self.waiting
+        ) = None
         self._earlier = []
 
     def __del__(self) -> None:
@@ -474,7 +476,9 @@ class Call(Timing):
 
     def finish(self) -> None:
         """The caller has what it wanted of the response, or the record is the last trace of the call."""
-        if not self.returned and not self.headers_end and self.error is None:
+        if hooks.collecting():  # a finalizer of the user has closed the response
+            self.abandon()
+        elif not self.returned and not self.headers_end and self.error is None:
             self.fail(KeyboardInterrupt())  # a signal came before anything else could
         else:
             self.end_attempt()

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import functools
 import http.client
+import ipaddress
 import sys
 import typing
 
 import urllib3.connection
-from urllib3.util.ssl_ import is_ipaddress
 
 from .._base_version import IS_V1, genuine
 from .._config import DEFAULTS, Options
@@ -35,7 +35,7 @@ else:
     _HTTPConnection = genuine(urllib3.connection, "HTTPConnection")
     _HTTPSConnection = genuine(urllib3.connection, "HTTPSConnection")
 
-_NEW_CONN = _HTTPConnection._new_conn
+_NEW_CONN = getattr(_HTTPConnection, "_new_conn", None)
 
 
 class OneWrite(_Behind):
@@ -77,7 +77,7 @@ class OneWrite(_Behind):
         if call is not None:
             self._onewrite_acquire(call, False)
         if self._onewrite_writer is not None:
-            self.sock = self._onewrite_writer.attach(self.sock)  # type: ignore[assignment]
+            self.sock = self._onewrite_writer.attach(self.sock)
 
     def _new_conn(self) -> typing.Any:
         call = self._onewrite_call
@@ -88,7 +88,7 @@ class OneWrite(_Behind):
         return sock
 
     def _tunnel(self) -> None:
-        super()._tunnel()  # type: ignore[misc]
+        super()._tunnel()
         if self._onewrite_call is not None:
             self._onewrite_connected(self._onewrite_call)
 
@@ -102,7 +102,7 @@ class OneWrite(_Behind):
         """Open the socket. Name and TCP are two phases where urllib3's own function connects to a name."""
         options, host = self.socket_options, self._dns_host.strip("[]")
         function = getattr(super()._new_conn, "__func__", None)
-        if function is not _NEW_CONN or type(options) is not list or is_ipaddress(host):
+        if function is not _NEW_CONN or type(options) is not list or _is_address(host):
             call.step_start("connect")
             return super()._new_conn()
         call.step_start("dns", host=host)
@@ -156,7 +156,7 @@ class OneWrite(_Behind):
         else:
             writer = self._onewrite_writer = Writer(sock, limit, call)
             if sock is not None:
-                self.sock = writer  # type: ignore[assignment]
+                self.sock = writer
             try:
                 write(*args, **kwargs)
                 writer.flush()
@@ -204,9 +204,20 @@ class OneWrite(_Behind):
         return response
 
 
+def _is_address(host: str) -> bool:
+    """Return whether *host* is an IP address, which is not looked up."""
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True
+
+
 def adopt(conn: typing.Any, given: Options | None = None) -> None:
     """Put OneWrite in front of *conn*, with the options *given* or those of install()."""
-    if isinstance(conn, _HTTPConnection) and not _is_http2(type(conn)) and put(OneWrite, conn, True) and given is not None:
+    if not isinstance(conn, _HTTPConnection) or type(conn).__setattr__ is not object.__setattr__:
+        return  # a recorder's stand-in, which sets its attributes on the connection that it wraps
+    if not _is_http2(type(conn)) and put(OneWrite, conn, True) and given is not None:
         conn._onewrite_given = given  # type: ignore[attr-defined]
 
 

@@ -8,6 +8,7 @@ import urllib3
 import urllib3.poolmanager
 
 from .. import _config
+from .._base_version import require
 from .._config import Options
 from .._front import Front, put
 from .._settings import take
@@ -30,7 +31,7 @@ else:
 def urlopen(
     self: typing.Any, below: typing.Any, hooks: Hooks, method: str, url: str, args: typing.Any, kwargs: typing.Any
 ) -> typing.Any:
-    """Time a manager's request. urllib3 calls a manager's urlopen() again for each redirect."""
+    """Time a request of a manager, which urllib3 makes again for each redirect."""
     call = current.get()
     if call is not None and call.owner is self and repeated(call, kwargs.get("retries")):
         call.pool = None  # the next pool's urlopen() is this hop
@@ -51,7 +52,7 @@ class Manager(_Behind):
             pool._onewrite_hooks = self._onewrite_hooks  # type: ignore[attr-defined]
         return pool
 
-    def urlopen(self, method: str, url: str, *args: typing.Any, **kwargs: typing.Any) -> typing.Any:  # type: ignore[override]
+    def urlopen(self, method: str, url: str, *args: typing.Any, **kwargs: typing.Any) -> typing.Any:
         """Send a request: see urllib3."""
         hooks = hooks_of(self)
         if hooks is None:
@@ -91,6 +92,7 @@ class PoolManager(Manager, urllib3.PoolManager):
     else:
 
         def __init__(self, *args, **kwargs):
+            require()
             self._onewrite_given, self._onewrite_hooks = take(kwargs)
             super().__init__(*args, **kwargs)
             refuse_unknown(self.connection_pool_kw)
@@ -120,6 +122,7 @@ class ProxyManager(Manager, urllib3.ProxyManager):
     else:
 
         def __init__(self, *args, **kwargs):
+            require()
             self._onewrite_given, self._onewrite_hooks = take(kwargs)
             super().__init__(*args, **kwargs)
             refuse_unknown(self.connection_pool_kw)

@@ -11,7 +11,7 @@ import typing
 
 import urllib3.connectionpool
 
-from .._base_version import genuine
+from .._base_version import genuine, require
 from .._config import Options
 from .._front import Front
 from .._settings import installations, take
@@ -201,6 +201,7 @@ class HTTPConnectionPool(TimedPool, _HTTPConnectionPool):
     else:
 
         def __init__(self, *args, **kwargs):
+            require()
             self._onewrite_given, self._onewrite_hooks = take(kwargs)
             super().__init__(*args, **kwargs)
 
@@ -218,5 +219,6 @@ class HTTPSConnectionPool(TimedPool, _HTTPSConnectionPool):
     else:
 
         def __init__(self, *args, **kwargs):
+            require()
             self._onewrite_given, self._onewrite_hooks = take(kwargs)
             super().__init__(*args, **kwargs)

@@ -1,4 +1,4 @@
-"""May the head of a request wait for its body?
+"""Whether the head of a request may wait for its body.
 
 Only where every piece of the body is at hand and no code of the caller runs to get it. That is decided by exact types
 of the standard library and without calling anything of the body. A subclass may have a ``read`` or ``__iter__`` of its

@@ -144,9 +144,9 @@ def _size(data: typing.Any) -> int:
 
 
 def _send_vector(sock: typing.Any, held: list[bytes], view: memoryview) -> int:
-    """Send all by sendmsg; return the number of writes, 0 where *sock* does not send by the methods of the kernel's socket.
+    """Send all by sendmsg; return the number of writes, 0 where *sock* has send methods of its class.
 
-    A class that has a sendall of its own (a counter, gevent, TLS) gets all bytes by that.
+    Such a class (a counter, gevent's, TLS) gets all bytes by its sendall.
     """
     cls = type(sock)
     if not held or len(held) > 15 or not hasattr(cls, "sendmsg"):
