@@ -20,7 +20,7 @@ class ReadmeTest {
 
     @Test
     void quickStart(@TempDir Path dir) throws Exception {
-        Path source = Files.writeString(dir.resolve("Example.java"), Program.readmeCode("\n## Use\n"));
+        Path source = Files.writeString(dir.resolve("Example.java"), Program.readmeCode("\n## Switch on\n"));
         try (TestServer server = TestServer.answering()) {
             String output = run(dir, server, source.toString());
             assertTrue(output.contains("200 ok"), output);
