@@ -84,63 +84,43 @@ public interface TimingListener {
         }
     }
 
-    /** A call began. */
     default void onCallStart(TimingEvent.CallStart event) {}
 
-    /** An attempt began. */
     default void onAttemptStart(TimingEvent.AttemptStart event) {}
 
-    /** No connection is free: the wait for one began. */
     default void onQueueStart(TimingEvent.QueueStart event) {}
 
-    /** The wait for a connection is over. */
     default void onQueueEnd(TimingEvent.QueueEnd event) {}
 
-    /** Resolving the name began. */
     default void onDnsStart(TimingEvent.DnsStart event) {}
 
-    /** The name resolved, or did not. */
     default void onDnsEnd(TimingEvent.DnsEnd event) {}
 
-    /** The TCP connect began. */
     default void onConnectStart(TimingEvent.ConnectStart event) {}
 
-    /** The TCP connection is established, or failed. */
     default void onConnectEnd(TimingEvent.ConnectEnd event) {}
 
-    /** The TLS handshake began. */
     default void onTlsStart(TimingEvent.TlsStart event) {}
 
-    /** The TLS handshake ended. */
     default void onTlsEnd(TimingEvent.TlsEnd event) {}
 
-    /** The attempt has its connection. */
     default void onConnectionAcquired(TimingEvent.ConnectionAcquired event) {}
 
-    /** The first byte is handed to the kernel. */
     default void onRequestStart(TimingEvent.RequestStart event) {}
 
-    /** The last write returned. */
     default void onRequestEnd(TimingEvent.RequestEnd event) {}
 
-    /** An interim response (1xx) arrived; it does not end the wait. */
     default void onInformational(TimingEvent.Informational event) {}
 
-    /** The first byte of the final response was read. */
     default void onResponseStart(TimingEvent.ResponseStart event) {}
 
-    /** The final response's headers are complete. */
     default void onHeadersEnd(TimingEvent.HeadersEnd event) {}
 
-    /** The last byte of the response was read. */
     default void onResponseEnd(TimingEvent.ResponseEnd event) {}
 
-    /** The attempt gave its connection back. */
     default void onConnectionReleased(TimingEvent.ConnectionReleased event) {}
 
-    /** An attempt ended. */
     default void onAttemptEnd(TimingEvent.AttemptEnd event) {}
 
-    /** The call ended: the last event, exactly once. */
     default void onCallEnd(TimingEvent.CallEnd event) {}
 }

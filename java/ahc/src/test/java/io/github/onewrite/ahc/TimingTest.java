@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertDoesNotThrow;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assumptions.assumeFalse;
 
 import io.github.onewrite.Attempt;
 import io.github.onewrite.ErrorKind;
@@ -483,6 +484,8 @@ class TimingTest implements AppliedTwice {
     @ParameterizedTest
     @ValueSource(booleans = {false, true})
     void throughASocksProxy(boolean tls) throws Exception {
+        // AsyncHttpClient 3.0.1 adds TLS behind a handler that it has removed.
+        assumeFalse(tls && Boolean.getBoolean("onewrite.netty-4.1"));
         try (TestServer server = tls ? TestServer.answering(Identity.listener()) : TestServer.answering();
                 SocksServer socks = new SocksServer();
                 AsyncHttpClient client = client(Dsl.config()

@@ -30,9 +30,15 @@ final class ByteHandler extends ChannelDuplexHandler {
 
     /** The bytes of a message for the transport, without the first piece of a file that went before. */
     static long size(Object message) {
-        return message instanceof ByteBuf buffer
-                ? buffer.readableBytes()
-                : message instanceof FileRegion region ? region.count() - region.transferred() : 0;
+        if (message instanceof ByteBuf buffer) {
+            return buffer.readableBytes();
+        }
+        try {
+            return message instanceof FileRegion region ? region.count() - region.transferred() : 0;
+        } catch (Throwable e) {
+            // A region of the caller's, which fails the write when the transport calls it.
+            return 0;
+        }
     }
 
     @Override

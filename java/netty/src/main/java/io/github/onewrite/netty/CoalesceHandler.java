@@ -163,10 +163,7 @@ final class CoalesceHandler extends ChannelDuplexHandler {
 
     private static long size(Object message) {
         ByteBuf bytes = bytes(message);
-        if (bytes != null) {
-            return bytes.readableBytes();
-        }
-        return message instanceof FileRegion region ? region.count() - region.transferred() : 0;
+        return bytes != null ? bytes.readableBytes() : ByteHandler.size(message);
     }
 
     /**
@@ -181,6 +178,7 @@ final class CoalesceHandler extends ChannelDuplexHandler {
         first = first && body == null;
         if (body == null
                 || joinMax == 0
+                || body.refCnt() == 0
                 || body.readableBytes() <= SURELY_GATHERED
                 || (message instanceof FullHttpRequest request && HttpUtil.isTransferEncodingChunked(request))
                 || isSecure(ctx)) {
@@ -259,9 +257,9 @@ final class CoalesceHandler extends ChannelDuplexHandler {
      * type does when it is read is not known.
      */
     private static boolean isReadable(FileRegion region) {
-        return region.count() > region.transferred()
-                && (region.getClass() == DefaultFileRegion.class
-                        || region.getClass().getName().startsWith("org.asynchttpclient.netty."));
+        return (region.getClass() == DefaultFileRegion.class
+                        || region.getClass().getName().startsWith("org.asynchttpclient.netty."))
+                && region.count() > region.transferred();
     }
 
     /** The next bytes of a file, fewer where it is shorter than the request says; null where there are none. */
