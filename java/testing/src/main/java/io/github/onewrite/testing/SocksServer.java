@@ -32,7 +32,7 @@ public final class SocksServer implements AutoCloseable {
     }
 
     public Proxy proxy() {
-        return new Proxy(Proxy.Type.SOCKS, new InetSocketAddress("127.0.0.1", listener.getLocalPort()));
+        return new Proxy(Proxy.Type.SOCKS, new InetSocketAddress(InetAddress.getLoopbackAddress(), port()));
     }
 
     private interface Task {
