@@ -7,6 +7,8 @@ import io.github.onewrite.TimedCall;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelPromise;
+import io.netty.handler.codec.CodecException;
+import io.netty.handler.codec.DecoderException;
 import io.netty.handler.codec.http.HttpResponseStatus;
 import io.netty.util.AttributeKey;
 import java.net.InetSocketAddress;
@@ -271,7 +273,9 @@ public final class NettyConnection {
     }
 
     /** The bytes that were read are not an HTTP response. */
-    void malformed(Throwable why) {
+    void malformed(Throwable cause) {
+        // Its type says that the peer is at fault: the decoder has only an IllegalArgumentException.
+        Throwable why = cause instanceof CodecException ? cause : new DecoderException(cause);
         error(why);
         if (ends == Ends.WITH_RESPONSE) {
             fail(reading(), why);
