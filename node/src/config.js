@@ -117,7 +117,7 @@ export function withoutOurs (options, others = {}) {
   const handler = {
     get: (_, key) => key in others ? others[key] : isOurs(key) ? undefined : options[key],
     has: (_, key) => key in others || (!isOurs(key) && key in options),
-    ownKeys: () => [...new Set([...Reflect.ownKeys(options), ...Reflect.ownKeys(others)])].filter((key) => !isOurs(key)),
+    ownKeys: () => [...new Set([options, others].flatMap(Reflect.ownKeys))].filter((key) => !isOurs(key)),
     getOwnPropertyDescriptor (_, key) {
       const from = key in others ? others : options
       const enumerable = Object.getOwnPropertyDescriptor(from, key)?.enumerable === true

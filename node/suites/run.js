@@ -40,7 +40,7 @@ async function main () {
     return
   }
   let good = true
-  for (const version of values.undici ?? ['7.30.2', '8.12.4']) {
+  for (const version of values.undici ?? ['7.30.2', '8.13.1']) {
     if (version.startsWith('8.') && !process.versions.node.match(/^(22\.(19|[2-9]\d)|2[3-9]|[3-9]\d)\./)) {
       console.log(`undici ${version}: skipped, it needs Node 22.19 and this is ${process.versions.node}`)
       continue

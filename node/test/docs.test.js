@@ -27,7 +27,6 @@ const examples = [...readFileSync(new URL('../README.md', import.meta.url), 'utf
 const expected = [
   ['new Agent({ onTiming', [/^POST http:\S+ 200 in [\d.]+ ms: .*wait [\d.]+.*new conn 1$/m, /^200 ok$/m], ([{ body }]) => assert.equal(body.length, 200)],
   ['install({ connections', [/^200 ok$/m], ([{ body }]) => assert.equal(body.toString(), 'a=b')],
-  ['BalancedPool', [/^POST http:\S+ 200 in [\d.]+ ms/m, /^200 ok$/m], ([{ body }]) => assert.equal(body.toString(), 'x')],
   ['axios', [/^200 ok$/m], ([{ body }]) => assert.deepEqual(JSON.parse(body.toString()), { a: 1 })],
   ['openTelemetry()', [/^200 ok$/m], ([{ body }]) => assert.equal(body.toString(), 'x')],
   ['withTimingId', [/^order 17 \d+$/m, /^ok$/m], ([{ head }]) => assert.match(head, /^GET /)]

@@ -11,7 +11,7 @@ import { after, before, describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { guardNodeHttp, HttpAgent, HttpsAgent, unguardNodeHttp } from '../src/http/index.js'
 import { withTimingId } from '../src/index.js'
-import { recorder } from './support/record.js'
+import { recorder, until } from './support/record.js'
 import { answerOk, startServer } from './support/server.js'
 import { localhostIdentity, startTap } from './support/tap.js'
 
@@ -177,4 +177,22 @@ describe('TCP_NODELAY on https', () => {
       unguardNodeHttp()
     }
   })
+})
+
+test('a response that the program leaves unread has a record, as that of a redirect in needle', async () => {
+  const { default: needle } = await import('needle')
+  const server = http.createServer((request, response) => {
+    if (request.url === '/') response.writeHead(302, { location: '/there' }).end('moved')
+    else response.end('ok')
+  })
+  await new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(undefined)))
+  const statuses = []
+  const agent = new HttpAgent({ keepAlive: true, onTiming: ({ status, outcome }) => statuses.push([status, outcome]) })
+  const url = `http://127.0.0.1:${/** @type {import('node:net').AddressInfo} */ (server.address()).port}/`
+  const { body } = await needle('get', url, { agent, follow_max: 3 })
+  await until(() => statuses.length === 2)
+  agent.destroy()
+  server.closeAllConnections()
+  server.close()
+  assert.deepEqual([String(body), statuses], ['ok', [[302, 'ok'], [200, 'ok']]])
 })

@@ -10,9 +10,9 @@ reports=${ONEWRITE_REPORTS:-$here/../build/reports}
 # 24.14.1 is the last 24 whose https sockets lack TCP_NODELAY.
 pairs=(
   20.18.1:7.29.1 22.19.0:7.29.1 22.19.0:8.10.1
-  20.20.2:7.30.2 22.23.3:7.30.2 22.23.3:8.12.4
-  24.14.1:7.30.2 24.14.1:8.12.4 24.21.0:7.30.2 24.21.0:8.12.4
-  26.10.0:7.30.2 26.10.0:8.12.4
+  20.20.2:7.30.2 22.23.3:7.30.2 22.23.3:8.13.1
+  24.14.1:7.30.2 24.14.1:8.13.1 24.21.0:7.30.2 24.21.0:8.13.1
+  26.10.0:7.30.2 26.10.0:8.13.1
 )
 mkdir -p "$work" "$reports"
 
@@ -22,7 +22,7 @@ checkout() { # UNDICI: a copy of this package beside that undici
   cp "$here/../VERSION" "$folder/"
   mkdir -p "$folder/spec"
   cp -r "$here/../spec/testdata" "$here/../spec/events.yaml" "$folder/spec/"
-  for part in src test driver examples tools package.json package-lock.json README.md .npmrc; do
+  for part in src test driver bench examples tools package.json package-lock.json README.md .npmrc; do
     rm -rf "${folder:?}/node/$part"
     cp -r "$here/$part" "$folder/node/"
   done
@@ -49,7 +49,15 @@ is_wanted() { # NODE UNDICI
 }
 
 # What ran, and how it ended, is recorded for docs/compatibility.md.
-compatibility() { local command=$1; shift; ONEWRITE_REPORTS="$reports" "$here/../docs/tools/compatibility.py" "$command" node "$@"; }
+compatibility() {
+  local command=$1 tool="$here/../docs/tools/compatibility.py"
+  shift
+  if [ -x "$tool" ]; then ONEWRITE_REPORTS="$reports" "$tool" "$command" node "$@"; return; fi
+  [ "$command" = run ] || return 0
+  while [ "$1" != -- ]; do shift; done
+  shift
+  "$@"
+}
 by="make -C node matrix"
 [ ${#wanted[@]} -gt 0 ] || compatibility forget --by "$by"
 

@@ -46,7 +46,7 @@ const withOurs = (Base, secure) => /** @type {any} */ (class extends Base {
     // Node returns the socket; through a proxy it passes it to the callback.
     const withSetUp = (error, socket) => {
       if (socket) this.#setUp(socket, options, connection)
-      callback(error, socket)
+      callback?.(error, socket)
     }
     const socket = super.createConnection(options, callback && withSetUp)
     if (socket) this.#setUp(socket, options, connection)

@@ -118,7 +118,12 @@ class TimedRequest {
     const { push } = response
     this.push = response.push = (/** @type {any} */ chunk, /** @type {any} */ encoding) => {
       if (chunk !== null) call.received(chunk.length)
-      else if (call.running) call.responseEnd()
+      else if (call.running) {
+        call.responseEnd()
+        // A program may leave a response unread, as needle does at a redirect: then the request never closes.
+        const finish = () => call.finish(response.readableEnded && !this.socket.destroyed)
+        if (response.readableFlowing !== true) setImmediate(finish)
+      }
       return push.call(response, chunk, encoding)
     }
   }

@@ -2,7 +2,8 @@
 
 export const EVENTS = /** @type {const} */ (['callStart', 'attemptStart', 'queueStart', 'queueEnd',
   'dnsStart', 'dnsEnd', 'connectStart', 'connectEnd', 'tlsStart', 'tlsEnd', 'connectionAcquired',
-  'requestStart', 'requestEnd', 'informational', 'responseStart', 'headersEnd', 'responseEnd', 'connectionReleased', 'attemptEnd', 'callEnd'])
+  'requestStart', 'requestEnd', 'informational', 'responseStart', 'headersEnd', 'responseEnd',
+  'connectionReleased', 'attemptEnd', 'callEnd'])
 
 /** @typedef {typeof EVENTS[number]} EventName */
 

@@ -70,7 +70,10 @@ class Hold {
       this.left = bytesAfterHead(text)
     } else if (left === CHUNKED) {
       if (text === LAST_CHUNK) this.left = 0
-    } else this.left = Math.max(0, left - Buffer.byteLength(text, typeof encoding === 'string' ? encoding : 'utf8'))
+    } else {
+      const known = /** @type {any} */ (typeof encoding === 'string' ? encoding : 'utf8')
+      this.left = Math.max(0, left - Buffer.byteLength(text, known))
+    }
   }
 }
 
