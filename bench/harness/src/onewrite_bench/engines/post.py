@@ -25,8 +25,8 @@ __all__ = ["PostEngine", "wait_for"]
 WARM_UP, WARM_UP_S, REWARM = 12, 0.3, 2
 """Linux acknowledges a fresh or an idle connection at once. Runtimes must have compiled what they run."""
 
-LANES = 8
-"""Groups at a time: nearly all of their time is waiting."""
+LANES = 4
+"""Groups at a time: nearly all of their time is waiting. More would measure each other on two cores."""
 
 Readings = dict[int, witness.SocketReading]
 
