@@ -23,7 +23,7 @@ module Onewrite
       CHUNK_END = "\r\n".freeze
       SIZE_LINE = /\A\h{1,16}\r\n\z/.freeze
       # The file that defines Net::BufferedIO, found by a class of that file that nobody patches.
-      LIBRARY = Net::WriteAdapter.instance_method(:initialize).source_location.first
+      LIBRARY = Net::WriteAdapter.instance_method(:initialize).source_location.first.dup.freeze
       # write_nonblock takes `exception: false` from Ruby 2.1 on.
       NONBLOCK = RUBY_VERSION >= "2.1"
       # IO#write makes one writev of several strings from Ruby 2.5 on, in MRI.
