@@ -32,7 +32,7 @@ FACETS = ["bytes", "outcome", "connections", "objects"]
 SILENCE_S = 10.0  # allowed to a driver; a hang is a difference, never a good example
 SHRINK_S = 15.0  # for one finding
 MOST = 3  # findings of a share, then it ends
-SHARE = 150  # scenarios: each share starts two drivers
+SHARE = 75  # scenarios: each share starts two drivers
 
 
 Play = tuple[Shown, int | None]  # what it showed, and the first call that was given up
