@@ -31,7 +31,6 @@ WIRE = [
     "redirects",
     "prompt_memory",
     "cancel_connect",
-    "total_timeout",
     "objects",
 ]
 OWN = [
