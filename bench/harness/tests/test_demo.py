@@ -57,10 +57,10 @@ def test_one_write_with_nodelay_is_clean(tmp_path: Path) -> None:
     assert [verdict.state for verdict in done.verdicts] == ["clean"]
     assert done.exit_status == 0
     adapter = [cell for cell in done.cells if cell.role == "adapter"]
-    assert [cell.segments_mode for cell in adapter] == [1.0, 1.0]
+    assert [cell.segments_median for cell in adapter] == [1.0, 1.0]
     assert all((cell.bare_connections, cell.connections) == (0, 1) for cell in adapter)
     control = next(cell for cell in done.cells if cell.role == "control" and cell.stalls)
-    assert control.segments_mode == 2.0
+    assert control.segments_median == 2.0
     assert control.bare_connections == 1
 
 

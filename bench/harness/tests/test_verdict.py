@@ -97,8 +97,15 @@ def test_two_segments_fail_even_where_the_control_showed_nothing() -> None:
 
 
 def test_one_odd_round_does_not_decide() -> None:
-    odd = [[20, 20], [20, 20], [21, 20], [20, 20], [20, 20]]
+    odd = [[20, 20], [20, 20], [40, 20], [40, 20], [20, 20]]
     assert state(cell("control", **CONTROL), cell("adapter", segments=odd)) == ("clean", 0)
+
+
+def test_what_most_requests_took_decides() -> None:
+    """On a busy machine an event loop may take a body's pieces in two turns, now and then."""
+    few, most = [[23, 20], [26, 20], [24, 20], [28, 20], [20, 20]], [[31, 20], [40, 20], [30, 20], [33, 20], [28, 20]]
+    assert state(cell("control", **CONTROL), cell("adapter", segments=few)) == ("clean", 0)
+    assert state(cell("control", **CONTROL), cell("adapter", segments=most)) == ("faulty", 1)
 
 
 def test_more_segments_are_right_where_the_scenario_says_so() -> None:
@@ -188,7 +195,3 @@ def test_nothing_measured_is_not_a_pass() -> None:
 @pytest.mark.parametrize(("percent", "expected"), [(0, 1), (50, 50), (99, 99), (99.1, 100), (100, 100)])
 def test_percentile_is_the_nearest_rank(percent: float, expected: int) -> None:
     assert stats.percentile(list(range(100, 0, -1)), percent) == expected
-
-
-def test_mode_prefers_the_larger_of_equals() -> None:
-    assert [stats.mode(values) for values in ([1.0, 2.0, 1.0], [1.0, 2.0], [])] == [1.0, 2.0, None]

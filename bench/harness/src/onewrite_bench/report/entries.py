@@ -19,8 +19,8 @@ def entries(runs: Sequence[Run]) -> list[dict[str, Any]]:
             if cell.role != "adapter" or not cell.measured:
                 continue
             name = f"{run.scenario} / {cell.group} / {cell.target} / {cell.body_bytes} B"
-            if cell.segments_mode is not None:
-                entry = {"name": f"{name} / segments per POST", "unit": "segments", "value": cell.segments_mode}
+            if cell.segments_median is not None:
+                entry = {"name": f"{name} / segments per POST", "unit": "segments", "value": cell.segments_median}
                 found.append(entry)
             control = controls.get((cell.group, cell.target, cell.body_bytes))
             if cell.stalls and control is not None and control.measured:

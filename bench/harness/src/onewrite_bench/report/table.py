@@ -99,7 +99,7 @@ def _segments(cells: Sequence[Cell]) -> str:
 
 
 def _extremes(cells: Sequence[Cell]) -> list[float]:
-    modes = [cell.segments_mode for cell in cells if cell.segments_mode is not None]
+    modes = [cell.segments_median for cell in cells if cell.segments_median is not None]
     return [min(modes), max(modes)] if modes else []
 
 

@@ -115,7 +115,7 @@ def glance(runs: Sequence[Run]) -> Table:
             if stalled:
                 stock, adapter = max(stalled, key=lambda pair: pair[0].p50_us)
                 reference = good.get((group, stock.target, stock.body_bytes))
-                modes = [cell.segments_mode for cell in (stock, adapter)]
+                modes = [cell.segments_median for cell in (stock, adapter)]
                 counted = "-" if None in modes else " → ".join(f"{mode:.3g}" for mode in modes)
                 times = [f"{milliseconds(cell.p50_us)} ms" for cell in (stock, adapter)]
                 late = [f"{cell.share_late(reference):.0%}" for cell in (stock, adapter)]

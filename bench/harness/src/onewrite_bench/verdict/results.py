@@ -58,9 +58,10 @@ class Cell:
         return stats.share_over(self.latencies_us, usual + STALL_MS * 1000)
 
     @property
-    def segments_mode(self) -> float | None:
-        """The most frequent of the rounds' means: one odd round does not decide."""
-        return stats.mode([sent / count for sent, count in self.segments if count])
+    def segments_median(self) -> float | None:
+        """The median of the rounds' means: one odd round does not decide."""
+        means = [sent / count for sent, count in self.segments if count]
+        return stats.percentile(means, 50) if means else None
 
 
 @dataclass

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Sequence
 
-__all__ = ["mode", "percentile", "share_over"]
+__all__ = ["percentile", "share_over"]
 
 
 def percentile(samples: Sequence[float], percent: float) -> float:
@@ -21,12 +20,3 @@ def percentile(samples: Sequence[float], percent: float) -> float:
 def share_over(samples: Sequence[float], limit: float) -> float:
     """The share of samples above `limit`, 0 to 1."""
     return sum(1 for sample in samples if sample > limit) / len(samples) if samples else 0.0
-
-
-def mode(values: Sequence[float]) -> float | None:
-    """The most frequent value; of equals the larger, so that doubt counts against the client."""
-    if not values:
-        return None
-    counts = Counter(values)
-    most = max(counts.values())
-    return max(value for value, count in counts.items() if count == most)
