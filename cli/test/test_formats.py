@@ -8,12 +8,13 @@ from xml.etree import ElementTree
 import pytest
 
 from conftest import CLIENT, onewrite
+from onewrite_cli.common.rules import RULES
+from onewrite_cli.explain import explain
 
 
 @pytest.mark.parametrize("form", ["text", "json", "junit", "github"])
-@pytest.mark.parametrize(("faults", "status"), [("split,nagle", 1), ("none", 0), ("fail", 2)])
-def test_the_exit_status_does_not_depend_on_the_format(form: str, faults: str, status: int) -> None:
-    assert onewrite("check", "-f", form, "--rule", "stall=off", "--", *CLIENT, faults, "{url}").status == status
+def test_the_exit_status_does_not_depend_on_the_format(form: str) -> None:
+    assert onewrite("check", "-f", form, "--requests", "3", "--rule", "stall=off", "--", *CLIENT, "fail", "{url}").status == 2
 
 
 def test_junit_has_a_case_per_rule(tmp_path: Path) -> None:
@@ -53,11 +54,13 @@ def test_github_gets_annotations_and_a_summary(tmp_path: Path) -> None:
     assert "| ➖ | OW103 tls-records | skipped |" in table
 
 
-def test_explain_has_every_rule() -> None:
-    listed = onewrite("explain").out
-    for number in (1, 2, 3, 5):
-        assert f"OW10{number}" in listed
-        page = onewrite("explain", f"ow10{number}").out
-        assert "Cure:" in page
-        assert "Seen by:" in page
-    assert onewrite("explain", "nodelay").out == onewrite("explain", "OW102").out
+def test_explain_has_every_rule(capsys: pytest.CaptureFixture[str]) -> None:
+    explain(None)
+    listed = capsys.readouterr().out
+    for rule in RULES:
+        assert rule.id in listed
+        explain(rule.id.lower())
+        page = capsys.readouterr().out
+        assert all(word in page for word in ("Decides:", "Cure:", "Seen by:"))
+        explain(rule.name)
+        assert capsys.readouterr().out == page

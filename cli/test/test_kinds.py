@@ -92,14 +92,6 @@ def test_what_takes_neither_is_told_in_both_ways() -> None:
     assert "--stream" not in done.err
 
 
-def test_a_large_second_piece_is_not_called_safe() -> None:
-    server = Server(quick=True)
-    done = onewrite("doctor", server.url, "--post-bytes", "2000", "--samples", "5", "-f", "json")
-    server.close()
-    assert (done.status, done.data["verdict"]) == (2, "unknown"), done.out
-    assert "--post-bytes 200" in done.data["why"][0]
-
-
 @pytest.mark.parametrize("line", ["check --requests 3 -- CLIENT split {url}", "check --requests 3 -f json -- CLIENT none {url}"])
 @pytest.mark.parametrize("reader", ["head -1", "true"])
 def test_a_reader_that_goes_changes_no_status(line: str, reader: str) -> None:

@@ -35,9 +35,8 @@ def test_over_tls_the_openssl_program_makes_the_certificate(pyz: Path) -> None:
     assert (states["OW101"], states["OW103"]) == ("found", "found")
 
 
-def test_every_command_starts(pyz: Path) -> None:
-    for command in ("check", "serve", "doctor", "watch", "demo", "explain", "tap"):
-        assert run(pyz, command, "--help").returncode == 0
+def test_it_starts(pyz: Path) -> None:
+    assert run(pyz, "explain").stdout.startswith("OW101")
 
 
 def test_without_openssl_it_says_what_is_missing(pyz: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

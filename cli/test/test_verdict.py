@@ -76,6 +76,13 @@ def test_a_control_that_does_not_stall_makes_it_unknown() -> None:
     assert (found.first_hop, found.exit_status) == ("unknown", 2)
 
 
+def test_a_large_second_piece_is_not_called_safe() -> None:
+    """Nagle's algorithm holds no full segment."""
+    found = diagnose(samples([sample("split_nagle", 0.4)] * 10), CONTROL, too_large=True)
+    assert (found.first_hop, found.exit_status) == ("unknown", 2)
+    assert "--post-bytes 200" in found.headline
+
+
 def test_other_causes_are_named() -> None:
     lost = diagnose(samples([sample("split_nagle", 210, 205, retransmits=1)] * 10), CONTROL)
     assert (lost.first_hop, lost.arms[0].cause) == ("unknown", "retransmit")

@@ -116,7 +116,7 @@ def diagnose(samples: Samples, control: Control, *, too_large: bool = False) -> 
         else:
             _first_hop(result, samples, line_ns)
             if too_large and result.first_hop == "safe":
-                result.first_hop = "unknown"
+                result.first_hop, result.headline = "unknown", ""
                 result.why = [
                     "the second piece is larger than a segment of an Ethernet, which Nagle's algorithm does not hold: "
                     "say --post-bytes 200"
