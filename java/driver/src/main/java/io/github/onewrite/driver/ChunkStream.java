@@ -44,6 +44,13 @@ final class ChunkStream extends InputStream {
         return count;
     }
 
+    /** What is left of the chunk at hand: AsyncHttpClient reads single bytes from a stream that does not say. */
+    @Override
+    public int available() {
+        boolean ready = index < chunks.size() && (offset > 0 || index == 0 || gapMs == 0);
+        return ready ? chunks.get(index).length - offset : 0;
+    }
+
     private void pause() throws InterruptedIOException {
         try {
             Thread.sleep(gapMs);

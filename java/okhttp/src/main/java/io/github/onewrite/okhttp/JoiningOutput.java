@@ -73,6 +73,10 @@ final class JoiningOutput extends OutputStream {
             }
         } else if (holds == Holds.REQUEST) {
             for (int done = 0; done < length; ) {
+                if (count == 0 && length - done >= size) {
+                    out.write(bytes, offset + done, length - done);
+                    return;
+                }
                 done += hold(bytes, offset + done, length - done);
                 if (count == size) {
                     emit();

@@ -114,6 +114,18 @@ class JoiningTest {
         assertEquals(List.of(16_384, 16_384, 7432), writes);
     }
 
+    /** A limit below Okio's segments makes no more writes than OkHttp alone. */
+    @Test
+    void whatExceedsTheLimitIsNotCut() throws Exception {
+        output.join(true);
+        write(20_000);
+        output.flush();
+        output.join(true);
+        write(10_000, 30_000);
+        output.flush();
+        assertEquals(List.of(20_000, 16_384, 23_616), writes);
+    }
+
     static Stream<Arguments> bodies() throws IOException {
         File file = Files.write(dir.resolve("body"), new byte[12_000]).toFile();
         return Stream.of(
