@@ -1,12 +1,10 @@
-"""What onewrite costs beside urllib3: 200-byte POSTs on one keep-alive connection over loopback, in one run.
+"""CPU of the client process per request, beside urllib3: 200-byte and 20 kB POSTs on one connection over loopback.
 
-Each client is a process. The clients take turns, round by round, so that a change of the machine's load meets all of
-them. A ratio is the median over the rounds of a client's figure divided by urllib3's in the same round.
+Each variant is a process, warmed until two halves of a round agree within 2 %. The variants take turns, round by round.
+A ratio is the median over the rounds of a variant's figure divided by that of stock in the same round. Stock runs
+twice; where the two differ by more than 3 %, nothing is written.
 
-Two routes: direct, and through a forward proxy. There urllib3 gets TCP_NODELAY in its socket_options, so that no
-stall hides the cost. Two placements: one core for client and server, which shows the work; and a core each.
-
-usage: bench.py [--rounds N] [--requests N] [--write FILE]
+usage: bench.py [--rounds N] [--requests N] [--write]
 """
 
 from __future__ import annotations
@@ -28,94 +26,64 @@ import typing
 
 import urllib3
 
-import onewrite
-
 HERE = pathlib.Path(__file__)
-BODY = b"x" * 200
-HEADERS = {"Content-Type": "application/json"}
 NODELAY = [(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)]
+VARIANTS = ("stock", "stock again", "onewrite", "on_timing", "every event")
+#: Route and size of the body; each is a section of the table.
+SECTIONS = (("direct", 200), ("proxy", 200), ("direct", 20_000))
+#: At most this many times stock, for 200 bytes.
+GOALS = {"onewrite": 1.02, "on_timing": 1.08, "every event": 1.12}
+COMMAND = "make -C python bench"
+#: Largest difference of stock from itself at which figures are written.
+NOISE = 0.03
 
 
-class Counting(onewrite.TimingListener):
-    """Gets every event."""
-
-    count = 0
-
-    def on_event(self, event: onewrite.Event) -> None:
-        self.count += 1
-
-
-def hook(timing: onewrite.Timing) -> None:
+def hook(timing: typing.Any) -> None:
     """Read what most hooks read."""
-    _ = timing.status, timing.total_ns, timing.cause
+    _ = timing.status, timing.total_ns
 
 
-class Client(typing.NamedTuple):
-    own: bool = False
-    installed: bool = False
-    hooks: dict[str, typing.Any] = {}  # noqa: RUF012
+def prepare(variant: str) -> None:
+    if variant.startswith("stock"):
+        return
+    import onewrite
+
+    class Counting(onewrite.TimingListener):
+        count = 0
+
+        def on_event(self, event: onewrite.Event) -> None:
+            self.count += 1
+
+    onewrite.install(
+        on_timing=hook if variant == "on_timing" else None, listener=Counting() if variant == "every event" else None
+    )
 
 
-CLIENTS = {
-    "urllib3": Client(),
-    "own classes": Client(own=True),
-    "install()": Client(installed=True),
-    "own classes, on_timing": Client(own=True, hooks={"on_timing": hook}),
-    "install(on_timing)": Client(installed=True, hooks={"on_timing": hook}),
-    "own classes, every event": Client(own=True, hooks={"listener": Counting()}),
-}
-#: At most this many times urllib3's processor time, on one core; at most this many times its p50, with a core each.
-CPU_GOALS = {
-    "own classes": 1.03,
-    "install()": 1.03,
-    "own classes, on_timing": 1.10,
-    "install(on_timing)": 1.10,
-    "own classes, every event": 1.15,
-}
-P50_GOALS = {"own classes": 1.00, "install()": 1.00}
+def work(variant: str, route: str, size: str, server: str) -> None:
+    """Be a client: for each number on stdin send as many requests; print the CPU per request in ns."""
+    prepare(variant)
+    if route == "proxy":
+        # With TCP_NODELAY, so that no stall of stock hides the cost.
+        http: typing.Any = urllib3.ProxyManager(server, socket_options=NODELAY)
+        url = "http://example.test/a?b=c"
+    else:
+        http, url = urllib3.PoolManager(), f"{server}a?b=c"
+    body, headers = b"x" * int(size), {"Content-Type": "application/json"}
 
-
-def manager(client: Client, proxy: str | None) -> urllib3.PoolManager:
-    if client.installed:
-        onewrite.install(**client.hooks)
-    if client.own:
-        return onewrite.ProxyManager(proxy, **client.hooks) if proxy else onewrite.PoolManager(**client.hooks)
-    if proxy:
-        return urllib3.ProxyManager(proxy, **({} if client.installed else {"socket_options": NODELAY}))
-    return urllib3.PoolManager()
-
-
-def work(name: str, route: str, server: str) -> None:
-    """Be a client: for each number on stdin send as many requests, and print their p50 and processor time in ns."""
-    http = manager(CLIENTS[name], server if route == "proxy" else None)
-    url = "http://example.test/a?b=c" if route == "proxy" else f"{server}a?b=c"
-    clock = time.perf_counter_ns
-    for line in sys.stdin:
-        taken = []
+    def measured(requests: int) -> float:
         gc.collect()
-        worked = time.process_time_ns()
-        for _ in range(int(line)):
-            began = clock()
-            answer = http.request("POST", url, body=BODY, headers=HEADERS)
-            taken.append(clock() - began)
-            assert answer.status == 200
-        worked = time.process_time_ns() - worked
-        print(json.dumps([statistics.median(taken), worked / int(line)]), flush=True)
+        began = time.process_time_ns()
+        for _ in range(requests):
+            assert http.request("POST", url, body=body, headers=headers).status == 200
+        return (time.process_time_ns() - began) / requests
 
-
-class Figures(typing.NamedTuple):
-    p50: float
-    cpu: float
-
-
-#: The cores that the bench may use.
-CORES = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_setaffinity") else []
-
-
-def pin(core: int) -> None:
-    """Run on this core from here on, and what is started from here on too."""
-    if CORES:
-        os.sched_setaffinity(0, [CORES[core]])
+    for _ in range(20):  # until warm
+        first, second = measured(200), measured(200)
+        if abs(first / second - 1) < 0.02:
+            break
+    print("ready", flush=True)
+    for line in sys.stdin:
+        print(measured(int(line)), flush=True)
 
 
 @contextlib.contextmanager
@@ -135,80 +103,82 @@ def started(*arguments: object) -> typing.Iterator[subprocess.Popen[str]]:
         process.communicate()
 
 
-def ask(process: subprocess.Popen[str], requests: int) -> Figures:
+def line_of(process: subprocess.Popen[str], question: str = "") -> str:
     assert process.stdin is not None
     assert process.stdout is not None
-    process.stdin.write(f"{requests}\n")
+    process.stdin.write(question)
     process.stdin.flush()
-    return Figures(*json.loads(process.stdout.readline()))
+    return process.stdout.readline().strip()
 
 
-def measure(route: str, apart: bool, names: list[str], rounds: int, requests: int) -> dict[str, list[Figures]]:
+def measure(route: str, size: int, rounds: int, requests: int) -> dict[str, list[float]]:
     with contextlib.ExitStack() as stack:
-        pin(0 if apart else -1)
-        origin = stack.enter_context(started(HERE.parent / "origin.py"))
-        assert origin.stdout is not None
-        url = f"http://127.0.0.1:{int(origin.stdout.readline())}/"
-        pin(-1)
-        clients = {name: stack.enter_context(started(HERE, "--work", name, route, url)) for name in names}
-        found: dict[str, list[Figures]] = {name: [] for name in names}
+        url = f"http://127.0.0.1:{line_of(stack.enter_context(started(HERE.parent / 'origin.py')))}/"
+        clients = {name: stack.enter_context(started(HERE, "--work", name, route, size, url)) for name in VARIANTS}
         for process in clients.values():
-            ask(process, 100)
+            assert line_of(process) == "ready"
+        found: dict[str, list[float]] = {name: [] for name in VARIANTS}
         for number in range(rounds):
-            # Each round from another client on, so that no client always runs after the same one.
-            for name in names[number % len(names) :] + names[: number % len(names)]:
-                found[name].append(ask(clients[name], requests))
-    return found
+            # Each round from another variant on, so that none always runs after the same one.
+            turn = number % len(VARIANTS)
+            for name in VARIANTS[turn:] + VARIANTS[:turn]:
+                found[name].append(float(line_of(clients[name], f"{requests}\n")))
+        return found
 
 
-def table(found: dict[str, list[Figures]], figure: str, goals: dict[str, float]) -> list[str]:
-    lines = [f"| client | {figure} µs | × urllib3 (quartiles) | goal |", "|---|---|---|---|"]
-    stock = [getattr(one, figure) for one in found["urllib3"]]
-    for name, all_rounds in found.items():
-        mine = [getattr(one, figure) for one in all_rounds]
-        low, ratio, high = statistics.quantiles([a / b for a, b in zip(mine, stock, strict=True)], n=4)
-        goal = f"at most {goals[name]:.2f}: {'kept' if ratio <= goals[name] else 'missed'}" if name in goals else ""
-        median = statistics.median(mine) / 1000
-        lines.append(f"| {name} | {median:.0f} | {ratio:.2f} ({low:.2f}–{high:.2f}) | {goal} |")
-    return lines
+def rows(route: str, size: int, found: dict[str, list[float]]) -> list[dict[str, typing.Any]]:
+    suffix = ("" if route == "direct" else ", through a proxy") + ("" if size == 200 else f", {size // 1000} kB")
+    made = []
+    for name, mine in found.items():
+        low, ratio, high = statistics.quantiles([a / b for a, b in zip(mine, found["stock"], strict=True)], n=4)
+        figures = {"ratio": round(ratio, 3), "low": round(low, 3), "high": round(high, 3)}
+        made.append({"name": name + suffix, **figures, "us": round(statistics.median(mine) / 1000, 1)})
+    return made
 
 
-def main() -> None:
+def table(all_rows: list[dict[str, typing.Any]]) -> str:
+    lines = ["| row | CPU µs | × stock | quartiles | goal |", "|---|---:|---:|---|---|"]
+    for row in all_rows:
+        goal = "" if " kB" in row["name"] else GOALS.get(row["name"].partition(",")[0], "")
+        lines.append(
+            f"| {row['name']} | {row['us']} | {row['ratio']:.2f} | {row['low']:.2f}–{row['high']:.2f} | {goal} |"
+        )
+    return "\n".join(lines)
+
+
+def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=40)
-    parser.add_argument("--requests", type=int, default=100, help="requests per round")
-    parser.add_argument("--write", type=pathlib.Path, help="the Markdown file to write")
-    parser.add_argument("--work", nargs=3, help=argparse.SUPPRESS)
+    parser.add_argument("--requests", type=int, default=200, help="requests per round")
+    parser.add_argument("--write", action="store_true", help="write RESULTS.md and results.json beside this file")
+    parser.add_argument("--work", nargs=4, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.work:
         work(*arguments.work)
-        return
-    load = os.getloadavg()[0]
-    text = [
-        "# onewrite beside urllib3",
-        "",
-        "Written by `make -C python bench`. 200-byte POSTs with one header field, one at a time, on one keep-alive",
-        "connection over loopback. Ratios are medians over the rounds of one interleaved run; microseconds depend on",
-        "the machine. Through the proxy, urllib3 has TCP_NODELAY in its `socket_options`: its figures have no stall.",
-        "",
-        f"{datetime.date.today().isoformat()}; urllib3 {urllib3.__version__}; CPython {platform.python_version()}; "
-        f"{platform.system()} {platform.release()}; {len(CORES) or os.cpu_count()} cores, "
-        f"load {load:.1f} at the start; "
-        f"{arguments.rounds} rounds of {arguments.requests} requests.",
-    ]
-    if load > 0.5:
-        text += ["", "**Other programs ran on the machine: the microseconds are too high, the ratios are rough.**"]
-    for route, where in (("direct", "Direct"), ("proxy", "Through a forward proxy")):
-        found = measure(route, False, list(CLIENTS), arguments.rounds, arguments.requests)
-        text += ["", f"## {where}: processor time per request, client and server on one core", ""]
-        text += table(found, "cpu", CPU_GOALS)
-        if len(CORES) > 1:
-            found = measure(route, True, ["urllib3", *P50_GOALS], arguments.rounds, arguments.requests)
-            text += ["", f"## {where}: p50, a core each for client and server", "", *table(found, "p50", P50_GOALS)]
-    print("\n".join(text))
+        return 0
+    all_rows = []
+    for route, size in SECTIONS:
+        all_rows += rows(route, size, measure(route, size, arguments.rounds, arguments.requests))
+    text = table(all_rows)
+    print(text)
+    noise = max(abs(row["ratio"] - 1) for row in all_rows if row["name"].startswith("stock again"))
+    if noise > NOISE:
+        print(f"not written: stock differs from itself by {noise:.1%}, more than {NOISE:.0%}", file=sys.stderr)
+        return 2
     if arguments.write:
-        arguments.write.write_text("\n".join(text) + "\n")
+        date = datetime.date.today().isoformat()
+        runtime = f"CPython {platform.python_version()}"
+        base = f"urllib3 {urllib3.__version__}"
+        (HERE.parent / "RESULTS.md").write_text(
+            f"# The cost of onewrite beside {base}\n\nWritten by `{COMMAND}`, {date}, {runtime}, {platform.system()} "
+            f"{platform.release()}. CPU of the client process per POST of 200 bytes (or 20 kB) over loopback, "
+            f"`install()`; medians of {arguments.rounds} interleaved rounds.\n\n{text}\n"
+        )
+        result = {"language": "python", "base": base, "runtime": runtime, "date": date, "command": COMMAND}
+        result["rows"] = [{name: row[name] for name in ("name", "ratio", "low", "high")} for row in all_rows]
+        (HERE.parent / "results.json").write_text(json.dumps(result, indent=1) + "\n")
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

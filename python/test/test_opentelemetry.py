@@ -241,8 +241,6 @@ def test_the_cause_of_a_long_wait(telemetry: Telemetry, tap: typing.Any) -> None
         urllib3.PoolManager().request("PATCH", tap(slow).url())
     attributes = dict(telemetry.spans()[0].attributes or {})
     assert attributes["onewrite.cause"] == "server"
-    assert attributes["onewrite.server_ns"] == 5_000_000
-    assert attributes["onewrite.network_ns"] == attributes["onewrite.wait_ns"] - 5_000_000
     (wait,) = telemetry.metrics()["onewrite.wait.duration"]
     assert wait.attributes["onewrite.cause"] == "server"
     assert telemetry.logs()[0].body["server_timing"] == [{"name": "db", "duration_ns": 5_000_000}]

@@ -55,7 +55,7 @@ def test_the_metrics_are_those_of_the_readme(tap: typing.Any) -> None:
     from telemetry import Telemetry
 
     text = (HERE / "README.md").read_text()
-    table = text[text.index("| metric |") : text.index("### Status")]
+    table = text[text.index("| metric |") : text.index("## Switch it off")]
     rows = re.findall(r"^\| `([a-z_.]+)` \|.*\| (.*) \|$", table, re.MULTILINE)
     telemetry = Telemetry()
     http = onewrite.PoolManager(listener=listener(**telemetry.ours))

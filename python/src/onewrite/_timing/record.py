@@ -160,15 +160,18 @@ class Attempt:
 
 
 #: What a record has while its call runs; None in a sealed one.
-_LIVE = ("connection", "error", "expected", "failed_ns", "freed", "hooks", "listener", "notes", "owner", "phase", "pool", "reading",
-         "response", "returned", "running", "seen", "skipped", "waiting")  # fmt: skip
+_LIVE = (
+    "connection", "error", "expected", "failed_ns", "freed", "hooks", "listener", "notes", "owner", "phase", "pool",
+    "reading", "response", "returned", "running", "seen", "skipped", "waiting",
+)  # fmt: skip
+#: What a record of a call has beside that of its last attempt.
+_OF_CALL = ("method", "url", "outcome", "error_kind", "error_phase", "started_at_unix_ns", "started_at_mono_ns")
 
 
 class Timing(Attempt):
     """The record of one call. Status, phases and the like are those of its last attempt."""
 
-    __slots__ = ("_earlier", "ended_at_mono_ns", "error_kind", "error_phase", "method", "outcome", "started_at_mono_ns",
-                 "started_at_unix_ns", "url", *_LIVE)  # fmt: skip
+    __slots__ = ("_earlier", "ended_at_mono_ns", *_OF_CALL, *_LIVE)
 
     method: str
     #: The URL of the request, without user, password and signatures.
@@ -207,9 +210,7 @@ class Timing(Attempt):
         found = dict(attempts[-1])
         for name in ("index", "bytes_sent", "writes", "bytes_received"):
             found.pop(name, None)
-        for name in ("method", "url", "outcome", "error_kind", "error_phase", "started_at_unix_ns", "started_at_mono_ns",
-                     "total_ns"):  # fmt: skip
-            found[name] = getattr(self, name)
+        found |= {name: getattr(self, name) for name in (*_OF_CALL, "total_ns")}
         found["attempts"] = attempts
         return {name: value for name, value in found.items() if value is not None}
 
@@ -351,7 +352,7 @@ class Call(Timing):
             self.phase = None
         t_ns = self.failed_ns or now()
         setattr(self, f"{step}_end", t_ns)
-        self.tell(f"{step}_end", t_ns, {"error": None if error is None else str(error)})
+        self.tell(f"{step}_end", t_ns, {} if error is None or step == "queue" else {"error": str(error)})
 
     def broke(self, error: BaseException) -> None:
         """The base library got *error*. It may go on, or raise it."""

@@ -150,9 +150,13 @@ class TimedPool(_Behind):
         call.phase = "queue"
         if waiting:
             call.step_start("queue")
-        conn = super()._get_conn(*args, **kwargs)
-        if waiting:
-            call.step_end("queue")
+        try:
+            conn = super()._get_conn(*args, **kwargs)
+        except BaseException as error:
+            call.broke(error)
+            call.step_end("queue", error)
+            raise
+        call.step_end("queue")
         call.phase = None
         if isinstance(conn, OneWrite):
             conn._onewrite_call = call
