@@ -219,7 +219,8 @@ final class BareNetty implements Client {
             if (length > 0
                     || (length == 0
                             && (WITH_BODY.contains(call.method())
-                                    || call.body().kind().equals("stream")))) {
+                                    || !(call.body() instanceof Payload.None
+                                            || call.body() instanceof Payload.Memory)))) {
                 headers.set(HttpHeaderNames.CONTENT_LENGTH, Long.toString(length));
             } else if (length < 0) {
                 HttpUtil.setTransferEncodingChunked(head, true);
