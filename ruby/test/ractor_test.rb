@@ -49,7 +49,8 @@ class RactorTest < OnewriteTest
     skip "this Ruby has no Ractor" unless defined?(Ractor)
 
     tap = tap_server
-    without, with, hooked = ["", "require 'onewrite'", "require 'onewrite'; Onewrite.on_timing { |t| $hooked = t.outcome }"].map do |first|
+    hook = "Onewrite.on_timing { |timing| $hooked = timing.outcome }"
+    without, with, hooked = ["", "require 'onewrite'", "require 'onewrite'; #{hook}"].map do |first|
       ruby(format(SCRIPT, first), env: { "PORT" => tap.port.to_s }, options: ["-W0"]).lines
     end
     assert_equal without, with
