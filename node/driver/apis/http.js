@@ -32,7 +32,7 @@ export function request (transport, { method, url, headers, body, signal, read }
       const done = () => {
         const answer = { status: response.statusCode, headers: rawPairs(response.rawHeaders), body: Buffer.concat(parts) }
         // The request is closed some turns after its response has ended.
-        if (request.closed || read === 'none') return resolve({ ...answer, objects: objectsOf(request, response) })
+        if (request.closed) return resolve({ ...answer, objects: objectsOf(request, response) })
         request.once('close', () => resolve({ ...answer, objects: objectsOf(request, response) }))
       }
       if (read === 'none') {

@@ -2,7 +2,7 @@
 
 import { createRequire } from 'node:module'
 import * as undici from 'undici'
-import { install, status, uninstall, withTimingId } from '../../src/index.js'
+import { Agent, install, status, uninstall, withTimingId } from '../../src/index.js'
 import { BODY_KINDS } from '../body.js'
 import { undiciOptions } from '../options.js'
 import { Skipped } from '../skipped.js'
@@ -50,7 +50,11 @@ export async function open (options) {
     api,
     transport: { redirects: options.redirects },
     call (what) {
-      if (what === 'install') install(ours)
+      if (what === 'install') {
+        // install() leaves an Agent with options in its place: the one that stands for stock is of this driver.
+        if (!(undici.getGlobalDispatcher() instanceof Agent)) undici.setGlobalDispatcher(before)
+        install(ours)
+      }
       if (what === 'uninstall' && uninstall()) stock()
       if (what === 'remove') first.remove()
       const { enabled, patches, hooks, hookErrors } = status()
