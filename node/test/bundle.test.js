@@ -24,7 +24,7 @@ const UNDICI = { 'undici 7': dirname(require.resolve('undici/package.json')), 'u
 const BUNDLERS = {
   async webpack (entry, undici, folder) {
     const stats = await new Promise((resolve, reject) => webpack({
-      mode: 'production', target: 'node', entry, output: { path: folder, filename: 'bundle.cjs' }, resolve: { alias: { undici } }
+      mode: 'production', optimization: { minimize: false }, target: 'node', entry, output: { path: folder, filename: 'bundle.cjs' }, resolve: { alias: { undici } }
     }, (error, result) => error ? reject(error) : resolve(result)))
     assert.deepEqual(stats.toJson({ errors: true }).errors.map(({ message }) => message), [])
     return join(folder, 'bundle.cjs')

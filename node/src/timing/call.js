@@ -17,7 +17,6 @@ import { Timing } from './record.js'
 /** @typedef {import('./events.js').TimingEvent} TimingEvent */
 /** @typedef {import('./hooks.js').Receiver} Receiver */
 /** @typedef {import('./hooks.js').Hooks} Hooks */
-/** @typedef {import('./attempt.js').Outcome} Outcome */
 /** @typedef {import('./attempt.js').Phase} Phase */
 /** @typedef {{hooks: Hooks | null, source?: object}} Owner */
 /** @typedef {{connection: Connection | null}} Carrier sends the request of a call, on its present connection */
