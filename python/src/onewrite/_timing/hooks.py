@@ -153,8 +153,17 @@ def collecting() -> bool:
     return _collecting != 0 and _collecting == threading.get_ident()
 
 
+#: What was pending in the parent of this process, which hands it out. Kept, for a record that is freed is pending again.
+_of_parent: list[typing.Any] = []
+
+
+def _leave_to_parent() -> None:
+    _of_parent.extend(pending)
+    pending.clear()
+
+
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=pending.clear)
+    os.register_at_fork(after_in_child=_leave_to_parent)
 
 
 def drain() -> None:

@@ -1,0 +1,284 @@
+"""Whole kinds of faults: what may be held, what a hook may do, whose attempt a request is."""
+
+from __future__ import annotations
+
+import array
+import asyncio
+import functools
+import io
+import logging
+import os
+import socket
+import tempfile
+import threading
+import time
+import typing
+
+import pytest
+import urllib3
+
+import onewrite
+from onewrite._wire.body import at_hand
+from tap import mode, reply
+
+SIZE = 6000
+
+
+class Reusing(io.FileIO):
+    """Hands out views of one buffer."""
+
+    def read(self, size: int = -1) -> typing.Any:
+        buffer = self.__dict__.setdefault("buffer", bytearray(1024))
+        return memoryview(buffer)[: self.readinto(buffer)]
+
+
+class Slow(io.BytesIO):
+    def read(self, size: int | None = -1) -> bytes:
+        return super().read(2048)
+
+
+class OwnText(str):
+    pass
+
+
+def bodies(content: bytes, path: str) -> dict[str, typing.Any]:
+    return {
+        "bytes": lambda: content,
+        "bytearray": lambda: bytearray(content),
+        "memoryview": lambda: memoryview(content),
+        "array": lambda: array.array("B", content),
+        "wide array": lambda: array.array("I", content),
+        "list": lambda: [content[:10], bytearray(content[10:20]), content[20:]],
+        "one buffer, again and again": lambda: [memoryview(content)[:3000], memoryview(content)[3000:]],
+        "tuple of text": lambda: (content[:100].decode("latin-1"), content[100:]),
+        "BytesIO": lambda: io.BytesIO(content),
+        "file": lambda: open(path, "rb"),
+        "unbuffered file": lambda: open(path, "rb", buffering=0),
+        "reusing": lambda: Reusing(path),
+        "slow": lambda: Slow(content),
+        "generator": lambda: (content[start : start + 500] for start in range(0, SIZE, 500)),
+        "map": lambda: map(bytes, (content[:3000], content[3000:])),
+    }
+
+
+@pytest.mark.parametrize("name", bodies(b"", ""))
+@pytest.mark.parametrize("framing", ["length", "chunked", "none"])
+def test_each_body_arrives_as_by_stock(name: str, framing: str, tap: typing.Any, tmp_path: typing.Any) -> None:
+    content = os.urandom(100).replace(b"\x80", b"x") + os.urandom(SIZE - 100)
+    content = bytes(byte & 0x7F for byte in content[:100]) + content[100:]
+    path = tmp_path / "body"
+    path.write_bytes(content)
+    server = tap()
+    found = []
+    for manager in (urllib3.PoolManager, onewrite.PoolManager):
+        body = bodies(content, str(path))[name]()
+        headers = {"length": {"Content-Length": str(SIZE)}, "chunked": {"Transfer-Encoding": "chunked"}, "none": {}}
+        try:
+            manager(retries=False).request("POST", server.url(), body=body, headers=headers[framing])
+            found.append(server.seen[-1].raw)
+        except Exception as error:  # as stock raises it
+            found.append(type(error))
+        if hasattr(body, "close"):
+            body.close()
+    assert found[0] == found[1]
+
+
+def test_only_exact_types_are_held(tmp_path: typing.Any) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(b"x")
+    patched = io.BytesIO(b"x")
+    patched.read = lambda size=-1: b""  # type: ignore[method-assign]
+    with open(path, "rb") as file, open(path, "rb") as odd, tempfile.SpooledTemporaryFile() as spooled:
+        odd.read = file.read  # type: ignore[method-assign]
+        reader, writer = os.pipe()
+        with open(reader, "rb") as pipe:
+            os.close(writer)
+            held = (None, b"", "", bytearray(), [b"x", "y"], (), io.BytesIO(), io.StringIO(), file, file.raw)
+            others = (patched, odd, spooled, pipe, Slow(), OwnText("x"), [Slow()], iter([b"x"]), {b"x"}, object())
+            assert all(map(at_hand, held))
+            assert not any(map(at_hand, others))
+        assert not spooled._rolled  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("size", [200, 20_000])
+def test_a_class_in_place_of_the_socket_sees_each_byte(
+    size: int, tap: typing.Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = bytearray()
+
+    class Counting(socket.socket):
+        def sendall(self, data: typing.Any, *flags: int) -> None:
+            seen.extend(data)
+            super().sendall(data, *flags)
+
+    server = tap()
+    monkeypatch.setattr(socket, "socket", Counting)
+    http = onewrite.PoolManager()
+    http.request("POST", server.url(), body=b"x" * size)
+    assert seen.count(b"x") >= size
+    http.clear()
+
+
+def test_no_error_keeps_a_lock_on_the_callers_bytearray() -> None:
+    listener = socket.create_server(("127.0.0.1", 0))
+    body = bytearray(30_000_000)
+    http = onewrite.PoolManager(retries=False, timeout=0.2)
+    with pytest.raises(urllib3.exceptions.HTTPError) as caught:
+        http.request("POST", f"http://127.0.0.1:{listener.getsockname()[1]}/", body=body)
+    body.append(1)  # raises BufferError while a view is alive
+    assert caught.value
+    http.clear()
+    listener.close()
+
+
+class Cancelling:
+    """Raises anything but what ends a program."""
+
+    def __init__(self, error: type[BaseException]) -> None:
+        self.error = error
+
+    def __call__(self, timing: onewrite.Timing) -> None:
+        raise self.error
+
+
+@pytest.mark.parametrize("error", [asyncio.CancelledError, GeneratorExit, RecursionError, BaseException])
+@pytest.mark.parametrize("preload", [True, False])
+def test_what_a_hook_raises_is_swallowed(error: type[BaseException], preload: bool, tap: typing.Any) -> None:
+    records: list[onewrite.Timing] = []
+    onewrite.install(on_timing=Cancelling(error))
+    onewrite.install(on_timing=records.append)
+    before = onewrite.hook_failures()
+    assert urllib3.request("GET", tap().url(), preload_content=preload).data == b"ok"
+    assert (onewrite.hook_failures(), len(records)) == (before + 1, 1)
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit])
+def test_what_ends_a_program_passes_after_the_other_hooks(error: type[BaseException], tap: typing.Any) -> None:
+    records: list[onewrite.Timing] = []
+    onewrite.install(on_timing=Cancelling(error))
+    onewrite.install(on_timing=records.append)
+    with pytest.raises(error):
+        urllib3.request("GET", tap().url())
+    onewrite.status()
+    assert len(records) == 1
+
+
+async def coroutine(timing: onewrite.Timing) -> None: ...
+
+
+class AsyncHook:
+    async def __call__(self, timing: onewrite.Timing) -> None: ...
+
+
+@pytest.mark.parametrize("hook", [coroutine, AsyncHook(), functools.partial(coroutine)])
+def test_a_coroutine_function_is_refused(hook: typing.Any) -> None:
+    with pytest.raises(TypeError, match="plain function"):
+        onewrite.install(on_timing=hook)
+    with pytest.raises(TypeError, match="plain function"):
+        onewrite.PoolManager(on_timing=hook)
+
+
+@pytest.mark.parametrize("who", ["retry policy", "log handler", "body", "hook"])
+@pytest.mark.parametrize("own_manager", [True, False])
+def test_a_request_of_other_code_is_a_call_of_its_own(who: str, own_manager: bool, tap: typing.Any) -> None:
+    server = tap(lambda peer, seen: peer.send(reply(b"", "503 Busy" if "/busy" in seen.line else "200 OK")))
+    records: list[onewrite.Timing] = []
+    onewrite.install(on_timing=records.append)
+    http = urllib3.PoolManager()
+    other = http if own_manager else urllib3.PoolManager()
+
+    def ask(*_: object, **__: object) -> None:
+        other.request("POST", server.url("/other"), body=b"x", retries=False)
+
+    class Asking(urllib3.Retry):
+        def increment(self, *args: typing.Any, **kwargs: typing.Any) -> typing.Any:
+            ask()
+            return super().increment(*args, **kwargs)
+
+    class Handler(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            if "/user" in record.getMessage():
+                ask()
+
+    def body() -> typing.Iterator[bytes]:
+        ask()
+        yield b"x"
+
+    path, keywords, attempts = "/user", {"retries": False}, 1
+    log, handler = logging.getLogger("urllib3"), Handler()
+    if who == "retry policy":
+        path, attempts = "/busy", 2
+        keywords = {"retries": Asking(1, status_forcelist=[503], allowed_methods=None, raise_on_status=False)}
+    elif who == "log handler":
+        log.addHandler(handler)
+        log.setLevel(logging.DEBUG)
+    elif who == "body":
+        keywords["body"] = body()
+    else:
+        onewrite.install(on_timing=lambda timing: ask() if "/user" in timing.url else None)
+    try:
+        http.request("POST", server.url(path), **keywords)
+    finally:
+        log.removeHandler(handler)
+        log.setLevel(logging.NOTSET)
+    found = {record.url.rpartition("/")[2]: record for record in records}
+    assert len(found[path[1:]].attempts) == attempts
+    assert found["other"].outcome == "ok"
+    assert len(found["other"].attempts) == 1
+
+
+def test_observing_changes_no_write(tap: typing.Any) -> None:
+    server = tap()
+    records: list[onewrite.Timing] = []
+    http = onewrite.PoolManager(observe=True, socket_options=[], on_timing=records.append)
+    for _ in range(20):
+        http.request("POST", server.url(), body=b"x" * 200)
+    assert mode(seen.segments for seen in server.seen) == 2
+    assert len(records) == 20
+    assert records[-1].attempts[0].writes == 2
+    sock = http.connection_from_url(server.url()).pool.queue[-1].sock  # type: ignore[union-attr]
+    assert not sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+    http.clear()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_child_hands_out_no_record_of_its_parent(tap: typing.Any) -> None:
+    records: list[onewrite.Timing] = []
+    onewrite.install(on_timing=records.append)
+    response = urllib3.PoolManager().request("GET", tap().url(), preload_content=False)
+    del response
+    child = os.fork()
+    if not child:
+        onewrite.status()
+        os._exit(len(records))
+    assert os.waitpid(child, 0)[1] == 0
+    onewrite.status()
+    assert len(records) == 1
+
+
+def test_a_slow_reader_gets_its_head_out_first(tap: typing.Any) -> None:
+    heads: list[float] = []
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def serve() -> None:
+        with listener.accept()[0] as peer:
+            data = peer.recv(65536)
+            heads.append(time.monotonic())
+            while len(data.partition(b"\r\n\r\n")[2]) < 10:
+                data += peer.recv(65536)
+            peer.sendall(reply())
+
+    class Late(io.BytesIO):
+        def read(self, size: int | None = -1) -> bytes:
+            time.sleep(0.2)
+            return super().read(size)
+
+    thread = threading.Thread(target=serve)
+    thread.start()
+    began = time.monotonic()
+    url = f"http://127.0.0.1:{listener.getsockname()[1]}/"
+    onewrite.PoolManager().request("POST", url, body=Late(b"x" * 10), headers={"Content-Length": "10"})
+    thread.join()
+    listener.close()
+    assert heads[0] - began < 0.15
