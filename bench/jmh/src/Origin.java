@@ -19,7 +19,7 @@ import java.util.List;
 import java.util.Locale;
 
 /**
- * A server that answers at once. It is a process of its own, so that its allocations are not counted as a client's. It
+ * A server that answers at once. It is a separate process, so that its allocations are not counted as a client's. It
  * is written in Java because 50 callers would wait for a server in a slower language. Prints its port as JSON, and ends
  * when its standard input ends.
  */

@@ -272,7 +272,7 @@ abstract class Exchange implements Runnable, ChannelFutureListener {
 
     final void read(HttpObject part) {
         if (complete) {
-            reusable = false; // bytes that no request asked for
+            reusable = false; // bytes that belong to no request
             return;
         }
         if (part.decoderResult().isFailure()) {

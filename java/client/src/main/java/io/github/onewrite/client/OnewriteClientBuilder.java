@@ -142,7 +142,9 @@ public final class OnewriteClientBuilder extends TimingOptions<OnewriteClientBui
         return this;
     }
 
-    /** For the whole call: the only limit of a request that the peer does not read. Default none; a request may have its own. */
+    /**
+     * For the whole call. No other limit applies while the request is sent. Default none; a request's timeout replaces it.
+     */
     public OnewriteClientBuilder callTimeout(Duration limit) {
         callTimeout = notNegative("callTimeout", limit);
         return this;

@@ -71,7 +71,7 @@ final class OriginPool extends FixedChannelPool {
         return loop;
     }
 
-    /** The {@link ChannelHealthChecker}: asked before a channel is used and before it is kept. */
+    /** The {@link ChannelHealthChecker}, called before a channel is used and before it is kept. */
     private static boolean isUsable(Channel channel) {
         if (channel.isActive() && Connection.of(channel).isYoung()) {
             return true;

@@ -89,7 +89,7 @@ class BodyTest {
         }
     }
 
-    /** The publisher is asked for no more than the peer takes, and other calls of the event loop go on. */
+    /** The client requests no more than the peer takes, and other calls of the event loop go on. */
     @Test
     void aPublisherIsHeldBackAndCancelled() throws Exception {
         CountDownLatch go = new CountDownLatch(1);
@@ -179,13 +179,13 @@ class BodyTest {
             Thread.sleep(300);
             int held = sent.get();
             Thread.sleep(200);
-            assertTrue(held < body.length && held == sent.get(), "nothing is read that nobody has asked for");
+            assertTrue(held < body.length && held == sent.get(), "nothing is read without demand");
             unread.close();
             until(() -> server.closed() == 1);
         }
     }
 
-    /** No limit runs while nobody has asked for bytes. */
+    /** No limit runs without demand. */
     @Test
     void aBodyThatIsSubscribedLate() throws Exception {
         try (TestServer server = new TestServer(connection -> {

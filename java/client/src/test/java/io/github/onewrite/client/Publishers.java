@@ -13,7 +13,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 final class Publishers {
     private Publishers() {}
 
-    /** Publishes the texts as they are asked for, on the thread that asks. */
+    /** Publishes the texts on demand, on the thread that requests them. */
     static Flow.Publisher<ByteBuffer> of(String... texts) {
         return subscriber -> subscriber.onSubscribe(new Flow.Subscription() {
             private final ArrayDeque<String> left = new ArrayDeque<>(List.of(texts));
@@ -37,7 +37,7 @@ final class Publishers {
         });
     }
 
-    /** Publishes blocks of 64 KiB for as long as it is asked to, and counts them. */
+    /** Publishes blocks of 64 KiB on demand without end, and counts them. */
     static Flow.Publisher<ByteBuffer> endless(AtomicInteger published) {
         return subscriber -> subscriber.onSubscribe(new Flow.Subscription() {
             private volatile boolean over;
@@ -87,7 +87,7 @@ final class Publishers {
         return collect(body, Long.MAX_VALUE);
     }
 
-    /** Reads a body to its end, and asks for each buffer. */
+    /** Reads a body to its end, and requests each buffer. */
     static CompletableFuture<byte[]> collectOneByOne(Flow.Publisher<ByteBuffer> body) {
         return collect(body, 1);
     }

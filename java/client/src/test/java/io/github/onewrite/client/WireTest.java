@@ -49,7 +49,7 @@ class WireTest {
             all.add(body(transport, "chunked", () -> Body.ofPublisher(Publishers.of(SMALL)), 1));
             all.add(body(transport, "chunked in three", () -> Body.ofPublisher(Publishers.of("a", SMALL, "b")), 1));
             all.add(body(transport, "stream with length", () -> Body.ofPublisher(Publishers.of("a", "bc"), 3), 1));
-            // A segment of the loopback holds 65483 bytes, so two: the head has none of its own.
+            // A segment of the loopback holds 65483 bytes, so two: the head has no segment to itself.
             all.add(body(transport, "64 KiB", () -> Body.of(new byte[65536]), 2));
         }
         return all.stream();

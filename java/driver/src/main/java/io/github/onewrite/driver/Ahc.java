@@ -93,12 +93,12 @@ final class Ahc implements Client {
         synchronized (waiting) {
             if (free == 0) {
                 waiting.add(answer);
-                return answer.told();
+                return answer.recorded();
             }
             free--;
         }
         start(answer);
-        return answer.told();
+        return answer.recorded();
     }
 
     private void start(Answer answer) {
@@ -210,7 +210,7 @@ final class Ahc implements Client {
             this.reply = new Reply(call);
         }
 
-        CompletableFuture<Reply> told() {
+        CompletableFuture<Reply> recorded() {
             return recording == null ? done : recording.joinTo(done);
         }
 

@@ -368,7 +368,7 @@ final class BareNetty implements Client {
 
         void read(HttpObject part) {
             if (complete) {
-                keepAlive = false; // bytes that no request asked for
+                keepAlive = false; // bytes that belong to no request
                 return;
             }
             if (part.decoderResult().isFailure()) {

@@ -25,7 +25,7 @@ final class Chunks implements Flow.Publisher<ByteBuffer> {
     }
 
     /**
-     * Pauses are tasks of the connection's event loop: for a client that asks for chunks before it has sent the previous
+     * Pauses are tasks of the connection's event loop: for a client that requests chunks before it has sent the previous
      * ones. A loop that runs late then does not find two chunks to be sent together.
      */
     Chunks pacedBy(ScheduledExecutorService loop) {

@@ -8,7 +8,7 @@ interface Client extends AutoCloseable {
 
     /** The state of the adapter in this client. */
     default Status status() {
-        throw new Skip("this client has no state of its own");
+        throw new Skip("this client has no state");
     }
 
     /** Sends one request. The future always completes normally: an error is part of the reply. */

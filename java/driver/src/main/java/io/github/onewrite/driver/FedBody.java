@@ -22,7 +22,7 @@ final class FedBody extends QueueBasedFeedableBodyGenerator<Queue<BodyChunk>> {
     private final long gapMs;
     private final Supplier<Channel> channel;
 
-    /** @param channel what carries the request; asked once it is being written */
+    /** @param channel the connection; called once the request is being written */
     FedBody(Payload.Stream stream, Supplier<Channel> channel) {
         super(new ConcurrentLinkedQueue<>());
         this.chunks = stream.chunks().iterator();

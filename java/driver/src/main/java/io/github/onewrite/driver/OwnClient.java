@@ -152,7 +152,7 @@ final class OwnClient implements Client {
                     ? Body.ofPublisher(chunks)
                     : Body.ofPublisher(chunks, stream.declaredSize());
         }
-        throw new Skip("the client has no " + payload.kind() + " bodies of its own");
+        throw new Skip("the client has no " + payload.kind() + " bodies");
     }
 
     @Override

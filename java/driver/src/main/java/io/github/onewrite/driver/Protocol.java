@@ -168,10 +168,10 @@ final class Protocol {
                     JsonArray results = new JsonArray();
                     for (int i = 0; i < sent.size(); i++) {
                         JsonObject result = sent.get(i).join().toJson();
-                        JsonObject asked =
+                        JsonObject request =
                                 message.getAsJsonArray("requests").get(i).getAsJsonObject();
-                        if (Json.has(asked, "seq")) {
-                            result.add("seq", asked.get("seq"));
+                        if (Json.has(request, "seq")) {
+                            result.add("seq", request.get("seq"));
                         }
                         results.add(result);
                     }

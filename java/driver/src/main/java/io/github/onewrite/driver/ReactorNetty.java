@@ -39,7 +39,7 @@ final class ReactorNetty implements Client {
             throw new Skip("Reactor Netty makes its channels itself");
         }
         if (options.proxy() != null && options.tlsCa() == null) {
-            throw new Skip("Reactor Netty knows a proxy by CONNECT alone");
+            throw new Skip("Reactor Netty has no forward proxy");
         }
         connections = options.keepalive() ? pool(options) : ConnectionProvider.newConnection();
         HttpClient made =

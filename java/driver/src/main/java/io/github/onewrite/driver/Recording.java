@@ -77,7 +77,7 @@ final class Recording implements TimingListener {
 
     private void raise() {
         if (raising) {
-            throw new IllegalStateException("this hook raises, as it was told to");
+            throw new IllegalStateException("this hook raises");
         }
     }
 

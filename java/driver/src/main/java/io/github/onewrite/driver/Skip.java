@@ -1,6 +1,6 @@
 package io.github.onewrite.driver;
 
-/** Thrown where this client kind cannot do what a message asks for; answered as {@code skipped}. */
+/** Thrown where this client kind cannot do what a message requests; answered as {@code skipped}. */
 final class Skip extends RuntimeException {
     private static final long serialVersionUID = 1L;
 
