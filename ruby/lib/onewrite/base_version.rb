@@ -26,7 +26,7 @@ module Onewrite
         defined?(Net::HTTP::VERSION) ? Net::HTTP::VERSION : "of Ruby #{RUBY_VERSION}"
       end
 
-      # Net::HTTP has had a version of its own since 0.1. A major version below 2 that has all the methods counts as known.
+      # net-http is a gem with a version since 0.1. A major version below 2 with all the methods counts as known.
       # @param patches [Array<NetHTTP::Patch>] what is to be patched
       # @return [String, nil] why this net-http or net-protocol is unknown
       def unknown(patches)

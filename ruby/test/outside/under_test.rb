@@ -19,7 +19,7 @@ require "onewrite" unless variant == "stock"
 case variant
 when "timed"
   Onewrite.on_timing { |timing| [timing.to_s, timing.to_h] }
-when "told"
+when "events"
   Onewrite.on_timing { |timing| [timing.to_s, timing.to_h] }
   open_calls = {}
   listener = Class.new(Onewrite::TimingListener) do

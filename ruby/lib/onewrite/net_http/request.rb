@@ -15,7 +15,7 @@ module Onewrite
       #
       # Why this method: it writes every request and gets the socket as an argument, so it is enough to pass {Wire::HeldSocket}
       # instead. It has the same parameters from Ruby 1.9.3 to net-http 0.9. No code of the library is repeated.
-      # Not reached: code that calls `exec` with its own socket, as ssrf_filter does with a StringIO; it is left as it is.
+      # Not reached: code that calls `exec` with another socket, as ssrf_filter does with a StringIO. It is not changed.
       def exec(sock, ver, path) # :nodoc:
         connection = sock.instance_variable_get(Connection::IVAR)
         return onewrite_stock_exec(sock, ver, path) unless connection

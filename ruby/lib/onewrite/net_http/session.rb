@@ -76,7 +76,7 @@ module Onewrite
       private
 
       # The last step of `connect` since Ruby 1.8, empty in the standard library.
-      # Why this method: a subclass that overrides it and calls super runs after this one, so its own TCP_NODELAY wins.
+      # Why this method: a subclass that overrides it and calls super runs after this one, so the subclass's TCP_NODELAY wins.
       # Not reached: a subclass whose `connect` does not call it; begin_transport finds those connections.
       def on_connect
         onewrite_stock_on_connect

@@ -128,7 +128,7 @@ module Onewrite
         end
       end
 
-      # `start` failed or was cancelled: it gets a record of its own.
+      # Reports a `start` that failed or was cancelled.
       def onewrite_not_started(call, hooks, error)
         unless hooks.listeners.empty?
           call.listeners = hooks.listeners

@@ -5,7 +5,7 @@ require "stringio"
 module Onewrite
   module Wire
     # Tells which request bodies can be read without waiting. Such a body may be held back and joined with the head. Any other
-    # body may block, so nothing is held back while it is read. What cannot be told counts as a body that may block.
+    # body may block, so nothing is held back while it is read. Where this is unknown, a body counts as one that may block.
     module Body
       # Bodies that well-known gems make of other sources, and the variable that holds those. Such a body can block where
       # one of its sources can.

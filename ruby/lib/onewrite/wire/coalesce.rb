@@ -22,7 +22,7 @@ module Onewrite
       FIRST_OF_BODY = 1024
       CHUNK_END = "\r\n".freeze
       SIZE_LINE = /\A\h{1,16}\r\n\z/.freeze
-      # The file that defines Net::BufferedIO, found by a class of that file that nobody patches.
+      # The file that defines Net::BufferedIO. It also defines this class, which nobody patches.
       LIBRARY = Net::WriteAdapter.instance_method(:initialize).source_location.first.dup.freeze
       # write_nonblock takes `exception: false` from Ruby 2.1 on.
       NONBLOCK = RUBY_VERSION >= "2.1"
@@ -58,7 +58,7 @@ module Onewrite
         @io = HeldSocket.io_of(socket)
         @plain = @io.is_a?(BasicSocket)
         @direct = HeldSocket.direct?(socket)
-        @onewrite_connection = connection # response.rb looks for it under this name
+        @onewrite_connection = connection # response.rb reads this variable
         @held = @call = @waits = @buffer = nil
         @unsent = @in_chunk = false
         @limit = 0

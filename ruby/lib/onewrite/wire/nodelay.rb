@@ -24,7 +24,7 @@ module Onewrite
           failed(e.class)
         end
 
-        # @return [Boolean, nil] nil where it cannot be told
+        # @return [Boolean, nil] nil where it is unknown
         def on?(io)
           io.getsockopt(Socket::IPPROTO_TCP, Socket::TCP_NODELAY).bool if io.is_a?(BasicSocket)
         rescue SystemCallError, IOError
