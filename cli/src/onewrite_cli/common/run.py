@@ -130,6 +130,7 @@ class Background(subprocess.Popen[bytes]):
 @contextlib.contextmanager
 def background(arguments: list[str], environment: dict[str, str], *, show: bool) -> Iterator[Background]:
     """Start it, and end it with the block. Raises CouldNotRun when it cannot be started."""
+    _guard.say("-group")  # starts it, before there is a group to lose
     with tempfile.TemporaryFile() as kept:
         output = sys.stderr.fileno() if show else kept.fileno()
         with _interrupts_later() as interrupted:
