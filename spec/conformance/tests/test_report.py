@@ -35,7 +35,7 @@ def test_words() -> None:
     assert word([result(Status.OK), result(Status.KNOWN)], TCP_1) == "deviates"
     assert word([result(Status.OK), result(Status.FAULT)], TCP_1) == "cannot tell"
     assert word([result(Status.NOT_APPLICABLE)], TCP_1) == "not applicable"
-    assert word([], TCP_1) == "cannot tell"
+    assert word([], TCP_1) == "not judged"
 
 
 def test_reports(tmp_path: Path) -> None:
@@ -61,7 +61,7 @@ def test_reports(tmp_path: Path) -> None:
     write_compliance([*results, result(Status.OK, adapter="reference")], requirements, [], stock, tmp_path / "C.md")
     row = next(line for line in (tmp_path / "C.md").read_text().splitlines() if line.startswith("| TCP-1"))
     cells = [cell.strip() for cell in row.split("|")[4:-1]]
-    assert cells == ["cannot tell", "**deviates**", "cannot tell", "**deviates**"]
+    assert cells == ["not judged", "**deviates**", "not judged", "**deviates**"]
     lucky = result(Status.OK, path="lucky")
     lucky.tries, lucky.failed_tries, lucky.notes = 4, 1, ["failed 1 of 4, settled; at first: why"]
     write_compliance([lucky], requirements, [], stock, tmp_path / "C.md")

@@ -20,6 +20,8 @@ def word(results: list[Result], requirement: Requirement) -> str:
 
     Runs that do not apply say nothing; one that deviates outweighs those that are ok.
     """
+    if not results:
+        return "not judged"
     statuses = Counter(result.status for result in results)
     if any(statuses[status] for status in BROKEN):
         return "deviates" if requirement.level == "MUST" else "warns"
@@ -99,6 +101,7 @@ def _lines(
         "| warns | at least one run did not, and it is a SHOULD or a MAY |",
         "| not applicable | it has nothing of the kind (no hooks, no proxy support in the driver, …) |",
         "| cannot tell | the judge could not see it |",
+        "| not judged | no case of it is for this client |",
         "",
         "| column | judged |",
         "|---|---|",
@@ -110,7 +113,7 @@ def _lines(
         "|---" * (len(columns) + 1) + "|",
     ]
     words = {(one.id, column): word(cells[one.id, column], one) for one in tested for column in columns}
-    for name in ("ok", "deviates", "warns", "not applicable", "cannot tell"):
+    for name in ("ok", "deviates", "warns", "not applicable", "cannot tell", "not judged"):
         counts = [sum(words[one.id, column] == name for one in tested) for column in columns]
         lines.append(f"| {name} | " + " | ".join(str(count) for count in counts) + " |")
     for title in dict.fromkeys(one.section for one in kept):
