@@ -92,6 +92,14 @@ def test_on_fresh_connections_times_alone_are_judged() -> None:
     assert state(control, cell("adapter", 44_000, **fresh)) == ("faulty", 1)
 
 
+def test_a_handshake_that_takes_longer_than_a_raw_sockets_is_no_stall() -> None:
+    """Three POSTs of the control stall, so halfway to its median is the line."""
+    fresh: dict[str, Any] = {"fresh": True, "segments": [], "connections": 0}
+    control, reference = cell("control", 145_000, **fresh), cell("reference", 5_000, **fresh)
+    assert state(control, cell("adapter", 45_000, **fresh), reference) == ("clean", 0)
+    assert state(control, cell("adapter", 90_000, **fresh), reference) == ("faulty", 1)
+
+
 def test_two_segments_fail_even_where_the_control_showed_nothing() -> None:
     assert state(cell("control"), cell("adapter", **SPLIT)) == ("faulty", 1)
 

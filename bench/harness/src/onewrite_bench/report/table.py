@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from onewrite_lab.stall import STALL_MS, control_stalls
 
 from onewrite_bench.units import milliseconds, size
-from onewrite_bench.verdict.judge import references
+from onewrite_bench.verdict.judge import lines
 from onewrite_bench.verdict.results import Cell, RateResult
 
 __all__ = ["READING", "Table", "beside", "of_cells", "of_rates", "of_records"]
@@ -21,7 +21,8 @@ MOST_ROWS = 40
 """A longer table has a row per group, with ranges over its targets."""
 
 READING = (
-    f"Each cell: the median, and the share of requests that took over {STALL_MS} ms more than a raw socket's median. "
+    f"Each cell: the median, and the share of late requests. Late is over {STALL_MS} ms more than a raw socket's "
+    "median, and over half of the way to the control's. "
     "**Bold** stalls. Segments per request and TCP_NODELAY are the kernel's counts, in the order of the columns."
 )
 
@@ -68,23 +69,23 @@ def of_cells(cells: Sequence[Cell]) -> Table:
         for cell in shown:
             targets = len({other.target for other in shown if other.group == cell.group})
             rows.setdefault((cell.group, f"{targets} of them", 0), {}).setdefault(cell.client, []).append(cell)
-    good = references(cells)
-    lines = []
+    late = lines(cells)
+    table = []
     for (group, target, body), of in rows.items():
         line = [group] * groups + [target] + [size(body)] * sizes
-        line += [_cell(of.get(label, []), good) for label in labels]
+        line += [_cell(of.get(label, []), late) for label in labels]
         if not fresh:
             line += ["/".join(said(of.get(label, [])) for label in labels) for said in (_segments, _nodelay)]
-        lines.append(line)
-    return Table(tuple(headings), lines)
+        table.append(line)
+    return Table(tuple(headings), table)
 
 
-def _cell(cells: Sequence[Cell], good: Mapping[tuple[str, str, int], Cell]) -> str:
+def _cell(cells: Sequence[Cell], late: Mapping[tuple[str, str, int], float]) -> str:
     seen = [cell for cell in cells if cell.measured]
     if not seen:
         return "not run" if any(cell.missing for cell in cells) else "failed" if any(c.errors for c in cells) else "-"
     times = sorted(cell.p50_us for cell in seen)
-    shares = sorted(cell.share_late(good.get((cell.group, cell.target, cell.body_bytes))) for cell in seen)
+    shares = sorted(cell.share_late(late[cell.group, cell.target, cell.body_bytes]) for cell in seen)
     text = f"{_range(milliseconds(us) for us in times)} ms, {_range(f'{share:.0%}' for share in shares)}"
     return f"**{text}**" if control_stalls(shares[0]) else text
 
@@ -114,7 +115,8 @@ def beside(cells: Sequence[Cell]) -> str | None:
     if not seen:
         return None
     low, high = (milliseconds(edge(cell.p50_us for cell in seen)) for edge in (min, max))
-    share = max(cell.share_late(cell) for cell in seen)
+    late = lines(cells)
+    share = max(cell.share_late(late[cell.group, cell.target, cell.body_bytes]) for cell in seen)
     return (
         "A raw socket with one write and TCP_NODELAY took turns with each of them. "
         f"Its p50 was {low} to {high} ms, with at most {share:.0%} of its requests late."

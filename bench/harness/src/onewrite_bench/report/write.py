@@ -18,7 +18,7 @@ from onewrite_bench.report.table import READING, Table, beside, of_cells, of_rat
 from onewrite_bench.scenario import names
 from onewrite_bench.units import milliseconds
 from onewrite_bench.verdict import machine
-from onewrite_bench.verdict.judge import FAULTS, references
+from onewrite_bench.verdict.judge import FAULTS, lines
 from onewrite_bench.verdict.results import Run, Verdict
 
 __all__ = ["collect", "markdown", "save", "step_summary", "text", "write"]
@@ -103,7 +103,7 @@ def glance(runs: Sequence[Run]) -> Table:
     """Each stock client that is its own control, at the target where it waits longest, without and with onewrite."""
     rows = []
     for run in runs:
-        good = references(run.cells)
+        late_after = lines(run.cells)
         for group in dict.fromkeys(cell.group for cell in run.cells):
             cells = [cell for cell in run.cells if cell.group == group and cell.measured]
             own = {(cell.target, cell.body_bytes): cell for cell in cells if cell.role == "adapter"}
@@ -114,11 +114,11 @@ def glance(runs: Sequence[Run]) -> Table:
             ]
             if stalled:
                 stock, adapter = max(stalled, key=lambda pair: pair[0].p50_us)
-                reference = good.get((group, stock.target, stock.body_bytes))
+                line_us = late_after[group, stock.target, stock.body_bytes]
                 modes = [cell.segments_median for cell in (stock, adapter)]
                 counted = "-" if None in modes else " → ".join(f"{mode:.3g}" for mode in modes)
                 times = [f"{milliseconds(cell.p50_us)} ms" for cell in (stock, adapter)]
-                late = [f"{cell.share_late(reference):.0%}" for cell in (stock, adapter)]
+                late = [f"{cell.share_late(line_us):.0%}" for cell in (stock, adapter)]
                 where = stock.target if run.scenario != "stock-libraries" else f"{stock.target}, {stock.base}"
                 rows.append([group, where, *times, " → ".join(late), counted])
     return Table(("stock client", "where", "p50", "with onewrite", "late requests", "segments per POST"), rows)

@@ -13,7 +13,7 @@ from onewrite_lab import stall
 
 from onewrite_bench.verdict.results import Cell, Verdict
 
-__all__ = ["FAULTS", "exit_status", "judge", "references", "settle"]
+__all__ = ["FAULTS", "exit_status", "judge", "lines", "settle"]
 
 FAULTS = {"stalls": "STALLS", "fails": "FAILS", "splits": "SPLITS", "nodelay off": "TCP_NODELAY is off"}
 """What an adapter can do wrong, worst first, and its name in reports."""
@@ -33,9 +33,21 @@ def judge(cells: Sequence[Cell]) -> list[Verdict]:
     return verdicts
 
 
-def references(cells: Sequence[Cell]) -> dict[tuple[str, str, int], Cell]:
-    """The raw socket that took turns with each cell, by group, target and body size."""
-    return {(cell.group, cell.target, cell.body_bytes): cell for cell in cells if cell.role == "reference"}
+def lines(cells: Sequence[Cell]) -> dict[tuple[str, str, int], float]:
+    """By group, target and body size, in microseconds: what takes longer is late.
+
+    That is the lab's stall limit above the reference's median, and at least half of the way to the control's: over a
+    distance, or with handshakes, a language may take some time more than a raw socket.
+    """
+    found: dict[tuple[str, str, int], float] = {}
+    for cell in cells:
+        place = (cell.group, *_place(cell))
+        same = [one for one in cells if (one.group, *_place(one)) == place] if place not in found else []
+        medians = {one.role: one.p50_us for one in same if one.measured}
+        if same:
+            usual = medians.get("reference", 0.0)
+            found[place] = usual + max(stall.STALL_MS * 1000, (medians.get("control", usual) - usual) / 2)
+    return found
 
 
 def _judge_group(group: str, adapter: Sequence[Cell], members: Sequence[Cell]) -> Verdict:
@@ -48,6 +60,7 @@ def _judge_group(group: str, adapter: Sequence[Cell], members: Sequence[Cell]) -
     shown: list[tuple[Cell, Cell]] = []
     harmless: list[str] = []
     certain = False
+    limits = lines(members)
     for cell in adapter:
         beside = {one.role: one for one in members if _place(one) == _place(cell) and one.role != "shown"}
         control, reference = beside.get("control"), beside.get("reference")
@@ -62,10 +75,11 @@ def _judge_group(group: str, adapter: Sequence[Cell], members: Sequence[Cell]) -
             faults.append(("fails", f"{cell.target}: {cell.errors} requests failed ({cell.error_sample})"))
         if not cell.stalls or not cell.measured:
             continue
-        doubt = _no_contrast(control, reference)
+        line_us = limits[group, cell.target, cell.body_bytes]
+        doubt = _no_contrast(control, reference, line_us)
         if doubt is None and control is not None:
             shown.append((cell, control))
-            faults += _stall_faults(cell, reference)
+            faults += _stall_faults(cell, reference, line_us)
         elif cell.unknown and control is not None and control.measured:
             harmless.append(cell.target)
         else:
@@ -129,7 +143,7 @@ def _wire_faults(cell: Cell) -> Found:
     return faults
 
 
-def _no_contrast(control: Cell | None, reference: Cell | None) -> str | None:
+def _no_contrast(control: Cell | None, reference: Cell | None, line_us: float) -> str | None:
     """Why control and reference show nothing at this target, or None."""
     if control is None or not control.measured:
         why = (control.missing or control.error_sample) if control else "there is none"
@@ -137,7 +151,7 @@ def _no_contrast(control: Cell | None, reference: Cell | None) -> str | None:
     if reference is None or not reference.measured:
         why = (reference.missing or reference.error_sample) if reference else "there is none"
         return f"no raw socket beside it ({why})"
-    share, noise = control.share_late(reference), reference.share_late(reference)
+    share, noise = control.share_late(line_us), reference.share_late(line_us)
     if not stall.control_stalls(share):
         return f"the control stalled in {share:.0%} of its requests only"
     if stall.says_nothing(noise):
@@ -145,8 +159,8 @@ def _no_contrast(control: Cell | None, reference: Cell | None) -> str | None:
     return None
 
 
-def _stall_faults(cell: Cell, reference: Cell | None) -> Found:
-    share, noise = cell.share_late(reference), reference.share_late(reference) if reference is not None else 0.0
+def _stall_faults(cell: Cell, reference: Cell | None, line_us: float) -> Found:
+    share, noise = cell.share_late(line_us), reference.share_late(line_us) if reference is not None else 0.0
     if not stall.stalls(share, noise):
         return []
     return [("stalls", f"{cell.target}: p50 {cell.p50_us / 1000:.2f} ms, {share:.0%} of its requests were late")]

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from onewrite_lab.stall import STALL_MS
-
 from onewrite_bench.verdict import stats
 
 __all__ = ["Cell", "RateResult", "Run", "Verdict"]
@@ -52,10 +50,9 @@ class Cell:
     def p50_us(self) -> float:
         return stats.percentile(self.latencies_us, 50) if self.latencies_us else 0.0
 
-    def share_late(self, reference: Cell | None) -> float:
-        """The share of requests that took longer than the reference's median by more than the lab's stall limit."""
-        usual = reference.p50_us if reference is not None and reference.measured else 0.0
-        return stats.share_over(self.latencies_us, usual + STALL_MS * 1000)
+    def share_late(self, line_us: float) -> float:
+        """The share of requests that took longer than this."""
+        return stats.share_over(self.latencies_us, line_us)
 
     @property
     def segments_median(self) -> float | None:
