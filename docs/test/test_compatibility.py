@@ -28,6 +28,7 @@ def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(compatibility, "KEPT", tmp_path / "kept")
     monkeypatch.setattr(compatibility, "PAGE", tmp_path / "page.md")
     monkeypatch.setattr(compatibility, "REPORTS", tmp_path / "compatibility")
+    (tmp_path / "page.md").write_text(f"# Versions\n{compatibility.BEGIN}old\n{compatibility.END}rest\n")
     return tmp_path
 
 

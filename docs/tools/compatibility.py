@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Keeps what the matrices of the four languages really ran, and draws docs/compatibility.md from it.
+"""Keeps what the matrices of the four languages really ran, and writes it into docs/versions.md.
 
 usage: compatibility.py run LANGUAGE --by COMMAND --cell NAME --runtime NAME=VERSION --base NAME=VERSION
                             [--with NAME=VERSION …] [--speaks VERSION] --junit FILE|PATTERN … [-- COMMAND …]
@@ -10,7 +10,7 @@ usage: compatibility.py run LANGUAGE --by COMMAND --cell NAME --runtime NAME=VER
 `run` runs a test command (or none: its reports are there already), counts its JUnit reports and appends one line to
 compatibility/LANGUAGE.jsonl in the folder of reports. `forget` drops the lines of a command there: it begins anew.
 `collect` takes such lines over into docs/compatibility/: a cell replaces the one of the same name; with --whole the cells
-of that command which did not run this time go. `render` writes docs/compatibility.md.
+of that command which did not run this time go. `render` writes the tables of docs/versions.md.
 exit of `run`: that of the command; of `render --check`: 1 where the page is stale or a line is not as it should be.
 """
 
@@ -30,7 +30,8 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 KEPT = ROOT / "docs" / "compatibility"
-PAGE = ROOT / "docs" / "compatibility.md"
+PAGE = ROOT / "docs" / "versions.md"
+BEGIN, END = "<!-- compatibility:begin -->\n", "<!-- compatibility:end -->\n"
 REPORTS = Path(os.environ.get("ONEWRITE_REPORTS") or ROOT / "build" / "reports") / "compatibility"
 LANGUAGES = {"python": "Python", "ruby": "Ruby", "node": "Node", "java": "Java"}
 #: What each line holds, and of which type it is.
@@ -262,23 +263,19 @@ def ends(name: str, text: str, lines: Sequence[Line]) -> Iterator[str]:
                 ran.setdefault(version(number), (label, []))[1].append(line)
         oldest, newest = min(ran, default=None), max(ran, default=None)
 
-        first, last = ("not run" if which is None else told(*ran[which]) for which in (oldest, newest))
+        first, last = ("not run" if which is None else label_of(*ran[which]) for which in (oldest, newest))
         if oldest is not None and oldest[: len(version(least))] != version(least):
             first = f"{least}: not run; {first}"
         yield f"{least} or later{', below ' + below if below else ''} | {first} | {last}"
 
 
-def told(label: str, lines: Sequence[Line]) -> str:
+def label_of(label: str, lines: Sequence[Line]) -> str:
     return label if all(map(good, lines)) else f"{label}, **failed**"
 
 
 def page() -> str:
-    parts = [
-        "# Compatibility\n\nThese tables show the passed tests of each adapter per base library and runtime. "
-        "An empty field was not run. `make -C LANGUAGE matrix` records each run in `docs/compatibility/`; "
-        "lint fails if this page differs. "
-        "[Compliance](../spec/COMPLIANCE.md) has the judge's results, [versions](versions.md) the support policy.\n"
-    ]
+    """docs/versions.md with its tables as they were recorded."""
+    parts = []
     ranges_of = declared()
     table = ["| | declared | in | oldest that ran | newest that ran |", "|---|---|---|---|---|"]
     kept = {language: read(KEPT / f"{language}.jsonl") for language in LANGUAGES}
@@ -289,13 +286,14 @@ def page() -> str:
                 wide, _, rest = row.partition(" | ")
                 table.append(f"| {label} | {wide} | [{Path(file).name}](../{file}) | {rest} |")
     parts.append(
-        "## What the packages declare\n\nThe newest version is the newest that the registry had on the day of the run.\n\n"
-        + "\n".join(table) + "\n"
+        "\n".join(table) + "\n"
     )
     for language, title in LANGUAGES.items():
         lines = kept[language]
-        parts.append(f"## {title}\n\n" + "\n".join([*grid(lines), "", *runs(lines)] if lines else ["Not run."]) + "\n")
-    return "\n".join(parts)
+        parts.append(f"### {title}\n\n" + "\n".join([*grid(lines), "", *runs(lines)] if lines else ["Not run."]) + "\n")
+    before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
+    _, _, after = rest.partition(END)
+    return before + BEGIN + "\n".join(parts) + END + after
 
 
 def runs(lines: Sequence[Line]) -> Iterator[str]:
@@ -322,8 +320,8 @@ def render(options: argparse.Namespace) -> int:
         print(f"docs/compatibility: {error}", file=sys.stderr)
         return 1
     if options.check:
-        if not PAGE.is_file() or PAGE.read_text(encoding="utf-8") != wanted:
-            print("docs/compatibility.md is stale: run `make -C docs generate`", file=sys.stderr)
+        if PAGE.read_text(encoding="utf-8") != wanted:
+            print("docs/versions.md is stale: docs/tools/compatibility.py render", file=sys.stderr)
             return 1
         return 0
     PAGE.write_text(wanted, encoding="utf-8")
@@ -359,7 +357,7 @@ def main() -> int:
     four.add_argument("language", choices=LANGUAGES)
     four.add_argument("--by", required=True)
     four.set_defaults(do=forget)
-    three = commands.add_parser("render", help="write docs/compatibility.md")
+    three = commands.add_parser("render", help="write the tables of docs/versions.md")
     three.add_argument("--check", action="store_true")
     three.set_defaults(do=render)
     words = sys.argv[1:]
