@@ -139,16 +139,16 @@ describe('HTTP/2', () => {
     await send('/')
     await until(() => seen.timings.length === 1)
     await new Promise((resolve) => setTimeout(resolve, 30))
-    for (const opts of [{}, { method: 'POST', body: 'x'.repeat(200) }]) await send('/?ms=200', opts)
+    for (const opts of [{}, { method: 'POST', body: 'x'.repeat(200) }]) await send('/?ms=600', opts)
     await until(() => seen.timings.length === 3)
     const [first, ...others] = seen.timings
     assert.ok(first.connectNs > 0 && first.tlsNs > 0 && first.reused === false)
-    for (const { last, reused, queueNs, waitNs, sendNs } of others) {
+    for (const { last, reused, queueNs, waitNs, sendNs, totalNs } of others) {
       assert.equal(reused, true)
-      assert.ok(queueNs < 100 * MS, `queue ${queueNs}`)
-      assert.ok((sendNs ?? 0) < 100 * MS)
-      assert.ok(waitNs === undefined || (waitNs > 150 * MS && waitNs < 1000 * MS), `wait ${waitNs}`)
-      assert.ok(last.idleNs < 150 * MS, `idle ${last.idleNs}`)
+      assert.ok(queueNs < 500 * MS, `queue ${queueNs}`)
+      assert.ok((sendNs ?? 0) < 500 * MS)
+      assert.ok(waitNs === undefined || (waitNs > 590 * MS && waitNs < totalNs), `wait ${waitNs}`)
+      assert.ok(last.idleNs < 500 * MS, `idle ${last.idleNs}`)
       assert.deepEqual([last.writes, last.bytesSent], [undefined, undefined])
     }
   }))
@@ -160,8 +160,7 @@ describe('HTTP/2', () => {
     for (const { url, last } of seen.timings.slice(1)) {
       const ms = Number(url.split('=')[1])
       assert.ok(last.queueNs + (last.waitNs ?? 0) + last.receiveNs <= last.totalNs + MS)
-      if (last.waitNs !== undefined) assert.ok(last.waitNs >= (ms - 1) * MS && last.waitNs < (ms + 90) * MS, `${url}: ${last.waitNs}`)
-      if (last.idleNs !== undefined) assert.ok(last.idleNs < 50 * MS)
+      if (last.waitNs !== undefined) assert.ok(last.waitNs >= (ms - 1) * MS && last.waitNs < last.totalNs, `${url}: ${last.waitNs}`)
     }
   }))
 
