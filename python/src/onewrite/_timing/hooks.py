@@ -153,7 +153,7 @@ def collecting() -> bool:
     return _collecting != 0 and _collecting == threading.get_ident()
 
 
-#: What was pending in the parent of this process, which hands it out. Kept, for a record that is freed is pending again.
+#: What was pending in the parent of this process, which hands it out. Kept: a freed record would be pending again.
 _of_parent: list[typing.Any] = []
 
 

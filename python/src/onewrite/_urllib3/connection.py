@@ -23,7 +23,7 @@ from .._timing.record import Call, now
 from .._wire import nodelay, quickack
 from .._wire.body import at_hand
 from .._wire.coalesce import Writer
-from .timed import TimedOptions, TimedResponse
+from .timed import TimedOptions, timed_response
 
 if typing.TYPE_CHECKING:
     from urllib3.connection import HTTPConnection as _HTTPConnection
@@ -185,7 +185,7 @@ class OneWrite(_Behind):
         call.sent()
         timed = None
         if self.response_class is http.client.HTTPResponse:  # not a class of the user
-            timed = self.response_class = functools.partial(TimedResponse, call)  # type: ignore[assignment]
+            timed = self.response_class = functools.partial(timed_response, call)  # type: ignore[assignment]
         try:
             response: typing.Any = super().getresponse(*args, **kwargs)
         except BaseException as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import http.client
 import typing
 
@@ -10,31 +11,35 @@ from .._timing.record import Call, now
 HTTPResponse = http.client.HTTPResponse
 
 
-class TimedResponse(HTTPResponse):
-    """http.client's response while its head is read; then its class is http.client's."""
+def timed_response(call: Call, *args: typing.Any, **kwargs: typing.Any) -> HTTPResponse:
+    """Make http.client's response; until its head is read, two of its methods take times.
 
-    def __init__(self, call: Call, *args: typing.Any, **kwargs: typing.Any) -> None:
-        super().__init__(*args, **kwargs)
-        self._onewrite_call = call
+    A subclass would show in the caller's hands, and an object whose class has changed is slow in CPython.
+    """
+    response: typing.Any = HTTPResponse(*args, **kwargs)
+    response.begin = functools.partial(_begin, call, response)
+    response._read_status = functools.partial(_read_status, call, response)
+    return response  # type: ignore[no-any-return]
 
-    def _read_status(self) -> tuple[str, int, str]:
-        # peek() waits for the first byte, in the same read of the socket that readline() would make.
-        t_ns = now() if hasattr(self.fp, "peek") and self.fp.peek(1) else 0
-        found: tuple[str, int, str] = super()._read_status()  # type: ignore[misc]
-        if found[1] == http.client.CONTINUE:  # http.client skips it, and no other
-            self._onewrite_call.informational(found[1])
-        else:
-            self._onewrite_call.response_began(t_ns or now())
-        return found
 
-    def begin(self) -> None:
-        """Read the head."""
-        super().begin()
-        call = self._onewrite_call
-        del self._onewrite_call
-        self.__class__ = HTTPResponse  # type: ignore[assignment]
-        call.expected = self.length
-        call.headers_read(self.status)
+def _read_status(call: Call, response: typing.Any) -> tuple[str, int, str]:
+    # peek() waits for the first byte, in the same read of the socket that readline() would make.
+    t_ns = now() if hasattr(response.fp, "peek") and response.fp.peek(1) else 0
+    found: tuple[str, int, str] = HTTPResponse._read_status(response)  # type: ignore[attr-defined]
+    if found[1] == http.client.CONTINUE:  # http.client skips it, and no other
+        call.informational(found[1])
+    else:
+        call.response_began(t_ns or now())
+    return found
+
+
+def _begin(call: Call, response: typing.Any) -> None:
+    try:
+        HTTPResponse.begin(response)
+    finally:
+        del response.begin, response._read_status  # each refers to the response
+    call.expected = response.length
+    call.headers_read(response.status)
 
 
 class TimedOptions(list[typing.Any]):
