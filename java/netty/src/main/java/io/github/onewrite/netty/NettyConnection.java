@@ -196,10 +196,14 @@ public final class NettyConnection {
             }
             return;
         }
-        error = null;
+        // That of the connect is the first call's.
+        error = requests == 1 ? error : null;
         served = new Exchange(this, call);
         call.carriedBy(channel.eventLoop());
         served.serve(times, freeSince, requests);
+        if (ends == Ends.WITH_RESPONSE && !channel.isOpen()) {
+            closed();
+        }
     }
 
     /**
