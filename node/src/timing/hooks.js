@@ -26,7 +26,13 @@ import { EVENTS, receiversOf } from './events.js'
  * @property {(state: any, timing: import('./record.js').Timing) => void} end the call has ended
  */
 
-/** @typedef {{listener?: TimingListener, method: (news: any) => unknown, returnsPromises?: boolean}} Receiver */
+/**
+ * @typedef {object} Receiver
+ * @property {TimingListener} [listener] on which the method is called
+ * @property {(news: any) => unknown} method
+ * @property {boolean} [returnsPromises] it has returned an object, which may be a promise
+ * @property {Running} [alone] what runs while this hook runs for a request that no hook has made
+ */
 /** Hooks that are running, the innermost first. @typedef {{hook: unknown, outer: Running | null}} Running */
 
 export const kObserver = Symbol('onewrite observer')
@@ -94,7 +100,7 @@ export function deliver (receivers, news, makers, last) {
     const hook = listener ?? method
     if (makers !== null && includes(makers, hook)) continue
     const before = running
-    running = { hook, outer: makers }
+    running = makers === null ? receiver.alone ??= { hook, outer: null } : { hook, outer: makers }
     try {
       const result = afterwards !== null && (last || receiver.returnsPromises === true)
         ? afterwards.run(running, callMethod, method, listener, news)
