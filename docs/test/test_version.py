@@ -13,7 +13,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 #: Each carries the version; the check finds them, and any other of their kind.
 CARRIERS = [
-    "java/README.md", "java/pom.xml", "java/core/pom.xml", "java/bom/pom.xml", "bench/jmh/pom.xml",
+    "java/README.md", "java/pom.xml", "java/core/pom.xml", "java/bom/pom.xml",
     "java/opentelemetry/src/main/java/io/github/onewrite/opentelemetry/OnewriteOpenTelemetry.java",
     "python/pyproject.toml", "python/src/onewrite/_version.py", "ruby/lib/onewrite/version.rb",
     "node/package.json", "node/package-lock.json", "node/src/version.js", "cli/pyproject.toml", "cli/src/onewrite_cli/__init__.py",
