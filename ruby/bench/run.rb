@@ -24,6 +24,8 @@ REQUESTS = 50
 SIZES = { 200 => ["stock again", "onewrite", "on_timing", "every event"],
           20_000 => ["stock again", "onewrite", "on_timing"] }.freeze
 MOST_NOISE = 0.03
+# A busy machine has cold caches, which costs code that is called often more than code that is not.
+LOAD = File.exist?("/proc/loadavg") ? File.read("/proc/loadavg").split.first : "unknown"
 FOLDER = __dir__
 
 # A client process.
@@ -89,7 +91,7 @@ def table(rows)
   <<~MARKDOWN
     # Ruby: CPU of the client per POST, as a ratio to stock Net::HTTP
 
-    `make -C ruby bench` on #{RUBY_ENGINE} #{RUBY_VERSION}, #{Etc.nprocessors} processors, #{Time.now.strftime("%F")}. One keep-alive
+    `make -C ruby bench` on #{RUBY_ENGINE} #{RUBY_VERSION}, #{Etc.nprocessors} processors, load #{LOAD}, #{Time.now.strftime("%F")}. One keep-alive
     connection over loopback; #{GROUPS} groups of processes, #{BLOCKS} turns of #{REQUESTS} requests each: the median group, the smallest and
     the largest. #{costs}.
 
