@@ -12,8 +12,6 @@ import { Call } from '../timing/call.js'
 import { connectionOf } from '../timing/connection.js'
 
 let subscribed = false
-/** On a request: what times it. */
-const kTimed = Symbol('onewrite timed request')
 
 /**
  * Nothing here listens for 'response', 'upgrade' or 'connect': without a listener Node drops a response, and closes a
@@ -33,14 +31,14 @@ export function timeRequest (request, options, owner) {
   const path = String(request.path)
   const url = /^https?:\/\//.test(path) ? path : `${request.protocol}//${host}${path.startsWith('/') ? '' : '/'}${path}`
   const call = new Call(owner, new AsyncResource('OnewriteCall'), request.method, url)
-  request[kTimed] = new TimedRequest(call, request)
-  call.sentBy(request[kTimed])
+  call.sentBy(new TimedRequest(call, request))
   return call
 }
 
 /** Node publishes a final response when its head is there, before the request's 'response' event. */
 function onResponse (/** @type {any} */ { request, response }) {
-  request[kTimed]?.onResponse(response)
+  const sender = /** @type {TimedRequest | null | undefined} */ (connectionOf(request.socket)?.call?.sender)
+  if (sender && sender.request === request) sender.onResponse(response)
 }
 
 class TimedRequest {
@@ -144,7 +142,6 @@ class TimedRequest {
     const { call, socket, request } = this
     const response = request.res ?? undefined
     socket?.off('close', this.onSocketClose).off('data', this.onData)
-    delete request[kTimed]
     for (const event of Reflect.ownKeys(this.listeners)) request.off(event, /** @type {any} */ (this.listeners)[event])
     if (response !== undefined && response.push === this.push) delete response.push
     if (response?.upgrade) {

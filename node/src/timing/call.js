@@ -154,6 +154,8 @@ export class Call extends Timing {
   /** Reports whether the request was sent, where `requestSent()` is not called. @param {Sender} sender */
   sentBy (sender) { this.#sender = sender }
 
+  get sender () { return this.#sender }
+
   /**
    * The request is about to be written on a connection.
    * @param {boolean} [atOnce] the first write follows in the same turn. Its time is then used for this event too,
