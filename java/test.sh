@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Runs the tests in random order and copies their JUnit reports.
 # usage: test.sh REPORT.xml [MAVEN-ARGUMENT…]     writes REPORT.CLASS.xml for each class
-# environment: SEED; TEST=CLASS or TEST=CLASS#METHOD runs that alone; EACH=1 starts a new process for each class
-# exit: Maven's, which is 0 where tests failed and nothing else; 2 where Maven's is 1
+# environment: SEED; TEST=CLASS or TEST=CLASS#METHOD runs that alone
+# exit: Maven's; a test that fails runs again, at most twice, and Surefire's reports name it
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 report=${1%.xml}
@@ -10,18 +10,17 @@ shift
 
 rm -rf ./*/target/surefire-reports
 options=(
-  -Dmaven.test.failure.ignore=true
+  -Dsurefire.rerunFailingTestsCount=2
   -Djunit.jupiter.execution.order.random.seed="${SEED:-0}"
   "-Djunit.jupiter.testclass.order.default=org.junit.jupiter.api.ClassOrderer\$Random"
   "-Djunit.jupiter.testmethod.order.default=org.junit.jupiter.api.MethodOrderer\$Random"
 )
-[ -z "${EACH:-}" ] || options+=(-DreuseForks=false)
 if [ -n "${TEST:-}" ]; then
   # Surefire selects a method, not one call of a parameterized one.
   options+=(-Dtest="${TEST%%[\[(\{]*}" -Dsurefire.failIfNoSpecifiedTests=false)
 fi
 status=0
-../.ci/mvn -fae test "${options[@]}" "$@" || status=2
+../.ci/mvn -fae test "${options[@]}" "$@" || status=$?
 for found in */target/surefire-reports/TEST-*.xml; do
   [ -f "$found" ] || continue
   name=${found##*/TEST-io.github.onewrite.}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import textwrap
 from pathlib import Path
 
 import pytest
@@ -34,11 +33,3 @@ def test_the_line_for_opentelemetry_is_that_of_the_recipes(language: str) -> Non
     """The recipe is run by test_recipes.py."""
     recipes = (ROOT / "docs" / f"recipes-{language}.md").read_text(encoding="utf-8")
     assert ONE_LINE[language] in (ROOT / language / "README.md").read_text(encoding="utf-8") and ONE_LINE[language] in recipes
-
-
-def test_the_recipe_for_micrometer_is_that_of_the_application() -> None:
-    """`make -C java boot` runs the application."""
-    source = (ROOT / "java/examples/boot/src/main/java/example/Application.java").read_text(encoding="utf-8")
-    recipe = source.split("// recipe:")[1].partition("\n")[2].rpartition("    // end of the recipe")[0]
-    pages = (ROOT / "java" / "README.md", ROOT / "docs" / "recipes-java.md")
-    assert any(textwrap.dedent(recipe) in page.read_text(encoding="utf-8") for page in pages)

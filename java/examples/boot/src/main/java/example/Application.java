@@ -39,7 +39,7 @@ public class Application {
         return client.post().uri(to).bodyValue("hello").retrieve().bodyToMono(String.class);
     }
 
-    // recipe: java/README.md shows this method
+    // docs/recipes-java.md names this method
     @Bean
     static Consumer<Timing> waits(MeterRegistry registry) {
         Duration[] edges = Stream.of(5, 10, 25, 35, 50, 75, 100, 250, 500, 1000, 5000)
@@ -60,5 +60,4 @@ public class Application {
                     .increment());
         };
     }
-    // end of the recipe
 }
