@@ -3,17 +3,21 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
 
-PARTS := spec python ruby node java bench cli docs
+ADAPTERS := python ruby node java
+PARTS := spec $(ADAPTERS) bench cli docs
 # Of the demo: LANGUAGES=python,node for some.
 LANGUAGES ?= python,ruby,node,java
 # Steps at a time: more than cores, for most of them wait most of their time.
 JOBS ?= 3
 # The longest first.
 TESTED := java python docs bench spec ruby cli node
+# Alone, for they compare times.
+ALONE := test-judge test-timed-bench test-timed-cli test-gate
 STEPS = $(MAKE) --no-print-directory -s -k --output-sync=target
 
 .PHONY: help setup demo test check nightly lint judge compliance bench bench-gate docs-site package version version-check \
-  clean python3 lint-root test-judge test-gate check-judge $(foreach to,setup test check lint nightly,$(PARTS:%=$(to)-%))
+  clean python3 lint-root check-judge driver-bench $(ADAPTERS:%=driver-%) $(ALONE) \
+  $(foreach to,setup test check lint nightly,$(PARTS:%=$(to)-%))
 
 help: ## what there is to run
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -25,7 +29,7 @@ python3:
 setup: python3 ## install what is missing (Debian packages, virtual environments, npm, Maven); quick when nothing is
 	@$(STEPS) -j$(JOBS) setup-java setup-python setup-ruby $(PARTS:%=setup-%)
 
-setup-%:
+$(PARTS:%=setup-%): setup-%:
 	@.ci/step $@ $(MAKE) --no-print-directory -s -C $* setup
 # These use the virtual environment of spec/, and docs/ what Java built.
 setup-bench setup-docs: | setup-spec
@@ -38,42 +42,43 @@ demo: python3 ## see the stall behind a real HAProxy, and its end, in four langu
 
 driver-bench:
 	@.ci/step $@ $(MAKE) --no-print-directory -s -C bench harness-ready
-driver-%:
+$(ADAPTERS:%=driver-%): driver-%:
 	@.ci/step $@ $(MAKE) --no-print-directory -s -C $* driver
 
 test: setup ## the tests of all parts, the judge, the demo's gate; one summary at the end
 	@rm -rf build/reports build/steps
 	@export SEED=$${SEED:-$$((RANDOM))}; echo "random order: SEED=$$SEED"; \
 	  $(STEPS) -j$(JOBS) $(TESTED:%=test-%) || true; \
-	  $(STEPS) -j1 test-judge test-timed-bench test-timed-cli test-gate || true; \
-	  .ci/summary
+	  $(STEPS) -j1 $(ALONE) || true; \
+	  .ci/summary $(TESTED:%=test-%) $(ALONE)
 
 # Tests that compare times run when nothing else does.
 test-bench test-cli: test-%:
 	@.ci/step $@ $(MAKE) --no-print-directory -s -C $* test-counted
-test-timed-%:
+test-timed-bench test-timed-cli: test-timed-%:
 	@.ci/step $@ $(MAKE) --no-print-directory -s -C $* test-timed
 test-judge:
 	@.ci/step $@ $(MAKE) --no-print-directory -s -C spec judge-drawn
 test-gate:
 	@.ci/step $@ $(MAKE) --no-print-directory -s -C bench gate
-test-%:
+$(filter-out test-bench test-cli,$(TESTED:%=test-%)): test-%:
 	@.ci/step $@ $(MAKE) --no-print-directory -s -C $* test
 
+CHECKED := $(ADAPTERS:%=check-%) check-judge
 check: setup ## a quick look, under two minutes: unit tests of the adapters, 100 of the judge's cases
 	@rm -rf build/reports build/steps
-	@$(STEPS) -j4 check-python check-java check-node check-ruby check-judge || true; .ci/summary
+	@$(STEPS) -j4 $(CHECKED) || true; .ci/summary $(CHECKED)
 
 check-judge: | check-java
 	@.ci/step $@ $(MAKE) --no-print-directory -s -C spec judge-short
-check-%:
+$(ADAPTERS:%=check-%): check-%:
 	@.ci/step $@ $(MAKE) --no-print-directory -s -C $* quick
 
 nightly: setup ## make test in full, then what takes longer: other versions, suites of others, fuzz, the site
 	@export WHOLE=1; status=0; $(MAKE) --no-print-directory test || status=1; \
 	  export LIMIT_S=14400; $(STEPS) -j1 $(PARTS:%=nightly-%) || status=1; exit $$status
 
-nightly-%:
+$(PARTS:%=nightly-%): nightly-%:
 	@.ci/step $@ $(MAKE) --no-print-directory -s -C $* nightly
 
 lint: setup ## formatters and linters of all parts; warnings are errors
@@ -81,7 +86,7 @@ lint: setup ## formatters and linters of all parts; warnings are errors
 
 lint-root: ## lint of what belongs to no part: scripts, workflows, versions
 	@.ci/step $@ .ci/lint
-lint-%:
+$(PARTS:%=lint-%): lint-%:
 	@.ci/step $@ $(MAKE) --no-print-directory -s -C $* lint
 
 judge: setup ## every case of spec/ against every adapter, in every combination
