@@ -72,9 +72,9 @@ def test_measured_blocks_are_filled(name: str) -> None:
 
 @cache
 def targets(folder: Path) -> frozenset[str]:
-    """What `make` knows there. `$(…)` in a target's name is taken for anything."""
+    """The targets of a Makefile, and `help`, which each part has."""
     lines = re.findall(r"^([^\s#:=][^:=]*):(?!=)", (folder / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
-    return frozenset(name for line in lines for name in line.split())
+    return frozenset({"help", *(name for line in lines for name in line.split())})
 
 
 def commands(text: str) -> list[tuple[str, str]]:
