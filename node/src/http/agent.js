@@ -36,7 +36,7 @@ const withOurs = (Base, secure) => /** @type {any} */ (class extends Base {
     const max = mostHeld(config)
     /** @this {http.ClientRequest} */
     const onSocket = function (socket) {
-      keepDrain(socket)
+      keepDrain.call(this, socket)
       if (max > 0) joinTurn(this, socket, max)
     }
     this.#onSocket = max > 0 || setsNoDelay(config) ? onSocket : null
