@@ -59,7 +59,8 @@ def test_a_new_version_is_written_everywhere(tree: Path) -> None:
     (tree / "VERSION").write_text("7.6.5\n")
     # A package that nobody listed, and a pin on another of ours.
     (tree / "extra").mkdir()
-    (tree / "extra" / "pyproject.toml").write_text(f'[project]\nversion = "{old}"\ndependencies = ["onewrite-lab=={old}", "other=={old}"]\n')
+    pins = f'dependencies = ["onewrite-lab=={old}", "other=={old}"]'
+    (tree / "extra" / "pyproject.toml").write_text(f'[project]\nversion = "{old}"\n{pins}\n')
     done = check(tree)
     assert done.returncode == 1
     for name in [*CARRIERS, "extra/pyproject.toml"]:
