@@ -415,12 +415,13 @@ def test_a_request_in_on_timing_is_a_call_of_its_own(tap: typing.Any) -> None:
     assert [one.url.rpartition("/")[2] for one in timings] == ["first", "outer"]
 
 
-def test_kernel_evidence_of_a_quick_answer(tap: typing.Any) -> None:
+def test_kernel_evidence(tap: typing.Any) -> None:
     from onewrite._timing import kernel as _kernel
 
     if not _kernel.AVAILABLE:
         pytest.skip("no TCP_INFO here")
-    server = tap()
+    pause = 0.003
+    server = tap(lambda peer, seen: (time.sleep(pause), peer.send(reply()))[1])
     timings: list[onewrite.Timing] = []
     http = onewrite.PoolManager(on_timing=timings.append)
     for _ in range(21):
@@ -429,3 +430,16 @@ def test_kernel_evidence_of_a_quick_answer(tap: typing.Any) -> None:
     assert sorted(counts)[10] == 1
     assert all(one.kernel.rtt_us for one in timings)
     assert all(0 <= one.kernel.send_hold_ns <= one.wait_ns for one in timings)
+
+    # An answer that comes at once has none: nothing can have been held or sent again.
+    pause, before = 0, len(timings)
+    for _ in range(200):
+        http.request("POST", server.url(), body=b"x" * 200)
+    quick = [one for one in timings[before:] if one.wait_ns + one.send_ns < 900_000]
+    assert quick
+    assert not any(one.kernel for one in quick)
+    pause = 0.003
+    http.request("POST", server.url(), body=b"x" * 200)
+    late = timings[-1]
+    assert late.kernel.retransmits == 0
+    assert late.kernel.segments_out in (None, 1)

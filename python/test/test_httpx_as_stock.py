@@ -465,11 +465,8 @@ def test_phases_of_new_and_reused_connections(
         assert attempt.writes == 1
         assert attempt.bytes_sent > 200
         assert attempt.bytes_received == 2
-        assert timing.kernel is not None
         assert timing.total_ns
         assert timing.total_ns >= (attempt.send_ns + attempt.wait_ns + attempt.receive_ns)
-    assert second.kernel is not None
-    assert second.kernel.segments_out == 1
 
 
 ORDER = [

@@ -23,7 +23,7 @@ def run(*arguments: str, url: str) -> str:
 
 def test_the_quick_start(tap: typing.Any) -> None:
     text = (HERE / "README.md").read_text()
-    program = re.search(r"## Use\n+```python\n(.*?)```", text, re.DOTALL)
+    program = re.search(r"## Switch on\n+```python\n(.*?)```", text, re.DOTALL)
     assert program is not None
     server = tap()
     assert re.fullmatch(r"POST http://\S+ 200 in [\d.]+ ms: .*new conn 1\n", run("-c", program[1], url=server.url()))
@@ -55,7 +55,7 @@ def test_the_metrics_are_those_of_the_readme(tap: typing.Any) -> None:
     from telemetry import Telemetry
 
     text = (HERE / "README.md").read_text()
-    table = text[text.index("| metric |") : text.index("## Switch it off")]
+    table = text[text.index("| metric |") : text.index("## Switch off")]
     rows = re.findall(r"^\| `([a-z_.]+)` \|.*\| (.*) \|$", table, re.MULTILINE)
     telemetry = Telemetry()
     http = onewrite.PoolManager(listener=listener(**telemetry.ours))

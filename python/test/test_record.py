@@ -45,7 +45,6 @@ def gist(timing: onewrite.Timing) -> typing.Any:
             (
                 *(getattr(attempt, name) for name in STEADY),
                 *(getattr(attempt, name) is None for name in TIMES),
-                attempt.kernel is None,
             )
             for attempt in timing.attempts
         ],

@@ -92,7 +92,6 @@ def timing(described: Row) -> onewrite.Timing:
     made.failed_in = made.error_phase
     made.started_at_mono_ns = began
     made.ended_at_mono_ns = began + described["total_ns"]
-    record._seal(made)
     evidence = kernel.KernelEvidence(**one["kernel"]) if "kernel" in one else None
     table = type(
         "FromTable", (onewrite.Timing,), {"__slots__": (), "_judged": lambda self: (evidence, one.get("cause"))}

@@ -376,7 +376,7 @@ def test_hooks_are_fixed_at_the_start(tap: typing.Any) -> None:
 
 def test_the_cause_of_a_stall_is_named(tap: typing.Any) -> None:
     """With both switches off: head and body in two writes, Nagle on."""
-    server = tap()
+    server = tap(lambda peer, seen: (time.sleep(0.003), peer.send(reply()))[1])
     timings: list[onewrite.Timing] = []
     http = onewrite.PoolManager(
         on_timing=timings.append, nodelay_disabled=True, coalesce_disabled=True, socket_options=[]

@@ -58,7 +58,8 @@ class Stream(_Wrapped):
         else:
             call.before_write()
             self._stream.write(data, timeout)
-            call.written(len(data), 1)
+            call.bytes_sent += len(data)
+            call.writes += 1
 
     def flush(self, exchange: Exchange) -> None:
         """Write what is held."""
@@ -116,7 +117,8 @@ class AsyncStream(_Wrapped):
         else:
             call.before_write()
             await self._stream.write(data, timeout)
-            call.written(len(data), 1)
+            call.bytes_sent += len(data)
+            call.writes += 1
 
     async def flush(self, exchange: Exchange) -> None:
         """Write what is held."""

@@ -9,17 +9,18 @@ from .kernel import KernelEvidence
 LONG_NS = 20_000_000
 
 
-def judge(before: bytes, after: bytes, wait_ns: int, held: bool, nagle: bool) -> tuple[KernelEvidence, str | None]:
+def judge(before: bytes, after: bytes, wait_ns: int, counted: bool, nagle: bool) -> tuple[KernelEvidence, str | None]:
     """Compare two readings around a request that waited *wait_ns*; return the evidence and the cause of the wait.
 
-    Without *held* all bytes were sent when the last write had returned. *nagle* says that the request took two writes
-    or more and that TCP_NODELAY is off: only then does Nagle's algorithm hold anything back. What pacing, a queue or
-    the network held has no cause.
+    *counted* says that no other request was sent after the first reading. *nagle* says that the request took two
+    writes or more and that TCP_NODELAY is off: only then does Nagle's algorithm hold anything back. What pacing, a
+    queue or the network held has no cause.
     """
     _, _, retrans_before, _, segments_before, limited_before = kernel.fields(before)
     last_data_sent_ms, rtt, retrans, min_rtt, segments, limited = kernel.fields(after)
-    hold = min(max(wait_ns - last_data_sent_ms * 1_000_000, 0), wait_ns) if held else 0
-    found = KernelEvidence(segments - segments_before, rtt, min_rtt, retrans - retrans_before, hold)
+    hold = min(max(wait_ns - last_data_sent_ms * 1_000_000, 0), wait_ns)
+    sent = segments - segments_before if counted else None
+    found = KernelEvidence(sent, rtt, min_rtt, retrans - retrans_before, hold)
     if wait_ns < LONG_NS:
         return found, None
     if hold < LONG_NS:

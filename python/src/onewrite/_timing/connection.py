@@ -11,7 +11,7 @@ _ids = itertools.count(1)
 class Connection:
     """One socket, as records number it, and what the last request left."""
 
-    __slots__ = ("conn_id", "idle_since", "info", "requests", "sock")
+    __slots__ = ("conn_id", "counted", "idle_since", "info", "requests", "sock")
 
     def __init__(self, sock: typing.Any) -> None:
         self.sock = sock
@@ -19,5 +19,7 @@ class Connection:
         self.requests = 0
         #: Monotonic time of the last release, in nanoseconds; 0 before the first.
         self.idle_since = 0
-        #: The kernel's reading at the last answer: nothing was sent since, so it is the next request's baseline.
+        #: The kernel's last reading, made before the first request or at an answer. An answer that came so soon that
+        #: nothing can have been sent again is not worth one; *counted* says that there was none since.
         self.info: bytes | None = None
+        self.counted = True

@@ -113,18 +113,6 @@ def swallow(hook: Hook, error: BaseException) -> None:
             return
 
 
-def run(hook: Hook, argument: typing.Any) -> None:
-    """Call *hook*. Only KeyboardInterrupt and SystemExit pass, for these end the program."""
-    try:
-        returned = hook(argument)
-        if returned is not None:
-            refuse_returned(hook, returned)
-    except (KeyboardInterrupt, SystemExit):
-        raise
-    except BaseException as error:
-        swallow(hook, error)
-
-
 def refuse_returned(hook: Hook, returned: object) -> None:
     """Close a coroutine that a hook returned, which nobody would await."""
     if inspect.iscoroutine(returned):

@@ -1,10 +1,9 @@
 """The kernel's side of a request, read from TCP_INFO (Linux; linux/tcp.h, struct tcp_info).
 
 A reading at the first byte of the answer shows whether the kernel held bytes back after the last write had returned:
-then it last sent data later than that. Where the answer comes at once, a reading right after the last write says the
-same, if nothing is unsent then. Offsets of the fields used here: last_data_sent 44 (ms), rtt 68, total_retrans 100,
-notsent_bytes 144, min_rtt 148, data_segs_out 156, rwnd_limited 176. The struct has only grown at its end, so the
-length that a kernel returns shows whether it has them all.
+then it last sent data later than that. Offsets of the fields used here: last_data_sent 44 (ms), rtt 68, total_retrans
+100, min_rtt 148, data_segs_out 156, rwnd_limited 176. The struct has only grown at its end, so the length that a
+kernel returns shows whether it has them all.
 """
 
 from __future__ import annotations
@@ -22,19 +21,17 @@ AVAILABLE = sys.platform == "linux" and hasattr(socket, "TCP_INFO")
 _IPPROTO_TCP = socket.IPPROTO_TCP
 _TCP_INFO = getattr(socket, "TCP_INFO", 0)
 _LENGTH = 184
-#: Of notsent_bytes.
-_NOTHING = bytes(4)
 fields = struct.Struct("=44xI20xI28xI44xI4xI16xQ").unpack_from
 
-#: An answer that comes sooner than this leaves the kernel no time to send anything again.
+#: An answer that comes sooner than this after the first write leaves the kernel no time to send anything again.
 SOON_NS = 1_000_000
 
 
 class KernelEvidence(typing.NamedTuple):
     """The kernel's side of one attempt."""
 
-    #: Data segments sent for this request.
-    segments_out: int
+    #: Data segments sent for this request; None where requests before it were answered too soon for a reading.
+    segments_out: int | None
     #: Smoothed round-trip time of the connection, in microseconds.
     rtt_us: int
     #: Smallest round-trip time seen on the connection, in microseconds.
@@ -45,19 +42,16 @@ class KernelEvidence(typing.NamedTuple):
     send_hold_ns: int
 
 
-def read(sock: typing.Any, sent: bool = False) -> bytes | None:
-    """Return the raw TCP_INFO of *sock*, or None where there is none (another platform, a Unix socket).
-
-    With *sent*, after the last write, also None where the kernel still has bytes to send.
-    """
+def read(sock: typing.Any) -> bytes | None:
+    """Return the raw TCP_INFO of *sock*, or None where there is none (another platform, a Unix socket)."""
     if not AVAILABLE:
         return None
     try:
         data: bytes = sock.getsockopt(_IPPROTO_TCP, _TCP_INFO, _LENGTH)
-        return data if len(data) == _LENGTH and not (sent and data[144:148] != _NOTHING) else None
+        return data if len(data) == _LENGTH else None
     except AttributeError:
         below = tcp_socket(sock)
-        return read(below, sent) if below is not None and below is not sock else None
+        return read(below) if below is not None and below is not sock else None
     except (OSError, ValueError, TypeError):
         return None
 

@@ -61,8 +61,8 @@ class Attempt:
     """
 
     __slots__ = (
-        *_TIMES, "_after", "_before", "_nagle", "_outcome", "_sent", "bytes_received", "bytes_sent", "conn_id",
-        "conn_requests", "failed_in", "idle_ns", "index", "reused", "status", "writes",
+        *_TIMES, "_outcome", "_readings", "bytes_received", "bytes_sent", "conn_id", "conn_requests", "failed_in",
+        "idle_ns", "index", "reused", "status", "writes",
     )  # fmt: skip
 
     def __init__(self, index: int, start: int) -> None:
@@ -82,10 +82,8 @@ class Attempt:
         #: The phase in which the attempt failed.
         self.failed_in: str | None = None
         self._outcome: str | None = None
-        self._before: bytes | None = None
-        self._sent: bytes | None = None
-        self._after: bytes | None = None
-        self._nagle = False
+        #: For cause.judge(): the kernel's readings, whether they count segments, and whether Nagle's algorithm was on.
+        self._readings: tuple[bytes | None, bytes | None, bool, bool] | None = None
 
     #: Waited for a connection of the pool.
     queue_ns = _phase("queue", "queue_start", "queue_end")
@@ -115,14 +113,17 @@ class Attempt:
         return {name: value for name in _TIMES if (value := getattr(self, name))}
 
     def _judged(self) -> tuple[KernelEvidence | None, str | None]:
-        wait_ns: int | None = self.wait_ns
-        if not self._before or not self._after or wait_ns is None:
+        if self._readings is None:
             return None, None
-        return cause.judge(self._before, self._after, wait_ns, self._after is not self._sent, self._nagle)
+        before, after, counted, nagle = self._readings
+        wait_ns: int | None = self.wait_ns
+        if not before or not after or wait_ns is None:
+            return None, None
+        return cause.judge(before, after, wait_ns, counted, nagle)
 
     @property
     def kernel(self) -> KernelEvidence | None:
-        """The kernel's evidence, on Linux."""
+        """The kernel's evidence, on Linux; None where the answer came so soon that nothing can have been held."""
         return self._judged()[0]
 
     @property
@@ -288,7 +289,7 @@ class Call(Timing):
 
     def __init__(self, given: Hooks, method: str, url: str, owner: typing.Any = None) -> None:
         started = now()
-        super().__init__(0, started)
+        Attempt.__init__(self, 0, started)
         self.started_at_mono_ns = started
         self.started_at_unix_ns = time.time_ns()
         self.ended_at_mono_ns = self.failed_ns = self.seen = 0
@@ -323,7 +324,7 @@ class Call(Timing):
         """Report the begin of the call and of its first attempt."""
         if self.listener is not None:
             fields = {"method": self.method, "url": self.url, "started_at_unix_ns": self.started_at_unix_ns}
-            self._tell("call_start", self.started_at_mono_ns, fields, None)
+            self.tell("call_start", self.started_at_mono_ns, fields, True)
             self.tell("attempt_start", self.attempt_start)
 
     def next_attempt(self) -> None:
@@ -374,37 +375,29 @@ class Call(Timing):
         self.conn_id = connection.conn_id
         self.conn_requests = connection.requests = connection.requests + 1
         self.phase = None
+        if connection.requests == 1:
+            connection.info = kernel.read(connection.sock)
         t_ns = 0
         if reused and connection.idle_since:
             t_ns = now()
             self.idle_ns = t_ns - connection.idle_since
         if self.listener is not None:
-            names = ("conn_id", "reused", "idle_ns", "conn_requests")
-            self.tell("connection_acquired", t_ns or now(), {name: getattr(self, name) for name in names})
+            fields = {"conn_id": self.conn_id, "reused": reused, "idle_ns": self.idle_ns}
+            self.tell("connection_acquired", t_ns or now(), {**fields, "conn_requests": self.conn_requests})
 
     def before_write(self) -> None:
         """Bytes are about to be handed to the kernel."""
         if not self.request_start:
-            connection = self.connection
-            if connection is not None:
-                self._before = connection.info or kernel.read(connection.sock)
             self.phase = "send"
             self.request_start = t_ns = now()
             if self.listener is not None:
                 self.tell("request_start", t_ns)
-
-    def written(self, size: int, writes: int) -> None:
-        """*size* bytes were written in *writes* writes."""
-        self.bytes_sent += size
-        self.writes += writes
 
     def sent(self) -> None:
         """The last write has returned, or no more is written."""
         if self.request_start and not self.request_end:
             self.request_end = t_ns = self.failed_ns or now()
             self.phase = "wait"
-            if self.connection is not None:
-                self._sent = kernel.read(self.connection.sock, sent=True)
             self.failed_ns = 0
             if self.listener is not None:
                 self.tell("request_end", t_ns, {"bytes": self.bytes_sent, "writes": self.writes})
@@ -420,14 +413,14 @@ class Call(Timing):
         self.phase = "receive"
         connection = self.connection
         if connection is not None:
-            info = self._sent
-            wait_ns = t_ns - self.request_end
-            # Where all was sent and the answer came at once, the reading made while waiting says the same.
-            if info is None or wait_ns >= kernel.SOON_NS:
-                info = kernel.read(connection.sock)
-                if wait_ns >= cause.LONG_NS and self.writes > 1:
-                    self._nagle = kernel.nodelay_off(connection.sock)
-            self._after = connection.info = info
+            if t_ns - self.request_start < kernel.SOON_NS:
+                connection.counted = False
+            else:
+                before, connection.info = connection.info, kernel.read(connection.sock)
+                long = self.writes > 1 and t_ns - self.request_end >= cause.LONG_NS
+                nagle = long and kernel.nodelay_off(connection.sock)
+                self._readings = before, connection.info, connection.counted, nagle
+                connection.counted = True
         if self.listener is not None:
             self.tell("response_start", t_ns)
 
@@ -457,10 +450,14 @@ class Call(Timing):
         """The attempt is over; it failed if an error came that nothing has mended."""
         if self._outcome is None:
             error = self.error
-            since = 0 if self.freed is None else max(self.freed[1], self.response_end)
-            self.attempt_end = end = self.failed_ns or since or self.attempt_end or now()
-            self._outcome = "ok"
-            if error is not None:
+            if self.freed is not None:
+                since = self.freed[1] if self.freed[1] > self.response_end else self.response_end
+            else:
+                since = self.attempt_end
+            self.attempt_end = end = self.failed_ns or since or now()
+            if error is None:
+                self._outcome = "ok"
+            else:
                 self._outcome = "error" if isinstance(error, Exception) else "cancelled"
                 self.failed_in = self.phase
             if self.listener is not None:
@@ -482,7 +479,8 @@ class Call(Timing):
         elif not self.returned and not self.headers_end and self.error is None:
             self.fail(KeyboardInterrupt())  # a signal came before anything else could
         else:
-            self.end_attempt()
+            if self._outcome is None:
+                self.end_attempt()
             self.end(self.error)
 
     def end(self, error: BaseException | None) -> None:
@@ -496,12 +494,14 @@ class Call(Timing):
             end = self.attempt_end if error is None else now()
             self.ended_at_mono_ns = end
             if self.listener is not None:
-                names = ("outcome", "error_kind", "error_phase")
-                self._tell("call_end", end, {name: getattr(self, name) for name in names}, None)
+                fields = {"outcome": self.outcome, "error_kind": self.error_kind, "error_phase": self.error_phase}
+                self.tell("call_end", end, fields, True)
         if self.waiting is None:
             self.waiting = [] if self.hooks is None else list(self.hooks.on_timing)
-        try:
-            _seal(self)
+        try:  # drop what only a running call needs
+            self.connection = self.error = self.response = self.owner = self.pool = self.notes = None
+            self.hooks = self.listener = None
+            self.__class__ = Timing  # type: ignore[assignment]
             if self.waiting:
                 _hand_out(self, self.waiting)
         finally:
@@ -510,30 +510,30 @@ class Call(Timing):
 
     # -- the listener ---------------------------------------------------------------------------------
 
-    def tell(self, name: str, t_ns: int, fields: dict[str, typing.Any] | None = None) -> None:
-        """Hand an event of the attempt to the listener."""
-        if self.listener is not None:
-            self._tell(name, t_ns, fields or {}, self.index)
-
-    def _tell(self, name: str, t_ns: int, fields: dict[str, typing.Any], index: int | None) -> None:
-        methods = self.listener.get(name) if self.listener is not None else None
-        if methods:
-            _call(methods, self, Event(name, t_ns, index, fields, self))
-
-
-def _call(methods: typing.Sequence[Hook], timing: Timing, argument: typing.Any) -> None:
-    """Call *methods* in turn. A request that one of them makes is a call of its own."""
-    outer = current.get()
-    if outer is not timing:
-        current.set(typing.cast(Call, timing))
-    try:
-        for method in methods:
-            timing.running = method  # type: ignore[attr-defined]
-            hooks.run(method, argument)
-    finally:
-        timing.running = None  # type: ignore[attr-defined]
-        if outer is not timing:
-            current.set(outer)
+    def tell(self, name: str, t_ns: int, fields: dict[str, typing.Any] | None = None, of_call: bool = False) -> None:
+        """Call the listener's methods in turn. A request that one of them makes is a call of its own."""
+        methods = None if self.listener is None else self.listener.get(name)
+        if methods is None:
+            return
+        event = Event(name, t_ns, None if of_call else self.index, {} if fields is None else fields, self)
+        outer = current.get()
+        if outer is not self:
+            current.set(self)
+        try:
+            for method in methods:
+                self.running = method
+                try:
+                    returned = method(event)
+                    if returned is not None:
+                        hooks.refuse_returned(method, returned)
+                except (KeyboardInterrupt, SystemExit):
+                    raise
+                except BaseException as error:
+                    hooks.swallow(method, error)
+        finally:
+            self.running = None
+            if outer is not self:
+                current.set(outer)
 
 
 class _Leftover:
@@ -570,13 +570,6 @@ def _hand_out(timing: Timing, waiting: list[Hook]) -> None:
     finally:
         timing.running = None  # type: ignore[attr-defined]
         current.set(outer)
-
-
-def _seal(timing: Call) -> None:
-    """Drop what only a running call needs."""
-    timing.connection = timing.error = timing.response = timing.owner = timing.pool = timing.notes = None
-    timing.hooks = timing.listener = None
-    timing.__class__ = Timing  # type: ignore[assignment]
 
 
 def begin(given: Hooks, method: str, url: str, owner: typing.Any) -> Call | None:

@@ -182,7 +182,8 @@ class OneWrite(_Behind):
         call = self._onewrite_call
         if call is None:
             return super().getresponse(*args, **kwargs)
-        call.sent()
+        if not call.request_end:
+            call.sent()
         timed = None
         if self.response_class is http.client.HTTPResponse:  # not a class of the user
             timed = self.response_class = functools.partial(timed_response, call)  # type: ignore[assignment]
@@ -199,8 +200,10 @@ class OneWrite(_Behind):
             call.response_began(now())
             call.headers_read(response.status)
         if http_response.isclosed():  # preload_content of urllib3 2.x, or no body
-            read = None if http_response is response else response.tell()
-            call.body_read(now(), call.expected if call.expected is not None else read)
+            received = call.expected
+            if received is None and http_response is not response:
+                received = response.tell()
+            call.body_read(now(), received)
         return response
 
 

@@ -16,7 +16,7 @@ from .._config import Options
 from .._front import Front
 from .._settings import installations, take
 from .._timing.hooks import Hooks
-from .._timing.record import Call, Timing, begin, current, now
+from .._timing.record import Call, begin, current, now
 from .connection import OneWrite, adopt
 from .response import watch
 
@@ -87,7 +87,7 @@ def run(
         current.set(outer)
         call.returned = True
         if call._outcome is not None or call.connection is None or not watch(response, call):
-            if call.response_end and call.bytes_received is None and hasattr(response, "tell"):
+            if call.bytes_received is None and call.response_end and hasattr(response, "tell"):
                 call.bytes_received = response.tell()
             call.finish()
         return response
@@ -128,7 +128,7 @@ class TimedPool(_Behind):
             and kwargs.get("assert_same_host") is False
         ):
             call.pool = self  # the manager's request, or one hop of it
-            if call._earlier == []:
+            if retries is not None and not call._earlier:
                 call.seen = max(call.seen, history(retries))
             return super().urlopen(method, url, *args, **kwargs)
         if call is not None and call.pool is self and repeated(call, retries):
@@ -156,7 +156,8 @@ class TimedPool(_Behind):
             call.broke(error)
             call.step_end("queue", error)
             raise
-        call.step_end("queue")
+        if waiting:
+            call.step_end("queue")
         call.phase = None
         if isinstance(conn, OneWrite):
             conn._onewrite_call = call
@@ -165,7 +166,7 @@ class TimedPool(_Behind):
         return conn
 
     def _put_conn(self, conn: typing.Any) -> None:
-        call: Timing | None = None
+        call: Call | None = None
         try:  # from the first line on: a signal must not keep the connection from its pool
             if conn is None:
                 # urllib3 has closed the connection after an error. It may wait before it repeats the request.
@@ -173,8 +174,9 @@ class TimedPool(_Behind):
                 if failed is not None and failed.pool is self and failed.error is not None:
                     failed.end_attempt()
             elif isinstance(conn, OneWrite):
-                call, conn._onewrite_call = conn._onewrite_call, None
-                if isinstance(call, Call) and call.freed is None:
+                held, conn._onewrite_call = conn._onewrite_call, None
+                call = held if type(held) is Call else None  # one that has ended is a Timing
+                if call is not None and call.freed is None:
                     # Read before the connection is given away: another thread may have it a moment later.
                     t_ns = now()
                     connection, response = call.connection, call.response
@@ -182,11 +184,11 @@ class TimedPool(_Behind):
                         connection.idle_since = t_ns
                     done = response is not None and response.isclosed() and not response.length
                     call.freed = done and call.error is None and conn.sock is not None, t_ns
-                    if done and not call.reading and call.error is None:
+                    if done and not call.response_end and not call.reading and call.error is None:
                         call.body_read(t_ns, call.expected)
         finally:
             super()._put_conn(conn)
-        if isinstance(call, Call) and not call.reading:
+        if call is not None and not call.reading:
             if call.freed and call.freed[0] and conn.sock is None:  # the pool closes it where it is full, or closed
                 call.freed = False, call.freed[1]
             call.end_attempt()

@@ -4,29 +4,31 @@ from __future__ import annotations
 
 import functools
 import http.client
+import re
 import typing
 
 from .._timing.record import Call, now
 
 HTTPResponse = http.client.HTTPResponse
 
+#: Begin of a final answer. http.client skips answers with the status 100, and no others.
+_FINAL = re.compile(rb"HTTP/1\.[01] (?!100)[1-9][0-9][0-9][ \r]").match
+
 
 def timed_response(call: Call, *args: typing.Any, **kwargs: typing.Any) -> HTTPResponse:
-    """Make http.client's response; until its head is read, two of its methods take times.
+    """Make http.client's response; its method begin() takes times, once.
 
     A subclass would show in the caller's hands, and an object whose class has changed is slow in CPython.
     """
     response: typing.Any = HTTPResponse(*args, **kwargs)
     response.begin = functools.partial(_begin, call, response)
-    response._read_status = functools.partial(_read_status, call, response)
     return response  # type: ignore[no-any-return]
 
 
 def _read_status(call: Call, response: typing.Any) -> tuple[str, int, str]:
-    # peek() waits for the first byte, in the same read of the socket that readline() would make.
     t_ns = now() if hasattr(response.fp, "peek") and response.fp.peek(1) else 0
     found: tuple[str, int, str] = HTTPResponse._read_status(response)  # type: ignore[attr-defined]
-    if found[1] == http.client.CONTINUE:  # http.client skips it, and no other
+    if found[1] == http.client.CONTINUE:
         call.informational(found[1])
     else:
         call.response_began(t_ns or now())
@@ -34,10 +36,17 @@ def _read_status(call: Call, response: typing.Any) -> tuple[str, int, str]:
 
 
 def _begin(call: Call, response: typing.Any) -> None:
-    try:
-        HTTPResponse.begin(response)
-    finally:
-        del response.begin, response._read_status  # each refers to the response
+    del response.begin  # it refers to the response
+    # peek() waits for the first byte, in the same read of the socket that readline() would make.
+    if hasattr(response.fp, "peek") and _FINAL(response.fp.peek(1)):
+        call.response_began(now())
+        response.begin()
+    else:
+        response._read_status = functools.partial(_read_status, call, response)
+        try:
+            response.begin()
+        finally:
+            del response._read_status
     call.expected = response.length
     call.headers_read(response.status)
 

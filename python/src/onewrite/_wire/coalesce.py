@@ -22,13 +22,13 @@ _Plain = _socket.socket
 
 
 class Watch(typing.Protocol):
-    """Counts what a Writer writes."""
+    """Has the time of the first write, and counts what a Writer has written."""
+
+    bytes_sent: int
+    writes: int
 
     def before_write(self) -> None:
         """Bytes are about to be written."""
-
-    def written(self, size: int, writes: int) -> None:
-        """*size* bytes were written in *writes* writes."""
 
 
 class Writer:
@@ -67,7 +67,8 @@ class Writer:
             return
         watch.before_write()
         self._sock.sendall(data, *flags)
-        watch.written(_size(data), 1)
+        watch.bytes_sent += _size(data)
+        watch.writes += 1
 
     def flush(self) -> None:
         """Send what is held. What comes later is held again."""
@@ -77,11 +78,13 @@ class Writer:
             self._size = 0
             data = held[0] if len(held) == 1 else b"".join(held)
             watch = self._watch
-            if watch is not None:
+            if watch is None:
+                self._sock.sendall(data)
+            else:
                 watch.before_write()
-            self._sock.sendall(data)
-            if watch is not None:
-                watch.written(len(data), 1)
+                self._sock.sendall(data)
+                watch.bytes_sent += len(data)
+                watch.writes += 1
 
     def attach(self, sock: typing.Any) -> Writer:
         """Stand in for *sock*, which was just opened."""
@@ -108,7 +111,8 @@ class Writer:
             size = self._size + view.nbytes
             writes = _send_vector(self._sock, held, view) or _send_records(self._sock, held, view, self._limit)
         if watch is not None:
-            watch.written(size, writes)
+            watch.bytes_sent += size
+            watch.writes += writes
 
     # The rest is the socket's.
 
