@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs the tests on other versions, each in a copy of this folder, so that what is built here stays as it is:
 # older clients and Netty 4.1 against the classes compiled for the newest, and a whole mvn verify on each JDK found.
-# Each run is recorded for docs/compatibility.md; one that fails does not end the others.
+# Each run is recorded for docs/versions.md; one that fails does not end the others.
 # With arguments, only those: matrix.sh netty-4.1 okhttp-4.12 jdk-25
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"

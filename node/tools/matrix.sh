@@ -48,7 +48,7 @@ is_wanted() { # NODE UNDICI
   return 1
 }
 
-# What ran, and how it ended, is recorded for docs/compatibility.md.
+# What ran, and how it ended, is recorded for docs/versions.md.
 compatibility() {
   local command=$1 tool="$here/../docs/tools/compatibility.py"
   shift

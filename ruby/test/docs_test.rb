@@ -8,7 +8,7 @@ class DocsTest < OnewriteTest
 
   def test_the_first_example_of_the_readme
     readme = File.read(File.join(ROOT, "README.md"))
-    code = readme[/^## Use\n.*?^```ruby\n(.*?)^```/m, 1]
+    code = readme[/^## Switch on\n.*?^```ruby\n(.*?)^```/m, 1]
     out = ruby(code, env: { "ONEWRITE_EXAMPLE_URL" => tap_server.url })
     assert_match(LINE, out)
   end
