@@ -98,6 +98,10 @@ final class Published implements ChunkedInput<ByteBuf>, Flow.Subscriber<ByteBuff
             throw failure instanceof Exception thrown ? thrown : new ExecutionException(failure);
         }
         if (chunk == null) {
+            if (completed) {
+                // HttpChunkedInput sends the terminator in a turn that begins at the end of its input.
+                ctx.executor().execute(this::resume);
+            }
             return null;
         }
         ByteBuf bytes = Unpooled.wrappedBuffer(chunk);

@@ -18,6 +18,7 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.List;
 import java.util.Random;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
@@ -86,6 +87,26 @@ class BodyTest {
             assertEquals("chunked", server.requests().get(0).header("transfer-encoding"));
             client.execute(Request.post(server.url(), Body.ofPublisher(Publishers.of("ab", "c"), 3)));
             assertEquals("3", server.requests().get(1).header("content-length"));
+        }
+    }
+
+    /** The end of the input comes while Netty reads it, and nothing resumes the transfer afterwards. */
+    @ParameterizedTest
+    @ValueSource(strings = {"", ",", "a,", ",a", ",,a,,"})
+    void emptyChunks(String texts) throws Exception {
+        String[] chunks = texts.split(",", -1);
+        String whole = String.join("", chunks);
+        try (TestServer server = TestServer.answering();
+                OnewriteClient client = OnewriteClient.create()) {
+            for (var body : List.of(Publishers.of(chunks), Publishers.completingLate(chunks))) {
+                client.send(Request.post(server.url(), Body.ofPublisher(body))).get(10, TimeUnit.SECONDS);
+                client.send(Request.post(server.url(), Body.ofPublisher(body, whole.length())))
+                        .get(10, TimeUnit.SECONDS);
+            }
+            assertEquals(4, server.requests().size());
+            for (var request : server.requests()) {
+                assertEquals(whole, new String(request.body(), StandardCharsets.UTF_8));
+            }
         }
     }
 

@@ -37,6 +37,27 @@ final class Publishers {
         });
     }
 
+    /** Publishes the texts on demand, and completes on the request after the last one. */
+    static Flow.Publisher<ByteBuffer> completingLate(String... texts) {
+        return subscriber -> subscriber.onSubscribe(new Flow.Subscription() {
+            private final ArrayDeque<String> left = new ArrayDeque<>(List.of(texts));
+
+            @Override
+            public void request(long n) {
+                if (left.isEmpty()) {
+                    subscriber.onComplete();
+                } else {
+                    subscriber.onNext(ByteBuffer.wrap(left.removeFirst().getBytes(StandardCharsets.UTF_8)));
+                }
+            }
+
+            @Override
+            public void cancel() {
+                left.clear();
+            }
+        });
+    }
+
     /** Publishes blocks of 64 KiB on demand without end, and counts them. */
     static Flow.Publisher<ByteBuffer> endless(AtomicInteger published) {
         return subscriber -> subscriber.onSubscribe(new Flow.Subscription() {
