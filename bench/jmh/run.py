@@ -1,8 +1,10 @@
 """What a call costs in Java: processor time of the client's process for a POST of 200 bytes over loopback.
 
 Variants are bare Netty on FixedChannelPool (stock), a second process of the same (stock again), and onewrite without hooks,
-with on_timing and with a listener of every event. Each has its own process, warmed until two halves of a block agree
-within 2 %. The variants take turns, in random order; each turn is compared with the turn of stock in the same round.
+with on_timing and with a listener of every event. The processes of a group take turns with blocks of requests. A ratio
+compares a block with stock's block of the same round; a group gives the median of its rounds. The JIT compiles the same
+code differently in each process, so there are several groups, with new processes: the table has the median group, the
+smallest and the largest.
 
 Writes java/bench/RESULTS.md and java/bench/results.json. Exit 2, and no table, where "stock again" differs by more than 3 %.
 """
@@ -13,7 +15,6 @@ import json
 import os
 import pathlib
 import platform
-import random
 import shutil
 import statistics
 import subprocess
@@ -26,21 +27,31 @@ JAVA = HERE.parents[1] / "java"
 OUT = JAVA / "bench"
 VARIANTS = ("stock", "stock again", "onewrite", "on_timing", "every event")
 OPTIONS = ["-Xms256m", "-Xmx256m", "-XX:+UseSerialGC"]
+CALLERS = (1, 50)
 ERROR = 0.03
 
 
+def java(processor: int, classpath: str, *arguments: str) -> subprocess.Popen[str]:
+    """Clients and server have a processor each: a thread that moves between them costs more or less at random."""
+    pin = ["taskset", "-c", str(processor)] if os.cpu_count() > 1 and shutil.which("taskset") else []
+    return subprocess.Popen([*pin, "java", *OPTIONS, "-cp", classpath, *arguments],
+                            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+
+def stop(process: subprocess.Popen[str]) -> None:
+    process.stdin.close()
+    process.wait(10)
+
+
 class Variant:
-    """A process, and what its turns measured."""
+    """A client process."""
 
     def __init__(self, name: str, classpath: str, url: str) -> None:
         self.name = name
-        self.process = subprocess.Popen(
-            ["java", *OPTIONS, "-cp", classpath, "Caller", name, url],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-        )
+        self.process = java(0, classpath, "Caller", name, url)
         self.clock = ((~self.process.pid) << 3) | 2  # clock_getcpuclockid(3)
 
-    def turn(self, callers: int, calls: int) -> dict[str, float]:
+    def block(self, callers: int, calls: int) -> dict[str, float]:
         """CPU in ns, wall time in ns and allocated bytes, per call."""
         before = time.clock_gettime_ns(self.clock)
         self.process.stdin.write(f"{callers} {calls}\n")
@@ -49,23 +60,70 @@ class Variant:
         cpu = time.clock_gettime_ns(self.clock) - before
         return {"cpu": cpu / calls, "wall": took / calls, "bytes": allocated / calls}
 
-    def warm(self, callers: int, calls: int, limit: float) -> None:
-        self.turn(callers, calls)
-        until = time.monotonic() + limit
-        while time.monotonic() < until:
-            halves = [statistics.median(self.turn(callers, calls // 4)["cpu"] for _ in range(4)) for _ in range(2)]
-            if abs(halves[0] / halves[1] - 1) < 0.02:
-                return
-        print(f"{self.name}: not steady after {limit:.0f} s", file=sys.stderr)
-
-    def close(self) -> None:
-        self.process.stdin.close()
-        self.process.wait(10)
+    def warm(self, seconds: float) -> None:
+        """Many callers first: they make the calls that the JIT counts in the least time."""
+        for callers, share in ((50, 0.75), (1, 0.25)):
+            until = time.monotonic() + seconds * share
+            while time.monotonic() < until:
+                self.block(callers, 500)
 
 
-def quartiles(values: list[float]) -> tuple[float, float, float]:
-    low, middle, high = statistics.quantiles(values, n=4, method="inclusive")
-    return middle, low, high
+def group(classpath: str, url: str, options: argparse.Namespace) -> dict[tuple[str, int], dict[str, float]]:
+    """Medians of one set of processes, by variant and number of callers."""
+    variants = [Variant(name, classpath, url) for name in VARIANTS]
+    for variant in variants:
+        variant.warm(options.warm)
+    rounds = {(name, callers): [] for callers in CALLERS for name in VARIANTS}
+    for number in range(options.rounds):
+        # Each round begins with another variant, so that none always follows the same one.
+        turn = number % len(variants)
+        for callers in CALLERS:
+            for variant in variants[turn:] + variants[:turn]:
+                rounds[variant.name, callers].append(variant.block(callers, options.calls))
+    for variant in variants:
+        stop(variant.process)
+    medians = {}
+    for (name, callers), mine in rounds.items():
+        stock = rounds["stock", callers]
+        medians[name, callers] = {
+            "ratio": statistics.median(a["cpu"] / b["cpu"] for a, b in zip(mine, stock)),
+            "rate": statistics.median(b["wall"] / a["wall"] for a, b in zip(mine, stock)),
+            "cpu": statistics.median(block["cpu"] for block in mine),
+            "bytes": statistics.median(block["bytes"] for block in mine),
+        }
+    return medians
+
+
+def rows(groups: list[dict[tuple[str, int], dict[str, float]]]) -> list[dict]:
+    made = []
+    for name, callers in groups[0]:
+        all_of = {what: [group[name, callers][what] for group in groups] for what in ("ratio", "rate", "cpu", "bytes")}
+        made.append({
+            "name": name if callers == 1 else f"{name}, {callers} callers",
+            "ratio": round(statistics.median(all_of["ratio"]), 3),
+            "low": round(min(all_of["ratio"]), 3), "high": round(max(all_of["ratio"]), 3),
+            "cpu_us": round(statistics.median(all_of["cpu"]) / 1000, 1),
+            "rate": round(statistics.median(all_of["rate"]), 3),
+            "bytes": round(statistics.median(all_of["bytes"])),
+        })
+    return made
+
+
+def report(measured: list[dict], about: dict, options: argparse.Namespace) -> str:
+    lines = [
+        "# What a call costs in Java", "",
+        f"Processor time of the client's process for a POST of 200 bytes over loopback, beside {about['base']} on "
+        f"FixedChannelPool. {options.groups} groups of processes, {options.rounds} rounds of {options.calls} requests each: "
+        "the median group, the smallest and the largest. \"stock again\" is a second process of stock: the error of the "
+        "method. \"rate\" is requests per second beside stock.", "",
+        "| variant | CPU beside stock | range | CPU per call | rate | bytes per call |",
+        "|---|---:|---|---:|---:|---:|",
+    ]
+    for row in measured:
+        lines.append(f"| {row['name']} | {row['ratio']:.2f} | {row['low']:.2f}–{row['high']:.2f} | "
+                     f"{row['cpu_us']:.1f} µs | {row['rate']:.2f} | {row['bytes']} |")
+    lines += ["", f"`{about['command']}`, {about['date']}, {about['runtime']}, {about['machine']}.", ""]
+    return "\n".join(lines)
 
 
 def build(folder: str) -> str:
@@ -76,71 +134,22 @@ def build(folder: str) -> str:
     return f"{folder}:{libraries}"
 
 
-def measure(classpath: str, url: str, callers: int, options: argparse.Namespace) -> list[dict]:
-    """One row for each variant. Several generations of processes: two JVMs with the same code are not equally fast."""
-    ratios: dict[str, dict[str, list[float]]] = {name: {"cpu": [], "wall": []} for name in VARIANTS}
-    costs: dict[str, list[dict[str, float]]] = {name: [] for name in VARIANTS}
-    for generation in range(options.generations):
-        variants = [Variant(name, classpath, url) for name in VARIANTS]
-        for variant in variants:
-            variant.warm(callers, options.calls * 4, options.warm)
-        for _ in range(options.rounds):
-            random.shuffle(variants)
-            turns = {variant.name: variant.turn(callers, options.calls) for variant in variants}
-            for name, turn in turns.items():
-                costs[name].append(turn)
-                for what, values in ratios[name].items():
-                    values.append(turn[what] / turns["stock"][what])
-        for variant in variants:
-            variant.close()
-    suffix = "" if callers == 1 else f", {callers} callers"
-    rows = []
-    for name in VARIANTS:
-        ratio, low, high = quartiles(ratios[name]["cpu"])
-        rows.append({
-            "name": name + suffix, "ratio": round(ratio, 3), "low": round(low, 3), "high": round(high, 3),
-            "cpu_us": round(statistics.median(turn["cpu"] for turn in costs[name]) / 1000, 2),
-            "rate": round(1 / statistics.median(ratios[name]["wall"]), 3),
-            "bytes": round(statistics.median(turn["bytes"] for turn in costs[name])),
-        })
-    return rows
-
-
-def report(rows: list[dict], about: dict) -> str:
-    lines = [
-        "# What a call costs in Java", "",
-        f"Processor time of the client's process for a POST of 200 bytes over loopback, beside {about['base']} on "
-        "FixedChannelPool. Median of neighbouring turns, with the quartiles. \"stock again\" is a second process of stock: "
-        "the error of the method. \"rate\" is requests per second beside stock.", "",
-        "| variant | CPU beside stock | quartiles | CPU per call | rate | bytes per call |",
-        "|---|---:|---|---:|---:|---:|",
-    ]
-    for row in rows:
-        lines.append(f"| {row['name']} | {row['ratio']:.3f} | {row['low']:.3f} to {row['high']:.3f} | "
-                     f"{row['cpu_us']:.1f} µs | {row['rate']:.2f} | {row['bytes']} |")
-    lines += ["", f"`{about['command']}`, {about['date']}, {about['runtime']}, {about['machine']}.", ""]
-    return "\n".join(lines)
-
-
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rounds", type=int, default=40, help="turns of each variant, in each generation")
-    parser.add_argument("--calls", type=int, default=4000, help="POSTs in a turn")
-    parser.add_argument("--generations", type=int, default=3, help="how often all processes are started")
-    parser.add_argument("--warm", type=float, default=30, help="seconds at most until a process is steady")
-    parser.add_argument("--callers", type=int, nargs="+", default=[1, 50])
+    parser.add_argument("--groups", type=int, default=4, help="how often all processes are started")
+    parser.add_argument("--rounds", type=int, default=20, help="blocks of each variant, in each group")
+    parser.add_argument("--calls", type=int, default=2000, help="POSTs in a block")
+    parser.add_argument("--warm", type=float, default=5, help="seconds for which each process warms up")
     parser.add_argument("--show", action="store_true", help="print the table and write nothing")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         classpath = build(folder)
-        origin = subprocess.Popen(["java", *OPTIONS, "-cp", classpath, "Origin"],
-                                  stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        origin = java(1, classpath, "Origin")
         try:
             url = f"http://127.0.0.1:{json.loads(origin.stdout.readline())['ports']['plain']}/"
-            rows = [row for callers in options.callers for row in measure(classpath, url, callers, options)]
+            measured = rows([group(classpath, url, options) for _ in range(options.groups)])
         finally:
-            origin.stdin.close()
-            origin.wait(10)
+            stop(origin)
     runtime = subprocess.run(["java", "-version"], capture_output=True, text=True).stderr.splitlines()[1].strip()
     netty = next(part for part in classpath.split(":") if "netty-codec-http-" in part)
     about = {
@@ -148,16 +157,16 @@ def main() -> int:
         "runtime": runtime, "date": datetime.date.today().isoformat(), "command": "make -C java bench",
         "machine": f"{platform.system()} {platform.release()}, {os.cpu_count()} processors",
     }
-    text = report(rows, about)
+    text = report(measured, about, options)
     print(text)
-    wrong = [row for row in rows if row["name"].startswith("stock again") and abs(row["ratio"] - 1) > ERROR]
-    if wrong:
-        print(f"not written: stock differs from itself by more than {ERROR:.0%}", file=sys.stderr)
+    noise = max(abs(row["ratio"] - 1) for row in measured if row["name"].startswith("stock again"))
+    if noise > ERROR:
+        print(f"not written: stock differs from itself by {noise:.1%}, more than {ERROR:.0%}", file=sys.stderr)
         return 2
     if not options.show:
         OUT.mkdir(exist_ok=True)
         (OUT / "RESULTS.md").write_text(text)
-        kept = [{key: row[key] for key in ("name", "ratio", "low", "high")} for row in rows]
+        kept = [{key: row[key] for key in ("name", "ratio", "low", "high")} for row in measured]
         (OUT / "results.json").write_text(json.dumps({**about, "rows": kept}, indent=1) + "\n")
     return 0
 

@@ -8,7 +8,6 @@ One thread per connection, blocking sockets, TCP_NODELAY, one write per answer. 
 ``/status/503``      that status, with a Location for 3xx
 ``/closing``         200, and `Connection: close`
 ``/slow?ms=300``     after so many milliseconds
-``/pause``         at once, but answers nothing in the first 200 ms of every second (for the honesty test)
 ``/lossy``         at once, and loses the first segment of the next request. The client must pause 30 ms before it
 ``/events``        15 server-sent events, 20 ms apart
 =================  ==================================================================================
@@ -37,7 +36,6 @@ OK = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\
 SPLIT_HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 200\r\n\r\n"
 SPLIT_BODY = b"y" * 200
 EVENTS_HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
-PAUSE_S = 0.2
 SO_MEMINFO = 55
 
 
@@ -113,11 +111,6 @@ def answer(sock: socket.socket, target: bytes) -> None:
         sock.shutdown(socket.SHUT_WR)
     elif path == b"/slow":
         time.sleep(float(parse_qs(query.decode()).get("ms", ["50"])[0]) / 1000)
-        sock.sendall(OK)
-    elif path == b"/pause":
-        into_second = time.monotonic() % 1.0
-        if into_second < PAUSE_S:
-            time.sleep(PAUSE_S - into_second)
         sock.sendall(OK)
     elif path == b"/events":
         sock.sendall(EVENTS_HEAD)

@@ -52,7 +52,7 @@ def test_ctrl_c_keeps_the_partial_result_and_the_earlier_ones(tmp_path: Path) ->
     quick, endless = written(tmp_path, "quick"), written(tmp_path, "endless", rounds=10_000)
     out = tmp_path / "out"
     run = subprocess.Popen(
-        [*BENCH, "run", str(quick), str(endless), "--no-rates", "--out", str(out)],
+        [*BENCH, "run", str(quick), str(endless), "--out", str(out)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -83,9 +83,9 @@ def test_ctrl_c_keeps_the_partial_result_and_the_earlier_ones(tmp_path: Path) ->
 def test_a_run_is_resumed_where_it_was_left(tmp_path: Path) -> None:
     quick, later = written(tmp_path, "quick"), written(tmp_path, "later")
     out = str(tmp_path / "out")
-    assert "quick: Small" in bench("run", str(quick), "--no-rates", "--out", out).stderr
+    assert "quick: Small" in bench("run", str(quick), "--out", out).stderr
     summary = tmp_path / "summary.md"
-    arguments = ("run", str(quick), str(later), "--no-rates", "--resume", "--out", out)
+    arguments = ("run", str(quick), str(later), "--resume", "--out", out)
     done = bench(*arguments, GITHUB_STEP_SUMMARY=str(summary))
     assert summary.read_text().count("## later: Small") == 1
     assert "later: Small" in done.stderr
@@ -97,7 +97,7 @@ def test_a_run_is_resumed_where_it_was_left(tmp_path: Path) -> None:
 def test_one_scenario_that_cannot_run_does_not_stop_the_next(tmp_path: Path) -> None:
     wrong = written(tmp_path, "wrong", at="haproxy/no-such-frontend")
     right = written(tmp_path, "right")
-    done = bench("run", str(wrong), str(right), "--no-rates", "--out", str(tmp_path / "out"))
+    done = bench("run", str(wrong), str(right), "--out", str(tmp_path / "out"))
     assert "wrong: could not run: the topology has no haproxy/no-such-frontend; it has " in done.stderr
     assert done.returncode == 3
     assert "Traceback" not in done.stderr
@@ -112,7 +112,7 @@ def test_a_missing_haproxy_loses_one_scenario_and_says_how_to_get_it(tmp_path: P
         "sys.exit(bench.main())"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code, "run", str(quick), "--no-rates", "--out", str(tmp_path / "out")],
+        [sys.executable, "-c", code, "run", str(quick), "--out", str(tmp_path / "out")],
         capture_output=True,
         text=True,
         timeout=60,
@@ -154,7 +154,7 @@ def test_a_driver_that_dies_in_the_middle_keeps_the_others_rows(
 
 def test_a_report_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
     quick = written(tmp_path, "quick")
-    done = bench("run", str(quick), "--no-rates", "--out", str(tmp_path / "out"), "--results", "/dev/full")
+    done = bench("run", str(quick), "--out", str(tmp_path / "out"), "--results", "/dev/full")
     assert done.returncode == 3
     assert "quick: the result could not be kept: [Errno 28] No space left on device; it stands above" in done.stderr
     assert "Traceback" not in done.stderr
@@ -181,39 +181,6 @@ def test_the_gate_has_an_exit_status_for_each_outcome(tmp_path: Path) -> None:
     refused = bench("gate", "wan", "--out", out)
     assert refused.returncode == 3
     assert refused.stderr == "onewrite bench: wan judges nobody: make bench SCENARIO=wan\n"
-
-
-RATED = """
-name: rated
-title: A constant rate
-story: For tests.
-kind: post
-topology: {haproxy: true}
-parameters:
-  rounds: 1
-  requests: 4
-  rates: {target: direct, pool: 2, warmup: 1, seconds: 1, stall_ms: 45, of_capacity: [0.6]}
-targets: [{name: direct, at: origin/plain, stalls: false}]
-groups:
-  - name: python
-    language: python
-    targets: [direct]
-    clients: [{kind: stock, role: control}]
-"""
-
-
-def test_a_generator_that_measures_nothing_is_in_the_table(tmp_path: Path) -> None:
-    """This one shows wrk2's usage and refuses every command line."""
-    (tmp_path / "rated.yaml").write_text(RATED)
-    program = tmp_path / "wrk2"
-    usage = Path(__file__).with_name("fixtures") / "wrk2-usage.txt"
-    program.write_text(f"#!/bin/sh\ncat {usage}\nexit 1\n")
-    program.chmod(0o755)
-    arguments = ("run", str(tmp_path / "rated.yaml"), "--out", str(tmp_path / "out"))
-    named = bench(*arguments, "--generator", "wrk2", WRK2=str(program))
-    if "no python/driver" in named.stdout or "not run: driver" in named.stdout:
-        pytest.skip("the Python driver is not set up")
-    assert "not run: wrk2 failed: exit status 1: -t 2 -c 2 " in named.stdout
 
 
 @pytest.mark.parametrize(

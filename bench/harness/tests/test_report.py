@@ -13,7 +13,7 @@ from onewrite_bench.failures import BenchError
 from onewrite_bench.report import costs, quote, table
 from onewrite_bench.report import write as report
 from onewrite_bench.report.entries import entries
-from onewrite_bench.verdict.results import Cell, RateResult, Run, Verdict
+from onewrite_bench.verdict.results import Cell, Run, Verdict
 
 MACHINE = {
     "system": "Linux", "kernel": "6.1", "architecture": "x86_64", "cpu": "A <CPU>", "cores": 2, "load_average": 0.5,
@@ -41,12 +41,6 @@ def made_up(control: str = "control") -> Run:
         cell("raw socket", "reference", 100),
         Cell("ruby", "ruby", "onewrite", "adapter", "buffered", True, missing="no ruby/driver/run"),
     ]
-    seen = {"generator": "built-in", "generator_version": "1", "achieved_rate": 133.0, "seconds": 5, "void": None}
-    seen |= {"p50_us": 900, "p99_us": 1800, "slip_p90_us": 90.0, "warmup_seconds": 10}
-    run.rates = [
-        RateResult("python", "python", "onewrite", "adapter", "buffered", 133, 0.6, "", seen, 100.0),
-        RateResult("ruby", "ruby", "onewrite", "adapter", "buffered", 133, 0.6, missing="no ruby/driver/run"),
-    ]
     run.verdicts = [
         Verdict("python", "clean", "control p50 44 ms, adapter 0.2 ms"),
         Verdict("ruby", "not run", "no ruby/driver/run"),
@@ -62,8 +56,6 @@ def test_text_and_markdown_say_the_same() -> None:
     assert "| client | where | control | onewrite | segments | TCP_NODELAY |" in lines
     assert "| python | buffered | **44.0 ms, 100%** | 0.25 ms, 0% | 2/1 | off/on |" in lines
     assert "| ruby | buffered | - | not run | -/- | -/- |" in lines
-    assert "| python | onewrite | 133 | 133 | 0.90 | 1.80 | 0.10 | 0.09 |" in lines
-    assert "Generator: built-in (1), 10 s uncounted, 5 to 5 s counted." in "\n".join(lines)
     assert "1 of 2 adapters are clean." in lines
     assert "- ruby: not run: no ruby/driver/run" in lines
     assert lines[-1] == "`make bench SCENARIO=post-stall`, 2026-01-02, 12 s, load average 0.5 at the start."
@@ -138,7 +130,7 @@ def test_everything_is_written_and_an_old_result_is_left_out(
     summary = tmp_path / "summary.md"
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
     report.save(made_up(), tmp_path)
-    (tmp_path / "burst.json").write_text('{"version": 1, "cells": [{"no": "such"}], "rates": [], "verdicts": []}')
+    (tmp_path / "burst.json").write_text('{"version": 1, "cells": [{"no": "such"}], "verdicts": []}')
     report.write(tmp_path, tmp_path / "copy.md")
     report.step_summary(tmp_path)
     assert "burst.json is left out, another version made it: version 1" in capsys.readouterr().err

@@ -11,10 +11,9 @@ ROOT = Path(onewrite_bench.__file__).parent
 MAY_IMPORT = {
     "topology": set(),
     "verdict": set(),
-    "generators": {"verdict"},
-    "engines": {"topology", "generators", "verdict"},
+    "engines": {"topology", "verdict"},
     "report": {"verdict"},
-    "run": {"topology", "generators", "verdict", "engines", "report"},
+    "run": {"topology", "verdict", "engines", "report"},
 }
 ADAPTERS = {"onewrite", "urllib3", "requests", "httpx"}
 

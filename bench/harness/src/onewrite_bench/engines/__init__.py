@@ -1,1 +1,1 @@
-"""What a scenario measures: POSTs in turns, constant rates, waits that are not the client's, JMH."""
+"""What a scenario measures: POSTs in turns, and the records of other waits."""

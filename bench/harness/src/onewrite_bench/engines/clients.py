@@ -11,7 +11,7 @@ from onewrite_bench.ends import tied
 from onewrite_bench.engines import drivers
 from onewrite_bench.scenario import Client, Group
 from onewrite_bench.topology.places import Places
-from onewrite_bench.verdict.results import Cell, RateResult
+from onewrite_bench.verdict.results import Cell
 
 __all__ = ["Clients", "first_line", "mark"]
 
@@ -29,7 +29,7 @@ class Clients:
         self._drivers: list[Driver] = []
         self._lock = threading.Lock()
 
-    def start(self, group: Group, client: Client, cells: Sequence[Cell | RateResult]) -> Driver | None:
+    def start(self, group: Group, client: Client, cells: Sequence[Cell]) -> Driver | None:
         """The driver process of this client, or None: then the cells say why."""
         driver, why = self._start("raw" if client.kind == "socket" else group.language, client)
         if driver is not None:
@@ -81,7 +81,7 @@ class Clients:
             self._drivers.clear()
 
 
-def mark(cells: Iterable[Cell | RateResult], why: str | None) -> None:
+def mark(cells: Iterable[Cell], why: str | None) -> None:
     """Say why these were not measured."""
     for cell in cells:
         cell.missing = why

@@ -10,12 +10,11 @@ import json
 import os
 import platform
 import sys
+import time
 from collections.abc import Callable
 from typing import Any
 
 from onewrite_lab.client import Connection, How
-
-from onewrite_bench.generators.open_loop import Load
 
 __all__ = ["RawClient", "main", "serve"]
 
@@ -33,21 +32,34 @@ class RawClient:
             authority=options.get("tls_ca"),
             proxy=options.get("proxy"),
         )
-        self._pools: dict[str, list[Connection]] = {}
+        self._connections: dict[str, Connection] = {}
 
     def load(self, command: dict[str, Any]) -> dict[str, Any]:
-        connections = int(command.get("connections") or 1)
-        pool = self._pools.setdefault(command["url"], [])
-        while len(pool) < connections:
-            pool.append(Connection(command["url"], self._how))
-        run = Load(command)
-        run.run(pool[:connections])
-        return run.reply()
+        """POSTs one after the other on one connection: `count` of them, or for so many seconds."""
+        url, count, expect = command["url"], command.get("count"), command.get("expect")
+        connection = self._connections.setdefault(url, Connection(url, self._how))
+        payload = b"x" * int(command["body"].get("size") or 0)
+        ends = time.monotonic() + float(command.get("seconds") or 0)
+        latencies: list[int] = []
+        problems: list[str] = []
+        while len(latencies) + len(problems) < count if count else time.monotonic() < ends:
+            sent = time.monotonic_ns()
+            try:
+                status = connection.post(command.get("method") or "POST", payload)
+                right = status == expect if expect else 200 <= status < 300
+                problem = "" if right else f"status {status}"
+            except (OSError, ValueError) as error:
+                connection.close()
+                problem = str(error)
+            if problem:
+                problems.append(problem)
+            else:
+                latencies.append((time.monotonic_ns() - sent) // 1000)
+        return {"latencies_us": latencies, "errors": len(problems), "error_sample": next(iter(problems), None)}
 
     def close(self) -> None:
-        for pool in self._pools.values():
-            for connection in pool:
-                connection.close()
+        for connection in self._connections.values():
+            connection.close()
 
 
 def serve(hello: dict[str, Any], opened: Callable[[dict[str, Any]], Any], base: dict[str, str], runtime: str) -> None:

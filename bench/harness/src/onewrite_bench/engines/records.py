@@ -14,7 +14,7 @@ from onewrite_bench.console import Console
 from onewrite_bench.engines.clients import Clients, first_line
 from onewrite_bench.scenario import Client, Scenario, Target
 from onewrite_bench.topology.places import Places
-from onewrite_bench.verdict.results import RateResult, Run
+from onewrite_bench.verdict.results import Cell, Run
 
 __all__ = ["watch"]
 
@@ -26,7 +26,7 @@ def watch(scenario: Scenario, places: Places, clients: Clients, console: Console
     for group in scenario.groups:
         console.plan(len(group.targets) * len(group.clients))
         for client in group.clients:
-            why = RateResult(group.name, group.language, client.label, client.role, "", 0, 0)
+            why = Cell(group.name, group.language, client.label, client.role, "", False)
             driver = clients.start(group, client, [why])
             if driver is None:
                 run.notes.append(f"{group.name}, {client.label}: not run: {why.missing}")

@@ -10,9 +10,9 @@ from onewrite_lab.stall import STALL_MS, control_stalls
 
 from onewrite_bench.units import milliseconds, size
 from onewrite_bench.verdict.judge import lines
-from onewrite_bench.verdict.results import Cell, RateResult
+from onewrite_bench.verdict.results import Cell
 
-__all__ = ["READING", "Table", "beside", "of_cells", "of_rates", "of_records"]
+__all__ = ["READING", "Table", "beside", "of_cells", "of_records"]
 
 _NUMBER = re.compile(r"^-?[\d.,]+( %|%| of \d+)?$|^-$")
 _COLUMNS = ("control", "stock", "onewrite")
@@ -121,21 +121,6 @@ def beside(cells: Sequence[Cell]) -> str | None:
         "A raw socket with one write and TCP_NODELAY took turns with each of them. "
         f"Its p50 was {low} to {high} ms, with at most {share:.0%} of its requests late."
     )
-
-
-def of_rates(rates: Sequence[RateResult]) -> Table:
-    headings = ("client", "", "offered /s", "reached /s", "p50 ms", "p99 ms", "bridge alone p50 ms", "sent late p90 ms")
-    rows = []
-    for row in rates:
-        head = [row.group, row.client, f"{row.rate:g}"]
-        seen = row.measurement
-        if seen is None or seen["void"]:
-            why = f"void: {seen['void']}" if seen is not None else f"not run: {row.missing or 'interrupted'}"
-            rows.append([*head, why, *["-"] * 4])
-            continue
-        times = (seen["p50_us"], seen["p99_us"], row.floor_p50_us, seen["slip_p90_us"])
-        rows.append([*head, f"{seen['achieved_rate']:.0f}", *map(milliseconds, times)])
-    return Table(headings, rows)
 
 
 def of_records(rows: Sequence[list[str]]) -> Table:

@@ -14,7 +14,7 @@ from onewrite_lab.stall import STALL_MS
 from onewrite_bench.report import costs
 from onewrite_bench.report.entries import entries
 from onewrite_bench.report.quote import block
-from onewrite_bench.report.table import READING, Table, beside, of_cells, of_rates, of_records
+from onewrite_bench.report.table import READING, Table, beside, of_cells, of_records
 from onewrite_bench.scenario import names
 from onewrite_bench.units import milliseconds
 from onewrite_bench.verdict import machine
@@ -31,18 +31,11 @@ OPENING = """# Results
 Made by `make -C bench results`; do not edit. Other pages quote these tables. Figures are of one machine that may have
 been busy: compare within a table. No verdict uses p99 or an absolute time."""
 
-RATES = (
-    "Constant rate through each language's bridge, a small service that forwards each request as a POST through the "
-    "client. A latency counts from the time a request was due. Above a client's capacity the queue grows all the time."
-)
-
 
 def text(run: Run) -> str:
     parts = [f"\n{run.scenario}: skipped: {run.skipped}"] if run.skipped else []
     if run.cells:
         parts += [f"\n{of_cells(run.cells).text()}\n", textwrap.fill(READING.replace("**Bold** stalls. ", ""), 100)]
-    if run.rates:
-        parts += [f"\n{of_rates(run.rates).text()}\n", RATES]
     if run.records:
         parts += [f"\n{of_records(run.records).text()}\n"]
     parts += [*(textwrap.fill(note, 100) for note in _notes(run)), ""]
@@ -58,8 +51,6 @@ def markdown(run: Run) -> str:
         parts.append(f"Skipped: {run.skipped}.")
     if run.cells:
         parts.append(block(run.scenario, of_cells(run.cells).markdown()))
-    if run.rates:
-        parts += [block(f"{run.scenario}-rates", of_rates(run.rates).markdown()), f"{RATES}{_generators(run)}"]
     if run.records:
         parts.append(block(run.scenario, of_records(run.records).markdown()))
     parts += _notes(run)
@@ -86,17 +77,6 @@ def _notes(run: Run) -> list[str]:
     )
     good = beside(run.cells)
     return [*([good] if good else []), *run.notes, *missing]
-
-
-def _generators(run: Run) -> str:
-    """Which generators ran, and for how long: what a collapse has become by then depends on it."""
-    seen = [row.measurement for row in run.rates if row.measurement is not None]
-    names = dict.fromkeys(f"{one['generator']} ({one['generator_version']})" for one in seen)
-    spans = sorted(round(one["seconds"]) for one in seen)
-    if not spans:
-        return ""
-    warmup = max(round(one["warmup_seconds"]) for one in seen)
-    return f" Generator: {', '.join(names)}, {warmup} s uncounted, {spans[0]} to {spans[-1]} s counted."
 
 
 def glance(runs: Sequence[Run]) -> Table:

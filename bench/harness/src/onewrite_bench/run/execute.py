@@ -15,9 +15,7 @@ from onewrite_bench.ends import scratch
 from onewrite_bench.engines import records, repeat
 from onewrite_bench.engines.clients import Clients
 from onewrite_bench.engines.post import PostEngine
-from onewrite_bench.engines.rates import RateEngine
 from onewrite_bench.engines.wan import wan
-from onewrite_bench.generators.measurement import Generator
 from onewrite_bench.run.target import examine
 from onewrite_bench.scenario import Scenario
 from onewrite_bench.topology.places import Places
@@ -28,13 +26,7 @@ from onewrite_bench.verdict.results import Run
 __all__ = ["execute"]
 
 
-def execute(
-    scenario: Scenario,
-    console: Console,
-    command: str,
-    languages: Sequence[str] | None = None,
-    generator: Generator | None = None,
-) -> Run:
+def execute(scenario: Scenario, console: Console, command: str, languages: Sequence[str] | None = None) -> Run:
     """Run a scenario; return what was seen, also after Ctrl-C (then `interrupted` is true).
 
     Raises BenchError when the topology cannot be brought up.
@@ -46,7 +38,7 @@ def execute(
     run = Run(scenario.name, scenario.title, command, now, story=scenario.story, machine=machine.describe())
     began = time.monotonic()
     with scratch("onewrite-bench-") as directory:
-        _run_in(directory, scenario, console, run, generator)
+        _run_in(directory, scenario, console, run)
     run.seconds = round(time.monotonic() - began, 1)
     console.finish()
     judged = verdict.judge(run.cells)
@@ -68,7 +60,7 @@ def _exit_status(run: Run, scenario: Scenario) -> int:
     return verdict.exit_status(run.verdicts)
 
 
-def _run_in(directory: Path, scenario: Scenario, console: Console, run: Run, generator: Generator | None) -> None:
+def _run_in(directory: Path, scenario: Scenario, console: Console, run: Run) -> None:
     with Children(directory) as children:
         stops: list[Callable[[], None]] = []
         try:
@@ -90,10 +82,6 @@ def _run_in(directory: Path, scenario: Scenario, console: Console, run: Run, gen
             stops += [engine.stop, clients.stop]
             run.earlier.update(repeat.measure(engine, scenario.groups, console, run.cells))
             run.notes += engine.notes
-            if generator is not None and scenario.parameters.rates is not None:
-                rated = RateEngine(scenario, places, console, clients, generator)
-                stops.insert(0, rated.stop)
-                rated.run(scenario.groups, run.rates)
         except KeyboardInterrupt:
             run.interrupted = True
         finally:

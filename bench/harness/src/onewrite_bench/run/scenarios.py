@@ -15,8 +15,6 @@ from onewrite_bench import scenario
 from onewrite_bench.console import Console
 from onewrite_bench.engines import drivers
 from onewrite_bench.failures import BenchError
-from onewrite_bench.generators.measurement import Generator
-from onewrite_bench.generators.wrk2 import choose
 from onewrite_bench.paths import BUILD
 from onewrite_bench.report import write as report
 from onewrite_bench.run.execute import execute
@@ -39,8 +37,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--languages", help="comma-separated; default: all")
     parser.add_argument("--out", type=Path, default=BUILD / "results", metavar="DIR", help="where results go")
     parser.add_argument("--results", type=Path, metavar="FILE", help="write the Markdown report here as well")
-    parser.add_argument("--generator", default=os.environ.get("GENERATOR"), help="wrk2 or built-in")
-    parser.add_argument("--no-rates", action="store_true", help="leave the constant-rate parts out")
     parser.add_argument("--resume", action="store_true", help="keep complete results that are there; run the others")
     parser.set_defaults(run=_run)
 
@@ -62,12 +58,11 @@ def _run(options: argparse.Namespace) -> int:
         chosen = options.scenario or [name for name in scenario.names() if name != "demo"]
         plans = [scenario.load(name) for name in chosen]
         commands = [f"make bench SCENARIO={plan.name}" for plan in plans]
-    generator = None if options.no_rates else choose(options.generator)
     if options.resume:
         done = {run.scenario for run in report.collect(options.out) if not run.interrupted}
         kept = [(plan, command) for plan, command in zip(plans, commands, strict=True) if plan.name not in done]
         plans, commands = [plan for plan, _ in kept], [command for _, command in kept]
-    return worst(list(_all(plans, commands, options, generator).values()))
+    return worst(list(_all(plans, commands, options).values()))
 
 
 def _gate(options: argparse.Namespace) -> int:
@@ -78,7 +73,7 @@ def _gate(options: argparse.Namespace) -> int:
                 raise BenchError(f"{plan.name} judges nobody: make bench SCENARIO={plan.name}")
     plans = [plan for plan in plans if plan.judges]
     _build(plans, drivers.chosen(options.languages))
-    statuses = _all(plans, [f"bench/bench-gate {plan.name}" for plan in plans], options, None)
+    statuses = _all(plans, [f"bench/bench-gate {plan.name}" for plan in plans], options)
     status = worst(list(statuses.values()))
     for name, one in statuses.items():
         print(f"gate: {name}: {WORDS[one]}")
@@ -102,9 +97,7 @@ def _build(plans: Sequence[Scenario], languages: Sequence[str]) -> None:
             Console().say(str(error))
 
 
-def _all(
-    plans: Sequence[Scenario], commands: Sequence[str], options: argparse.Namespace, generator: Generator | None
-) -> dict[str, int]:
+def _all(plans: Sequence[Scenario], commands: Sequence[str], options: argparse.Namespace) -> dict[str, int]:
     """Run the scenarios; the exit status of each."""
     console, began = Console(), time.monotonic()
     languages = drivers.chosen(options.languages)
@@ -113,7 +106,7 @@ def _all(
         if options.languages and not any(group.language in (*languages, "raw") for group in plan.groups):
             continue
         console.say(f"{plan.name}: {plan.title}")
-        statuses[plan.name] = _one(plan, command, options, generator, console)
+        statuses[plan.name] = _one(plan, command, options, console)
         if statuses[plan.name] == 130:
             break
     report.step_summary(options.out)
@@ -121,12 +114,10 @@ def _all(
     return statuses
 
 
-def _one(
-    plan: Scenario, command: str, options: argparse.Namespace, generator: Generator | None, console: Console
-) -> int:
+def _one(plan: Scenario, command: str, options: argparse.Namespace, console: Console) -> int:
     """Run one scenario, show and keep its result, and write the report anew: a later failure loses nothing."""
     try:
-        run = execute(plan, console, command, drivers.chosen(options.languages), generator)
+        run = execute(plan, console, command, drivers.chosen(options.languages))
     except (BenchError, OSError) as error:
         # One scenario that cannot run does not stop the others.
         console.say(f"{plan.name}: could not run: {error}")

@@ -1,4 +1,4 @@
-"""What a run saw: cells (one client at one target), rates and verdicts, in a form that goes to JSON and back."""
+"""What a run saw: cells (a client at a target) and verdicts, in a form that goes to JSON and back."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from onewrite_bench.verdict import stats
 
-__all__ = ["Cell", "RateResult", "Run", "Verdict"]
+__all__ = ["Cell", "Run", "Verdict"]
 
 
 @dataclass
@@ -62,23 +62,6 @@ class Cell:
 
 
 @dataclass
-class RateResult:
-    """One client under one constant rate, through its bridge."""
-
-    group: str
-    language: str
-    client: str
-    role: str
-    target: str
-    rate: int
-    of_capacity: float
-    base: str = ""
-    measurement: dict[str, Any] | None = None
-    floor_p50_us: float | None = None
-    missing: str | None = None
-
-
-@dataclass
 class Verdict:
     """The judgement of one group's adapter. `state` is clean, faulty, inconclusive or not run."""
 
@@ -103,7 +86,6 @@ class Run:
     story: str = ""
     machine: dict[str, Any] = field(default_factory=dict)
     cells: list[Cell] = field(default_factory=list)
-    rates: list[RateResult] = field(default_factory=list)
     records: list[list[str]] = field(default_factory=list)
     """Rows of the kind `records`: where, client, wait, held by the kernel, receive, causes."""
     verdicts: list[Verdict] = field(default_factory=list)
@@ -115,15 +97,14 @@ class Run:
     exit_status: int = 2
 
     def to_json(self) -> dict[str, Any]:
-        return {"version": 2, **asdict(self)}
+        return {"version": 3, **asdict(self)}
 
     @staticmethod
     def from_json(raw: dict[str, Any]) -> Run:
         """Raises ValueError for a result of another version."""
-        if raw.get("version") != 2:
+        if raw.get("version") != 3:
             raise ValueError(f"version {raw.get('version')}")
         fields = {name: value for name, value in raw.items() if name != "version"}
         fields["cells"] = [Cell(**cell) for cell in raw["cells"]]
-        fields["rates"] = [RateResult(**row) for row in raw["rates"]]
         fields["verdicts"] = [Verdict(**verdict) for verdict in raw["verdicts"]]
         return Run(**fields)

@@ -1,1 +1,0 @@
-"""Constant-rate generators, and the one form of what they measure."""
