@@ -60,19 +60,14 @@ class Variant:
         cpu = time.clock_gettime_ns(self.clock) - before
         return {"cpu": cpu / calls, "wall": took / calls, "bytes": allocated / calls}
 
-    def warm(self, seconds: float) -> None:
-        """Many callers first: they make the calls that the JIT counts in the least time."""
-        for callers, share in ((50, 0.75), (1, 0.25)):
-            until = time.monotonic() + seconds * share
-            while time.monotonic() < until:
-                self.block(callers, 500)
-
 
 def group(classpath: str, url: str, options: argparse.Namespace) -> dict[tuple[str, int], dict[str, float]]:
     """Medians of one set of processes, by variant and number of callers."""
     variants = [Variant(name, classpath, url) for name in VARIANTS]
-    for variant in variants:
-        variant.warm(options.warm)
+    for _ in range(options.warm):
+        for variant in variants:
+            for callers in CALLERS:
+                variant.block(callers, options.calls)
     rounds = {(name, callers): [] for callers in CALLERS for name in VARIANTS}
     for number in range(options.rounds):
         # Each round begins with another variant, so that none always follows the same one.
@@ -137,9 +132,9 @@ def build(folder: str) -> str:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--groups", type=int, default=4, help="how often all processes are started")
-    parser.add_argument("--rounds", type=int, default=20, help="blocks of each variant, in each group")
-    parser.add_argument("--calls", type=int, default=2000, help="POSTs in a block")
-    parser.add_argument("--warm", type=float, default=5, help="seconds for which each process warms up")
+    parser.add_argument("--warm", type=int, default=25, help="rounds of each group that do not count: the JIT works")
+    parser.add_argument("--rounds", type=int, default=30, help="rounds that count")
+    parser.add_argument("--calls", type=int, default=1000, help="POSTs in a block")
     parser.add_argument("--show", action="store_true", help="print the table and write nothing")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
