@@ -19,7 +19,7 @@ import yaml
 
 from onewrite_bench import scenario
 from onewrite_bench.console import Console
-from onewrite_bench.engines import drivers, repeat
+from onewrite_bench.engines import drivers, post, repeat
 from onewrite_bench.paths import REPOSITORY
 from onewrite_bench.run.execute import execute
 from onewrite_bench.scenario import Client, Group
@@ -75,6 +75,8 @@ GROUP_OF = {
 @pytest.fixture(autouse=True)
 def once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(repeat, "MEASUREMENTS", 1)
+    # The kernel's counts decide here, and need no compiled code.
+    monkeypatch.setattr(post, "WARM_UP_S", 0.02)
 
 
 def group_of(name: str, plan: str = "writers") -> Group:
@@ -87,7 +89,7 @@ def run_small(group: Group, clients: tuple[Client, ...], targets: set[str], plan
     clients = tuple(replace(client, env={**client.env, **QUICK}) for client in clients)
     kept = tuple(target for target in group.targets if target.name in targets)
     small = scenario.load(plan)
-    small = replace(small, parameters=replace(small.parameters, rounds=2, requests=10))
+    small = replace(small, parameters=replace(small.parameters, rounds=2, requests=6))
     run = execute(replace(small, groups=(replace(group, clients=clients, targets=kept),)), Console(quiet=True), "test")
     why = next((cell.missing for cell in run.cells if cell.missing), None)
     if why is not None and ("not set up" in why or "older than its source" in why or "no " in why[:3]):

@@ -72,7 +72,7 @@ class Group:
 class Parameters:
     """How much is measured. `fresh`: so many requests on each of `rounds` new connections, instead of one kept one."""
 
-    rounds: int = 5
+    rounds: int = 3
     requests: int = 20
     body_bytes: tuple[int, ...] = (200,)
     small_up_to_bytes: int | None = None  # larger bodies are shown, not judged

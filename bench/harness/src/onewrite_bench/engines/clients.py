@@ -13,7 +13,10 @@ from onewrite_bench.scenario import Client, Group
 from onewrite_bench.topology.places import Places
 from onewrite_bench.verdict.results import Cell
 
-__all__ = ["Clients", "first_line", "mark"]
+__all__ = ["FAULT", "Clients", "first_line", "mark"]
+
+FAULT = "driver "
+"""With this begins why a driver that was there gave no result."""
 
 # The user's proxy and certificate variables must not lead a client away from the topology.
 _PROXIES = ("http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY")
@@ -91,6 +94,6 @@ def first_line(fault: DriverFault) -> str:
     """A fault in one line: of a trace, the line that names the error."""
     lines = [line.strip() for line in fault.detail.splitlines() if line.strip()] or [""]
     named = [line for line in lines if "Error" in line or "Exception" in line]
-    text = f"driver {fault.kind}: {(named or lines)[0]}"
+    text = f"{FAULT}{fault.kind}: {(named or lines)[0]}"
     log = fault.log.strip().splitlines()
     return f"{text} ({log[-1].strip()})" if log and fault.kind != "crashed" else text

@@ -115,6 +115,8 @@ class PostEngine:
                 if driver is not None:
                     drivers.append(driver)
                     turns += self._open(client, group, driver, mine)
+                elif client.role == "adapter":
+                    return  # the others would show nothing
             order = {id(cell): index for index, cell in enumerate(cells)}
             turns.sort(key=lambda turn: order[id(turn.cell)])
             for number in range(self._parameters.rounds + 1):

@@ -1,14 +1,15 @@
-"""Measures all groups, and those with an unclear verdict again, at most twice."""
+"""Measures all groups, and those with an unclear verdict or a driver that broke down again, at most twice."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from onewrite_bench.console import Console
+from onewrite_bench.engines.clients import FAULT
 from onewrite_bench.engines.post import PostEngine
 from onewrite_bench.scenario import Group
 from onewrite_bench.verdict.judge import judge
-from onewrite_bench.verdict.results import Cell
+from onewrite_bench.verdict.results import Cell, Verdict
 
 __all__ = ["MEASUREMENTS", "measure"]
 
@@ -25,7 +26,7 @@ def measure(engine: PostEngine, groups: Sequence[Group], console: Console, cells
     engine.run(groups, cells.extend)
     for _ in range(MEASUREMENTS - 1):
         mine = [cell for cell in cells if cell.group in order]
-        unclear = [line for line in judge(mine) if line.state in ("faulty", "inconclusive") and not line.certain]
+        unclear = [line for line in judge(mine) if _unclear(line)]
         again = {line.group for line in unclear}
         if not again or engine.stopped:
             break
@@ -38,3 +39,9 @@ def measure(engine: PostEngine, groups: Sequence[Group], console: Console, cells
         mine.sort(key=lambda cell: order.index(cell.group))
         cells[:] = [cell for cell in cells if cell.group not in order] + mine
     return earlier
+
+
+def _unclear(line: Verdict) -> bool:
+    """A busy machine may hold a driver until it counts as hung. A driver that is missing or stale stays so."""
+    broke = line.state == "not run" and line.text.startswith(FAULT)
+    return broke or (line.state in ("faulty", "inconclusive") and not line.certain)
