@@ -5,6 +5,7 @@ import io.netty.channel.ChannelDuplexHandler;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelPromise;
 import io.netty.channel.FileRegion;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Between the HTTP codec and TLS or the socket. Counts the bytes written, and stamps the first byte of the response: the
@@ -14,11 +15,16 @@ final class ByteHandler extends ChannelDuplexHandler {
     static final String NAME = "onewrite.bytes";
 
     private final NettyConnection connection;
+    private final @Nullable BodyStart start;
     private final boolean quickack;
 
-    /** @param quickack whether reads are acknowledged at once, where the transport can */
-    ByteHandler(NettyConnection connection, boolean quickack) {
+    /**
+     * @param start null where writes are not joined
+     * @param quickack whether reads are acknowledged at once, where the transport can
+     */
+    ByteHandler(NettyConnection connection, @Nullable BodyStart start, boolean quickack) {
         this.connection = connection;
+        this.start = start;
         this.quickack = quickack && connection.probe() != null;
     }
 
@@ -44,7 +50,11 @@ final class ByteHandler extends ChannelDuplexHandler {
     @Override
     public void write(ChannelHandlerContext ctx, Object message, ChannelPromise promise) {
         connection.wrote(size(message));
-        ctx.write(message, promise);
+        if (start == null) {
+            ctx.write(message, promise);
+        } else {
+            start.write(ctx, message, promise);
+        }
     }
 
     @Override

@@ -41,18 +41,19 @@ final class Placement {
         }
         codec = top;
         OnewriteConfig config = onewrite.switchesNow();
-        if (onewrite.wanted() || config.acknowledgesAtOnce()) {
+        BodyStart start = config.coalesces() ? new BodyStart(config.coalesceMax()) : null;
+        if (onewrite.wanted() || config.acknowledgesAtOnce() || start != null) {
             pipeline.addBefore(
-                    bottom.name(), ByteHandler.NAME, new ByteHandler(connection, config.acknowledgesAtOnce()));
+                    bottom.name(), ByteHandler.NAME, new ByteHandler(connection, start, config.acknowledgesAtOnce()));
         }
         if (onewrite.wanted()) {
             pipeline.addAfter(top.name(), TimingHandler.NAME, new TimingHandler(connection));
         }
-        if (config.coalesces()) {
+        if (start != null) {
             pipeline.addAfter(
                     top.name(),
                     CoalesceHandler.NAME,
-                    new CoalesceHandler(this, config.coalesceMax(), answersHeldWrites, connection::takeJoin));
+                    new CoalesceHandler(this, start, config.coalesceMax(), answersHeldWrites, connection::takeJoin));
         }
         return true;
     }

@@ -61,11 +61,15 @@ class CoalesceHandlerTest {
 
     private void pipeline(boolean answersHeldWrites) {
         channel.freezeTime();
+        NettyConnection connection =
+                NettyConnection.attach(channel, null, null, any -> null, NettyConnection.Ends.BY_CLIENT);
+        BodyStart start = new BodyStart(16_384);
         channel.pipeline()
                 .addLast(
                         flushes,
+                        new ByteHandler(connection, start, false),
                         new HttpClientCodec(),
-                        new CoalesceHandler(new Placement(), 16_384, answersHeldWrites, () -> true, () -> now));
+                        new CoalesceHandler(new Placement(), start, 16_384, answersHeldWrites, () -> true, () -> now));
     }
 
     @AfterEach
@@ -170,9 +174,8 @@ class CoalesceHandlerTest {
         channel.write(head);
         channel.writeAndFlush(new DefaultHttpContent(bytes(20_000)));
         channel.writeAndFlush(LastHttpContent.EMPTY_LAST_CONTENT);
-        assertEquals(
-                List.of(CoalesceHandler.SURELY_GATHERED, 20_000 - CoalesceHandler.SURELY_GATHERED),
-                written.subList(1, 3));
+        assertEquals(BodyStart.SURELY_GATHERED, written.get(0) + written.get(1));
+        assertEquals(20_000, written.get(1) + written.get(2));
     }
 
     @ParameterizedTest
@@ -227,6 +230,49 @@ class CoalesceHandlerTest {
         assertEquals(1, flushed());
     }
 
+    @Test
+    void whatWasFlushedIsSentBeforeTheChannelCloses() {
+        pipeline(false);
+        ChannelFuture written = channel.writeAndFlush(head("content-length", 200));
+        assertEquals(0, flushed());
+        channel.close();
+        assertEquals(1, flushed());
+        assertTrue(written.isSuccess());
+    }
+
+    @Test
+    void whatWasFlushedIsSentThoughTheEndIsNot() {
+        pipeline(false);
+        channel.writeAndFlush(head("content-length", 3));
+        channel.write(new DefaultLastHttpContent(bytes(3)));
+        later(2_100);
+        assertEquals(1, flushed());
+    }
+
+    /** The codec refuses a second head before the end of the first request: no piece of it may be sent. */
+    @Test
+    void aRequestThatTheCodecRefusesIsNotCut() {
+        pipeline(false);
+        channel.writeAndFlush(head("transfer-encoding", "chunked"));
+        ChannelFuture refused = channel.writeAndFlush(
+                new DefaultFullHttpRequest(HttpVersion.HTTP_1_1, HttpMethod.POST, "/", bytes(20_000)));
+        assertTrue(refused.cause() instanceof io.netty.handler.codec.EncoderException);
+        assertEquals(1, flushed());
+        assertTrue(flushes.text.toString().endsWith("chunked\r\n\r\n"));
+    }
+
+    /** The writability of the channel changes when it does without this handler. */
+    @Test
+    void whatWasFlushedTakesNoRoom() {
+        pipeline(false);
+        channel.config().setWriteBufferWaterMark(new io.netty.channel.WriteBufferWaterMark(1_000, 4_000));
+        for (int i = 0; i < 20; i++) {
+            channel.writeAndFlush(i == 0 ? head("content-length", 19_000) : new DefaultHttpContent(bytes(1_000)));
+            assertTrue(channel.isWritable());
+        }
+        assertTrue(flushed() < 8);
+    }
+
     /** What another type of region does when it is read is not known, so it passes as it is. */
     @Test
     void onlyNettysOwnFilesAreRead() throws Exception {
@@ -235,20 +281,15 @@ class CoalesceHandlerTest {
         pipeline(false);
         List<Object> written = new ArrayList<>();
         channel.pipeline()
-                .addBefore(
-                        channel.pipeline().context(HttpClientCodec.class).name(),
-                        null,
-                        new ChannelOutboundHandlerAdapter() {
-                            @Override
-                            public void write(
-                                    ChannelHandlerContext ctx,
-                                    Object message,
-                                    io.netty.channel.ChannelPromise promise) {
-                                written.add(message);
-                                io.netty.util.ReferenceCountUtil.release(message);
-                                promise.setSuccess();
-                            }
-                        });
+                .addAfter(channel.pipeline().context(flushes).name(), null, new ChannelOutboundHandlerAdapter() {
+                    @Override
+                    public void write(
+                            ChannelHandlerContext ctx, Object message, io.netty.channel.ChannelPromise promise) {
+                        written.add(message);
+                        io.netty.util.ReferenceCountUtil.release(message);
+                        promise.setSuccess();
+                    }
+                });
         io.netty.channel.FileRegion throwing = new io.netty.channel.DefaultFileRegion(path.toFile(), 0, 300) {
             @Override
             public long transferTo(java.nio.channels.WritableByteChannel target, long position) {
