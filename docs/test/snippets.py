@@ -146,15 +146,15 @@ def counted(tap: Tap) -> list[int]:
 
 def run(
     language: str, code: str, folder: Path, around: Around | None = None, *,
-    until: str = "", scheme: str = "http", more: Mapping[str, str] = MappingProxyType({}),
+    until: str = "", scheme: str = "http", proxied: bool = False, more: Mapping[str, str] = MappingProxyType({}),
 ) -> tuple[str, list[int]]:
     """What the block printed, and how many data segments each of its `TIMES` POSTs took to reach the server.
 
     Its standard input ends once it has printed `until` as often as it POSTs; without `until`, once all POSTs have arrived.
-    `more` is set in its environment.
+    `more` is set in its environment. With `proxied` the server that counts segments is its HTTP proxy.
     """
     tap = Tap(Script(answers=[Answer(body={"text": "{}"})]), scheme=scheme)  # JSON, which SDKs parse
-    place = tap.base
+    place = PLACE if proxied else tap.base
     around = around or Around()
     around = Around(around.before, around.post.replace(PLACE, place), around.end)
     if language == "shell":
@@ -164,7 +164,7 @@ def run(
         command = RUNTIMES[language](code.replace(PLACE, place), folder, around)
         env = {key: value for key, value in os.environ.items()
                if not key.startswith("ONEWRITE_") and not key.lower().endswith("_proxy")}
-        env |= {"PYTHONPATH": str(ROOT / "python" / "src"), **more}
+        env |= {"PYTHONPATH": str(ROOT / "python" / "src"), **({"http_proxy": tap.base} if proxied else {}), **more}
         with output.open("w") as out, errors.open("w") as err:
             process = subprocess.Popen(command, cwd=folder, env=env, stdin=subprocess.PIPE, stdout=out, stderr=err)
         try:

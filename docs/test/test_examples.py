@@ -92,8 +92,8 @@ def service(language: str, upstream: int, folder: Path) -> Iterator[tuple[http.c
 def segments_out(port: int) -> int:
     """Data segments that clients on this machine have sent to the port so far, as the kernel counts them."""
     command = [program("ss"), "-tinH", "dst", "127.0.0.1", "and", "dport", "=", f":{port}"]
-    told = subprocess.run(command, capture_output=True, text=True, timeout=DEADLINE_S, check=True).stdout
-    return sum(map(int, re.findall(r"\bdata_segs_out:(\d+)", told)))
+    shown = subprocess.run(command, capture_output=True, text=True, timeout=DEADLINE_S, check=True).stdout
+    return sum(map(int, re.findall(r"\bdata_segs_out:(\d+)", shown)))
 
 
 @pytest.mark.parametrize("language", COMMANDS)

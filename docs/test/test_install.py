@@ -1,9 +1,13 @@
-"""The install lines of the README work, in a fresh clone: each package is installed as the lines say, and used once."""
+"""The install lines of the README work, in a fresh clone: each package is installed as the lines say, and used once.
+
+`make -C docs install-lines` tries them as a user of a bare Debian 12, which takes minutes and root.
+"""
 
 from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 import subprocess
 from pathlib import Path
@@ -67,3 +71,34 @@ def test_the_lines_for_a_clone_install_it(package: str, tmp_path: Path) -> None:
         done = subprocess.run(["bash", "-euc", line], cwd=here, env=env, capture_output=True, text=True, timeout=900, check=False)
         assert done.returncode == 0, f"{line}\n{done.stdout[-2000:]}{done.stderr[-2000:]}"
     assert done.stdout.strip()
+
+
+#: What the README takes for granted, with a Node that is new enough: Debian 12 has 18.
+BARE = "git,make,python3-venv,ruby,openjdk-17-jdk-headless,maven,libatomic1"
+AS_USER = "setpriv --reuid=user --regid=user --clear-groups env HOME=/home/user PATH=/home/user/node/bin:$PATH bash -euc"
+
+
+@pytest.mark.nightly
+def test_the_lines_install_each_package_for_a_user_of_a_bare_debian() -> None:
+    shared = ROOT / "build" / "install-lines"  # the bare Debian sees this repository, and nothing else of this machine
+    shutil.rmtree(shared, ignore_errors=True)
+    clone(shared)
+    node, npm = shutil.which("node"), shutil.which("npm")
+    if node and npm:
+        (shared / "node" / "bin").mkdir(parents=True)
+        shutil.copy2(node, shared / "node" / "bin" / "node")
+        shutil.copytree(Path(npm).resolve().parents[1], shared / "node" / "lib" / "node_modules" / "npm", symlinks=True)
+        (shared / "node" / "bin" / "npm").symlink_to("../lib/node_modules/npm/bin/npm-cli.js")
+    script = ["set -eu", "id user >/dev/null 2>&1 || useradd -m user", "rm -rf /home/user/*", f"cp -r {shared}/. /home/user/"]
+    script += ["mkdir -p /home/user/your-project", "chown -R user:user /home/user", "cd /home/user/onewrite"]
+    for package, (_, use) in WORKS.items():
+        if package == "Node" and not (node and npm):
+            continue
+        script += [f"echo '== {package}' >&2", f"{AS_USER} {shlex.quote(chr(10).join([*lines()[package], use]))}"]
+    (shared / "script").write_text("\n".join(script) + "\n")
+    env = {key: value for key, value in os.environ.items() if not key.startswith(("PYTHON", "MAKE", "MFLAGS", "ONEWRITE"))}
+    command = [str(ROOT / ".ci" / "in-debian"), "install-lines", BARE, "bash", str(shared / "script")]
+    done = subprocess.run(command, env={**env, "SUITE": "bookworm"}, capture_output=True, text=True, timeout=1800, check=False)
+    if done.returncode == 3:
+        pytest.skip("no bare Debian can be made here")
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-3000:]

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Keeps what the matrices of the four languages really ran, and writes it into docs/versions.md.
+"""Keeps the runs of the four languages' matrices, and writes them into docs/versions.md.
 
 usage: compatibility.py run LANGUAGE --by COMMAND --cell NAME --runtime NAME=VERSION --base NAME=VERSION
                             [--with NAME=VERSION …] [--speaks VERSION] --junit FILE|PATTERN … [-- COMMAND …]
@@ -341,7 +341,7 @@ def main() -> int:
     one = commands.add_parser("run", help="run tests and record how they ended")
     one.add_argument("language", choices=LANGUAGES)
     one.add_argument("--by", required=True, help="the command that a user runs")
-    one.add_argument("--cell", required=True, help="what is replaced by the next run of the same name")
+    one.add_argument("--cell", required=True, help="the next run of this name replaces the row")
     one.add_argument("--runtime", required=True, type=pair)
     one.add_argument("--speaks", help="the version of the language, where the runtime has another")
     one.add_argument("--base", required=True, type=pair)

@@ -66,7 +66,7 @@ def numbered_targets(text: str) -> list[tuple[int, str]]:
 
 
 def complaints(path: Path) -> list[str]:
-    """What is wrong in one file, each as `file:line: reason`."""
+    """The faults of one file, each as `file:line: reason`."""
     text = path.read_text(encoding="utf-8")
     where = path.relative_to(ROOT)
     wrong = []
@@ -101,7 +101,7 @@ def broken(path: Path, target: str) -> str | None:
     return None
 
 
-def told(wrong: list[str], what: str) -> int:
+def report(wrong: list[str], what: str) -> int:
     """Print the complaints and a summary; returns the exit status."""
     for complaint in wrong:
         print(complaint, file=sys.stderr)
@@ -112,7 +112,7 @@ def told(wrong: list[str], what: str) -> int:
 def main() -> int:
     files = markdown_files()
     wrong = [complaint for path in files for complaint in complaints(path)]
-    return told(wrong, f"docs: {len(files)} Markdown files")
+    return report(wrong, f"docs: {len(files)} Markdown files")
 
 
 if __name__ == "__main__":

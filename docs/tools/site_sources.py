@@ -79,7 +79,7 @@ def _differences(where: str, named: set[str], public: set[str]) -> list[str]:
 def main() -> int:
     menu = pages(yaml.safe_load((ROOT / "docs/site/mkdocs.yml").read_text(encoding="utf-8"))["nav"])
     wrong = menu_faults(menu) + anchor_faults(menu) + python_faults() + node_faults()
-    return links.told(wrong, f"docs: {len(menu)} pages of the site")
+    return links.report(wrong, f"docs: {len(menu)} pages of the site")
 
 
 if __name__ == "__main__":

@@ -180,7 +180,7 @@ def test_the_gate_has_an_exit_status_for_each_outcome(tmp_path: Path) -> None:
         assert json.loads((tmp_path / "out" / "entries.json").read_text())
     refused = bench("gate", "wan", "--out", out)
     assert refused.returncode == 3
-    assert refused.stderr == "onewrite bench: wan judges nobody: make bench SCENARIO=wan\n"
+    assert refused.stderr == "onewrite bench: wan has no verdict: make bench SCENARIO=wan\n"
 
 
 @pytest.mark.parametrize(

@@ -148,7 +148,7 @@ def test_a_slow_target_is_judged_by_the_time_above_its_own(service_us: int) -> N
 
 def test_an_unknown_target_that_stalls_nobody_is_clean_with_a_note() -> None:
     found = verdict(cell("control", 500, unknown=True), cell("adapter", unknown=True))
-    assert (found.state, found.text) == ("clean", "nobody stalls at buffered, not even the control")
+    assert (found.state, found.text) == ("clean", "no client stalls at buffered, not even the control")
 
 
 @pytest.mark.parametrize(

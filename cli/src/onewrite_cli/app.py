@@ -212,7 +212,7 @@ def _run(arguments: list[str]) -> ExitStatus:
 
 
 def _tap(port: int, *, tls: bool, form: str) -> ExitStatus:
-    """Serve until interrupted, or until nobody reads. Raises CouldNotRun when the port is taken."""
+    """Serve until interrupted, or until no program reads the output. Raises CouldNotRun when the port is taken."""
     try:
         if tls:
             with scratch() as folder:

@@ -1,4 +1,4 @@
-"""Nothing outlives the bench, even when it is killed: its processes end and its folders are removed."""
+"""Ends the processes and removes the folders of a bench that was killed."""
 
 from __future__ import annotations
 

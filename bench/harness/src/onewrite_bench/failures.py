@@ -1,4 +1,4 @@
-"""What can go wrong around a measurement, each with one line that says what to do."""
+"""The error of the bench: one line that says how to mend it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where things are in a checkout. The bench runs from a checkout and nowhere else."""
+"""The folders of a checkout. The bench runs only from a checkout."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ OWN_NAME = "check.onewrite.test"
 
 
 class Proxy:
-    """`secure` serves what is tunnelled to the tool's own name."""
+    """`secure` serves tunnels to the tool's own name."""
 
     def __init__(self, plain: Origin, secure: Origin, sockets: ClientSockets) -> None:
         self._plain, self._secure, self._sockets = plain, secure, sockets

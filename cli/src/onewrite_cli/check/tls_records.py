@@ -12,7 +12,7 @@ ALERT_13 = 2 + 1 + 16  # an alert, its inner type, the tag: close_notify, as TLS
 class ClientRecords:
     """Cuts what the client sends into records, and separates those of requests from those of the handshake.
 
-    In TLS 1.3 the client's Finished looks like application data: it is the first such record of a client that has
+    In TLS 1.3 the client's Finished has the type of application data: it is the first such record of a client that has
     sent no other handshake message than ClientHello in the clear.
     """
 

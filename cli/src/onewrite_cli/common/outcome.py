@@ -12,7 +12,7 @@ from onewrite_cli.common.rules import Rule, rule_named
 
 __all__ = ["FITS", "Outcome", "Report", "State", "apply_severities", "by_mode", "controls_in_words", "read_severities"]
 
-#: A TLS record holds 16 KiB (RFC 8446, 5.1), a loopback segment 32 KiB or more: what is larger must be split.
+#: A TLS record holds 16 KiB (RFC 8446, 5.1), a loopback segment 32 KiB or more: a larger request must be split.
 FITS = 16 * 1024
 WORDS = ("fail", "warn", "off")
 

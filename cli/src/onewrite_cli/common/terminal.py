@@ -1,4 +1,4 @@
-"""Text for a terminal, a pipe or a log: its width, a line of progress, and output that nobody may read."""
+"""Text for a terminal, a pipe or a log: its width, a line of progress, and output whose reader may be gone."""
 
 from __future__ import annotations
 

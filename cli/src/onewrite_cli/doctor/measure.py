@@ -174,7 +174,7 @@ class Line:
             self.connection = None
 
     def once(self, timeout_s: float) -> Sample:
-        """One request. Raises CouldNotRun where nobody listens, OSError and BadResponse where it is not answered."""
+        """One request. Raises CouldNotRun where no server listens, OSError and BadResponse where it is not answered."""
         samples = self.samples
         if self.connection is None:
             self.connection = Connection(self.route, self.arm, self.context, timeout_s)

@@ -1,4 +1,4 @@
-"""Where the requests go, what is sent, and where it is cut in two."""
+"""The target, the request and the place where it is cut in two."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def reached(route: Route, timeout_s: float) -> Route:
 def _split(text: str, schemes: tuple[str, ...]) -> SplitResult:
     try:
         url = urlsplit(text)
-        url.port  # noqa: B018 (raises ValueError for what is no port)
+        url.port  # noqa: B018 (raises ValueError where it is not a port)
     except ValueError as error:
         raise CouldNotRun(f"{text}: {error}") from error
     if url.scheme not in schemes or not url.hostname:
@@ -224,7 +224,7 @@ def ask(route: Route, request: DoctorRequest, count: int, *, yes: bool, connecti
     if yes or route.loopback:
         return
     if not sys.stdin.isatty():
-        raise CouldNotRun("nothing was sent: the address is not this machine's, and nobody is there to answer; say --yes")
+        raise CouldNotRun("nothing was sent: the address is not this machine's, and there is no terminal for the question; say --yes")
     tell("Is this server yours to test? Send them? [y/N] ", end="")
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):
         raise CouldNotRun("nothing was sent")

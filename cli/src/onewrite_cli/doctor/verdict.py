@@ -103,7 +103,7 @@ class Diagnosis:
 
 
 def diagnose(samples: Samples, control: Control, *, too_large: bool = False) -> Diagnosis:
-    """The verdict about the first hop, with signs of what is behind it."""
+    """The verdict about the first hop, with signs of a stall behind it."""
     line_ns, problem = control.line()
     result = Diagnosis("unknown", "", [], [_figures(arm, samples, line_ns) for arm in ARMS], control)
     rtts = [sample.min_rtt_us for sample in samples.taken if sample.min_rtt_us]
@@ -265,7 +265,7 @@ def _by_times(result: Diagnosis, split: list[Sample], single: list[Sample], line
     share = sum(loss >= line_ns for loss in lost) / len(lost)
     typical = f"{median(lost) / 1e6:.1f} ms"
     if share >= MOST_OF:
-        why = f"split requests took {typical} longer; who held them cannot be seen on this system"
+        why = f"split requests took {typical} longer; this system does not show what held them"
         result.finds("EXPOSED", f"a request in two writes takes {typical} longer", why)
     elif share <= FEW_OF:
         result.first_hop, result.headline = "safe", f"a request in two writes takes {typical} longer, which is no stall"

@@ -1,1 +1,1 @@
-"""What a scenario measures: POSTs in turns, and the records of other waits."""
+"""The measurements of a scenario: POSTs in turns, and the records of other waits."""

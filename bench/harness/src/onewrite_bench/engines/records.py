@@ -1,4 +1,4 @@
-"""The engine of `records` scenarios: what an adapter's timing record says of a wait that no client can fix."""
+"""The engine of `records` scenarios: an adapter's timing records of waits that no client can fix."""
 
 from __future__ import annotations
 

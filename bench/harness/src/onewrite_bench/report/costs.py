@@ -1,4 +1,4 @@
-"""What a call costs, read from the results of each language's own bench, and which of it may be published."""
+"""Reads the cost per call from the results of each language's bench, and leaves out figures that are too noisy."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ PLACES = ("python/bench", "ruby/bench", "node/bench", "java/bench", "bench/jmh")
 ROWS = ("onewrite", "on_timing", "every event")
 AGAIN, SIZE = "stock again", "200 B"
 MOST_ERROR = 0.03
-"""A second process of the stock library may differ so much from the first. Else the figures are not written."""
+"""The largest difference of two processes of the stock library. Above it the figures are not published."""
 
 
 def table(repository: Path = REPOSITORY) -> tuple[Table, list[str]]:
-    """CPU per call in parts of the stock library's, and notes. What has no good error has a note only.
+    """CPU per call as a factor of the stock library's, and notes. A row that is too noisy has only a note.
 
     A row of a bench is called `onewrite`, or `onewrite, 20 kB` where it measures several sizes.
     """

@@ -53,7 +53,7 @@ class Table:
 
 
 def of_cells(cells: Sequence[Cell]) -> Table:
-    """One row per group, target and body size. What was not measured is `-`; a note says why."""
+    """One row per group, target and body size. A missing measurement is `-`; a note says why."""
     shown = [cell for cell in cells if cell.role != "reference"]
     labels = list(dict.fromkeys(cell.client for cell in shown))
     labels = [label for label in _COLUMNS if label in labels] + [one for one in labels if one not in _COLUMNS]
@@ -110,7 +110,7 @@ def _nodelay(cells: Sequence[Cell]) -> str:
 
 
 def beside(cells: Sequence[Cell]) -> str | None:
-    """One sentence on the raw sockets that took turns with the clients."""
+    """A sentence on the raw sockets that took turns with the clients."""
     seen = [cell for cell in cells if cell.role == "reference" and cell.measured]
     if not seen:
         return None

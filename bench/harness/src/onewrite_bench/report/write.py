@@ -24,7 +24,7 @@ from onewrite_bench.verdict.results import Run, Verdict
 __all__ = ["collect", "markdown", "save", "step_summary", "text", "write"]
 
 MADE = {"demo", "entries"}
-"""JSON files in the folder of results that hold no scenario's run."""
+"""JSON files in the folder of results that are not a scenario's run."""
 
 OPENING = """# Results
 
@@ -80,7 +80,7 @@ def _notes(run: Run) -> list[str]:
 
 
 def glance(runs: Sequence[Run]) -> Table:
-    """Each stock client that is its own control, at the target where it waits longest, without and with onewrite."""
+    """Stock clients that stall, each at the target where it waits longest, without and with onewrite."""
     rows = []
     for run in runs:
         late_after = lines(run.cells)
@@ -157,7 +157,7 @@ def save(run: Run, directory: Path) -> Path:
 
 
 def write(directory: Path, results: Path | None) -> None:
-    """Write everything that follows from the results in `directory`."""
+    """Write the report and the entries of all results in `directory`."""
     runs = collect(directory)
     directory.mkdir(parents=True, exist_ok=True)
     whole = document(runs)
@@ -168,7 +168,7 @@ def write(directory: Path, results: Path | None) -> None:
 
 
 def step_summary(directory: Path) -> None:
-    """Append the report to the summary of a GitHub step, when this is one. A full disk there costs nobody a result."""
+    """Append the report to the summary of a GitHub step, when this is one. A full disk there loses no result."""
     path = os.environ.get("GITHUB_STEP_SUMMARY")
     runs = collect(directory) if path else []
     if path and runs:

@@ -70,7 +70,7 @@ def _gate(options: argparse.Namespace) -> int:
     if options.scenario:
         for plan in plans:
             if not plan.judges:
-                raise BenchError(f"{plan.name} judges nobody: make bench SCENARIO={plan.name}")
+                raise BenchError(f"{plan.name} has no verdict: make bench SCENARIO={plan.name}")
     plans = [plan for plan in plans if plan.judges]
     _build(plans, drivers.chosen(options.languages))
     statuses = _all(plans, [f"bench/bench-gate {plan.name}" for plan in plans], options)

@@ -1,4 +1,4 @@
-"""TARGET=: an address of the user's own, judged without knowing beforehand whether it stalls.
+"""TARGET=: an address of the user's, of which the bench does not know whether it stalls.
 
 A raw socket sends three requests first: an address that fails for it cannot judge a client. Where not even the control
 stalls, the adapters are clean, with a note. Time that the service itself takes is the raw socket's time.
@@ -53,7 +53,7 @@ def of_target(url: str, env: Mapping[str, str] = os.environ) -> Scenario:
     target = Target(name=parts.netloc, at=f"target/{port}", stalls=True, scheme=parts.scheme, url=url)
     pattern = load("post-stall")
     groups = tuple(replace(group, targets=(target,)) for group in pattern.groups if group.required)
-    # Drivers start in folders of their own.
+    # Each driver starts in another folder.
     authority = str(Path(ca_file).resolve()) if ca_file else None
     parameters = Parameters(unknown=True, expect=int(expect) if expect else None, ca_file=authority)
     title = f"POST to {parts.netloc}"

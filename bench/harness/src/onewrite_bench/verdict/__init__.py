@@ -1,1 +1,1 @@
-"""Results, and what is concluded from them."""
+"""Results and verdicts."""

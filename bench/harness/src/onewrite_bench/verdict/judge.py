@@ -16,7 +16,7 @@ from onewrite_bench.verdict.results import Cell, Verdict
 __all__ = ["FAULTS", "exit_status", "judge", "lines", "settle"]
 
 FAULTS = {"stalls": "STALLS", "fails": "FAILS", "splits": "SPLITS", "nodelay off": "TCP_NODELAY is off"}
-"""What an adapter can do wrong, worst first, and its name in reports."""
+"""The faults of an adapter, worst first, and their names in reports."""
 
 Place = tuple[str, int]
 Found = list[tuple[str, str]]
@@ -91,7 +91,7 @@ def _judge_group(group: str, adapter: Sequence[Cell], members: Sequence[Cell]) -
     if doubts:
         return Verdict(group, "inconclusive", "; ".join(doubts), counts)
     parts = [_praise(shown)] if shown else []
-    parts += [f"nobody stalls at {', '.join(harmless)}, not even the control"] if harmless else []
+    parts += [f"no client stalls at {', '.join(harmless)}, not even the control"] if harmless else []
     return Verdict(group, "clean", "; ".join(parts) or _wire(adapter[0]), counts)
 
 

@@ -16,7 +16,7 @@ __all__ = ["describe", "line"]
 
 
 def describe() -> dict[str, Any]:
-    """What a reader needs to repeat a run: no host name, no user name."""
+    """The figures that a reader needs to repeat a run, without host and user names."""
     return {
         "system": platform.system(),
         "kernel": platform.release().split("-")[0],

@@ -1,4 +1,4 @@
-"""What a run saw: cells (a client at a target) and verdicts, in a form that goes to JSON and back."""
+"""The results of a run: cells (a client at a target) and verdicts, to and from JSON."""
 
 from __future__ import annotations
 

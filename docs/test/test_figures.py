@@ -1,0 +1,91 @@
+"""Figures and promises of the pages: samples print, a figure has a source, a promised version has a row."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from functools import cache
+from pathlib import Path
+
+import pytest
+from snippets import ROOT, run
+
+sys.path.insert(0, str(ROOT / "docs" / "tools"))
+
+import prose
+
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+CURE = README.partition("\n## Cure it\n")[2].partition("\n## ")[0]
+CODE, SAMPLE, OBSERVED = re.findall(r"^```\w*\n(.*?)```", CURE, re.DOTALL | re.MULTILINE)
+
+
+def form(record: str) -> str:
+    """A printed record without its figures and the address."""
+    return re.sub(r"\d+(\.\d+)?", "N", re.sub(r"http://\S+", "URL", record)).strip()
+
+
+def test_the_sample_record_prints(tmp_path: Path) -> None:
+    printed, _ = run("python", CODE, tmp_path, until=r"POST \S+ 200")
+    assert form(SAMPLE) in set(map(form, printed.splitlines())), printed[-1500:]
+
+
+def test_the_record_of_observe_mode_prints(tmp_path: Path) -> None:
+    """Behind a proxy, as the README says: the server that counts segments takes the place of the proxy."""
+    printed, _ = run("python", CODE, tmp_path, until=r"POST \S+ 200", proxied=True, more={"ONEWRITE_OBSERVE": "true"})
+    assert form(OBSERVED) in set(map(form, printed.splitlines())), printed[-1500:]
+
+
+#: Figures that a page defines are not measured: the stall (finding-a-stall.md), an answer too quick for
+#: kernel evidence (1 ms), the waits that get a cause (20 ms), a late request (30 ms), the buckets around a stall (35, 50 ms).
+DEFINED = "(?:1|20|30|35|40|44|48|50|200) ms"
+#: A figure of a measurement: a time, a share, a factor.
+FIGURE = re.compile(rf"(?<![\w.])(?!{DEFINED})\d[\d.,]* ?(?:ms|µs|%|×)(?!\w)")
+#: What names a source: a command, a page or file with results, a standard, an issue, the date of a measurement, a setting.
+SOURCE = re.compile(r"`make |bench/|RESULTS\.md|measured|rules|RFC \d|#\d{3}|\d{4}-\d\d-\d\d|`onewrite \w|[Dd]efault|limit|option|within")
+#: A requirement of the contract sets its figures; generated pages are results.
+PAGES = [page for page in prose.pages() if page.name not in ("RESULTS.md", "COMPLIANCE.md") and ROOT / "spec" not in page.parents]
+
+
+def sections(text: str) -> list[str]:
+    for pattern in (prose.GENERATED, prose.FENCE, prose.COMMENT):
+        text = pattern.sub("", text)
+    return re.split(r"^(?=#+ )", text, flags=re.MULTILINE)
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_a_section_with_figures_names_their_source(path: Path) -> None:
+    parts = sections(path.read_text(encoding="utf-8"))
+    assert {part.partition("\n")[0]: found for part in parts if (found := FIGURE.findall(part)) and not SOURCE.search(part)} == {}
+
+
+@cache
+def ran(language: str) -> frozenset[str]:
+    """Runtimes of the rows in versions.md whose tests passed, as `CPython 3.10`, `Node 24`, `JDK 17`, `MRI 3.1`."""
+    lines = map(json.loads, (ROOT / "docs" / "compatibility" / f"{language}.jsonl").read_text().splitlines())
+    good = [line["runtime"] for line in lines if not line["failed"] and not line["exit"]]
+    size = {"python": 2, "ruby": 2}.get(language, 1)
+    return frozenset(f"{name} {'.'.join(version.split('.')[:size])}" for name, version, *_ in good)
+
+
+PROMISED = {
+    "python": [f"CPython 3.{minor}" for minor in range(10, 15)],
+    "ruby": ["MRI 3.1", "MRI 3.3", "JRuby 9.2", "JRuby 10.0"],
+    "node": ["Node 22", "Node 26"],
+    "java": ["JDK 17", "JDK 25"],
+}
+
+
+@pytest.mark.parametrize("language", PROMISED)
+def test_a_promised_version_has_a_row(language: str) -> None:
+    assert set(PROMISED[language]) - ran(language) == set()
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/versions.md", *(f"{language}/README.md" for language in PROMISED)])
+def test_a_page_promises_what_ran(page: str) -> None:
+    """Node's even versions between two that a page names are promised, too."""
+    text = (ROOT / page).read_text(encoding="utf-8")
+    spans = re.findall(r"Node (\d\d)(?: to |–)(\d\d)\b", text)
+    promised = {f"Node {major}" for low, high in spans for major in range(int(low), int(high) + 1, 2) if major > 20}
+    promised |= {f"CPython {found}" for pair in re.findall(r"CPython (3\.\d+)(?: to |–)(3\.\d+)", text) for found in pair}
+    assert promised - ran("node") - ran("python") == set()
