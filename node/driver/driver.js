@@ -19,6 +19,8 @@ let kind
 const clients = new Map()
 let lastClientId = 0
 
+const HTTP_LACKS = ['body:memory_file', 'body:multipart']
+
 const commands = {
   async hello (message) {
     if (message.protocol !== 1) throw new Skipped(`protocol ${message.protocol} is not known, only 1`)
@@ -36,7 +38,7 @@ const commands = {
       runtime: `Node ${process.versions.node}`,
       pid: process.pid,
       apis: kind.apis,
-      capabilities: kind.capabilities,
+      capabilities: kind.capabilities.filter((name) => api !== 'http' || !HTTP_LACKS.includes(name)),
       clock: { mono_ns: Number(process.hrtime.bigint()), unix_ns: Math.round((performance.timeOrigin + performance.now()) * 1e6) }
     }
   },

@@ -21,7 +21,7 @@ from onewrite_conformance.driver import Driver, OpenRefused
 __all__ = ["play"]
 
 PATIENCE_S = 4.0
-QUIET_S = 0.02  # a connection that is about to be closed is closed by then
+QUIET_MS = 20  # a connection that is about to be closed is closed by then
 
 
 def play(
@@ -122,29 +122,29 @@ def _within(seconds: float, done: Callable[[], bool]) -> None:
 
 
 def _pause(tap: Tap, milliseconds: int) -> None:
-    """Wait, from when the tap has done what follows its answers: on a busy machine that may take longer than the pause,
-    and the next request would meet a connection that is about to close."""
-    _within(PATIENCE_S, lambda: not _ending(tap))
+    """Wait until the tap has sent all of its answers and closed what it closes behind them, then `milliseconds` more.
+
+    Without the first part the next request would race with the end of its connection on a busy machine.
+    """
+    _within(PATIENCE_S, lambda: not any(_busy(exchange) for exchange in list(tap.exchanges)))
     time.sleep(milliseconds / 1000)
 
 
-def _ending(tap: Tap) -> bool:
-    """Whether the tap has yet to close a connection behind an answer, or to send what nobody asked for."""
-    return any(
-        exchange.answer is not None
-        and exchange.answer.then in ("close", "reset", "unsolicited")
-        and not exchange.followed
-        and not exchange.arrival.ended
-        for exchange in list(tap.exchanges)
-    )
+def _busy(exchange: Exchange) -> bool:
+    """Whether the tap has yet to answer a whole request, or to close its connection, or to send unsolicited bytes."""
+    answer = exchange.answer
+    if answer is None or exchange.arrival.ended or (answer.when == "complete" and not exchange.complete):
+        return False
+    if answer.follows in ("close", "reset", "unsolicited"):
+        return not exchange.followed
+    return exchange.complete and not exchange.answered_ns
 
 
 def _ended(tap: Tap) -> frozenset[int]:
     """The connections that have ended, once nothing ends any more."""
-    _within(PATIENCE_S, lambda: not _ending(tap))
     count = -1
     while count != (count := sum(arrival.ended for arrival in tap.arrivals)):
-        time.sleep(QUIET_S)
+        _pause(tap, QUIET_MS)
     return frozenset(arrival.index for arrival in tap.arrivals if arrival.ended)
 
 

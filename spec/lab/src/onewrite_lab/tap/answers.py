@@ -69,6 +69,12 @@ class Answer:
             return str(self.body["text"]).encode()
         return str(self.body.get("fill", "o")).encode() * int(self.body.get("size", 0))
 
+    @property
+    def follows(self) -> str:
+        """What the tap does behind the answer."""
+        until_close = self.framing == "close" and self.raw is None and self.then == "keep"
+        return "close" if until_close else self.then
+
     def effective_status(self) -> int:
         return self.status or (302 if self.redirect else 200)
 

@@ -70,7 +70,10 @@ class Conversation:
             return True
         if how == "hang":
             self.tap.stop.wait(IDLE_S)
-        elif how == "close":
+            return False
+        # Once the client has sent something: before that, its own connect would race with what comes.
+        self._receive()
+        if how == "close":
             self.channel.close()
         elif how == "reset":
             self.channel.reset()
@@ -260,9 +263,7 @@ class Conversation:
 
     def _end(self, answer: Answer, exchange: Exchange, *, complete: bool) -> bool:
         """What follows the answer; True when the connection goes on."""
-        then = answer.then
-        if answer.framing == "close" and answer.raw is None and then == "keep":
-            then = "close"
+        then = answer.follows
         if then == "keep" and not complete:
             # Early answer, and no more is read: the rest of the request would look like the next one.
             then = "close"
