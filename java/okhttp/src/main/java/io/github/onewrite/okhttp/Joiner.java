@@ -26,11 +26,18 @@ final class Joiner implements Interceptor {
     @Override
     public Response intercept(Chain chain) throws IOException {
         Connection connection = chain.connection();
-        if (connection != null && connection.socket() instanceof Joining socket && isHttp1(connection)) {
-            RequestBody body = chain.request().body();
-            socket.output().join(body == null || isInMemory(body));
+        if (connection == null || !(connection.socket() instanceof Joining socket) || !isHttp1(connection)) {
+            return chain.proceed(chain.request());
         }
-        return chain.proceed(chain.request());
+        RequestBody body = chain.request().body();
+        JoiningOutput output = socket.output();
+        output.join(body == null || isInMemory(body));
+        try {
+            return chain.proceed(chain.request());
+        } catch (Throwable e) {
+            output.fail();
+            throw e;
+        }
     }
 
     private static boolean isHttp1(Connection connection) {

@@ -51,6 +51,16 @@ final class JoiningOutput extends OutputStream {
         holds = inMemory ? Holds.REQUEST : Holds.HEAD;
     }
 
+    /** The request failed: what OkHttp alone would have sent before is sent. */
+    void fail() {
+        holds = Holds.NOTHING;
+        try {
+            emit();
+        } catch (IOException e) {
+            // The connection is lost: the request has failed already.
+        }
+    }
+
     @Override
     public void write(int value) throws IOException {
         write(new byte[] {(byte) value}, 0, 1);

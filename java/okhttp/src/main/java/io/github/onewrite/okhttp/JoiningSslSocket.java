@@ -3,7 +3,6 @@ package io.github.onewrite.okhttp;
 import java.io.IOException;
 import java.io.OutputStream;
 import javax.net.ssl.SSLSocket;
-import org.jspecify.annotations.Nullable;
 
 /**
  * A TLS socket of the JDK's whose plaintext can be joined before it is made into records.
@@ -12,33 +11,27 @@ import org.jspecify.annotations.Nullable;
  * segments. Through a relay that leaves Nagle on, a third of such POSTs wait 40 ms again; joined, none does.
  */
 final class JoiningSslSocket extends DelegatingSslSocket implements Joining {
-    private final int size;
-    private @Nullable JoiningOutput joined;
+    private final JoiningOutput output;
 
     /** @param size of the buffer, in bytes */
-    JoiningSslSocket(SSLSocket socket, int size) {
+    JoiningSslSocket(SSLSocket socket, int size) throws IOException {
         super(socket);
-        this.size = size;
+        this.output = new JoiningOutput(socket.getOutputStream(), size);
     }
 
     @Override
-    public synchronized JoiningOutput output() throws IOException {
-        JoiningOutput out = joined;
-        if (out == null) {
-            out = new JoiningOutput(super.getOutputStream(), size);
-            joined = out;
-        }
-        return out;
+    public JoiningOutput output() {
+        return output;
     }
 
     @Override
-    public OutputStream getOutputStream() throws IOException {
-        return output();
+    public OutputStream getOutputStream() {
+        return output;
     }
 
     @Override
     public void shutdownOutput() throws IOException {
-        output().flush();
+        output.flush();
         super.shutdownOutput();
     }
 }

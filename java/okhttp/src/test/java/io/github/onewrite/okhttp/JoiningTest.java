@@ -126,6 +126,16 @@ class JoiningTest {
         assertEquals(List.of(20_000, 16_384, 23_616), writes);
     }
 
+    /** OkHttp has written the head when the caller's body fails: the server gets it, as from OkHttp alone. */
+    @Test
+    void aFailedRequestKeepsNothingBack() throws Exception {
+        output.join(false);
+        write(200);
+        output.fail();
+        write(3);
+        assertEquals(List.of(200, 3), writes);
+    }
+
     static Stream<Arguments> bodies() throws IOException {
         File file = Files.write(dir.resolve("body"), new byte[12_000]).toFile();
         return Stream.of(
