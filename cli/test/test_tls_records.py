@@ -74,3 +74,13 @@ def test_what_follows_the_finished_is_told_apart() -> None:
     assert records.after_finished == head + body
     records.feed(body)
     assert records.after_finished is None
+
+
+@pytest.mark.parametrize("first", [0, 1, 255])
+def test_a_resumed_session_of_tls_12_ends_with_any_byte(first: int) -> None:
+    """The Finished is encrypted there: its first byte may be that of a ClientHello."""
+    hello = stream(ssl.TLSVersion.TLSv1_2, ["http/1.1"])[0]
+    finished = b"\x14\x03\x03\x00\x01\x01" + b"\x16\x03\x03\x00\x28" + bytes([first]) * 40
+    records = ClientRecords()
+    assert records.feed(hello + finished) == 0
+    assert records.feed(b"\x17\x03\x03\x00\x20" + bytes(32)) == 1

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 __all__ = ["ClientRecords"]
 
-HANDSHAKE, APPLICATION_DATA = 22, 23
+CHANGE_CIPHER_SPEC, HANDSHAKE, APPLICATION_DATA = 20, 22, 23
 CLIENT_HELLO = 1
+LEAST_HELLO_13 = 128  # bytes: two times 32 of random data, versions, algorithms, a key
 ALERT_13 = 2 + 1 + 16  # an alert, its inner type, the tag: close_notify, as TLS 1.3 encrypts it
 
 
@@ -28,6 +29,7 @@ class ClientRecords:
         self._left = 0
         self._kind = 0
         self._first_byte = True
+        self._changed = False
 
     @property
     def ready(self) -> bool:
@@ -59,6 +61,9 @@ class ClientRecords:
             self.tls = False
         self._header.clear()
         self._first_byte = True
+        self._changed = self._changed or self._kind == CHANGE_CIPHER_SPEC
+        if self._kind == HANDSHAKE and self._changed and self._left < LEAST_HELLO_13:
+            self.tls13 = False  # the encrypted Finished of a resumed TLS 1.2 session: its first byte may be any
         if self._kind == APPLICATION_DATA:
             if self.tls13 and not self._finished_seen:
                 self._finished_seen = True

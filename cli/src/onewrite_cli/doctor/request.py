@@ -224,7 +224,7 @@ def ask(route: Route, request: DoctorRequest, count: int, *, yes: bool, connecti
     if yes or route.loopback:
         return
     if not sys.stdin.isatty():
-        raise CouldNotRun("nothing was sent: the address is not this machine's, and there is no terminal for the question; say --yes")
+        raise CouldNotRun("nothing was sent: the address is not this machine's, and standard input is no terminal; say --yes")
     tell("Is this server yours to test? Send them? [y/N] ", end="")
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):
         raise CouldNotRun("nothing was sent")
