@@ -57,7 +57,7 @@ function recordOf ({ record }) {
       status: attempt.status
     })
   })
-  const timing = new Timing(undefined, record.method, record.url, record.started_at_mono_ns, attempts)
+  const timing = new Timing(undefined, record.method, record.url, undefined, record.started_at_mono_ns, attempts)
   // The wall clock of the table is not this machine's.
   Object.defineProperty(timing, 'startedAtUnixNs', { value: record.started_at_unix_ns })
   return Object.assign(timing, {

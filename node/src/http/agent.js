@@ -65,15 +65,16 @@ const withOurs = (Base, secure) => /** @type {any} */ (class extends Base {
     if (connection === null) return
     if (socket.connecting) connection.follow(socket)
     else connection.cannotFollow()
-    connection.attach(socket)
+    connection.attach(socket, true)
   }
 
   // The one place where Node passes a request to its agent. It is not documented; agent-base and others rely on it.
   // What Node throws here it throws in the caller's http.request(), so nothing may be deferred.
   addRequest (request, options, ...rest) {
     if (this.#config.disabled) return super.addRequest(request, options, ...rest)
-    const call = this.#owner.hooks === null ? null : timeRequest(request, options, this.#owner)
-    if (this.#onSocket !== null) request.once('socket', this.#onSocket)
+    const timed = this.#owner.hooks !== null
+    const call = timed ? timeRequest(request, options, this.#owner, this.#onSocket) : null
+    if (!timed && this.#onSocket !== null) request.once('socket', this.#onSocket)
     try {
       super.addRequest(request, options, ...rest)
     } catch (error) {

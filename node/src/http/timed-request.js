@@ -1,7 +1,6 @@
 /**
- * Times one request of node:http by its events and those of its socket, and by Node's diagnostics channel for
- * responses. One method is patched, `push` of the response: a listener for 'data' would start the flow before the user
- * wants it.
+ * Times one request of node:http by its events, by methods of its socket, and by Node's diagnostics channel for
+ * responses. Of a response `push` is patched: a listener for 'data' would start the flow before the user wants it.
  */
 
 import { AsyncResource } from 'node:async_hooks'
@@ -19,82 +18,73 @@ let subscribed = false
  * @param {any} request a ClientRequest that an agent has just been given
  * @param {any} options of the request
  * @param {{hooks: import('../timing/hooks.js').Hooks | null}} owner
+ * @param {((socket: any) => void) | null} onSocket listener for 'socket' of the request
  * @returns {Call}
  */
-export function timeRequest (request, options, owner) {
+export function timeRequest (request, options, owner, onSocket) {
   if (!subscribed) {
     subscribed = true
     diagnosticsChannel.subscribe('http.client.response.finish', onResponse)
   }
-  const host = request.getHeader?.('host') ?? options.host
-  // The path is a whole URL for a proxy that forwards, `host:port` for one that tunnels.
-  const path = String(request.path)
-  const url = /^https?:\/\//.test(path) ? path : `${request.protocol}//${host}${path.startsWith('/') ? '' : '/'}${path}`
-  const call = new Call(owner, new AsyncResource('OnewriteCall'), request.method, url)
-  call.sentBy(new TimedRequest(call, request))
+  const origin = `${request.protocol}//${request.getHeader?.('host') ?? options.host}`
+  const call = new Call(owner, new AsyncResource('OnewriteCall'), request.method, origin, String(request.path))
+  call.carriedBy(new TimedRequest(call, request, onSocket))
   return call
 }
 
 /** Node publishes a final response when its head is there, before the request's 'response' event. */
 function onResponse (/** @type {any} */ { request, response }) {
-  const sender = /** @type {TimedRequest | null | undefined} */ (connectionOf(request.socket)?.call?.sender)
-  if (sender && sender.request === request) sender.onResponse(response)
+  const timed = /** @type {TimedRequest | null | undefined} */ (connectionOf(request.socket)?.carrier)
+  if (timed?.request === request) timed.onResponse(response)
 }
 
+/** @implements {import('../timing/call.js').Carrier} */
 class TimedRequest {
-  /** Of the response, while it is read. @type {any} */
+  /** @type {import('../timing/connection.js').Connection | null} */
+  connection = null
+  /** @type {any} */
+  socket = undefined
+  /** `push` of the response, while it is read. @type {any} */
   push = undefined
   /** @type {any} */
   failure = undefined
-  /** @type {any} */
-  socket = undefined
   timedOut = false
   /** The caller destroyed the request. @type {boolean | undefined} undefined: it has not ended */
   givenUp = undefined
 
-  constructor (call, request) {
+  constructor (call, request, onSocket) {
     this.call = call
     this.request = request
-    for (const event of Reflect.ownKeys(this.listeners)) request.on(event, /** @type {any} */ (this.listeners)[event])
-  }
-
-  /** By event of the request; none is left on a request that is closed. */
-  listeners = {
-    socket: (socket) => this.onSocket(socket),
-    information: (/** @type {any} */ { statusCode }) => this.onInformation(statusCode),
-    timeout: () => { this.timedOut = true },
-    [errorMonitor]: (error) => this.onError(error),
-    close: () => this.onClose()
+    this.onSocket = (socket) => {
+      this.assigned(socket)
+      onSocket?.call(request, socket)
+    }
+    this.onInformation = ({ statusCode }) => this.call.head(statusCode)
+    this.onTimeout = () => { this.timedOut = true }
+    this.onError = (error) => this.failed(error)
+    this.onClose = () => this.closed()
+    request.on('socket', this.onSocket).on('information', this.onInformation).on('timeout', this.onTimeout)
+      .on(errorMonitor, this.onError).on('close', this.onClose)
   }
 
   /** @param {any} socket that the request has been given */
-  onSocket (socket) {
+  assigned (socket) {
     this.socket = socket
-    const { call } = this
-    const connection = connectionOf(socket)
-    call.carriedBy({ connection })
-    this.watchFirstByte()
-    socket.prependListener('close', this.onSocketClose)
-    if (socket.encrypted ? !socket.secureConnecting : !socket.connecting) return this.acquired(connection)
-    socket.prependOnceListener(socket.encrypted ? 'secureConnect' : 'connect', () => this.acquired(connection))
+    const connection = this.connection = connectionOf(socket)
+    if (connection !== null) connection.carrier = this
+    if (socket.encrypted ? !socket.secureConnecting : !socket.connecting) return this.connected()
+    socket.prependOnceListener(socket.encrypted ? 'secureConnect' : 'connect', () => this.connected())
   }
 
-  /**
-   * Before Node's own listener. The flow is not started by `prependOnceListener`, and the listener goes with the byte.
-   */
-  watchFirstByte () {
-    this.socket.prependOnceListener('data', this.onData)
+  connected () {
+    this.connection?.opened()
+    if (this.call.running) this.call.acquired(this.connection)
   }
 
-  onData = () => this.call.read()
+  read () { this.call.read() }
 
-  /** Called before Node's listener, which marks the request as destroyed whoever ended it. */
-  onSocketClose = () => { this.givenUp ??= this.request.destroyed }
-
-  acquired (connection) {
-    connection?.opened()
-    if (this.call.running) this.call.acquired(connection)
-  }
+  /** Before Node marks the request as destroyed, whoever ended it. */
+  socketDestroyed () { this.givenUp ??= this.request.destroyed }
 
   /** Under TLS 'finish' comes one turn after the last byte was passed on, when the response may have arrived. */
   wasSent () {
@@ -104,29 +94,28 @@ class TimedRequest {
     return request.writableEnded && socket?.writableBuffer?.every(({ chunk }) => chunk.length === 0) === true
   }
 
-  /** @param {number} status 100 to 199 */
-  onInformation (status) {
-    this.call.head(status)
-    this.watchFirstByte()
-  }
-
   onResponse (response) {
     const { call } = this
     call.head(response.statusCode)
     const { push } = response
+    // Node adds these two next. V8 deletes the newest property of an object fast, and any other by a slow copy.
+    response.req = this.request
+    response._eventsCount += 0
     this.push = response.push = (/** @type {any} */ chunk, /** @type {any} */ encoding) => {
       if (chunk !== null) call.received(chunk.length)
-      else if (call.running) {
-        call.responseEnd()
-        // A program may leave a response unread, as needle does at a redirect: then the request never closes.
-        const finish = () => call.finish(response.readableEnded && !this.socket.destroyed)
-        if (response.readableFlowing !== true) setImmediate(finish)
+      else {
+        if (response.push === this.push) delete response.push
+        if (call.running) {
+          call.responseEnd()
+          // A program may leave a response unread, as needle does at a redirect: then the request never closes.
+          if (response.readableFlowing !== true) setImmediate(() => call.finish(response.readableEnded && !this.socket.destroyed))
+        }
       }
       return push.call(response, chunk, encoding)
     }
   }
 
-  onError (error) {
+  failed (error) {
     const { call, socket } = this
     // Node also destroys a request that gets no socket.
     const byCaller = socket !== undefined || typeof error?.code !== 'string' || isHangUp(error)
@@ -138,12 +127,13 @@ class TimedRequest {
     call.progress()
   }
 
-  onClose () {
-    const { call, socket, request } = this
+  closed () {
+    const { call, connection, socket, request } = this
     const response = request.res ?? undefined
-    socket?.off('close', this.onSocketClose).off('data', this.onData)
-    for (const event of Reflect.ownKeys(this.listeners)) request.off(event, /** @type {any} */ (this.listeners)[event])
-    if (response !== undefined && response.push === this.push) delete response.push
+    if (connection?.carrier === this) connection.carrier = null
+    request.off('socket', this.onSocket).off('information', this.onInformation).off('timeout', this.onTimeout)
+      .off(errorMonitor, this.onError).off('close', this.onClose)
+    if (this.push !== undefined && response?.push === this.push) delete response.push
     if (response?.upgrade) {
       if (!call.answered) call.head(response.statusCode)
       return call.finish(false)

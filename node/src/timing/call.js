@@ -9,7 +9,6 @@ import { nowNs } from './clock.js'
 import { MadeEvent } from './events.js'
 import { deliver, mergeHooks, runningHooks } from './hooks.js'
 import { currentTimingId } from './id.js'
-import { redactUrl } from './redact.js'
 import { Timing } from './record.js'
 
 /** @typedef {import('./connection.js').Connection} Connection */
@@ -19,8 +18,11 @@ import { Timing } from './record.js'
 /** @typedef {import('./hooks.js').Hooks} Hooks */
 /** @typedef {import('./attempt.js').Phase} Phase */
 /** @typedef {{hooks: Hooks | null, source?: object}} Owner */
-/** @typedef {{connection: Connection | null}} Carrier sends the request of a call, on its present connection */
-/** @typedef {{wasSent: () => boolean}} Sender reports whether the request was sent */
+/**
+ * Sends the request of a call, on its present connection. With `wasSent` it reports whether the request was sent, where
+ * `requestSent()` is not called.
+ * @typedef {{connection: Connection | null, wasSent?: () => boolean}} Carrier
+ */
 
 /** Its callbacks run when the present task is done. `queueMicrotask()` would make an AsyncResource for each. */
 const settled = Promise.resolve()
@@ -61,8 +63,6 @@ export class Call extends Timing {
   #sources
   /** @type {Carrier | null} */
   #carrier = null
-  /** @type {Sender | null} */
-  #sender = null
   /**
    * How the last attempt of a composed call failed.
    * @type {{kind: import('../errors.js').ErrorKind, phase?: Phase} | null}
@@ -75,17 +75,18 @@ export class Call extends Timing {
    * @param {Owner} owner the configuration that the hooks are of
    * @param {import('node:async_hooks').AsyncResource} context
    * @param {string} method
-   * @param {string} url
+   * @param {string} origin
+   * @param {string | undefined} path
    * @param {boolean} [composed] there may be retries and redirects; the call ends with `end()`
    */
-  constructor (owner, context, method, url, composed = false) {
+  constructor (owner, context, method, origin, path, composed = false) {
     const startNs = nowNs()
     const attempt = new Attempt(0, startNs)
-    super(context.runInAsyncScope(currentTimingId), method, redactUrl(url), startNs, composed ? [] : [attempt])
+    super(currentTimingId(context), method, origin, path, startNs, composed ? [] : [attempt])
     this.#hooks = /** @type {Hooks} */ (owner.hooks)
     this.#receivers = this.#hooks.receivers
     this.#context = context
-    this.#makers = context.runInAsyncScope(runningHooks)
+    this.#makers = runningHooks(context)
     this.#composed = composed
     this.#attempt = attempt
     this.#sources = [owner.source]
@@ -150,11 +151,6 @@ export class Call extends Timing {
 
   /** The newest connection of what sends the present attempt. */
   get connection () { return this.#carrier?.connection ?? null }
-
-  /** Reports whether the request was sent, where `requestSent()` is not called. @param {Sender} sender */
-  sentBy (sender) { this.#sender = sender }
-
-  get sender () { return this.#sender }
 
   /**
    * The request is about to be written on a connection.
@@ -256,7 +252,7 @@ export class Call extends Timing {
       attempt.requestStartMonoNs = Math.max(connection.firstWriteNs, this.#acquiredNs)
       attempt.bytesSent = connection.bytesOut
       attempt.writes = connection.writes
-      if (!connection.writing && (this.#sent !== false || this.#sender?.wasSent() === true)) {
+      if (!connection.writing && (this.#sent !== false || this.#carrier?.wasSent?.() === true)) {
         attempt.requestEndMonoNs = Math.max(connection.lastWriteNs, attempt.requestStartMonoNs + 1)
       }
     }
@@ -468,7 +464,7 @@ export class Call extends Timing {
       if (this.#observed !== null) this.#hooks.observe('end', this.#observed, this)
       if (this.#hooks.timings.length > 0) this.#emit(this.#hooks.timings, this, true)
     }
-    this.#context = this.#observed = this.#carrier = this.#sender = null
+    this.#context = this.#observed = this.#carrier = null
   }
 
   #emit (receivers, news, last = false) {

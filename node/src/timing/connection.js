@@ -32,6 +32,11 @@ export class Connection {
   releasedNs = 0
   /** The call whose message is being written. @type {import('./call.js').Call | null} */
   call = null
+  /**
+   * The request that has this connection, where its carrier takes part.
+   * @type {{read: () => void, socketDestroyed: () => void} | null}
+   */
+  carrier = null
   /** @type {any} */
   socket = null
   firstWriteNs = 0
@@ -134,23 +139,18 @@ export class Connection {
    * Counts the writes of this socket. Each call of its `_write` and `_writev` is one write to the kernel; `write` only
    * queues while the socket is corked. HTTP/2 frames its own writes.
    * @param {any} socket that carries the requests of this connection
+   * @param {boolean} [reads] the carrier gets what the socket reads, and its end
    */
-  attach (socket) {
+  attach (socket, reads = false) {
     this.socket = socket
     this.multiplexed = socket.alpnProtocol === 'h2'
     socket[kConnection] = this
     if (this.multiplexed || typeof socket._write !== 'function') return
-    /** @type {WriteWatch | undefined} */
+    /** @type {Watch | undefined} */
     const watch = socket[kWatch]
-    // The socket of a tunnel on which others' methods stand: its writes now belong to the connection through the
-    // tunnel.
-    if (watch !== undefined) {
-      watch.connection = this
-      return
-    }
-    socket[kWatch] = new WriteWatch(this, socket)
-    socket._write = write
-    if (socket._writev) socket._writev = writev
+    // The socket of a tunnel that has been watched: its writes now belong to the connection through the tunnel.
+    if (watch !== undefined) watch.connection = this
+    else socket[kWatch] = new Watch(this, socket, reads ? ['_write', '_writev', 'push', '_destroy'] : ['_write', '_writev'])
   }
 }
 
@@ -161,32 +161,29 @@ export function connectionOf (socket) {
 
 /** Gives a socket its methods back: it is upgraded, or carries a tunnel. */
 export function detach (socket) {
-  /** @type {WriteWatch | undefined} */
-  const watch = socket[kWatch]
   delete socket[kConnection]
-  // Methods of others may stand on ours: then ours stay.
-  if (watch === undefined || socket._write !== write || (watch.writev && socket._writev !== writev)) return
-  for (const [name, before, own] of watch.methods) {
-    if (own) socket[name] = before
-    else delete socket[name]
-  }
-  delete socket[kWatch]
+  if (socket[kWatch]?.remove(socket)) delete socket[kWatch]
 }
 
 const kWatch = Symbol('onewrite watch')
 
-/** Counts what one socket writes to the kernel. A stream has at most one write under way. */
-class WriteWatch {
+/** Watches one socket. A stream has at most one write under way. */
+class Watch {
   /** The callback of the write under way. @type {any} */
   callback = null
+  /** The methods of the socket that ours call. @type {any} */
+  methods = {}
+  /** Those that it had itself, not its class. @type {string[]} */
+  own = []
 
-  constructor (connection, socket) {
+  /** @param {string[]} names of methods that are replaced */
+  constructor (connection, socket, names) {
     this.connection = connection
-    this.write = socket._write
-    this.writev = socket._writev
-    /** Each method, and whether the socket itself had it. @type {[string, any, boolean][]} */
-    this.methods = [['_write', this.write, Object.hasOwn(socket, '_write')]]
-    if (this.writev) this.methods.push(['_writev', this.writev, Object.hasOwn(socket, '_writev')])
+    for (const name of names.filter((name) => typeof socket[name] === 'function')) {
+      if (Object.hasOwn(socket, name)) this.own.push(name)
+      this.methods[name] = socket[name]
+      socket[name] = watched[name]
+    }
     this.done = (error) => {
       const { callback, connection } = this
       this.callback = null
@@ -197,6 +194,17 @@ class WriteWatch {
       }
       callback(error)
     }
+  }
+
+  /** @returns {boolean} false: methods of others stand on ours, so ours stay */
+  remove (socket) {
+    const names = Object.keys(this.methods)
+    if (names.some((name) => socket[name] !== watched[name])) return false
+    for (const name of names) {
+      if (this.own.includes(name)) socket[name] = this.methods[name]
+      else delete socket[name]
+    }
+    return true
   }
 
   before (bytes, callback) {
@@ -216,24 +224,34 @@ class WriteWatch {
   }
 }
 
-/** @this {any} */
-function write (chunk, encoding, callback) {
-  /** @type {WriteWatch} */
-  const watch = this[kWatch]
-  watch.before(sizeOf(chunk, encoding), callback)
-  watch.write.call(this, chunk, encoding, watch.done)
-  watch.after(this)
-}
-
-/** @this {any} */
-function writev (chunks, callback) {
-  /** @type {WriteWatch} */
-  const watch = this[kWatch]
-  let bytes = 0
-  for (const { chunk, encoding } of chunks) bytes += sizeOf(chunk, encoding)
-  watch.before(bytes, callback)
-  watch.writev.call(this, chunks, watch.done)
-  watch.after(this)
+/** The methods of a socket that is watched. @type {Record<string, (this: any, ...args: any[]) => any>} */
+const watched = {
+  _write (chunk, encoding, callback) {
+    /** @type {Watch} */
+    const watch = this[kWatch]
+    watch.before(sizeOf(chunk, encoding), callback)
+    watch.methods._write.call(this, chunk, encoding, watch.done)
+    watch.after(this)
+  },
+  _writev (chunks, callback) {
+    /** @type {Watch} */
+    const watch = this[kWatch]
+    let bytes = 0
+    for (const { chunk, encoding } of chunks) bytes += sizeOf(chunk, encoding)
+    watch.before(bytes, callback)
+    watch.methods._writev.call(this, chunks, watch.done)
+    watch.after(this)
+  },
+  push (chunk, encoding) {
+    const { connection, methods } = this[kWatch]
+    if (chunk !== null) connection.carrier?.read()
+    return methods.push.call(this, chunk, encoding)
+  },
+  _destroy (error, callback) {
+    const { connection, methods } = this[kWatch]
+    connection.carrier?.socketDestroyed()
+    return methods._destroy.call(this, error, callback)
+  }
 }
 
 function sizeOf (chunk, encoding) {

@@ -68,17 +68,3 @@ export class MadeEvent {
  * made.
  * @typedef {{[E in EventName as `on${Capitalize<E>}`]?: OnEvent} & {onEvent?: OnEvent}} TimingListener
  */
-
-/**
- * By event, who gets it, in order; null: nobody. Then the event is not made, and the clock is not read for it.
- * @param {any[]} listeners
- * @returns {Record<EventName, import('./hooks.js').Receiver[] | null>}
- */
-export function receiversOf (listeners) {
-  return /** @type {any} */ (Object.fromEntries(EVENTS.map((name) => {
-    const own = `on${name[0]?.toUpperCase()}${name.slice(1)}`
-    const receivers = listeners.flatMap((listener) => [listener[own], listener.onEvent]
-      .filter((method) => method !== undefined).map((method) => ({ listener, method })))
-    return [name, receivers.length === 0 ? null : receivers]
-  })))
-}

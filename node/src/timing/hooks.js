@@ -4,8 +4,9 @@
  */
 
 import { AsyncLocalStorage } from 'node:async_hooks'
+import { types } from 'node:util'
 import { invalidOption } from '../errors.js'
-import { EVENTS, receiversOf } from './events.js'
+import { EVENTS } from './events.js'
 
 /** @typedef {import('./events.js').TimingListener} TimingListener */
 
@@ -26,13 +27,6 @@ import { EVENTS, receiversOf } from './events.js'
  * @property {(state: any, timing: import('./record.js').Timing) => void} end the call has ended
  */
 
-/**
- * @typedef {object} Receiver
- * @property {TimingListener} [listener] on which the method is called
- * @property {(news: any) => unknown} method
- * @property {boolean} [returnsPromises] it has returned an object, which may be a promise
- * @property {Running} [alone] what runs while this hook runs for a request that no hook has made
- */
 /** Hooks that are running, the innermost first. @typedef {{hook: unknown, outer: Running | null}} Running */
 
 export const kObserver = Symbol('onewrite observer')
@@ -40,21 +34,43 @@ export const kObserver = Symbol('onewrite observer')
 let failures = 0
 /** @type {Running | null} */
 let running = null
+/** The same for what a hook does after it has returned. @type {AsyncLocalStorage<Running> | null} */
+let afterwards = null
 /**
- * The same for what a hook does after it has returned. On Node 20 its use makes every promise of the process dearer, so
- * there it is null until a hook has returned a promise.
- * @type {AsyncLocalStorage<Running> | null}
+ * Before Node 24 the use of an AsyncLocalStorage makes every promise of the process dearer. There it is used only once
+ * there is a hook that returns promises.
  */
-let afterwards = Number.parseInt(process.versions.node, 10) < 22 ? null : new AsyncLocalStorage()
+const STORAGE_IS_CHEAP = Number.parseInt(process.versions.node, 10) >= 24
+
+/** One method that is called. */
+export class Receiver {
+  /** What runs while this hook runs for a request that no hook has made. @type {Running} */
+  alone
+
+  /**
+   * @param {(news: any) => unknown} method
+   * @param {TimingListener | null} listener on which the method is called
+   */
+  constructor (method, listener = null) {
+    this.method = method
+    this.listener = listener
+    this.alone = { hook: listener ?? method, outer: null }
+    /** It is an async function, or has returned an object, which may be a promise. */
+    this.returnsPromises = types.isAsyncFunction(method)
+  }
+}
 
 /** @returns {number} how many hooks have failed in this process */
 export function hookFailures () {
   return failures
 }
 
-/** @returns {Running | null} the hooks that make the request which begins now: they are not called for it */
-export function runningHooks () {
-  return running ?? afterwards?.getStore() ?? null
+/**
+ * @param {import('node:async_hooks').AsyncResource} context of a request that begins
+ * @returns {Running | null} the hooks that make it: they are not called for it
+ */
+export function runningHooks (context) {
+  return running ?? (afterwards === null ? null : context.runInAsyncScope(afterwards.getStore, afterwards) ?? null)
 }
 
 /** Cannot throw: `error` may be any value, also one whose every property throws. @param {unknown} error */
@@ -96,18 +112,16 @@ function safely (run) {
  */
 export function deliver (receivers, news, makers, last) {
   for (const receiver of receivers) {
-    const { listener, method } = receiver
-    const hook = listener ?? method
-    if (makers !== null && includes(makers, hook)) continue
+    const { alone, listener, method } = receiver
+    if (makers !== null && includes(makers, alone.hook)) continue
     const before = running
-    running = makers === null ? receiver.alone ??= { hook, outer: null } : { hook, outer: makers }
+    running = makers === null ? alone : { hook: alone.hook, outer: makers }
     try {
-      const result = afterwards !== null && (last || receiver.returnsPromises === true)
-        ? afterwards.run(running, callMethod, method, listener, news)
+      const result = receiver.returnsPromises || (last && (afterwards !== null || STORAGE_IS_CHEAP))
+        ? (afterwards ??= new AsyncLocalStorage()).run(running, callMethod, method, listener, news)
         : method.call(/** @type {any} */ (listener), news)
       if (typeof result === 'object' && result !== null) {
         receiver.returnsPromises = true
-        afterwards ??= new AsyncLocalStorage()
         watchResult(result)
       }
     } catch (error) {
@@ -126,6 +140,20 @@ function includes (makers, hook) {
 }
 
 const CONNECTION_EVENTS = EVENTS.slice(EVENTS.indexOf('queueEnd'), EVENTS.indexOf('requestStart'))
+
+/**
+ * By event, who gets it, in order; null: nobody. Then the event is not made, and the clock is not read for it.
+ * @param {any[]} listeners
+ * @returns {Record<import('./events.js').EventName, Receiver[] | null>}
+ */
+function receiversOf (listeners) {
+  return /** @type {any} */ (Object.fromEntries(EVENTS.map((name) => {
+    const own = `on${name[0]?.toUpperCase()}${name.slice(1)}`
+    const receivers = listeners.flatMap((listener) => [listener[own], listener.onEvent]
+      .filter((method) => method !== undefined).map((method) => new Receiver(method, listener)))
+    return [name, receivers.length === 0 ? null : receivers]
+  })))
+}
 
 export class Hooks {
   constructor (timings, listeners) {
@@ -182,7 +210,7 @@ export function resolveHooks (options, config) {
     throw invalidOption('listener must be an object with methods such as onCallEnd')
   }
   if (config.disabled || config.hooksDisabled || (onTiming === null && listener === null)) return null
-  return new Hooks(onTiming === null ? [] : [{ method: onTiming }], listener === null ? [] : [listener])
+  return new Hooks(onTiming === null ? [] : [new Receiver(onTiming)], listener === null ? [] : [listener])
 }
 
 /** @param {Hooks[]} several @returns {Hooks | null} that calls the hooks of all, in order; null: there are none */

@@ -17,7 +17,7 @@ export function withTimingId (id, run) {
   return storage.run(id, run)
 }
 
-/** @returns {string | number | undefined} */
-export function currentTimingId () {
-  return storage === null ? undefined : storage.getStore()
+/** @param {import('node:async_hooks').AsyncResource} context @returns {string | number | undefined} */
+export function currentTimingId (context) {
+  return storage === null ? undefined : context.runInAsyncScope(storage.getStore, storage)
 }

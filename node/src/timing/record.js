@@ -4,6 +4,7 @@
  */
 
 import { nowNs, unixNs } from './clock.js'
+import { redactUrl, urlOf } from './redact.js'
 
 /** @typedef {import('./attempt.js').Attempt} Attempt */
 /** @typedef {import('./attempt.js').Outcome} Outcome */
@@ -28,25 +29,31 @@ export class Timing {
   errorPhase = undefined
   /** Monotonic clock at the end, ns. @type {number | undefined} */
   endedAtMonoNs = undefined
+  #origin
+  #path
 
   /**
    * @param {string | number | undefined} id
    * @param {string} method
-   * @param {string} url
+   * @param {string} origin
+   * @param {string | undefined} path
    * @param {number} startedAtMonoNs
    * @param {Attempt[]} attempts
    */
-  constructor (id, method, url, startedAtMonoNs, attempts) {
+  constructor (id, method, origin, path, startedAtMonoNs, attempts) {
     /** The id given with `withTimingId()`. */
     this.id = id
     this.method = method
-    this.url = url
+    this.#origin = origin
+    this.#path = path
     /** Monotonic clock at the start, ns. */
     this.startedAtMonoNs = startedAtMonoNs
     /** One per try, in order. Empty when an interceptor such as undici's cache answered. @type {readonly Attempt[]} */
     this.attempts = attempts
   }
 
+  /** Without passwords and signatures. */
+  get url () { return redactUrl(urlOf(this.#origin, this.#path)) }
   /** Wall clock at the start, ns since 1970 (exact to 256 ns). */
   get startedAtUnixNs () { return unixNs(this.startedAtMonoNs) }
   /** The whole call, ns; until now while it runs. */

@@ -5,6 +5,15 @@ const SIGNATURES = /([?&](?:AWSAccessKeyId|Signature|sig|X-Goog-Signature)=)[^&#
 /** Scheme and slashes. As URL parsers do, it accepts backslashes as slashes, and for http any number of them. */
 const BEFORE_AUTHORITY = /^\s*(?:https?:[/\\]*|(?:[a-z][a-z\d+.-]*:)?[/\\]{2})/i
 
+/**
+ * @param {string} origin
+ * @param {string | undefined} path a whole URL for a proxy that forwards, `host:port` for one that tunnels
+ */
+export function urlOf (origin, path = '') {
+  if (path === '' || path.startsWith('/')) return origin + path
+  return /^https?:\/\//.test(path) ? path : `${origin}/${path}`
+}
+
 /** @param {string} url @returns {string} */
 export function redactUrl (url) {
   if (url.includes('@')) url = withoutUser(url)

@@ -116,17 +116,8 @@ export function oneCall (self) {
 function startCall (self, opts, handler, composed) {
   // The handlers of undici's own functions have their asynchronous context.
   const context = handler instanceof AsyncResource ? handler : new AsyncResource('OnewriteCall')
-  return new Call(self[kConfig], context, opts?.method, urlOf(self[kOrigin] ?? opts?.origin, opts?.path), composed)
-}
-
-/**
- * @param {any} origin a string or a URL
- * @param {any} path of a request; a whole URL for a proxy that forwards, `host:port` for one that tunnels
- */
-function urlOf (origin, path) {
-  const text = origin instanceof URL ? origin.origin : String(origin ?? '')
-  if (typeof path !== 'string' || path.startsWith('/')) return `${text}${path ?? ''}`
-  return /^https?:\/\//.test(path) ? path : `${text}/${path}`
+  const origin = self[kOrigin] ?? opts?.origin ?? ''
+  return new Call(self[kConfig], context, opts?.method, origin.origin ?? String(origin), opts?.path, composed)
 }
 
 /** @returns {Call | undefined} the call of a composed dispatcher above */
