@@ -89,6 +89,8 @@ def on_page_markdown(markdown: str, *, page: Any, config: Any, files: Files) -> 
     """Lead links that leave the site's pages to the repository; code blocks stay as they are."""
     if page.file.src_uri.startswith("api/"):
         return markdown
+    if page.file.src_uri == "README.md":
+        page.meta["hide"] = ["navigation"]  # the only page of its tab: its columns go to the samples
     folder = posixpath.dirname(page.file.src_uri)
 
     def mend(found: re.Match[str]) -> str:
