@@ -8,7 +8,7 @@ import { pipeline } from 'node:stream/promises'
 export const name = 'http'
 export const types = { FormData: undefined }
 
-/** @param {{httpAgent: http.Agent, httpsAgent: https.Agent, split?: boolean, stock?: boolean}} transport */
+/** @param {{httpAgent: http.Agent, httpsAgent: https.Agent, split?: boolean}} transport */
 export function request (transport, { method, url, headers, body, signal, read }) {
   return new Promise((resolve, reject) => {
     const secure = url.startsWith('https:')
@@ -16,7 +16,7 @@ export function request (transport, { method, url, headers, body, signal, read }
       method, agent: secure ? transport.httpsAgent : transport.httpAgent, signal
     })
     request.on('error', reject)
-    if (transport.stock) request.once('socket', keepDrain)
+    request.once('socket', keepDrain)
     // An upgrade without a listener ends with no event but close.
     let answered = false
     request.on('close', () => { if (!answered) reject(Object.assign(new Error('closed without an answer'), { code: 'UND_ERR_SOCKET' })) })
@@ -53,8 +53,8 @@ export function request (transport, { method, url, headers, body, signal, read }
   })
 }
 
-// Stock Node may lose the last 'drain' of an upload over TLS, which then never ends: the end of the response takes this
-// listener off (socketOnData of lib/_http_client.js). The adapter mends that itself.
+// Node may lose the last 'drain' of an upload over TLS, which then never ends: the end of the response takes this
+// listener off (socketOnData of lib/_http_client.js). A case that hangs compares nothing, so it is added again.
 function keepDrain (socket) {
   const onDrain = socket.listeners('drain').find(({ name }) => name === 'ondrain')
   socket.on('drain', onDrain)

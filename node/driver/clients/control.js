@@ -21,7 +21,7 @@ export async function open (options) {
   const closers = [() => httpAgent.destroy(), () => httpsAgent.destroy()]
   return {
     api,
-    transport: { httpAgent, httpsAgent, split: true, stock: true },
+    transport: { httpAgent, httpsAgent, split: true },
     closers,
     close: async () => { for (const close of closers.splice(0)) await close() }
   }

@@ -26,7 +26,7 @@ export async function open (options) {
     const httpAgent = new http.Agent(httpOptions(options))
     const httpsAgent = new https.Agent(httpOptions(options))
     closers.push(() => httpAgent.destroy(), () => httpsAgent.destroy())
-    return { api, transport: { httpAgent, httpsAgent, stock: true }, closers, close: () => closeAll(closers) }
+    return { api, transport: { httpAgent, httpsAgent }, closers, close: () => closeAll(closers) }
   }
   const agent = options.proxy ? new undici.ProxyAgent(undiciProxyOptions(options)) : new undici.Agent(undiciOptions(options))
   closers.push(() => agent.destroy())

@@ -2,12 +2,11 @@
 
 import http from 'node:http'
 import https from 'node:https'
-import { mostHeld, resolveConfig, setsNoDelay, withoutOurs } from '../config.js'
+import { mostHeld, resolveConfig, withoutOurs } from '../config.js'
 import { Connection, detach } from '../timing/connection.js'
 import { resolveHooks } from '../timing/hooks.js'
 import { setNoDelay } from '../wire/nodelay.js'
 import { joinTurn } from './coalesce.js'
-import { keepDrain } from './drain.js'
 import { timeRequest } from './timed-request.js'
 
 /** @typedef {import('../config.js').Options & import('../timing/hooks.js').HookOptions} Options */
@@ -35,11 +34,8 @@ const withOurs = (Base, secure) => /** @type {any} */ (class extends Base {
     this.#owner = { hooks }
     const max = mostHeld(config)
     /** @this {http.ClientRequest} */
-    const onSocket = function (socket) {
-      keepDrain.call(this, socket)
-      if (max > 0) joinTurn(this, socket, max)
-    }
-    this.#onSocket = max > 0 || setsNoDelay(config) ? onSocket : null
+    const onSocket = function (socket) { joinTurn(this, socket, max) }
+    this.#onSocket = max > 0 ? onSocket : null
   }
 
   /** @param {any} options of the connection @param {OnSocket} [callback] */

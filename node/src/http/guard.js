@@ -8,7 +8,6 @@
 
 import diagnosticsChannel from 'node:diagnostics_channel'
 import { resolveConfig, setsNoDelay } from '../config.js'
-import { keepDrain, keepDrainOf } from './drain.js'
 
 /**
  * Node 22.12 and later publish a request here when it is made, before it has a socket. A later
@@ -36,8 +35,6 @@ function setNoDelay (/** @type {any} */ { request }) {
   // An agent made with `noDelay: false` keeps Nagle's algorithm.
   if (request.agent?.options?.noDelay === false) return
   request.setNoDelay(true)
-  if (request.socket) keepDrainOf(request.socket)
-  else request.once('socket', keepDrain)
 }
 
 /**

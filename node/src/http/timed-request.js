@@ -35,10 +35,10 @@ export function timeRequest (request, options, owner, onSocket) {
 /** Node publishes a final response when its head is there, before the request's 'response' event. */
 function onResponse (/** @type {any} */ { request, response }) {
   const timed = /** @type {TimedRequest | null | undefined} */ (connectionOf(request.socket)?.carrier)
-  if (timed?.request === request) timed.onResponse(response)
+  if (timed && timed.request === request) timed.onResponse(response)
 }
 
-/** @implements {import('../timing/call.js').Carrier} */
+/** The carrier of its call. */
 class TimedRequest {
   /** @type {import('../timing/connection.js').Connection | null} */
   connection = null
@@ -108,7 +108,8 @@ class TimedRequest {
         if (call.running) {
           call.responseEnd()
           // A program may leave a response unread, as needle does at a redirect: then the request never closes.
-          if (response.readableFlowing !== true) setImmediate(() => call.finish(response.readableEnded && !this.socket.destroyed))
+          const finish = () => call.finish(response.readableEnded && !this.socket.destroyed)
+          if (response.readableFlowing !== true) setImmediate(finish)
         }
       }
       return push.call(response, chunk, encoding)

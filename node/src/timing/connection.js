@@ -150,7 +150,7 @@ export class Connection {
     const watch = socket[kWatch]
     // The socket of a tunnel that has been watched: its writes now belong to the connection through the tunnel.
     if (watch !== undefined) watch.connection = this
-    else socket[kWatch] = new Watch(this, socket, reads ? ['_write', '_writev', 'push', '_destroy'] : ['_write', '_writev'])
+    else socket[kWatch] = new Watch(this, socket, ['_write', '_writev', ...reads ? ['push', '_destroy'] : []])
   }
 }
 
