@@ -14,7 +14,6 @@ final class Collecting extends Exchange {
     private static final byte[] NOTHING = new byte[0];
 
     final CompletableFuture<Response> future = new CompletableFuture<>();
-    private final int maxBody;
     private int status;
     private HttpHeaders headers = EmptyHttpHeaders.INSTANCE;
     private byte[] body = NOTHING;
@@ -23,7 +22,6 @@ final class Collecting extends Exchange {
     Collecting(Settings settings, Request request, OnewriteNetty.Call timing) {
         super(settings, request, timing);
         future.whenComplete((response, why) -> giveUp()); // by the caller: otherwise the call has ended
-        maxBody = settings.maxBody();
     }
 
     @Override
@@ -35,14 +33,15 @@ final class Collecting extends Exchange {
     @Override
     void content(ByteBuf bytes) {
         int more = bytes.readableBytes();
-        if (more > maxBody - size) {
-            fail(new TooLongHttpContentException("the response's body is longer than " + maxBody + " bytes (maxBody)"));
+        if (more > settings.maxBody - size) {
+            fail(new TooLongHttpContentException(
+                    "the response's body is longer than " + settings.maxBody + " bytes (maxBody)"));
         } else if (size == 0) {
             body = more == 0 ? NOTHING : ByteBufUtil.getBytes(bytes);
             size = more;
         } else if (more > 0) {
             if (body.length < size + more) {
-                body = Arrays.copyOf(body, Math.max(size + more, (int) Math.min(maxBody, body.length * 2L)));
+                body = Arrays.copyOf(body, Math.max(size + more, (int) Math.min(settings.maxBody, body.length * 2L)));
             }
             bytes.getBytes(bytes.readerIndex(), body, size, more);
             size += more;

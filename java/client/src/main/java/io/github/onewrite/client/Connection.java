@@ -34,12 +34,12 @@ final class Connection extends ChannelInboundHandlerAdapter implements Runnable 
     private long timerDue;
 
     Connection(Channel channel, Settings settings) {
-        long lifetime = settings.maxLifetime();
+        long lifetime = settings.maxLifetime;
         // Less up to a tenth, so that connections made together do not end together.
         until = lifetime == 0
                 ? 0
                 : System.nanoTime() + lifetime - ThreadLocalRandom.current().nextLong(lifetime / 10 + 1);
-        idleLimit = settings.idleLimit();
+        idleLimit = settings.idleLimit;
         freeSince = System.nanoTime();
         channel.attr(KEY).set(this);
     }

@@ -2,6 +2,7 @@ package io.github.onewrite.client;
 
 import io.github.onewrite.netty.OnewriteNetty;
 import io.netty.buffer.ByteBuf;
+import io.netty.buffer.ByteBufAllocator;
 import io.netty.buffer.ByteBufInputStream;
 import io.netty.buffer.Unpooled;
 import io.netty.channel.Channel;
@@ -15,21 +16,24 @@ import io.netty.handler.codec.PrematureChannelClosureException;
 import io.netty.handler.codec.http.DefaultFullHttpRequest;
 import io.netty.handler.codec.http.DefaultHttpRequest;
 import io.netty.handler.codec.http.EmptyHttpHeaders;
+import io.netty.handler.codec.http.FullHttpRequest;
 import io.netty.handler.codec.http.HttpChunkedInput;
 import io.netty.handler.codec.http.HttpContent;
 import io.netty.handler.codec.http.HttpHeaderNames;
-import io.netty.handler.codec.http.HttpHeaderValues;
 import io.netty.handler.codec.http.HttpHeaders;
+import io.netty.handler.codec.http.HttpMethod;
 import io.netty.handler.codec.http.HttpObject;
 import io.netty.handler.codec.http.HttpRequest;
 import io.netty.handler.codec.http.HttpResponse;
 import io.netty.handler.codec.http.HttpUtil;
 import io.netty.handler.codec.http.HttpVersion;
 import io.netty.handler.codec.http.LastHttpContent;
+import io.netty.handler.ssl.SslHandler;
 import io.netty.handler.stream.ChunkedNioFile;
 import io.netty.handler.stream.ChunkedStream;
 import io.netty.handler.stream.ChunkedWriteHandler;
 import io.netty.util.concurrent.Future;
+import java.io.EOFException;
 import java.io.IOException;
 import java.net.SocketTimeoutException;
 import java.nio.ByteBuffer;
@@ -56,13 +60,14 @@ abstract class Exchange implements Runnable, ChannelFutureListener {
     private static final int PIECE = 256 * 1024;
     private static final int FILE_PIECE = 64 * 1024;
 
-    private final Settings settings;
+    final Settings settings;
     private final Request request;
     private final OnewriteNetty.Call timing;
     private volatile @Nullable OriginPool pool;
     private @Nullable Connection connection;
-    private java.util.concurrent.@Nullable Future<?> callLimit;
-    private boolean queued;
+    private @Nullable Target target;
+    private @Nullable HttpRequest message;
+    private @Nullable Future<?> callLimit;
     private boolean sent;
     private boolean interim;
     private boolean headRead;
@@ -89,6 +94,40 @@ abstract class Exchange implements Runnable, ChannelFutureListener {
 
     abstract void failed(Throwable why);
 
+    /**
+     * Makes the request in Netty's types. What Netty refuses is refused here.
+     *
+     * @throws IllegalArgumentException for a method, URL or header that cannot be sent
+     */
+    final Target.Origin prepare() {
+        Target to = Target.of(request.url());
+        target = to;
+        Proxy proxy = to.origin().tls() ? null : settings.proxy;
+        HttpHeaders headers = request.headers(to);
+        if (proxy != null && proxy.user() != null && !headers.contains(HttpHeaderNames.PROXY_AUTHORIZATION)) {
+            byte[] pair = (proxy.user() + ":" + proxy.password()).getBytes(StandardCharsets.UTF_8);
+            headers.set(
+                    HttpHeaderNames.PROXY_AUTHORIZATION,
+                    "Basic " + Base64.getEncoder().encodeToString(pair));
+        }
+        if (settings.decompress && !headers.contains(HttpHeaderNames.ACCEPT_ENCODING)) {
+            headers.set(HttpHeaderNames.ACCEPT_ENCODING, "gzip, deflate");
+        }
+        HttpMethod method = HttpMethod.valueOf(request.method());
+        String uri = proxy == null ? to.path() : to.absolute();
+        ByteBuffer bytes = request.body().bytes;
+        message = bytes == null || bytes.remaining() > WHOLE
+                ? new DefaultHttpRequest(HttpVersion.HTTP_1_1, method, uri, headers)
+                : new DefaultFullHttpRequest(
+                        HttpVersion.HTTP_1_1,
+                        method,
+                        uri,
+                        bytes.hasRemaining() ? Unpooled.wrappedBuffer(bytes) : Unpooled.EMPTY_BUFFER,
+                        headers,
+                        EmptyHttpHeaders.INSTANCE);
+        return to.origin();
+    }
+
     /** Hands the call to its event loop. */
     final void start(OriginPool of) {
         pool = of;
@@ -106,7 +145,7 @@ abstract class Exchange implements Runnable, ChannelFutureListener {
         }
         try {
             Duration own = request.timeout();
-            long limit = own == null ? settings.callTimeout() : Settings.nanos(own);
+            long limit = own == null ? settings.callTimeout : Settings.nanos(own);
             if (limit > 0) {
                 callLimit = pool().loop().schedule(() -> overdue("was not over", limit), limit, TimeUnit.NANOSECONDS);
             }
@@ -116,25 +155,14 @@ abstract class Exchange implements Runnable, ChannelFutureListener {
         }
     }
 
-    /** No connection is free: the call waits. */
-    final void queued() {
-        queued = true;
-        timing.queueStart();
-    }
-
-    /** The pool makes a connection for this call. */
-    final OnewriteNetty.Call connecting() {
-        timing.queueEnd();
+    final OnewriteNetty.Call timing() {
         return timing;
     }
 
     final void acquired(Future<? super Channel> result) {
         try {
-            if (queued) {
-                pool().noLongerWaits(this);
-            }
             if (!result.isSuccess()) {
-                fail(Objects.requireNonNull(result.cause()));
+                fail(result.cause());
                 return;
             }
             Channel channel = (Channel) Objects.requireNonNull(result.getNow());
@@ -153,33 +181,17 @@ abstract class Exchange implements Runnable, ChannelFutureListener {
     }
 
     private void send(ChannelHandlerContext ctx) throws IOException {
-        Request.Prepared prepared = request.prepare();
-        boolean forwarded = settings.forwards(prepared.target().origin());
-        String target =
-                forwarded ? prepared.target().absolute() : prepared.target().path();
-        HttpHeaders headers = headers(prepared, forwarded);
+        HttpRequest head = Objects.requireNonNull(message);
         Body body = request.body();
-        ByteBuffer bytes = body.bytes;
-        if (bytes != null && bytes.remaining() <= WHOLE) {
-            ByteBuf content = bytes.hasRemaining() ? Unpooled.wrappedBuffer(bytes) : Unpooled.EMPTY_BUFFER;
-            ctx.writeAndFlush(new DefaultFullHttpRequest(
-                            HttpVersion.HTTP_1_1,
-                            prepared.method(),
-                            target,
-                            content,
-                            headers,
-                            EmptyHttpHeaders.INSTANCE))
-                    .addListener(this);
-            return;
-        }
-        HttpRequest head = new DefaultHttpRequest(HttpVersion.HTTP_1_1, prepared.method(), target, headers);
-        if (bytes != null) {
+        if (head instanceof FullHttpRequest) {
+            writeLast(head);
+        } else if (body.bytes != null) {
             addChunkedWriter(ctx);
             write(head);
             writeLast(new HttpChunkedInput(
-                    new ChunkedStream(new ByteBufInputStream(Unpooled.wrappedBuffer(bytes)), PIECE)));
+                    new ChunkedStream(new ByteBufInputStream(Unpooled.wrappedBuffer(body.bytes)), PIECE)));
         } else if (body.file != null) {
-            sendFile(ctx, head, body.file, prepared.target().origin().tls());
+            sendFile(ctx, head, body.file);
         } else {
             Published published = new Published(ctx);
             addChunkedWriter(ctx);
@@ -190,28 +202,8 @@ abstract class Exchange implements Runnable, ChannelFutureListener {
         }
     }
 
-    private HttpHeaders headers(Request.Prepared prepared, boolean forwarded) {
-        HttpHeaders headers = prepared.headers();
-        Proxy proxy = settings.proxy();
-        String user = forwarded && proxy != null ? proxy.user() : null;
-        if (user == null && !settings.decompress() && request.body().file == null) {
-            return headers;
-        }
-        HttpHeaders own = headers.copy();
-        if (user != null && proxy != null && !own.contains(HttpHeaderNames.PROXY_AUTHORIZATION)) {
-            byte[] pair = (user + ":" + proxy.password()).getBytes(StandardCharsets.UTF_8);
-            own.set(
-                    HttpHeaderNames.PROXY_AUTHORIZATION,
-                    "Basic " + Base64.getEncoder().encodeToString(pair));
-        }
-        if (settings.decompress() && !own.contains(HttpHeaderNames.ACCEPT_ENCODING)) {
-            own.set(HttpHeaderNames.ACCEPT_ENCODING, "gzip, deflate");
-        }
-        return own;
-    }
-
     /** By sendfile on a plain connection; in pieces over TLS. */
-    private void sendFile(ChannelHandlerContext ctx, HttpRequest head, Path path, boolean tls) throws IOException {
+    private void sendFile(ChannelHandlerContext ctx, HttpRequest head, Path path) throws IOException {
         if (!Files.isRegularFile(path)) {
             throw new IOException(path + " is not a regular file");
         }
@@ -223,13 +215,24 @@ abstract class Exchange implements Runnable, ChannelFutureListener {
                 head.headers().set(HttpHeaderNames.CONTENT_LENGTH, Long.toString(size));
             }
             write(head);
-            if (tls) {
-                addChunkedWriter(ctx);
-                writeLast(new HttpChunkedInput(new ChunkedNioFile(file, 0, size, FILE_PIECE)));
-            } else {
+            if (ctx.pipeline().get(SslHandler.class) == null) {
                 write(new DefaultFileRegion(file, 0, size));
                 writeLast(LastHttpContent.EMPTY_LAST_CONTENT);
+                return;
             }
+            addChunkedWriter(ctx);
+            writeLast(new HttpChunkedInput(new ChunkedNioFile(file, 0, size, FILE_PIECE) {
+                @Override
+                public ByteBuf readChunk(ByteBufAllocator allocator) throws Exception {
+                    ByteBuf piece = super.readChunk(allocator);
+                    if (piece == null || piece.isReadable()) {
+                        return piece;
+                    }
+                    piece.release();
+                    throw new EOFException(
+                            path + " is shorter than " + size + " bytes"); // Netty would read on for ever
+                }
+            }));
         } catch (Throwable e) {
             file.close();
             throw e;
@@ -266,7 +269,7 @@ abstract class Exchange implements Runnable, ChannelFutureListener {
         }
         sent = true;
         if (!headRead) {
-            connection().limit(settings.responseTimeout());
+            connection().limit(settings.responseTimeout);
         }
     }
 
@@ -285,11 +288,9 @@ abstract class Exchange implements Runnable, ChannelFutureListener {
             interim = status < 200 && status != 101;
             if (!interim) {
                 headRead = true;
-                reusable = HttpUtil.isKeepAlive(response)
-                        && status != 101
-                        && !request.prepare()
-                                .headers()
-                                .containsValue(HttpHeaderNames.CONNECTION, HttpHeaderValues.CLOSE, true);
+                reusable = status != 101
+                        && HttpUtil.isKeepAlive(response)
+                        && HttpUtil.isKeepAlive(Objects.requireNonNull(message));
                 connection().limit(0);
                 head(status, response.headers());
             }
@@ -316,7 +317,7 @@ abstract class Exchange implements Runnable, ChannelFutureListener {
                 ended();
             }
         } else if (headRead) {
-            connection().limit(wantsMore() ? settings.idleReadTimeout() : 0);
+            connection().limit(wantsMore() ? settings.idleReadTimeout : 0);
         }
     }
 
@@ -333,9 +334,9 @@ abstract class Exchange implements Runnable, ChannelFutureListener {
     /** The limit of the response, or of the silence in its body, is over. */
     final void overdue() {
         if (headRead) {
-            overdue("got no bytes of the response's body", settings.idleReadTimeout());
+            overdue("got no bytes of the response's body", settings.idleReadTimeout);
         } else {
-            overdue("got no response", settings.responseTimeout());
+            overdue("got no response", settings.responseTimeout);
         }
     }
 
@@ -345,7 +346,7 @@ abstract class Exchange implements Runnable, ChannelFutureListener {
     }
 
     private String origin() {
-        return request.prepare().target().origin().toString();
+        return Objects.requireNonNull(target).origin().toString();
     }
 
     final void fail(@Nullable Throwable why) {
@@ -381,7 +382,7 @@ abstract class Exchange implements Runnable, ChannelFutureListener {
     /** The caller wants to read on; used while the caller's demand sets the pace. */
     final void readMore() {
         if (!over) {
-            connection().limit(settings.idleReadTimeout());
+            connection().limit(settings.idleReadTimeout);
             connection().channel().read();
         }
     }
@@ -390,18 +391,17 @@ abstract class Exchange implements Runnable, ChannelFutureListener {
         connection().channel().config().setAutoRead(on);
     }
 
-    /** Runs a step there, or returns false when the event loop was shut down. */
-    final boolean onLoop(Runnable step) {
+    /** Runs a step there. A loop that was shut down has ended the call: what is left is to signal it. */
+    final void onLoop(Runnable step) {
         OriginPool of = pool;
         if (of == null || of.loop().inEventLoop()) {
             step.run();
-            return true;
+            return;
         }
         try {
             of.loop().execute(step);
-            return true;
         } catch (RejectedExecutionException e) {
-            return false;
+            of.loop().terminationFuture().addListener(terminated -> step.run());
         }
     }
 

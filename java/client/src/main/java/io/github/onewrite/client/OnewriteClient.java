@@ -11,6 +11,7 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
+import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
 
 /**
@@ -24,18 +25,20 @@ import java.util.concurrent.TimeUnit;
  */
 public final class OnewriteClient implements AutoCloseable {
     private final Settings settings;
+    private final Transport transport;
     private final OnewriteNetty onewrite;
     private final AbstractChannelPoolMap<Target.Origin, OriginPool> pools;
     private volatile boolean closed;
 
-    OnewriteClient(Settings settings, OnewriteNetty onewrite) {
+    OnewriteClient(Settings settings, Transport transport, OnewriteNetty onewrite) {
         this.settings = settings;
+        this.transport = transport;
         this.onewrite = onewrite;
         this.pools = new AbstractChannelPoolMap<>() {
             @Override
             protected OriginPool newPool(Target.Origin origin) {
                 return new OriginPool(
-                        settings, origin, settings.transport().group().next(), onewrite);
+                        settings, transport, origin, transport.group().next(), onewrite);
             }
         };
     }
@@ -55,7 +58,7 @@ public final class OnewriteClient implements AutoCloseable {
      */
     public CompletableFuture<Response> send(Request request) {
         Collecting exchange = new Collecting(settings, request, begin(request));
-        start(request, exchange);
+        start(exchange);
         return exchange.future;
     }
 
@@ -70,7 +73,7 @@ public final class OnewriteClient implements AutoCloseable {
      */
     public CompletableFuture<StreamedResponse> stream(Request request) {
         Streaming exchange = new Streaming(settings, request, begin(request));
-        start(request, exchange);
+        start(exchange);
         return exchange.future;
     }
 
@@ -83,7 +86,7 @@ public final class OnewriteClient implements AutoCloseable {
      * @throws IllegalStateException on an event loop of this client, which would wait for itself
      */
     public Response execute(Request request) throws IOException {
-        for (EventExecutor loop : settings.transport().group()) {
+        for (EventExecutor loop : transport.group()) {
             if (loop.inEventLoop()) {
                 throw new IllegalStateException("execute would block the event loop: use send there");
             }
@@ -125,12 +128,19 @@ public final class OnewriteClient implements AutoCloseable {
      */
     @Override
     public void close() {
+        if (closed) {
+            return;
+        }
         closed = true;
         for (Map.Entry<Target.Origin, OriginPool> each : pools) {
-            each.getValue().closeAsync();
+            try {
+                each.getValue().closeAsync();
+            } catch (RejectedExecutionException e) {
+                // The caller's event loop is shut down, and so are its channels.
+            }
         }
-        if (settings.transport().owned()) {
-            settings.transport().group().shutdownGracefully(0, 1, TimeUnit.SECONDS);
+        if (transport.owned()) {
+            transport.group().shutdownGracefully(0, 1, TimeUnit.SECONDS);
         }
     }
 
@@ -139,12 +149,12 @@ public final class OnewriteClient implements AutoCloseable {
     }
 
     /** Whatever is thrown here ends the call: its future would wait in vain. */
-    private void start(Request request, Exchange exchange) {
+    private void start(Exchange exchange) {
         try {
-            Target.Origin origin = request.prepare().target().origin();
+            Target.Origin origin = exchange.prepare();
             mustBeOpen();
             if (origin.tls()) {
-                settings.tls().call(); // on this thread: the first use reads the trust store, which takes some 100 ms
+                settings.tls(); // on this thread: the first use reads the trust store, which takes some 100 ms
             }
             OriginPool pool = pools.get(origin);
             mustBeOpen(); // again: either this sees the close, or the close sees the pool

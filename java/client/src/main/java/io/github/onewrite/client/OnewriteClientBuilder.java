@@ -8,16 +8,10 @@ import io.netty.channel.ChannelOption;
 import io.netty.channel.EventLoopGroup;
 import io.netty.channel.socket.SocketChannel;
 import io.netty.handler.ssl.SslContext;
-import io.netty.handler.ssl.SslContextBuilder;
 import io.netty.resolver.AddressResolverGroup;
 import io.netty.util.Version;
 import java.time.Duration;
-import java.util.LinkedHashMap;
-import java.util.Map;
 import java.util.Objects;
-import java.util.concurrent.Callable;
-import java.util.function.Supplier;
-import javax.net.ssl.SSLException;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -25,22 +19,7 @@ import org.jspecify.annotations.Nullable;
  * the event loop.
  */
 public final class OnewriteClientBuilder extends TimingOptions<OnewriteClientBuilder> {
-    private final Map<ChannelOption<?>, Object> channelOptions = new LinkedHashMap<>();
-    private Supplier<Transport> transport = Transport::preferred;
-    private Callable<SslContext> tls = new JdkTrust();
-    private @Nullable Proxy proxy;
-    private @Nullable AddressResolverGroup<?> resolver;
-    private boolean decompress;
-    private int maxConnections = 64;
-    private int maxPending = 10_000;
-    private Duration connectTimeout = Duration.ofSeconds(10);
-    private Duration queueTimeout = Duration.ofSeconds(30);
-    private Duration responseTimeout = Duration.ofSeconds(60);
-    private Duration idleReadTimeout = Duration.ofSeconds(60);
-    private Duration callTimeout = Duration.ZERO;
-    private Duration idleLimit = Duration.ofSeconds(30);
-    private Duration maxLifetime = Duration.ZERO;
-    private int maxBody = 16 * 1024 * 1024;
+    private final Settings settings = new Settings();
 
     OnewriteClientBuilder() {}
 
@@ -58,7 +37,7 @@ public final class OnewriteClientBuilder extends TimingOptions<OnewriteClientBui
 
     /** A socket option. {@link ChannelOption#TCP_NODELAY} given here is used as it is, and not checked. */
     public <T> OnewriteClientBuilder channelOption(ChannelOption<T> option, T value) {
-        channelOptions.put(option, Objects.requireNonNull(value, "value"));
+        settings.channelOptions.put(option, Objects.requireNonNull(value, "value"));
         return this;
     }
 
@@ -69,22 +48,20 @@ public final class OnewriteClientBuilder extends TimingOptions<OnewriteClientBui
      */
     public OnewriteClientBuilder eventLoopGroup(
             EventLoopGroup group, ChannelFactory<? extends SocketChannel> channels) {
-        Transport given = new Transport(
+        settings.transport = new Transport(
                 Objects.requireNonNull(group, "group"), Objects.requireNonNull(channels, "channels"), false);
-        transport = () -> given;
         return this;
     }
 
     /** A TLS context with the caller's certificates, or on tcnative. Default: the JDK's. Host names are always verified. */
     public OnewriteClientBuilder sslContext(SslContext context) {
-        Objects.requireNonNull(context, "context");
-        tls = () -> context;
+        settings.tls = Objects.requireNonNull(context, "context");
         return this;
     }
 
     /** Forward proxy for http, tunnel for https. Default none; system properties are not read. */
     public OnewriteClientBuilder proxy(@Nullable Proxy through) {
-        proxy = through;
+        settings.proxy = through;
         return this;
     }
 
@@ -93,43 +70,43 @@ public final class OnewriteClientBuilder extends TimingOptions<OnewriteClientBui
      * of a proxy for https is always resolved by the JDK.
      */
     public OnewriteClientBuilder resolver(AddressResolverGroup<?> names) {
-        resolver = Objects.requireNonNull(names, "names");
+        settings.resolver = Objects.requireNonNull(names, "names");
         return this;
     }
 
     /** Requests gzip and deflate, and unpacks them. Default false: bodies are what was sent. */
     public OnewriteClientBuilder decompress(boolean value) {
-        decompress = value;
+        settings.decompress = value;
         return this;
     }
 
     /** Default 64. */
     public OnewriteClientBuilder maxConnectionsPerOrigin(int connections) {
-        maxConnections = positive("maxConnectionsPerOrigin", connections);
+        settings.maxConnections = positive("maxConnectionsPerOrigin", connections);
         return this;
     }
 
     /** Calls that may wait for a connection of an origin, 1 or more; further calls fail at once. Default 10000. */
     public OnewriteClientBuilder maxPendingPerOrigin(int calls) {
-        maxPending = positive("maxPendingPerOrigin", calls);
+        settings.maxPending = positive("maxPendingPerOrigin", calls);
         return this;
     }
 
     /** For TCP, for the tunnel and for TLS, each. Default 10 s; zero is no limit. */
     public OnewriteClientBuilder connectTimeout(Duration limit) {
-        connectTimeout = notNegative("connectTimeout", limit);
+        settings.connectTimeout = notNegative("connectTimeout", limit);
         return this;
     }
 
     /** For waiting for a free connection. Default 30 s; zero is no limit. */
     public OnewriteClientBuilder queueTimeout(Duration limit) {
-        queueTimeout = notNegative("queueTimeout", limit);
+        settings.queueTimeout = notNegative("queueTimeout", limit);
         return this;
     }
 
     /** From the request's last byte to the end of the response's headers. Default 60 s; zero is no limit. */
     public OnewriteClientBuilder responseTimeout(Duration limit) {
-        responseTimeout = notNegative("responseTimeout", limit);
+        settings.responseTimeout = notNegative("responseTimeout", limit);
         return this;
     }
 
@@ -138,7 +115,7 @@ public final class OnewriteClientBuilder extends TimingOptions<OnewriteClientBui
      * Default 60 s; zero is no limit.
      */
     public OnewriteClientBuilder idleReadTimeout(Duration limit) {
-        idleReadTimeout = notNegative("idleReadTimeout", limit);
+        settings.idleReadTimeout = notNegative("idleReadTimeout", limit);
         return this;
     }
 
@@ -146,7 +123,7 @@ public final class OnewriteClientBuilder extends TimingOptions<OnewriteClientBui
      * For the whole call. No other limit applies while the request is sent. Default none; a request's timeout replaces it.
      */
     public OnewriteClientBuilder callTimeout(Duration limit) {
-        callTimeout = notNegative("callTimeout", limit);
+        settings.callTimeout = notNegative("callTimeout", limit);
         return this;
     }
 
@@ -155,63 +132,28 @@ public final class OnewriteClientBuilder extends TimingOptions<OnewriteClientBui
      * server. Zero is no limit.
      */
     public OnewriteClientBuilder idleLimit(Duration limit) {
-        idleLimit = notNegative("idleLimit", limit);
+        settings.idleLimit = notNegative("idleLimit", limit);
         return this;
     }
 
     /** An older connection is not used again. Up to a tenth less, at random. Default zero: no limit. */
     public OnewriteClientBuilder maxLifetime(Duration limit) {
-        maxLifetime = notNegative("maxLifetime", limit);
+        settings.maxLifetime = notNegative("maxLifetime", limit);
         return this;
     }
 
     /** Longest body that is collected in memory, in bytes. Default 16 MiB; streamed bodies have no limit. */
     public OnewriteClientBuilder maxBody(int bytes) {
-        maxBody = positive("maxBody", bytes);
+        settings.maxBody = positive("maxBody", bytes);
         return this;
     }
 
     /** Builds the client and its event loops. */
     public OnewriteClient build() {
         applied();
+        Settings own = settings.copy();
         return new OnewriteClient(
-                new Settings(
-                        transport.get(),
-                        Map.copyOf(channelOptions),
-                        tls,
-                        proxy,
-                        resolver,
-                        decompress,
-                        maxConnections,
-                        maxPending,
-                        Settings.nanos(connectTimeout),
-                        Settings.nanos(queueTimeout),
-                        Settings.nanos(responseTimeout),
-                        Settings.nanos(idleReadTimeout),
-                        Settings.nanos(callTimeout),
-                        Settings.nanos(idleLimit),
-                        Settings.nanos(maxLifetime),
-                        maxBody),
-                OnewriteNetty.create(this));
-    }
-
-    /** Reading the JDK's trust store takes some 100 ms: it is done for the first https call. */
-    private static final class JdkTrust implements Callable<SslContext> {
-        private volatile @Nullable SslContext context;
-
-        @Override
-        public SslContext call() throws SSLException {
-            SslContext ready = context;
-            if (ready != null) {
-                return ready;
-            }
-            synchronized (this) {
-                SslContext made =
-                        context == null ? SslContextBuilder.forClient().build() : context;
-                context = made;
-                return made;
-            }
-        }
+                own, own.transport == null ? Transport.preferred() : own.transport, OnewriteNetty.create(this));
     }
 
     private static int positive(String name, int value) {
@@ -221,10 +163,10 @@ public final class OnewriteClientBuilder extends TimingOptions<OnewriteClientBui
         return value;
     }
 
-    private static Duration notNegative(String name, Duration limit) {
+    private static long notNegative(String name, Duration limit) {
         if (limit.isNegative()) {
             throw new IllegalArgumentException(name + " must be 0 or more, not " + limit);
         }
-        return limit;
+        return Settings.nanos(limit);
     }
 }

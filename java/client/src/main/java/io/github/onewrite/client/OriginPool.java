@@ -5,9 +5,7 @@ import io.netty.bootstrap.Bootstrap;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelFactory;
 import io.netty.channel.ChannelFuture;
-import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelOption;
-import io.netty.channel.ChannelOutboundHandlerAdapter;
 import io.netty.channel.ChannelPipeline;
 import io.netty.channel.ChannelPromise;
 import io.netty.channel.DefaultChannelPromise;
@@ -19,16 +17,16 @@ import io.netty.handler.codec.http.HttpClientCodec;
 import io.netty.handler.codec.http.HttpContentDecompressor;
 import io.netty.handler.proxy.HttpProxyHandler;
 import io.netty.handler.ssl.SslHandler;
+import io.netty.resolver.AddressResolverGroup;
 import io.netty.resolver.NoopAddressResolverGroup;
-import io.netty.util.AttributeKey;
 import io.netty.util.NetUtil;
 import io.netty.util.concurrent.Future;
 import io.netty.util.concurrent.Promise;
 import java.net.InetSocketAddress;
 import java.net.SocketAddress;
+import java.nio.channels.ClosedChannelException;
 import java.util.ArrayDeque;
 import java.util.Objects;
-import java.util.concurrent.TimeUnit;
 import javax.net.ssl.SSLParameters;
 import org.jspecify.annotations.Nullable;
 
@@ -37,12 +35,9 @@ import org.jspecify.annotations.Nullable;
  * between threads. A channel is acquired when its tunnel and its TLS handshake are complete.
  */
 final class OriginPool extends FixedChannelPool {
-    /** On a channel that is being connected: the call that it is opened for. */
-    private static final AttributeKey<OnewriteNetty.Call> OPENER = AttributeKey.valueOf(OriginPool.class, "opener");
-
-    private static final int MAX_HEADER_BYTES = 32 * 1024;
-
     private final EventLoop loop;
+    private final InetSocketAddress remote;
+    private final AddressResolverGroup<SocketAddress> resolver;
     private final boolean named;
 
     /** The exchange that acquires now, until the pool connects for it. */
@@ -51,20 +46,27 @@ final class OriginPool extends FixedChannelPool {
     /** Exchanges that wait for a connection, in the order of the pool's queue. */
     private final ArrayDeque<Exchange> waiting = new ArrayDeque<>();
 
-    OriginPool(Settings settings, Target.Origin origin, EventLoop loop, OnewriteNetty onewrite) {
+    @SuppressWarnings("unchecked")
+    OriginPool(Settings settings, Transport transport, Target.Origin origin, EventLoop loop, OnewriteNetty onewrite) {
         super(
-                bootstrap(settings, origin, loop, onewrite),
+                bootstrap(settings, transport, loop, onewrite),
                 onewrite.wrap(new Pipeline(settings, origin)),
                 channel -> loop.newSucceededFuture(isUsable(channel)),
-                settings.queueTimeout() > 0 ? AcquireTimeoutAction.FAIL : null,
-                settings.queueTimeout() > 0 ? Math.max(TimeUnit.NANOSECONDS.toMillis(settings.queueTimeout()), 1) : -1,
-                settings.maxConnections(),
-                settings.maxPending(),
+                settings.queueTimeout > 0 ? AcquireTimeoutAction.FAIL : null,
+                settings.queueTimeout > 0 ? Settings.millis(settings.queueTimeout) : -1,
+                settings.maxConnections,
+                settings.maxPending,
                 true,
                 true);
         this.loop = loop;
-        this.named = NetUtil.createByteArrayFromIpAddressString(origin.host()) == null
-                && !(settings.proxy() != null && origin.tls());
+        Proxy proxy = settings.proxy;
+        boolean tunnel = proxy != null && origin.tls();
+        this.remote = proxy == null || tunnel
+                ? InetSocketAddress.createUnresolved(origin.host(), origin.port())
+                : InetSocketAddress.createUnresolved(proxy.host(), proxy.port());
+        this.resolver =
+                (AddressResolverGroup<SocketAddress>) (tunnel ? NoopAddressResolverGroup.INSTANCE : settings.resolver);
+        this.named = !tunnel && NetUtil.createByteArrayFromIpAddressString(remote.getHostString()) == null;
     }
 
     EventLoop loop() {
@@ -81,25 +83,12 @@ final class OriginPool extends FixedChannelPool {
     }
 
     @SuppressWarnings("unchecked")
-    private static Bootstrap bootstrap(
-            Settings settings, Target.Origin origin, EventLoop loop, OnewriteNetty onewrite) {
-        Proxy proxy = settings.proxy();
+    private static Bootstrap bootstrap(Settings settings, Transport transport, EventLoop loop, OnewriteNetty onewrite) {
         Bootstrap bootstrap = new Bootstrap()
                 .group(loop)
-                .channelFactory((ChannelFactory<Channel>)
-                        (ChannelFactory<?>) settings.transport().channels())
-                .option(ChannelOption.CONNECT_TIMEOUT_MILLIS, settings.connectTimeoutMillis());
-        if (proxy != null && origin.tls()) {
-            bootstrap.resolver(NoopAddressResolverGroup.INSTANCE);
-        } else if (settings.resolver() != null) {
-            bootstrap.resolver(settings.resolver());
-        }
-        if (proxy != null && !origin.tls()) {
-            bootstrap.remoteAddress(InetSocketAddress.createUnresolved(proxy.host(), proxy.port()));
-        } else {
-            bootstrap.remoteAddress(InetSocketAddress.createUnresolved(origin.host(), origin.port()));
-        }
-        settings.channelOptions().forEach((option, value) -> bootstrap.option((ChannelOption<Object>) option, value));
+                .channelFactory((ChannelFactory<Channel>) (ChannelFactory<?>) transport.channels())
+                .option(ChannelOption.CONNECT_TIMEOUT_MILLIS, Settings.millis(settings.connectTimeout));
+        settings.channelOptions.forEach((option, value) -> bootstrap.option((ChannelOption<Object>) option, value));
         return onewrite.apply(bootstrap);
     }
 
@@ -110,65 +99,88 @@ final class OriginPool extends FixedChannelPool {
         acquire(promise);
         if (acquiring != null && !promise.isDone()) {
             waiting.add(exchange);
-            exchange.queued();
+            exchange.timing().queueStart();
         }
         acquiring = null;
-        promise.addListener(exchange::acquired);
+        promise.addListener(acquired -> {
+            waiting.remove(exchange);
+            exchange.acquired(acquired);
+        });
     }
 
-    void noLongerWaits(Exchange exchange) {
-        waiting.remove(exchange);
-    }
-
-    /** Reports DNS, connect and TLS as they happen, and is complete when the channel can take a request. */
+    /**
+     * Bootstrap.connect in its steps, which are timed. Complete when the channel can take a request. A resolver that
+     * brings null, or a loop that is shut down meanwhile, ends the call, too.
+     */
     @Override
     protected ChannelFuture connectChannel(Bootstrap bootstrap) {
         Exchange exchange = Objects.requireNonNull(acquiring != null ? acquiring : waiting.poll());
         acquiring = null;
-        OnewriteNetty.Call timing = exchange.connecting();
-        bootstrap.attr(OPENER, timing);
-        if (named && bootstrap.config().remoteAddress() instanceof InetSocketAddress remote) {
-            timing.dnsStart(remote.getHostString());
-        }
-        ChannelFuture connected = bootstrap.connect();
-        ChannelPromise ready = new DefaultChannelPromise(connected.channel(), loop);
-        then(connected, ready, () -> tunnel(connected.channel(), ready, timing));
+        OnewriteNetty.Call timing = exchange.timing();
+        timing.queueEnd();
+        ChannelFuture registered = bootstrap.register();
+        Channel channel = registered.channel();
+        ChannelPromise ready = new DefaultChannelPromise(channel, loop);
+        then(registered, ready, () -> {
+            if (named) {
+                timing.dnsStart(remote.getHostString());
+            }
+            Future<SocketAddress> resolved = resolver.getResolver(loop).resolve(remote);
+            channel.closeFuture().addListener(closed -> {
+                if (!resolved.isDone()) {
+                    ready.tryFailure(new ClosedChannelException());
+                }
+            });
+            then(resolved, ready, () -> {
+                timing.dnsEnd();
+                timing.connectStart();
+                SocketAddress address = Objects.requireNonNull(resolved.getNow(), "the resolver's address");
+                ChannelFuture connected = channel.connect(address);
+                then(connected, ready, () -> {
+                    HttpProxyHandler tunnel = channel.pipeline().get(HttpProxyHandler.class);
+                    then(tunnel == null ? connected : tunnel.connectFuture(), ready, () -> {
+                        timing.connectEnd();
+                        secure(channel, ready, timing);
+                    });
+                });
+            });
+        });
         return ready;
     }
 
-    private static void tunnel(Channel channel, ChannelPromise ready, OnewriteNetty.Call timing) {
-        HttpProxyHandler tunnel = channel.pipeline().get(HttpProxyHandler.class);
-        Future<Channel> open =
-                tunnel == null ? channel.eventLoop().newSucceededFuture(channel) : tunnel.connectFuture();
-        then(open, ready, () -> {
-            timing.connectEnd();
-            secure(channel, ready, timing);
-        });
-    }
-
-    private static void secure(Channel channel, ChannelPromise ready, OnewriteNetty.Call timing) {
+    private void secure(Channel channel, ChannelPromise ready, OnewriteNetty.Call timing) {
         SslHandler tls = channel.pipeline().get(SslHandler.class);
         if (tls == null) {
-            ready.setSuccess();
+            ready.trySuccess();
             return;
         }
         timing.tlsStart();
         then(tls.handshakeFuture(), ready, () -> {
             timing.tlsEnd();
-            ready.setSuccess();
+            ready.trySuccess();
         });
     }
 
-    private static void then(Future<?> step, ChannelPromise ready, Runnable next) {
+    /** Takes the next step on the loop. What a resolver or a channel throws there fails the call. */
+    private void then(Future<?> step, ChannelPromise ready, Runnable next) {
         step.addListener(done -> {
-            if (done.isSuccess()) {
-                next.run();
+            if (!loop.inEventLoop()) {
+                loop.execute(() -> then(step, ready, next));
                 return;
+            }
+            Throwable cause = done.cause();
+            if (done.isSuccess()) {
+                try {
+                    next.run();
+                    return;
+                } catch (Throwable e) {
+                    cause = e;
+                }
             }
             if (ready.channel().isRegistered()) {
                 ready.channel().close();
             }
-            ready.tryFailure(done.cause());
+            ready.tryFailure(Objects.requireNonNull(cause));
         });
     }
 
@@ -183,20 +195,16 @@ final class OriginPool extends FixedChannelPool {
         }
 
         @Override
-        public void channelCreated(Channel channel) throws Exception {
+        public void channelCreated(Channel channel) {
             ChannelPipeline pipeline = channel.pipeline();
-            OnewriteNetty.Call timing = channel.attr(OPENER).getAndSet(null);
-            if (timing != null) {
-                pipeline.addLast(new ConnectStart(timing));
-            }
-            if (settings.proxy() != null && origin.tls()) {
-                pipeline.addLast(tunnel(settings.proxy()));
+            if (settings.proxy != null && origin.tls()) {
+                pipeline.addLast(tunnel(settings.proxy));
             }
             if (origin.tls()) {
                 pipeline.addLast(tls(channel));
             }
-            pipeline.addLast(new HttpClientCodec(4096, MAX_HEADER_BYTES, 8192, true));
-            if (settings.decompress()) {
+            pipeline.addLast(new HttpClientCodec(4096, 32768, 8192, true));
+            if (settings.decompress) {
                 pipeline.addLast(new HttpContentDecompressor(0));
             }
             pipeline.addLast(new Connection(channel, settings));
@@ -208,36 +216,18 @@ final class OriginPool extends FixedChannelPool {
             HttpProxyHandler handler = proxy.user() == null || proxy.password() == null
                     ? new HttpProxyHandler(address)
                     : new HttpProxyHandler(address, proxy.user(), proxy.password());
-            handler.setConnectTimeoutMillis(settings.connectTimeoutMillis());
+            handler.setConnectTimeoutMillis(Settings.millis(settings.connectTimeout));
             return handler;
         }
 
-        private SslHandler tls(Channel channel) throws Exception {
-            SslHandler handler = settings.tls().call().newHandler(channel.alloc(), origin.host(), origin.port());
+        private SslHandler tls(Channel channel) {
+            SslHandler handler = settings.tls().newHandler(channel.alloc(), origin.host(), origin.port());
             // Netty 4.1 verifies the host name only on request; a context of the caller's may not either.
             SSLParameters parameters = handler.engine().getSSLParameters();
             parameters.setEndpointIdentificationAlgorithm("HTTPS");
             handler.engine().setSSLParameters(parameters);
-            handler.setHandshakeTimeoutMillis(settings.connectTimeoutMillis());
+            handler.setHandshakeTimeoutMillis(Settings.millis(settings.connectTimeout));
             return handler;
-        }
-    }
-
-    /** Reports that the name is resolved and the TCP connect begins. */
-    private static final class ConnectStart extends ChannelOutboundHandlerAdapter {
-        private final OnewriteNetty.Call timing;
-
-        ConnectStart(OnewriteNetty.Call timing) {
-            this.timing = timing;
-        }
-
-        @Override
-        public void connect(
-                ChannelHandlerContext ctx, SocketAddress remote, SocketAddress local, ChannelPromise promise) {
-            timing.dnsEnd();
-            timing.connectStart();
-            ctx.connect(remote, local, promise);
-            ctx.pipeline().remove(this);
         }
     }
 }

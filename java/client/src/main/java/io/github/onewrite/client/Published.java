@@ -7,6 +7,7 @@ import io.netty.channel.ChannelHandlerContext;
 import io.netty.handler.stream.ChunkedInput;
 import io.netty.handler.stream.ChunkedWriteHandler;
 import java.nio.ByteBuffer;
+import java.util.Objects;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Flow;
 import java.util.concurrent.RejectedExecutionException;
@@ -25,7 +26,6 @@ final class Published implements ChunkedInput<ByteBuf>, Flow.Subscriber<ByteBuff
     private boolean completed;
     private boolean reading;
     private int chunksOfTurn;
-    private long progress;
 
     Published(ChannelHandlerContext ctx) {
         this.ctx = ctx;
@@ -45,12 +45,17 @@ final class Published implements ChunkedInput<ByteBuf>, Flow.Subscriber<ByteBuff
 
     @Override
     public void onNext(ByteBuffer chunk) {
-        onLoop(() -> next = chunk);
+        onLoop(() -> {
+            if (next != null) {
+                throw new IllegalStateException("the publisher of the body published more than was requested");
+            }
+            next = Objects.requireNonNull(chunk, "the publisher of the body published null");
+        });
     }
 
     @Override
     public void onError(Throwable cause) {
-        onLoop(() -> failure = cause);
+        onLoop(() -> failure = Objects.requireNonNull(cause, "the publisher of the body failed with null"));
     }
 
     @Override
@@ -79,7 +84,10 @@ final class Published implements ChunkedInput<ByteBuf>, Flow.Subscriber<ByteBuff
     }
 
     private void resume() {
-        ctx.pipeline().get(ChunkedWriteHandler.class).resumeTransfer();
+        ChunkedWriteHandler writer = ctx.pipeline().get(ChunkedWriteHandler.class);
+        if (writer != null) {
+            writer.resumeTransfer(); // else the channel is closed
+        }
     }
 
     @Override
@@ -91,27 +99,23 @@ final class Published implements ChunkedInput<ByteBuf>, Flow.Subscriber<ByteBuff
             return null;
         }
         ByteBuffer chunk = next;
-        while (chunk != null && !chunk.hasRemaining()) {
-            chunk = pull(); // an empty chunk would be the terminator (RFC 9112, 7.1)
+        if (chunk != null) {
+            pull();
+            // An empty chunk would be the terminator (RFC 9112, 7.1).
+            return chunk.hasRemaining() ? Unpooled.wrappedBuffer(chunk) : readChunk(allocator);
         }
-        if (chunk == null && failure != null) {
+        if (failure != null) {
             throw failure instanceof Exception thrown ? thrown : new ExecutionException(failure);
         }
-        if (chunk == null) {
-            if (completed) {
-                // HttpChunkedInput sends the terminator in a turn that begins at the end of its input.
-                ctx.executor().execute(this::resume);
-            }
-            return null;
+        if (completed) {
+            // HttpChunkedInput sends the terminator in a turn that begins at the end of its input.
+            ctx.executor().execute(this::resume);
         }
-        ByteBuf bytes = Unpooled.wrappedBuffer(chunk);
-        progress += bytes.readableBytes();
-        pull();
-        return bytes;
+        return null;
     }
 
     /** Requests the next chunk. A publisher may publish it at once. */
-    private @Nullable ByteBuffer pull() {
+    private void pull() {
         next = null;
         reading = true;
         try {
@@ -123,7 +127,6 @@ final class Published implements ChunkedInput<ByteBuf>, Flow.Subscriber<ByteBuff
         } finally {
             reading = false;
         }
-        return next;
     }
 
     @Override
@@ -145,9 +148,10 @@ final class Published implements ChunkedInput<ByteBuf>, Flow.Subscriber<ByteBuff
         return -1;
     }
 
+    /** Read for progressive promises alone. */
     @Override
     public long progress() {
-        return progress;
+        return 0;
     }
 
     @Override

@@ -4,7 +4,6 @@ import io.netty.handler.codec.http.DefaultHttpHeaders;
 import io.netty.handler.codec.http.HttpHeaderNames;
 import io.netty.handler.codec.http.HttpHeaderValues;
 import io.netty.handler.codec.http.HttpHeaders;
-import io.netty.handler.codec.http.HttpMethod;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -22,10 +21,6 @@ public final class Request {
     private final Body body;
     private final @Nullable Duration timeout;
     private final @Nullable Object tag;
-    private @Nullable Prepared prepared;
-
-    /** A request in Netty's types. Its headers are shared by all calls: they are not to be changed. */
-    record Prepared(HttpMethod method, Target target, HttpHeaders headers) {}
 
     private Request(Builder from) {
         method = from.method;
@@ -75,22 +70,8 @@ public final class Request {
         return tag;
     }
 
-    /**
-     * Done once; the race is benign. What Netty refuses is refused here.
-     *
-     * @throws IllegalArgumentException for a method, URL or header that cannot be sent
-     */
-    Prepared prepare() {
-        Prepared ready = prepared;
-        if (ready == null) {
-            Target target = Target.of(url);
-            ready = new Prepared(HttpMethod.valueOf(method), target, headers(target));
-            prepared = ready;
-        }
-        return ready;
-    }
-
-    private HttpHeaders headers(Target target) {
+    /** The headers to send, in a new object. */
+    HttpHeaders headers(Target target) {
         HttpHeaders all = new DefaultHttpHeaders().set(HttpHeaderNames.HOST, target.authority());
         if (!headers.isEmpty()) {
             HttpHeaders given = new DefaultHttpHeaders();

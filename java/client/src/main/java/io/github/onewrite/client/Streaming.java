@@ -9,11 +9,19 @@ import java.util.ArrayDeque;
 import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Flow;
-import java.util.concurrent.RejectedExecutionException;
 import org.jspecify.annotations.Nullable;
 
 /** A call whose response is passed on as it arrives. The socket is not read while there is no demand. */
 final class Streaming extends Exchange implements Flow.Publisher<ByteBuffer>, Flow.Subscription {
+    /** Of a subscriber that is refused. */
+    private static final Flow.Subscription NONE = new Flow.Subscription() {
+        @Override
+        public void request(long n) {}
+
+        @Override
+        public void cancel() {}
+    };
+
     final CompletableFuture<StreamedResponse> future = new CompletableFuture<>();
     private final ArrayDeque<ByteBuffer> queue = new ArrayDeque<>();
     private Flow.@Nullable Subscriber<? super ByteBuffer> subscriber;
@@ -88,32 +96,18 @@ final class Streaming extends Exchange implements Flow.Publisher<ByteBuffer>, Fl
     @Override
     public void subscribe(Flow.Subscriber<? super ByteBuffer> given) {
         Objects.requireNonNull(given, "subscriber");
-        if (!onLoop(() -> subscribed(given))) {
-            refuse(given, new RejectedExecutionException("the client is closed"));
-        }
+        onLoop(() -> subscribed(given));
     }
 
     private void subscribed(Flow.Subscriber<? super ByteBuffer> given) {
-        if (subscriber != null) {
-            refuse(given, new IllegalStateException("the body has a subscriber already: it can be read once"));
-            return;
-        }
-        subscriber = given;
-        if (signalled(given, () -> given.onSubscribe(this))) {
-            deliver();
-        }
-    }
-
-    private static void refuse(Flow.Subscriber<? super ByteBuffer> given, Exception why) {
-        Flow.Subscription none = new Flow.Subscription() {
-            @Override
-            public void request(long n) {}
-
-            @Override
-            public void cancel() {}
-        };
-        if (contained(() -> given.onSubscribe(none)) == null) {
-            contained(() -> given.onError(why));
+        if (subscriber == null) {
+            subscriber = given;
+            if (signalled(given, () -> given.onSubscribe(this))) {
+                deliver();
+            }
+        } else if (contained(() -> given.onSubscribe(NONE)) == null) {
+            contained(() ->
+                    given.onError(new IllegalStateException("the body has a subscriber already: it can be read once")));
         }
     }
 

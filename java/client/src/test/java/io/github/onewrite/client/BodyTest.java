@@ -6,6 +6,7 @@ import static io.github.onewrite.testing.Eventually.until;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertInstanceOf;
+import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -143,7 +144,7 @@ class BodyTest {
 
     /** Its own call fails, with what was thrown or signalled; the next call is not harmed. */
     @ParameterizedTest
-    @ValueSource(strings = {"subscribe", "request", "onError", "onError later"})
+    @ValueSource(strings = {"subscribe", "request", "onError", "onError later", "null", "null error", "unrequested"})
     void aPublisherThatFails(String where) throws Exception {
         Flow.Publisher<ByteBuffer> body = subscriber -> {
             if (where.equals("subscribe")) {
@@ -152,13 +153,18 @@ class BodyTest {
             subscriber.onSubscribe(new Flow.Subscription() {
                 @Override
                 public void request(long n) {
-                    if (where.equals("request")) {
-                        throw THROWN;
+                    ByteBuffer chunk = ByteBuffer.wrap(new byte[] {'x'});
+                    switch (where) {
+                        case "request" -> throw THROWN;
+                        case "null" -> subscriber.onNext(null);
+                        case "null error" -> subscriber.onError(null);
+                        case "unrequested" -> List.of(chunk, chunk).forEach(subscriber::onNext);
+                        case "onError later" -> {
+                            subscriber.onNext(chunk);
+                            subscriber.onError(THROWN);
+                        }
+                        default -> subscriber.onError(THROWN);
                     }
-                    if (where.equals("onError later")) {
-                        subscriber.onNext(ByteBuffer.wrap(new byte[] {'x'}));
-                    }
-                    subscriber.onError(THROWN);
                 }
 
                 @Override
@@ -168,9 +174,36 @@ class BodyTest {
         try (TestServer server = TestServer.answering();
                 OnewriteClient client = OnewriteClient.create()) {
             Throwable why = failure(client.send(Request.post(server.url(), Body.ofPublisher(body))));
-            assertSame(THROWN, why == THROWN ? why : why.getCause());
+            if (where.contains("null") || where.equals("unrequested")) {
+                assertTrue(why.getMessage().startsWith("the publisher of the body"), why::toString);
+            } else {
+                assertSame(THROWN, why == THROWN ? why : why.getCause());
+            }
             assertEquals("ok", client.execute(get(server)).text());
             assertEquals(1, server.requests().size());
+        }
+    }
+
+    /** What a publisher signals after its call has ended is ignored. */
+    @Test
+    void aPublisherThatIsLate() throws Exception {
+        CompletableFuture<Flow.Subscriber<? super ByteBuffer>> body = new CompletableFuture<>();
+        try (TestServer server = TestServer.silent();
+                Transports.Standing standing = Transports.nio(OnewriteClient.builder())) {
+            failure(standing.client()
+                    .send(Request.post(server.url(), Body.ofPublisher(body::complete))
+                            .timeout(Duration.ofMillis(50))));
+            until(() -> server.closed() == 1);
+            CompletableFuture<Throwable> thrown = new CompletableFuture<>();
+            standing.group().next().execute(() -> {
+                try {
+                    Publishers.of("late").subscribe(body.join());
+                    thrown.complete(null);
+                } catch (Throwable e) {
+                    thrown.complete(e);
+                }
+            });
+            assertNull(Eventually.of(thrown));
         }
     }
 
@@ -231,6 +264,7 @@ class BodyTest {
     /** Throws in one of its signals. */
     private static final class Throwing implements Flow.Subscriber<ByteBuffer> {
         private final String where;
+        private final CompletableFuture<Flow.Subscription> subscription = new CompletableFuture<>();
         private final CompletableFuture<Throwable> ended = new CompletableFuture<>();
         private int bytes;
 
@@ -245,9 +279,12 @@ class BodyTest {
         }
 
         @Override
-        public void onSubscribe(Flow.Subscription subscription) {
+        public void onSubscribe(Flow.Subscription given) {
             in("onSubscribe");
-            subscription.request(where.equals("request") ? 0 : 100);
+            subscription.complete(given);
+            if (!where.equals("waits")) {
+                given.request(where.equals("request") ? 0 : 100);
+            }
         }
 
         @Override
@@ -294,17 +331,25 @@ class BodyTest {
         }
     }
 
-    /** The client and its event loop are gone: the body's subscriber gets an error, and close() does nothing. */
-    @Test
-    void aBodyThatOutlivesItsClient() throws Exception {
+    /** The client and its event loop are gone: the body's subscriber still gets its signals, and close() does nothing. */
+    @ParameterizedTest
+    @ValueSource(booleans = {true, false})
+    void aBodyThatOutlivesItsClient(boolean subscribed) throws Exception {
         try (TestServer server = TestServer.answeringOnce("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf")) {
             Transports.Standing standing = Transports.nio(OnewriteClient.builder());
             StreamedResponse response = Eventually.of(standing.client().stream(get(server)));
+            Throwing subscriber = new Throwing("waits");
+            if (subscribed) {
+                response.body().subscribe(subscriber);
+            }
             standing.close();
-            Throwing subscriber = new Throwing("nothing");
-            response.body().subscribe(subscriber);
-            assertEquals("the client is closed", Eventually.of(subscriber.ended).getMessage());
+            if (!subscribed) {
+                response.body().subscribe(subscriber);
+            }
+            Eventually.of(subscriber.subscription).request(100);
+            assertTrue(Eventually.of(subscriber.ended).getMessage().contains("closed the connection"));
             response.close();
+            standing.client().close();
         }
     }
 

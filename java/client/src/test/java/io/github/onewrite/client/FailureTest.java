@@ -120,10 +120,10 @@ class FailureTest {
         }
     }
 
-    /** What a resolver throws, errors included, ends the call at once. */
+    /** What a resolver throws, errors included, ends the call at once, and so does an address that is null. */
     @ParameterizedTest
-    @ValueSource(booleans = {true, false})
-    void aResolverThatThrows(boolean later) throws Exception {
+    @ValueSource(strings = {"now", "later", "null"})
+    void aResolverThatThrows(String how) throws Exception {
         NoClassDefFoundError thrown = new NoClassDefFoundError("example");
         AddressResolverGroup<InetSocketAddress> resolver = new AddressResolverGroup<>() {
             @Override
@@ -136,10 +136,11 @@ class FailureTest {
 
                     @Override
                     protected void doResolve(InetSocketAddress from, Promise<InetSocketAddress> promise) {
-                        if (!later) {
-                            throw thrown;
+                        switch (how) {
+                            case "now" -> throw thrown;
+                            case "null" -> promise.setSuccess(null);
+                            default -> executor.execute(() -> promise.tryFailure(thrown));
                         }
-                        executor.execute(() -> promise.tryFailure(thrown));
                     }
 
                     @Override
@@ -153,7 +154,12 @@ class FailureTest {
                 .resolver(resolver)
                 .connectTimeout(Duration.ZERO)
                 .build()) {
-            assertSame(thrown, failure(client.send(Request.get("http://name.test/"))));
+            Throwable why = failure(client.send(Request.get("http://name.test/")));
+            if (how.equals("null")) {
+                assertInstanceOf(NullPointerException.class, why);
+                return;
+            }
+            assertSame(thrown, why);
             assertSame(
                     thrown,
                     assertThrows(IOException.class, () -> client.execute(Request.get("http://name.test/")))

@@ -6,10 +6,13 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.github.onewrite.testing.Eventually;
 import io.github.onewrite.testing.TestServer;
+import io.netty.channel.nio.NioEventLoopGroup;
+import io.netty.channel.socket.nio.NioSocketChannel;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
@@ -107,8 +110,10 @@ class PoolTest {
 
     @ParameterizedTest
     @ValueSource(strings = {"close", "bytes", "reset"})
+    @SuppressWarnings("deprecation")
     void whatComesOnAnUnusedConnectionEndsIt(String what) throws Exception {
         CountDownLatch go = new CountDownLatch(1);
+        List<NioSocketChannel> made = new CopyOnWriteArrayList<>();
         try (TestServer server = new TestServer(connection -> {
                     connection.read();
                     connection.send(TestServer.OK);
@@ -122,11 +127,17 @@ class PoolTest {
                     }
                     connection.drain();
                 });
-                OnewriteClient client = OnewriteClient.create()) {
-            assertEquals("ok", client.execute(get(server)).text());
+                Transports.Standing standing = Transports.on(
+                        new NioEventLoopGroup(1),
+                        () -> {
+                            made.add(new NioSocketChannel());
+                            return made.get(made.size() - 1);
+                        },
+                        OnewriteClient.builder())) {
+            assertEquals("ok", standing.client().execute(get(server)).text());
             go.countDown();
-            until(() -> server.closed() == 1);
-            assertEquals("ok", client.execute(get(server)).text());
+            until(() -> !made.get(0).isOpen());
+            assertEquals("ok", standing.client().execute(get(server)).text());
             assertEquals(2, server.connections());
         }
     }

@@ -14,6 +14,7 @@ import io.github.onewrite.testing.Tunnel;
 import io.netty.handler.proxy.ProxyConnectException;
 import io.netty.handler.ssl.SslContext;
 import io.netty.handler.ssl.SslContextBuilder;
+import java.io.EOFException;
 import java.net.InetAddress;
 import java.net.ServerSocket;
 import java.nio.file.Files;
@@ -73,6 +74,21 @@ class SecureTest {
             assertEquals(1, server.connections());
             assertTrue(timings.get(0).tlsNanos().isPresent());
             assertTrue(timings.get(1).tlsNanos().isEmpty());
+        }
+    }
+
+    /** Its call fails, and the event loop is free for others. */
+    @Test
+    void aFileThatShrinks() throws Exception {
+        Path file = Files.write(dir.resolve("shrinks"), new byte[5_000_000]);
+        try (TestServer server = new TestServer(Identity.listener(), connection -> {
+                    connection.readHead();
+                    Files.write(file, new byte[10]);
+                    connection.drain();
+                });
+                OnewriteClient client =
+                        OnewriteClient.builder().sslContext(trusting).build()) {
+            assertInstanceOf(EOFException.class, failure(client.send(post(server, "localhost", Body.ofFile(file)))));
         }
     }
 
