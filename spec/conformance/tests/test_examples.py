@@ -24,8 +24,8 @@ PASSED = [
     "same/7/timed-out/stock/http/direct",
 ]
 SMALL = "wire/1/post-200b/stock/http/direct"
-LARGE = "wire/3/boundary-below/stock/http/direct"
-RECORD = "wire/5/boundary-above/stock/https/direct"
+LARGE = "wire/2/boundary-below/stock/http/direct"
+RECORD = "wire/4/boundary-above/stock/https/direct"
 
 
 def statuses(adapter: Adapter, paths: list[str], cases: list[Case], known: dict[str, Requirement]) -> dict[str, str]:

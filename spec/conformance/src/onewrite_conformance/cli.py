@@ -47,7 +47,7 @@ def _arguments(arguments: list[str] | None) -> argparse.Namespace:
     )
     what = parser.add_argument_group("what is run")
     what.add_argument(
-        "case", nargs="*", metavar="PATH", help="wire (a family), wire/5 (a requirement), a case, a run, or wildcards"
+        "case", nargs="*", metavar="PATH", help="wire (a family), wire/4 (a requirement), a case, a run, or wildcards"
     )
     what.add_argument(
         "--draw",

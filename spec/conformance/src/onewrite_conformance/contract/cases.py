@@ -55,7 +55,7 @@ class Case:
 
     @property
     def id(self) -> str:
-        """The path of the case: wire/5/boundary-above."""
+        """The path of the case: wire/4/boundary-above."""
         return f"{self.of.lower().replace('-', '/')}/{self.name}"
 
     @property
@@ -116,7 +116,7 @@ class Run:
 
 
 def within(path: str, pattern: str) -> bool:
-    """Whether a run is the pattern's: a part of its path from the beginning (`wire`, `wire/5`), or wildcards."""
+    """Whether a run is the pattern's: a part of its path from the beginning (`wire`, `wire/4`), or wildcards."""
     return path == pattern or path.startswith(pattern.rstrip("/") + "/") or fnmatchcase(path, pattern)
 
 

@@ -13,8 +13,9 @@ from onewrite_conformance.run.play import play
 __all__ = ["PLAYS", "api_of", "compare"]
 
 PLAYS = 3
-STOCK_TRIES = 8  # further plays of stock, where the adapter showed something else
-STOCK_S = 3.0  # and no longer than so
+AGAIN = 8  # further plays of both where they differ, in
+AGAIN_S = 10.0  # no more time than this
+LEAST = 2  # so many of the further plays must differ, too
 
 Trace = Callable[[str], None]
 
@@ -32,26 +33,32 @@ def compare(
 ) -> list[str]:
     """The differences, side by side. Every second play of the adapter has hooks, if the driver has any.
 
-    What differs is played three times in any case. Raises DriverFault and DriverSkipped.
+    A play of the adapter differs if no play of stock shows the same. That counts if it comes again in further plays.
+    Raises DriverFault and DriverSkipped.
     """
     api = api_of(driver, stock, run.case.open.get("api"))
     boundary = "boundary" in run.case.even
     ours: list[Shown] = []
     theirs: list[Shown] = []
 
-    def again(mine: bool) -> list[str]:
-        theirs.append(shown(play(run.by_stock(), stock, trace, api), boundary))
-        if mine:
+    def both(times: int, until: Callable[[], bool] = lambda: False) -> None:
+        for _ in range(times):
+            if until():
+                return
+            theirs.append(shown(play(run.by_stock(), stock, trace, api), boundary))
             hooks = "timing" if len(ours) % 2 == (plays > 1) and not run.case.hooks else None
             ours.append(shown(play(run, driver, trace, hooks=hooks), boundary))
-        return differences(ours, theirs, facets, run.client)
 
-    found: list[str] = []
-    while len(ours) < plays or (found and len(ours) < PLAYS):
-        found = again(mine=True)
-    deadline = time.monotonic() + STOCK_S
-    for _ in range(STOCK_TRIES):
-        if not found or time.monotonic() > deadline:
-            break
-        found = again(mine=False)
-    return found
+    def that_differ(first: int = 0) -> list[Shown]:
+        return [one for one in ours[first:] if differences([one], theirs, facets)]
+
+    def settled() -> bool:
+        further = len(ours) - plays
+        always = further > LEAST and len(that_differ(plays)) == further
+        return not that_differ() or always or (further >= LEAST and time.monotonic() > deadline)
+
+    both(plays)
+    deadline = time.monotonic() + AGAIN_S
+    both(AGAIN, settled)
+    stay = that_differ(plays)
+    return differences(stay, theirs, facets, run.client) if len(stay) >= LEAST else []
