@@ -9,7 +9,7 @@ $LOAD_PATH.unshift File.expand_path("../lib", __dir__)
 require "onewrite" unless variant.start_with?("stock")
 case variant
 when "on_timing" then Onewrite.on_timing { |timing| timing }
-when "every event" then Onewrite.add_listener(Onewrite::TimingListener.new)
+when "every event" then Onewrite.add_listener(Class.new(Onewrite::TimingListener) { def on_event(event); end }.new)
 end
 
 http = Net::HTTP.new("127.0.0.1", port.to_i, nil)

@@ -24,7 +24,7 @@ module Onewrite
     def on_timing(&block)
       raise ArgumentError, "Onewrite.on_timing needs a block" unless block
 
-      Hooks.add(:timing, block)
+      Hooks.add(:timing, Hooks::OnTiming.new(block))
     end
 
     # Gives every event of every call to *listener*, for tracers.
@@ -33,7 +33,7 @@ module Onewrite
     def add_listener(listener)
       raise ArgumentError, "a listener answers on_event: see Onewrite::TimingListener" unless listener.respond_to?(:on_event)
 
-      Hooks.add(:listener, listener.method(:on_event))
+      Hooks.add(:listener, listener)
     end
 
     # Sets options; they win over the environment, and nil unsets one. They hold for the whole process, from the next request

@@ -100,7 +100,7 @@ module Onewrite
         end
 
         begin
-          Wire::HeldSocket.new(sock, nil).write_request(Legacy.join_max, onewrite_waits, nil) do |held|
+          Wire::HeldSocket.new(sock).write_request(Legacy.join_max, onewrite_waits) do |held|
             STOCK[:exec].bind(self).call(held, ver, path)
           end
         rescue Exception # rubocop:disable Lint/RescueException -- raised again

@@ -6,9 +6,10 @@ require "onewrite/wire/coalesce"
 
 module Onewrite
   module NetHTTP
-    # State of one connection. An instance variable of the connection's Net::BufferedIO holds it, the only one that the gem sets
-    # on an object of the library: so it ends with the connection, and every method that gets the socket can reach it.
-    class Connection
+    # State of one connection, and what the library writes its requests to. An instance variable of the connection's
+    # Net::BufferedIO holds it, the only one that the gem sets on an object of the library: so it ends with the connection, and
+    # every method that gets the socket can reach it.
+    class Connection < Wire::HeldSocket
       IVAR = :@onewrite_connection
       # recv_nonblock takes a buffer and `exception: false` from Ruby 2.3 on.
       PEEKS = RUBY_ENGINE == "ruby" && RUBY_VERSION >= "2.3"
@@ -38,29 +39,24 @@ module Onewrite
       attr_reader :counters_of
       # @return [Integer] requests begun on it
       attr_accessor :requests
-      # @return [Timing, nil] the timed call under way
-      attr_accessor :call
       # @return [Timing, nil] of the `start` that opened it, until the first request
       attr_accessor :opening
       # @return [Integer, nil] when the last timed exchange ended
       attr_accessor :idle_since
       # @return [IO, Object, nil] the TCP socket under TLS and buffer, or the library's io where that has no to_io
-      attr_reader :io
+      attr_reader :tcp
       # @return [Net::BufferedIO] the socket that holds this object
       attr_reader :socket
-      # @return [Wire::HeldSocket] what the library writes requests to
-      attr_reader :held
 
       def initialize(socket)
-        @socket = socket
-        io = Wire::HeldSocket.io_of(socket)
-        @io = io.respond_to?(:to_io) ? io.to_io : io
-        @plain = PEEKS && io.is_a?(BasicSocket)
+        super
+        @tcp = @io.respond_to?(:to_io) ? @io.to_io : @io
+        @peeks = PEEKS && @plain
         @peeked = String.new("")
         @requests = 0
-        @held = Wire::HeldSocket.new(socket, self)
         @id = Connection.next_id
-        @call = @opening = @idle_since = @counters = @counters_of = nil
+        @opening = @idle_since = @counters = @counters_of = nil
+        @onewrite_connection = self # for {ResponseHead}, which gets this object or the socket
         socket.instance_variable_set(IVAR, self)
       end
 
@@ -68,7 +64,7 @@ module Onewrite
       # because it releases Ruby's global lock. Nothing is read.
       # @raise [SystemCallError] as the library's test does, for a connection that was reset
       def quiet?
-        @plain && @io.recv_nonblock(1, Socket::MSG_PEEK, @peeked, exception: false) == :wait_readable
+        @peeks && @io.recv_nonblock(1, Socket::MSG_PEEK, @peeked, exception: false) == :wait_readable
       rescue IOError # something has read ahead
         false
       end
@@ -77,7 +73,7 @@ module Onewrite
       # @return [String, nil] the kernel's counters now
       def read_counters(request)
         @counters_of = request
-        @counters = TcpInfo.read(@io)
+        @counters = TcpInfo.read(@tcp)
       end
     end
   end

@@ -11,9 +11,7 @@ module Onewrite
     #
     # Net::BufferedIO is not patched, because SMTP and POP use it, too.
     module Request
-      # Writes the request.
-      #
-      # Why this method: it writes every request and gets the socket as an argument, so it is enough to pass {Wire::HeldSocket}
+      # Why this method: it writes every request and gets the socket as an argument, so it is enough to pass the {Connection}
       # instead. It has the same parameters from Ruby 1.9.3 to net-http 0.9. No code of the library is repeated.
       # Not reached: code that calls `exec` with another socket, as ssrf_filter does with a StringIO. It is not changed.
       def exec(sock, ver, path) # :nodoc:
@@ -28,15 +26,15 @@ module Onewrite
         end
 
         begin
-          connection.held.write_request(settings.join_max, (onewrite_waits unless @body), call) do |held|
-            onewrite_stock_exec(held, ver, path)
+          connection.write_request(settings.join_max, (onewrite_waits unless @body)) do
+            onewrite_stock_exec(connection, ver, path)
           end
         rescue Errno::EPIPE
           call.sent if call # Net::HTTP goes on to read the answer
           raise
         end
         call.sent if call
-        Wire::Quickack.set(connection.io) if settings.quickack
+        Wire::Quickack.set(connection.tcp) if settings.quickack
       end
 
       private

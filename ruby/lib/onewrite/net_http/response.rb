@@ -21,14 +21,14 @@ module Onewrite
         return onewrite_untimed_read_status_line(sock) unless call
 
         socket = connection.socket
-        connection.held.flush unless sock.equal?(socket) # the library waits for 100 (Continue)
+        connection.flush unless sock.equal?(socket) # the library waits for 100 (Continue)
         # From net-protocol 0.2.1 on, bytes that were read stay in the buffer, before an offset.
         buffer = socket.instance_variable_get(:@rbuf)
         offset = socket.instance_variable_get(:@rbuf_offset) || 0
         socket.__send__(:rbuf_fill) if buffer && buffer.bytesize <= offset
         now = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
         if (sent = call.request_end) && now - sent > Live::SOON_NS
-          nodelay = Wire::Nodelay.on?(connection.io) if now - sent >= Cause::LONG_NS
+          nodelay = Wire::Nodelay.on?(connection.tcp) if now - sent >= Cause::LONG_NS
           call.waited(connection.read_counters(connection.requests), nodelay)
         end
         line = onewrite_untimed_read_status_line(sock)

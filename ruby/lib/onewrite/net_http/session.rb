@@ -8,9 +8,7 @@ require "onewrite/wire/nodelay"
 
 module Onewrite
   module NetHTTP
-    # The name of the Fiber-local variable with the {Timing} of the call under way. It is no variable of the session, which
-    # may be copied or dumped.
-    CALL = :onewrite_call
+    CALL = Hooks::CALL
 
     # Options of one session. Included also when ONEWRITE_DISABLED is set, so that a program that sets them still runs.
     # They are in one variable of the session, which is there only where one of them is set.
@@ -39,7 +37,7 @@ module Onewrite
         raise ArgumentError, "onewrite_timing answers call, or is nil" unless hook.nil? || hook.respond_to?(:call)
 
         Hooks.wanted if hook
-        onewrite_set(timing: hook)
+        onewrite_set(timing: hook, records: (Hooks::OnTiming.new(hook) if hook))
       end
 
       # @raise [ArgumentError] for what is no listener
@@ -47,7 +45,7 @@ module Onewrite
         raise ArgumentError, "onewrite_listener answers on_event, or is nil" unless hook.nil? || hook.respond_to?(:on_event)
 
         Hooks.wanted if hook
-        onewrite_set(listener: hook, events: (hook.method(:on_event) if hook))
+        onewrite_set(listener: hook)
       end
 
       def onewrite_nodelay=(choice)
@@ -104,7 +102,7 @@ module Onewrite
 
         call.attempt if call
         connection = @socket.instance_variable_get(Connection::IVAR)
-        @socket.close if connection && connection.held.unsent && settings.wire
+        @socket.close if connection && connection.unsent && settings.wire
         begin
           # The library need not test again, and does not if the time of the last use is nil.
           if @last_communicated.is_a?(Float) && connection && !@socket.closed?
@@ -166,7 +164,7 @@ module Onewrite
         settings = Config.current
         connection = Connection.new(@socket)
         choice = onewrite_nodelay
-        Wire::Nodelay.set(connection.io, choice != false) if settings.wire && (!choice.nil? || settings.nodelay)
+        Wire::Nodelay.set(connection.tcp, choice != false) if settings.wire && (!choice.nil? || settings.nodelay)
         call = Thread.current[CALL]
         call.connected(Clock.now) if call && call.owner.equal?(self)
         connection

@@ -16,10 +16,10 @@ module Onewrite
       # Why this method: it wraps `connect` and is called for `start` alone.
       # Not known here: the request that will use the connection. The record of a `start` that fails has an empty method.
       def do_start
-        hooks = onewrite_hooks
+        outer = Thread.current[CALL]
+        hooks = onewrite_hooks(outer)
         return onewrite_untimed_do_start unless hooks
 
-        outer = Thread.current[CALL]
         begin
           call = Timing.new(self, use_ssl?, address, port, "", "/")
           Thread.current[CALL] = call
@@ -31,7 +31,7 @@ module Onewrite
           raise
         ensure
           Thread.current[CALL] = outer
-          onewrite_not_started(call, hooks, e) if call && !started
+          onewrite_not_started(call, hooks, e, outer) if call && !started
         end
       end
 
@@ -53,8 +53,8 @@ module Onewrite
       # One long method, because each method call costs. Interrupts are deferred only while a call that failed is sealed, so that
       # each call has one record and one end.
       def transport_request(req, &block) # rubocop:disable Metrics
-        hooks = onewrite_hooks
-        outer = Thread.current[CALL] # when this request is made in the block of another one
+        outer = Thread.current[CALL] # when this request is made in a hook or in the block of another one
+        hooks = onewrite_hooks(outer)
         return onewrite_not_timed(outer) { onewrite_untimed_transport_request(req, &block) } unless hooks
 
         inside = call = events = nil
@@ -66,12 +66,12 @@ module Onewrite
           else
             call = Timing.new(self, use_ssl?, address, port, req.method, req.path)
           end
+          call.within = outer && outer.barred
           unless hooks.listeners.empty?
             call.listeners = hooks.listeners
             events = []
           end
           Thread.current[CALL] = call
-          call.emit_start if events
           result =
             if block
               onewrite_untimed_transport_request(req) do |res|
@@ -98,17 +98,19 @@ module Onewrite
               Thread.handle_interrupt(Hooks::NEVER) { onewrite_failed(call, inside, e, events) } unless call.frozen?
               connection.idle_since = call.ended if connection
             ensure
-              events ? Hooks.report(hooks, call, events) : Hooks.deliver(hooks.timings, [call])
+              Hooks.report(hooks, call, events, outer)
             end
           end
         end
       end
 
+      # @param outer [Hooks::Runner, nil]
       # @return [Hooks::Set, nil] the hooks of a call that begins now
-      def onewrite_hooks
+      def onewrite_hooks(outer)
         return nil unless Config.current.hooks
 
-        defined?(@onewrite_options) ? Hooks.with(@onewrite_options[:timing], @onewrite_options[:events]) : Hooks.current
+        set = defined?(@onewrite_options) ? Hooks.with(@onewrite_options[:records], @onewrite_options[:listener]) : Hooks.current
+        outer && set ? set.without(outer.barred) : set
       rescue Ractor::IsolationError # hooks belong to the main Ractor
         nil
       end
@@ -119,7 +121,7 @@ module Onewrite
         return yield unless outer && outer.owner.equal?(self)
 
         begin
-          Thread.current[CALL] = nil
+          Thread.current[CALL] = Hooks::Reporter.new(outer.barred)
           connection = @socket && @socket.instance_variable_get(Connection::IVAR)
           connection.call = nil if connection # a disabled adapter begins no request, which would replace it
           yield
@@ -129,7 +131,7 @@ module Onewrite
       end
 
       # Reports a `start` that failed or was cancelled.
-      def onewrite_not_started(call, hooks, error)
+      def onewrite_not_started(call, hooks, error, outer)
         unless hooks.listeners.empty?
           call.listeners = hooks.listeners
           events = []
@@ -139,7 +141,7 @@ module Onewrite
           call.finish(error.is_a?(StandardError) ? :error : :cancelled, error, events)
         end
       ensure
-        Hooks.report(hooks, call, events)
+        Hooks.report(hooks, call, events, outer)
       end
 
       # @param inside [Boolean, nil] whether the caller's block was running: leaving it is no error

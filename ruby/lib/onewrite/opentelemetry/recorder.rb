@@ -20,7 +20,7 @@ module Onewrite
       end
 
       # @param timing [Timing]
-      def call(timing)
+      def on_event(timing)
         return if untraced?
 
         attributes = Attributes.of_call(timing)

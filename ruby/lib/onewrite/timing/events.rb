@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require "onewrite/timing/redact"
+
 module Onewrite
   # One event of a call. Names and fields are those of the shared timing model.
   class Event
@@ -10,33 +12,58 @@ module Onewrite
       connection_released attempt_end call_end
     ].freeze
 
+    # The field of an event, or its fields.
+    FIELDS = {
+      call_start: %i[method url started_at_unix_ns], connect_end: :error, tls_end: :error,
+      connection_acquired: %i[conn_id reused conn_requests idle_ns], request_end: %i[bytes writes], informational: :status,
+      headers_end: :status, response_end: :bytes, connection_released: :reusable, attempt_end: :outcome,
+      call_end: %i[outcome error_kind error_phase]
+    }.freeze
+    NO_FIELDS = {}.freeze
+    private_constant :FIELDS, :NO_FIELDS
+
     # @return [Symbol] one of {NAMES}
     attr_reader :name
     # @return [Integer] CLOCK_MONOTONIC, nanoseconds
     attr_reader :t_ns
-    # @return [Integer, nil] 0, 1, …; nil for call_start and call_end
-    attr_reader :attempt
-    # @return [Hash{Symbol => Object}] what else is known, such as :conn_id or :status
-    attr_reader :fields
 
-    def initialize(name, t_ns, attempt, fields)
+    # @param detail [Hash, Array, Object, nil] the fields, or the values of an event with several fields, or its only value; an
+    #   Array among the values has the parts of a URL
+    def initialize(name, t_ns, attempt, detail)
       @name = name
       @t_ns = t_ns
-      @attempt = attempt
-      @fields = fields
+      @detail = detail
+      @attempt = attempt unless attempt == 0 # an object of MRI before 3.2 has room for three variables
       freeze
+    end
+
+    # @return [Integer, nil] 0, 1, …; nil for call_start and call_end
+    def attempt
+      defined?(@attempt) ? @attempt : 0
+    end
+
+    # @return [Hash{Symbol => Object}] what else is known, such as :conn_id or :status
+    def fields
+      case @detail
+      when nil then NO_FIELDS
+      when Hash then @detail
+      when Array
+        values = @detail.map { |value| value.is_a?(Array) ? Redact.url(Redact.join(*value)) : value }
+        FIELDS[@name].zip(values).reject { |_, value| value.nil? }.to_h
+      else { FIELDS[@name] => @detail }
+      end
     end
 
     # @return [Object, nil] one of {fields}
     def [](field)
-      @fields[field]
+      fields[field]
     end
 
     # @return [Hash{Symbol => Object}]
     def to_h
       head = { name: @name, t_ns: @t_ns }
-      head[:attempt] = @attempt if @attempt
-      head.merge(@fields)
+      head[:attempt] = attempt if attempt
+      head.merge(fields)
     end
   end
 
@@ -49,14 +76,14 @@ module Onewrite
     # Every event; calls the method of its name.
     # @param event [Event]
     def on_event(event)
-      public_send(METHODS.fetch(event.name), event)
+      __send__(METHODS[event.name], event)
     end
 
     # @!method on_call_start(event)
     # @!method on_response_start(event)
     # @!method on_call_end(event)
     #   and so on, for each of {Event::NAMES}
-    Event::NAMES.each { |name| define_method("on_#{name}") { |_event| nil } }
+    Event::NAMES.each { |name| class_eval("def on_#{name}(_event); end", __FILE__, __LINE__) } # def on_call_start(_event); end
 
     METHODS = Event::NAMES.map { |name| [name, :"on_#{name}"] }.to_h.freeze
     private_constant :METHODS

@@ -9,7 +9,7 @@ module Onewrite
     # @return [Symbol] :timing or :listener
     # @api private
     attr_reader :kind
-    # @return [#call] gets the records or events
+    # @return [#on_event] gets the records or events
     # @api private
     attr_reader :target
 
@@ -33,17 +33,46 @@ module Onewrite
   # Hooks run without an interrupt mask: they can be killed, a time limit ends them, and signals arrive. They run in the thread
   # and the Fiber of the call, because tracers keep their context there.
   module Hooks
+    # Calls a block with a record, as a listener is called with an event.
+    OnTiming = Struct.new(:block) do
+      def on_event(timing)
+        block.call(timing)
+      end
+    end
+
     # The hooks, and what each kind of them is given to: blocks get records, listeners get events.
-    Set = Struct.new(:hooks, :timings, :listeners)
+    Set = Struct.new(:hooks, :timings, :listeners) do
+      # @param running [Array<#on_event>, nil] hooks that run now
+      # @return [Set] the others
+      def without(running)
+        return self unless running
+
+        others = [timings, listeners].map { |targets| targets.reject { |one| running.any? { |other| other.equal?(one) } } }
+        self.class.new(hooks, *others)
+      end
+    end
+
+    # Notes which hook runs, so that a request that the hook sends does not call it. `running` is that hook, `within` are the
+    # hooks that sent this request, and `owner` is the session whose call this is, nil when the call is over.
+    module Runner
+      # @return [Array<#on_event>, nil] the hooks that send a request that is made now
+      def barred
+        running ? [*within, running] : within
+      end
+    end
+
+    # Reports a call that is over.
+    Reporter = Struct.new(:within, :running, :owner) { include Runner }
 
     # For Thread.handle_interrupt around the adapter's bookkeeping.
     NEVER = { Object => :never }.freeze
+    # The name of the Fiber-local variable with the {Runner} of the request under way. It is no variable of the session, which
+    # may be copied or dumped.
+    CALL = :onewrite_call
     NONE = [].freeze
-    # The name of the Fiber-local variable with the hooks that run.
-    RUNNING = :onewrite_hooks
     # Not errors of a hook: the program ends, a signal arrived, or (from timeout 0.4 on) a time limit of the caller ran out.
     PASS = [SystemExit, SignalException, *(Timeout::ExitException if defined?(Timeout::ExitException))].freeze
-    private_constant :NONE, :RUNNING, :PASS
+    private_constant :NONE, :PASS
 
     @errors = 0
     @when_wanted = nil
@@ -87,8 +116,8 @@ module Onewrite
         there
       end
 
-      # @param timing [#call, nil] a session's own
-      # @param listener [#call, nil] a session's own
+      # @param timing [#on_event, nil] a session's own
+      # @param listener [#on_event, nil] a session's own
       # @return [Set, nil] the hooks of a call that begins now; nil without a hook
       def with(timing, listener)
         set = @current
@@ -102,63 +131,51 @@ module Onewrite
       # still get theirs.
       # @param set [Set]
       # @param record [Timing]
-      # @param events [Array<Event>, nil]
-      def report(set, record, events)
-        deliver(set.listeners, events) if events
+      # @param events [Array<Event>, nil] nil without listeners
+      # @param outer [Runner, nil] within which the call was made
+      def report(set, record, events, outer)
+        runner = Thread.current[CALL] = Reporter.new(outer && outer.barred)
+        each_event(runner, set.listeners, events) if events
       ensure
-        deliver(set.timings, [record])
+        begin
+          give(runner || Reporter.new, set.timings, record) unless set.timings.empty?
+        ensure
+          Thread.current[CALL] = outer
+        end
       end
 
-      # Gives each value to each target, in order.
-      def deliver(targets, values, at = 0)
-        count = targets.size
-        return give(targets[0], values[0]) if at.zero? && count == 1 && values.size == 1
+      # Calls each of *targets* with *value*. Whatever one raises, throws or returns, the caller gets its answer. Not so for
+      # {PASS}, for Thread#kill, and for a Timeout.timeout around the request: those end the request after the other targets.
+      # @param runner [Runner]
+      def give(runner, targets, value, at = 0)
+        runner.running = target = targets[at]
+        target.on_event(value)
+        ended = true
+      rescue *PASS
+        ended = true
+        raise
+      rescue Exception => e # rubocop:disable Lint/RescueException
+        ended = true
+        raise if out_of_time?
 
-        begin
-          while at < count * values.size
-            from = at
-            at += 1
-            give(targets[from % count], values[from / count])
-          end
-        ensure
-          deliver(targets, values, at) if at.between?(1, (count * values.size) - 1)
-        end
+        failed(e)
+      ensure
+        runner.running = nil
+        give(runner, targets, value, at + 1) if at + 1 < targets.size
+        # Ends a throw or a return. A thread that is killed goes on to end.
+        return failed(nil) unless ended || Thread.current.status == "aborting" || out_of_time? # rubocop:disable Lint/EnsureReturn
       end
 
       private
 
-      # Whatever the hook raises, throws or returns, the caller gets its answer. Not so for {PASS}, for Thread#kill, and for a
-      # Timeout.timeout around the request.
-      # A hook that sends a request is not called for that request.
-      def give(target, value)
-        thread = Thread.current
-        outer = thread[RUNNING]
-        return if outer && running?(outer, target)
+      def each_event(runner, listeners, events, at = 0)
+        return if at == events.size
 
         begin
-          thread[RUNNING] = outer ? [target, outer] : target
-          target.call(value)
-          ended = true
-        rescue *PASS
-          ended = true
-          raise
-        rescue Exception => e # rubocop:disable Lint/RescueException
-          ended = true
-          raise if out_of_time?
-
-          failed(e)
+          give(runner, listeners, events[at])
         ensure
-          thread[RUNNING] = outer
-          # Ends a throw or a return. A thread that is killed goes on to end.
-          return failed(nil) unless ended || thread.status == "aborting" || out_of_time? # rubocop:disable Lint/EnsureReturn
+          each_event(runner, listeners, events, at + 1)
         end
-      end
-
-      # @param running [#call, Array] a hook, or a hook and those around it
-      def running?(running, target)
-        return running.equal?(target) unless running.is_a?(Array)
-
-        running[0].equal?(target) || running?(running[1], target)
       end
 
       # Whether a time limit around the request has run out. Before timeout 0.4 it throws, as a hook may do, or raises any class.

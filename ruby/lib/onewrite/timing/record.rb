@@ -173,6 +173,8 @@ module Onewrite
   # value, and reads the clock without {Clock}; everything else is computed when the record is read.
   # @api private
   module Live
+    include Hooks::Runner
+
     # The variables of one attempt.
     MOMENTS = %i[
       @index @outcome @status @conn_id @conn_requests @idle_since @attempt_started @acquired @connect_start @connect_end
@@ -183,17 +185,14 @@ module Onewrite
     CONNECT_GRACE_NS = 100_000_000
     # When the answer comes sooner than this after the last write, nothing can have been retransmitted or held.
     SOON_NS = 1_000_000
-    NO_FIELDS = {}.freeze
-    private_constant :NO_FIELDS
 
-    # @return [Object, nil] the session that makes the call; nil when it is over
-    attr_reader :owner
-    # @return [Array<#call>, nil] nil without a listener
+    # @return [Array<#on_event>, nil] nil without a listener
     attr_accessor :listeners
-    attr_reader :request_end, :ended
+    attr_accessor :running, :within
+    attr_reader :owner, :request_end, :ended
     attr_writer :tls_start, :tls_end, :status, :response_start, :response_end, :bytes_received
 
-    # @param owner [Object]
+    # @param owner [Object] the session
     # @param tls [Boolean]
     def initialize(owner, tls, address, port, method, path)
       MOMENTS.each { |name| instance_variable_set(name, nil) } if RUBY_VERSION < "3.0" # -w warns of a variable never set
@@ -205,7 +204,8 @@ module Onewrite
       @path = path
       @index = 0
       @anchor = Clock.anchor
-      @attempted = @begun = @headed = @finished = @earlier = @listeners = @error_kind = @error_phase = nil
+      @attempted = @begun = @headed = @finished = @earlier = @listeners = @within = @running = @error_kind = nil
+      @error_phase = @last = nil
       @started_at_mono_ns = @attempt_started = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
     end
 
@@ -226,7 +226,7 @@ module Onewrite
       @attempted = true
       return unless @listeners
 
-      emit_start
+      call_start unless @begun
       emit(:attempt_start, @attempt_started)
     end
 
@@ -240,13 +240,18 @@ module Onewrite
     # A connection carries the attempt.
     # @param connection [NetHTTP::Connection] or any object with its readers
     def acquired(connection)
+      requests = connection.requests
       @conn_id = connection.id
-      @conn_requests = connection.requests
+      @conn_requests = requests
       @idle_since = connection.idle_since
-      @before = connection.counters || connection.read_counters(@conn_requests - 1)
-      @exact = connection.counters_of == @conn_requests - 1
-      Clock.compare if @conn_requests == 1
-      emit_acquired if @listeners
+      @before = connection.counters || connection.read_counters(requests - 1)
+      @exact = connection.counters_of == requests - 1
+      Clock.compare if requests == 1
+      return unless @listeners
+
+      connect_events if @connect_start
+      @acquired = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
+      emit(:connection_acquired, @acquired, [@conn_id, requests > 1, requests, idle_ns])
     end
 
     # Bytes are about to be handed to the kernel.
@@ -264,7 +269,7 @@ module Onewrite
       return if @writes.nil? || @request_end
 
       @request_end = now
-      emit(:request_end, now, { bytes: @bytes_sent, writes: @writes }) if @listeners
+      emit(:request_end, now, [@bytes_sent, @writes]) if @listeners
     end
 
     # The answer came after a wait in which bytes may have been held.
@@ -278,7 +283,7 @@ module Onewrite
     # An interim response was read. Counters that were read for it do not cover a body that is sent after it.
     def informed(status, now)
       @after = nil
-      emit(:informational, now, { status: status }) if @listeners
+      emit(:informational, now, status) if @listeners
       self
     end
 
@@ -292,7 +297,7 @@ module Onewrite
       return if @headed
 
       @headed = true
-      emit(:headers_end, Clock.now, { status: @status })
+      emit(:headers_end, Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond), @status)
     end
 
     # The body was read; for listeners.
@@ -300,14 +305,14 @@ module Onewrite
       return if @finished
 
       @finished = true
-      emit(:response_end, @response_end, @bytes_received ? { bytes: @bytes_received } : NO_FIELDS)
+      emit(:response_end, @response_end, @bytes_received)
     end
 
     # The request ended with a response. Seals the record.
     # @param response [Net::HTTPResponse, Object, nil] any object if another gem's module answered instead of the library
     # @param reusable [Boolean] whether the connection is open
     # @param again [Boolean] whether code of the caller ran after the body was read
-    # @param events [Array<Event>, nil] gets the last events
+    # @param events [Array<Event>, nil] gets the last events, which listeners get from the caller
     def complete(response, reusable, again, events)
       responded(response) if response.respond_to?(:code) && !(@response_end && @listeners.nil?)
       @ended = @response_end
@@ -318,7 +323,7 @@ module Onewrite
     # The call ended in any other way. Seals the record.
     # @param outcome [Symbol] :ok, :error, :cancelled
     # @param error [Exception, nil]
-    # @param events [Array<Event>, nil] gets the last events
+    # @param events [Array<Event>, nil] as of {complete}
     def finish(outcome, error, events)
       @ended = Clock.now
       unless outcome == :ok
@@ -327,14 +332,6 @@ module Onewrite
         @attempted = true
       end
       seal(outcome, false, error, events)
-    end
-
-    # Notes of call_start that {attempt} did not come to.
-    def emit_start
-      return if @begun
-
-      @begun = true
-      emit(:call_start, @started_at_mono_ns, start_fields, nil)
     end
 
     private
@@ -347,16 +344,12 @@ module Onewrite
       early = @response_start
       # Before Ruby 2.3 Net::HTTP returns a 1xx response other than 100 as the final one.
       @response_start ||= Clock.now
-      @response_end ||= Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
+      @response_end ||= Clock.now
       return unless @listeners
 
       emit_response unless early
       emit_headers
       emit_body
-    end
-
-    def start_fields
-      { method: method, url: url, started_at_unix_ns: started_at_unix_ns }
     end
 
     def phase
@@ -375,39 +368,46 @@ module Onewrite
     def seal(outcome, reusable, error, events)
       @outcome = outcome
       last_events(events.clear, reusable, error) if events
-      @owner = @listeners = nil
+      @owner = @listeners = @within = @running = @last = nil
       freeze
     end
 
     def last_events(events, reusable, error)
-      last = ->(name, now, fields = NO_FIELDS, attempt = @index) { events << Event.new(name, now, attempt, fields) }
-      last.call(:call_start, @started_at_mono_ns, start_fields, nil) unless @begun
+      @last = events
+      call_start unless @begun
       if @attempted
-        last.call(:attempt_start, @attempt_started) unless @begun
-        connect_events(error).each { |event| last.call(*event) } if @connect_start && !@conn_id
-        last.call(:connection_released, @ended, { reusable: reusable }) if @conn_id
-        last.call(:attempt_end, @ended, { outcome: @outcome })
+        emit(:attempt_start, @attempt_started) unless @begun
+        connect_events(error) if @connect_start && !@conn_id
+        emit(:connection_released, @ended, reusable) if @conn_id
+        emit(:attempt_end, @ended, @outcome)
       end
-      last.call(:call_end, @ended, known(outcome: @outcome, error_kind: @error_kind, error_phase: @error_phase), nil)
+      emit(:call_end, @ended, [@outcome, @error_kind, @error_phase], nil)
+    end
+
+    def call_start
+      @begun = true unless @last
+      emit(:call_start, @started_at_mono_ns,
+           [@method.to_s, [@tls, @address, @port, @path.to_s], @started_at_mono_ns + @anchor], nil)
     end
 
     # @param error [Exception, nil]
     def connect_events(error = nil)
-      failed = NO_FIELDS
-      failed = { error: error ? "#{error.class}: #{Redact.message(error.message)}" : "given up" } if connecting?
-      events = [[:connect_start, @connect_start], [:connect_end, @connect_end || @ended, @tls_start ? NO_FIELDS : failed]]
-      return events unless @tls_start
+      failed = (error ? "#{error.class}: #{Redact.message(error.message)}" : "given up") if connecting?
+      emit(:connect_start, @connect_start)
+      emit(:connect_end, @connect_end || @ended, (failed unless @tls_start))
+      return unless @tls_start
 
-      events << [:tls_start, @tls_start] << [:tls_end, @tls_end || @ended, failed]
+      emit(:tls_start, @tls_start)
+      emit(:tls_end, @tls_end || @ended, failed)
     end
 
     def repeat
       @outcome = :error
       @ended = now = Clock.now
       if @listeners
-        connect_events.each { |event| emit(*event) } if @connect_start && !@conn_id
-        emit(:connection_released, now, { reusable: false }) if @conn_id
-        emit(:attempt_end, now, { outcome: :error })
+        connect_events if @connect_start && !@conn_id
+        emit(:connection_released, now, false) if @conn_id
+        emit(:attempt_end, now, :error)
       end
       @earlier = [*@earlier, Attempt.new(self)].freeze
       index = @index + 1
@@ -417,14 +417,10 @@ module Onewrite
       @attempt_started = now
     end
 
-    def emit_acquired
-      connect_events.each { |event| emit(*event) } if @connect_start
-      @acquired = now = Clock.now
-      emit(:connection_acquired, now, known(conn_id: @conn_id, reused: reused, conn_requests: @conn_requests, idle_ns: idle_ns))
-    end
-
-    def emit(name, now, fields = NO_FIELDS, attempt = @index)
-      Hooks.deliver(@listeners, [Event.new(name, now, attempt, fields)])
+    # An event for the listeners, or one of the last events.
+    def emit(name, now, detail = nil, attempt = @index)
+      event = Event.new(name, now, attempt, detail)
+      @last ? @last << event : Hooks.give(self, @listeners, event)
     end
   end
 

@@ -6,8 +6,7 @@ require "socket"
 module Onewrite
   module Wire
     # Replaces the Net::BufferedIO while Net::HTTP writes a request. It holds what is written and passes it on in one write.
-    # Any other method call is passed on to the socket after held bytes have been written. There is one per connection, so a
-    # request allocates none.
+    # Any other method call is passed on to the socket after held bytes have been written. There is one per connection.
     #
     # A write is tried once, without blocking. Net::BufferedIO#write writes what the kernel did not take, so write_timeout and
     # debug_output work as without the gem.
@@ -30,7 +29,8 @@ module Onewrite
       WRITEV = RUBY_ENGINE == "ruby" && RUBY_VERSION >= "2.5"
       # ioctl of Linux: bytes that the peer has not acknowledged (tcp(7)).
       SIOCOUTQ = (0x5411 if RUBY_PLATFORM =~ /\A(x86_64|aarch64|arm|i.86|riscv|s390).*linux/)
-      private_constant :MOST, :FIRST_OF_BODY, :CHUNK_END, :SIZE_LINE, :LIBRARY, :NONBLOCK, :WRITEV, :SIOCOUTQ
+      NOTHING = [0].pack("i").freeze
+      private_constant :MOST, :FIRST_OF_BODY, :CHUNK_END, :SIZE_LINE, :LIBRARY, :NONBLOCK, :WRITEV, :SIOCOUTQ, :NOTHING
 
       class << self
         # @return [Object, nil] the io under *socket*; nil where a test double for Net::BufferedIO has none
@@ -53,29 +53,28 @@ module Onewrite
         end
       end
 
-      def initialize(socket, connection)
+      # @return [Boolean] whether a request is written in part
+      attr_reader :unsent
+      # @return [#writing, nil] counts the writes
+      attr_accessor :call
+
+      def initialize(socket)
         @socket = socket
         @io = HeldSocket.io_of(socket)
         @plain = @io.is_a?(BasicSocket)
         @direct = HeldSocket.direct?(socket)
-        @onewrite_connection = connection # response.rb reads this variable
-        @held = @call = @waits = @buffer = nil
+        @held = @call = @waits = @buffer = @queued = nil
         @unsent = @in_chunk = false
         @limit = 0
       end
-
-      # @return [Boolean] whether a request is written in part
-      attr_reader :unsent
 
       # Passes this object to the block, which writes one request to it, and writes what is left over.
       # @param limit [Integer] largest number of bytes to join; 0 joins nothing
       # @param waits [Symbol, nil] for a body that may block: :chunk joins the three parts of a chunk, :piece joins nothing;
       #   nil for a body that cannot block
-      # @param call [Timing, nil] counts the writes
-      def write_request(limit, waits, call)
+      def write_request(limit, waits)
         @limit = limit
         @waits = waits
-        @call = call
         @unsent = true
         @in_chunk = false
         yield self
@@ -84,7 +83,7 @@ module Onewrite
         flush_after_error
         raise
       ensure
-        @held = @call = nil # no byte is left for the next request
+        @held = nil # no byte is left for the next request
         @unsent = false # unless a Fiber is never resumed
       end
 
@@ -188,8 +187,10 @@ module Onewrite
         return false unless WRITEV && SIOCOUTQ && @direct && !@socket.debug_output
 
         @buffer ||= @io.getsockopt(Socket::SOL_SOCKET, Socket::SO_SNDBUF).int / 2
-        waiting = "\0\0\0\0".dup
-        size <= @buffer && @io.ioctl(SIOCOUTQ, waiting).zero? && waiting.unpack("i").first.zero?
+        return false if size > @buffer
+
+        @io.ioctl(SIOCOUTQ, @queued ||= NOTHING.dup)
+        @queued.start_with?(NOTHING)
       rescue SystemCallError
         false
       end
