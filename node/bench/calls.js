@@ -5,7 +5,7 @@ import * as undici from 'undici'
 import { Agent, HttpAgent } from '../src/index.js'
 
 /** Least and most CPU time of the process before the measuring, ms. */
-const WARM_UP_MS = [3000, 15_000]
+const WARM_UP_MS = [2000, 5000]
 /** The compiler has done its work when the costs of two halves of the warm-up differ by no more than this. */
 const SETTLED = 0.02
 

@@ -17,19 +17,22 @@ const settled = Promise.resolve()
  * reach it unwrapped: a wrapper has all methods, so the request would be sent before the missing method is noticed.
  */
 export function isValidHandler (handler, opts) {
-  if (handler === null || typeof handler !== 'object') return false
-  const has = (/** @type {string[]} */ ...names) => names.every((name) => typeof handler[name] === 'function')
-  const may = (method) => method === undefined || typeof method === 'function'
-  if (!may(handler.onBodySent)) return false
+  if (handler === null || typeof handler !== 'object' || !may(handler.onBodySent)) return false
   const upgrade = opts?.upgrade || opts?.method === 'CONNECT'
   if (!isController(handler)) {
-    return has('onConnect', 'onError') && (upgrade ? has('onUpgrade') : has('onHeaders', 'onData', 'onComplete'))
+    return has(handler, 'onConnect') && has(handler, 'onError') && (upgrade
+      ? has(handler, 'onUpgrade')
+      : has(handler, 'onHeaders') && has(handler, 'onData') && has(handler, 'onComplete'))
   }
   // undici 7 checks no more.
   if (!callsControllersWhenSent) return true
-  return has('onResponseError') && may(handler.onRequestSent) &&
-    (upgrade ? has('onRequestUpgrade') : has('onResponseStart', 'onResponseData', 'onResponseEnd'))
+  return has(handler, 'onResponseError') && may(handler.onRequestSent) && (upgrade
+    ? has(handler, 'onRequestUpgrade')
+    : has(handler, 'onResponseStart') && has(handler, 'onResponseData') && has(handler, 'onResponseEnd'))
 }
+
+function has (handler, name) { return typeof handler[name] === 'function' }
+function may (method) { return method === undefined || typeof method === 'function' }
 
 /** @param {any} handler that undici accepts @returns {boolean} it has the methods of the newer style */
 export function isController (handler) { return typeof handler.onRequestStart === 'function' }
