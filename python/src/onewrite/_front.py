@@ -57,6 +57,29 @@ class Front:
             super().__init_subclass__(**keywords)
 
 
+_asleep: list[tuple[type, str, typing.Any]] = []
+
+
+def asleep(*names: str) -> typing.Callable[[type], type]:
+    """Take the methods *names* off a class until wake(): while nobody has given a hook they cost nothing."""
+
+    def take(cls: type) -> type:
+        for name in names:
+            _asleep.append((cls, name, cls.__dict__[name]))
+            delattr(cls, name)
+        return cls
+
+    return take
+
+
+def wake() -> None:
+    """Put these methods on their classes, in the order of their names: from now on there are hooks."""
+    while _asleep:
+        cls, name, method = _asleep[0]
+        setattr(cls, name, method)
+        del _asleep[:1]  # last: another thread may do the same meanwhile
+
+
 class _Placed(typing.NamedTuple):
     ours: typing.Any
     before: typing.Any

@@ -21,9 +21,9 @@ from . import _base_version, _config, _front
 from ._settings import Installation, OnTiming, installations
 from ._timing.events import TimingListener
 from ._timing.hooks import drain, hook_failures
-from ._urllib3 import manager
 from ._urllib3.connection import adopt
-from ._urllib3.pool import TimedPool
+from ._urllib3.manager import Manager
+from ._urllib3.pool import TimedPool, run
 from ._version import __version__
 
 _Connection = _base_version.genuine(urllib3.connection, "HTTPConnection")
@@ -51,10 +51,10 @@ def _pool_init(below: typing.Callable[..., None]) -> typing.Callable[..., None]:
 
 def _manager_urlopen(below: typing.Callable[..., typing.Any]) -> typing.Callable[..., typing.Any]:
     def urlopen(self: typing.Any, method: str, url: str, *args: typing.Any, **kwargs: typing.Any) -> typing.Any:
-        bound = below.__get__(self, type(self))
-        if installations.hooks is None or isinstance(self, manager.Manager):
-            return bound(method, url, *args, **kwargs)
-        return manager.urlopen(self, bound, installations.hooks, method, url, args, kwargs)
+        hooks = installations.hooks
+        if hooks is None or isinstance(self, Manager):
+            return below(self, method, url, *args, **kwargs)
+        return run(hooks, self, None, below.__get__(self, type(self)), method, url, args, kwargs)
 
     return urlopen
 
@@ -114,7 +114,7 @@ def install(
             quickack=quickack,
         )
         if installations.active:
-            for owner, name, make in _PLACES:
+            for owner, name, make in _PLACES if installations.hooks is not None else _PLACES[:2]:
                 _front.place(owner, name, make)
     return installation
 

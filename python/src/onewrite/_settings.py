@@ -7,6 +7,7 @@ import threading
 import typing
 
 from . import _config
+from ._front import wake
 from ._timing.hooks import Hooks, both, drain, make_hooks
 from ._timing.record import Timing
 
@@ -36,7 +37,10 @@ def take(keywords: dict[str, typing.Any], over: _config.Options = _config.DEFAUL
     taken = {name: keywords.pop(name) for name in KEYWORDS & keywords.keys()}
     on_timing, listener = taken.pop("on_timing", None), taken.pop("listener", None)
     options = _config.resolve(taken, over)
-    return Settings(options, make_hooks(on_timing, listener, options.hooks_disabled))
+    hooks = make_hooks(on_timing, listener, options.hooks_disabled)
+    if hooks is not None:
+        wake()
+    return Settings(options, hooks)
 
 
 class Installation:

@@ -110,7 +110,10 @@ class _Body(Front):
             connection = call.connection
             if connection is not None:
                 connection.idle_since = t_ns = now()
-                call.freed = bool(call.response_end) and getattr(connection.sock, "fileno", int)() >= 0, t_ns
+                call.freed_ns, call.reusable = (
+                    t_ns,
+                    bool(call.response_end) and getattr(connection.sock, "fileno", int)() >= 0,
+                )
             call.finish()
 
 

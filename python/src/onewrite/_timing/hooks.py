@@ -125,12 +125,12 @@ def refuse_returned(hook: Hook, returned: object) -> None:
 pending: collections.deque[typing.Any] = collections.deque()
 
 #: The thread on which the garbage collector runs; 0 for none. It may begin at any allocation.
-_collecting = 0
+collector = 0
 
 
 def _note_collection(phase: str, info: dict[str, int]) -> None:
-    global _collecting
-    _collecting = threading.get_ident() if phase == "start" else 0
+    global collector
+    collector = threading.get_ident() if phase == "start" else 0
 
 
 gc.callbacks.append(_note_collection)
@@ -138,7 +138,7 @@ gc.callbacks.append(_note_collection)
 
 def collecting() -> bool:
     """Return whether the garbage collector has called this code."""
-    return _collecting != 0 and _collecting == threading.get_ident()
+    return collector != 0 and collector == threading.get_ident()
 
 
 #: What was pending in the parent of this process, which hands it out. Kept: a freed record would be pending again.

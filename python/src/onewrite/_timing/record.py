@@ -162,8 +162,8 @@ class Attempt:
 
 #: What a record has while its call runs; None in a sealed one.
 _LIVE = (
-    "connection", "error", "expected", "failed_ns", "freed", "hooks", "listener", "notes", "owner", "phase", "pool",
-    "reading", "response", "returned", "running", "seen", "skipped", "waiting",
+    "connection", "error", "failed_ns", "freed_ns", "hooks", "listener", "notes", "owner", "phase", "pool", "reading",
+    "response", "returned", "reusable", "running", "seen", "skipped", "waiting",
 )  # fmt: skip
 #: What a record of a call has beside that of its last attempt.
 _OF_CALL = ("method", "url", "outcome", "error_kind", "error_phase", "started_at_unix_ns", "started_at_mono_ns")
@@ -186,7 +186,7 @@ class Timing(Attempt):
     #: Monotonic clock at the start and at the end, in nanoseconds; 0 for an end that has not come.
     started_at_mono_ns: int
     ended_at_mono_ns: int
-    _earlier: list[Attempt]
+    _earlier: tuple[Attempt, ...]
 
     @property
     def total_ns(self) -> int | None:
@@ -263,8 +263,9 @@ class Call(Timing):
     #: The error that ended an attempt, or will end it, and when it came.
     error: BaseException | None
     failed_ns: int
-    #: Whether the connection that was given back can carry another request, and when that was.
-    freed: tuple[bool, int] | None
+    #: When the connection was given back, and whether it can carry another request.
+    freed_ns: int
+    reusable: bool
     hooks: Hooks | None
     listener: Listener | None
     #: What a listener keeps with the call.
@@ -276,15 +277,13 @@ class Call(Timing):
     returned: bool
     #: The hook that is being called, and the hooks within which this call was made.
     running: Hook | None
-    skipped: tuple[Hook, ...]
+    skipped: tuple[Hook, ...] | None
     #: The hooks that get the finished record and have not been called yet.
     waiting: list[Hook] | None
-    #: For the seam: who began the call and whose attempt it is; the response below and the announced length of its
-    #: body; the retries seen so far.
+    #: For the seam: who began the call and whose attempt it is; the response below; the retries seen so far.
     owner: typing.Any
     pool: typing.Any
     response: typing.Any
-    expected: int | None
     seen: int
 
     def __init__(self, given: Hooks, method: str, url: str, owner: typing.Any = None) -> None:
@@ -292,19 +291,16 @@ class Call(Timing):
         Attempt.__init__(self, 0, started)
         self.started_at_mono_ns = started
         self.started_at_unix_ns = time.time_ns()
-        self.ended_at_mono_ns = self.failed_ns = self.seen = 0
         self.method = method
-        self.url = redacted(url)
+        self.url = redacted(url) if "@" in url or "?" in url else url
         self.hooks = given
         self.listener = given.listener
         self.owner = owner
-        self.reading = self.returned = False
-        self.skipped = ()
-        self.outcome = self.error_kind = self.error_phase = self.phase = self.notes = None
-        self.connection = self.error = self.pool = self.response = self.expected = self.running = self.freed = (
-            self.waiting
-        ) = None
-        self._earlier = []
+        self.ended_at_mono_ns = self.failed_ns = self.freed_ns = self.seen = 0
+        self.reading = self.returned = self.reusable = False
+        self.outcome = self.error_kind = self.error_phase = self.phase = self.notes = self.skipped = self.waiting = None
+        self.connection = self.error = self.pool = self.response = self.running = None
+        self._earlier = ()
 
     def __del__(self) -> None:
         # Not sealed: a response was dropped, or a signal came while the call was begun or ended. No hook is called
@@ -330,10 +326,11 @@ class Call(Timing):
     def next_attempt(self) -> None:
         """Begin another attempt: the base library repeats the request, or follows a redirect."""
         self.end_attempt()
-        self._earlier.append(self._attempt())
+        self._earlier = (*self._earlier, self._attempt())
         Attempt.__init__(self, self.index + 1, now())
-        self.phase = self.error = self.connection = self.response = self.expected = self.freed = None
-        self.failed_ns = 0
+        self.phase = self.error = self.connection = self.response = None
+        self.failed_ns = self.freed_ns = 0
+        self.reusable = False
         self.tell("attempt_start", self.attempt_start)
 
     # -- the steps before the exchange: queue, dns, connect, tls --------------------------------------
@@ -373,22 +370,20 @@ class Call(Timing):
         self.connection = connection
         self.reused = reused
         self.conn_id = connection.conn_id
-        self.conn_requests = connection.requests = connection.requests + 1
+        self.conn_requests = connection.requests = requests = connection.requests + 1
         self.phase = None
-        if connection.requests == 1:
+        t_ns = now()
+        if requests == 1:
             connection.info = kernel.read(connection.sock)
-        t_ns = 0
-        if reused and connection.idle_since:
-            t_ns = now()
+        elif connection.idle_since:
             self.idle_ns = t_ns - connection.idle_since
         if self.listener is not None:
-            fields = {"conn_id": self.conn_id, "reused": reused, "idle_ns": self.idle_ns}
-            self.tell("connection_acquired", t_ns or now(), {**fields, "conn_requests": self.conn_requests})
+            fields = {"conn_id": self.conn_id, "reused": reused, "idle_ns": self.idle_ns, "conn_requests": requests}
+            self.tell("connection_acquired", t_ns, fields)
 
     def before_write(self) -> None:
         """Bytes are about to be handed to the kernel."""
         if not self.request_start:
-            self.phase = "send"
             self.request_start = t_ns = now()
             if self.listener is not None:
                 self.tell("request_start", t_ns)
@@ -397,7 +392,6 @@ class Call(Timing):
         """The last write has returned, or no more is written."""
         if self.request_start and not self.request_end:
             self.request_end = t_ns = self.failed_ns or now()
-            self.phase = "wait"
             self.failed_ns = 0
             if self.listener is not None:
                 self.tell("request_end", t_ns, {"bytes": self.bytes_sent, "writes": self.writes})
@@ -410,7 +404,6 @@ class Call(Timing):
     def response_began(self, t_ns: int) -> None:
         """The first byte of the final response was read at *t_ns*."""
         self.response_start = t_ns
-        self.phase = "receive"
         connection = self.connection
         if connection is not None:
             if t_ns - self.request_start < kernel.SOON_NS:
@@ -439,31 +432,48 @@ class Call(Timing):
         """The body was read to its end, *received* bytes of it, at *t_ns*."""
         if not self.response_end and self.response_start:
             self.response_end = t_ns
-            if received is not None:
-                self.bytes_received = received
+            self.bytes_received = received
             if self.listener is not None:
-                self.tell("response_end", t_ns, {"bytes": self.bytes_received})
+                self.tell("response_end", t_ns, {"bytes": received})
 
     # -- the end --------------------------------------------------------------------------------------
+
+    def given_back(self, sock: typing.Any) -> None:
+        """The connection, with *sock* if that is open, goes back to its pool."""
+        if self.freed_ns:
+            return
+        self.freed_ns = t_ns = self.response_end or now()
+        connection, response = self.connection, self.response
+        if connection is not None:
+            connection.idle_since = t_ns
+        if self.response_end and self.listener is None:
+            return
+        if self.error is None and response is not None and response.isclosed() and not response.length:
+            self.reusable = sock is not None
+            if not self.reading:
+                self.body_read(t_ns, None)
 
     def end_attempt(self) -> None:
         """The attempt is over; it failed if an error came that nothing has mended."""
         if self._outcome is None:
             error = self.error
-            if self.freed is not None:
-                since = self.freed[1] if self.freed[1] > self.response_end else self.response_end
-            else:
-                since = self.attempt_end
-            self.attempt_end = end = self.failed_ns or since or now()
+            self.attempt_end = end = self.failed_ns or self.freed_ns or self.response_end or self.attempt_end or now()
             if error is None:
                 self._outcome = "ok"
             else:
                 self._outcome = "error" if isinstance(error, Exception) else "cancelled"
-                self.failed_in = self.phase
+                self.failed_in = self._running_phase()
             if self.listener is not None:
-                if self.freed is not None:
-                    self.tell("connection_released", self.freed[1], {"reusable": self.freed[0]})
+                if self.freed_ns:
+                    self.tell("connection_released", self.freed_ns, {"reusable": self.reusable})
                 self.tell("attempt_end", end, {"outcome": self._outcome})
+
+    def _running_phase(self) -> str | None:
+        if self.response_start:
+            return "receive"
+        if self.request_end:
+            return "wait"
+        return "send" if self.request_start else self.phase
 
     def fail(self, error: BaseException) -> None:
         """The caller gets *error*."""
@@ -474,7 +484,7 @@ class Call(Timing):
 
     def finish(self) -> None:
         """The caller has what it wanted of the response, or the record is the last trace of the call."""
-        if hooks.collecting():  # a finalizer of the user has closed the response
+        if hooks.collector and hooks.collecting():  # a finalizer of the user has closed the response
             self.abandon()
         elif not self.returned and not self.headers_end and self.error is None:
             self.fail(KeyboardInterrupt())  # a signal came before anything else could
@@ -486,18 +496,19 @@ class Call(Timing):
     def end(self, error: BaseException | None) -> None:
         """The call is over: seal the record and hand it out. Called again, it goes on where a signal has stopped it."""
         if not self.ended_at_mono_ns:
-            self.outcome = "ok"
-            if error is not None:
+            if error is None:
+                self.outcome = "ok"
+                self.ended_at_mono_ns = self.attempt_end
+            else:
                 self.error_kind = kind_of(error)
                 self.outcome = "cancelled" if self.error_kind == "cancelled" else "error"
                 self.error_phase = self.failed_in
-            end = self.attempt_end if error is None else now()
-            self.ended_at_mono_ns = end
+                self.ended_at_mono_ns = now()
             if self.listener is not None:
                 fields = {"outcome": self.outcome, "error_kind": self.error_kind, "error_phase": self.error_phase}
-                self.tell("call_end", end, fields, True)
+                self.tell("call_end", self.ended_at_mono_ns, fields, True)
         if self.waiting is None:
-            self.waiting = [] if self.hooks is None else list(self.hooks.on_timing)
+            self.waiting = [] if self.hooks is None else [*self.hooks.on_timing]
         try:  # drop what only a running call needs
             self.connection = self.error = self.response = self.owner = self.pool = self.notes = None
             self.hooks = self.listener = None
@@ -555,8 +566,9 @@ class _Leftover:
 def _hand_out(timing: Timing, waiting: list[Hook]) -> None:
     """Call each hook of *waiting* once, whatever interrupts this."""
     outer = current.get()
-    current.set(typing.cast(Call, timing))
     try:
+        if outer is not timing:
+            current.set(typing.cast(Call, timing))
         while waiting:
             timing.running = hook = waiting[0]  # type: ignore[attr-defined]
             try:
@@ -569,7 +581,8 @@ def _hand_out(timing: Timing, waiting: list[Hook]) -> None:
                 hooks.swallow(hook, error)
     finally:
         timing.running = None  # type: ignore[attr-defined]
-        current.set(outer)
+        if outer is not timing:
+            current.set(outer)
 
 
 def begin(given: Hooks, method: str, url: str, owner: typing.Any) -> Call | None:
@@ -579,7 +592,9 @@ def begin(given: Hooks, method: str, url: str, owner: typing.Any) -> Call | None
     outer = current.get()
     if outer is None or (outer.running is None and not outer.skipped):
         return Call(given, method, url, owner)
-    skipped = outer.skipped if outer.running is None else (*outer.skipped, outer.running)
+    skipped = outer.skipped or ()
+    if outer.running is not None:
+        skipped += (outer.running,)
     left = given.without(skipped)
     if left is None:
         return None

@@ -6,8 +6,6 @@ write a request (urllib3's own loop, http.client's, botocore's ``_send_output``)
 
 from __future__ import annotations
 
-import functools
-import http.client
 import ipaddress
 import sys
 import typing
@@ -16,14 +14,14 @@ import urllib3.connection
 
 from .._base_version import IS_V1, genuine
 from .._config import DEFAULTS, Options
-from .._front import Front, put
+from .._front import Front, asleep, put
 from .._settings import installations
 from .._timing.connection import Connection
 from .._timing.record import Call, now
 from .._wire import nodelay, quickack
-from .._wire.body import at_hand
+from .._wire.body import PIECES, at_hand
 from .._wire.coalesce import Writer
-from .timed import TimedOptions, timed_response
+from .timed import TimedClass, TimedOptions
 
 if typing.TYPE_CHECKING:
     from urllib3.connection import HTTPConnection as _HTTPConnection
@@ -38,6 +36,7 @@ else:
 _NEW_CONN = getattr(_HTTPConnection, "_new_conn", None)
 
 
+@asleep("response_class", "getresponse")
 class OneWrite(_Behind):
     """Stands in front of a connection's class."""
 
@@ -75,7 +74,8 @@ class OneWrite(_Behind):
             self._onewrite_check(self.sock)
         self._onewrite_checked = self.sock
         if call is not None:
-            self._onewrite_acquire(call, False)
+            self._onewrite_connection = Connection(self.sock)
+            call.acquired(self._onewrite_connection, False)
         if self._onewrite_writer is not None:
             self.sock = self._onewrite_writer.attach(self.sock)
 
@@ -120,13 +120,6 @@ class OneWrite(_Behind):
         if isinstance(self, _HTTPSConnection):
             call.step_start("tls")
 
-    def _onewrite_acquire(self, call: Call, reused: bool) -> None:
-        """This connection is ready for the request of *call*."""
-        connection = self._onewrite_connection
-        if connection is None or connection.sock is not self.sock:
-            connection = self._onewrite_connection = Connection(self.sock)
-        call.acquired(connection, reused)
-
     # -- sending --------------------------------------------------------------------------------------
 
     def request(self, *args: typing.Any, **kwargs: typing.Any) -> None:
@@ -143,15 +136,19 @@ class OneWrite(_Behind):
         self, write: typing.Callable[..., None], args: tuple[typing.Any, ...], kwargs: dict[str, typing.Any]
     ) -> None:
         """Call *write*, with a Writer in the place of the socket."""
-        options = self._onewrite_options()
+        given = self._onewrite_given
+        options = installations.in_force if given is None else given
         call = self._onewrite_call
+        nested = self._onewrite_writer
         sock = self.sock
-        if sock is not None and sock is not self._onewrite_checked and self._onewrite_writer is None:
+        if sock is not self._onewrite_checked and sock is not None and nested is None:
             self._onewrite_check(sock)
         limit = options.limit
-        if limit and not at_hand(kwargs["body"] if "body" in kwargs else args[2] if len(args) > 2 else None):
-            limit = 0
-        if (call is None and not limit) or self._onewrite_writer is not None:
+        if limit:
+            body = kwargs["body"] if "body" in kwargs else args[2] if len(args) > 2 else None
+            if type(body) not in PIECES and not at_hand(body):
+                limit = 0
+        if nested is not None or (not limit and call is None):
             write(*args, **kwargs)
         else:
             writer = self._onewrite_writer = Writer(sock, limit, call)
@@ -170,40 +167,33 @@ class OneWrite(_Behind):
                 self._onewrite_writer = None
                 if type(self.sock) is Writer:
                     self.sock = writer.detach()
+            if call is not None:
+                call.sent()
         if options.quickack and not options.observe:
             quickack.acknowledge(self.sock)
-        if call is not None:
-            call.sent()
 
     # -- the head of the response ---------------------------------------------------------------------
 
-    def getresponse(self, *args: typing.Any, **kwargs: typing.Any) -> typing.Any:
+    response_class = TimedClass()  # type: ignore[assignment]
+
+    def getresponse(self) -> typing.Any:
         """Read the head of the response: see urllib3."""
         call = self._onewrite_call
         if call is None:
-            return super().getresponse(*args, **kwargs)
+            return super().getresponse()
         if not call.request_end:
             call.sent()
-        timed = None
-        if self.response_class is http.client.HTTPResponse:  # not a class of the user
-            timed = self.response_class = functools.partial(timed_response, call)  # type: ignore[assignment]
         try:
-            response: typing.Any = super().getresponse(*args, **kwargs)
+            response: typing.Any = super().getresponse()
         except BaseException as error:
             call.broke(error)
             raise
-        finally:
-            if timed is not None and self.__dict__.get("response_class") is timed:
-                del self.response_class
         call.response = http_response = getattr(response, "_original_response", response)
-        if not call.headers_end:
+        if not call.headers_end:  # made by a class of the user
             call.response_began(now())
             call.headers_read(response.status)
         if http_response.isclosed():  # preload_content of urllib3 2.x, or no body
-            received = call.expected
-            if received is None and http_response is not response:
-                received = response.tell()
-            call.body_read(now(), received)
+            call.body_read(now(), None if http_response is response else response.tell())
         return response
 
 

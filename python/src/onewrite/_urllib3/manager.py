@@ -10,11 +10,10 @@ import urllib3.poolmanager
 from .. import _config
 from .._base_version import require
 from .._config import Options
-from .._front import Front, put
+from .._front import Front, asleep, put
 from .._settings import take
 from .._timing.hooks import Hooks
-from .._timing.record import begin, current
-from .pool import TimedPool, hooks_of, repeated, run
+from .pool import TimedPool, hooks_of, run
 
 if typing.TYPE_CHECKING:
     import ssl
@@ -28,17 +27,7 @@ else:
     _Behind = Front
 
 
-def urlopen(
-    self: typing.Any, below: typing.Any, hooks: Hooks, method: str, url: str, args: typing.Any, kwargs: typing.Any
-) -> typing.Any:
-    """Time a request of a manager, which urllib3 makes again for each redirect."""
-    call = current.get()
-    if call is not None and call.owner is self and repeated(call, kwargs.get("retries")):
-        call.pool = None  # the next pool's urlopen() is this hop
-        return below(method, url, *args, **kwargs)
-    return run(begin(hooks, method, url, self), below, method, url, args, kwargs)
-
-
+@asleep("urlopen")
 class Manager(_Behind):
     """Stands in front of a manager's class."""
 
@@ -57,7 +46,7 @@ class Manager(_Behind):
         hooks = hooks_of(self)
         if hooks is None:
             return super().urlopen(method, url, *args, **kwargs)
-        return urlopen(self, super().urlopen, hooks, method, url, args, kwargs)
+        return run(hooks, self, None, super().urlopen, method, url, args, kwargs)
 
 
 def refuse_unknown(keywords: typing.Iterable[str]) -> None:

@@ -13,10 +13,11 @@ import urllib3.connectionpool
 
 from .._base_version import genuine, require
 from .._config import Options
-from .._front import Front
+from .._front import Front, asleep
 from .._settings import installations, take
 from .._timing.hooks import Hooks
-from .._timing.record import Call, begin, current, now
+from .._timing.connection import Connection
+from .._timing.record import Call, begin, current
 from .connection import OneWrite, adopt
 from .response import watch
 
@@ -71,26 +72,41 @@ def url_of(pool: typing.Any, target: str) -> str:
 
 
 def run(
-    call: Call | None, urlopen: typing.Any, method: str, url: str, args: typing.Any, kwargs: typing.Any
-) -> typing.Any:
-    """Call the outermost *urlopen*. The call ends here, or with the reader of the response."""
+    hooks: Hooks, owner: typing.Any, pool: typing.Any, urlopen: typing.Any, method: str, url: str, args: typing.Any,
+    kwargs: typing.Any,
+) -> typing.Any:  # fmt: skip
+    """Call *urlopen* of the manager *owner* or of *pool*, and time it.
+
+    It repeats a request that is under way, or begins a call. The call ends here, or with the reader of the response.
+    """
+    outer = current.get()
+    retries = kwargs["retries"] if "retries" in kwargs else args[2] if owner is None and len(args) > 2 else None
+    if outer is not None:
+        if (outer.owner is owner if pool is None else outer.pool is pool) and repeated(outer, retries):
+            outer.pool = pool  # None: the next pool's urlopen() is this hop
+            return urlopen(method, url, *args, **kwargs)
+    call = begin(hooks, method, url_of(pool, url) if url[:1] == "/" and pool is not None else url, owner)
     if call is None:
         return urlopen(method, url, *args, **kwargs)
-    outer = current.get()
+    call.pool = pool
+    if retries is not None:
+        call.seen = history(retries)
     response = None
-    # A signal or a greenlet's timeout may raise between any two lines. A call that is then lost is reported by the
-    # next one.
+    # A signal or a greenlet's timeout may raise between any two lines. So current is put back at two places.
     try:
-        current.set(call)
-        call.start()
-        response = urlopen(method, url, *args, **kwargs)
-        current.set(outer)
-        call.returned = True
-        if call._outcome is not None or call.connection is None or not watch(response, call):
-            if call.bytes_received is None and call.response_end and hasattr(response, "tell"):
-                call.bytes_received = response.tell()
-            call.finish()
-        return response
+        try:
+            current.set(call)
+            if call.listener is not None:
+                call.start()
+            response = urlopen(method, url, *args, **kwargs)
+            call.returned = True
+            if call._outcome is not None or call.connection is None or not watch(response, call):
+                if call.bytes_received is None and call.response_end and hasattr(response, "tell"):
+                    call.bytes_received = response.tell()
+                call.finish()
+            return response
+        finally:
+            current.set(outer)
     except BaseException as error:
         current.set(outer)
         if type(call) is Call:
@@ -102,6 +118,7 @@ def run(
         del response
 
 
+@asleep("_put_conn", "_get_conn", "urlopen")
 class TimedPool(_Behind):
     """Stands in front of a pool's class."""
 
@@ -116,42 +133,30 @@ class TimedPool(_Behind):
 
     def urlopen(self, method: str, url: str, *args: typing.Any, **kwargs: typing.Any) -> typing.Any:
         """Send a request: see urllib3."""
-        hooks = hooks_of(self)
+        hooks = installations.hooks if self._onewrite_hooks is None else hooks_of(self)
         if hooks is None:
             return super().urlopen(method, url, *args, **kwargs)
         call = current.get()
-        retries = kwargs["retries"] if "retries" in kwargs else args[2] if len(args) > 2 else None
-        if (
-            call is not None
-            and call.pool is None
-            and call.owner is not None
-            and kwargs.get("assert_same_host") is False
-        ):
-            call.pool = self  # the manager's request, or one hop of it
-            if retries is not None and not call._earlier:
-                call.seen = max(call.seen, history(retries))
-            return super().urlopen(method, url, *args, **kwargs)
-        if call is not None and call.pool is self and repeated(call, retries):
-            return super().urlopen(method, url, *args, **kwargs)
-        call = begin(hooks, method, url_of(self, url) if url[:1] == "/" else url, None)
-        if call is not None:
-            call.pool = self
-            call.seen = history(retries)
-        return run(call, super().urlopen, method, url, args, kwargs)
+        if call is not None and call.pool is None and call.owner is not None:
+            if kwargs.get("assert_same_host") is False:
+                call.pool = self  # the manager's request, or one hop of it
+                return super().urlopen(method, url, *args, **kwargs)
+        return run(hooks, None, self, super().urlopen, method, url, args, kwargs)
 
-    def _get_conn(self, *args: typing.Any, **kwargs: typing.Any) -> typing.Any:
+    def _get_conn(self, timeout: float | None = None) -> typing.Any:
         call = current.get()
         if call is None or call.pool is not self:
-            conn: typing.Any = super()._get_conn(*args, **kwargs)
-            if isinstance(conn, OneWrite) and conn._onewrite_call is not None:
-                conn._onewrite_call = None
+            conn: typing.Any = super()._get_conn(timeout)
+            if getattr(conn, "_onewrite_call", None) is not None:
+                conn._onewrite_call = None  # a signal kept it there
             return conn
         waiting = self.block and self.pool is not None and self.pool.empty()
-        call.phase = "queue"
         if waiting:
             call.step_start("queue")
+        else:
+            call.phase = "queue"
         try:
-            conn = super()._get_conn(*args, **kwargs)
+            conn = super()._get_conn(timeout)
         except BaseException as error:
             call.broke(error)
             call.step_end("queue", error)
@@ -161,36 +166,34 @@ class TimedPool(_Behind):
         call.phase = None
         if isinstance(conn, OneWrite):
             conn._onewrite_call = call
-            if conn.sock is not None:  # else it still has to connect
-                conn._onewrite_acquire(call, True)
+            sock = conn.sock
+            if sock is not None:  # else it still has to connect
+                connection = conn._onewrite_connection
+                if connection is None or connection.sock is not sock:
+                    connection = conn._onewrite_connection = Connection(sock)
+                call.acquired(connection, True)
         return conn
 
     def _put_conn(self, conn: typing.Any) -> None:
-        call: Call | None = None
+        call: typing.Any = None
         try:  # from the first line on: a signal must not keep the connection from its pool
-            if conn is None:
+            call = getattr(conn, "_onewrite_call", None)
+            if call is not None:
+                conn._onewrite_call = None
+                if type(call) is Call:  # one that has ended is a Timing
+                    call.given_back(conn.sock)
+                else:
+                    call = None
+            elif conn is None:
                 # urllib3 has closed the connection after an error. It may wait before it repeats the request.
                 failed = current.get()
                 if failed is not None and failed.pool is self and failed.error is not None:
                     failed.end_attempt()
-            elif isinstance(conn, OneWrite):
-                held, conn._onewrite_call = conn._onewrite_call, None
-                call = held if type(held) is Call else None  # one that has ended is a Timing
-                if call is not None and call.freed is None:
-                    # Read before the connection is given away: another thread may have it a moment later.
-                    t_ns = now()
-                    connection, response = call.connection, call.response
-                    if connection is not None:
-                        connection.idle_since = t_ns
-                    done = response is not None and response.isclosed() and not response.length
-                    call.freed = done and call.error is None and conn.sock is not None, t_ns
-                    if done and not call.response_end and not call.reading and call.error is None:
-                        call.body_read(t_ns, call.expected)
         finally:
             super()._put_conn(conn)
         if call is not None and not call.reading:
-            if call.freed and call.freed[0] and conn.sock is None:  # the pool closes it where it is full, or closed
-                call.freed = False, call.freed[1]
+            if conn.sock is None:  # the pool closes it where it is full, or closed
+                call.reusable = False
             call.end_attempt()
 
 

@@ -45,10 +45,7 @@ def _end(response: typing.Any, error: BaseException | None = None) -> None:
 
 def _complete(response: typing.Any, call: Call) -> None:
     """The body was read to its end, in this call of a method or in one before it."""
-    received = call.expected
-    if received is None:
-        received = response.tell() + response._onewrite_received
-    call.body_read(now() if call.freed is None else call.freed[1], received)
+    call.body_read(call.freed_ns or now(), response.tell() + response._onewrite_received)
     _end(response)
 
 

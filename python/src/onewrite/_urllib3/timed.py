@@ -15,7 +15,21 @@ HTTPResponse = http.client.HTTPResponse
 _FINAL = re.compile(rb"HTTP/1\.[01] (?!100)[1-9][0-9][0-9][ \r]").match
 
 
-def timed_response(call: Call, *args: typing.Any, **kwargs: typing.Any) -> HTTPResponse:
+class TimedClass:
+    """The attribute ``response_class`` of a connection: it takes times while http.client makes a final response."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._front = owner
+
+    def __get__(self, conn: typing.Any, owner: typing.Any) -> typing.Any:
+        behind = super(self._front, owner if conn is None else conn).response_class  # type: ignore[misc]
+        call = None if conn is None else conn._onewrite_call
+        if call is None or not call.request_end or call.response_start or behind is not HTTPResponse:
+            return behind  # also for the answer to a CONNECT, and for a class of the user
+        return functools.partial(_timed_response, call)
+
+
+def _timed_response(call: Call, *args: typing.Any, **kwargs: typing.Any) -> HTTPResponse:
     """Make http.client's response; its method begin() takes times, once.
 
     A subclass would show in the caller's hands, and an object whose class has changed is slow in CPython.
@@ -47,7 +61,6 @@ def _begin(call: Call, response: typing.Any) -> None:
             response.begin()
         finally:
             del response._read_status
-    call.expected = response.length
     call.headers_read(response.status)
 
 

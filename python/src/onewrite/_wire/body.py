@@ -13,8 +13,8 @@ import os
 import stat
 import typing
 
-#: A piece of one of these types runs no code of the caller.
-PIECES: frozenset[type] = frozenset((bytes, str, bytearray, memoryview, array.array))
+#: A body of one of these types runs no code of the caller.
+PIECES: frozenset[type] = frozenset((bytes, str, bytearray, memoryview, array.array, type(None)))
 
 _MEMORY_FILES: frozenset[type] = frozenset((io.BytesIO, io.StringIO))
 _BUFFERED: frozenset[type] = frozenset((io.BufferedReader, io.BufferedRandom))
@@ -23,7 +23,7 @@ _BUFFERED: frozenset[type] = frozenset((io.BufferedReader, io.BufferedRandom))
 def at_hand(body: typing.Any) -> bool:
     """Return whether all of *body* can be read without waiting and without running code of the caller."""
     kind = type(body)
-    if body is None or kind in PIECES:
+    if kind in PIECES:
         return True
     if kind is list or kind is tuple:
         return all(type(piece) in PIECES for piece in body)

@@ -17,7 +17,7 @@ import _socket
 import array
 import typing
 
-_COPIED: frozenset[type] = frozenset((bytearray, memoryview, array.array))
+_SIZED: frozenset[type] = frozenset((bytes, bytearray, memoryview, array.array))
 _Plain = _socket.socket
 
 
@@ -34,32 +34,26 @@ class Watch(typing.Protocol):
 class Writer:
     """Stands in for a socket while one request is written."""
 
-    __slots__ = ("_held", "_limit", "_size", "_sock", "_watch")
+    __slots__ = ("_held", "_limit", "_room", "_sock", "_watch")
 
     def __init__(self, sock: typing.Any, limit: int, watch: Watch | None) -> None:
         """Join up to *limit* bytes; 0 holds nothing."""
         self._sock = sock
-        self._limit = limit
+        self._limit = self._room = limit
         self._watch = watch
-        self._size = 0
         self._held: list[bytes] | None = [] if limit else None
 
     def sendall(self, data: typing.Any, *flags: typing.Any) -> None:
         """Send *data* as the socket does, or hold it."""
         held = self._held
         if held is not None:
-            kind = type(data)
-            size = len(data) if kind is bytes else _nbytes(data) if kind in _COPIED else -1
-            if size < 0 or flags or (not held and _expects(data, self._limit)):
-                self.flush()
-                self._held = None
-            elif not held or self._size + size <= self._limit:
-                held.append(data if kind is bytes else bytes(data))
-                self._size += size
-                return
-            else:
-                self._held = None
-                self._send_many(held, data)
+            if type(data) is bytes and not flags:
+                self._room = room = self._room - len(data)
+                # With Expect the body waits for the server, and the head leaves alone.
+                if room >= 0 if held else b"\nexpect:" not in data.lower():
+                    held.append(data)
+                    return
+            if self._copied(held, data, flags):
                 return
         watch = self._watch
         if watch is None:
@@ -67,16 +61,31 @@ class Writer:
             return
         watch.before_write()
         self._sock.sendall(data, *flags)
-        watch.bytes_sent += _size(data)
+        watch.bytes_sent += _nbytes(data)
         watch.writes += 1
+
+    def _copied(self, held: list[bytes], data: typing.Any, flags: typing.Any) -> bool:
+        """Hold a copy of *data*, or send it with what is held; return False where it passes."""
+        size = _nbytes(data) if type(data) in _SIZED else -1
+        if not held or size < 0 or flags:
+            self.flush()
+            self._held = None
+            return False
+        if type(data) is not bytes and size <= self._room:
+            held.append(bytes(data))
+            self._room -= size
+        else:
+            self._held = None
+            self._send_many(held, data)
+        return True
 
     def flush(self) -> None:
         """Send what is held. What comes later is held again."""
         held = self._held
         if held:
             self._held = []
-            self._size = 0
-            data = held[0] if len(held) == 1 else b"".join(held)
+            self._room = self._limit
+            data = b"".join(held)
             watch = self._watch
             if watch is None:
                 self._sock.sendall(data)
@@ -108,7 +117,7 @@ class Writer:
         if watch is not None:
             watch.before_write()
         with memoryview(data) as whole, whole.cast("B") as view:
-            size = self._size + view.nbytes
+            size = sum(map(len, held)) + view.nbytes
             writes = _send_vector(self._sock, held, view) or _send_records(self._sock, held, view, self._limit)
         if watch is not None:
             watch.bytes_sent += size
@@ -129,22 +138,13 @@ class Writer:
         return type(self._sock)
 
 
-def _expects(head: typing.Any, limit: int) -> bool:
-    """Return whether *head* has the field Expect: then the body waits for the server, and the head leaves alone."""
-    return b"\nexpect:" in bytes(head[:limit]).lower()
-
-
 def _nbytes(data: typing.Any) -> int:
-    """Return the size of *data* in bytes, -1 where its bytes are not in one row: the socket raises for such a view."""
-    with memoryview(data) as view:
-        return view.nbytes if view.c_contiguous else -1
-
-
-def _size(data: typing.Any) -> int:
+    """Return the size of *data* in bytes; -1 where it has none, or not in one row: the socket raises for such a view."""
     try:
-        return len(data) if type(data) is bytes else memoryview(data).nbytes
+        with memoryview(data) as view:
+            return view.nbytes if view.c_contiguous else -1
     except TypeError:
-        return 0
+        return -1
 
 
 def _send_vector(sock: typing.Any, held: list[bytes], view: memoryview) -> int:
