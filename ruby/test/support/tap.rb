@@ -94,7 +94,8 @@ class Tap
     raw.setsockopt(Socket::IPPROTO_TCP, Socket::TCP_NODELAY, 1) if raw.is_a?(TCPSocket)
     io = @tls ? secured(raw) : raw
     before = @tls ? segments_of(raw) : 0 # what came before accept returned counts, a handshake does not
-    while (seen = receive(io, number))
+    rest = +"".b
+    while (seen = receive(io, number, rest))
       now = segments_of(raw) # when the request is complete, before anything is answered
       seen.segments = now - before
       before = now
@@ -109,9 +110,9 @@ class Tap
     nil
   end
 
-  def receive(io, number)
-    buffer = +"".b
-    pieces = []
+  # @param buffer [String] bytes behind the request before; keeps those behind this one
+  def receive(io, number, buffer)
+    pieces = buffer.empty? ? [] : [buffer.dup]
     more = lambda do
       piece = io.readpartial(65_536)
       pieces << piece
@@ -120,14 +121,16 @@ class Tap
     more.call until (head = buffer.index("\r\n\r\n"))
     text = buffer.byteslice(0, head + 4)
     io.write(@expect) if @expect && text =~ /^expect: 100-continue\r$/i
-    case text
-    when /^content-length: (\d+)\r$/i
-      total = head + 4 + Regexp.last_match(1).to_i
+    total = head + 4
+    if text =~ /^transfer-encoding: chunked\r$/i
+      more.call until (last = buffer.index(/\r\n0\r\n\r\n/n, head + 2))
+      total = last + 7
+    elsif text =~ /^content-length: (\d+)\r$/i
+      total += Regexp.last_match(1).to_i
       more.call while buffer.bytesize < total
-    when /^transfer-encoding: chunked\r$/i
-      more.call until buffer.end_with?("0\r\n\r\n")
     end
-    Seen.new(number, text, buffer.byteslice((head + 4)..-1), nil, pieces)
+    body = buffer.slice!(0, total).byteslice((head + 4)..-1)
+    Seen.new(number, text, body, nil, pieces)
   rescue EOFError, SystemCallError
     @partial << buffer unless buffer.empty?
     nil
