@@ -154,7 +154,11 @@ def test_every_code_block_is_a_recipe_that_runs() -> None:
     assert {language for _, language, _ in RECIPES} == set(RUNTIMES)
 
 
-@pytest.mark.parametrize(("name", "language", "code"), RECIPES, ids=[f"{one[1]}-{one[0]}" for one in RECIPES])
+#: Each block of Java is compiled, for some seconds.
+MARKED = [pytest.param(*one, id=f"{one[1]}-{one[0]}", marks=pytest.mark.drawn if one[1] == "java" else ()) for one in RECIPES]
+
+
+@pytest.mark.parametrize(("name", "language", "code"), MARKED)
 def test_recipe(name: str, language: str, code: str, tmp_path: Path) -> None:
     each = EACH.get(name, LINE)
     until = "" if name in ONCE else each
