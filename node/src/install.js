@@ -63,9 +63,9 @@ export class Installation {
  * @throws {TypeError} code `ONEWRITE_INVALID_OPTION`
  */
 export function install (added = {}) {
-  const { onTiming, listener, ...given } = added
+  const { onTiming, listener, ...given } = allOf(added)
   const all = { ...options, ...given }
-  const { disabled, hooks } = configOf({ ...all, ...added })
+  const { disabled, hooks } = configOf({ ...all, onTiming, listener })
   if (disabled) {
     uninstall()
     return new Installation(null)
@@ -87,6 +87,15 @@ export function install (added = {}) {
     undici.setGlobalDispatcher(agent)
   }
   return new Installation(hooks)
+}
+
+/** @param {any} options that may be an instance of a class with getters @returns {any} a copy with what they return */
+function allOf (options) {
+  const names = new Set()
+  for (let from = options; from && from !== Object.prototype; from = Object.getPrototypeOf(from)) {
+    for (const name of Object.getOwnPropertyNames(from)) if (name !== 'constructor') names.add(name)
+  }
+  return Object.fromEntries([...names].map((name) => [name, options[name]]))
 }
 
 /** @param {string} name of the class of the global dispatcher */

@@ -65,6 +65,17 @@ describe('an interceptor that', () => {
     })
   }
 
+  for (const [name, interceptor] of Object.entries(interceptors)) {
+    test(`${name}, when the connection fails`, async () => {
+      const seen = recorder()
+      const agent = new Agent(seen.hooks)
+      await assert.rejects(undici.request('http://127.0.0.1:1', { dispatcher: agent.compose(interceptor) }), { code: 'ECONNREFUSED' })
+      await new Promise((resolve) => setTimeout(resolve, 5))
+      assert.deepEqual(seen.timings.map(({ errorKind, errorPhase, attempts }) => [errorKind, errorPhase, attempts.length]), [['connect', 'connect', 1]])
+      await agent.destroy()
+    })
+  }
+
   test('makes a request of its own: that has a record of its own', async () => {
     const server = await startServer(answerOk)
     const seen = recorder()

@@ -64,8 +64,8 @@ export class Call extends Timing {
   /** @type {Carrier | null} */
   #carrier = null
   /**
-   * How the last attempt of a composed call failed.
-   * @type {{kind: import('../errors.js').ErrorKind, phase?: Phase} | null}
+   * How the last attempt failed, and when.
+   * @type {{outcome: 'error' | 'cancelled', now: number, kind: import('../errors.js').ErrorKind, phase?: Phase} | null}
    */
   #failure = null
   /** Its record is part of another call's. */
@@ -353,8 +353,14 @@ export class Call extends Timing {
     if (!this.#composed) this.#endCall('ok', now)
   }
 
-  /** The attempt failed. @param {boolean} [cancelled] by the caller */
+  /** The attempt failed, and with it a call that is not composed. @param {boolean} [cancelled] by the caller */
   fail (error, cancelled = false) {
+    this.failAttempt(error, cancelled)
+    this.endFailed()
+  }
+
+  /** The same without the end of the call: the attempt may belong to a call above. */
+  failAttempt (error, cancelled = false) {
     const attempt = this.#attempt
     if (attempt.outcome !== undefined) return
     const kind = cancelled ? 'cancelled' : errorKind(error)
@@ -365,8 +371,13 @@ export class Call extends Timing {
     const outcome = kind === 'cancelled' ? 'cancelled' : 'error'
     attempt.errorPhase = phase
     this.#endAttempt(outcome, now)
-    if (this.#composed) this.#failure = { kind, phase }
-    else this.#endCall(outcome, now, kind, phase)
+    this.#failure = { outcome, now, kind, phase }
+  }
+
+  endFailed () {
+    if (this.#composed || this.#failure === null) return
+    const { outcome, now, kind, phase } = this.#failure
+    this.#endCall(outcome, now, kind, phase)
   }
 
   /** The end of a composed call. @param {any} [error] that the caller gets instead of a response */
@@ -386,11 +397,12 @@ export class Call extends Timing {
 
   /** Makes the attempt of another call part of this composed call: an interceptor hid that they are the same. */
   absorb (other) {
-    if (other === this || !other.running || this.attempts.includes(other.#attempt)) return
+    if (other === this || other.outcome !== undefined || this.attempts.includes(other.#attempt)) return
     other.#attempt.index = this.attempts.length;
     /** @type {Attempt[]} */ (this.attempts).push(other.#attempt)
     this.#attempt = other.#attempt
     this.#acquired = true
+    this.#failure = other.#failure
     other.#absorbed = true
   }
 
@@ -434,7 +446,6 @@ export class Call extends Timing {
     if (attempt.outcome !== undefined) return
     attempt.outcome = outcome
     attempt.endedAtMonoNs = now
-    Object.freeze(attempt)
     if (this.#connection !== null) this.#connection.active--
     this.#connection = null
     const { attemptEnd } = this.#receivers
@@ -450,6 +461,7 @@ export class Call extends Timing {
     this.errorKind = kind
     this.errorPhase = phase
     this.endedAtMonoNs = now
+    for (const attempt of this.attempts) Object.freeze(attempt)
     Object.freeze(this.attempts)
     Object.freeze(this)
     const { callEnd } = this.#receivers

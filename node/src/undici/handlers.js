@@ -43,8 +43,8 @@ export function timedHandler (handler, call, opts, composed) {
   return new Style(handler, call, opts, composed)
 }
 
-/** The attempt whose handler is calling the handlers above it. @type {Call | null} */
-let starting = null
+/** The attempt whose handler calls the handlers above it, because it starts or fails. @type {Call | null} */
+let below = null
 
 export class TimedHandler {
   /** The final response has begun. */
@@ -81,14 +81,25 @@ export class TimedHandler {
     return this.inner.onRequestSent?.()
   }
 
-  /** Then the handlers above are called, up to that of a composed dispatcher. */
   started () {
-    if (!this.composed) {
-      this.call.acquired(this.call.connection, this.atOnce)
-      starting = this.call
-    } else if (starting !== null) {
-      this.call.absorb(starting)
-      starting = this.call
+    if (!this.composed) this.call.acquired(this.call.connection, this.atOnce)
+    else if (below !== null) this.call.absorb(below)
+  }
+
+  /**
+   * Calls the handlers above, up to that of a composed dispatcher, which absorbs the attempt if an interceptor hid that
+   * it belongs to its call.
+   * @template T
+   * @param {() => T} tellInner
+   * @returns {T}
+   */
+  up (tellInner) {
+    const before = below
+    below = this.call
+    try {
+      return tellInner()
+    } finally {
+      below = before
     }
   }
 
@@ -110,7 +121,19 @@ export class TimedHandler {
     this.call.finish(false)
   }
 
-  failed (error) {
+  /** @param {() => any} tellInner */
+  failed (error, tellInner) {
+    if (this.composed && below !== null) this.call.absorb(below)
+    this.ended(error)
+    if (this.composed) return tellInner()
+    try {
+      return this.up(tellInner)
+    } finally {
+      this.call.endFailed()
+    }
+  }
+
+  ended (error) {
     const { call, signal } = this
     const reason = signal?.aborted === true ? signal.reason : undefined
     const [shown, cancelled] = shownTo(error, reason)
@@ -122,7 +145,7 @@ export class TimedHandler {
     } else if (givenUp) call.finish(false)
     else {
       if (!this.reportsSent) call.requestSent(null)
-      call.fail(shown, cancelled)
+      call.failAttempt(shown, cancelled)
     }
   }
 }
@@ -159,11 +182,7 @@ function read (error, name) {
 class LegacyHandler extends TimedHandler {
   onConnect (abort, context) {
     this.started()
-    try {
-      return this.inner.onConnect(abort, context)
-    } finally {
-      starting = null
-    }
+    return this.up(() => this.inner.onConnect(abort, context))
   }
 
   onHeaders (status, headers, resume, text) {
@@ -187,8 +206,7 @@ class LegacyHandler extends TimedHandler {
   }
 
   onError (error) {
-    this.failed(error)
-    return this.inner.onError(error)
+    return this.failed(error, () => this.inner.onError(error))
   }
 }
 
@@ -198,11 +216,7 @@ class ControllerHandler extends TimedHandler {
 
   onRequestStart (controller, context) {
     this.started()
-    try {
-      return this.inner.onRequestStart(controller, context)
-    } finally {
-      starting = null
-    }
+    return this.up(() => this.inner.onRequestStart(controller, context))
   }
 
   onResponseStart (controller, status, headers, text) {
@@ -226,7 +240,6 @@ class ControllerHandler extends TimedHandler {
   }
 
   onResponseError (controller, error) {
-    this.failed(error)
-    return this.inner.onResponseError?.(controller, error)
+    return this.failed(error, () => this.inner.onResponseError?.(controller, error))
   }
 }
