@@ -49,17 +49,8 @@ core: httpcore.ConnectionPool = onewrite.httpx.ConnectionPool(max_connections=1,
 """
 
 WRONG = """\
-onewrite.PoolManager(on_timming=shown)
-onewrite.PoolManager(coalesce_max="all")
-onewrite.ProxyManager("http://127.0.0.1/", on_timming=shown)
-onewrite.HTTPConnectionPool("127.0.0.1", quick_ack=True)
-onewrite.requests.Adapter(on_timming=shown)
 onewrite.install(on_timming=shown)
-onewrite.httpx.install(on_timming=shown)
-onewrite.httpx.Transport(on_timming=shown)
-onewrite.httpx.Transport(limit=limits)
-onewrite.httpx.AsyncTransport(limits=1)
-onewrite.httpx.ConnectionPool(max_connection=1)
+onewrite.install(coalesce_max="all")
 manager.requets("GET", "http://127.0.0.1/")
 """
 

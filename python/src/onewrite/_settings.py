@@ -11,11 +11,6 @@ from ._front import wake
 from ._timing.hooks import Hooks, both, drain, make_hooks
 from ._timing.record import Timing
 
-if typing.TYPE_CHECKING:
-    from typing_extensions import Unpack
-
-    from ._keywords import Options
-
 OnTiming = typing.Callable[[Timing], object]
 
 #: The keyword arguments that own classes and install() take.
@@ -87,10 +82,9 @@ class Installations:
         sources = [source for hooks in list(self._hooks.values()) if hooks is not None for source in hooks.sources]
         return sum((on_timing is not None) + (listener is not None) for on_timing, listener in sources)
 
-    def add(self, **keywords: Unpack[Options]) -> Installation:
+    def add(self, **given: typing.Any) -> Installation:
         """Put a call of install() in force; raise TypeError or ValueError for what is wrong with it."""
         with self.lock:
-            given: dict[str, typing.Any] = {**keywords}
             options, hooks = take(given, self.options)
             if given:
                 known = ", ".join(sorted(KEYWORDS))

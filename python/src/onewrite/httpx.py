@@ -10,23 +10,11 @@ onewrite's options. Redirects are followed above: each hop is a call of its own.
 
 from __future__ import annotations
 
-import typing
-
 import httpcore
 import httpx
 
 from ._httpcore.install import install, uninstall
 from ._httpcore.pool import Asynchronous, Blocking
-
-if typing.TYPE_CHECKING:
-    import ssl
-
-    from typing_extensions import Unpack
-
-    from ._keywords import CoreKeywords, TransportKeywords
-
-    _Verify = ssl.SSLContext | str | bool
-    _Keywords = TransportKeywords[httpx.Limits, httpx.URL | str | httpx.Proxy | None]
 
 __all__ = ["AsyncConnectionPool", "AsyncTransport", "ConnectionPool", "Transport", "install", "uninstall"]
 
@@ -34,38 +22,14 @@ __all__ = ["AsyncConnectionPool", "AsyncTransport", "ConnectionPool", "Transport
 class Transport(Blocking, httpx.HTTPTransport):
     """httpx's HTTPTransport, directly or through its ``proxy``, whose requests leave in one write."""
 
-    if typing.TYPE_CHECKING:
-
-        def __init__(self, verify: _Verify = True, **keywords: Unpack[_Keywords]) -> None: ...
-
 
 class AsyncTransport(Asynchronous, httpx.AsyncHTTPTransport):
     """The same for asyncio and trio."""
-
-    if typing.TYPE_CHECKING:
-
-        def __init__(self, verify: _Verify = True, **keywords: Unpack[_Keywords]) -> None: ...
 
 
 class ConnectionPool(Blocking, httpcore.ConnectionPool):
     """httpcore's ConnectionPool, directly or through its ``proxy``, whose requests leave in one write."""
 
-    if typing.TYPE_CHECKING:
-
-        def __init__(
-            self,
-            ssl_context: ssl.SSLContext | None = None,
-            **keywords: Unpack[CoreKeywords[httpcore.Proxy, httpcore.NetworkBackend]],
-        ) -> None: ...
-
 
 class AsyncConnectionPool(Asynchronous, httpcore.AsyncConnectionPool):
     """The same for asyncio and trio."""
-
-    if typing.TYPE_CHECKING:
-
-        def __init__(
-            self,
-            ssl_context: ssl.SSLContext | None = None,
-            **keywords: Unpack[CoreKeywords[httpcore.Proxy, httpcore.AsyncNetworkBackend]],
-        ) -> None: ...

@@ -12,16 +12,16 @@ __all__ = ["AsyncConnectionPool", "AsyncTransport", "ConnectionPool", "Transport
 
 
 class Transport(Blocking, httpx2.HTTPTransport):
-    """httpx2's HTTPTransport, directly or through its ``proxy``, whose requests leave in one write."""
+    """As in :mod:`onewrite.httpx`."""
 
 
 class AsyncTransport(Asynchronous, httpx2.AsyncHTTPTransport):
-    """The same for asyncio and trio."""
+    """As in :mod:`onewrite.httpx`."""
 
 
 class ConnectionPool(Blocking, httpcore2.ConnectionPool):
-    """httpcore2's ConnectionPool, directly or through its ``proxy``, whose requests leave in one write."""
+    """As in :mod:`onewrite.httpx`."""
 
 
 class AsyncConnectionPool(Asynchronous, httpcore2.AsyncConnectionPool):
-    """The same for asyncio and trio."""
+    """As in :mod:`onewrite.httpx`."""

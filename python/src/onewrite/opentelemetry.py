@@ -18,11 +18,6 @@ from ._install import install
 from ._settings import Installation
 from ._timing.events import TimingListener
 
-if typing.TYPE_CHECKING:
-    from typing_extensions import Unpack
-
-    from ._keywords import OnTimingAndOptions
-
 try:
     from opentelemetry import _logs
     from opentelemetry.instrumentation.instrumentor import BaseInstrumentor  # type: ignore[attr-defined]
@@ -59,7 +54,7 @@ def instrument(
     meter_provider: MeterProvider | None = None,
     logger_provider: _logs.LoggerProvider | None = None,
     httpx: bool = False,
-    **options: Unpack[OnTimingAndOptions],
+    **options: typing.Any,
 ) -> Installation:
     """Call :func:`onewrite.install` with a :func:`listener`; before instrumentations and SDK or after them.
 

@@ -10,12 +10,6 @@ from ._front import put
 from ._settings import KEYWORDS, take
 from ._urllib3.manager import Manager
 
-if typing.TYPE_CHECKING:
-    import urllib3
-    from typing_extensions import Unpack
-
-    from ._keywords import Options
-
 __all__ = ["Adapter"]
 
 
@@ -33,22 +27,9 @@ class Adapter(requests.adapters.HTTPAdapter):
         "_onewrite_keywords",
     ]
 
-    if typing.TYPE_CHECKING:
-
-        def __init__(
-            self,
-            pool_connections: int = ...,
-            pool_maxsize: int = ...,
-            max_retries: urllib3.Retry | int | None = ...,
-            pool_block: bool = ...,
-            **options: Unpack[Options],
-        ) -> None: ...
-
-    else:
-
-        def __init__(self, *args, **kwargs):
-            self._onewrite_keywords = {name: kwargs.pop(name) for name in KEYWORDS & kwargs.keys()}
-            super().__init__(*args, **kwargs)
+    def __init__(self, *args: typing.Any, **kwargs: typing.Any) -> None:
+        self._onewrite_keywords = {name: kwargs.pop(name) for name in KEYWORDS & kwargs.keys()}
+        super().__init__(*args, **kwargs)
 
     def _onewrite(self, manager: typing.Any) -> typing.Any:
         if put(Manager, manager):

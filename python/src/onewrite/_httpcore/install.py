@@ -15,11 +15,6 @@ from .._timing.hooks import drain
 from . import base
 from .pool import AsyncPool, Pool, _Pool, adopt, installations
 
-if typing.TYPE_CHECKING:
-    from typing_extensions import Unpack
-
-    from .._keywords import Options
-
 __all__ = ["install", "installations", "places", "uninstall"]
 
 
@@ -43,7 +38,7 @@ def places() -> list[tuple[type, str, typing.Callable[[typing.Any], typing.Any]]
     return [(owner, "__init__", _init_with(front)) for owner, front in pools]
 
 
-def install(**options: Unpack[Options]) -> Installation:
+def install(**options: typing.Any) -> Installation:
     """Make every client of httpx and httpx2 made from now on send a request in one write, with TCP_NODELAY on.
 
     Takes and returns what :func:`onewrite.install` takes and returns, and raises what that raises.

@@ -10,7 +10,7 @@ from .._timing.hooks import both
 from .._timing.record import Call, now
 from .base import PAIRS, streams
 from .exchange import Exchange, current, subscribed, trace, trace_async
-from .stream import _Wrapping, backend_class
+from .stream import Steps, _Wrapping, backend_class, go, go_async
 
 if typing.TYPE_CHECKING:  # httpcore2 has the same interface
     import httpcore
@@ -20,7 +20,7 @@ installations = Installations()
 
 
 class _Pool(Front):
-    """What both kinds of pool share."""
+    """Stands in front of a pool's class."""
 
     #: What an own pool was given; None: what install() says.
     _onewrite_given: Settings | None = None
@@ -36,31 +36,35 @@ class _Pool(Front):
             return None
         return Exchange(request, limit, hooks, streams(self._onewrite_core))
 
+    def _onewrite_handle(self, request: httpcore.Request, handle: typing.Any, trace: typing.Any, body: type) -> Steps:
+        exchange = self._onewrite_begin(request)
+        if exchange is None:
+            return (yield handle(request))
+        outer = current.get()
+        extensions = request.extensions
+        current.set(exchange)
+        try:
+            request.extensions = subscribed(exchange, extensions, trace)
+            response = yield handle(request)
+            if exchange.held and exchange.stream is not None:  # h11 had the answer before the request was sent
+                yield from exchange.stream.rest(exchange)
+        except BaseException as error:
+            exchange.failed(error)
+            raise
+        finally:
+            request.extensions = extensions
+            current.set(outer)  # no reset(token): a coroutine may be closed in another context
+        exchange.answered(response, body)
+        return response
+
 
 class Pool(_Pool):
     """Stands in front of a blocking pool's class."""
 
     def handle_request(self, request: httpcore.Request) -> httpcore.Response:
         """Send a request: see httpcore."""
-        exchange = self._onewrite_begin(request)
-        if exchange is None:
-            return super().handle_request(request)  # type: ignore[misc, no-any-return]
-        outer = current.get()
-        extensions = request.extensions
-        current.set(exchange)
-        try:
-            request.extensions = subscribed(exchange, extensions, trace)
-            response = super().handle_request(request)  # type: ignore[misc]
-            if exchange.held and exchange.stream is not None:  # h11 had the answer before the request was sent
-                exchange.stream.flush(exchange)
-        except BaseException as error:
-            exchange.failed(error)
-            raise
-        finally:
-            request.extensions = extensions
-            current.set(outer)
-        exchange.answered(response, Body)
-        return response  # type: ignore[no-any-return]
+        below: typing.Any = super()
+        return go(self._onewrite_handle(request, below.handle_request, trace, Body))  # type: ignore[no-any-return]
 
 
 class AsyncPool(_Pool):
@@ -68,57 +72,52 @@ class AsyncPool(_Pool):
 
     async def handle_async_request(self, request: httpcore.Request) -> httpcore.Response:
         """Send a request: see httpcore."""
-        exchange = self._onewrite_begin(request)
-        if exchange is None:
-            return await super().handle_async_request(request)  # type: ignore[misc, no-any-return]
-        outer = current.get()
-        extensions = request.extensions
-        current.set(exchange)
-        try:
-            request.extensions = subscribed(exchange, extensions, trace_async)
-            response = await super().handle_async_request(request)  # type: ignore[misc]
-            if exchange.held and exchange.stream is not None:  # h11 had the answer before the request was sent
-                await exchange.stream.flush(exchange)
-        except BaseException as error:
-            exchange.failed(error)
-            raise
-        finally:
-            request.extensions = extensions
-            current.set(outer)  # no reset(token): a coroutine may be closed in another context
-        exchange.answered(response, AsyncBody)
-        return response  # type: ignore[no-any-return]
+        below: typing.Any = super()
+        steps = self._onewrite_handle(request, below.handle_async_request, trace_async, AsyncBody)
+        return await go_async(steps)  # type: ignore[no-any-return]
 
 
 class _Body(Front):
-    """What both kinds of response body share."""
+    """Stands in front of the class of a response's body: the call ends with its reader."""
 
     _onewrite_call: Call | None = None
+    _onewrite_size = 0
 
-    def _onewrite_failed(self, error: BaseException) -> None:
-        call, self._onewrite_call = self._onewrite_call, None
-        if call is not None and not call.ended_at_mono_ns:
+    def _onewrite_live(self) -> Call | None:
+        call = self._onewrite_call
+        return call if call is not None and not call.ended_at_mono_ns else None
+
+    def _onewrite_end(self, error: BaseException | None = None) -> None:
+        call, self._onewrite_call = self._onewrite_live(), None
+        if call is None:
+            return
+        if error is not None:
             call.fail(error)
+            return
+        connection = call.connection
+        if connection is not None:
+            connection.idle_since = call.freed_ns = now()
+            call.reusable = bool(call.response_end) and getattr(connection.sock, "fileno", int)() >= 0
+        call.finish()
+
+    def _onewrite_reads(self, part: bytes) -> bytes:
+        self._onewrite_size += len(part)
+        return part
+
+    def _onewrite_read(self) -> None:
+        """The reader got all of the body."""
+        call = self._onewrite_live()
+        if call is not None:
+            call.body_read(now(), self._onewrite_size)
 
     def __del__(self) -> None:
-        call = self._onewrite_call
-        if call is not None and not call.ended_at_mono_ns:
+        call = self._onewrite_live()
+        if call is not None:
             call.abandon()
-
-    def _onewrite_closed(self) -> None:
-        call, self._onewrite_call = self._onewrite_call, None
-        if call is not None and not call.ended_at_mono_ns:
-            connection = call.connection
-            if connection is not None:
-                connection.idle_since = t_ns = now()
-                call.freed_ns, call.reusable = (
-                    t_ns,
-                    bool(call.response_end) and getattr(connection.sock, "fileno", int)() >= 0,
-                )
-            call.finish()
 
 
 class Body(_Body):
-    """Stands in front of the class of a response's body: the call ends with its reader."""
+    """Stands in front of the class of a blocking response's body."""
 
     def __iter__(self) -> typing.Iterator[bytes]:
         below = super().__iter__()  # type: ignore[misc]
@@ -126,7 +125,6 @@ class Body(_Body):
         if call is None:
             yield from below
             return
-        size = 0
         try:
             while True:
                 call.reading = True
@@ -135,18 +133,16 @@ class Body(_Body):
                 except StopIteration:
                     break
                 except BaseException as error:
-                    self._onewrite_failed(error)
+                    self._onewrite_end(error)
                     raise
                 call.reading = False
-                size += len(part)
-                yield part
+                yield self._onewrite_reads(part)
         finally:
             # Also where this generator is freed: no hook is called then.
             call.reading = True
             getattr(below, "close", int)()
             call.reading = False
-        if not call.ended_at_mono_ns:
-            call.body_read(now(), size)
+        self._onewrite_read()
 
     def close(self) -> None:
         """Close: see httpcore."""
@@ -154,16 +150,15 @@ class Body(_Body):
             getattr(super(), "close", int)()
         finally:
             if self._onewrite_call is not None and not self._onewrite_call.reading:
-                self._onewrite_closed()
+                self._onewrite_end()
 
 
 class AsyncBody(_Body):
-    """The same for asyncio and trio."""
+    """Stands in front of the class of a response's body for asyncio and trio."""
 
     async def __aiter__(self) -> typing.AsyncIterator[bytes]:
         below = super().__aiter__()  # type: ignore[misc]
         call = self._onewrite_call
-        size = 0
         while True:
             if call is not None:
                 call.reading = True
@@ -172,15 +167,13 @@ class AsyncBody(_Body):
             except StopAsyncIteration:
                 break
             except BaseException as error:
-                self._onewrite_failed(error)
+                self._onewrite_end(error)
                 raise
             finally:
                 if call is not None:
                     call.reading = False
-            size += len(part)
-            yield part
-        if call is not None and not call.ended_at_mono_ns:
-            call.body_read(now(), size)
+            yield self._onewrite_reads(part)
+        self._onewrite_read()
 
     async def aclose(self) -> None:
         """Close: see httpcore."""
@@ -190,7 +183,7 @@ class AsyncBody(_Body):
                 await below()
         finally:  # a task may be cancelled there
             if self._onewrite_call is not None and not self._onewrite_call.reading:
-                self._onewrite_closed()
+                self._onewrite_end()
 
 
 def adopt(pool: typing.Any, front: type[_Pool], given: Settings | None = None) -> None:

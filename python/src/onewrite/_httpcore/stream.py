@@ -17,19 +17,92 @@ from .._timing.connection import Connection
 from .._wire import nodelay
 from .exchange import Exchange, current
 
+Steps = typing.Generator[typing.Any, typing.Any, typing.Any]
+
+
+def go(steps: Steps) -> typing.Any:
+    """Run *steps*, which yield what a blocking object returned; return their value."""
+    found = None
+    try:
+        while True:
+            found = steps.send(found)
+    except StopIteration as stop:
+        return stop.value
+
+
+async def go_async(steps: Steps) -> typing.Any:
+    """Run *steps*, which yield what to await; return their value."""
+    try:
+        awaited = steps.send(None)
+        while True:
+            try:
+                found = await awaited
+            except BaseException as error:
+                awaited = steps.throw(error)
+            else:
+                awaited = steps.send(found)
+    except StopIteration as stop:
+        return stop.value
+
 
 class _Wrapped:
-    """What both kinds of stream share."""
+    """A network stream. Its methods are written once, as steps that are run or awaited."""
 
     def __init__(self, stream: typing.Any, connection: Connection) -> None:
         self._stream = stream
         #: The connection as the records number it; the same before and after start_tls().
         self.connection = connection
 
-    def _is_write_error(self, error: Exception) -> bool:
-        """Return whether httpcore, which got *error* while it wrote, would go on and read an early answer."""
-        core = sys.modules.get(type(error).__module__.partition(".")[0])
-        return isinstance(error, getattr(core, "WriteError", ()))
+    def _write(self, buffer: bytes, timeout: float | None = None) -> Steps:
+        exchange = current.get()
+        for data in (buffer,) if exchange is None else exchange.due(self, buffer, timeout):
+            yield from self._send(exchange, data, timeout)
+
+    def _send(self, exchange: Exchange | None, data: bytes | memoryview, timeout: float | None) -> Steps:
+        call = None if exchange is None or not data else exchange.timing(self)
+        if call is not None:
+            call.before_write()
+        yield self._stream.write(data, timeout)
+        if call is not None:
+            call.bytes_sent += len(data)
+            call.writes += 1
+
+    def rest(self, exchange: Exchange) -> Steps:
+        """Write what is held."""
+        data = exchange.overdue(self)
+        if data:
+            try:
+                yield from self._send(exchange, data, exchange.timeout)
+            except Exception as error:
+                core = sys.modules.get(type(error).__module__.partition(".")[0])
+                if not isinstance(error, getattr(core, "WriteError", ())):  # else httpcore reads an early answer
+                    raise
+
+    def _read(self, max_bytes: int, timeout: float | None = None) -> Steps:
+        exchange = current.get()
+        call = None
+        if exchange is not None:
+            yield from self.rest(exchange)
+            call = exchange.timing(self)
+            if call is not None:
+                call.sent()
+        data = yield self._stream.read(max_bytes, timeout)
+        if exchange is not None and call is not None:
+            exchange.received(data)
+        return data
+
+    def _close(self, close: typing.Callable[[], typing.Any]) -> Steps:
+        exchange = current.get()
+        try:  # what is held is sent first, as httpcore would have sent it before the error that closes
+            if exchange is not None and (data := exchange.overdue(self)):
+                yield from self._send(exchange, data, exchange.timeout)
+        except Exception:  # the error that closes the connection is the one to raise
+            pass
+        finally:
+            yield close()
+
+    def _over_tls(self, args: typing.Any, kwargs: typing.Any) -> Steps:
+        return type(self)((yield self._stream.start_tls(*args, **kwargs)), self.connection)
 
     def __repr__(self) -> str:
         return repr(self._stream)  # httpcore logs it
@@ -47,58 +120,19 @@ class Stream(_Wrapped):
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
         """Write *buffer*, or hold it."""
-        exchange = current.get()
-        for data in (buffer,) if exchange is None else exchange.due(self, buffer, timeout):
-            self._write(exchange, data, timeout)
-
-    def _write(self, exchange: Exchange | None, data: bytes | memoryview, timeout: float | None) -> None:
-        call = None if exchange is None or not data else exchange.timing(self)
-        if call is None:
-            self._stream.write(data, timeout)
-        else:
-            call.before_write()
-            self._stream.write(data, timeout)
-            call.bytes_sent += len(data)
-            call.writes += 1
-
-    def flush(self, exchange: Exchange) -> None:
-        """Write what is held."""
-        data = exchange.overdue(self)
-        if data:
-            try:
-                self._write(exchange, data, exchange.timeout)
-            except Exception as error:
-                if not self._is_write_error(error):
-                    raise
+        go(self._write(buffer, timeout))
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
         """Write what is held, then read."""
-        exchange = current.get()
-        if exchange is None:
-            return self._stream.read(max_bytes, timeout)  # type: ignore[no-any-return]
-        self.flush(exchange)
-        call = exchange.timing(self)
-        if call is not None:
-            call.sent()
-        data: bytes = self._stream.read(max_bytes, timeout)
-        if call is not None:
-            exchange.received(data)
-        return data
+        return go(self._read(max_bytes, timeout))  # type: ignore[no-any-return]
 
     def close(self) -> None:
-        """Close. What is held is sent first, as httpcore would have sent it before the error that closes."""
-        exchange = current.get()
-        try:
-            if exchange is not None and (data := exchange.overdue(self)):
-                self._write(exchange, data, exchange.timeout)
-        except Exception:  # the error that closes the connection is the one to raise
-            pass
-        finally:
-            self._stream.close()
+        """Write what is held, then close."""
+        go(self._close(self._stream.close))
 
     def start_tls(self, *args: typing.Any, **kwargs: typing.Any) -> typing.Any:
         """Return the same over TLS."""
-        return type(self)(self._stream.start_tls(*args, **kwargs), self.connection)
+        return go(self._over_tls(args, kwargs))
 
 
 class AsyncStream(_Wrapped):
@@ -106,77 +140,36 @@ class AsyncStream(_Wrapped):
 
     async def write(self, buffer: bytes, timeout: float | None = None) -> None:
         """Write *buffer*, or hold it."""
-        exchange = current.get()
-        for data in (buffer,) if exchange is None else exchange.due(self, buffer, timeout):
-            await self._write(exchange, data, timeout)
-
-    async def _write(self, exchange: Exchange | None, data: bytes | memoryview, timeout: float | None) -> None:
-        call = None if exchange is None or not data else exchange.timing(self)
-        if call is None:
-            await self._stream.write(data, timeout)
-        else:
-            call.before_write()
-            await self._stream.write(data, timeout)
-            call.bytes_sent += len(data)
-            call.writes += 1
-
-    async def flush(self, exchange: Exchange) -> None:
-        """Write what is held."""
-        data = exchange.overdue(self)
-        if data:
-            try:
-                await self._write(exchange, data, exchange.timeout)
-            except Exception as error:
-                if not self._is_write_error(error):
-                    raise
+        await go_async(self._write(buffer, timeout))
 
     async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
         """Write what is held, then read."""
-        exchange = current.get()
-        if exchange is None:
-            return await self._stream.read(max_bytes, timeout)  # type: ignore[no-any-return]
-        await self.flush(exchange)
-        call = exchange.timing(self)
-        if call is not None:
-            call.sent()
-        data: bytes = await self._stream.read(max_bytes, timeout)
-        if call is not None:
-            exchange.received(data)
-        return data
+        return await go_async(self._read(max_bytes, timeout))  # type: ignore[no-any-return]
 
     async def aclose(self) -> None:
-        """Close. What is held is sent first, as httpcore would have sent it before the error that closes."""
-        exchange = current.get()
-        try:
-            if exchange is not None and (data := exchange.overdue(self)):
-                await self._write(exchange, data, exchange.timeout)
-        except Exception:  # the error that closes the connection is the one to raise
-            pass
-        finally:
-            await self._stream.aclose()
+        """Write what is held, then close."""
+        await go_async(self._close(self._stream.aclose))
 
     async def start_tls(self, *args: typing.Any, **kwargs: typing.Any) -> typing.Any:
         """Return the same over TLS."""
-        return type(self)(await self._stream.start_tls(*args, **kwargs), self.connection)
+        return await go_async(self._over_tls(args, kwargs))
 
 
 class _Wrapping:
-    """What both kinds of backend share."""
+    """A backend."""
 
     def __init__(self, below: typing.Any, settings: typing.Callable[[], Settings], stream: type) -> None:
         self.below = below
         self.settings = settings
         self._stream = stream
 
-    def _sets_nodelay(self, kwargs: dict[str, typing.Any]) -> bool:
-        """Return whether to set TCP_NODELAY: not where the user's socket options name it."""
+    def _connect(self, args: typing.Any, kwargs: typing.Any) -> Steps:
         options = kwargs.get("socket_options")
         if options is not None:
             kwargs["socket_options"] = options = list(options)  # an iterator can be read once
-        return self.settings().options.nodelay and not nodelay.named_by(options)
-
-    def _wrapped(self, stream: typing.Any, sets_nodelay: bool) -> typing.Any:
-        if sets_nodelay:  # a user's own backend may set no option
+        stream = yield self.below.connect_tcp(*args, **kwargs)
+        # Not where the user's socket options name it. A user's own backend may set no option.
+        if self.settings().options.nodelay and not nodelay.named_by(options):
             nodelay.ensure(stream.get_extra_info("socket"))
         return self._stream(stream, Connection(None))
 
@@ -189,12 +182,11 @@ class Backend(_Wrapping):
 
     def connect_tcp(self, *args: typing.Any, **kwargs: typing.Any) -> typing.Any:
         """Connect as the backend below does."""
-        wanted = self._sets_nodelay(kwargs)
-        return self._wrapped(self.below.connect_tcp(*args, **kwargs), wanted)
+        return go(self._connect(args, kwargs))
 
     def connect_unix_socket(self, *args: typing.Any, **kwargs: typing.Any) -> typing.Any:
         """Connect as the backend below does."""
-        return self._wrapped(self.below.connect_unix_socket(*args, **kwargs), False)
+        return self._stream(self.below.connect_unix_socket(*args, **kwargs), Connection(None))
 
     def sleep(self, seconds: float) -> None:
         """As the backend below."""
@@ -206,12 +198,11 @@ class AsyncBackend(_Wrapping):
 
     async def connect_tcp(self, *args: typing.Any, **kwargs: typing.Any) -> typing.Any:
         """Connect as the backend below does."""
-        wanted = self._sets_nodelay(kwargs)
-        return self._wrapped(await self.below.connect_tcp(*args, **kwargs), wanted)
+        return await go_async(self._connect(args, kwargs))
 
     async def connect_unix_socket(self, *args: typing.Any, **kwargs: typing.Any) -> typing.Any:
         """Connect as the backend below does."""
-        return self._wrapped(await self.below.connect_unix_socket(*args, **kwargs), False)
+        return self._stream(await self.below.connect_unix_socket(*args, **kwargs), Connection(None))
 
     async def sleep(self, seconds: float) -> None:
         """As the backend below."""

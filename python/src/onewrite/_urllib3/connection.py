@@ -174,7 +174,7 @@ class OneWrite(_Behind):
 
     # -- the head of the response ---------------------------------------------------------------------
 
-    response_class = TimedClass()  # type: ignore[assignment]
+    response_class = TimedClass()
 
     def getresponse(self) -> typing.Any:
         """Read the head of the response: see urllib3."""

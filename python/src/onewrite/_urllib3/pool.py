@@ -15,18 +15,15 @@ from .._base_version import genuine, require
 from .._config import Options
 from .._front import Front, asleep
 from .._settings import installations, take
-from .._timing.hooks import Hooks
 from .._timing.connection import Connection
+from .._timing.hooks import Hooks
 from .._timing.record import Call, begin, current
 from .connection import OneWrite, adopt
 from .response import watch
 
 if typing.TYPE_CHECKING:
-    from typing_extensions import Unpack
     from urllib3.connectionpool import HTTPConnectionPool as _HTTPConnectionPool
     from urllib3.connectionpool import HTTPSConnectionPool as _HTTPSConnectionPool
-
-    from .._keywords import PoolKeywords
 
     _Behind = _HTTPConnectionPool
 else:
@@ -49,9 +46,9 @@ def history(retries: typing.Any) -> int:
     return len(getattr(retries, "history", ()))
 
 
-def repeated(call: Call | None, retries: typing.Any) -> bool:
+def repeated(call: Call, retries: typing.Any) -> bool:
     """Return whether an urlopen() with *retries* repeats the request of *call*; if so, begin the attempt."""
-    if call is None or call.returned or call.ended_at_mono_ns or call.running is not None:
+    if call.returned or call.ended_at_mono_ns or call.running is not None:
         return False
     seen = history(retries)
     if seen <= call.seen:
@@ -81,10 +78,10 @@ def run(
     """
     outer = current.get()
     retries = kwargs["retries"] if "retries" in kwargs else args[2] if owner is None and len(args) > 2 else None
-    if outer is not None:
-        if (outer.owner is owner if pool is None else outer.pool is pool) and repeated(outer, retries):
-            outer.pool = pool  # None: the next pool's urlopen() is this hop
-            return urlopen(method, url, *args, **kwargs)
+    same = outer is not None and (outer.owner is owner if pool is None else outer.pool is pool)
+    if outer is not None and same and repeated(outer, retries):
+        outer.pool = pool  # None: the next pool's urlopen() is this hop
+        return urlopen(method, url, *args, **kwargs)
     call = begin(hooks, method, url_of(pool, url) if url[:1] == "/" and pool is not None else url, owner)
     if call is None:
         return urlopen(method, url, *args, **kwargs)
@@ -137,10 +134,10 @@ class TimedPool(_Behind):
         if hooks is None:
             return super().urlopen(method, url, *args, **kwargs)
         call = current.get()
-        if call is not None and call.pool is None and call.owner is not None:
-            if kwargs.get("assert_same_host") is False:
-                call.pool = self  # the manager's request, or one hop of it
-                return super().urlopen(method, url, *args, **kwargs)
+        hop = call is not None and call.pool is None and call.owner is not None
+        if call is not None and hop and kwargs.get("assert_same_host") is False:
+            call.pool = self  # the manager's request, or one hop of it
+            return super().urlopen(method, url, *args, **kwargs)
         return run(hooks, None, self, super().urlopen, method, url, args, kwargs)
 
     def _get_conn(self, timeout: float | None = None) -> typing.Any:
@@ -197,37 +194,24 @@ class TimedPool(_Behind):
             call.end_attempt()
 
 
-class HTTPConnectionPool(TimedPool, _HTTPConnectionPool):
+class Own:
+    """Base of own pools and managers: takes what is onewrite's out of their arguments."""
+
+    _onewrite_given: Options | None
+    _onewrite_hooks: Hooks | None
+
+    def __init__(self, *args: typing.Any, **kwargs: typing.Any) -> None:
+        require()
+        self._onewrite_given, self._onewrite_hooks = take(kwargs)
+        super().__init__(*args, **kwargs)
+
+
+class HTTPConnectionPool(Own, TimedPool, _HTTPConnectionPool):
     """urllib3's HTTPConnectionPool whose requests leave in one write, with TCP_NODELAY on.
 
     Takes ``on_timing``, ``listener`` and onewrite's options beside urllib3's own arguments.
     """
 
-    if typing.TYPE_CHECKING:
 
-        def __init__(self, host: str, port: int | None = None, **keywords: Unpack[PoolKeywords]) -> None: ...
-
-    else:
-
-        def __init__(self, *args, **kwargs):
-            require()
-            self._onewrite_given, self._onewrite_hooks = take(kwargs)
-            super().__init__(*args, **kwargs)
-
-
-class HTTPSConnectionPool(TimedPool, _HTTPSConnectionPool):
-    """urllib3's HTTPSConnectionPool whose requests leave in one write, with TCP_NODELAY on.
-
-    Takes ``on_timing``, ``listener`` and onewrite's options beside urllib3's own arguments.
-    """
-
-    if typing.TYPE_CHECKING:
-
-        def __init__(self, host: str, port: int | None = None, **keywords: Unpack[PoolKeywords]) -> None: ...
-
-    else:
-
-        def __init__(self, *args, **kwargs):
-            require()
-            self._onewrite_given, self._onewrite_hooks = take(kwargs)
-            super().__init__(*args, **kwargs)
+class HTTPSConnectionPool(Own, TimedPool, _HTTPSConnectionPool):
+    """The same over TLS."""

@@ -22,7 +22,8 @@ class TimedClass:
         self._front = owner
 
     def __get__(self, conn: typing.Any, owner: typing.Any) -> typing.Any:
-        behind = super(self._front, owner if conn is None else conn).response_class  # type: ignore[misc]
+        below: typing.Any = super(self._front, owner if conn is None else conn)
+        behind = below.response_class
         call = None if conn is None else conn._onewrite_call
         if call is None or not call.request_end or call.response_start or behind is not HTTPResponse:
             return behind  # also for the answer to a CONNECT, and for a class of the user

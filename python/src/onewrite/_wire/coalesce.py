@@ -139,7 +139,7 @@ class Writer:
 
 
 def _nbytes(data: typing.Any) -> int:
-    """Return the size of *data* in bytes; -1 where it has none, or not in one row: the socket raises for such a view."""
+    """Return the size of *data* in bytes; -1 where it has none or is not contiguous: the socket raises for that."""
     try:
         with memoryview(data) as view:
             return view.nbytes if view.c_contiguous else -1
