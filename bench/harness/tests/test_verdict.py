@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from onewrite_bench.report.write import text
-from onewrite_bench.verdict import stats
 from onewrite_bench.verdict.judge import exit_status, judge, settle
 from onewrite_bench.verdict.results import Cell, Run, Verdict
 
@@ -198,8 +197,3 @@ def test_a_group_that_is_not_required_cannot_make_a_run_inconclusive_but_can_fai
 
 def test_nothing_measured_is_not_a_pass() -> None:
     assert exit_status([]) == 2
-
-
-@pytest.mark.parametrize(("percent", "expected"), [(0, 1), (50, 50), (99, 99), (99.1, 100), (100, 100)])
-def test_percentile_is_the_nearest_rank(percent: float, expected: int) -> None:
-    assert stats.percentile(list(range(100, 0, -1)), percent) == expected

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
-__all__ = ["BENCH", "BUILD", "REPORTS", "REPOSITORY", "SCENARIOS", "TOPOLOGY"]
+__all__ = ["BENCH", "BUILD", "REPOSITORY", "SCENARIOS", "TOPOLOGY"]
 
 BENCH = Path(__file__).resolve().parents[3]
 REPOSITORY = BENCH.parent
 SCENARIOS = BENCH / "scenarios"
 TOPOLOGY = BENCH / "topology"
 BUILD = REPOSITORY / "build" / "bench"
-REPORTS = Path(os.environ.get("ONEWRITE_REPORTS") or REPOSITORY / "build" / "reports")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 import textwrap
 from dataclasses import replace
 from pathlib import Path
@@ -28,7 +27,7 @@ CONCLUSIONS = {
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--short", action="store_true", help="fewer requests: the form that tests use")
     parser.add_argument("--languages", help="comma-separated; default: all")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the raw result as JSON ('-': standard output)")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the raw result as JSON")
     parser.set_defaults(run=_run)
 
 
@@ -42,13 +41,8 @@ def _run(options: argparse.Namespace) -> int:
     console.say(f"{plan.title}: {', '.join(languages)}; 200-byte POSTs on kept connections")
     run = execute(plan, console, command, languages)
     story = textwrap.fill(" ".join(plan.story.split()), 100)
-    shown = f"\n{story}\n{report.text(run)}\n{CONCLUSIONS[run.exit_status]}"
-    print(shown, file=sys.stderr if str(options.json) == "-" else sys.stdout)
+    print(f"\n{story}\n{report.text(run)}\n{CONCLUSIONS[run.exit_status]}")
     if options.json is not None:
-        rendered = json.dumps(run.to_json(), indent=1) + "\n"
-        if str(options.json) == "-":
-            sys.stdout.write(rendered)
-        else:
-            options.json.parent.mkdir(parents=True, exist_ok=True)
-            options.json.write_text(rendered)
+        options.json.parent.mkdir(parents=True, exist_ok=True)
+        options.json.write_text(json.dumps(run.to_json(), indent=1) + "\n")
     return run.exit_status

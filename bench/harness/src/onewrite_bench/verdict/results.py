@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
+from statistics import median_low
 from typing import Any
-
-from onewrite_bench.verdict import stats
 
 __all__ = ["Cell", "Run", "Verdict"]
 
@@ -48,17 +47,18 @@ class Cell:
 
     @property
     def p50_us(self) -> float:
-        return stats.percentile(self.latencies_us, 50) if self.latencies_us else 0.0
+        return median_low(self.latencies_us) if self.latencies_us else 0.0
 
     def share_late(self, line_us: float) -> float:
         """The share of requests that took longer than this."""
-        return stats.share_over(self.latencies_us, line_us)
+        late = sum(sample > line_us for sample in self.latencies_us)
+        return late / len(self.latencies_us) if late else 0.0
 
     @property
     def segments_median(self) -> float | None:
         """The median of the rounds' means: one odd round does not decide."""
         means = [sent / count for sent, count in self.segments if count]
-        return stats.percentile(means, 50) if means else None
+        return median_low(means) if means else None
 
 
 @dataclass
