@@ -171,7 +171,6 @@ def giving_up(line: int, files: set[str], send: typing.Callable[[], object]) -> 
 def test_somebody_gives_up_between_any_two_lines(listener: typing.Any, tap: typing.Any) -> None:
     server = tap(own_path)
     timings: list[onewrite.Timing] = []
-    _record.current.set(None)  # a signal within the restoring of an earlier test may have left its call
     onewrite.install(on_timing=timings.append, listener=listener)
     try:
         line = 0
@@ -216,6 +215,7 @@ def lost(
         begun.clear()
         timings.clear()
         reached = giving_up(line, files, lambda http=http: http.request("POST", f"{url}a", body=b"x"))  # type: ignore[misc]
+        assert _record.current.get() is None
         lost_place = http.connection_from_url(url).pool.qsize() != 1
         http.clear()
         del http
@@ -265,5 +265,5 @@ def test_a_signal_costs_no_record_and_no_more_places_than_in_stock(
     stock = lost(STOCK, lambda: urllib3.PoolManager(retries=False, block=True), url, warm, begun, timings, always=False)
     gc.collect()
     assert ours.places <= stock.places
-    assert ours.records <= (0 if answered else 2)
+    assert not ours.records
     assert stock.places > 0, "it is measured"

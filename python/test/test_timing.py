@@ -410,19 +410,20 @@ def test_what_pacing_holds_is_not_nagles(writes: int, client: typing.Any, tap: t
     paced = (socket.SOL_SOCKET, PACING, 2_000_000)  # bytes per second: 400 kB take 200 ms
     nodelay = (socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     larger = (socket.SOL_SOCKET, socket.SO_SNDBUF, 4_000_000)  # all of it fits in at once
-    held = 0
+    held = False
     http = make(socket_options=[paced, larger, nodelay])
-    for _ in range(3):
+    for _ in range(10):  # on a busy machine the client may see the end of a write long after it
         body: typing.Any = b"x" * 400_000
         if writes > 1:
             body = iter([b"x" * 200_000] * 2)
         http.request("POST", server.url(), body=body, headers={"Content-Length": "400000"}, timeout=30)
         (attempt,) = recorder.check().attempts
         assert attempt.writes >= writes
-        held += attempt.kernel.send_hold_ns >= 20 * MS
         assert attempt.cause != "nagle_delayed_ack"
-        if attempt.kernel.send_hold_ns >= 20 * MS and not attempt.kernel.retransmits:
-            assert attempt.cause in (None, "peer_window")
+        held = attempt.kernel is not None and attempt.kernel.send_hold_ns >= 20 * MS
+        if held:
+            assert attempt.kernel.retransmits or attempt.cause in (None, "peer_window")
+            break
     assert held, "pacing has held something back"
 
 

@@ -514,7 +514,7 @@ class Call(Timing):
             self.hooks = self.listener = None
             self.__class__ = Timing  # type: ignore[assignment]
             if self.waiting:
-                _hand_out(self, self.waiting)
+                _run(self, self.waiting, self)
         finally:
             if self.waiting:  # a signal came before all were called
                 hooks.pending.append(_Leftover(self, self.waiting))
@@ -527,24 +527,7 @@ class Call(Timing):
         if methods is None:
             return
         event = Event(name, t_ns, None if of_call else self.index, {} if fields is None else fields, self)
-        outer = current.get()
-        if outer is not self:
-            current.set(self)
-        try:
-            for method in methods:
-                self.running = method
-                try:
-                    returned = method(event)
-                    if returned is not None:
-                        hooks.refuse_returned(method, returned)
-                except (KeyboardInterrupt, SystemExit):
-                    raise
-                except BaseException as error:
-                    hooks.swallow(method, error)
-        finally:
-            self.running = None
-            if outer is not self:
-                current.set(outer)
+        _run(self, [*methods], event)
 
 
 class _Leftover:
@@ -557,32 +540,37 @@ class _Leftover:
     def finish(self) -> None:
         """Call them."""
         try:
-            _hand_out(self.timing, self.waiting)
+            _run(self.timing, self.waiting, self.timing)
         finally:
             if self.waiting:
                 hooks.pending.append(self)
 
 
-def _hand_out(timing: Timing, waiting: list[Hook]) -> None:
-    """Call each hook of *waiting* once, whatever interrupts this."""
+def _run(record: typing.Any, waiting: list[Hook], given: object) -> None:
+    """Call each hook of *waiting* once with *given*. A request that one of them makes is a call of its own."""
     outer = current.get()
-    try:
-        if outer is not timing:
-            current.set(typing.cast(Call, timing))
-        while waiting:
-            timing.running = hook = waiting[0]  # type: ignore[attr-defined]
-            try:
-                returned = waiting.pop(0)(timing)  # one line: at a signal the hook was called or still waits
-                if returned is not None:
-                    hooks.refuse_returned(hook, returned)
-            except (KeyboardInterrupt, SystemExit):
-                raise
-            except BaseException as error:
-                hooks.swallow(hook, error)
-    finally:
-        timing.running = None  # type: ignore[attr-defined]
-        if outer is not timing:
-            current.set(outer)
+    try:  # a signal may come between any two lines: current is put back at two places
+        try:
+            if outer is not record:
+                current.set(record)
+            while waiting:
+                record.running = hook = waiting[0]
+                try:
+                    returned = waiting.pop(0)(given)  # one line: at a signal the hook was called or still waits
+                    if returned is not None:
+                        hooks.refuse_returned(hook, returned)
+                except (KeyboardInterrupt, SystemExit):
+                    raise
+                except BaseException as error:
+                    hooks.swallow(hook, error)
+        finally:
+            record.running = None
+            if outer is not record:
+                current.set(outer)
+    except BaseException:
+        record.running = None
+        current.set(outer)
+        raise
 
 
 def begin(given: Hooks, method: str, url: str, owner: typing.Any) -> Call | None:

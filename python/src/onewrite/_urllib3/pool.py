@@ -102,6 +102,10 @@ def run(
                     call.bytes_received = response.tell()
                 call.finish()
             return response
+        except BaseException as error:
+            if type(call) is Call:
+                call.fail(error)
+            raise
         finally:
             current.set(outer)
     except BaseException as error:
