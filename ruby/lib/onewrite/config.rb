@@ -4,8 +4,8 @@ require "onewrite/errors"
 
 module Onewrite
   # One reference to a frozen object that is replaced as a whole. It needs no lock, so it can be changed in a signal handler.
-  # The comparison and the assignment are atomic in MRI, because it switches threads and runs handlers only between them and
-  # other steps. On other engines two changes in the same instant may leave the last one alone.
+  # In MRI no thread or handler runs between the comparison and the assignment. On other engines two changes in the same instant
+  # may leave the last one alone.
   module Reference
     # @return [Object, nil]
     attr_reader :current
@@ -113,16 +113,7 @@ module Onewrite
         kind, = OPTIONS.fetch(name) do
           raise ConfigurationError, "onewrite has no option #{name.inspect}; it has #{OPTIONS.keys.join(", ")}"
         end
-        return if value.nil?
-
-        if kind == :boolean
-          return if [true, false].include?(value)
-
-          raise ConfigurationError, "#{name} is true or false, not #{value.inspect}"
-        end
-        return if value.is_a?(Integer) && kind.cover?(value)
-
-        raise ConfigurationError, "#{name} is an Integer from #{kind.min} to #{kind.max}, not #{value.inspect}"
+        raise ConfigurationError, "#{name} is #{words(kind)}, not #{value.inspect}" unless value.nil? || valid?(kind, value)
       end
 
       # An empty value counts as unset, and so does a bad one, after a warning.
@@ -130,16 +121,18 @@ module Onewrite
         text = env[variable].to_s.strip
         return nil if text.empty?
 
-        if kind == :boolean
-          return WORDS[text.downcase] if WORDS.key?(text.downcase)
+        value = kind == :boolean ? WORDS[text.downcase] : (text.to_i if text =~ /\A\d{1,9}\z/)
+        return value if valid?(kind, value)
 
-          warn "onewrite: #{variable}=#{text.inspect} is neither true nor false and is ignored"
-        else
-          return text.to_i if text =~ /\A\d{1,9}\z/ && kind.cover?(text.to_i)
+        warn "onewrite: #{variable}=#{text.inspect} is not #{words(kind)} and is ignored"
+      end
 
-          warn "onewrite: #{variable}=#{text.inspect} is no number from #{kind.min} to #{kind.max} and is ignored"
-        end
-        nil
+      def valid?(kind, value)
+        kind == :boolean ? [true, false].include?(value) : value.is_a?(Integer) && kind.cover?(value)
+      end
+
+      def words(kind)
+        kind == :boolean ? "true or false" : "an Integer from #{kind.min} to #{kind.max}"
       end
     end
 

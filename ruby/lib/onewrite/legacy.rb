@@ -2,6 +2,7 @@
 
 require "net/http"
 require "socket"
+require "onewrite/config"
 require "onewrite/version"
 require "onewrite/wire/body"
 require "onewrite/wire/coalesce"
@@ -9,34 +10,17 @@ require "onewrite/wire/coalesce"
 # The adapter for Ruby 1.9.3 and 2.0, and JRuby 1.7: TCP_NODELAY, which these versions of Net::HTTP never set, and one write.
 # There are no hooks. The file is kept to the syntax of Ruby 1.9.
 module Onewrite
-  # Switches TCP_NODELAY and joining on and off.
+  # Patches Net::HTTP.
   module Legacy
-    # Values that the environment takes for true, in upper or lower case.
-    YES = %w[1 true yes on].freeze
     # The replaced methods.
     STOCK = {} # rubocop:disable Style/MutableConstant -- filled by install
-    private_constant :YES, :STOCK
-
-    @enabled = true
-    @why_not = nil
+    private_constant :STOCK
 
     class << self
-      # @return [Boolean]
-      attr_accessor :enabled
-      # @return [Boolean]
-      attr_reader :nodelay
-      # @return [Integer] largest number of bytes to join; 0 joins nothing
-      attr_reader :join_max
       # @return [String, nil] why nothing is patched
       attr_reader :why_not
 
-      # Reads the environment and patches. Called once, at load.
-      def install(env)
-        @enabled = !on?(env, "ONEWRITE_DISABLED") && !on?(env, "ONEWRITE_OBSERVE") # there are no hooks that could observe
-        @nodelay = !on?(env, "ONEWRITE_NODELAY_DISABLED")
-        most = env["ONEWRITE_COALESCE_MAX"].to_s.strip
-        @join_max = most =~ /\A\d{1,5}\z/ && most.to_i <= 16_384 ? most.to_i : 16_384
-        @join_max = 0 if on?(env, "ONEWRITE_COALESCE_DISABLED")
+      def install
         @why_not = unknown
         return warn("onewrite: stays off: #{@why_not}; Net::HTTP works as without it") if @why_not
 
@@ -45,11 +29,6 @@ module Onewrite
       end
 
       private
-
-      # A bad value counts as unset.
-      def on?(env, name)
-        YES.include?(env[name].to_s.strip.downcase)
-      end
 
       def unknown
         { Net::HTTP => [:on_connect, 0], Net::HTTPGenericRequest => [:exec, 3] }.each do |where, (name, arity)|
@@ -81,7 +60,7 @@ module Onewrite
       # The last step of `connect`, empty in the standard library. TLS begins before it in these versions.
       def onewrite_on_connect
         STOCK[:on_connect].bind(self).call
-        return unless Legacy.enabled && Legacy.nodelay
+        return unless Config.current.nodelay
 
         io = @socket.io.respond_to?(:to_io) ? @socket.io.to_io : @socket.io
         io.setsockopt(Socket::IPPROTO_TCP, Socket::TCP_NODELAY, 1) if io.is_a?(TCPSocket)
@@ -95,12 +74,12 @@ module Onewrite
     module RequestPatch
       # Writes the request through a {Wire::HeldSocket}.
       def onewrite_exec(sock, ver, path)
-        unless Legacy.enabled && sock.is_a?(Net::BufferedIO) && (@body || @body_stream || onewrite_form)
+        unless Config.current.wire && sock.is_a?(Net::BufferedIO) && (@body || @body_stream || onewrite_form)
           return STOCK[:exec].bind(self).call(sock, ver, path)
         end
 
         begin
-          Wire::HeldSocket.new(sock).write_request(Legacy.join_max, onewrite_waits) do |held|
+          Wire::HeldSocket.new(sock).write_request(Config.current.join_max, onewrite_waits) do |held|
             STOCK[:exec].bind(self).call(held, ver, path)
           end
         rescue Exception # rubocop:disable Lint/RescueException -- raised again
@@ -130,28 +109,28 @@ module Onewrite
       end
     end
 
-    install(ENV)
+    install
   end
 
-  private_constant :Legacy, :Wire
+  private_constant :Legacy, :Reference, :Wire
 
   class << self
     # Switches the adapter off: from the next request on everything is as in the standard library.
     # @return [nil]
     def disable!
-      Legacy.enabled = false
+      Config.disable!
       nil
     end
 
     # @return [nil]
     def enable!
-      Legacy.enabled = true
+      Config.enable!
       nil
     end
 
     # @return [Boolean] whether requests made now go through the adapter
     def enabled?
-      Legacy.enabled && Legacy.why_not.nil?
+      Config.current.enabled && Legacy.why_not.nil?
     end
 
     # @return [Hash{Symbol => Object}] what is on, and that this is the adapter for old Rubies
@@ -160,9 +139,9 @@ module Onewrite
         :version => VERSION,
         :enabled => enabled?,
         :legacy => "Ruby #{RUBY_VERSION} is older than 2.1: TCP_NODELAY and one write, no hooks",
-        :off_because => Legacy.why_not || (Legacy.enabled ? nil : "Onewrite.disable! or ONEWRITE_DISABLED"),
+        :off_because => Legacy.why_not || Config.current.disabled_by,
         :base => { :name => "net-http", :version => "of Ruby #{RUBY_VERSION}" },
-        :options => { :nodelay_disabled => !Legacy.nodelay, :coalesce_max => Legacy.join_max }
+        :options => Config.current.to_h
       }
     end
   end

@@ -15,10 +15,9 @@ module Onewrite
   #   require "onewrite/opentelemetry"
   #   Onewrite::OpenTelemetry.install
   module OpenTelemetry
-    @lock = Mutex.new
-    @installed = nil
-
     class << self
+      include Reference
+
       # Switches it on for all sessions, and the adapter, if that is not on yet; ONEWRITE_DISABLED and the like hold. Before or
       # after the SDK is configured, and before or after other instrumentation. Called again, it takes the new options.
       #
@@ -29,28 +28,28 @@ module Onewrite
       # @return [nil]
       def install(logs: true)
         load_api
-        @lock.synchronize do
-          take_out
-          Install.install
-          @installed = Hooks.add(:timing, Recorder.new((LogEvent.new if logs)))
-        end
+        Install.install
+        remove
+        swap(Hooks.add(:timing, Recorder.new((LogEvent.new if logs))))
         nil
       end
 
       # Switches it off.
       # @return [Boolean] whether it was on
       def remove
-        @lock.synchronize { take_out }
+        swap(nil)
       end
 
       private
 
-      def take_out
-        return false unless @installed
-
-        @installed.remove
-        @installed = nil
-        true
+      # @return [Boolean] whether a hook was there
+      def swap(hook)
+        before = nil
+        replace do |installed|
+          before = installed
+          hook
+        end
+        !before.nil? && before.remove
       end
 
       def load_api
