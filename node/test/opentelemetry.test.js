@@ -229,7 +229,7 @@ describe('in this process, without instrumentations', () => {
     const known = /^ {2}methods: \[(.*)\]/m.exec(events)[1].split(', ')
     for (const method of [...known, 'BREW', 'WHEN', 'get']) {
       const attempt = Object.assign(new Attempt(0, 1), { requestEndMonoNs: 2, responseStartMonoNs: 3 })
-      recordMetrics(new Timing(undefined, method, 'http://localhost/', 1, [attempt]), { 'server.address': 'methods' }, ROOT_CONTEXT)
+      recordMetrics(new Timing(undefined, method, 'http://localhost', '/', 1, [attempt]), { 'server.address': 'methods' }, ROOT_CONTEXT)
     }
     const points = pointsOf(pointed(await names()), 'onewrite.wait.duration').filter(({ attributes }) => attributes['server.address'] === 'methods')
     const counts = Object.fromEntries(points.map(({ attributes, value }) => [attributes['http.request.method'], value.count]))

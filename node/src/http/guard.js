@@ -9,32 +9,17 @@
 import diagnosticsChannel from 'node:diagnostics_channel'
 import { resolveConfig, setsNoDelay } from '../config.js'
 
+const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
 /**
- * Node 22.12 and later publish a request here when it is made, before it has a socket. A later
- * `request.setNoDelay(false)` of the user takes effect.
+ * From Node 22.12 on a request is published when it is made, so a later `request.setNoDelay(false)` takes effect.
+ * Before, it is published when all of it has been passed to its socket.
  */
-const CREATED = 'http.client.request.created'
-/**
- * Node 20 publishes a request only here, when all of it has been passed to its socket. So there a body that is written
- * in several turns on a new connection has left before, and a `request.setNoDelay(false)` of the user is overruled.
- */
-const START = 'http.client.request.start'
+const CHANNEL = `http.client.request.${major > 22 || (major === 22 && minor >= 12) ? 'created' : 'start'}`
 let guarding = false
-/** This Node publishes on CREATED. */
-let publishesCreated = false
-
-function onCreated (message) {
-  if (!publishesCreated) {
-    publishesCreated = true
-    diagnosticsChannel.unsubscribe(START, setNoDelay)
-  }
-  setNoDelay(message)
-}
 
 function setNoDelay (/** @type {any} */ { request }) {
   // An agent made with `noDelay: false` keeps Nagle's algorithm.
-  if (request.agent?.options?.noDelay === false) return
-  request.setNoDelay(true)
+  if (request.agent?.options?.noDelay !== false) request.setNoDelay(true)
 }
 
 /**
@@ -45,28 +30,20 @@ function setNoDelay (/** @type {any} */ { request }) {
  */
 export function guardNodeHttp () {
   if (!setsNoDelay(resolveConfig())) return false
-  if (!guarding) {
-    diagnosticsChannel.subscribe(CREATED, onCreated)
-    if (!publishesCreated) diagnosticsChannel.subscribe(START, setNoDelay)
-  }
+  if (!guarding) diagnosticsChannel.subscribe(CHANNEL, setNoDelay)
   guarding = true
   return true
 }
 
 /** @returns {string} `on`, or why it is not */
 export function guardStatus () {
-  if (guarding) return 'on'
   const { disabled, nodelayDisabled, observe } = resolveConfig()
-  if (disabled) return 'ONEWRITE_DISABLED is set'
-  if (nodelayDisabled) return 'ONEWRITE_NODELAY_DISABLED is set'
-  return observe ? 'ONEWRITE_OBSERVE is set' : 'not called'
+  const off = disabled ? 'ONEWRITE_DISABLED is set' : nodelayDisabled ? 'ONEWRITE_NODELAY_DISABLED is set' : null
+  return guarding ? 'on' : off ?? (observe ? 'ONEWRITE_OBSERVE is set' : 'not called')
 }
 
 /** Undoes `guardNodeHttp()`. Connections that have TCP_NODELAY keep it. */
 export function unguardNodeHttp () {
-  if (guarding) {
-    diagnosticsChannel.unsubscribe(CREATED, onCreated)
-    diagnosticsChannel.unsubscribe(START, setNoDelay)
-  }
+  if (guarding) diagnosticsChannel.unsubscribe(CHANNEL, setNoDelay)
   guarding = false
 }
