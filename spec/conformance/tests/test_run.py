@@ -248,8 +248,10 @@ def test_a_killed_judge_leaves_no_process(tmp_path: Path) -> None:
 
 
 def test_the_longest_share_comes_first_and_a_worker_keeps_its_adapter() -> None:
-    shares = [Share(name, [f"{name}-{seconds}"], seconds=seconds) for name in ("long", "short") for seconds in (9, 30)]
-    shares += [Share("long", ["long-99"], seconds=99)]
+    shares = [
+        Share(name, paths=[f"{name}-{seconds}"], seconds=seconds) for name in ("long", "short") for seconds in (9, 30)
+    ]
+    shares += [Share("long", paths=["long-99"], seconds=99)]
     plan = Plan(shares, most=2)
 
     def told(worker: int) -> str | None:
@@ -262,13 +264,13 @@ def test_the_longest_share_comes_first_and_a_worker_keeps_its_adapter() -> None:
 
 
 def test_few_workers_take_the_same_adapter() -> None:
-    plan = Plan([Share("long", [str(number)], seconds=30) for number in range(9)], most=2)
+    plan = Plan([Share("long", paths=[str(number)], seconds=30) for number in range(9)], most=2)
     assert [share and share.adapter for share in map(plan.next, range(3))] == ["long", "long", None]
 
 
 def test_an_adapter_that_takes_longer_than_was_guessed_gets_the_next_worker() -> None:
     now = 0.0
-    shares = [Share(name, [name], seconds=20) for name in ("slow",) * 3 + ("quick",) * 4]
+    shares = [Share(name, paths=[name], seconds=20) for name in ("slow",) * 3 + ("quick",) * 4]
     plan = Plan(shares, most=2, clock=lambda: now)
 
     def told(worker: int) -> str | None:
@@ -285,7 +287,7 @@ def test_an_adapter_that_takes_longer_than_was_guessed_gets_the_next_worker() ->
 
 
 def test_one_worker_judges_all_adapters() -> None:
-    plan = Plan([Share(name, [name], seconds=0.1) for name in ("a", "b", "c")], most=1)
+    plan = Plan([Share(name, paths=[name], seconds=0.1) for name in ("a", "b", "c")], most=1)
     found = [share.adapter for share in iter(lambda: plan.next(0), None)]
     assert sorted(found) == ["a", "b", "c"]
 

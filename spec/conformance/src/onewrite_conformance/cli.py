@@ -57,7 +57,13 @@ def _arguments(arguments: list[str] | None) -> argparse.Namespace:
     )
     what.add_argument("--sample", type=int, metavar="N", help="with --draw: N cases alone, drawn as well")
     what.add_argument("--no-stock", action="store_true", help="leave the stock clients out (no matrix)")
-    what.add_argument("--fuzz", type=int, default=0, metavar="N", help="also run N random scenarios with each adapter")
+    what.add_argument(
+        "--fuzz",
+        type=int,
+        default=0,
+        metavar="N",
+        help="also run N random scenarios with each adapter; with --draw by one of its clients",
+    )
     what.add_argument(
         "--env", action="append", metavar="NAME=VALUE", help="environment of every driver process; may be repeated"
     )
@@ -96,7 +102,8 @@ def main(arguments: list[str] | None = None) -> int:
     results = _run(options, cases, requirements, folder)
     if options.fuzz:
         seed = 1 if options.draw is None else options.draw
-        results += fuzz(options.adapter or adapter_names(), options.client, options.fuzz, seed, options.jobs, folder)
+        who = options.adapter or adapter_names()
+        results += fuzz(who, options.client, options.fuzz, seed, options.jobs, folder, draw=options.draw is not None)
     if options.compliance:
         stock = {one.name: one.stock for one in _adapters(options) if one.stock}
         write_compliance(results, requirements, cases, stock, options.compliance)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import multiprocessing
+import random
 import sys
 import time
 from concurrent.futures import ProcessPoolExecutor
@@ -215,8 +216,16 @@ def run_share(name: str, client: str, count: int, seed: int) -> Share:
     return share
 
 
-def fuzz(names: list[str], clients: list[str] | None, count: int, seed: int, jobs: int, folder: Path) -> list[Result]:
-    """Play `count` scenarios with each adapter, shared among its clients, `jobs` shares at a time.
+def fuzz(
+    names: list[str],
+    clients: list[str] | None,
+    count: int,
+    seed: int,
+    jobs: int,
+    folder: Path,
+    draw: bool = False,
+) -> list[Result]:
+    """Play `count` scenarios with each adapter, shared among its clients or with one that the seed draws.
 
     Differences are played again when nothing else runs; what stays is printed, and written to `folder` as cases.
     """
@@ -224,6 +233,10 @@ def fuzz(names: list[str], clients: list[str] | None, count: int, seed: int, job
     results: list[Result] = []
     with ProcessPoolExecutor(jobs, mp_context=context, initializer=end_with_parent) as pool:
         kinds = dict(zip(names, pool.map(_kinds_there, names, [clients] * len(names)), strict=True))
+        if draw:
+            kinds = {
+                name: random.Random(f"{seed}/{name}").sample(there, min(1, len(there))) for name, there in kinds.items()
+            }
         waiting = []
         for name in names:
             each = -(-count // len(kinds[name])) if kinds[name] else 0
@@ -277,13 +290,13 @@ def _result(name: str, client: str, shares: list[Share], folder: Path) -> Result
 
 
 def _kinds_there(name: str, clients: list[str] | None) -> list[str]:
-    """The adapter's clients that this checkout's driver has."""
+    """The adapter's clients that its driver has. A second client is named by the driver's own settings."""
     adapter, there = _adapter(name), []
     for client in clients or [one for one in adapter.own if _whole(adapter, one)]:
-        kind, env = adapter.driver_of(client)
         try:
-            with Driver(adapter.command, kind, env, SILENCE_S):
-                there.append(client)
+            if client not in adapter.second:
+                Driver(adapter.command, client, adapter.env, SILENCE_S).bye()
+            there.append(client)
         except DriverSkipped:
             pass
     return there

@@ -74,7 +74,7 @@ SEEN_BY = {
     "lost_phase": ["time/37/timeout-wait/onewrite/http/direct"],
     "credentials_told": ["sec/17/credentials/onewrite/http/direct"],
     "silent": ["cfg/5/coalesce-max-word/onewrite/http/direct"],
-    "one_is_false": ["cfg/3/true-mixed-case/onewrite/http/direct"],
+    "one_is_false": ["cfg/3/true-words/onewrite/http/direct"],
     "observe": ["cfg/15/observe/onewrite/http/direct"],
     "unchecked_options": ["cfg/13/bad-code-value/onewrite/http/direct"],
     "installs_once": ["api/1/installed/onewrite/http/direct"],

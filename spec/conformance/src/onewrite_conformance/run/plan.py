@@ -1,4 +1,4 @@
-"""In which order shares are judged: the longest first, and a worker stays with the adapter whose drivers it has."""
+"""In which order shares are judged: the longest first, and a worker stays with the client whose drivers it has."""
 
 from __future__ import annotations
 
@@ -14,17 +14,23 @@ __all__ = ["Plan", "Share", "length_s", "times"]
 
 RUN_S = 0.1  # a run that waits for nothing
 START_S = 1.0  # the drivers of one client kind, started for one environment
-LEAST_S = 10.0  # for less, no worker starts the drivers of another adapter
+LEAST_S = 10.0  # for less, no second worker starts the drivers of a client
 
 
 @dataclass
 class Share:
-    """Runs of one adapter, or its client kinds for the syscall witness; `seconds` is a guess of what they take."""
+    """Runs of one adapter's client, or the kind for the syscall witness; `seconds` is a guess of what they take."""
 
     adapter: str
+    client: str = ""
     paths: list[str] = field(default_factory=list)
     traced_kinds: list[str] = field(default_factory=list)
     seconds: float = START_S
+
+    @property
+    def lane(self) -> tuple[str, str]:
+        """Shares of one lane use the same drivers."""
+        return self.adapter, self.client
 
 
 def length_s(case: Case) -> float:
@@ -47,43 +53,43 @@ def times(value: Any) -> float:
 
 
 class Plan:
-    """Hands out shares to workers, which are told apart by a number; at most `most` of them judge the same adapter.
+    """Hands out shares to workers, which have numbers; at most `most` of them work in the same lane.
 
-    Each worker has drivers of its own, and to start and warm them up costs more than to judge by them: a JVM's first
-    second is its dearest. So few workers take an adapter, and the one that has the most left comes first; how long it
-    takes in fact is learned from the shares that came back, read from `clock` (seconds).
+    Each worker has drivers of its own, and starting them costs more than judging by them: a JVM's first second is its
+    dearest. So few workers take a lane, and the lane with the most left comes first. How long a lane takes in fact is
+    measured on the shares that came back, by `clock` (seconds).
     """
 
     def __init__(self, shares: list[Share], most: int, clock: Callable[[], float] = time.monotonic) -> None:
-        self._left: dict[str, deque[Share]] = {}
+        self._left: dict[tuple[str, str], deque[Share]] = {}
         for share in sorted(shares, key=lambda share: -share.seconds):
-            self._left.setdefault(share.adapter, deque()).append(share)
+            self._left.setdefault(share.lane, deque()).append(share)
         self._most, self._clock = most, clock
         self._at: dict[int, tuple[Share, float]] = {}  # what each worker has, and since when
-        # Seconds of the shares that came back, by adapter.
-        self._guessed: dict[str, float] = defaultdict(float)
-        self._took: dict[str, float] = defaultdict(float)
+        # Seconds of the shares that came back, by lane.
+        self._guessed: dict[tuple[str, str], float] = defaultdict(float)
+        self._took: dict[tuple[str, str], float] = defaultdict(float)
 
     def next(self, worker: int) -> Share | None:
         """The next share for this worker, or None when there is none for it."""
         had, since = self._at.pop(worker, (None, 0.0))
         if had is not None:
-            self._guessed[had.adapter] += had.seconds
-            self._took[had.adapter] += self._clock() - since
-        name = had.adapter if had is not None and self._left[had.adapter] else self._choose()
-        if name is None:
+            self._guessed[had.lane] += had.seconds
+            self._took[had.lane] += self._clock() - since
+        lane = had.lane if had is not None and self._left[had.lane] else self._choose()
+        if lane is None:
             return None
-        share = self._left[name].popleft()
+        share = self._left[lane].popleft()
         self._at[worker] = share, self._clock()
         return share
 
-    def _choose(self) -> str | None:
-        """The adapter that has the most left for each worker that it would then have."""
-        others = Counter(share.adapter for share, _ in self._at.values())
-        left = {name: self._seconds(name) for name, shares in self._left.items() if shares}
-        open_ = [name for name in left if not others[name] or (left[name] >= LEAST_S and others[name] < self._most)]
-        return max(open_, key=lambda name: left[name] / (1 + others[name]), default=None)
+    def _choose(self) -> tuple[str, str] | None:
+        """The lane that has the most left for each worker that it would then have."""
+        others = Counter(share.lane for share, _ in self._at.values())
+        left = {lane: self._seconds(lane) for lane, shares in self._left.items() if shares}
+        open_ = [lane for lane in left if not others[lane] or (left[lane] >= LEAST_S and others[lane] < self._most)]
+        return max(open_, key=lambda lane: left[lane] / (1 + others[lane]), default=None)
 
-    def _seconds(self, name: str) -> float:
-        pace = self._took[name] / self._guessed[name] if self._guessed[name] else 1.0
-        return pace * sum(share.seconds for share in self._left[name])
+    def _seconds(self, lane: tuple[str, str]) -> float:
+        pace = self._took[lane] / self._guessed[lane] if self._guessed[lane] else 1.0
+        return pace * sum(share.seconds for share in self._left[lane])

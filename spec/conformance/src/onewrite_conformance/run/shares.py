@@ -22,21 +22,24 @@ from onewrite_conformance.run.syscalls import syscall_result
 
 __all__ = ["Order", "end_with_parent", "judge_all", "shares_of"]
 
-SAME = 0.375  # at most this part of the workers judges the same adapter, where there are several
+SAME = 0.375  # at most this part of the workers judges the same client, where there are several adapters
 
 Order = dict[str, Any]  # the keyword arguments of Judge
 
 
 def shares_of(judge: Judge, *, traced: bool) -> list[Share]:
-    """The runs of an adapter in shares: a case each. Cases with the same environment of their own stay together, for
-    they start drivers."""
+    """The runs of an adapter in shares: a case and a client each. Cases with the same environment stay together, for
+    they start drivers; so do the runs of which one is drawn."""
+    name = judge.adapter.name
+    drawn = {} if judge.draw is None else {run.path: runs[0] for runs in judge.drawn().values() for run in runs}
     groups: dict[tuple[object, ...], Share] = {}
     for run in judge.runs():
-        key = tuple(sorted(run.case.env.items())) or (run.case.id, "")
-        share = groups.setdefault(key, Share(judge.adapter.name, seconds=0.0))
+        client = drawn.get(run.path, run).client
+        key = client, tuple(sorted(run.case.env.items())) or run.case.id
+        share = groups.setdefault(key, Share(name, client, seconds=0.0))
         share.paths.append(run.path)
         share.seconds += length_s(run.case)
-    return [*(Share(judge.adapter.name, traced_kinds=[kind]) for kind in judge.adapter.own if traced), *groups.values()]
+    return [*(Share(name, kind, traced_kinds=[kind]) for kind in judge.adapter.own if traced), *groups.values()]
 
 
 def judge_all(
