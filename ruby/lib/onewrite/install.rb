@@ -41,7 +41,6 @@ module Onewrite
     @why_not = "not loaded: require \"onewrite\" or call Onewrite.enable!"
 
     class << self
-      # @return [Boolean] whether calls made now go through the adapter
       def enabled?
         Config.current.enabled && @installed
       end
@@ -69,8 +68,7 @@ module Onewrite
         @observe = true # last: another thread reads it
       end
 
-      # What {Onewrite.status} returns.
-      # @return [Hash{Symbol => Object}]
+      # As {Onewrite.status}.
       def status
         config = Config.current
         {
@@ -91,7 +89,6 @@ module Onewrite
 
       private
 
-      # @return [String, nil]
       def unknown
         why = BaseVersion.unknown(PATCHES + OBSERVERS)
         return nil unless why
@@ -100,14 +97,13 @@ module Onewrite
         why
       end
 
-      # Each method that is patched, and whether it is on.
-      # @return [Hash{String => String}]
+      # @return [Hash{String => String}] each method that is patched, and whether it is on
       def patches
         waiting = @installed ? "waits for a hook" : "off"
         (PATCHES + OBSERVERS).each_with_object({}) { |patch, states| states.merge!(patch.states(waiting)) }
       end
     end
 
-    Hooks.when_wanted { observe }
+    Hooks.when_wanted = method(:observe)
   end
 end

@@ -33,10 +33,8 @@ module Onewrite
 
       # @return [Integer] its number in this process
       attr_reader :id
-      # @return [String, nil] the kernel's counters when they were last read
-      attr_reader :counters
-      # @return [Integer, nil] the request after which they were read
-      attr_reader :counters_of
+      # The kernel's counters when they were last read, and the request after which that was.
+      attr_reader :counters, :counters_of
       # @return [Integer] requests begun on it
       attr_accessor :requests
       # @return [Timing, nil] of the `start` that opened it, until the first request
@@ -69,8 +67,7 @@ module Onewrite
         false
       end
 
-      # @param request [Integer] the latest whose segments are in them
-      # @return [String, nil] the kernel's counters now
+      # @param request [Integer] the latest whose segments are in the counters
       def read_counters(request)
         @counters_of = request
         @counters = TcpInfo.read(@tcp)

@@ -20,12 +20,10 @@ module Onewrite
         session
       end
 
-      # @return [Module] the class
       attr_reader :where
 
       # @param where [Module] the class
-      # @param methods [Module] has the new methods and what they need beside them
-      # @param prefix [Symbol] names the replaced methods
+      # @param methods [Module] has the new methods
       # @param arities [Hash{Symbol => Integer}] parameters of each method that is replaced
       def initialize(where, methods, prefix, arities)
         @where = where
@@ -65,19 +63,10 @@ module Onewrite
       def replace(name, stock)
         kept = :"onewrite_#{@prefix}_#{name}"
         visibility = @where.private_method_defined?(name) ? :private : :public
-        unless @where.private_method_defined?(kept)
-          @where.__send__(:define_method, kept, stock)
-          @where.__send__(:private, kept)
-        end
-        return if own?(name)
-
+        @where.__send__(:define_method, kept, stock) unless @where.private_method_defined?(kept)
+        @where.__send__(:private, kept)
         @where.__send__(:define_method, name, @methods.instance_method(name))
         @where.__send__(visibility, name)
-      end
-
-      # Whether the class's method is the new one already.
-      def own?(name)
-        (method = library(name)) && method.source_location == @methods.instance_method(name).source_location
       end
 
       # The library's method, below those of modules that were prepended to the class.

@@ -18,7 +18,7 @@ module Onewrite
 
       # @return [#call, nil] gets the {Timing} of each call of this session, beside the blocks of {Onewrite.on_timing}
       def onewrite_timing
-        onewrite_options[:timing]
+        (hook = onewrite_options[:timing]) && hook.block
       end
 
       # @return [TimingListener, #on_event, nil] gets each {Event} of this session
@@ -37,7 +37,7 @@ module Onewrite
         raise ArgumentError, "onewrite_timing answers call, or is nil" unless hook.nil? || hook.respond_to?(:call)
 
         Hooks.wanted if hook
-        onewrite_set(timing: hook, records: (Hooks::OnTiming.new(hook) if hook))
+        onewrite_set(timing: (Hooks::OnTiming.new(hook) if hook))
       end
 
       # @raise [ArgumentError] for what is no listener
@@ -147,8 +147,7 @@ module Onewrite
       end
 
       # Closes the connection of a request that was given up, unless nothing of its response is left there.
-      # @param response [Net::HTTPResponse, nil] that the caller got
-      # @param socket [Net::BufferedIO, nil] that it was read from
+      # @param response [Net::HTTPResponse, nil] that the caller got, from *socket*
       def onewrite_give_up(response, socket)
         return if @socket.nil? || @socket.closed?
         return if response && socket.equal?(@socket) &&
@@ -158,8 +157,7 @@ module Onewrite
         @socket.close
       end
 
-      # Makes the {Connection} of a new socket, which gets TCP_NODELAY.
-      # @return [Connection]
+      # @return [Connection] of a new socket, which gets TCP_NODELAY
       def onewrite_adopt
         settings = Config.current
         connection = Connection.new(@socket)

@@ -104,19 +104,17 @@ module Onewrite
         end
       end
 
-      # @param outer [Hooks::Runner, nil]
       # @return [Hooks::Set, nil] the hooks of a call that begins now
       def onewrite_hooks(outer)
         return nil unless Config.current.hooks
 
-        set = defined?(@onewrite_options) ? Hooks.with(@onewrite_options[:records], @onewrite_options[:listener]) : Hooks.current
+        set = defined?(@onewrite_options) ? Hooks.with(@onewrite_options[:timing], @onewrite_options[:listener]) : Hooks.current
         outer && set ? set.without(outer.barred) : set
       rescue Ractor::IsolationError # hooks belong to the main Ractor
         nil
       end
 
       # A request without a hook in the block of one that has a hook. The record of the outer one must not change.
-      # @param outer [Timing, nil]
       def onewrite_not_timed(outer)
         return yield unless outer && outer.owner.equal?(self)
 

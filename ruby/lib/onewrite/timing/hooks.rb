@@ -6,13 +6,11 @@ require "onewrite/config"
 module Onewrite
   # A hook that holds for all sessions, as {Onewrite.on_timing} and {Onewrite.add_listener} return it.
   class Hook
-    # @return [Symbol] :timing or :listener
     # @api private
-    attr_reader :kind
-    # @return [#on_event] gets the records or events
-    # @api private
-    attr_reader :target
+    attr_reader :kind, :target
 
+    # @param kind [Symbol] :timing or :listener
+    # @param target [#on_event] gets the records or events
     # @api private
     def initialize(kind, target)
       @kind = kind
@@ -75,7 +73,6 @@ module Onewrite
     private_constant :NONE, :PASS
 
     @errors = 0
-    @when_wanted = nil
 
     class << self
       include Reference
@@ -83,29 +80,24 @@ module Onewrite
       # @return [Integer] how often a hook raised
       attr_reader :errors
 
-      # Registers what must be done before the first hook is set: to install the patches that only timing needs.
-      def when_wanted(&block)
-        @when_wanted = block
-      end
+      # What installs the patches that only timing needs.
+      attr_writer :when_wanted
 
       # Called before a hook is set, for all sessions or for one.
       def wanted
-        @when_wanted.call if @when_wanted
+        @when_wanted.call
       end
 
-      # @return [Integer] hooks that hold for all sessions
       def size
         @current ? @current.hooks.size : 0
       end
 
-      # @param kind [Symbol] :timing or :listener
       # @return [Hook]
       def add(kind, target)
         wanted
         Hook.new(kind, target).tap { |hook| replace { |set| collect([*(set && set.hooks), hook]) } }
       end
 
-      # @param hook [Hook]
       # @return [Boolean] whether it was there
       def remove(hook)
         there = false
@@ -116,9 +108,7 @@ module Onewrite
         there
       end
 
-      # @param timing [#on_event, nil] a session's own
-      # @param listener [#on_event, nil] a session's own
-      # @return [Set, nil] the hooks of a call that begins now; nil without a hook
+      # @return [Set, nil] the hooks of a call that begins now: those for all sessions and the session's own
       def with(timing, listener)
         set = @current
         return set unless timing || listener
@@ -129,8 +119,6 @@ module Onewrite
 
       # Gives the last events and the record of a call to its hooks. If one of them is killed or runs out of time, the others
       # still get theirs.
-      # @param set [Set]
-      # @param record [Timing]
       # @param events [Array<Event>, nil] nil without listeners
       # @param outer [Runner, nil] within which the call was made
       def report(set, record, events, outer)
@@ -146,7 +134,6 @@ module Onewrite
 
       # Calls each of *targets* with *value*. Whatever one raises, throws or returns, the caller gets its answer. Not so for
       # {PASS}, for Thread#kill, and for a Timeout.timeout around the request: those end the request after the other targets.
-      # @param runner [Runner]
       def give(runner, targets, value, at = 0)
         runner.running = target = targets[at]
         target.on_event(value)
@@ -192,7 +179,6 @@ module Onewrite
       end
 
       # @param error [Exception, nil] nil for a throw
-      # @return [nil]
       def failed(error)
         return unless (@errors += 1) == 1
 
@@ -203,11 +189,8 @@ module Onewrite
       end
 
       def collect(hooks)
-        Set.new(hooks.freeze, of(hooks, :timing), of(hooks, :listener)).freeze unless hooks.empty?
-      end
-
-      def of(hooks, kind)
-        hooks.select { |hook| hook.kind == kind }.map(&:target).freeze
+        timings, listeners = hooks.partition { |hook| hook.kind == :timing }.map { |some| some.map(&:target).freeze }
+        Set.new(hooks.freeze, timings, listeners).freeze unless hooks.empty?
       end
     end
   end
