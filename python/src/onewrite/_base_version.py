@@ -57,53 +57,47 @@ def _unsupported_version() -> str | None:
     return f"urllib3 {found} is not supported; onewrite supports 1.26 and 2.x"
 
 
+#: What onewrite relies on: attributes, and methods with the parameters that it gives, by class.
+_RELIED_ON = {
+    "HTTPConnection": "sock socket_options timeout _dns_host _tunnel_host response_class "
+    "_new_conn() _tunnel() connect() close() getresponse() request(method,url,body)",
+    "HTTPConnectionPool": "block host pool port scheme _get_conn(timeout) _put_conn(conn) _new_conn() urlopen(retries)",
+    "HTTPResponse": "_original_response "
+    "read() read_chunked() stream() drain_conn() release_conn() tell() _handle_chunk()",
+    "PoolManager": "urlopen() _new_pool(scheme,host,port)",
+}
+
+
+def _has(instance: object, name: str, parameters: str) -> bool:
+    method = getattr(instance, name, None)
+    if callable(method) and not str(getattr(method, "__module__", "")).startswith("urllib3"):
+        return True  # somebody else's wrapper, a mock's: it takes what urllib3's takes
+    try:
+        known = inspect.signature(method).parameters if callable(method) else {}
+    except ValueError:
+        return False
+    kinds = {parameter.kind for parameter in known.values()}
+    takes_all = {inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL} <= kinds
+    return callable(method) and (takes_all or all(name in known for name in parameters.split(",") if name))
+
+
 def _probe() -> typing.Iterator[tuple[str, bool]]:
     """Yield each name that onewrite relies on, and whether real objects have it."""
-    connection, pools, responses = urllib3.connection, urllib3.connectionpool, urllib3.response
+    connection, manager = urllib3.connection, genuine(urllib3.poolmanager, "PoolManager")
     conn = genuine(connection, "HTTPConnection")("onewrite.invalid", 80)
-    pool = genuine(pools, "HTTPConnectionPool")("onewrite.invalid", 80)
-    response = genuine(responses, "HTTPResponse")(b"")
-
-    def has(instance: object, name: str, *parameters: str) -> bool:
-        method = getattr(instance, name, None)
-        if callable(method) and not str(getattr(method, "__module__", "")).startswith("urllib3"):
-            return True  # somebody else's wrapper, a mock's: it takes what urllib3's takes
-        try:
-            known = inspect.signature(method).parameters if callable(method) else {}
-        except ValueError:
-            return False
-        kinds = {parameter.kind for parameter in known.values()}
-        takes_all = {inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL} <= kinds
-        return callable(method) and (takes_all or all(name in known for name in parameters))
-
+    pool = genuine(urllib3.connectionpool, "HTTPConnectionPool")("onewrite.invalid", 80)
+    response = genuine(urllib3.response, "HTTPResponse")(b"")
     try:
-        for name in ("sock", "socket_options", "timeout"):
-            yield f"HTTPConnection.{name}", hasattr(conn, name)
+        for instance, (cls, names) in zip((conn, pool, response, manager()), _RELIED_ON.items(), strict=True):
+            for name in names.split():
+                what, method, parameters = name.rstrip(")").partition("(")
+                there = _has(instance, what, parameters) if method else hasattr(instance, what)
+                yield f"{cls}.{name}", there
         yield "HTTPConnection._dns_host", getattr(conn, "_dns_host", None) == "onewrite.invalid"
-        yield "HTTPConnection._tunnel_host", hasattr(conn, "_tunnel_host")
-        for name in ("_new_conn", "_tunnel", "connect", "close", "getresponse"):
-            yield f"HTTPConnection.{name}()", has(conn, name)
-        yield "HTTPConnection.request(body)", has(conn, "request", "method", "url", "body")
-        yield "HTTPConnection.response_class", hasattr(conn, "response_class")
-        yield (
-            "HTTPSConnection",
-            issubclass(genuine(connection, "HTTPSConnection"), genuine(connection, "HTTPConnection")),
-        )
+        secure, plain = (genuine(connection, name) for name in ("HTTPSConnection", "HTTPConnection"))
+        yield "HTTPSConnection", issubclass(secure, plain)
         yield "http.client.HTTPResponse._read_status()", hasattr(http.client.HTTPResponse, "_read_status")
-        for name in ("block", "host", "pool", "port", "scheme"):
-            yield f"HTTPConnectionPool.{name}", hasattr(pool, name)
-        for name, parameter in (
-            ("_get_conn", "timeout"),
-            ("_put_conn", "conn"),
-            ("_new_conn", ""),
-            ("urlopen", "retries"),
-        ):
-            yield f"HTTPConnectionPool.{name}()", has(pool, name, *filter(None, [parameter]))
-        yield "HTTPResponse._original_response", hasattr(response, "_original_response")
-        for name in ("read", "read_chunked", "stream", "drain_conn", "release_conn", "tell", "_handle_chunk"):
-            yield f"HTTPResponse.{name}()", has(response, name)
-        yield "PoolManager.urlopen()", "urlopen" in vars(genuine(urllib3.poolmanager, "PoolManager"))
-        yield "PoolManager._new_pool()", has(urllib3.PoolManager(), "_new_pool", "scheme", "host", "port")
+        yield "PoolManager.urlopen", "urlopen" in vars(manager)
         yield "Retry.history", urllib3.Retry().history == ()
     finally:
         pool.close()

@@ -80,21 +80,11 @@ def install(
     """Make every urllib3 connection of this process send a request in one write, with TCP_NODELAY on.
 
     Call it early: connections that are open already stay as they are. Safe from any thread. Called again, it adds its
-    hooks to those that are there: after two calls with the same ``on_timing`` each record reaches it twice. Its options
-    replace those it names. An option left out or None stays as it is: as an earlier call or the environment has it.
-    With ``ONEWRITE_DISABLED=true`` install() does nothing.
+    hooks to those that are there, and its options replace those it names; None leaves an option as it is. With
+    ``ONEWRITE_DISABLED=true`` it does nothing.
 
-    - ``on_timing``: called once per call with its finished :class:`onewrite.Timing`, on the thread of the request;
-    - ``listener``: a :class:`onewrite.TimingListener`, gets each event as it happens;
-    - ``nodelay_disabled``: TCP_NODELAY is left as urllib3 and its user set it (default False);
-    - ``coalesce_disabled``: head and body are written apart, as by urllib3 (default False);
-    - ``hooks_disabled``: the hooks of this call are not called (default False);
-    - ``observe``: sockets and writes are urllib3's, only the hooks work (default False);
-    - ``coalesce_max``: up to how many bytes head and body are copied into one buffer, 0 to 16384 (default 16384, one
-      TLS record). More than that is one ``sendmsg`` without a copy on a plain socket;
-    - ``quickack``: Linux acknowledges each response at once (TCP_QUICKACK; default False).
-
-    Returns the :class:`onewrite.Installation`, whose ``remove()`` takes the hooks of this call away and no others.
+    ``on_timing`` is called once per call with its finished :class:`onewrite.Timing`, on the thread of the request;
+    ``listener``, a :class:`onewrite.TimingListener`, gets each event as it happens. The README describes the options.
 
     Raises UnsupportedBaseError, an ImportError, when the installed urllib3 has another version than 1.26 and 2.x, or
     lacks a private name that onewrite relies on: nothing is changed then. Raises TypeError or ValueError for an option

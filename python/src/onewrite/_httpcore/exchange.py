@@ -90,6 +90,8 @@ class Exchange:
         if held is None or self.stream is not stream:
             return (data,)
         self.timeout = timeout
+        if type(data) is not bytes:
+            data = bytes(data)  # the caller may fill it again
         if self.size + len(data) <= self.limit:
             held.append(data)
             self.size += len(data)

@@ -30,16 +30,8 @@ _TIMES = (
 PHASES = ("queue", "dns", "connect", "tls", "send", "wait", "receive", "total")
 
 _FIELDS = (
-    "outcome",
-    "status",
-    "conn_id",
-    "reused",
-    "idle_ns",
-    "conn_requests",
-    "bytes_sent",
-    "writes",
-    "bytes_received",
-)
+    "outcome", "status", "conn_id", "reused", "idle_ns", "conn_requests", "bytes_sent", "writes", "bytes_received",
+)  # fmt: skip
 
 
 def _phase(name: str, start: str, end: str) -> typing.Any:
@@ -270,17 +262,16 @@ class Call(Timing):
     listener: Listener | None
     #: What a listener keeps with the call.
     notes: typing.Any
-    #: The phase in which an error would happen now; None between phases.
+    #: The step before the exchange in which an error would happen now.
     phase: str | None
     #: Whether a method that reads the body is running; whether the outermost request has returned.
     reading: bool
     returned: bool
-    #: The hook that is being called, and the hooks within which this call was made.
+    #: The hook that is being called, the hooks within which this call was made, and those still to be called.
     running: Hook | None
     skipped: tuple[Hook, ...] | None
-    #: The hooks that get the finished record and have not been called yet.
     waiting: list[Hook] | None
-    #: For the seam: who began the call and whose attempt it is; the response below; the retries seen so far.
+    #: For the seam: who began the call, whose attempt it is, the response below, the retries seen so far.
     owner: typing.Any
     pool: typing.Any
     response: typing.Any
