@@ -7,6 +7,7 @@ import io.netty.handler.codec.http.HttpObject;
 import io.netty.handler.ssl.SslCloseCompletionEvent;
 import io.netty.util.AttributeKey;
 import io.netty.util.ReferenceCountUtil;
+import io.netty.util.concurrent.Promise;
 import java.util.Objects;
 import java.util.concurrent.Future;
 import java.util.concurrent.ThreadLocalRandom;
@@ -22,6 +23,7 @@ final class Connection extends ChannelInboundHandlerAdapter implements Runnable 
     private static final AttributeKey<Connection> KEY = AttributeKey.valueOf(Connection.class, "connection");
 
     private @Nullable ChannelHandlerContext context;
+    private @Nullable Promise<?> connecting;
     private final long until;
     private final long idleLimit;
     private long freeSince;
@@ -54,6 +56,11 @@ final class Connection extends ChannelInboundHandlerAdapter implements Runnable 
 
     Channel channel() {
         return context().channel();
+    }
+
+    /** What goes wrong from now on fails the connect, unless it is complete. */
+    void connecting(Promise<?> by) {
+        connecting = by;
     }
 
     void begin(Exchange by) {
@@ -141,11 +148,14 @@ final class Connection extends ChannelInboundHandlerAdapter implements Runnable 
 
     @Override
     public void exceptionCaught(ChannelHandlerContext ctx, Throwable cause) {
-        if (exchange == null) {
-            ctx.close();
-        } else {
+        if (exchange != null) {
             exchange.fail(cause);
+            return;
         }
+        if (connecting != null) {
+            connecting.tryFailure(cause); // the handshake would fail with the close alone
+        }
+        ctx.close();
     }
 
     @Override

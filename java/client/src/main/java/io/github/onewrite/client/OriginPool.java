@@ -122,6 +122,7 @@ final class OriginPool extends FixedChannelPool {
         Channel channel = registered.channel();
         ChannelPromise ready = new DefaultChannelPromise(channel, loop);
         then(registered, ready, () -> {
+            Connection.of(channel).connecting(ready);
             if (named) {
                 timing.dnsStart(remote.getHostString());
             }

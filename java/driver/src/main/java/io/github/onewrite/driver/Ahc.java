@@ -14,7 +14,6 @@ import java.util.ArrayDeque;
 import java.util.Queue;
 import java.util.concurrent.CancellationException;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.TimeUnit;
 import java.util.function.UnaryOperator;
 import org.asynchttpclient.AsyncHandler;
 import org.asynchttpclient.AsyncHttpClient;
@@ -34,15 +33,14 @@ import org.asynchttpclient.request.body.multipart.StringPart;
  * Drives AsyncHttpClient, with or without the customizer. It can limit connections but does not queue calls, so
  * calls beyond the limit wait here.
  */
-final class Ahc implements Client {
-    private final Options options;
+final class Ahc extends Library {
     private final AsyncHttpClient client;
     private final Queue<Answer> waiting = new ArrayDeque<>();
     private int free;
 
     /** @param customizer null for stock */
     Ahc(Options options, UnaryOperator<DefaultAsyncHttpClientConfig.Builder> customizer) {
-        this.options = options;
+        super(options);
         this.free = options.poolSize();
         if (options.poolTimeoutMs() > 0) {
             throw new Skip("AsyncHttpClient has no queue to wait in");
@@ -83,22 +81,18 @@ final class Ahc implements Client {
     }
 
     @Override
-    public CompletableFuture<Reply> send(Call call) {
-        Answer answer = new Answer(call);
-        answer.done.whenComplete((reply, none) -> over(answer));
-        if (call.cancelAfterMs() >= 0) {
-            CompletableFuture.delayedExecutor(call.cancelAfterMs(), TimeUnit.MILLISECONDS)
-                    .execute(() -> cancel(answer));
-        }
+    Runnable start(Call call, Recording recording, Reply reply, CompletableFuture<Reply> done) {
+        Answer answer = new Answer(call, recording, reply, done);
+        done.whenComplete((ended, none) -> over(answer));
         synchronized (waiting) {
             if (free == 0) {
                 waiting.add(answer);
-                return answer.recorded();
+                return () -> cancel(answer);
             }
             free--;
         }
         start(answer);
-        return answer.recorded();
+        return () -> cancel(answer);
     }
 
     private void start(Answer answer) {
@@ -108,7 +102,7 @@ final class Ahc implements Client {
                     ? client.executeRequest(request, answer)
                     : answer.recording.starting(() -> client.executeRequest(request, answer));
         } catch (RuntimeException e) {
-            answer.done.complete(answer.reply.failed(e, "other"));
+            answer.done.complete(answer.reply.failed(e));
         }
     }
 
@@ -167,12 +161,7 @@ final class Ahc implements Client {
         } else if (body instanceof Payload.Multipart multipart) {
             multipart(builder, multipart);
         } else if (body instanceof Payload.Stream stream) {
-            if (stream.declaredSize() >= 0) {
-                builder.setBody(new InputStreamBodyGenerator(
-                        new ChunkStream(stream.chunks(), stream.gapMs()), stream.declaredSize()));
-            } else {
-                builder.setBody(new FedBody(stream, () -> answer.channel));
-            }
+            builder.setBody(new FedBody(stream, () -> answer.channel));
         }
     }
 
@@ -197,21 +186,19 @@ final class Ahc implements Client {
     }
 
     /** Reads a response into a reply. */
-    private final class Answer implements AsyncHandler<Void> {
+    private static final class Answer implements AsyncHandler<Void> {
         private final Call call;
+        private final Recording recording;
         private final Reply reply;
-        private final CompletableFuture<Reply> done = new CompletableFuture<>();
-        private final Recording recording = Recording.of(options);
+        private final CompletableFuture<Reply> done;
         private volatile ListenableFuture<?> sent;
         private volatile Channel channel;
 
-        Answer(Call call) {
+        Answer(Call call, Recording recording, Reply reply, CompletableFuture<Reply> done) {
             this.call = call;
-            this.reply = new Reply(call);
-        }
-
-        CompletableFuture<Reply> recorded() {
-            return recording == null ? done : recording.joinTo(done);
+            this.recording = recording;
+            this.reply = reply;
+            this.done = done;
         }
 
         @Override
@@ -245,11 +232,7 @@ final class Ahc implements Client {
 
         @Override
         public void onThrowable(Throwable error) {
-            reply.status = null;
-            done.complete(
-                    error instanceof CancellationException
-                            ? reply.cancelled()
-                            : reply.failed(error, Errors.kind(error)));
+            done.complete(error instanceof CancellationException ? reply.cancelled() : reply.failed(error));
         }
 
         @Override

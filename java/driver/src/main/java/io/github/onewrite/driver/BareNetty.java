@@ -63,13 +63,12 @@ import java.util.concurrent.TimeUnit;
  * Netty as an application uses it: HttpClientCodec and FixedChannelPool, one flush for a request whose parts are at hand.
  * The own client's stock, so it has the same parts: what is compared is how they are joined.
  */
-final class BareNetty implements Client {
+final class BareNetty extends Library {
     /** TLS encrypts all of a larger message before it writes: it is cut. */
     private static final int LARGE = 1024 * 1024;
 
     private static final Set<String> WITH_BODY = Set.of("POST", "PUT", "PATCH");
 
-    private final Options options;
     private final boolean control;
     private final boolean epoll;
     private final EventLoopGroup group;
@@ -77,7 +76,7 @@ final class BareNetty implements Client {
 
     /** @param control Nagle on; head and body are flushed apart */
     BareNetty(Options options, boolean control) {
-        this.options = options;
+        super(options);
         this.control = control;
         this.epoll = options.api().equals("netty") && !options.customConnector() && Epoll.isAvailable();
         this.group =
@@ -85,13 +84,18 @@ final class BareNetty implements Client {
     }
 
     @Override
-    public CompletableFuture<Reply> send(Call call) {
-        Exchange exchange = new Exchange(call);
+    Runnable start(Call call, Recording none, Reply reply, CompletableFuture<Reply> done) {
+        Exchange exchange = new Exchange(call, reply, done);
         try {
             exchange.prepare();
             FixedChannelPool pool = pools.computeIfAbsent(exchange.origin(), origin -> open(exchange));
-            exchange.limit(call.timeoutMs(), () -> exchange.fail(new SocketTimeoutException("the call was not over")));
-            exchange.limit(call.cancelAfterMs(), exchange::cancel);
+            if (call.timeoutMs() >= 0) {
+                group.next()
+                        .schedule(
+                                () -> exchange.fail(new SocketTimeoutException("the call was not over")),
+                                call.timeoutMs(),
+                                TimeUnit.MILLISECONDS);
+            }
             pool.acquire().addListener((Future<Channel> acquired) -> {
                 if (acquired.isSuccess()) {
                     exchange.run(acquired.getNow(), pool);
@@ -104,7 +108,7 @@ final class BareNetty implements Client {
         } catch (RuntimeException e) {
             exchange.fail(e);
         }
-        return exchange.done.thenApply(call::settled);
+        return () -> group.next().execute(exchange::cancel);
     }
 
     private FixedChannelPool open(Exchange first) {
@@ -160,7 +164,7 @@ final class BareNetty implements Client {
     private final class Exchange {
         private final Call call;
         private final Reply reply;
-        private final CompletableFuture<Reply> done = new CompletableFuture<>();
+        private final CompletableFuture<Reply> done;
         private boolean tls;
         private String host;
         private int port;
@@ -174,9 +178,10 @@ final class BareNetty implements Client {
         private boolean complete;
         private volatile boolean over;
 
-        Exchange(Call call) {
+        Exchange(Call call, Reply reply, CompletableFuture<Reply> done) {
             this.call = call;
-            this.reply = new Reply(call);
+            this.reply = reply;
+            this.done = done;
         }
 
         String origin() {
@@ -224,12 +229,6 @@ final class BareNetty implements Client {
                 headers.set(HttpHeaderNames.CONTENT_LENGTH, Long.toString(length));
             } else if (length < 0) {
                 HttpUtil.setTransferEncodingChunked(head, true);
-            }
-        }
-
-        void limit(int millis, Runnable task) {
-            if (millis >= 0) {
-                group.next().schedule(task, millis, TimeUnit.MILLISECONDS);
             }
         }
 
@@ -339,8 +338,7 @@ final class BareNetty implements Client {
 
         void fail(Throwable cause) {
             if (!over) {
-                reply.status = null; // a caller would see the error and nothing of the response
-                leave(reply.failed(cause, Errors.kind(cause)), false);
+                leave(reply.failed(cause), false);
             }
         }
 

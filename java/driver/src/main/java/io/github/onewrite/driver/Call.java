@@ -21,15 +21,7 @@ record Call(
         Payload body,
         int timeoutMs,
         int cancelAfterMs,
-        boolean read,
-        Keep keep) {
-
-    /** What to do with the response body: hash it for the judge, count it under load, keep it for the bridge. */
-    enum Keep {
-        HASH,
-        COUNT,
-        CONTENT
-    }
+        boolean read) {
 
     static Call parse(JsonObject json) {
         List<Map.Entry<String, String>> headers = new ArrayList<>();
@@ -46,17 +38,12 @@ record Call(
                 Payload.parse(Json.has(json, "body") ? json.getAsJsonObject("body") : null),
                 Json.integer(json, "timeout_ms", -1),
                 Json.integer(json, "cancel_after_ms", -1),
-                !Json.string(json, "read", "all").equals("none"),
-                Keep.HASH);
+                !Json.string(json, "read", "all").equals("none"));
     }
 
-    /** A plain request of the load generator or the bridge. */
+    /** A plain request of the load generator. */
     static Call bare(String method, String url, Payload body) {
-        return new Call(method, url, List.of(), body, -1, -1, true, Keep.COUNT);
-    }
-
-    Call keepingBody() {
-        return new Call(method, url, headers, body, timeoutMs, cancelAfterMs, read, Keep.CONTENT);
+        return new Call(method, url, List.of(), body, -1, -1, true);
     }
 
     /** Notes what became of the body that the caller holds. */

@@ -19,6 +19,7 @@ import org.asynchttpclient.request.body.generator.QueueBasedFeedableBodyGenerato
  */
 final class FedBody extends QueueBasedFeedableBodyGenerator<Queue<BodyChunk>> {
     private final Iterator<byte[]> chunks;
+    private final long declaredSize;
     private final long gapMs;
     private final Supplier<Channel> channel;
 
@@ -26,6 +27,7 @@ final class FedBody extends QueueBasedFeedableBodyGenerator<Queue<BodyChunk>> {
     FedBody(Payload.Stream stream, Supplier<Channel> channel) {
         super(new ConcurrentLinkedQueue<>());
         this.chunks = stream.chunks().iterator();
+        this.declaredSize = stream.declaredSize();
         this.gapMs = stream.gapMs();
         this.channel = channel;
         do {
@@ -53,7 +55,7 @@ final class FedBody extends QueueBasedFeedableBodyGenerator<Queue<BodyChunk>> {
         return new Body() {
             @Override
             public long getContentLength() {
-                return body.getContentLength();
+                return declaredSize;
             }
 
             @Override

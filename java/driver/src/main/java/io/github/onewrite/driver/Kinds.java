@@ -28,7 +28,6 @@ enum Kinds {
             "cancel",
             "concurrency",
             "load",
-            "serve",
             "objects",
             "body:none",
             "body:bytes",

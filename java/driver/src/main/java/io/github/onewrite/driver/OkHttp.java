@@ -28,13 +28,12 @@ import okhttp3.Request;
 import okhttp3.Response;
 
 /** Drives OkHttp, with or without the customizer. */
-final class OkHttp implements Client {
-    private final Options options;
+final class OkHttp extends Library {
     private final OkHttpClient client;
 
     /** @param customizer null for stock */
     OkHttp(Options options, UnaryOperator<OkHttpClient.Builder> customizer) {
-        this.options = options;
+        super(options);
         if (options.retries() > 0) {
             throw new Skip("OkHttp has no count of retries");
         }
@@ -66,17 +65,10 @@ final class OkHttp implements Client {
     }
 
     @Override
-    public CompletableFuture<Reply> send(Call call) {
-        Recording recording = Recording.of(options);
-        Reply reply = new Reply(call);
-        CompletableFuture<Reply> done = new CompletableFuture<>();
+    Runnable start(Call call, Recording recording, Reply reply, CompletableFuture<Reply> done) {
         okhttp3.Call sent = client.newCall(request(call, recording));
         if (call.timeoutMs() > 0) {
             sent.timeout().timeout(call.timeoutMs(), TimeUnit.MILLISECONDS);
-        }
-        if (call.cancelAfterMs() >= 0) {
-            CompletableFuture.delayedExecutor(call.cancelAfterMs(), TimeUnit.MILLISECONDS)
-                    .execute(sent::cancel);
         }
         sent.enqueue(new Callback() {
             @Override
@@ -94,7 +86,7 @@ final class OkHttp implements Client {
                 }
             }
         });
-        return recording == null ? done : recording.joinTo(done);
+        return sent::cancel;
     }
 
     private static void read(Call call, Reply reply, Response response) throws IOException {
@@ -114,9 +106,8 @@ final class OkHttp implements Client {
     }
 
     private static Reply settle(Reply reply, okhttp3.Call call, IOException e) {
-        reply.status = null;
         boolean cancelled = call.isCanceled() && !"timeout".equals(e.getMessage());
-        return cancelled ? reply.cancelled() : reply.failed(e, Errors.kind(e));
+        return cancelled ? reply.cancelled() : reply.failed(e);
     }
 
     private Request request(Call call, Recording recording) {

@@ -17,15 +17,13 @@ import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.concurrent.CancellationException;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.TimeUnit;
 
 /** Drives the adapter's own client through its public API. */
-final class OwnClient implements Client {
-    private final Options options;
+final class OwnClient extends Library {
     private final OnewriteClient client;
 
     OwnClient(Options options) {
-        this.options = options;
+        super(options);
         OnewriteClientBuilder builder = OnewriteClient.builder()
                 .config(AdapterOptions.of(options.adapter()))
                 .maxConnectionsPerOrigin(options.poolSize());
@@ -75,44 +73,31 @@ final class OwnClient implements Client {
     }
 
     @Override
-    public CompletableFuture<Reply> send(Call call) {
-        Recording recording = Recording.of(options);
+    Runnable start(Call call, Recording recording, Reply reply, CompletableFuture<Reply> done) {
         Request request = request(call, recording);
-        Reply reply = new Reply(call);
         CompletableFuture<?> sent;
+        CompletableFuture<?> read;
         if (call.read()) {
-            CompletableFuture<Response> response = cancelLater(call, client.send(request));
-            sent = response.thenAccept(read -> {
-                head(reply, read.status(), read.headers());
-                reply.body(read.body());
+            CompletableFuture<Response> response = client.send(request);
+            sent = response;
+            read = response.thenAccept(whole -> {
+                head(reply, whole.status(), whole.headers());
+                reply.body(whole.body());
             });
         } else {
-            CompletableFuture<StreamedResponse> response = cancelLater(call, client.stream(request));
-            sent = response.thenAccept(open -> {
+            CompletableFuture<StreamedResponse> response = client.stream(request);
+            sent = response;
+            read = response.thenAccept(open -> {
                 head(reply, open.status(), open.headers());
                 open.close();
             });
         }
-        return settle(sent, recording, reply).thenApply(call::settled);
-    }
-
-    private static <T> CompletableFuture<T> cancelLater(Call call, CompletableFuture<T> sent) {
-        if (call.cancelAfterMs() >= 0) {
-            CompletableFuture.delayedExecutor(call.cancelAfterMs(), TimeUnit.MILLISECONDS)
-                    .execute(() -> sent.cancel(true));
-        }
-        return sent;
-    }
-
-    private static CompletableFuture<Reply> settle(CompletableFuture<?> sent, Recording recording, Reply reply) {
-        CompletableFuture<Reply> outcome = sent.handle((done, thrown) -> {
-            Throwable why = thrown == null ? null : Errors.unwrap(thrown);
-            if (why instanceof CancellationException) {
-                return reply.cancelled();
-            }
-            return why == null ? reply : reply.failed(why, Errors.kind(why));
+        read.whenComplete((none, thrown) -> {
+            Throwable why = Reply.unwrap(thrown);
+            done.complete(
+                    why == null ? reply : why instanceof CancellationException ? reply.cancelled() : reply.failed(why));
         });
-        return recording == null ? outcome : recording.joinTo(outcome);
+        return () -> sent.cancel(true);
     }
 
     private static void head(Reply reply, int status, HttpHeaders headers) {

@@ -29,7 +29,6 @@ final class Protocol {
     private final Gson gson = new GsonBuilder().disableHtmlEscaping().create();
     private final OutputStream out;
     private final Map<Integer, Client> clients = new ConcurrentHashMap<>();
-    private final Map<Integer, Options> options = new ConcurrentHashMap<>();
     private final ExecutorService workers = Executors.newCachedThreadPool(task -> {
         Thread thread = new Thread(task, "driver-worker");
         thread.setDaemon(true);
@@ -70,11 +69,9 @@ final class Protocol {
                 case "request" -> request(seq, message);
                 case "batch" -> batch(seq, message);
                 case "load" -> {
-                    Load load =
-                            new Load(client(message), message, options(message).withHooks());
-                    workers.execute(() -> guarded(seq, () -> reply(seq, load.run())));
+                    Load load = new Load(client(message), message);
+                    workers.execute(() -> guarded(seq, () -> reply(seq, load.run(workers))));
                 }
-                case "serve" -> reply(seq, serve(message));
                 default -> throw new Skip("unknown command " + command);
             }
         });
@@ -123,11 +120,10 @@ final class Protocol {
         try {
             client = kind.open(parsed);
         } catch (IllegalArgumentException refused) {
-            return new Reply().failed(refused, "other").toJson();
+            return new Reply().failed(refused).toJson();
         }
         int id = ++lastClient;
         clients.put(id, client);
-        options.put(id, parsed);
         JsonObject json = new JsonObject();
         json.addProperty("client_id", id);
         return json;
@@ -190,20 +186,12 @@ final class Protocol {
         } catch (Skip e) {
             throw e;
         } catch (RuntimeException refused) {
-            sent = CompletableFuture.completedFuture(new Reply(call).failed(refused, "other"));
+            sent = CompletableFuture.completedFuture(new Reply().failed(refused));
         }
         return sent.thenApply(reply -> {
             reply.elapsedNanos = System.nanoTime() - started;
             return reply;
         });
-    }
-
-    private JsonObject serve(JsonObject message) throws InterruptedException {
-        JsonObject json = new JsonObject();
-        json.addProperty(
-                "port",
-                Bridge.start(client(message), message.get("upstream").getAsString(), Json.integer(message, "port", 0)));
-        return json;
     }
 
     private Client client(JsonObject message) {
@@ -212,10 +200,6 @@ final class Protocol {
             throw new Skip("no open client " + message.get("client_id"));
         }
         return client;
-    }
-
-    private Options options(JsonObject message) {
-        return options.get(message.get("client_id").getAsInt());
     }
 
     private interface Work {
@@ -228,12 +212,14 @@ final class Protocol {
         try {
             work.run();
             return;
-        } catch (Skip skip) {
-            json.addProperty("skipped", skip.getMessage());
         } catch (Exception | LinkageError | AssertionError e) {
-            StringWriter trace = new StringWriter();
-            e.printStackTrace(new PrintWriter(trace));
-            json.addProperty("crashed", trace.toString());
+            if (Reply.unwrap(e) instanceof Skip skip) {
+                json.addProperty("skipped", skip.getMessage());
+            } else {
+                StringWriter trace = new StringWriter();
+                e.printStackTrace(new PrintWriter(trace));
+                json.addProperty("crashed", trace.toString());
+            }
         }
         reply(seq, json);
     }

@@ -8,7 +8,6 @@ import io.netty.handler.codec.http.HttpMethod;
 import java.io.ByteArrayInputStream;
 import java.time.Duration;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.TimeUnit;
 import java.util.function.UnaryOperator;
 import reactor.adapter.JdkFlowAdapter;
 import reactor.core.Disposable;
@@ -24,14 +23,13 @@ import reactor.netty.tcp.SslProvider;
 import reactor.netty.transport.ProxyProvider;
 
 /** Drives Reactor Netty's HttpClient, with or without the customizer. */
-final class ReactorNetty implements Client {
-    private final Options options;
+final class ReactorNetty extends Library {
     private final ConnectionProvider connections;
     private final HttpClient client;
 
     /** @param customizer null for stock */
     ReactorNetty(Options options, UnaryOperator<HttpClient> customizer) {
-        this.options = options;
+        super(options);
         if (options.retries() > 0) {
             throw new Skip("Reactor Netty has no count of retries");
         }
@@ -78,32 +76,19 @@ final class ReactorNetty implements Client {
     }
 
     @Override
-    public CompletableFuture<Reply> send(Call call) {
-        Recording recording = Recording.of(options);
-        Reply reply = new Reply(call);
-        CompletableFuture<Reply> done = new CompletableFuture<>();
+    Runnable start(Call call, Recording recording, Reply reply, CompletableFuture<Reply> done) {
         Mono<Void> answered = read(call, reply, request(call));
         if (recording != null) {
             answered = answered.contextWrite(context -> context.put(OnewriteReactorNetty.TAG, recording));
         }
-        Disposable sent = answered.subscribe(
-                none -> {},
-                error -> {
-                    reply.status = null;
-                    done.complete(reply.failed(error, Errors.kind(error)));
-                },
-                () -> done.complete(reply));
-        if (call.cancelAfterMs() >= 0) {
-            CompletableFuture.delayedExecutor(call.cancelAfterMs(), TimeUnit.MILLISECONDS)
-                    .execute(() -> {
-                        if (!done.isDone()) {
-                            sent.dispose();
-                            reply.status = null;
-                            done.complete(reply.cancelled());
-                        }
-                    });
-        }
-        return recording == null ? done : recording.joinTo(done);
+        Disposable sent =
+                answered.subscribe(none -> {}, error -> done.complete(reply.failed(error)), () -> done.complete(reply));
+        return () -> {
+            if (!done.isDone()) {
+                sent.dispose();
+                done.complete(reply.cancelled());
+            }
+        };
     }
 
     private HttpClient.ResponseReceiver<?> request(Call call) {

@@ -2,12 +2,13 @@ package io.github.onewrite.driver;
 
 import com.google.gson.JsonArray;
 import com.google.gson.JsonObject;
-import java.io.ByteArrayOutputStream;
 import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.ExecutionException;
 
 /** The result of a call. Filled by one client, then written by the protocol. */
 final class Reply {
@@ -16,7 +17,6 @@ final class Reply {
     List<Map.Entry<String, String>> headers = List.of();
     long bodyBytes;
     private final MessageDigest digest;
-    private final ByteArrayOutputStream kept;
     Throwable error;
     String errorKind;
     String errorPhase;
@@ -34,19 +34,9 @@ final class Reply {
     /** False when the call was cancelled while this driver held it back, before the client had it. */
     boolean called = true;
 
-    Reply(Call call) {
-        this(call.keep());
-    }
-
-    /** The reply to a message that has no call. */
     Reply() {
-        this(Call.Keep.COUNT);
-    }
-
-    private Reply(Call.Keep keep) {
-        kept = keep == Call.Keep.CONTENT ? new ByteArrayOutputStream() : null;
         try {
-            digest = keep == Call.Keep.HASH ? MessageDigest.getInstance("SHA-256") : null;
+            digest = MessageDigest.getInstance("SHA-256");
         } catch (NoSuchAlgorithmException e) {
             throw new AssertionError(e);
         }
@@ -54,27 +44,26 @@ final class Reply {
 
     void body(byte[] chunk) {
         bodyBytes += chunk.length;
-        if (digest != null) {
-            digest.update(chunk);
-        }
-        if (kept != null) {
-            kept.writeBytes(chunk);
-        }
+        digest.update(chunk);
     }
 
-    byte[] content() {
-        return kept.toByteArray();
-    }
-
-    Reply failed(Throwable cause, String kind) {
+    /** A caller sees the error, and nothing of the response. Its kind is in the timing record, if there is one. */
+    Reply failed(Throwable cause) {
         outcome = "error";
-        error = cause;
-        errorKind = kind;
+        status = null;
+        error = unwrap(cause);
+        errorKind = "other";
         return this;
+    }
+
+    static Throwable unwrap(Throwable error) {
+        boolean wrapped = error instanceof CompletionException || error instanceof ExecutionException;
+        return wrapped && error.getCause() != null ? unwrap(error.getCause()) : error;
     }
 
     Reply cancelled() {
         outcome = "cancelled";
+        status = null;
         return this;
     }
 
@@ -89,9 +78,7 @@ final class Reply {
             json.addProperty("status", status);
             json.add("headers", Json.pairs(headers));
             json.addProperty("body_bytes", bodyBytes);
-            if (digest != null) {
-                json.addProperty("body_sha256", HexFormat.of().formatHex(digest.digest()));
-            }
+            json.addProperty("body_sha256", HexFormat.of().formatHex(digest.digest()));
         }
         if (error != null) {
             json.add("error", errorJson());
