@@ -102,7 +102,7 @@ class Direction:
                 self._wake.notify()
 
     def _hold(self, packet: bytes) -> tuple[int, int] | None:
-        """The flow of a pure acknowledgement that waits; any other packet of the flow supersedes one that waits."""
+        """The flow of a pure acknowledgement that waits; any other packet of the flow supersedes it."""
         if len(packet) < 40 or packet[0] >> 4 != 4 or packet[9] != 6:
             return None
         start = (packet[0] & 15) * 4

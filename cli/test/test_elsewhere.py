@@ -26,7 +26,7 @@ from test_verdict import CONTROL, sample, samples
 
 @pytest.mark.timed
 def test_without_tcp_info_nothing_is_passed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As on macOS, where neither segments nor the client's sockets can be read."""
+    """For example on macOS, which shows neither segments nor the client's sockets."""
     monkeypatch.setattr(seen, "SEGMENTS_COUNTED", False)
     monkeypatch.setattr(client_sockets, "WITNESS_AVAILABLE", False)
     report = check(CheckOptions([*CLIENT, "split,nagle", "{url}"]))

@@ -86,7 +86,7 @@ def test_a_request_that_waits_behind_the_finished_is_a_stall(faults: str, tmp_pa
 
 @pytest.mark.parametrize("faults", ["", "1.2"])
 def test_a_connection_per_request_is_counted_from_the_first(faults: str, tmp_path: Path) -> None:
-    """Also one that resumes a session of TLS 1.2, in which the client's Finished comes last."""
+    """Also where a session of TLS 1.2 is resumed, in which the client's Finished comes last."""
     server, ca_file = tls_server(tmp_path)
     command = (sys.executable, "-c", ONE_EACH, "127.0.0.1", str(server.port), ca_file, faults)
     done = onewrite("check", "-f", "json", "--proxy", "--", *command)

@@ -11,7 +11,7 @@ from onewrite_cli.check.tls_records import ClientRecords
 
 
 def stream(version: ssl.TLSVersion, protocols: list[str]) -> list[bytes]:
-    """What a client sends: handshake, then two requests of two writes, then close_notify."""
+    """The client's bytes: handshake, then two requests of two writes, then close_notify."""
     authority = trustme.CA()
     server_context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     authority.issue_cert("localhost").configure_cert(server_context)

@@ -26,7 +26,7 @@ LINE = r"POST http://\S+ 200 in [\d.]+ ms"
 
 @dataclass(frozen=True)
 class Around:
-    """What a block takes from the application around it: code before it, its own POST where it has none, code at the end."""
+    """The application around a block: code before it, a POST if the block has none, code at the end."""
 
     before: str = ""
     post: str = ""
@@ -96,7 +96,7 @@ def node(code: str, folder: Path, around: Around) -> list[str]:
 
 
 def classes() -> list[str]:
-    """Where the Java adapter's modules are built."""
+    """The folders of the Java adapter's classes."""
     pom = (ROOT / "java" / "pom.xml").read_text()
     folders = [ROOT / "java" / name / "target" / "classes" for name in re.findall(r"<module>([\w-]+)</module>", pom) if name != "driver"]
     return [str(folder) for folder in folders if folder.is_dir()]
@@ -148,7 +148,7 @@ def run(
     language: str, code: str, folder: Path, around: Around | None = None, *,
     until: str = "", scheme: str = "http", proxied: bool = False, more: Mapping[str, str] = MappingProxyType({}),
 ) -> tuple[str, list[int]]:
-    """What the block printed, and how many data segments each of its `TIMES` POSTs took to reach the server.
+    """The output of the block, and the number of data segments of each of its `TIMES` POSTs.
 
     Its standard input ends once it has printed `until` as often as it POSTs; without `until`, once all POSTs have arrived.
     `more` is set in its environment. With `proxied` the server that counts segments is its HTTP proxy.

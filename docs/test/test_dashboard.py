@@ -66,7 +66,7 @@ WORDS = {"sum", "by", "rate", "increase", "histogram_quantile", "and", "or", "on
 
 @dataclass(frozen=True)
 class Named:
-    """What an expression names: metrics with the labels and values asked of each, and labels it groups by."""
+    """The names in an expression: metrics with their labels and values, and labels to group by."""
 
     metrics: dict[str, list[tuple[str, str, str]]]
     grouped: set[str]
@@ -205,7 +205,7 @@ def text_of(url: str) -> str:
 
 @pytest.fixture(scope="module")
 def exported(program: int) -> dict[str, list[dict[str, str]]]:
-    """What the program exports once it has done everything: labels by name of the sample."""
+    """The program's export after its last request: labels by the name of the sample."""
     deadline = time.monotonic() + DEADLINE_S
     while True:
         found: dict[str, list[dict[str, str]]] = {}
@@ -288,7 +288,7 @@ def test_every_name_in_a_query_exists(query: Query, exported: dict[str, list[dic
 
 
 def labels_of_recorded(metric: str) -> set[str]:
-    """What a recording rule keeps, of which its name begins."""
+    """The labels that a recording rule keeps: its name begins with them."""
     rule = next(rule for rule in RULES if rule.get("record") == metric)
     labels = named(rule["expr"]).grouped
     assert metric.startswith("_".join(sorted(labels, key=metric.index)) + ":"), metric

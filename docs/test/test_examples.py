@@ -29,7 +29,7 @@ DEADLINE_S = 120
 
 @pytest.fixture(scope="module")
 def haproxy() -> Iterator[int]:
-    """The port of a HAProxy whose frontend waits for the body: the one behind which a split POST stalls."""
+    """The port of a HAProxy frontend that waits for the body: a split POST stalls there."""
     with scratch("onewrite-examples-") as folder, Children(folder) as children:
         try:
             yield Places(children, {"haproxy": "post-stall.cfg"}, folder).port("haproxy/http-buffer-request")

@@ -110,7 +110,7 @@ def forget(options: argparse.Namespace) -> int:
 
 
 def read(file: Path) -> list[Line]:
-    """The lines of a file. Raises ValueError with the place of one that is not as it should be."""
+    """The lines of a file. Raises ValueError with the place of a wrong line."""
     lines = []
     for number, text in enumerate(file.read_text(encoding="utf-8").splitlines() if file.is_file() else (), 1):
         line = json.loads(text)
@@ -173,7 +173,7 @@ def ranges(text: str) -> Iterator[tuple[str, str | None]]:
 
 
 def found(file: str, pattern: str) -> str:
-    """What the first group of a pattern holds in a file. Raises ValueError where it is not there."""
+    """The first group of a pattern in a file. Raises ValueError if it is not there."""
     match = re.search(pattern, (ROOT / file).read_text(encoding="utf-8"))
     if match is None:
         raise ValueError(f"{file} has no {pattern!r}: tell docs/tools/compatibility.py where the range is now")

@@ -61,7 +61,7 @@ def test_ctrl_c_keeps_the_partial_result_and_the_earlier_ones(tmp_path: Path) ->
         deadline = time.monotonic() + 120
         while not (out / "quick.json").exists() and time.monotonic() < deadline:
             time.sleep(0.05)
-        # The second one is under way when both its drivers run: bench, origin, HAProxy and its wrapper, two drivers.
+        # The second scenario runs when both its drivers do: bench, origin, HAProxy and its wrapper, two drivers.
         while len(witness.process_tree(run.pid)) < 6 and time.monotonic() < deadline:
             time.sleep(0.05)
         run.send_signal(signal.SIGINT)
@@ -127,7 +127,7 @@ def test_a_missing_haproxy_loses_one_scenario_and_says_how_to_get_it(tmp_path: P
 def test_a_driver_that_dies_in_the_middle_keeps_the_others_rows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It answers hello and open, then exits at the first load."""
+    """The driver answers hello and open, then exits at the first load."""
     dying = tmp_path / "dying.py"
     dying.write_text(
         "import os, sys, json\n"

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from onewrite_bench.engines.repeat import unclear
 from onewrite_bench.report.write import text
 from onewrite_bench.verdict.judge import exit_status, judge, settle
 from onewrite_bench.verdict.results import Cell, Run, Verdict
@@ -26,7 +27,7 @@ SPLIT: dict[str, Any] = {"segments": [[40, 20]] * 5}
 
 
 def verdict(*cells: Cell) -> Verdict:
-    """Of these cells and a raw socket, unless they have one."""
+    """The verdict on these cells; a raw socket is added if they have no reference."""
     reference = [] if any(one.role == "reference" for one in cells) else [cell("reference")]
     (found,) = judge([*cells, *reference])
     return found
@@ -123,7 +124,7 @@ def test_more_segments_are_right_where_the_scenario_says_so() -> None:
 
 @pytest.mark.parametrize("control", [{"errors": 100}, {"missing": "driver crashed"}])
 def test_a_failure_that_the_languages_own_control_shares_is_the_targets(control: dict[str, Any]) -> None:
-    """As with a private authority: the raw socket trusts it, the language does not."""
+    """For example a private authority that the raw socket trusts and the language does not."""
     fails = cell("adapter", latencies_us=[], errors=100, error_sample="unknown CA", unknown=True)
     own = cell("control", unknown=True, latencies_us=[], **control)
     assert state(own, fails) == ("inconclusive", 2)
@@ -197,3 +198,9 @@ def test_a_group_that_is_not_required_cannot_make_a_run_inconclusive_but_can_fai
 
 def test_nothing_measured_is_not_a_pass() -> None:
     assert exit_status([]) == 2
+
+
+def test_a_driver_that_broke_down_is_measured_again() -> None:
+    assert unclear(Verdict("ruby", "not run", "driver hung: no reply to load within 30 s"))
+    assert not unclear(Verdict("ruby", "not run", "no ruby/driver/run"))
+    assert not unclear(Verdict("ruby", "faulty", "2.00 segments", certain=True))

@@ -50,7 +50,7 @@ def make(children: Children, *options: str) -> tuple[Child, Network]:
 
 
 def pairs_ms(children: Children, network: Network, count: int) -> list[tuple[float, float]]:
-    """What a POST in two writes with Nagle on took, and one in one write after it."""
+    """Pairs of times: a POST in two writes with Nagle on, then a POST in one write."""
     command = [*network.servers, *script(TOPOLOGY / "origin.py", "--host", network.address)]
     ports = children.start("origin", command).ready["ports"]
     assert isinstance(ports, dict)

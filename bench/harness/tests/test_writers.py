@@ -100,7 +100,7 @@ def run_small(group: Group, clients: tuple[Client, ...], targets: set[str], plan
 def verdicts(
     group: Group, mutants: Mapping[str, Mapping[str, str]], targets: set[str], plan: str = "writers"
 ) -> dict[str, dict[str, Verdict]]:
-    """What the gate says of each mutant at each target. `mutants`: by name, the environment that makes it."""
+    """The gate's verdict on each mutant at each target. `mutants`: by name, the environment that makes it."""
     (adapter,) = (client for client in group.clients if client.role == "adapter")
     others = tuple(client for client in group.clients if client.role != "adapter")
     broken = tuple(replace(adapter, label=name, env={**adapter.env, **env}) for name, env in mutants.items())

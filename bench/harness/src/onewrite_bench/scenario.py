@@ -22,7 +22,7 @@ _LABELS = {"patched": "onewrite"}
 
 @dataclass(frozen=True)
 class Target:
-    """Where requests go. `at` is a place of the topology; `stalls` says whether two writes with Nagle on wait there."""
+    """An address for requests. `at` is a place of the topology; at `stalls` two writes with Nagle on must wait."""
 
     name: str
     at: str
@@ -70,7 +70,7 @@ class Group:
 
 @dataclass(frozen=True)
 class Parameters:
-    """How much is measured. `fresh`: so many requests on each of `rounds` new connections, instead of one kept one."""
+    """The number of requests. With `fresh`: so many on each of `rounds` new connections, else on a kept connection."""
 
     rounds: int = 3
     requests: int = 20
@@ -100,7 +100,7 @@ class Scenario:
 
     @property
     def judges(self) -> bool:
-        """Whether the gate runs it. The demo repeats a part of post-stall; wan needs root."""
+        """True if the gate runs it. The demo repeats a part of post-stall; wan needs root."""
         required = (client for group in self.groups if group.required for client in group.clients)
         return any(client.role == "adapter" for client in required) and self.kind == "post" and self.name != "demo"
 

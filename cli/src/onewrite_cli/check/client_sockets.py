@@ -47,7 +47,7 @@ class ClientSockets:
             self.nodelay.setdefault(key, []).append(reading.nodelay)
 
     def holds(self, arrival: Arrival) -> bool:
-        """Whether the client's end has bytes that were written and have not left."""
+        """True if bytes that the client wrote are still in its kernel."""
         reading = self._read(arrival)
         return reading is not None and reading.not_sent > 0
 
@@ -58,7 +58,7 @@ class ClientSockets:
         if self._pid is None:
             return None
         try:
-            # Others may be between connect(2) and setsockopt(2): only this one has made its request.
+            # Other sockets may be between connect(2) and setsockopt(2): only this socket has made its request.
             for reading in connections(self._pid, arrival.local_port):
                 if reading.local_port == arrival.peer_port:
                     return reading
@@ -78,7 +78,7 @@ class ClientSockets:
 
     @staticmethod
     def own() -> ClientSockets:
-        """One that watches this very process: for clients that run inside it, as in a test."""
+        """Watch this process: its clients run inside it, as in a test."""
         sockets = ClientSockets()
         sockets.started(os.getpid())
         return sockets

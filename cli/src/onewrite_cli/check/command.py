@@ -25,7 +25,7 @@ CONTROLS = 8  # requests of each control, before the command and again after it
 
 @dataclass
 class CheckOptions:
-    """What the user said."""
+    """The options of the command line."""
 
     command: list[str]
     requests: int = 20
@@ -75,7 +75,7 @@ class _Check:
         return self._report(seen_at(target, resent))
 
     def _again(self) -> bool:
-        """Whether to run the command (again): until enough requests came, and not after a run that brought none."""
+        """True if the command runs again: too few requests have come, and the last run brought some."""
         runs = len(self._ran)
         if not runs:
             return True
@@ -126,7 +126,7 @@ class _Check:
         return report
 
     def _problem(self, seen: Seen) -> str | None:
-        """Why the check is inconclusive as a whole."""
+        """The reason if the whole check is inconclusive, else None."""
         failed = next((ran for ran in self._ran if ran.status != 0), None)
         if seen.http2 and not seen.requests:
             return "the command speaks HTTP/2 from the first byte, which is not judged: let it speak HTTP/1.1"

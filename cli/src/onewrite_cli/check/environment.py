@@ -1,4 +1,4 @@
-"""What a command gets: placeholders in its arguments, the same in its environment, trust, and the proxy."""
+"""The arguments and the environment of a command: placeholders, trust and the proxy."""
 
 from __future__ import annotations
 

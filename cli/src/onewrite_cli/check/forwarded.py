@@ -144,7 +144,7 @@ class Forwarded:
 
 
 def first_bytes(sock: socket.socket, enough: int = 8192) -> bytes:
-    """What has come so far, left in the socket, as soon as it holds a whole line. Raises OSError."""
+    """Peek at the received bytes as soon as they hold a whole line; they stay in the socket. Raises OSError."""
     deadline = time.monotonic() + IDLE_S
     sock.settimeout(IDLE_S)
     try:

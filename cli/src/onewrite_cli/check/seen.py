@@ -51,13 +51,13 @@ class SeenRequest:
 
 @dataclass
 class Seen:
-    """All of it, with the longest silences of the controls. `unseen` says, by rule, why something could not be seen."""
+    """All requests and connections, and the controls' longest gaps. `unseen` has, by rule, why it could not be measured."""
 
     witness: str  # in words, for the report
     connections: list[SeenConnection] = field(default_factory=list)
     requests: list[SeenRequest] = field(default_factory=list)
     split_gaps_ns: list[int] = field(default_factory=list)  # the control with Nagle on, in two writes
-    single_gaps_ns: list[int] = field(default_factory=list)  # the one that writes once
+    single_gaps_ns: list[int] = field(default_factory=list)  # the control that makes one write
     fresh_gaps_ns: list[int] = field(default_factory=list)  # as the first, each on a new connection, after each run
     http2: int = 0  # connections that began with the preface of HTTP/2
     tunnels: int = 0  # that were not decrypted
@@ -136,7 +136,7 @@ def _add_control(seen: Seen, target: Target, exchange: Exchange) -> None:
 
 
 def _add_tunnels(seen: Seen, target: Target) -> None:
-    """What went through CONNECT without decrypting, and what was forwarded."""
+    """Add the requests of CONNECT tunnels, which are not decrypted, and the forwarded requests."""
     if target.proxy is None:
         return
     seen.unreachable += target.proxy.unreachable

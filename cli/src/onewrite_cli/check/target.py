@@ -58,7 +58,7 @@ class Target:
 
     @property
     def requests(self) -> int:
-        """How many requests of the command have come so far."""
+        """The number of the command's requests so far."""
         opened = sum(
             exchange.complete and not self.is_own(exchange.arrival.peer_port) and not is_http2(exchange.request)
             for origin in self.origins()
@@ -67,7 +67,7 @@ class Target:
         return opened + sum(len(tunnel.turns) for _, _, tunnel in (self.proxy.tunnels if self.proxy else ()))
 
     def is_own(self, client_port: int) -> bool:
-        """Whether this is one of the tool's own clients."""
+        """True for the port of the tool's own client."""
         return client_port in self.split_ports | self.single_ports | self.fresh_ports
 
     def control(self, *, body: int, times: int) -> None:

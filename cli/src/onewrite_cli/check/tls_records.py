@@ -33,7 +33,7 @@ class ClientRecords:
 
     @property
     def ready(self) -> bool:
-        """Whether the client's side of the handshake is over."""
+        """True after the client's side of the handshake."""
         return self.application > 0 or self._finished_seen
 
     def feed(self, data: bytes) -> int:
@@ -84,7 +84,7 @@ class ClientRecords:
 
 
 def _offers_http2(hello: bytes) -> bool:
-    """Whether the extension application_layer_protocol_negotiation (16) of a ClientHello lists h2 (RFC 7301)."""
+    """True if the extension application_layer_protocol_negotiation (16) of a ClientHello lists h2 (RFC 7301)."""
     at = hello.find(b"\x00\x10")
     while at >= 0:
         length = int.from_bytes(hello[at + 2 : at + 4], "big")

@@ -29,7 +29,7 @@ MOST_HELD = 1 << 20
 
 @dataclass
 class Turn:
-    """What the client sent between two answers."""
+    """The client's bytes between two answers."""
 
     first_ns: int
     last_ns: int

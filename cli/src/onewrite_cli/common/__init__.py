@@ -1,1 +1,1 @@
-"""What the commands share: runs, servers, answers and reports. It imports none of the commands."""
+"""Shared by the commands: runs, servers, answers and reports. It imports none of the commands."""

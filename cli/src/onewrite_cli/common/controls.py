@@ -1,4 +1,4 @@
-"""Clients and servers of the tool itself, in the same run: one that must stall, one that must not.
+"""The tool's own clients and servers, in the same run: one client must stall, the other must not.
 
 Without them a figure in milliseconds says nothing: another kernel delays an ACK by another time, a busy machine
 makes everything late.

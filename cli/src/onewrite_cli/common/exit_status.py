@@ -16,4 +16,4 @@ class ExitStatus(IntEnum):
 
 
 class CouldNotRun(Exception):
-    """Nothing was measured; the message is one sentence with the reason and what helps."""
+    """Nothing was measured. The message has the reason and the remedy in one sentence."""

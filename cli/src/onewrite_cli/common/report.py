@@ -29,7 +29,7 @@ FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def header(tool: str, exit_status: int) -> dict[str, Any]:
-    """What every JSON report begins with."""
+    """The first fields of every JSON report."""
     return {"tool": tool, "version": __version__, "schema": 1, "exit_status": exit_status}
 
 

@@ -24,7 +24,7 @@ NOT_ENDED = "the answer began, and did not end in time"
 
 
 class BadResponse(Exception):
-    """What came is no HTTP/1.1 response, or not a whole one."""
+    """The bytes are not an HTTP/1.1 response, or not a whole response."""
 
 
 class NotHttp(BadResponse):
@@ -95,7 +95,7 @@ class ResponseReader:
         return False
 
     def _count(self, size: int) -> None:
-        """So many bytes of the buffer are body."""
+        """Take `size` bytes of the buffer as body."""
         self._checksum = zlib.crc32(self._buffer[:size], self._checksum)
         self._body_bytes += size
         self._buffer = self._buffer[size:]
@@ -165,7 +165,7 @@ class Client:
         self.port: int = self.socket.getsockname()[1]
         self._host, self.timeout_s = authority(host, port), timeout_s
         if tls:
-            # Whose certificate it is does not matter here: the server is the one that the user started.
+            # The certificate is not checked: the user started this server.
             context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
             context.check_hostname = False
             context.verify_mode = ssl.CERT_NONE

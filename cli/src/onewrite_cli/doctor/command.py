@@ -27,7 +27,7 @@ __all__ = ["DoctorOptions", "control_lines", "doctor", "examine"]
 
 @dataclass
 class DoctorOptions:
-    """What the user said. `form` is text or json."""
+    """The options of the command line. `form` is text or json."""
 
     url: str
     post: str | None = None
@@ -125,7 +125,7 @@ def _try_one(lines: list[Line], timeout_s: float) -> None:
 
 
 def _stopped(status: int) -> str:
-    """Why no more requests were sent."""
+    """The reason why no more requests were sent."""
     word = http.client.responses.get(status, "refused")
     help_ = {
         401: "give credentials: user:password@ in the URL, or --header 'Authorization: …'",

@@ -43,7 +43,7 @@ class Stopped(Exception):
 
 
 class GivenUp(Exception):
-    """An arm whose requests fail: one that is answered now and then is luck."""
+    """An arm whose requests fail. A rare answer does not count."""
 
 
 @dataclass
@@ -125,7 +125,7 @@ def _not_sent(connection: Connection) -> int | None:
 
 
 def _watch(connection: Connection, most: int | None, written_ns: int, timeout_s: float) -> int | None:
-    """How long bytes stayed in the queue, which held `most` of them. Ends when it is empty, or the answer begins."""
+    """The time that bytes stayed in the send queue, at most `most` of them. Ends when it is empty, or the answer begins."""
     if not most:
         return most
     deadline = written_ns + int(timeout_s * 1e9)
@@ -202,7 +202,7 @@ class Line:
 
 
 def requests_per_line(rounds: int) -> int:
-    """How many requests a line makes for so many samples."""
+    """The number of requests that a line makes for so many samples."""
     return WARM_UP + rounds + -(-rounds // BLOCK)
 
 

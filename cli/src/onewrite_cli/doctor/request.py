@@ -21,7 +21,7 @@ __all__ = ["DoctorRequest", "Route", "ask", "reached", "read_body", "route_to"]
 
 #: A second piece of a full segment is not held by Nagle's algorithm, and would show nothing.
 MOST = 1400
-#: A second one changes where the request goes, or where it ends.
+#: A second header of these names changes the target or the end of the request.
 OWN_HEADERS = ("host", "content-length", "transfer-encoding")
 CONNECT_S = 5.0
 
@@ -141,7 +141,7 @@ def _proxy(target: SplitResult, choice: str) -> SplitResult | None:
 
 
 def _resolve(host: str) -> tuple[str, ...]:
-    """Its addresses, IPv4 first: most networks reach those."""
+    """The addresses of a host, IPv4 first: most networks reach these."""
     try:
         found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
     except OSError as error:

@@ -64,7 +64,7 @@ CURES = {
 
 @dataclass
 class Arrivals:
-    """What came of one answer. `times` begin when the request was written; bodies only, heads apart."""
+    """The arrivals of an answer's body, without its head. `times` begin when the request was written."""
 
     times_ns: list[int]
     sizes: list[int]

@@ -50,7 +50,7 @@ class ArmFigures:
 
 @dataclass
 class Control:
-    """Split requests with Nagle on, and single ones, on loopback in the same run."""
+    """Requests in two writes with Nagle on, and in one write, on loopback in the same run."""
 
     split: list[Sample]
     single: list[Sample]
@@ -129,7 +129,7 @@ def diagnose(samples: Samples, control: Control, *, too_large: bool = False) -> 
 
 
 def _refused(result: Diagnosis, samples: Samples) -> bool:
-    """Whether it decides that a server takes requests in one write only, in two only, or none at all."""
+    """True if the verdict is that a server takes requests only in one write, only in two writes, or not at all."""
     one: tuple[Arm, ...] = (ONE, QUICK)
     two: tuple[Arm, ...] = (SPLIT, SPLIT_NODELAY)
     bad = {arms: sum(_bad(samples, arm) for arm in arms) for arms in (one, two)}
@@ -183,7 +183,7 @@ def _bad(samples: Samples, arm: Arm) -> int:
 
 
 def _seen(samples: Samples, arms: tuple[Arm, ...]) -> str:
-    """What became of the requests of these arms, the most frequent first."""
+    """The outcomes of these arms' requests, the most frequent first."""
     counts = Counter(f"status {sample.status}" for sample in samples.of(*arms))
     for arm in arms:
         counts.update(samples.failures.get(arm.key, ()))
@@ -292,9 +292,9 @@ def _behind(result: Diagnosis, samples: Samples, line_ns: float) -> None:
     """Signs of a stall behind the first hop. They prove nothing: a server may be slow for as long."""
     stall_ns = 2 * line_ns
     rtt_ns = (result.min_rtt_ms or 0.0) * 1e6
-    # What a request in two writes took beyond one in one write, both with this machine's ACKs as they come: quick ones also
-    # end the wait for a server that splits its answer. With TCP_NODELAY this machine held nothing of it. The one with Nagle
-    # must show it, too, held here or there: a busy machine is late in one of them, and by any length.
+    # The extra time of a request in two writes, both with delayed ACKs: quick ACKs would also end the wait for a server that
+    # splits its answer. With TCP_NODELAY this machine held no bytes. The arm with Nagle on must show the extra time, too:
+    # a busy machine delays only one of the arms, by any length.
     typical = median(sample.total for sample in samples.of(ONE))
     relayed = (
         _share(samples.of(SPLIT_NODELAY), _later_by_a_stall(typical, stall_ns)) >= MOST_OF

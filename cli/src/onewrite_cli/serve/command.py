@@ -33,7 +33,7 @@ PLACEHOLDER = "{port}"
 
 @dataclass
 class ServeOptions:
-    """What the user said."""
+    """The options of the command line."""
 
     command: list[str]
     requests: int = 20
@@ -174,7 +174,7 @@ class _Visit:
             self._use(self._connect(), look_first=not kept).close()
 
     def _answers(self, client: Client, patience_s: float) -> bool:
-        """Whether a thread of the server takes this connection while the others stay open."""
+        """True if a thread of the server takes this connection while the others stay open."""
         usual_s, client.timeout_s = client.timeout_s, patience_s
         try:
             client.request(self._options.path, quick=False)
@@ -184,7 +184,7 @@ class _Visit:
         return True
 
     def _use(self, client: Client, *, look_first: bool = False) -> Client:
-        """Make the requests of one connection, or of as many as the server closes; returns the one that is open."""
+        """Make the requests of one connection, with a new connection each time the server closes it; return the open one."""
         for turn in range(self._each):
             if turn == 0 and look_first:
                 self._look(client.port)  # its socket is gone after the answer

@@ -43,7 +43,7 @@ CURE = "set TCP_NODELAY on these sockets, or hand each message to the socket in 
 
 @dataclass
 class WatchOptions:
-    """What the user said: a pid, or a command."""
+    """The options of the command line: a pid, or a command."""
 
     command: list[str]
     pid: int | None = None

@@ -30,7 +30,7 @@ class WatchedSocket:
     was_off: bool = False
     held_bytes: int = 0  # the most in one hold
     holds: int = 0
-    nagle_holds: int = 0  # those with Nagle's algorithm on, of less than a segment behind one that is not acknowledged
+    nagle_holds: int = 0  # with Nagle's algorithm on, of less than a segment, behind a segment that is not acknowledged
     busy: bool = False  # it sent something while it was watched
     open: bool = True
     _holding: bool = False
@@ -103,7 +103,7 @@ def _name(pid: int) -> str:
 
 
 def _listening_ports(pid: int) -> set[int]:
-    """Those of the process's network namespace: a connection on one of them was accepted."""
+    """The listening ports of the process's network namespace: a connection on such a port was accepted."""
     ports = set()
     for table in ("tcp", "tcp6"):
         try:

@@ -85,7 +85,7 @@ class Clients:
 
 
 def mark(cells: Iterable[Cell], why: str | None) -> None:
-    """Say why these were not measured."""
+    """Set the reason why these cells were not measured."""
     for cell in cells:
         cell.missing = why
 

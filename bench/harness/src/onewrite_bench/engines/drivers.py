@@ -1,4 +1,4 @@
-"""The language drivers: which there are, how they are built, and whether one is older than its source."""
+"""Finds and builds the language drivers, and detects a driver that is older than its source."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def build(language: str, checkout: Path = REPOSITORY) -> None:
 
 
 def stale(language: str, checkout: Path = REPOSITORY) -> str | None:
-    """Why this driver must not be judged: a source is newer than what was built from it. Else None."""
+    """Return the reason if a source of this driver is newer than its build: it must not be judged then. Else None."""
     folder = checkout / language
     stamp = "driver/target/.built"
     if not (folder / "driver" / "target").is_dir() or _make(folder, "-q", stamp).returncode == 0:

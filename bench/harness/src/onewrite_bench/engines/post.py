@@ -23,17 +23,17 @@ from onewrite_bench.verdict.results import Cell
 __all__ = ["PostEngine", "wait_for"]
 
 WARM_UP, WARM_UP_S, REWARM = 12, 0.3, 2
-"""Linux acknowledges a fresh or an idle connection at once. Runtimes must have compiled what they run."""
+"""Linux acknowledges a fresh or an idle connection at once, and runtimes compile their code at first."""
 
 LANES = 4
-"""Groups at a time: nearly all of their time is waiting. More would measure each other on two cores."""
+"""Groups that run side by side. They mostly wait; on two cores more groups would disturb each other."""
 
 Readings = dict[int, witness.SocketReading]
 
 
 @dataclass
 class _Turn:
-    """What one cell repeats in each round."""
+    """The requests of a cell, repeated in each round."""
 
     cell: Cell
     driver: Driver
@@ -177,9 +177,9 @@ class PostEngine:
             if number == 0:
                 turn.driver.load(turn.client_id, **turn.load, seconds=WARM_UP_S)
                 return
-            before = self._look(turn)
+            before = self._read_sockets(turn)
             reply = turn.driver.load(turn.client_id, **turn.load, count=count)
-            after = self._look(turn)
+            after = self._read_sockets(turn)
         except DriverSkipped as skip:
             mark([turn.cell], str(skip))
             return
@@ -204,13 +204,13 @@ class PostEngine:
             whole = [] if reply["errors"] else [sum(reply["latencies_us"])]
             self._record(turn.cell, {**reply, "latencies_us": whole})
 
-    def _look(self, turn: _Turn) -> Readings | None:
+    def _read_sockets(self, turn: _Turn) -> Readings | None:
         if not self._witnessing:
             return None
         try:
             return {reading.local_port: reading for reading in witness.connections(turn.driver.pid, turn.peer_port)}
         except (witness.WitnessError, ProcessLookupError) as error:
-            note = f"Segments and TCP_NODELAY are missing where the kernel did not let the bench look: {error}."
+            note = f"Segments and TCP_NODELAY are missing where the kernel refused to read the sockets: {error}."
             with self._lock:
                 self.notes += [] if note in self.notes else [note]
             return None
@@ -225,7 +225,7 @@ class PostEngine:
 
     @staticmethod
     def _count(cell: Cell, before: Readings, after: Readings, requests: int) -> None:
-        """What the kernel counted on connections that are still open."""
+        """Add the kernel's counts of connections that are still open."""
         sent = 0
         used = []
         for port, reading in after.items():

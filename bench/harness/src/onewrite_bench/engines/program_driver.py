@@ -35,7 +35,7 @@ def _command(language: str) -> list[str]:
 
 
 class Client:
-    """An open client: all share the one program, which has one connection to each URL."""
+    """An open client. All clients share the program, which has one connection to each URL."""
 
     def __init__(self, program: subprocess.Popen[str]) -> None:
         self._program = program

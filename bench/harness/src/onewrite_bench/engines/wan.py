@@ -28,7 +28,7 @@ __all__ = ["wan", "why_not"]
 
 
 def why_not() -> str | None:
-    """Why this machine cannot make a wide-area network, or None when it can."""
+    """Return the reason if this machine cannot make a wide-area network, else None."""
     if sys.platform != "linux":
         return "network namespaces exist on Linux only"
     if os.geteuid() != 0:

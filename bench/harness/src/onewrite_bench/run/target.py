@@ -61,7 +61,7 @@ def of_target(url: str, env: Mapping[str, str] = os.environ) -> Scenario:
 
 
 def examine(scenario: Scenario, places: Places) -> str | None:
-    """Why this target cannot judge a client, or None."""
+    """Return the reason if this target cannot show a stall, else None."""
     (target,) = scenario.targets
     expect = scenario.parameters.expect
     how = replace(GOOD, authority=scenario.parameters.ca_file, timeout_s=PATIENCE_S)

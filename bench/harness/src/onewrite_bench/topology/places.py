@@ -74,7 +74,7 @@ class Places:
 
     @property
     def client_command(self) -> tuple[str, ...]:
-        """What goes before a client's command line, so that it runs where clients are."""
+        """A prefix for a client's command line that runs it in the clients' network namespace."""
         return self._network.clients
 
     @property

@@ -100,7 +100,7 @@ def _place(cell: Cell) -> Place:
 
 
 def _target_fails(cell: Cell, control: Cell | None, reference: Cell | None) -> str | None:
-    """That requests fail for the reference too, or for the language's control at an unknown target."""
+    """Return the reason if the target is at fault: the reference fails too, or the control at an unknown target."""
     if cell.errors and reference is not None and reference.errors:
         return f"the target fails, for a raw socket too ({cell.error_sample})"
     # An unknown target may need what the raw socket alone has, such as an authority that this language does not trust.
@@ -110,7 +110,7 @@ def _target_fails(cell: Cell, control: Cell | None, reference: Cell | None) -> s
 
 
 def _nothing_seen(cell: Cell) -> str | None:
-    """Why this cell shows nothing about the adapter: no answer, or nothing that the kernel counted."""
+    """Return the reason if the cell shows nothing about the adapter: no answer, or no count of the kernel."""
     if cell.errors:
         return None
     if not cell.latencies_us:
@@ -131,7 +131,7 @@ def _nothing_seen(cell: Cell) -> str | None:
 
 
 def _wire_faults(cell: Cell) -> Found:
-    """What the kernel counted."""
+    """The faults in the kernel's counts."""
     faults = []
     segments = cell.segments_median
     # What most requests took: on a busy machine an event loop may take a body's pieces in two turns.
@@ -144,7 +144,7 @@ def _wire_faults(cell: Cell) -> Found:
 
 
 def _no_contrast(control: Cell | None, reference: Cell | None, line_us: float) -> str | None:
-    """Why control and reference show nothing at this target, or None."""
+    """Return the reason if control and reference do not differ at this target, else None."""
     if control is None or not control.measured:
         why = (control.missing or control.error_sample) if control else "there is none"
         return f"no control ({why})"

@@ -39,7 +39,7 @@ class Cell:
     errors: int = 0
     error_sample: str | None = None
     missing: str | None = None
-    """Why this client did not run."""
+    """The reason why this client did not run."""
 
     @property
     def measured(self) -> bool:
