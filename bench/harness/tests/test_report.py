@@ -78,22 +78,25 @@ def test_the_report_begins_with_the_stock_clients_that_stall(tmp_path: Path) -> 
 
 def result(folder: Path, again: float) -> None:
     folder.mkdir(parents=True)
-    rows = [{"name": "stock again", "ratio": again}, {"name": "onewrite", "ratio": 0.98}]
-    raw = {"language": "Python", "base": "urllib3 2", "runtime": "CPython 3", "date": "2026-01-02", "command": "make"}
+    rows = [{"name": f"stock again{of}", "ratio": again} for of in ("", ", 20 kB")] + [
+        {"name": "onewrite", "ratio": 0.98}
+    ]
+    raw = {"language": "python", "base": "urllib3 2", "runtime": "CPython 3", "date": "2026-01-02", "command": "make"}
     raw["rows"] = [{"low": 0.97, "high": 1.02, **row} for row in rows]  # type: ignore[assignment]
     (folder / "results.json").write_text(json.dumps(raw))
 
 
 def test_a_cost_is_written_with_its_error_or_not_at_all(tmp_path: Path) -> None:
     result(tmp_path / "python" / "bench", again=1.01)
-    shown, notes = costs.table(tmp_path)
+    shown, more, notes = costs.tables(tmp_path)
     assert shown.rows == [
         ["Python, urllib3 2", "200 B", "0.98 (0.97 to 1.02)", "-", "-", "1.01 (0.97 to 1.02)"],
     ]
+    assert [row[1] for row in more.rows] == ["20 kB"]
     result(tmp_path / "node" / "bench", again=0.78)
     (tmp_path / "ruby" / "bench").mkdir(parents=True)
     (tmp_path / "ruby" / "bench" / "results.json").write_text('{"rows": []}')
-    shown, notes = costs.table(tmp_path)
+    shown, more, notes = costs.tables(tmp_path)
     assert len(shown.rows) == 1
     assert "Python, urllib3 2, 200 B: not written, stock against stock differs by 22%." in notes
     assert any(note.startswith("ruby/bench/results.json cannot be read: KeyError") for note in notes)

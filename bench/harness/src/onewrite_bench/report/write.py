@@ -115,7 +115,7 @@ def document(runs: Sequence[Run]) -> str:
             f"Late is a request that took over {STALL_MS} ms more than a raw socket's median."
         )
         parts.append(block("glance", stalls.markdown()))
-    cost, notes = costs.table()
+    cost, more, notes = costs.tables()
     if cost.rows:
         parts.append(
             "CPU per call in parts of the stock library's, where nothing stalls; in brackets the interval. The last "
@@ -123,6 +123,7 @@ def document(runs: Sequence[Run]) -> str:
             f"{costs.MOST_ERROR:.0%}, nothing is written."
         )
         parts.append(block("cost", cost.markdown()))
+        parts += ["Other requests:", block("cost-of-others", more.markdown())] if more.rows else []
     parts += ["\n".join(f"- {note}" for note in notes), READING, *(markdown(run) for run in runs)]
     machines = dict.fromkeys(machine.line({**run.machine, "load_average": None}) for run in runs)
     bases = dict.fromkeys(cell.base for run in runs for cell in run.cells if cell.base and cell.language != "raw")
