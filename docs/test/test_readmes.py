@@ -20,6 +20,15 @@ def test_the_headings_in_their_order(language: str) -> None:
     assert [name for name in re.findall(r"^## (.+)$", text, re.MULTILINE) if name in HEADINGS] == HEADINGS
 
 
+def test_the_first_page_answers_in_its_order() -> None:
+    """What it is, am I affected, what do I type, what does it cost, how is it installed and tried, what can it not do."""
+    text = re.sub(r"^```.*?^```$", "", (ROOT / "README.md").read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+    order = ["Find it", "Am I affected?", "Cure it", "What it costs", "Install", "See it, test it", "Limits", "What to use instead"]
+    assert re.findall(r"^## (.+)$", text, re.MULTILINE) == order
+    status = text.partition("\n## ")[0]
+    assert (ROOT / "VERSION").read_text().strip() in status and "not on the registries yet" in status
+
+
 ONE_LINE = {
     "python": "onewrite.opentelemetry.instrument()",
     "ruby": "Onewrite::OpenTelemetry.install",
