@@ -210,8 +210,8 @@ def play(**facets: Any) -> dict[str, Any]:
 def test_a_play_is_among_those_of_stock() -> None:
     one, other, third = (play(bytes=[b"GET /"], outcome=[outcome]) for outcome in ("error A", "error B", "error C"))
     assert differences([one, other], [other, one], ["bytes", "outcome"]) == []
-    (told,) = differences([one, third], [one, other], ["bytes", "outcome"], "mine")
-    assert told.splitlines() == [
+    (text,) = differences([one, third], [one, other], ["bytes", "outcome"], "mine")
+    assert text.splitlines() == [
         "outcome, number 0, from byte 6:",
         "stock  'error A'",
         "mine   'error C'",

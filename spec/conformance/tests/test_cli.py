@@ -23,7 +23,7 @@ def judged(folder: Path, *arguments: str) -> int:
 
 def test_trace_shows_the_wire(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert judged(tmp_path, RUN, "--reference", "--trace") == 0
-    told = capsys.readouterr().out
+    printed = capsys.readouterr().out
     for part in (
         f"== reference {RUN}",
         "> 2",
@@ -33,7 +33,7 @@ def test_trace_shows_the_wire(tmp_path: Path, capsys: pytest.CaptureFixture[str]
         "-> ok",
         "1 passed",
     ):
-        assert part in told
+        assert part in printed
 
 
 @pytest.mark.parametrize("jobs", ["1", "2"])
@@ -56,9 +56,9 @@ def test_any_driver_from_a_plain_checkout(tmp_path: Path, capsys: pytest.Capture
     driver = f"{sys.executable} -m onewrite_conformance.reference"
     assert judged(tmp_path, "--driver", driver, "--client", "onewrite", RUN, "--quiet") == 0
     assert judged(tmp_path, "--driver", f"{sys.executable} -c 'print(1)'", RUN) == 1
-    told = capsys.readouterr().out
-    assert "DRIVER FAULT driver" in told
-    assert "noise: stdout carried something that is no protocol message" in told
+    printed = capsys.readouterr().out
+    assert "DRIVER FAULT driver" in printed
+    assert "noise: stdout carried something that is no protocol message" in printed
 
 
 def test_environment_for_the_driver(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -148,7 +148,7 @@ def test_a_client_over_a_second_base_library_stands_beside_the_kind_it_is_judged
 
 CHANCE = """
 import json, os, sys
-told = 0
+requests = 0
 for line in sys.stdin:
     m = json.loads(line)
     reply = {"ok": True}
@@ -159,8 +159,8 @@ for line in sys.stdin:
     elif m["cmd"] == "open":
         reply = {"client_id": 1}
     elif m["cmd"] == "request":
-        told += 1
-        usual = sys.argv[1] if kind == "onewrite" else "Rare" if told % 4 == 0 else "Usual"
+        requests += 1
+        usual = sys.argv[1] if kind == "onewrite" else "Rare" if requests % 4 == 0 else "Usual"
         reply = {"outcome": "error", "error": {"kind": "other", "type": usual}}
     print(json.dumps({"seq": m["seq"], **reply}), flush=True)
     if m["cmd"] == "bye":
@@ -254,13 +254,13 @@ def test_the_longest_share_comes_first_and_a_worker_keeps_its_adapter() -> None:
     shares += [Share("long", paths=["long-99"], seconds=99)]
     plan = Plan(shares, most=2)
 
-    def told(worker: int) -> str | None:
+    def given(worker: int) -> str | None:
         share = plan.next(worker)
         return None if share is None else share.paths[0]
 
-    assert [told(0), told(0), told(1)] == ["long-99", "long-30", "short-30"]
+    assert [given(0), given(0), given(1)] == ["long-99", "long-30", "short-30"]
     # For what is left of another adapter, where a worker is, no drivers are started.
-    assert [told(0), told(0), told(1), told(1)] == ["long-9", None, "short-9", None]
+    assert [given(0), given(0), given(1), given(1)] == ["long-9", None, "short-9", None]
 
 
 def test_few_workers_take_the_same_adapter() -> None:
@@ -273,17 +273,17 @@ def test_an_adapter_that_takes_longer_than_was_guessed_gets_the_next_worker() ->
     shares = [Share(name, paths=[name], seconds=20) for name in ("slow",) * 3 + ("quick",) * 4]
     plan = Plan(shares, most=2, clock=lambda: now)
 
-    def told(worker: int) -> str | None:
+    def given(worker: int) -> str | None:
         share = plan.next(worker)
         return None if share is None else share.adapter
 
-    assert [told(0), told(1)] == ["quick", "slow"]
+    assert [given(0), given(1)] == ["quick", "slow"]
     now = 1.0
-    assert told(0) == "quick"
+    assert given(0) == "quick"
     now = 100.0
-    assert told(1) == "slow"
+    assert given(1) == "slow"
     # By the guess 40 s of the quick one are left, and 20 s of the slow one.
-    assert told(2) == "slow"
+    assert given(2) == "slow"
 
 
 def test_one_worker_judges_all_adapters() -> None:

@@ -72,7 +72,7 @@ def _arguments(arguments: list[str] | None) -> argparse.Namespace:
     what.add_argument(
         "--jobs", type=int, default=1, metavar="N", help="shares of runs judged at the same time (default 1)"
     )
-    how = parser.add_argument_group("how it is told")
+    how = parser.add_argument_group("output")
     how.add_argument("--trace", action="store_true", help="print bytes, times and segments of every run")
     how.add_argument("--quiet", action="store_true", help="no progress line")
     how.add_argument("--timeout", type=float, default=30.0, metavar="S", help="silence allowed to a driver (30)")

@@ -74,7 +74,7 @@ class _Messages:
         return self._validators[name]
 
     def problem(self, name: str, message: dict[str, Any]) -> str | None:
-        """Return what is wrong with a reply to the command `name`, or None."""
+        """Return the first fault of a reply to the command `name`, or None."""
         error = jsonschema.exceptions.best_match(self.validator(name).iter_errors(message))
         if error is None:
             return None
@@ -142,7 +142,7 @@ class Driver:
             self.end()
             raise
 
-    # -- what a driver can be told -------------------------------------------------------------------------
+    # -- commands ------------------------------------------------------------------------------------------
 
     @property
     def pid(self) -> int:
@@ -207,7 +207,7 @@ class Driver:
         return self._call({"cmd": "api", "client_id": client_id, "do": do})
 
     def bye(self) -> None:
-        """Ask the process to end, and make sure that it does."""
+        """End the process: first with `bye`, then by a signal."""
         if self.alive:
             with contextlib.suppress(DriverFault):
                 self._call({"cmd": "bye"}, allowed=5.0)

@@ -1,4 +1,4 @@
-"""The wire lab: a server that counts segments, and readers of what the kernel knows about a connection.
+"""The wire lab: a server that counts segments, and readers of the kernel's account of a connection.
 
 It imports neither the judge, the bench nor the command line tool.
 """

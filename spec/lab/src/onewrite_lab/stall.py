@@ -44,7 +44,7 @@ def stalls(share: float, good: float) -> bool:
 def control_line(split_ns: Sequence[int], single_ns: Sequence[int]) -> tuple[float, str, str | None]:
     """The line between short and long, from what the two controls took: half of what the bad one lost.
 
-    Returns (the least time in ns that is a stall, the controls in words, why nothing can be told or None).
+    Returns (the least time in ns that is a stall, the controls in words, the reason why there is no verdict, or None).
     """
     if not split_ns or not single_ns:
         return inf, "a control has no times", "the control was not answered"

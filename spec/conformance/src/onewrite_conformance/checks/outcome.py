@@ -27,7 +27,7 @@ def judge(seen: Observation) -> Verdict:
         if sample.counted:
             found += _outcome_problems(sample, expect)
             found += _told_problems(sample, expect)
-            if expect.get("told", True) and seen.run.case.hooks and "timing" in seen.capabilities:
+            if expect.get("delivered", True) and seen.run.case.hooks and "timing" in seen.capabilities:
                 found += timing_problems(sample, expect, seen.capabilities)
         found += wire_problems(sample, expect, seen)
         label = f"request {seen.samples.index(sample)}: " if len(seen.samples) > 1 else ""
@@ -49,7 +49,7 @@ def judge(seen: Observation) -> Verdict:
 
 
 def _condensed(problems: list[str]) -> list[str]:
-    """The same problem of twenty requests is told once, with a count."""
+    """Equal problems of several requests become one, with a count."""
     groups: dict[str, list[str]] = {}
     for problem in problems:
         key = re.sub(r"^request \d+: ", "", problem)
@@ -112,12 +112,12 @@ def _body_problems(sample: Sample) -> Iterable[str]:
 
 def _told_problems(sample: Sample, expect: dict[str, Any]) -> Iterable[str]:
     """Which of record and events arrive; not said: nothing is asserted here."""
-    if "told" not in expect:
+    if "delivered" not in expect:
         return
     arrived = {"record": sample.reply.get("timings") or 0, "events": len(sample.reply.get("events") or ())}
     for what, count in arrived.items():
-        if (count > 0) != (what in expect["told"]):
-            yield f"{what}: {count} arrived, {'some were' if what in expect['told'] else 'none was'} to"
+        if (count > 0) != (what in expect["delivered"]):
+            yield f"{what}: {count} arrived, {'some were' if what in expect['delivered'] else 'none was'} to"
 
 
 def _state_problems(seen: Observation) -> Iterable[str]:

@@ -125,7 +125,7 @@ def differences(ours: list[Shown], stock: list[Shown], facets: list[str], name: 
     for facet in facets:
         for play in ours:
             if not any(_same(facet, play[facet], other[facet]) for other in stock):
-                found.append(_told(facet, play[facet], stock[0][facet], name))
+                found.append(_side_by_side(facet, play[facet], stock[0][facet], name))
                 break
     more, most = (max((play["broken"] or [0])[0] for play in plays) for plays in (ours, stock))
     if "bytes" in facets and more > most:
@@ -140,7 +140,7 @@ def _same(facet: str, one: list[Any], other: list[Any]) -> bool:
     return all(a is None or b is None or abs(a - b) <= SLACK_MS for a, b in pairs)
 
 
-def _told(facet: str, ours: list[Any], stock: list[Any], name: str) -> str:
+def _side_by_side(facet: str, ours: list[Any], stock: list[Any], name: str) -> str:
     pairs = zip(ours, stock, strict=False)
     step = next((at for at, (a, b) in enumerate(pairs) if not _same(facet, [a], [b])), min(len(ours), len(stock)))
     one, other = (values[step] if step < len(values) else b"" for values in (ours, stock))

@@ -15,7 +15,7 @@ __all__ = ["Observation", "Sample"]
 
 @dataclass
 class Sample:
-    """One request that the driver was told to make, its reply, and the exchanges that arrived meanwhile."""
+    """One request of the driver, its reply, and the exchanges that arrived meanwhile."""
 
     request: dict[str, Any]
     reply: dict[str, Any]

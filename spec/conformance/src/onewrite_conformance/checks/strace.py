@@ -1,4 +1,4 @@
-"""What is wrong with the system calls that strace saw a client make.
+"""Checks the system calls that strace saw a client make.
 
 They are held against the same rules as the tap's counts: one write per request (WIRE-1), no write of the body alone,
 TCP_NODELAY on (TCP-1), TCP_QUICKACK untouched (TCP-12), TCP_INFO not asked for without a hook (TIME-24).
@@ -20,7 +20,7 @@ PATH = "/seen-by-strace"
 
 
 def read_calls(lines: list[str]) -> Iterator[str]:
-    """What is wrong with these system calls."""
+    """The faults of these system calls."""
     heads = alone = bodies = 0
     nodelay = quickack = info = False
     for line in lines:

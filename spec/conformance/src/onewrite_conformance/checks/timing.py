@@ -73,13 +73,13 @@ def timing_problems(sample: Sample, expect: dict[str, Any], capabilities: frozen
     reply, wanted = sample.reply, expect.get("timing", {})
     if reply.get("called") is False:
         return
-    told = expect.get("told", ("record", "events"))
-    records = wanted.get("records", int("record" in told))
+    delivered = expect.get("delivered", ("record", "events"))
+    records = wanted.get("records", int("record" in delivered))
     if not matches(reply.get("timings", 0), records):
         yield f"{reply.get('timings', 0)} timing records arrived, not {either(records)}"
     record = reply.get("timing")
     events = reply.get("events") or []
-    if "events" in capabilities and "events" in told and (events or not matches(0, records)):
+    if "events" in capabilities and "events" in delivered and (events or not matches(0, records)):
         if not events:
             yield "no event arrived"
         else:
@@ -323,8 +323,8 @@ def cause_problems(samples: list[Sample], expect: dict[str, Any]) -> Iterable[st
     others = [attempt for attempt in last if attempt.get("cause") not in causes]
     if len(others) > len(last) // 4:
         other = others[0]
-        told = f"{other.get('cause')}, not {either(causes)}: wait_ns {other.get('wait_ns')}, {other.get('kernel')}"
-        yield f"the cause of the wait is {told}, in {len(others)} of {len(last)} requests"
+        cause = f"{other.get('cause')}, not {either(causes)}: wait_ns {other.get('wait_ns')}, {other.get('kernel')}"
+        yield f"the cause of the wait is {cause}, in {len(others)} of {len(last)} requests"
 
 
 def bound_problems(samples: list[Sample], expect: dict[str, Any]) -> Iterable[str]:

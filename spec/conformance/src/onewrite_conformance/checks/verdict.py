@@ -1,4 +1,4 @@
-"""Verdicts, and how a value is held against what is wanted of it."""
+"""Verdicts, and how a value is compared with the expected one."""
 
 from __future__ import annotations
 

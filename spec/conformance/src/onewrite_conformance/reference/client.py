@@ -30,7 +30,7 @@ RECORD = 16384
 CONTINUE_WAIT_S = 1.0
 Write = list[bytes | memoryview]
 ASCII = "".join(map(chr, range(33, 127)))  # everything else in a target is percent-encoded
-TOLD: dict[str, set[str]] = {"none": set(), "on_timing": {"record"}, "listener": {"events"}}  # others: both
+DELIVERED: dict[str, set[str]] = {"none": set(), "on_timing": {"record"}, "listener": {"events"}}  # others: both
 
 
 @dataclass
@@ -55,7 +55,7 @@ class Client:
     def __init__(self, kind: str, options: dict[str, Any]) -> None:
         self.settings = self._installed = Settings(kind, options)
         self.options = options
-        self._told = TOLD.get(options.get("hooks", "none"), {"record", "events"})
+        self._delivered = DELIVERED.get(options.get("hooks", "none"), {"record", "events"})
         self._hook_errors = self._again = 0
         self._idle: list[Connection] = []
         self._busy: dict[Origin, int] = {}
@@ -72,24 +72,26 @@ class Client:
     def api(self, do: str) -> dict[str, Any]:
         """Put in, take out, or remove the listener; return the state."""
         if do == "uninstall" and not broken("uninstall"):
-            self.settings, self._told = Settings("stock", {}), set()
+            self.settings, self._delivered = Settings("stock", {}), set()
         elif do == "install" and not broken("installs_once"):
             self.settings = self._installed
             self._again += broken("again_fails")
         elif do == "remove":
-            self._told = self._told - ({"events"} if not broken("handle") else {"record", "events"})
+            self._delivered = self._delivered - ({"events"} if not broken("handle") else {"record", "events"})
         if broken("state"):
             return {"in_force": True, "hooks": False, "hook_errors": 0}
-        return {"in_force": self.settings.own, "hooks": bool(self._told), "hook_errors": self._hook_errors}
+        return {"in_force": self.settings.own, "hooks": bool(self._delivered), "hook_errors": self._hook_errors}
 
     # -- one call -----------------------------------------------------------------------------------------
 
     def request(self, message: dict[str, Any]) -> dict[str, Any]:
         """Make one call and report it as the driver protocol wants."""
-        told = self._told if self.settings.hooks else set()
-        if (broken("lone_on_timing") and told == {"record"}) or (broken("lone_listener") and told == {"events"}):
-            told = set()
-        recorder = Recorder(message["method"], message["url"], _hook(self.options["hooks"]) if told else None)
+        delivered = self._delivered if self.settings.hooks else set()
+        if (broken("lone_on_timing") and delivered == {"record"}) or (
+            broken("lone_listener") and delivered == {"events"}
+        ):
+            delivered = set()
+        recorder = Recorder(message["method"], message["url"], _hook(self.options["hooks"]) if delivered else None)
         started = time.monotonic_ns()
         body = make_body(message.get("body"))
         try:
@@ -109,9 +111,9 @@ class Client:
         reply["elapsed_us"] = (time.monotonic_ns() - started) // 1000
         reply["objects"] = {} if body.file is None else {"body_position": body.position(self.settings.own)}
         self._hook_errors += recorder.hook_errors
-        if "record" in told and not (broken("hooks_replace") and self.options["hooks"] == "added"):
+        if "record" in delivered and not (broken("hooks_replace") and self.options["hooks"] == "added"):
             reply |= {"timing": recorder.record(), "timings": 1 + self._again}
-        if "events" in told:
+        if "events" in delivered:
             reply["events"] = recorder.events
         return reply
 

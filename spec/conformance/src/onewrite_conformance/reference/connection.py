@@ -72,7 +72,7 @@ class Connection:
     def connect(
         self, address: tuple[str, int], options: list[dict[str, Any]], nodelay: bool, tunnel: str | None
     ) -> None:
-        """Resolve and connect, and ask for a tunnel to `tunnel`. The first address that answers is taken."""
+        """Resolve the name, connect to the first address that answers, and open a tunnel to `tunnel`."""
         targets = self._resolve(address)
         for at, (family, target) in enumerate(targets):
             self.sock.close()
@@ -129,7 +129,7 @@ class Connection:
         self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def _tunnel(self, authority: str) -> None:
-        """Ask a proxy for a tunnel; until it stands the connection is being made."""
+        """Open a tunnel through a proxy; it is part of connecting."""
         proxy = h11.Connection(h11.CLIENT)
         own, self.http = self.http, proxy
         request = h11.Request(method="CONNECT", target=authority, headers=[("Host", authority)])

@@ -57,7 +57,7 @@ MUTANTS = {
     "wrong_distance": "a phase is longer than its events are apart",
     "hooks_replace": "hooks that are set later end those before",
     "lost_phase": "the phase in which an attempt failed is absent",
-    "credentials_told": "a record's URL holds user, password and signatures",
+    "credentials_shown": "a record's URL holds user, password and signatures",
     "silent": "a bad value in the environment is ignored without a warning",
     "one_is_false": "a switch is thrown by the word true alone",
     "observe": "observing, requests are joined all the same",

@@ -1,4 +1,4 @@
-"""A URL without what must not be told: credentials, and the signatures of signed URLs (SEC-17)."""
+"""Removes credentials and the signatures of signed URLs from a URL (SEC-17)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def redact(url: str) -> str:
 
     A password may hold a character that ends the authority: then what stands in the port's place is no number.
     """
-    if broken("credentials_told"):
+    if broken("credentials_shown"):
         return url
     scheme = SCHEME.match(url)
     start = scheme.end() if scheme else 0

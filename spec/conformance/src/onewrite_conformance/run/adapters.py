@@ -1,4 +1,4 @@
-"""Who is judged: a driver's command, its name, and what is known of it."""
+"""Adapters: a driver's command, its name and its known failures."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Adapter:
     name: str
     command: list[str]
     known: KnownFailures = field(default_factory=lambda: KnownFailures(None))
-    witness: bool = True  # whether the syscall witness looks at it as well
+    witness: bool = True  # whether the syscall witness traces it
     settle: bool = True  # whether what fails is judged again; a mutant's failure is expected
     env: dict[str, str] = field(default_factory=dict)  # for every driver process, beside a case's own
     second: dict[str, Second] = field(default_factory=dict)  # clients over a second base library
@@ -56,7 +56,7 @@ class Adapter:
         return [name for name, second in self.second.items() if second.kind in kinds and second.takes(case)]
 
     def driver_of(self, client: str) -> tuple[str, dict[str, str]]:
-        """The kind by which the protocol knows this client, and the environment of its driver."""
+        """The protocol's kind of this client, and the environment of its driver."""
         if client in self.second:
             second = self.second[client]
             return second.kind, self.env | {"ONEWRITE_DRIVER_API": second.api}

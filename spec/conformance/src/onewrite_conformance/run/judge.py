@@ -127,13 +127,13 @@ class Judge:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def finish(self, results: list[Result], told: Callable[[str], None] = lambda line: None) -> None:
+    def finish(self, results: list[Result], say: Callable[[str], None] = lambda line: None) -> None:
         """Settle what failed, apply the known failures, and add the faults of their file.
 
-        Call it when nothing else is being judged on this machine; `told` hears what is being judged again.
+        Call it when nothing else is being judged on this machine; `say` gets a line for each run that is judged again.
         """
         try:
-            self._settle_all(results, told)
+            self._settle_all(results, say)
             for result in results:
                 self._apply_known(result)
             if self.draw is None:
@@ -142,7 +142,7 @@ class Judge:
             self.close()
         results += self.stale()
 
-    def _settle_all(self, results: list[Result], told: Callable[[str], None]) -> None:
+    def _settle_all(self, results: list[Result], say: Callable[[str], None]) -> None:
         known = self.adapter.known
         open_ = [
             result
@@ -152,7 +152,7 @@ class Judge:
         if not self.adapter.settle or self._trace is not None or len(open_) > MOST:
             return
         for number, result in enumerate(open_, 1):
-            told(f"{self.adapter.name}: {number}/{len(open_)} judged again, alone: {result.path}")
+            say(f"{self.adapter.name}: {number}/{len(open_)} judged again, alone: {result.path}")
             self.close()  # a fresh process
             if result.path in self.by_path:
                 run = self.by_path[result.path]

@@ -72,7 +72,7 @@ SEEN_BY = {
     "wrong_distance": ["time/9/forward/onewrite/http/forward"],
     "hooks_replace": ["time/36/hooks-add/onewrite/http/direct"],
     "lost_phase": ["time/37/timeout-wait/onewrite/http/direct"],
-    "credentials_told": ["sec/17/credentials/onewrite/http/direct"],
+    "credentials_shown": ["sec/17/credentials/onewrite/http/direct"],
     "silent": ["cfg/5/coalesce-max-word/onewrite/http/direct"],
     "one_is_false": ["cfg/3/true-words/onewrite/http/direct"],
     "observe": ["cfg/15/observe/onewrite/http/direct"],

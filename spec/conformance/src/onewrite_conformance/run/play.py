@@ -54,7 +54,7 @@ def play(
         return next((one for one in readings if one.local_port == arrival.peer_port), None)
 
     def look(exchange: Exchange) -> None:
-        """Look at the client's socket at the first request of each connection, and at those of several segments."""
+        """Read the client's socket at the first request of each connection, and at those of several segments."""
         arrival = exchange.arrival
         if arrival.nodelay is None or (exchange.segments != 1 and not same):
             reading = reading_of(arrival)

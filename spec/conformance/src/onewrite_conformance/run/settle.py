@@ -17,7 +17,7 @@ Found = TypeVar("Found")
 
 
 def comes_again(again: Callable[[], Found | None], times: int = TIMES) -> tuple[Found | None, int]:
-    """Try until something is found, at most `times`. Return it, or None, and the number of tries."""
+    """Try until `again` returns something, at most `times`. Return that, or None, and the number of tries."""
     for tries in range(1, times + 1):
         found = again()
         if found is not None:
@@ -36,8 +36,8 @@ def settle(result: Result, again: Callable[[], Result]) -> None:
 
     stayed, tries = comes_again(failed)
     result.failed_tries, result.tries = (2 if stayed else 1), tries + 1
-    told = f"failed {result.failed_tries} of {result.tries}"
+    times = f"failed {result.failed_tries} of {result.tries}"
     last = others[-1]
     result.status, result.level = last.status, last.level
     result.problems = last.problems
-    result.notes = [f"{told}, alone on the machine" if stayed else f"{told}, settled; at first: {first}", *last.notes]
+    result.notes = [f"{times}, alone on the machine" if stayed else f"{times}, settled; at first: {first}", *last.notes]

@@ -1,4 +1,4 @@
-"""Judges runs in several processes, each with drivers of its own."""
+"""Judges runs in several processes, each with its own drivers."""
 
 from __future__ import annotations
 

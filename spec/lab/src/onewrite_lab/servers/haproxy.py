@@ -36,7 +36,7 @@ def version() -> str | None:
 
 
 def complaint(output: str) -> str | None:
-    """What HAProxy found wrong, in one line: an alert about a line of the configuration before others."""
+    """The first alert of HAProxy, one about a line of the configuration before others."""
     alerts = [match.group(1).strip() for match in re.finditer(r"\[ALERT\][^:]*: (.*)", output)]
     alerts = [re.sub(r"^config : ", "", alert) for alert in alerts]
     telling = [alert for alert in alerts if "rror(s) found" not in alert and "Fatal errors found" not in alert]
@@ -47,7 +47,7 @@ def complaint(output: str) -> str | None:
 
 
 def frontend_names(configuration: str) -> list[str]:
-    """The sockets a configuration asks for, in its order: FD_HTTP_BUFFER_REQUEST is `http-buffer-request`."""
+    """The sockets that a configuration names, in its order: FD_HTTP_BUFFER_REQUEST is `http-buffer-request`."""
     names = (match.group(1).lower().replace("_", "-") for match in _FD.finditer(configuration))
     return list(dict.fromkeys(names))
 

@@ -1,4 +1,4 @@
-"""Where servers and clients of a topology are: on loopback, or each in a network namespace of its own."""
+"""Where servers and clients of a topology are: on loopback, or each in its own network namespace."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tap: an HTTP/1.1 server that counts how a client's requests arrive. It knows no case and no adapter.
+"""The tap: an HTTP/1.1 server that counts how a client's requests arrive. It does not depend on cases or adapters.
 
 `python -m onewrite_lab.tap` runs it alone.
 """

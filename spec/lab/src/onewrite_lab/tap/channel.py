@@ -2,7 +2,7 @@
 
 TLS runs over memory buffers, so the raw bytes pass through here. They are cut into records before they are
 decrypted, one at a time; the records that the handshake eats (in TLS 1.3 the client's Finished looks like
-application data from outside) are thus told apart from those that carry a request.
+application data from outside) are thus separate from those that carry a request.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ STOP_S = 0.25  # how quickly a connection notices that the tap was closed
 
 
 class Host(Protocol):
-    """What a conversation asks of its tap."""
+    """The part of the tap that a conversation uses."""
 
     script: Script
     scheme: str
@@ -265,7 +265,7 @@ class Conversation:
         """What follows the answer; True when the connection goes on."""
         then = answer.follows
         if then == "keep" and not complete:
-            # Early answer, and no more is read: the rest of the request would look like the next one.
+            # Early answer, and no more is read: the rest of the request would be taken for the next one.
             then = "close"
         if then != "keep" and answer.then_after_ms:
             self.tap.stop.wait(answer.then_after_ms / 1000)

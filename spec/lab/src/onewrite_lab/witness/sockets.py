@@ -37,7 +37,7 @@ _SYS_PIDFD_GETFD = 438  # the same number on every architecture that has it
 
 
 class WitnessError(RuntimeError):
-    """The kernel did not let us look; the message says which call refused and what may help."""
+    """The kernel refused to list sockets; the message says which call refused and what may help."""
 
 
 @dataclass(frozen=True)

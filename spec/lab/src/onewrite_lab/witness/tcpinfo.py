@@ -1,4 +1,4 @@
-"""What the kernel knows about one TCP connection, read with getsockopt(TCP_INFO).
+"""The kernel's account of one TCP connection, read with getsockopt(TCP_INFO).
 
 Offsets are those of struct tcp_info in the kernel's include/uapi/linux/tcp.h. The kernel returns as much
 as it knows; a field beyond what came back is None.
