@@ -38,7 +38,7 @@ module Onewrite
         call.sent(now) unless sent # the server answered before the request was written to its end
         call.status = status
         call.response_start = now
-        call.emit_response if call.listeners
+        call.emit(:response_start, now) if call.listeners
         line
       end
     end

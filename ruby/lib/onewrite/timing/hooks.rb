@@ -156,13 +156,12 @@ module Onewrite
       private
 
       def each_event(runner, listeners, events, at = 0)
-        return if at == events.size
-
-        begin
+        while at < events.size
           give(runner, listeners, events[at])
-        ensure
-          each_event(runner, listeners, events, at + 1)
+          at += 1
         end
+      ensure
+        each_event(runner, listeners, events, at + 1) if at < events.size
       end
 
       # Whether a time limit around the request has run out. Before timeout 0.4 it throws, as a hook may do, or raises any class.

@@ -251,7 +251,8 @@ module Onewrite
 
       connect_events if @connect_start
       @acquired = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
-      emit(:connection_acquired, @acquired, [@conn_id, requests > 1, requests, idle_ns])
+      idle = @acquired - @idle_since if requests > 1 && @idle_since
+      emit(:connection_acquired, @acquired, [@conn_id, requests > 1, requests, idle])
     end
 
     # Bytes are about to be handed to the kernel.
@@ -285,11 +286,6 @@ module Onewrite
       @after = nil
       emit(:informational, now, status) if @listeners
       self
-    end
-
-    # The first line of the final response was read; for listeners.
-    def emit_response
-      emit(:response_start, @response_start)
     end
 
     # The library gives a response to the caller, or is about to read its body. May be called more than once.
@@ -334,6 +330,12 @@ module Onewrite
       seal(outcome, false, error, events)
     end
 
+    # An event for the listeners, or one of the last events.
+    def emit(name, now, detail = nil, attempt = @index)
+      event = Event.new(name, now, attempt, detail)
+      @last ? @last << event : Hooks.give(self, @listeners, event)
+    end
+
     private
 
     # A response without a body, or one that the library did not read.
@@ -347,7 +349,7 @@ module Onewrite
       @response_end ||= Clock.now
       return unless @listeners
 
-      emit_response unless early
+      emit(:response_start, @response_start) unless early
       emit_headers
       emit_body
     end
@@ -415,12 +417,6 @@ module Onewrite
       @index = index
       @headed = @finished = nil
       @attempt_started = now
-    end
-
-    # An event for the listeners, or one of the last events.
-    def emit(name, now, detail = nil, attempt = @index)
-      event = Event.new(name, now, attempt, detail)
-      @last ? @last << event : Hooks.give(self, @listeners, event)
     end
   end
 
