@@ -408,8 +408,10 @@ class Call(Timing):
         if self.listener is not None:
             self.tell("response_start", t_ns)
 
-    def headers_read(self, status: int) -> None:
-        """The head of the final response is complete."""
+    def headers_read(self, status: int, began_ns: int = 0) -> None:
+        """The head of the final response is complete; its first byte was read at *began_ns*, if not noted before."""
+        if began_ns:
+            self.response_began(began_ns)
         self.status = status
         self.error = None  # a write that broke because the server answered early did no harm
         self.failed_ns = 0
@@ -429,6 +431,13 @@ class Call(Timing):
 
     # -- the end --------------------------------------------------------------------------------------
 
+    def complete(self) -> None:
+        """The body was read to its end, and the connection goes back to its pool."""
+        self.freed_ns = self.attempt_end = t_ns = self.response_end
+        self._outcome = "ok"
+        if self.connection is not None:
+            self.connection.idle_since = t_ns
+
     def given_back(self, sock: typing.Any) -> None:
         """The connection, with *sock* if that is open, goes back to its pool."""
         if self.freed_ns:
@@ -437,8 +446,6 @@ class Call(Timing):
         connection, response = self.connection, self.response
         if connection is not None:
             connection.idle_since = t_ns
-        if self.response_end and self.listener is None:
-            return
         if self.error is None and response is not None and response.isclosed() and not response.length:
             self.reusable = sock is not None
             if not self.reading:

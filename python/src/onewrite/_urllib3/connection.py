@@ -122,20 +122,15 @@ class OneWrite(_Behind):
 
     # -- sending --------------------------------------------------------------------------------------
 
-    def request(self, *args: typing.Any, **kwargs: typing.Any) -> None:
-        """Send a request: see urllib3."""
-        self._onewrite_write(super().request, args, kwargs)
-
     if IS_V1:  # in 2.x it calls request()
 
         def request_chunked(self, *args: typing.Any, **kwargs: typing.Any) -> None:
             """Send a request: see urllib3."""
-            self._onewrite_write(super().request_chunked, args, kwargs)
+            OneWrite.request(self, *args, _onewrite_chunked=True, **kwargs)
 
-    def _onewrite_write(
-        self, write: typing.Callable[..., None], args: tuple[typing.Any, ...], kwargs: dict[str, typing.Any]
-    ) -> None:
-        """Call *write*, with a Writer in the place of the socket."""
+    def request(self, *args: typing.Any, _onewrite_chunked: bool = False, **kwargs: typing.Any) -> None:
+        """Send a request: see urllib3. Meanwhile a Writer has the place of the socket."""
+        write = super().request_chunked if _onewrite_chunked else super().request
         given = self._onewrite_given
         options = installations.in_force if given is None else given
         call = self._onewrite_call
@@ -166,7 +161,8 @@ class OneWrite(_Behind):
             finally:
                 self._onewrite_writer = None
                 if type(self.sock) is Writer:
-                    self.sock = writer.detach()
+                    self.sock = writer.sock
+                    writer.held = None
             if call is not None:
                 call.sent()
         if options.quickack and not options.observe:

@@ -15,6 +15,7 @@ from .._base_version import genuine, require
 from .._config import Options
 from .._front import Front, asleep
 from .._settings import installations, take
+from .._timing import hooks as hooks_module
 from .._timing.connection import Connection
 from .._timing.hooks import Hooks
 from .._timing.record import Call, begin, current
@@ -82,7 +83,11 @@ def run(
     if outer is not None and same and repeated(outer, retries):
         outer.pool = pool  # None: the next pool's urlopen() is this hop
         return urlopen(method, url, *args, **kwargs)
-    call = begin(hooks, method, url_of(pool, url) if url[:1] == "/" and pool is not None else url, owner)
+    whole = url_of(pool, url) if pool is not None and url[:1] == "/" else url
+    if outer is None and not hooks_module.pending:
+        call: Call | None = Call(hooks, method, whole, owner)
+    else:
+        call = begin(hooks, method, whole, owner)
     if call is None:
         return urlopen(method, url, *args, **kwargs)
     call.pool = pool
@@ -100,7 +105,10 @@ def run(
             if call._outcome is not None or call.connection is None or not watch(response, call):
                 if call.bytes_received is None and call.response_end and hasattr(response, "tell"):
                     call.bytes_received = response.tell()
-                call.finish()
+                if call._outcome == "ok" and call.error is None and not hooks_module.collector:
+                    call.end(None)
+                else:
+                    call.finish()
             return response
         except BaseException as error:
             if type(call) is Call:
@@ -181,10 +189,13 @@ class TimedPool(_Behind):
             call = getattr(conn, "_onewrite_call", None)
             if call is not None:
                 conn._onewrite_call = None
-                if type(call) is Call:  # one that has ended is a Timing
-                    call.given_back(conn.sock)
-                else:
+                if type(call) is not Call:  # one that has ended is a Timing
                     call = None
+                elif call.response_end and call.listener is None and call.error is None and call._outcome is None:
+                    call.complete()
+                    call = None
+                else:
+                    call.given_back(conn.sock)
             elif conn is None:
                 # urllib3 has closed the connection after an error. It may wait before it repeats the request.
                 failed = current.get()

@@ -53,16 +53,20 @@ def _read_status(call: Call, response: typing.Any) -> tuple[str, int, str]:
 def _begin(call: Call, response: typing.Any) -> None:
     del response.begin  # it refers to the response
     # peek() waits for the first byte, in the same read of the socket that readline() would make.
-    if hasattr(response.fp, "peek") and _FINAL(response.fp.peek(1)):
-        call.response_began(now())
-        response.begin()
+    t_ns = now() if hasattr(response.fp, "peek") and _FINAL(response.fp.peek(1)) else 0
+    if t_ns:
+        try:
+            response.begin()
+        except BaseException:
+            call.response_began(t_ns)
+            raise
     else:
         response._read_status = functools.partial(_read_status, call, response)
         try:
             response.begin()
         finally:
             del response._read_status
-    call.headers_read(response.status)
+    call.headers_read(response.status, t_ns)
 
 
 class TimedOptions(list[typing.Any]):

@@ -34,18 +34,18 @@ class Watch(typing.Protocol):
 class Writer:
     """Stands in for a socket while one request is written."""
 
-    __slots__ = ("_held", "_limit", "_room", "_sock", "_watch")
+    __slots__ = ("_limit", "_room", "_watch", "held", "sock")
 
     def __init__(self, sock: typing.Any, limit: int, watch: Watch | None) -> None:
         """Join up to *limit* bytes; 0 holds nothing."""
-        self._sock = sock
+        self.sock = sock
         self._limit = self._room = limit
         self._watch = watch
-        self._held: list[bytes] | None = [] if limit else None
+        self.held: list[bytes] | None = [] if limit else None
 
     def sendall(self, data: typing.Any, *flags: typing.Any) -> None:
         """Send *data* as the socket does, or hold it."""
-        held = self._held
+        held = self.held
         if held is not None:
             if type(data) is bytes and not flags:
                 self._room = room = self._room - len(data)
@@ -57,10 +57,10 @@ class Writer:
                 return
         watch = self._watch
         if watch is None:
-            self._sock.sendall(data, *flags)
+            self.sock.sendall(data, *flags)
             return
         watch.before_write()
-        self._sock.sendall(data, *flags)
+        self.sock.sendall(data, *flags)
         watch.bytes_sent += _nbytes(data)
         watch.writes += 1
 
@@ -69,48 +69,43 @@ class Writer:
         size = _nbytes(data) if type(data) in _SIZED else -1
         if not held or size < 0 or flags:
             self.flush()
-            self._held = None
+            self.held = None
             return False
         if type(data) is not bytes and size <= self._room:
             held.append(bytes(data))
             self._room -= size
         else:
-            self._held = None
+            self.held = None
             self._send_many(held, data)
         return True
 
     def flush(self) -> None:
         """Send what is held. What comes later is held again."""
-        held = self._held
+        held = self.held
         if held:
-            self._held = []
+            self.held = []
             self._room = self._limit
             data = b"".join(held)
             watch = self._watch
             if watch is None:
-                self._sock.sendall(data)
+                self.sock.sendall(data)
             else:
                 watch.before_write()
-                self._sock.sendall(data)
+                self.sock.sendall(data)
                 watch.bytes_sent += len(data)
                 watch.writes += 1
 
     def attach(self, sock: typing.Any) -> Writer:
         """Stand in for *sock*, which was just opened."""
-        self._sock = sock
+        self.sock = sock
         return self
-
-    def detach(self) -> typing.Any:
-        """Hold no more, and return the socket. Pieces that are still held are not sent."""
-        self._held = None
-        return self._sock
 
     def abandon(self) -> None:
         """The base library raised: send what it has written by now, as it would have been sent without a Writer."""
         try:
             self.flush()
         except Exception:
-            self._held = None
+            self.held = None
 
     def _send_many(self, held: list[bytes], data: typing.Any) -> None:
         watch = self._watch
@@ -118,7 +113,7 @@ class Writer:
             watch.before_write()
         with memoryview(data) as whole, whole.cast("B") as view:
             size = sum(map(len, held)) + view.nbytes
-            writes = _send_vector(self._sock, held, view) or _send_records(self._sock, held, view, self._limit)
+            writes = _send_vector(self.sock, held, view) or _send_records(self.sock, held, view, self._limit)
         if watch is not None:
             watch.bytes_sent += size
             watch.writes += writes
@@ -127,15 +122,15 @@ class Writer:
 
     def settimeout(self, value: typing.Any) -> None:
         """Set the socket's timeout."""
-        self._sock.settimeout(value)
+        self.sock.settimeout(value)
 
     def __getattr__(self, name: str) -> typing.Any:
         self.flush()
-        return getattr(self._sock, name)
+        return getattr(self.sock, name)
 
     @property  # type: ignore[misc]
     def __class__(self) -> type:  # isinstance() says of a Writer what it says of the socket
-        return type(self._sock)
+        return type(self.sock)
 
 
 def _nbytes(data: typing.Any) -> int:
