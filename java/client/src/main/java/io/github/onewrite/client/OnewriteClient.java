@@ -37,8 +37,7 @@ public final class OnewriteClient implements AutoCloseable {
         this.pools = new AbstractChannelPoolMap<>() {
             @Override
             protected OriginPool newPool(Target.Origin origin) {
-                return new OriginPool(
-                        settings, transport, origin, transport.group().next(), onewrite);
+                return new OriginPool(settings, transport, origin, onewrite);
             }
         };
     }
@@ -140,7 +139,8 @@ public final class OnewriteClient implements AutoCloseable {
             }
         }
         if (transport.owned()) {
-            transport.group().shutdownGracefully(0, 1, TimeUnit.SECONDS);
+            // First: a loop that is shut down may end without closing its channels, and their calls would wait on.
+            transport.open().close().addListener(done -> transport.group().shutdownGracefully(0, 1, TimeUnit.SECONDS));
         }
     }
 

@@ -10,6 +10,7 @@ import io.netty.channel.ChannelPipeline;
 import io.netty.channel.ChannelPromise;
 import io.netty.channel.DefaultChannelPromise;
 import io.netty.channel.EventLoop;
+import io.netty.channel.group.ChannelGroup;
 import io.netty.channel.pool.AbstractChannelPoolHandler;
 import io.netty.channel.pool.ChannelHealthChecker;
 import io.netty.channel.pool.FixedChannelPool;
@@ -36,6 +37,7 @@ import org.jspecify.annotations.Nullable;
  */
 final class OriginPool extends FixedChannelPool {
     private final EventLoop loop;
+    private final ChannelGroup open;
     private final InetSocketAddress remote;
     private final AddressResolverGroup<SocketAddress> resolver;
     private final boolean named;
@@ -46,8 +48,13 @@ final class OriginPool extends FixedChannelPool {
     /** Exchanges that wait for a connection, in the order of the pool's queue. */
     private final ArrayDeque<Exchange> waiting = new ArrayDeque<>();
 
+    OriginPool(Settings settings, Transport transport, Target.Origin origin, OnewriteNetty onewrite) {
+        this(settings, transport, origin, transport.group().next(), onewrite);
+    }
+
     @SuppressWarnings("unchecked")
-    OriginPool(Settings settings, Transport transport, Target.Origin origin, EventLoop loop, OnewriteNetty onewrite) {
+    private OriginPool(
+            Settings settings, Transport transport, Target.Origin origin, EventLoop loop, OnewriteNetty onewrite) {
         super(
                 bootstrap(settings, transport, loop, onewrite),
                 onewrite.wrap(new Pipeline(settings, origin)),
@@ -59,6 +66,7 @@ final class OriginPool extends FixedChannelPool {
                 true,
                 true);
         this.loop = loop;
+        this.open = transport.open();
         Proxy proxy = settings.proxy;
         boolean tunnel = proxy != null && origin.tls();
         this.remote = proxy == null || tunnel
@@ -122,6 +130,7 @@ final class OriginPool extends FixedChannelPool {
         Channel channel = registered.channel();
         ChannelPromise ready = new DefaultChannelPromise(channel, loop);
         then(registered, ready, () -> {
+            open.add(channel);
             Connection.of(channel).connecting(ready);
             if (named) {
                 timing.dnsStart(remote.getHostString());
