@@ -56,11 +56,11 @@ async function fileBody (spec, fill, api) {
   const folder = await mkdtemp(join(tmpdir(), 'onewrite-driver-'))
   const path = join(folder, 'body')
   await writeFile(path, fill.repeat(spec.size))
-  const value = createReadStream(path)
+  const value = createReadStream(path, { start: spec.position })
   return {
     value,
     objects: () => ({ body_position: value.bytesRead, body_closed: value.destroyed }),
-    headers: [['content-length', String(spec.declared_size ?? spec.size)]],
+    headers: [['content-length', String(spec.size - (spec.position ?? 0))]],
     dispose: () => rm(folder, { recursive: true, force: true })
   }
 }

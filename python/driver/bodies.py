@@ -42,14 +42,18 @@ def _content(spec: Spec) -> bytes:
     return str(spec.get("fill", "x")).encode("utf-8") * int(spec.get("size", 0))
 
 
-def _chunks(spec: Spec, left: list[int]) -> typing.Iterator[bytes]:
+def _chunks(spec: Spec, left: list[int]) -> typing.Iterator[bytes | bytearray]:
     gap = spec.get("gap_ms", 0) / 1000
     first = True
+    buffer = bytearray()
     while left:
         if not first and gap:
             time.sleep(gap)
         first = False
-        yield spec.get("fill", "x").encode("utf-8") * left.pop(0)
+        chunk = spec.get("fill", "x").encode("utf-8") * left.pop(0)
+        if spec.get("reuse"):
+            buffer[:] = chunk.replace(b"x", b"%x" % (len(left) % 16))
+        yield buffer if spec.get("reuse") else chunk
 
 
 class SizedStream:
@@ -75,13 +79,13 @@ def make(spec: Spec | None) -> Body:
         return Body(_content(spec).decode("utf-8"))
     if kind == "memory_file":
         content = _content(spec)
-        return Body(io.BytesIO(content), len(content))
+        memory = io.BytesIO(content)
+        return Body(memory, len(content) - memory.seek(spec.get("position", 0)))
     if kind == "file":
         content = _content(spec)
         file = tempfile.TemporaryFile()  # noqa: SIM115 - closed when the request is over
         file.write(content)
-        file.seek(0)
-        return Body(file, len(content), close=file.close)
+        return Body(file, len(content) - file.seek(spec.get("position", 0)), close=file.close)
     if kind == "form":
         return Body(fields=[(name, value) for name, value in spec["fields"]])
     if kind == "multipart":

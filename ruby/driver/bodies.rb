@@ -44,7 +44,7 @@ module Bodies
     case spec["kind"]
     when "bytes" then request.body = content(spec).b
     when "text" then request.body = spec["text"] || content(spec)
-    when "memory_file" then stream(request, StringIO.new(content(spec)), spec["size"], fields)
+    when "memory_file" then readable(request, StringIO.new(content(spec)), spec, fields)
     when "file" then return file(request, spec, fields)
     when "form" then request.set_form_data(spec["fields"])
     when "multipart" then request.set_form(multipart(spec), "multipart/form-data")
@@ -75,12 +75,17 @@ module Bodies
     end
   end
 
+  def readable(request, source, spec, fields)
+    source.pos = spec["position"].to_i
+    stream(request, source, spec["size"] - source.pos, fields)
+  end
+
   def file(request, spec, fields)
     file = Tempfile.new("onewrite-driver")
     file.binmode
     file.write(content(spec))
     file.rewind
-    stream(request, File.open(file.path, "rb"), spec["size"], fields)
+    readable(request, File.open(file.path, "rb"), spec, fields)
     lambda do
       request.body_stream.close
       file.close!
