@@ -1,6 +1,6 @@
 package io.github.onewrite;
 
-import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.atomic.AtomicLong;
@@ -11,10 +11,35 @@ import org.jspecify.annotations.Nullable;
 public final class Hooks {
     private static final System.Logger LOG = System.getLogger("io.github.onewrite");
     private static final TimingListener SILENT = TimingListener.of(event -> {});
-    private static final TimingListener[] NONE = {};
+    static final TimingListener[] NONE = {};
 
     /** The hooks that run on a thread. A request that one of them makes is not reported to it: that would never end. */
-    private static final ThreadLocal<ArrayList<Object>> RUNNING = ThreadLocal.withInitial(() -> new ArrayList<>(2));
+    private static final class Running {
+        private static final ThreadLocal<Running> OF_THREAD = ThreadLocal.withInitial(Running::new);
+
+        private @Nullable Object[] hooks = new Object[2];
+        private int depth;
+
+        void push(Object hook) {
+            if (depth == hooks.length) {
+                hooks = Arrays.copyOf(hooks, 2 * depth);
+            }
+            hooks[depth++] = hook;
+        }
+
+        void pop() {
+            hooks[--depth] = null;
+        }
+
+        boolean has(Object hook) {
+            for (int i = 0; i < depth; i++) {
+                if (hooks[i] == hook) {
+                    return true;
+                }
+            }
+            return false;
+        }
+    }
 
     private final List<Consumer<? super Timing>> consumers;
     private final List<TimingListener.Factory> factories;
@@ -50,34 +75,25 @@ public final class Hooks {
 
     /** These without the ones that run on this thread. */
     Hooks withoutRunning() {
-        List<Object> running = wanted() ? RUNNING.get() : List.of();
-        return running.isEmpty() ? this : new Hooks(without(consumers, running), without(factories, running), errors);
+        Running running = Running.OF_THREAD.get();
+        return running.depth == 0 ? this : new Hooks(without(consumers, running), without(factories, running), errors);
     }
 
-    private static <H> List<H> without(List<H> hooks, List<Object> running) {
-        return hooks.stream()
-                .filter(hook -> running.stream().noneMatch(each -> each == hook))
-                .toList();
+    private static <H> List<H> without(List<H> hooks, Running running) {
+        return hooks.stream().filter(hook -> !running.has(hook)).toList();
     }
 
     /** The listeners of a call: one for each factory, in the same order. */
     TimingListener[] listeners(String method, String url, @Nullable Object tag) {
-        if (factories.isEmpty()) {
-            return NONE;
-        }
-        ArrayList<Object> running = RUNNING.get();
         TimingListener[] made = new TimingListener[factories.size()];
         for (int i = 0; i < made.length; i++) {
             TimingListener.Factory factory = factories.get(i);
-            made[i] = SILENT;
-            running.add(factory);
-            try {
-                made[i] = Objects.requireNonNull(factory.create(method, url, tag), "a factory returned null");
-            } catch (Throwable e) {
-                swallow(e);
-            } finally {
-                running.remove(running.size() - 1);
-            }
+            int at = i;
+            made[at] = SILENT;
+            call(
+                    factory,
+                    () -> made[at] =
+                            Objects.requireNonNull(factory.create(method, url, tag), "a factory returned null"));
         }
         return made;
     }
@@ -92,15 +108,15 @@ public final class Hooks {
     }
 
     void deliver(TimingListener[] listeners, TimingEvent event) {
-        ArrayList<Object> running = RUNNING.get();
+        Running running = Running.OF_THREAD.get();
         for (int i = 0; i < listeners.length; i++) {
-            running.add(factories.get(i));
+            running.push(factories.get(i));
             try {
                 listeners[i].onEvent(event);
             } catch (Throwable e) {
                 swallow(e);
             } finally {
-                running.remove(running.size() - 1);
+                running.pop();
             }
         }
     }
@@ -120,14 +136,14 @@ public final class Hooks {
     }
 
     private void call(Object hook, Runnable what) {
-        ArrayList<Object> running = RUNNING.get();
-        running.add(hook);
+        Running running = Running.OF_THREAD.get();
+        running.push(hook);
         try {
             what.run();
         } catch (Throwable e) {
             swallow(e);
         } finally {
-            running.remove(running.size() - 1);
+            running.pop();
         }
     }
 

@@ -38,40 +38,47 @@ public final class TimedCall extends Timing {
     private final TimingListener[] listeners;
     private final boolean recordListeners;
 
-    /** What {@link Redaction} took out of the URL: errors of base libraries may repeat it. */
-    private final @Nullable String userInfo;
-
     private @Nullable Attempt current;
     private @Nullable Phase lostIn;
     private long lastNanos;
     private boolean ended;
     private boolean delivering;
 
-    TimedCall(Hooks hooks, String method, String url, @Nullable Object tag, long unixNanos, long at) {
-        super(method, url, tag, unixNanos, at);
+    TimedCall(Hooks hooks, String method, String origin, String target, @Nullable Object tag, long unixNanos, long at) {
+        super(method, origin, target, tag, unixNanos, at);
         this.hooks = hooks;
-        this.userInfo = url().equals(url) ? null : Redaction.userInfo(url);
-        this.listeners = hooks.listeners(method, url(), tag);
+        this.listeners = hooks.listens() ? hooks.listeners(method, url(), tag) : Hooks.NONE;
         this.recordListeners = Hooks.anyRecords(listeners);
         this.lastNanos = at;
-        if (listening()) {
+        if (listens()) {
             emit(new TimingEvent.CallStart(at, method, url(), startedAtUnixNanos()));
         }
     }
 
     /** Starts timing a call, or returns null when no hook is set. A hook that runs on this thread is not called again. */
     public static @Nullable TimedCall start(Hooks hooks, String method, String url, @Nullable Object tag) {
+        return start(hooks, method, url, "", tag);
+    }
+
+    /** The same for a URL in two parts, which are joined when it is needed. */
+    public static @Nullable TimedCall start(
+            Hooks hooks, String method, String origin, String target, @Nullable Object tag) {
         Hooks called = hooks.withoutRunning();
         if (!called.wanted()) {
             return null;
         }
         long at = System.nanoTime();
-        return new TimedCall(called, method, url, tag, Anchor.unixNanos(at), at);
+        return new TimedCall(called, method, origin, target, tag, Anchor.unixNanos(at), at);
     }
 
     /** A number for a new connection, which no other connection of this process has. */
     public static long nextConnectionId() {
         return CONNECTIONS.incrementAndGet();
+    }
+
+    /** Whether the events of the call are listened to. */
+    public boolean listens() {
+        return listeners.length > 0;
     }
 
     /** Begins an attempt unless one is under way. Returns the one under way, or null after the end of the call. */
@@ -84,7 +91,7 @@ public final class TimedCall extends Timing {
         current = next;
         lostIn = null;
         next.begin(Phase.TOTAL, noEarlier(at));
-        if (listening()) {
+        if (listens()) {
             emit(new TimingEvent.AttemptStart(lastNanos, next.index));
         }
         return next;
@@ -108,14 +115,14 @@ public final class TimedCall extends Timing {
     /** The attempt waits for a connection. */
     public void queueStart(long at) {
         Attempt attempt = begins(Phase.QUEUE, at);
-        if (attempt != null && listening()) {
+        if (attempt != null && listens()) {
             emit(new TimingEvent.QueueStart(lastNanos, attempt.index));
         }
     }
 
     public void queueEnd(long at) {
         Attempt attempt = ends(Phase.QUEUE, at);
-        if (attempt != null && listening()) {
+        if (attempt != null && listens()) {
             emit(new TimingEvent.QueueEnd(lastNanos, attempt.index));
         }
     }
@@ -131,7 +138,7 @@ public final class TimedCall extends Timing {
         if (attempt != null && !attempt.hasBegun(Phase.QUEUE)) {
             long since = attempt.startOf(Phase.TOTAL);
             attempt.begin(Phase.QUEUE, since);
-            if (listening()) {
+            if (listens()) {
                 emit(new TimingEvent.QueueStart(since, attempt.index));
             }
         }
@@ -139,8 +146,8 @@ public final class TimedCall extends Timing {
 
     public void dnsStart(long at, String host) {
         Attempt attempt = begins(Phase.DNS, at);
-        if (attempt != null && listening()) {
-            emit(new TimingEvent.DnsStart(lastNanos, attempt.index, shown(host)));
+        if (attempt != null && listens()) {
+            emit(new TimingEvent.DnsStart(lastNanos, attempt.index, withoutUserInfo(host)));
         }
     }
 
@@ -151,14 +158,14 @@ public final class TimedCall extends Timing {
      */
     public void dnsEnd(long at, @Nullable String error) {
         Attempt attempt = ends(Phase.DNS, at);
-        if (attempt != null && listening()) {
+        if (attempt != null && listens()) {
             emit(new TimingEvent.DnsEnd(lastNanos, attempt.index, error));
         }
     }
 
     public void connectStart(long at) {
         Attempt attempt = begins(Phase.CONNECT, at);
-        if (attempt != null && listening()) {
+        if (attempt != null && listens()) {
             emit(new TimingEvent.ConnectStart(lastNanos, attempt.index));
         }
     }
@@ -170,14 +177,14 @@ public final class TimedCall extends Timing {
      */
     public void connectEnd(long at, @Nullable String error) {
         Attempt attempt = ends(Phase.CONNECT, at);
-        if (attempt != null && listening()) {
+        if (attempt != null && listens()) {
             emit(new TimingEvent.ConnectEnd(lastNanos, attempt.index, error));
         }
     }
 
     public void tlsStart(long at) {
         Attempt attempt = begins(Phase.TLS, at);
-        if (attempt != null && listening()) {
+        if (attempt != null && listens()) {
             emit(new TimingEvent.TlsStart(lastNanos, attempt.index));
         }
     }
@@ -189,7 +196,7 @@ public final class TimedCall extends Timing {
      */
     public void tlsEnd(long at, @Nullable String error) {
         Attempt attempt = ends(Phase.TLS, at);
-        if (attempt != null && listening()) {
+        if (attempt != null && listens()) {
             emit(new TimingEvent.TlsEnd(lastNanos, attempt.index, error));
         }
     }
@@ -231,7 +238,7 @@ public final class TimedCall extends Timing {
         attempt.reused = requests > 1;
         attempt.idleNanos = idle;
         attempt.connRequests = requests;
-        if (listening()) {
+        if (listens()) {
             emit(new TimingEvent.ConnectionAcquired(
                     noEarlier(System.nanoTime()), attempt.index, connId, requests > 1, idle, requests));
         }
@@ -246,7 +253,7 @@ public final class TimedCall extends Timing {
 
     public void requestStart(long at) {
         Attempt attempt = begins(Phase.SEND, at);
-        if (attempt != null && listening()) {
+        if (attempt != null && listens()) {
             emit(new TimingEvent.RequestStart(lastNanos, attempt.index));
         }
     }
@@ -263,7 +270,7 @@ public final class TimedCall extends Timing {
             attempt.bytesSent = bytes;
             attempt.writes = writes;
             attempt.begin(Phase.WAIT, lastNanos);
-            if (listening()) {
+            if (listens()) {
                 emit(new TimingEvent.RequestEnd(lastNanos, attempt.index, bytes, writes));
             }
         }
@@ -272,7 +279,7 @@ public final class TimedCall extends Timing {
     /** An interim response came. */
     public void informational(long at, int code) {
         Attempt attempt = current;
-        if (attempt != null && listening()) {
+        if (attempt != null && listens()) {
             emit(new TimingEvent.Informational(noEarlier(at), attempt.index, code));
         }
     }
@@ -287,7 +294,7 @@ public final class TimedCall extends Timing {
         if (attempt.isOpen(Phase.SEND)) {
             attempt.drop(Phase.SEND);
         }
-        if (listening()) {
+        if (listens()) {
             emit(new TimingEvent.ResponseStart(lastNanos, attempt.index));
         }
     }
@@ -325,7 +332,7 @@ public final class TimedCall extends Timing {
         Attempt attempt = current;
         if (attempt != null) {
             attempt.status = code;
-            if (listening()) {
+            if (listens()) {
                 emit(new TimingEvent.HeadersEnd(noEarlier(System.nanoTime()), attempt.index, code));
                 progress();
             }
@@ -345,7 +352,7 @@ public final class TimedCall extends Timing {
         Attempt attempt = ends(Phase.RECEIVE, at);
         if (attempt != null) {
             attempt.bytesReceived = bytes;
-            if (listening()) {
+            if (listens()) {
                 emit(new TimingEvent.ResponseEnd(lastNanos, attempt.index, bytes));
             }
         }
@@ -354,7 +361,7 @@ public final class TimedCall extends Timing {
     /** The attempt gave its connection back. */
     public void connectionReleased(long at, boolean reusable) {
         Attempt attempt = current;
-        if (attempt != null && attempt.connId >= 0 && listening()) {
+        if (attempt != null && attempt.connId >= 0 && listens()) {
             emit(new TimingEvent.ConnectionReleased(noEarlier(at), attempt.index, reusable));
         }
     }
@@ -377,8 +384,9 @@ public final class TimedCall extends Timing {
             return;
         }
         lostIn = outcome == Outcome.OK ? null : attempt.openPhase();
-        String why =
-                error != null ? shown(ErrorKinds.text(error)) : outcome == Outcome.OK ? null : outcome.canonicalName();
+        String why = error != null
+                ? withoutUserInfo(ErrorKinds.text(error))
+                : outcome == Outcome.OK ? null : outcome.canonicalName();
         queueEnd(at);
         dnsEnd(at, why);
         connectEnd(at, why);
@@ -394,7 +402,7 @@ public final class TimedCall extends Timing {
         ends(Phase.TOTAL, at);
         attempt.outcome = outcome;
         current = null;
-        if (listening()) {
+        if (listens()) {
             emit(new TimingEvent.AttemptEnd(lastNanos, attempt.index, outcome));
         }
     }
@@ -427,17 +435,13 @@ public final class TimedCall extends Timing {
         ended = true;
         Phase in = how == Outcome.OK ? null : failedIn != null ? failedIn : lostIn;
         seal(noEarlier(at), how, kind, in);
-        if (listening()) {
+        if (listens()) {
             emit(new TimingEvent.CallEnd(lastNanos, attempts().size() - 1, how, kind, in));
         }
         if (recordListeners) {
             deliver(listener -> listener.onRecord(this));
         }
         hooks.deliver(this);
-    }
-
-    private boolean listening() {
-        return listeners.length > 0;
     }
 
     private void emit(TimingEvent event) {
@@ -476,10 +480,5 @@ public final class TimedCall extends Timing {
         }
         attempt.finish(phase, noEarlier(Math.max(at, attempt.startOf(phase) + 1)));
         return attempt;
-    }
-
-    /** Reactor Netty takes user information in a URL for a part of the host name, and shows it in its errors. */
-    private String shown(String text) {
-        return userInfo == null ? text : text.replace(userInfo, "");
     }
 }

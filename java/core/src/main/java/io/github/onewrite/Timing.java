@@ -20,7 +20,12 @@ import org.jspecify.annotations.Nullable;
  */
 public sealed class Timing extends Phases permits TimedCall {
     private final String method;
-    private final String url;
+    private final String origin;
+    private final String target;
+
+    /** Made when it is needed first. */
+    private @Nullable String url;
+
     private final @Nullable Object tag;
     private final long startedAtUnixNanos;
     private final long startedAtMonoNanos;
@@ -30,9 +35,17 @@ public sealed class Timing extends Phases permits TimedCall {
     private long totalNanos;
     private List<Attempt> attempts = List.of();
 
-    Timing(String method, String url, @Nullable Object tag, long startedAtUnixNanos, long startedAtMonoNanos) {
+    /** @param target of the request, which completes the URL, or the empty string */
+    Timing(
+            String method,
+            String origin,
+            String target,
+            @Nullable Object tag,
+            long startedAtUnixNanos,
+            long startedAtMonoNanos) {
         this.method = method;
-        this.url = Redaction.of(url);
+        this.origin = origin;
+        this.target = target;
         this.tag = tag;
         this.startedAtUnixNanos = startedAtUnixNanos;
         this.startedAtMonoNanos = startedAtMonoNanos;
@@ -64,8 +77,19 @@ public sealed class Timing extends Phases permits TimedCall {
      * values of the query keys {@code AWSAccessKeyId}, {@code Signature}, {@code sig} and {@code X-Goog-Signature}.
      * Other values are shown: mind what is logged.
      */
-    public String url() {
-        return url;
+    public final String url() {
+        String shown = url;
+        if (shown == null) {
+            shown = Redaction.of(origin.concat(target));
+            url = shown;
+        }
+        return shown;
+    }
+
+    /** Reactor Netty takes user information in a URL for a part of the host name, and shows it in its errors. */
+    final String withoutUserInfo(String text) {
+        String userInfo = Redaction.userInfo(origin.concat(target));
+        return userInfo == null ? text : text.replace(userInfo, "");
     }
 
     /** The caller's own object, given with the request. */
@@ -144,7 +168,7 @@ public sealed class Timing extends Phases permits TimedCall {
     public Map<String, Object> toMap() {
         Map<String, Object> map = new LinkedHashMap<>();
         map.put("method", method);
-        map.put("url", url);
+        map.put("url", url());
         map.put("outcome", outcome.canonicalName());
         errorKind().ifPresent(kind -> map.put("error_kind", kind.canonicalName()));
         errorPhase().ifPresent(phase -> map.put("error_phase", phase.canonicalName()));
@@ -164,7 +188,7 @@ public sealed class Timing extends Phases permits TimedCall {
     /** One line for a log: {@code POST http://… 200 in 41.9 ms: send 0.1, wait 41.7, receive 0.1; reused conn 3}. */
     @Override
     public String toString() {
-        StringBuilder line = new StringBuilder(method).append(' ').append(url).append(' ');
+        StringBuilder line = new StringBuilder(method).append(' ').append(url()).append(' ');
         status().ifPresent(code -> line.append(code).append(' '));
         appendOutcome(line);
         line.append("in ").append(millis(totalNanos)).append(" ms");

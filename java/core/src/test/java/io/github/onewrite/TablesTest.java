@@ -108,6 +108,7 @@ class TablesTest {
                 hooks,
                 record.get("method").getAsString(),
                 record.get("url").getAsString(),
+                "",
                 null,
                 number(record, "started_at_unix_ns"),
                 number(record, "started_at_mono_ns"));

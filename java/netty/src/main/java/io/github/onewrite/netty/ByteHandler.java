@@ -59,8 +59,9 @@ final class ByteHandler extends ChannelDuplexHandler {
 
     @Override
     public void flush(ChannelHandlerContext ctx) {
-        connection.flushed();
+        connection.flushes();
         ctx.flush();
+        connection.flushed();
     }
 
     @Override

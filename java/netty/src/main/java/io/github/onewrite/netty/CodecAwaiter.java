@@ -72,7 +72,7 @@ final class CodecAwaiter extends ChannelDuplexHandler {
         if (!late && connection.place(onewrite, false)) {
             late = true;
             if (onewrite.wanted() && ctx.channel().isActive()) {
-                ctx.write(message, connection.writeLate(ctx, message, promise));
+                ctx.write(message, connection.writeLate(message, promise));
                 return;
             }
         }

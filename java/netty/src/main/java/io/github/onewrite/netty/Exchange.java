@@ -18,6 +18,7 @@ final class Exchange implements ChannelFutureListener {
     private @Nullable Attempt attempt;
     private int requests;
 
+    private @Nullable ChannelPromise lastWrite;
     private boolean connected = true;
     private boolean released;
     private boolean pending;
@@ -47,7 +48,7 @@ final class Exchange implements ChannelFutureListener {
      */
     void serve(ConnectTimes times, long free, int ordinal) {
         requests = ordinal;
-        TimedCall here = call.here();
+        TimedCall here = call.on(connection.loop());
         if (here != null) {
             attempt = begun(here);
         } else {
@@ -115,14 +116,14 @@ final class Exchange implements ChannelFutureListener {
     }
 
     void requestWrite() {
-        TimedCall here = current();
+        TimedCall here = call.listens() ? current() : null;
         if (here != null) {
             here.requestWrite();
         }
     }
 
-    /** What was written is handed to the transport. */
-    void flushed() {
+    /** What was written is being handed to the transport. */
+    void flushes() {
         if (!pending) {
             return;
         }
@@ -138,9 +139,28 @@ final class Exchange implements ChannelFutureListener {
         }
     }
 
+    /** The end of the request is being written. */
+    ChannelPromise last(ChannelPromise write) {
+        lastWrite = write;
+        return write;
+    }
+
+    /** The transport took what it could. */
+    void flushed() {
+        ChannelPromise write = lastWrite;
+        if (write != null) {
+            lastWrite = null;
+            if (write.isDone()) {
+                operationComplete(write);
+            } else {
+                write.addListener(this);
+            }
+        }
+    }
+
     @Override
-    public void operationComplete(ChannelFuture lastWrite) {
-        if (!lastWrite.isSuccess() || !call.isTimed()) {
+    public void operationComplete(ChannelFuture write) {
+        if (!write.isSuccess() || !call.isTimed()) {
             return;
         }
         long at = System.nanoTime();
@@ -240,7 +260,7 @@ final class Exchange implements ChannelFutureListener {
 
     /** The call, if its loop is this one and the attempt is under way: for the steps of every call. */
     private @Nullable TimedCall current() {
-        TimedCall timed = call.here();
+        TimedCall timed = call.on(connection.loop());
         return timed != null && attempt != null && attempt == timed.current() ? timed : null;
     }
 }

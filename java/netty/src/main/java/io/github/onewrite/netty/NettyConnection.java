@@ -5,11 +5,12 @@ import io.github.onewrite.Outcome;
 import io.github.onewrite.SocketCounts;
 import io.github.onewrite.TimedCall;
 import io.netty.channel.Channel;
-import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelPromise;
+import io.netty.channel.EventLoop;
 import io.netty.handler.codec.CodecException;
 import io.netty.handler.codec.DecoderException;
 import io.netty.handler.codec.http.HttpResponseStatus;
+import io.netty.handler.ssl.SslHandler;
 import io.netty.util.AttributeKey;
 import java.net.InetSocketAddress;
 import java.net.SocketAddress;
@@ -57,6 +58,8 @@ public final class NettyConnection {
     private boolean join = true;
     private @Nullable Exchange upgraded;
     private Exchange writing = untimed;
+    private @Nullable String authority;
+    private String origin = "";
     private int requests;
     private long freeSince;
     private long lastRead;
@@ -206,14 +209,10 @@ public final class NettyConnection {
         }
     }
 
-    /**
-     * The head of a request is being written.
-     *
-     * @param begin makes a call where none was served, or null
-     */
-    Exchange write(Function<OnewriteNetty, OnewriteNetty.@Nullable Call> begin) {
+    /** The head of a request is being written. Begins a call where none was served. */
+    Exchange write(Object head) {
         if (!headDue) {
-            serve(beginner == null ? null : begin.apply(beginner));
+            serve(beginner == null ? null : TimingHandler.begin(this, beginner, head));
         }
         headDue = false;
         writing = served;
@@ -226,8 +225,8 @@ public final class NettyConnection {
      *
      * @return the promise of its write
      */
-    ChannelPromise writeLate(ChannelHandlerContext ctx, Object encoded, ChannelPromise promise) {
-        Exchange exchange = write(hooks -> TimingHandler.begin(ctx, hooks, encoded));
+    ChannelPromise writeLate(Object encoded, ChannelPromise promise) {
+        Exchange exchange = write(encoded);
         exchange.wrote(ByteHandler.size(encoded));
         return exchange.isTimed() ? exchange.late(promise.unvoid()) : promise;
     }
@@ -334,12 +333,31 @@ public final class NettyConnection {
         writing.wrote(size);
     }
 
+    /** Scheme and authority of the URLs. */
+    String origin(String authority) {
+        if (!authority.equals(this.authority)) {
+            this.authority = authority;
+            origin = (channel.pipeline().get(SslHandler.class) == null ? "http://" : "https://") + authority;
+        }
+        return origin;
+    }
+
+    void flushes() {
+        writing.flushes();
+        if (exchanges.size() > 1) {
+            exchanges.forEach(Exchange::flushes);
+        }
+    }
+
     void flushed() {
-        if (exchanges.size() < 2) {
-            writing.flushed();
-        } else {
+        writing.flushed();
+        if (exchanges.size() > 1) {
             exchanges.forEach(Exchange::flushed);
         }
+    }
+
+    EventLoop loop() {
+        return channel.eventLoop();
     }
 
     void read() {

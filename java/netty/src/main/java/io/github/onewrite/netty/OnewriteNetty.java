@@ -197,6 +197,10 @@ public final class OnewriteNetty extends TimingOptions<OnewriteNetty> {
     }
 
     private NettyConnection attached(Channel channel) {
+        NettyConnection known = NettyConnection.of(channel);
+        if (known != null) {
+            return known;
+        }
         SocketCounts nodelay = Boolean.TRUE.equals(channel.attr(NODELAY).get()) ? counts() : null;
         NettyConnection connection =
                 NettyConnection.attach(channel, null, nodelay, any -> null, NettyConnection.Ends.WITH_RESPONSE);
@@ -230,12 +234,20 @@ public final class OnewriteNetty extends TimingOptions<OnewriteNetty> {
      * @param tag handed to listener factories and found in the record, or null
      */
     public Call begin(String method, String url, @Nullable Object tag) {
-        TimedCall timed = wanted() ? TimedCall.start(ready(), method, url, tag) : null;
+        return begin(method, url, "", tag, null);
+    }
+
+    /**
+     * @param target completes the URL
+     * @param loop that takes the steps of the call, where it is known already
+     */
+    Call begin(String method, String url, String target, @Nullable Object tag, @Nullable EventLoop loop) {
+        TimedCall timed = TimedCall.start(ready(), method, url, target, tag);
         if (timed == null) {
             return Call.UNTIMED;
         }
         timed.attempt(timed.startedAtMonoNanos());
-        return new Call(timed, this);
+        return new Call(timed, this, loop);
     }
 
     /**
@@ -243,7 +255,7 @@ public final class OnewriteNetty extends TimingOptions<OnewriteNetty> {
      * channel, or by {@link Call#failed}.
      */
     public Call begin(Channel channel, String method, String url) {
-        return begin(method, url, null).on(channel);
+        return begin(method, url, "", null, channel.eventLoop()).on(channel);
     }
 
     /** The hooks, made once: a call copies nothing. */
@@ -261,28 +273,36 @@ public final class OnewriteNetty extends TimingOptions<OnewriteNetty> {
      * first channel takes its steps, and before there is one, the thread that brings them.
      */
     public static final class Call {
-        static final Call UNTIMED = new Call(null, null);
+        static final Call UNTIMED = new Call(null, null, null);
 
         private final @Nullable TimedCall timed;
         private final @Nullable OnewriteNetty onewrite;
+
+        /** Orders the steps until the loop is known. */
         private final @Nullable HookQueue queue;
+
         private volatile @Nullable EventLoop loop;
 
-        private Call(@Nullable TimedCall timed, @Nullable OnewriteNetty onewrite) {
+        private Call(@Nullable TimedCall timed, @Nullable OnewriteNetty onewrite, @Nullable EventLoop loop) {
             this.timed = timed;
             this.onewrite = onewrite;
-            this.queue = timed == null ? null : new HookQueue();
+            this.loop = loop;
+            this.queue = timed == null || loop != null ? null : new HookQueue();
         }
 
         boolean isTimed() {
             return timed != null;
         }
 
-        /** The call, if its loop is this one and no hook is being called: then a step may be taken at once. */
+        /** Whether the events of the call are listened to. */
+        boolean listens() {
+            return timed != null && timed.listens();
+        }
+
+        /** The call, if this loop is its own and no hook is being called: then a step may be taken at once. */
         @Nullable
-        TimedCall here() {
-            EventLoop by = loop;
-            return timed != null && by != null && by.inEventLoop() && !timed.isDelivering() ? timed : null;
+        TimedCall on(EventLoop current) {
+            return timed != null && loop == current && !timed.isDelivering() ? timed : null;
         }
 
         /** The first loop stays: another attempt may run on another one, whose steps are posted. */
@@ -294,13 +314,10 @@ public final class OnewriteNetty extends TimingOptions<OnewriteNetty> {
 
         void step(Consumer<TimedCall> step) {
             TimedCall call = timed;
-            if (call == null || queue == null) {
-                return;
-            }
             EventLoop by = loop;
-            if (by != null) {
+            if (call != null && by != null) {
                 step(by, call, step);
-            } else {
+            } else if (call != null && queue != null) {
                 queue.run(() -> {
                     EventLoop since = loop;
                     if (since == null) {

@@ -26,13 +26,13 @@ final class Placement {
      */
     boolean place(
             ChannelPipeline pipeline, NettyConnection connection, OnewriteNetty onewrite, boolean answersHeldWrites) {
+        if (codec != null && !codec.isRemoved()) {
+            return true;
+        }
         ChannelHandlerContext top = codec(pipeline, true);
         ChannelHandlerContext bottom = codec(pipeline, false);
         if (top == null || bottom == null) {
             return false;
-        }
-        if (codec == top) {
-            return true;
         }
         for (String name : List.of(ByteHandler.NAME, CoalesceHandler.NAME, TimingHandler.NAME)) {
             if (pipeline.context(name) != null) {

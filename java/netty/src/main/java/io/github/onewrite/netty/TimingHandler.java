@@ -4,17 +4,21 @@ import io.netty.buffer.ByteBuf;
 import io.netty.channel.ChannelDuplexHandler;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelPromise;
+import io.netty.handler.codec.http.DefaultFullHttpRequest;
+import io.netty.handler.codec.http.DefaultHttpContent;
+import io.netty.handler.codec.http.DefaultHttpObject;
+import io.netty.handler.codec.http.DefaultHttpRequest;
+import io.netty.handler.codec.http.DefaultHttpResponse;
+import io.netty.handler.codec.http.DefaultLastHttpContent;
 import io.netty.handler.codec.http.HttpContent;
 import io.netty.handler.codec.http.HttpHeaderNames;
 import io.netty.handler.codec.http.HttpMethod;
-import io.netty.handler.codec.http.HttpObject;
 import io.netty.handler.codec.http.HttpRequest;
 import io.netty.handler.codec.http.HttpResponse;
 import io.netty.handler.codec.http.HttpResponseStatus;
 import io.netty.handler.codec.http.HttpStatusClass;
 import io.netty.handler.codec.http.HttpUtil;
 import io.netty.handler.codec.http.LastHttpContent;
-import io.netty.handler.ssl.SslHandler;
 import java.nio.charset.StandardCharsets;
 import org.jspecify.annotations.Nullable;
 
@@ -39,48 +43,52 @@ final class TimingHandler extends ChannelDuplexHandler {
         return true;
     }
 
+    /** Classes are tested before interfaces, here and in channelRead: that is much cheaper (JDK-8180450). */
     @Override
     public void write(ChannelHandlerContext ctx, Object message, ChannelPromise promise) {
-        if (message instanceof HttpRequest request) {
-            boolean tunnel = request.method().equals(HttpMethod.CONNECT)
-                    && connection.times().tunnels();
-            sending = tunnel ? null : connection.write(hooks -> begin(ctx, hooks, request));
+        if (message instanceof DefaultHttpRequest || message instanceof HttpRequest) {
+            HttpRequest request = (HttpRequest) message;
+            boolean tunnel = connection.times().tunnels() && request.method().equals(HttpMethod.CONNECT);
+            sending = tunnel ? null : connection.write(request);
         }
         Exchange exchange = sending;
-        if (message instanceof LastHttpContent && exchange != null) {
+        if (exchange != null && (message instanceof DefaultFullHttpRequest || message instanceof LastHttpContent)) {
             sending = null;
             if (exchange.isTimed()) {
-                ctx.write(message, promise.unvoid().addListener(exchange));
+                ctx.write(message, exchange.last(promise.unvoid()));
                 return;
             }
         }
         ctx.write(message, promise);
     }
 
-    /** Begins a call for a request that none was begun for; not for a change of protocol. */
-    private static OnewriteNetty.@Nullable Call begin(
-            ChannelHandlerContext ctx, OnewriteNetty hooks, HttpRequest request) {
+    /**
+     * Begins a call for a request that none was begun for; not for a change of protocol.
+     *
+     * @param head a request, or its bytes where it was encoded before this handler was in its place
+     */
+    static OnewriteNetty.@Nullable Call begin(NettyConnection connection, OnewriteNetty hooks, Object head) {
+        if (!hooks.wanted()) {
+            return null;
+        }
+        if (!(head instanceof HttpRequest request)) {
+            return head instanceof ByteBuf bytes ? beginEncoded(connection, hooks, bytes) : null;
+        }
         boolean exchange = !request.method().equals(HttpMethod.CONNECT)
                 && !request.headers().contains(HttpHeaderNames.UPGRADE);
-        if (!exchange || !hooks.wanted()) {
-            return null;
-        }
         String host = request.headers().get(HttpHeaderNames.HOST, "");
-        return hooks.begin(request.method().name(), url(ctx, request.uri(), host));
+        return exchange ? begin(connection, hooks, request.method().name(), request.uri(), host) : null;
     }
 
-    private static String url(ChannelHandlerContext ctx, String target, String host) {
-        if (!target.startsWith("/")) {
-            return target; // in full, for a proxy
-        }
-        return (ctx.pipeline().get(SslHandler.class) == null ? "http://" : "https://") + host + target;
+    private static OnewriteNetty.Call begin(
+            NettyConnection connection, OnewriteNetty hooks, String method, String target, String host) {
+        // Else the target is the whole URL, for a proxy.
+        String origin = target.startsWith("/") ? connection.origin(host) : "";
+        return hooks.begin(method, origin, target, null, connection.loop());
     }
 
-    /** The same for a head that was encoded before this handler was in its place. */
-    static OnewriteNetty.@Nullable Call begin(ChannelHandlerContext ctx, OnewriteNetty hooks, Object encoded) {
-        if (!hooks.wanted() || !(encoded instanceof ByteBuf bytes)) {
-            return null;
-        }
+    private static OnewriteNetty.@Nullable Call beginEncoded(
+            NettyConnection connection, OnewriteNetty hooks, ByteBuf bytes) {
         String[] lines = bytes.toString(StandardCharsets.ISO_8859_1).split("\r\n", -1);
         String[] first = lines[0].split(" ", -1);
         String host = "";
@@ -92,18 +100,24 @@ final class TimingHandler extends ChannelDuplexHandler {
                     ? lines[i].substring(5).strip()
                     : host;
         }
-        return first.length != 3 || first[0].equals("CONNECT") ? null : hooks.begin(first[0], url(ctx, first[1], host));
+        return first.length != 3 || first[0].equals("CONNECT")
+                ? null
+                : begin(connection, hooks, first[0], first[1], host);
     }
 
     @Override
     public void channelRead(ChannelHandlerContext ctx, Object message) {
-        if (message instanceof HttpObject part && part.decoderResult().isFailure()) {
+        if (message instanceof DefaultHttpObject part && part.decoderResult().isFailure()) {
             // What the codec makes of it has status 999.
             connection.malformed(part.decoderResult().cause());
             ctx.fireChannelRead(message);
             return;
         }
-        if (message instanceof HttpResponse response) {
+        boolean isContent = message instanceof DefaultHttpContent || message == LastHttpContent.EMPTY_LAST_CONTENT;
+        HttpResponse response = message instanceof DefaultHttpResponse known
+                ? known
+                : !isContent && message instanceof HttpResponse other ? other : null;
+        if (response != null) {
             ofTunnel = connection.times().tunnels();
             if (!ofTunnel) {
                 head(response);
@@ -113,15 +127,17 @@ final class TimingHandler extends ChannelDuplexHandler {
             // The proxy's answer to the client's own CONNECT. The client adds TLS before fireChannelRead returns.
             ofTunnel = !(message instanceof LastHttpContent);
             ctx.fireChannelRead(message);
-            if (message instanceof HttpResponse response && response.status().codeClass() == HttpStatusClass.SUCCESS) {
+            if (response != null && response.status().codeClass() == HttpStatusClass.SUCCESS) {
                 connection.times().connected();
             }
             return;
         }
         Exchange ended = null;
-        if (message instanceof HttpContent content && !interim) {
+        boolean isHead = message.getClass() == DefaultHttpResponse.class;
+        if (!interim && (isContent || (!isHead && message instanceof HttpContent))) {
+            HttpContent content = (HttpContent) message;
             received += content.content().readableBytes();
-            if (content instanceof LastHttpContent) {
+            if (message instanceof DefaultLastHttpContent || message instanceof LastHttpContent) {
                 ended = connection.responseRead(received, keepAlive);
             }
         }
@@ -140,7 +156,7 @@ final class TimingHandler extends ChannelDuplexHandler {
         if (interim) {
             connection.reading().interim(response.status().code());
         } else {
-            keepAlive = HttpUtil.isKeepAlive(response);
+            keepAlive = connection.reading().call().listens() && HttpUtil.isKeepAlive(response);
             connection.head(response.status().code());
         }
     }
