@@ -64,6 +64,7 @@ def test_minitest(tmp_path: Path) -> None:
         run(["ruby", str(file)])
 
 
+@pytest.mark.programs
 def test_junit(tmp_path: Path) -> None:
     jars = PROGRAMS / "java" / "target" / "jars"
     if not list(jars.glob("junit-platform-console-standalone-*.jar")) or shutil.which("javac") is None:

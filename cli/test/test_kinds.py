@@ -66,6 +66,7 @@ class DropsTheBody(Listener):
         return True
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize(
     ("then", "verdict"),
     [("waits", "REFUSES WHOLE"), ("resets", "REFUSES WHOLE"), ("408", "REFUSES WHOLE"), ("empty", "DIFFERS")],
@@ -131,6 +132,7 @@ for _ in range(int(sys.argv[2])):
 """
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize("threads", ["1", "2"])
 @pytest.mark.parametrize("nodelay", [True, False])
 def test_a_server_with_few_threads_is_judged(threads: str, nodelay: bool) -> None:
