@@ -25,9 +25,9 @@ __all__ = ["main"]
 def _arguments(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="onewrite-conformance",
-        description="Holds HTTP/1.1 clients against the contract. Without a choice: every adapter of this checkout.",
+        description="Tests HTTP/1.1 clients against the contract; by default every adapter of this checkout.",
     )
-    who = parser.add_argument_group("who is judged")
+    who = parser.add_argument_group("clients to test")
     who.add_argument(
         "--adapter", action="append", choices=[*adapter_names(), "reference"], help="one adapter; may be repeated"
     )
@@ -45,7 +45,7 @@ def _arguments(arguments: list[str] | None) -> argparse.Namespace:
         help="client kind: onewrite, patched, stock, control; or a second base library's: "
         "node:http, httpx, reactor-netty, ahc. May be repeated",
     )
-    what = parser.add_argument_group("what is run")
+    what = parser.add_argument_group("cases to run")
     what.add_argument(
         "case", nargs="*", metavar="PATH", help="wire (a family), wire/4 (a requirement), a case, a run, or wildcards"
     )
