@@ -2,7 +2,6 @@
 
 require_relative "support/helper"
 require "io/wait"
-require "minitest/mock"
 
 # Records and events of calls: their content, their order, and what is absent.
 class CallTest < OnewriteTest
@@ -393,32 +392,6 @@ class CallTest < OnewriteTest
     skip "this kernel does not pace" if held.empty?
     assert(held.all? { |one| one.writes > 1 })
     refute_includes held.map(&:cause), :nagle_delayed_ack
-  end
-
-  def test_nodelay_is_read_only_after_a_long_wait
-    skip "needs TCP_INFO" unless Onewrite.kernel_evidence?
-
-    slow = false
-    http = timed(tap_server do |_|
-      if slow
-        wait_until { names.last == :request_end }
-        sleep 0.05
-      end
-      Tap::OK
-    end)
-    asked = 0
-    ask = lambda do |_io|
-      asked += 1
-      true
-    end
-    Onewrite.const_get(:Wire)::Nodelay.stub(:on?, ask) do
-      20.times { http.request(post("/", "x")) }
-      long = @records.count { |one| one.wait_ns >= 20_000_000 }
-      assert_equal long, asked
-      slow = true
-      http.request(post("/", "x"))
-      assert_equal long + 1, asked
-    end
   end
 
   def test_a_wait_for_a_slow_server_is_named

@@ -7,7 +7,7 @@ require "json"
 # configuration in a separate process. WHOLE=1 runs all of them, else SEED chooses a sample.
 class ChainsTest < OnewriteTest
   LIMIT = 600
-  SAMPLE = 120
+  SAMPLE = 60
   REQUESTS = 20
   STYLES = %w[prepend alias define].freeze
   NAMES = %w[request connect on_connect begin_transport transport_request exec write].freeze

@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require_relative "support/helper"
-require "minitest/mock"
 require_relative "../bench/origin"
 
 # Setting and removing hooks, errors in hooks, and that without a hook timing costs nothing.
@@ -137,15 +136,6 @@ class HooksTest < OnewriteTest
     assert_operator count.call, :>=, without_hook + 3, "the count sees the objects of timing"
   ensure
     hook.remove if hook
-  end
-
-  def test_without_a_hook_neither_clock_nor_tcp_info_is_read
-    http = session(tap_server)
-    http.request(post("/", "x"))
-    fail_on_call = ->(*) { flunk "asked" }
-    Onewrite.const_get(:Clock).stub(:now, fail_on_call) do
-      Onewrite.const_get(:TcpInfo).stub(:read, fail_on_call) { http.request(post("/", "x")) }
-    end
   end
 
   # @return [Array<Integer>] how often the gem reads the clock and TCP_INFO for one request
@@ -394,20 +384,5 @@ class HooksTest < OnewriteTest
       end
     RUBY
     assert_equal ["true\n"] * 8, out.lines
-  end
-
-  def test_swapping_hooks_while_calls_run
-    tap = tap_server
-    counts = Queue.new
-    runners = Array.new(3) do
-      Thread.new do
-        http = session(tap)
-        50.times { http.request(post("/", "x")) }
-      end
-    end
-    hooks = Array.new(50) { Onewrite.on_timing { |timing| counts << timing } }
-    hooks.each(&:remove)
-    runners.each(&:join)
-    assert_nil Onewrite.const_get(:Hooks).current
   end
 end

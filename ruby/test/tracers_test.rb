@@ -11,10 +11,7 @@ class TracersTest < OnewriteTest
   STYLES = {
     "alias_chain" => "connect request request",
     "httplog" => "connect request 2 request 2",
-    "new_relic_prepend" => "request request",
-    "datadog" => "request request",
     "opentelemetry" => "connect request request",
-    "sentry" => "request request",
     "semian" => "new connect transport transport",
     "exec_chain" => "exec exec",
     "writer_chain" => "write write"
@@ -212,71 +209,6 @@ class TracersTest < OnewriteTest
       p [send.call, send.call, send.call.code, send.call.code]
     RUBY
     assert_equal "ok0 ok0 ok2990 ok2001 [nil, :stubbed, \"299\", \"200\"]\n" * 2, out
-  end
-
-  # The timing patches are installed with the first hook; alias chains may wrap them, too.
-  def test_a_chain_over_exec_that_is_loaded_after_the_first_hook
-    out = ruby(<<~RUBY, env: { "PORT" => tap_server.port.to_s, "FIXTURE" => File.join(FIXTURES, "exec_chain.rb") })
-      $traced = []
-      require "onewrite"
-      writes = []
-      Onewrite.configure(quickack: true)
-      Onewrite.on_timing { |t| writes << t.writes }
-      load ENV["FIXTURE"]
-      Net::HTTP.start("127.0.0.1", ENV["PORT"].to_i, nil) do |http|
-        http.post("/", "hello", "Content-Type" => "text/plain")
-        http.get("/")
-        Onewrite.configure(hooks_disabled: true)
-        http.get("/")
-      end
-      puts $traced.uniq.join(" "), writes.join(" ")
-    RUBY
-    assert_match(/^exec\n1 1\n\z/, out)
-  end
-
-  # Disabled, or with a foreign socket, each patch calls super, which an alias chain must not turn into a recursion.
-  %w[exec_chain writer_chain].each do |style|
-    define_method("test_#{style} loaded after onewrite, with the adapter disabled and on a foreign socket") do
-      env = { "PORT" => tap_server.port.to_s, "FIXTURE" => File.join(FIXTURES, "#{style}.rb") }
-      out = ruby(<<~RUBY, env: env, options: ["-W0"])
-        $traced = []
-        require "onewrite"
-        require "stringio"
-        Onewrite.on_timing { nil }
-        load ENV["FIXTURE"]
-        make = -> { Net::HTTP::Post.new("/", "Content-Type" => "text/plain").tap { |request| request.body = "hello" } }
-        make.call.exec(io = Net::BufferedIO.new(StringIO.new), "1.1", "/")
-        Onewrite.disable!
-        Net::HTTP.start("127.0.0.1", ENV["PORT"].to_i, nil) { |http| http.request(make.call) }
-        puts io.io.string.end_with?("hello"), $traced.size
-      RUBY
-      assert_equal "true\n2\n", out
-    end
-  end
-
-  def test_an_alias_chain_over_the_writers_of_streams_loaded_after_onewrite
-    out = ruby(<<~RUBY, env: { "PORT" => tap_server.port.to_s }, options: ["-W0"])
-      require "onewrite"
-      require "stringio"
-      $traced = 0
-      class Net::HTTPGenericRequest
-        %i[send_request_with_body_stream send_request_with_body_data].each do |name|
-          alias_method :"\#{name}_before", name
-          define_method(name) { |*args| ($traced += 1) && send(:"\#{name}_before", *args) }
-        end
-      end
-      stream = Net::HTTP::Post.new("/", "Content-Type" => "text/plain", "Content-Length" => "5")
-      form = Net::HTTP::Post.new("/").tap { |one| one.set_form([%w[a b]], "multipart/form-data") }
-      Net::HTTP.start("127.0.0.1", ENV["PORT"].to_i, nil) do |http|
-        2.times do
-          stream.body_stream = StringIO.new("hello")
-          [stream, form].each { |request| http.request(request) }
-          Onewrite.disable!
-        end
-      end
-      puts $traced
-    RUBY
-    assert_equal "4\n", out
   end
 
   # Like ssrf_filter: a request written to another socket.

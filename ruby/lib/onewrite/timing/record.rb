@@ -333,6 +333,7 @@ module Onewrite
     # An event for the listeners, or one of the last events.
     def emit(name, now, detail = nil, attempt = @index)
       event = Event.new(name, now, attempt, detail)
+      @begun = true # not before: a call that is interrupted here has no event yet
       @last ? @last << event : Hooks.give(self, @listeners, event)
     end
 
@@ -376,9 +377,10 @@ module Onewrite
 
     def last_events(events, reusable, error)
       @last = events
-      call_start unless @begun
+      begun = @begun
+      call_start unless begun
       if @attempted
-        emit(:attempt_start, @attempt_started) unless @begun
+        emit(:attempt_start, @attempt_started) unless begun
         connect_events(error) if @connect_start && !@conn_id
         emit(:connection_released, @ended, reusable) if @conn_id
         emit(:attempt_end, @ended, @outcome)
@@ -387,7 +389,6 @@ module Onewrite
     end
 
     def call_start
-      @begun = true unless @last
       emit(:call_start, @started_at_mono_ns,
            [@method.to_s, [@tls, @address, @port, @path.to_s], @started_at_mono_ns + @anchor], nil)
     end
