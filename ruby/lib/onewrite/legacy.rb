@@ -79,7 +79,8 @@ module Onewrite
         end
 
         begin
-          Wire::HeldSocket.new(sock).write_request(Config.current.join_max, onewrite_waits) do |held|
+          held = Wire::HeldSocket.new(sock)
+          held.write_request(Config.current.join_max, onewrite_waits) do
             STOCK[:exec].bind(self).call(held, ver, path)
           end
         rescue Exception # rubocop:disable Lint/RescueException -- raised again

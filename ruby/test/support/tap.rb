@@ -122,10 +122,11 @@ class Tap
     text = buffer.byteslice(0, head + 4)
     io.write(@expect) if @expect && text =~ /^expect: 100-continue\r$/i
     total = head + 4
-    if text =~ /^transfer-encoding: chunked\r$/i
+    case text
+    when /^transfer-encoding: chunked\r$/i
       more.call until (last = buffer.index(/\r\n0\r\n\r\n/n, head + 2))
       total = last + 7
-    elsif text =~ /^content-length: (\d+)\r$/i
+    when /^content-length: (\d+)\r$/i
       total += Regexp.last_match(1).to_i
       more.call while buffer.bytesize < total
     end

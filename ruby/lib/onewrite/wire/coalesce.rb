@@ -11,8 +11,8 @@ module Onewrite
     # A write is tried once, without blocking. Net::BufferedIO#write writes what the kernel did not take, so write_timeout and
     # debug_output work as without the gem.
     #
-    # Of a body that is no String, and of one whose `bytesize` is not its size, nothing is held: Net::BufferedIO converts it.
-    # No other method of a body is called, because a subclass of String may define it anew.
+    # A body that is no String, or whose `bytesize` is not its size, goes to Net::BufferedIO as it is. No other method of a body
+    # is called, because a subclass of String may define it anew.
     class HeldSocket
       # Most bytes that are joined by a copy: one TLS record.
       MOST = 16_384
@@ -33,23 +33,12 @@ module Onewrite
       private_constant :MOST, :FIRST_OF_BODY, :CHUNK_END, :SIZE_LINE, :LIBRARY, :NONBLOCK, :WRITEV, :SIOCOUTQ, :NOTHING
 
       class << self
-        # @return [Object, nil] the io under *socket*; nil where a test double for Net::BufferedIO has none
-        def io_of(socket)
-          socket.io if socket.respond_to?(:io)
-        end
-
-        # True if a write may bypass Net::BufferedIO: only to a socket, and only while no other gem has replaced a method that
-        # its `write` uses, to count or log bytes. The place of the definition decides, because an alias chain keeps the
-        # owner.
-        def direct?(socket)
-          NONBLOCK && socket?(io_of(socket)) && [:write, :writing, :write0].all? do |name|
-            socket.method(name).source_location.to_a.first == LIBRARY
-          end
-        end
-
-        # True for a real socket, plain or TLS, and false for an object that imitates one.
-        def socket?(io)
-          io.is_a?(BasicSocket) || (defined?(OpenSSL::SSL::SSLSocket) && io.is_a?(OpenSSL::SSL::SSLSocket))
+        # True if a write may bypass Net::BufferedIO: only to a real socket, plain or TLS, and only while no other gem has
+        # replaced a method that its `write` uses, to count or log bytes. The place of the definition decides, because an alias
+        # chain keeps the owner.
+        def direct?(socket, io)
+          NONBLOCK && (io.is_a?(BasicSocket) || (defined?(OpenSSL::SSL::SSLSocket) && io.is_a?(OpenSSL::SSL::SSLSocket))) &&
+            [:write, :writing, :write0].all? { |name| socket.method(name).source_location.to_a.first == LIBRARY }
         end
       end
 
@@ -60,15 +49,15 @@ module Onewrite
 
       def initialize(socket)
         @socket = socket
-        @io = HeldSocket.io_of(socket)
+        @io = socket.io if socket.respond_to?(:io) # a test double for Net::BufferedIO may have none
         @plain = @io.is_a?(BasicSocket)
-        @direct = HeldSocket.direct?(socket)
+        @direct = HeldSocket.direct?(socket, @io)
         @held = @call = @waits = @buffer = @queued = nil
         @unsent = @in_chunk = false
         @limit = 0
       end
 
-      # Passes this object to the block, which writes one request to it, and writes what is left over.
+      # Yields to write one request to this object, and writes what is left over.
       # @param limit [Integer] largest number of bytes to join; 0 joins nothing
       # @param waits [Symbol, nil] for a body that may block: :chunk joins the three parts of a chunk, :piece joins nothing;
       #   nil for a body that cannot block
@@ -77,7 +66,7 @@ module Onewrite
         @waits = waits
         @unsent = true
         @in_chunk = false
-        yield self
+        yield
         flush
       rescue StandardError
         flush_after_error
@@ -97,8 +86,8 @@ module Onewrite
       end
       alias << write
 
-      # Writes what was kept back. The kernel takes most writes whole. The rest of a write goes through the library, which
-      # waits with write_timeout; so does the whole write when debug_output is set.
+      # Writes what is held. What the kernel does not take goes through the library, which waits with write_timeout; so does all
+      # when debug_output is set.
       def flush
         str = @held
         return unless str
@@ -143,34 +132,34 @@ module Onewrite
         @in_chunk = @in_chunk ? str != CHUNK_END : !(SIZE_LINE =~ str).nil?
       end
 
-      # Keeps a copy, because the program or the library may change the String. It is a copy of the bytes: IO.copy_stream reads
-      # into a String without giving up what others share with it.
+      # Keeps a copy, because the program or the library may change the String. A dup will not do: IO.copy_stream reads into a
+      # String without giving up what others share with it.
       # @return [Integer] bytes
       def hold(str)
-        return write_large(str) unless String === str # rubocop:disable Style/CaseEquality -- the object may define is_a?
+        return write_large(str, nil) unless String === str # rubocop:disable Style/CaseEquality -- the object may define is_a?
 
         size = str.bytesize
         held = @held
         return size if size.zero?
-        return write_large(str) if size > @limit || (held && held.bytesize + size > @limit)
+        return write_large(str, size) if size > @limit || (held && held.bytesize + size > @limit)
 
         joined = held ? [held, str].pack("a*a*") : [str].pack("a*") # joins bytes of any encodings
-        return write_large(str) unless joined.bytesize == (held ? held.bytesize + size : size)
+        return write_large(str, nil) unless joined.bytesize == (held ? held.bytesize + size : size)
 
         @held = joined
         size
       end
 
       # Writes held bytes and *str* without a copy of it.
+      # @param size [Integer, nil] the `bytesize` of a String
       # @return [Integer] bytes
-      def write_large(str)
+      def write_large(str, size)
         held = @held
         return pass_on(str) unless held
 
         # A subclass goes to the library as it is, which may call methods that it defines anew.
-        body = String.new(str) if String === str && str.instance_of?(String) # rubocop:disable Style/CaseEquality
-        size = body && body.bytesize
-        if size && size == str.bytesize
+        body = String.new(str) if size && str.instance_of?(String)
+        if body && body.bytesize == size
           return write_both(held, body) if @plain && @limit == MOST && room?(held.bytesize + size)
 
           cut = @limit - held.bytesize
