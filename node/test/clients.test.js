@@ -27,6 +27,9 @@ const echo = ({ head, body, socket }) => {
   socket.write(`HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${text.length}\r\n\r\n${text}`)
 }
 
+/** The fetch of Node 22 and 24 refuses a dispatcher of undici 8, also undici's own Agent. */
+const refusesDispatcher = 'Dispatcher1Wrapper' in undici && Number.parseInt(process.versions.undici ?? '', 10) < 8
+
 const chunked = () => Readable.from((async function * () { for (let index = 0; index < 4; index++) yield Buffer.alloc(50, 'x') })())
 
 for (const secure of [false, true]) {
@@ -107,7 +110,7 @@ for (const secure of [false, true]) {
     }
 
     for (const [name, call] of Object.entries(clients)) {
-      test(name, async () => {
+      test(name, { skip: /^(global fetch|openai)/.test(name) && refusesDispatcher }, async () => {
         const tap = await startTap({ secure, answer: echo })
         try {
           seen.clear()
@@ -128,7 +131,7 @@ for (const secure of [false, true]) {
       })
     }
 
-    test('openai streams an answer, and the events say when it began and ended', () => streamed(secure, agent, seen))
+    test('openai streams an answer, and the events say when it began and ended', { skip: refusesDispatcher }, () => streamed(secure, agent, seen))
   })
 }
 

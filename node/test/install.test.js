@@ -243,9 +243,9 @@ test('importing changes nothing: no patched function, no subscriber, and the pro
       tls.connect, net.connect, globalThis.fetch, undici.getGlobalDispatcher(), http.globalAgent, undici.Client.prototype.dispatch]
     const before = picture()
     await import(${JSON.stringify(index)})
-    const channels = ['undici:request:create', 'undici:client:sendHeaders', 'http.client.request.start'].map((name) => dc.hasSubscribers(name))
+    const channels = ['undici:request:create', 'undici:client:sendHeaders', 'http.client.request.created', 'http.client.request.start'].map((name) => dc.hasSubscribers(name))
     console.log(JSON.stringify({ same: picture().every((each, index) => each === before[index]), channels }))`)
-  assert.deepEqual(out, { same: true, channels: [false, false, false] })
+  assert.deepEqual(out, { same: true, channels: [false, false, false, false] })
 })
 
 const requiresModules = /** @type {any} */ (process.features).require_module === true
@@ -281,14 +281,14 @@ test('node --import onewrite/register: fetch and node:http without a change to t
       import dc from 'node:diagnostics_channel'
       import * as undici from 'undici'
       ${many(tap.origin)}
-      console.log(JSON.stringify({ guarded: dc.hasSubscribers('http.client.request.start'), agent: undici.getGlobalDispatcher().constructor.name }))`,
+      console.log(JSON.stringify({ guarded: ['created', 'start'].some((name) => dc.hasSubscribers('http.client.request.' + name)), agent: undici.getGlobalDispatcher().constructor.name }))`,
     { args: ['--import', register] })
     assert.deepEqual(out, { guarded: true, agent: 'FetchAgent' })
     // The pool may open a second connection; the mode is over the requests on a kept one.
     assert.equal(tap.mode('segments'), 1)
     const off = await runScript(`
       import dc from 'node:diagnostics_channel'
-      console.log(JSON.stringify(dc.hasSubscribers('http.client.request.start')))`, { args: ['--import', register], env: { ONEWRITE_DISABLED: 'true' } })
+      console.log(JSON.stringify(['created', 'start'].some((name) => dc.hasSubscribers('http.client.request.' + name))))`, { args: ['--import', register], env: { ONEWRITE_DISABLED: 'true' } })
     assert.equal(off.out, false)
   } finally {
     await tap.close()
@@ -336,7 +336,7 @@ test('node --import onewrite/register: node:http over https is not held, without
 test('register without undici guards node:http and warns once that fetch is not installed', () => inFolder(() => {}, async (folder) => {
   const { out, error } = await runScript(`
     import dc from 'node:diagnostics_channel'
-    console.log(JSON.stringify(dc.hasSubscribers('http.client.request.start')))`, { args: ['--import', join(folder, 'src', 'register.js')] })
+    console.log(JSON.stringify(['created', 'start'].some((name) => dc.hasSubscribers('http.client.request.' + name))))`, { args: ['--import', join(folder, 'src', 'register.js')] })
   assert.equal(out, true)
   assert.equal(error.match(/ONEWRITE_FETCH_NOT_INSTALLED/g)?.length, 1)
   assert.match(error, /onewrite\/register leaves fetch as it is: Cannot find package 'undici'/)

@@ -143,8 +143,9 @@ class TimedRequest {
     if (this.failure !== undefined) return call.fail(this.failure)
     if (response === undefined) return call.fail(causeOf(undefined, this.timedOut))
     if (socket.errored) return call.fail(this.givenUp ? causeOf(socket.errored, this.timedOut) : socket.errored)
-    const early = { code: 'UND_ERR_SOCKET', message: 'the peer closed in the middle of the response' }
-    if (socket.readableEnded) return call.fail(early)
+    const early = { code: 'UND_ERR_SOCKET', message: 'closed in the middle of the response' }
+    // By the peer, or by who destroyed the socket or its agent.
+    if (socket.readableEnded || (!this.givenUp && response.errored)) return call.fail(early)
     // A caller who drops a response unread, as follow-redirects does, or who destroys the response, did not cancel the
     // call.
     if (this.givenUp && response.readableDidRead) return call.fail(causeOf(undefined, this.timedOut))

@@ -12,9 +12,7 @@ import { currentTimingId } from './id.js'
 import { Timing } from './record.js'
 
 /** @typedef {import('./connection.js').Connection} Connection */
-/** @typedef {import('./events.js').EventName} EventName */
 /** @typedef {import('./events.js').TimingEvent} TimingEvent */
-/** @typedef {import('./hooks.js').Receiver} Receiver */
 /** @typedef {import('./hooks.js').Hooks} Hooks */
 /** @typedef {import('./attempt.js').Phase} Phase */
 /** @typedef {{hooks: Hooks | null, source?: object}} Owner */
@@ -33,10 +31,7 @@ export class Call extends Timing {
   #hooks
   /** Who gets which event. Events are made only for those who get them. */
   #receivers
-  /**
-   * The asynchronous context in which the call was made: hooks run in it.
-   * @type {import('node:async_hooks').AsyncResource | null}
-   */
+  /** Hooks run in the context in which the call was made. @type {import('node:async_hooks').AsyncResource | null} */
   #context
   /** Hooks that made this request. */
   #makers
@@ -52,10 +47,7 @@ export class Call extends Timing {
   /** Until the attempt ends. @type {Connection | null} */
   #connection = null
   #firstByteNs = 0
-  /**
-   * The base library has passed the whole request to the socket. null: it does not report that.
-   * @type {boolean | null}
-   */
+  /** The base library has passed all of it to the socket; null: it does not report that. @type {boolean | null} */
   #sent = false
   /** What was written has been taken over from the connection. */
   #captured = false
@@ -71,15 +63,8 @@ export class Call extends Timing {
   /** Its record is part of another call's. */
   #absorbed = false
 
-  /**
-   * @param {Owner} owner the configuration that the hooks are of
-   * @param {import('node:async_hooks').AsyncResource} context
-   * @param {string} method
-   * @param {string} origin
-   * @param {string | undefined} path
-   * @param {boolean} [composed] there may be retries and redirects; the call ends with `end()`
-   */
-  constructor (owner, context, method, origin, path, composed = false) {
+  /** @param {Owner} owner @param {import('node:async_hooks').AsyncResource} context of the caller */
+  constructor (owner, context, method, origin, path = '', composed = false) {
     const startNs = nowNs()
     const attempt = new Attempt(0, startNs)
     super(currentTimingId(context), method, origin, path, startNs, composed ? [] : [attempt])
@@ -153,9 +138,8 @@ export class Call extends Timing {
   get connection () { return this.#carrier?.connection ?? null }
 
   /**
-   * The request is about to be written on a connection.
-   * @param {boolean} [atOnce] the first write follows in the same turn. Its time is then used for this event too,
-   *   unless a hook has to be called now
+   * The request is about to be written on a connection; `atOnce`: in this turn. Then the time of the write is used for
+   * this event too, unless a hook has to be called now.
    */
   acquired (connection, atOnce = false) {
     // undici puts requests of a pipeline back when their connection breaks.
@@ -204,7 +188,7 @@ export class Call extends Timing {
     this.#emit(connectionAcquired, event)
   }
 
-  /** @param {Connection | null} own the connection that was made for this attempt @param {number} now */
+  /** @param {Connection | null} own made for this attempt @param {number} now */
   #leaveQueue (own, now) {
     this.#attempt.queueEndMonoNs = own === null ? now : own.startNs
     this.#emitPlain(this.#receivers.queueEnd, 'queueEnd', this.#attempt.queueEndMonoNs)
@@ -226,10 +210,7 @@ export class Call extends Timing {
     }
   }
 
-  /**
-   * The base library has passed the whole request to the socket; null: it does not report that.
-   * @param {boolean | null} [sent]
-   */
+  /** @param {boolean | null} [sent] see `#sent` */
   requestSent (sent = true) {
     this.#sent = sent
     const attempt = this.#attempt
@@ -329,10 +310,7 @@ export class Call extends Timing {
     if (this.#observed !== null) this.#hooks.observe('progress', this.#observed, this)
   }
 
-  /**
-   * @param {() => boolean} run makes the base library's request; tracers make their span in it
-   * @returns {boolean} what `run` returns
-   */
+  /** @param {() => boolean} run makes the base library's request; tracers make their span in it */
   within (run) { return this.#hooks.within(this.#observed ?? [], run) }
 
   /** Observers get this call. */
@@ -494,6 +472,6 @@ export class Call extends Timing {
     this.#emit(receivers, event)
   }
 
-  /** @param {EventName} name @param {number} tNs @returns {TimingEvent} of the present attempt */
+  /** @param {import('./events.js').EventName} name @param {number} tNs @returns {TimingEvent} of the present attempt */
   #event (name, tNs) { return new MadeEvent(this, name, tNs, this.#attempt.index) }
 }

@@ -37,34 +37,26 @@ export const EVENTS = /** @type {const} */ (['callStart', 'attemptStart', 'queue
 export class MadeEvent {
   #call
 
-  /**
-   * @param {import('./record.js').Timing} call
-   * @param {EventName} name
-   * @param {number} tNs
-   * @param {number | undefined} attempt
-   */
   constructor (call, name, tNs, attempt) {
-    /** Name of the event, such as `responseStart`. */
+    /** Name of the event, such as `responseStart`. @type {EventName} */
     this.name = name
-    /** When, integer ns. CLOCK_MONOTONIC; on other systems than Linux the clock of `process.hrtime()`. */
+    /** When, integer ns: the clock of `process.hrtime()`, on Linux CLOCK_MONOTONIC. @type {number} */
     this.tNs = tNs
-    /** 0, 1, …; absent on `callStart`. */
+    /** 0, 1, …; absent on `callStart`. @type {number | undefined} */
     this.attempt = attempt
-    /** The id given with `withTimingId()`. */
+    /** The id given with `withTimingId()`. @type {string | number | undefined} */
     this.id = call.id
     this.#call = call
   }
 
   /** The record of the call, as far as it has come when this is read; whole and frozen after `callEnd`. */
-  get timing () { return this.#call }
+  get timing () { return /** @type {import('./record.js').Timing} */ (this.#call) }
 }
 
 /** @typedef {(event: TimingEvent) => unknown} OnEvent */
 
 /**
  * All methods are optional and are called on the listener: `onCallStart`, `onResponseEnd` and so on, one for each
- * event. `onEvent` gets every event, after the event's own method. Which methods there are is checked once, when the
- * agent is
- * made.
+ * event. `onEvent` gets every event, after the event's own method. The methods are read once, when the agent is made.
  * @typedef {{[E in EventName as `on${Capitalize<E>}`]?: OnEvent} & {onEvent?: OnEvent}} TimingListener
  */

@@ -47,10 +47,7 @@ export class Receiver {
   /** What runs while this hook runs for a request that no hook has made. @type {Running} */
   alone
 
-  /**
-   * @param {(news: any) => unknown} method
-   * @param {TimingListener | null} listener on which the method is called
-   */
+  /** @param {(news: any) => unknown} method @param {TimingListener | null} listener on which it is called */
   constructor (method, listener = null) {
     this.method = method
     this.listener = listener

@@ -32,21 +32,14 @@ export class Timing {
   #origin
   #path
 
-  /**
-   * @param {string | number | undefined} id
-   * @param {string} method
-   * @param {string} origin
-   * @param {string | undefined} path
-   * @param {number} startedAtMonoNs
-   * @param {Attempt[]} attempts
-   */
   constructor (id, method, origin, path, startedAtMonoNs, attempts) {
-    /** The id given with `withTimingId()`. */
+    /** The id given with `withTimingId()`. @type {string | number | undefined} */
     this.id = id
+    /** @type {string} */
     this.method = method
     this.#origin = origin
     this.#path = path
-    /** Monotonic clock at the start, ns. */
+    /** Monotonic clock at the start, ns. @type {number} */
     this.startedAtMonoNs = startedAtMonoNs
     /** One per try, in order. Empty when an interceptor such as undici's cache answered. @type {readonly Attempt[]} */
     this.attempts = attempts
