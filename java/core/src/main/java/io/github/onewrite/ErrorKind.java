@@ -2,7 +2,7 @@ package io.github.onewrite;
 
 import java.util.Locale;
 
-/** What kind of error ended a call; the same kinds in all languages. */
+/** The kind of an error that ended a call; the same kinds in all languages. */
 public enum ErrorKind {
     /** The name did not resolve. */
     DNS,

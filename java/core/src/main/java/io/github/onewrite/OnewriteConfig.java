@@ -43,14 +43,14 @@ public record OnewriteConfig(
         }
     }
 
-    /** What system properties and environment say; else the defaults. */
+    /** The switches of system properties and environment; else the defaults. */
     public static OnewriteConfig defaults() {
         return DEFAULTS;
     }
 
     /**
-     * What two sources of settings say, the first before the second; else the defaults. For frameworks with settings of
-     * their own. A bad value warns and counts as unset.
+     * The switches of two sources, the first before the second; else the defaults. For frameworks that have their own
+     * settings. A bad value warns and counts as unset.
      *
      * @param properties answers {@code onewrite.disabled} and its like, or null
      * @param environment answers {@code ONEWRITE_DISABLED} and its like, or null

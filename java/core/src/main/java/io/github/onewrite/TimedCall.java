@@ -114,17 +114,11 @@ public final class TimedCall extends Timing {
 
     /** The attempt waits for a connection. */
     public void queueStart(long at) {
-        Attempt attempt = begins(Phase.QUEUE, at);
-        if (attempt != null && listens()) {
-            emit(new TimingEvent.QueueStart(lastNanos, attempt.index));
-        }
+        begins(Phase.QUEUE, at, TimingEvent.QueueStart::new);
     }
 
     public void queueEnd(long at) {
-        Attempt attempt = ends(Phase.QUEUE, at);
-        if (attempt != null && listens()) {
-            emit(new TimingEvent.QueueEnd(lastNanos, attempt.index));
-        }
+        ends(Phase.QUEUE, at, TimingEvent.QueueEnd::new);
     }
 
     /** The attempt waited since its start, where a client reports only the end of the wait. */
@@ -145,10 +139,7 @@ public final class TimedCall extends Timing {
     }
 
     public void dnsStart(long at, String host) {
-        Attempt attempt = begins(Phase.DNS, at);
-        if (attempt != null && listens()) {
-            emit(new TimingEvent.DnsStart(lastNanos, attempt.index, withoutUserInfo(host)));
-        }
+        begins(Phase.DNS, at, (time, attempt) -> new TimingEvent.DnsStart(time, attempt, withoutUserInfo(host)));
     }
 
     /**
@@ -157,17 +148,11 @@ public final class TimedCall extends Timing {
      * @param error null when it resolved
      */
     public void dnsEnd(long at, @Nullable String error) {
-        Attempt attempt = ends(Phase.DNS, at);
-        if (attempt != null && listens()) {
-            emit(new TimingEvent.DnsEnd(lastNanos, attempt.index, error));
-        }
+        ends(Phase.DNS, at, (time, attempt) -> new TimingEvent.DnsEnd(time, attempt, error));
     }
 
     public void connectStart(long at) {
-        Attempt attempt = begins(Phase.CONNECT, at);
-        if (attempt != null && listens()) {
-            emit(new TimingEvent.ConnectStart(lastNanos, attempt.index));
-        }
+        begins(Phase.CONNECT, at, TimingEvent.ConnectStart::new);
     }
 
     /**
@@ -176,17 +161,11 @@ public final class TimedCall extends Timing {
      * @param error null when it is established
      */
     public void connectEnd(long at, @Nullable String error) {
-        Attempt attempt = ends(Phase.CONNECT, at);
-        if (attempt != null && listens()) {
-            emit(new TimingEvent.ConnectEnd(lastNanos, attempt.index, error));
-        }
+        ends(Phase.CONNECT, at, (time, attempt) -> new TimingEvent.ConnectEnd(time, attempt, error));
     }
 
     public void tlsStart(long at) {
-        Attempt attempt = begins(Phase.TLS, at);
-        if (attempt != null && listens()) {
-            emit(new TimingEvent.TlsStart(lastNanos, attempt.index));
-        }
+        begins(Phase.TLS, at, TimingEvent.TlsStart::new);
     }
 
     /**
@@ -195,10 +174,7 @@ public final class TimedCall extends Timing {
      * @param error null when it succeeded
      */
     public void tlsEnd(long at, @Nullable String error) {
-        Attempt attempt = ends(Phase.TLS, at);
-        if (attempt != null && listens()) {
-            emit(new TimingEvent.TlsEnd(lastNanos, attempt.index, error));
-        }
+        ends(Phase.TLS, at, (time, attempt) -> new TimingEvent.TlsEnd(time, attempt, error));
     }
 
     /**
@@ -252,10 +228,7 @@ public final class TimedCall extends Timing {
     }
 
     public void requestStart(long at) {
-        Attempt attempt = begins(Phase.SEND, at);
-        if (attempt != null && listens()) {
-            emit(new TimingEvent.RequestStart(lastNanos, attempt.index));
-        }
+        begins(Phase.SEND, at, TimingEvent.RequestStart::new);
     }
 
     /**
@@ -287,16 +260,10 @@ public final class TimedCall extends Timing {
     /** The first byte of the final response was read. */
     public void responseStart(long at) {
         ends(Phase.WAIT, at);
-        Attempt attempt = begins(Phase.RECEIVE, at);
-        if (attempt == null) {
-            return;
+        if (current != null && current.isOpen(Phase.SEND)) {
+            current.drop(Phase.SEND);
         }
-        if (attempt.isOpen(Phase.SEND)) {
-            attempt.drop(Phase.SEND);
-        }
-        if (listens()) {
-            emit(new TimingEvent.ResponseStart(lastNanos, attempt.index));
-        }
+        begins(Phase.RECEIVE, at, TimingEvent.ResponseStart::new);
     }
 
     /** How long the response was waited for, or -1. */
@@ -339,7 +306,7 @@ public final class TimedCall extends Timing {
         }
     }
 
-    /** Listeners get what is known of the attempt before its tracer's span ends. */
+    /** Listeners get the fields of the attempt so far, before its tracer's span ends. */
     public void progress() {
         Attempt attempt = current;
         if (attempt != null && recordListeners) {
@@ -462,14 +429,27 @@ public final class TimedCall extends Timing {
         return lastNanos;
     }
 
-    /** Begins a phase, unless the attempt has had it; then the result is null. */
-    private @Nullable Attempt begins(Phase phase, long at) {
+    /** The event of a phase. */
+    private interface Event {
+        TimingEvent at(long time, int attempt);
+    }
+
+    /** Begins a phase, unless the attempt has had it. */
+    private void begins(Phase phase, long at, Event event) {
         Attempt attempt = current;
-        if (attempt == null || attempt.hasBegun(phase)) {
-            return null;
+        if (attempt != null && !attempt.hasBegun(phase)) {
+            attempt.begin(phase, noEarlier(at));
+            if (listens()) {
+                emit(event.at(lastNanos, attempt.index));
+            }
         }
-        attempt.begin(phase, noEarlier(at));
-        return attempt;
+    }
+
+    private void ends(Phase phase, long at, Event event) {
+        Attempt attempt = ends(phase, at);
+        if (attempt != null && listens()) {
+            emit(event.at(lastNanos, attempt.index));
+        }
     }
 
     /** Ends a phase if it is open; else the result is null. */

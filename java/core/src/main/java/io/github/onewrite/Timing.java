@@ -13,7 +13,7 @@ import org.jspecify.annotations.Nullable;
  * The finished timing of one call. Times are nanoseconds of {@link System#nanoTime}; on Linux that clock is
  * {@code CLOCK_MONOTONIC}, the same in every process of the machine.
  *
- * <p>The object that took the times while the call ran, which does not change any more.
+ * <p>A record does not change once a hook has it.
  *
  * <p>The phases, the status, the connection, the kernel evidence and the cause are those of the last attempt;
  * {@link #attempts} has them all. Phases are never summed over attempts.
@@ -163,7 +163,7 @@ public sealed class Timing extends Phases permits TimedCall {
 
     /**
      * The record under the names common to all languages (timing-v1): strings, boxed numbers, flags, lists and maps, ready
-     * for JSON. What is absent has no key; beside the list of attempts the fields of the last one stand once more.
+     * for JSON. An absent value has no key. The fields of the last attempt are also at the top level.
      */
     public Map<String, Object> toMap() {
         Map<String, Object> map = new LinkedHashMap<>();

@@ -46,8 +46,8 @@ public final class TimingMappers {
     /**
      * The phases of the last attempt as attributes of a span: {@code onewrite.queue_ns} to {@code onewrite.receive_ns},
      * {@code onewrite.total_ns} of the call, {@code onewrite.cause}, {@code onewrite.segments_out} and {@code onewrite.send_hold_ns} where the kernel was read,
-     * {@code onewrite.reused}, {@code onewrite.conn_id}, {@code onewrite.conn_requests}, {@code onewrite.attempts}. What is
-     * absent in the record is absent here. Numbers are Long, flags Boolean.
+     * {@code onewrite.reused}, {@code onewrite.conn_id}, {@code onewrite.conn_requests}, {@code onewrite.attempts}.
+     * Values that the record lacks are absent. Numbers are Long, flags Boolean.
      */
     public static Map<String, Object> otelPhases(Timing timing) {
         Map<String, Object> named = new LinkedHashMap<>();

@@ -66,7 +66,7 @@ public abstract class TimingOptions<S extends TimingOptions<S>> {
         return hookFailures.get();
     }
 
-    /** What is on or off, and why, with the switches and hooks as they are now. */
+    /** The state of each patch and the reason for it, with the present switches and hooks. */
     public Status status() {
         String off = config.disabled() ? "disabled is set" : applied ? null : "it was not applied yet";
         return Status.of(base(), off, notes, counts, config, consumers.size() + listeners.size(), hookFailures());
@@ -88,7 +88,7 @@ public abstract class TimingOptions<S extends TimingOptions<S>> {
     /** Returns this, typed as the subclass. */
     protected abstract S self();
 
-    /** The switches as they are now. For adapters. */
+    /** The present switches. For adapters. */
     protected final OnewriteConfig switches() {
         return config;
     }
@@ -98,7 +98,7 @@ public abstract class TimingOptions<S extends TimingOptions<S>> {
         return counts;
     }
 
-    /** The hooks as they are now. For adapters. */
+    /** The present hooks. For adapters. */
     protected final Hooks hooks() {
         return new Hooks(config, consumers, listeners, hookFailures);
     }

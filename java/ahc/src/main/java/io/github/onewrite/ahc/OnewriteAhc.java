@@ -21,9 +21,9 @@ import org.jspecify.annotations.Nullable;
  * AsyncHttpClient client = Dsl.asyncHttpClient(builder);
  * }</pre>
  *
- * <p>AsyncHttpClient sends a body in memory with its head. That of an InputStream or a BodyGenerator it ends with a
- * write of its own, the chunked terminator (NettyInputStreamBody, NettyBodyBody), and a file follows its head in a
- * second one. With this, what is written within 2 ms leaves together, up to
+ * <p>AsyncHttpClient sends a body in memory with its head. After the
+ * body of an InputStream or a BodyGenerator it writes the chunked terminator separately (NettyInputStreamBody,
+ * NettyBodyBody), and a file follows its head in a second write. With this, what is written within 2 ms leaves together, up to
  * {@link OnewriteConfig#coalesceMax}. Pools, retries, redirects, TLS and errors stay AsyncHttpClient's.
  *
  * <p>HTTP/1.1 only: of calls over HTTP/2 the record has the connection's phases, the total and the outcome. Calls whose

@@ -40,7 +40,7 @@ final class CoalesceHandler extends ChannelDuplexHandler {
     /** Longer than a hand-over between threads takes, and negligible where a source is slow. */
     private static final long LINGER_NANOS = TimeUnit.MILLISECONDS.toNanos(2);
 
-    /** What the framing of a chunk adds to the transport's count of bytes. */
+    /** Bytes of a chunk's framing, as the transport counts them. */
     private static final int FRAMING = 512;
 
     private final LongSupplier clock;
@@ -66,13 +66,8 @@ final class CoalesceHandler extends ChannelDuplexHandler {
      * @param joinMax bytes that may wait for the end of the turn
      * @param answersHeldWrites whether writes are answered before they are flushed
      * @param mayJoin called for each request: false where reading its body may block the event loop
+     * @param clock System::nanoTime, or a test's
      */
-    CoalesceHandler(
-            Placement placement, BodyStart start, int joinMax, boolean answersHeldWrites, BooleanSupplier mayJoin) {
-        this(placement, start, joinMax, answersHeldWrites, mayJoin, System::nanoTime);
-    }
-
-    /** With a clock of a test's. */
     CoalesceHandler(
             Placement placement,
             BodyStart start,

@@ -1,14 +1,21 @@
 package io.github.onewrite.netty;
 
 import io.github.onewrite.SocketCounts;
+import io.netty.channel.Channel;
 import io.netty.channel.ChannelDuplexHandler;
 import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelOption;
 import io.netty.channel.ChannelPromise;
+import io.netty.channel.socket.SocketChannel;
 import io.netty.util.concurrent.PromiseNotifier;
 import java.net.SocketAddress;
 import org.jspecify.annotations.Nullable;
 
-/** Next to the socket: sets TCP_NODELAY before the first byte and reads it back, stamps the connect, and the close. */
+/**
+ * Next to the socket: sets TCP_NODELAY before the first byte and reads it back, stamps the connect, and the close. Netty
+ * sets the option on every socket but swallows a failure (DefaultSocketChannelConfig), and a channel factory may bring
+ * another configuration.
+ */
 final class ConnectHandler extends ChannelDuplexHandler {
     static final String NAME = "onewrite.connect";
 
@@ -23,11 +30,11 @@ final class ConnectHandler extends ChannelDuplexHandler {
     @Override
     public void connect(ChannelHandlerContext ctx, SocketAddress remote, SocketAddress local, ChannelPromise promise) {
         if (nodelay != null) {
-            Nodelay.ensured(ctx.channel());
+            ensureNodelay(ctx.channel());
         }
         ConnectTimes times = connection.times();
         times.connecting();
-        // A promise of its own, so that its listener is called before those of the client, which may write.
+        // Another promise: its listener runs before the listeners of the client, which may write.
         ChannelPromise connected = ctx.newPromise().addListener(done -> {
             // A failed connect leaves the phase open: the client may try the next address, or end the attempt.
             if (done.isSuccess() && !times.tunnels()) {
@@ -40,7 +47,7 @@ final class ConnectHandler extends ChannelDuplexHandler {
 
     @Override
     public void channelActive(ChannelHandlerContext ctx) {
-        if (nodelay != null && !Nodelay.ensured(ctx.channel())) {
+        if (nodelay != null && !ensureNodelay(ctx.channel())) {
             nodelay.withoutNodelay();
         }
         ctx.fireChannelActive();
@@ -50,5 +57,16 @@ final class ConnectHandler extends ChannelDuplexHandler {
     public void channelInactive(ChannelHandlerContext ctx) {
         ctx.fireChannelInactive();
         connection.closed();
+    }
+
+    /** Whether the option is on, now or after it was set once more. True for a channel that is no TCP socket. */
+    private static boolean ensureNodelay(Channel channel) {
+        return !(channel instanceof SocketChannel)
+                || isOn(channel)
+                || (channel.config().setOption(ChannelOption.TCP_NODELAY, true) && isOn(channel));
+    }
+
+    private static boolean isOn(Channel channel) {
+        return Boolean.TRUE.equals(channel.config().getOption(ChannelOption.TCP_NODELAY));
     }
 }

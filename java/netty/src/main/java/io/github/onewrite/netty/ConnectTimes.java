@@ -10,7 +10,7 @@ final class ConnectTimes {
     private final Channel channel;
     private final Function<Channel, OnewriteNetty.@Nullable Call> makers;
 
-    /** Already open when onewrite came: then its times are not known. */
+    /** False for a channel that was open before the handlers were added: its connect has no times. */
     private final boolean known;
 
     private long started;
@@ -39,7 +39,7 @@ final class ConnectTimes {
         return !known || (ended != 0 && !securing);
     }
 
-    /** The call for which the connection is made, where it is known already. */
+    /** The call for which the connection is made, or null until the first request has one. */
     private OnewriteNetty.@Nullable Call maker() {
         return first == null ? makers.apply(channel) : first.call();
     }

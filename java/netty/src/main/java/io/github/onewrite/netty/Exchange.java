@@ -48,12 +48,7 @@ final class Exchange implements ChannelFutureListener {
      */
     void serve(ConnectTimes times, long free, int ordinal) {
         requests = ordinal;
-        TimedCall here = call.on(connection.loop());
-        if (here != null) {
-            attempt = begun(here);
-        } else {
-            call.step(timed -> attempt = begun(timed));
-        }
+        call.step(timed -> attempt = begun(timed));
         connected = ordinal > 1 || times.serve(this);
         if (connected) {
             acquired(free);
@@ -69,12 +64,7 @@ final class Exchange implements ChannelFutureListener {
         if (connection.probe() != null) {
             connection.probe().begin();
         }
-        TimedCall here = current();
-        if (here != null) {
-            acquired(here, free);
-        } else {
-            step(timed -> acquired(timed, free));
-        }
+        take(free, this::acquired);
     }
 
     private void acquired(TimedCall timed, long free) {
@@ -92,12 +82,11 @@ final class Exchange implements ChannelFutureListener {
         connected = true;
         acquired(0);
         if (writes > 0) {
-            long at = System.nanoTime();
-            step(timed -> timed.requestStart(at));
+            take(System.nanoTime(), TimedCall::requestStart);
         }
     }
 
-    /** The codec was not known when it wrote the head: the end of this write stands for that of the last one. */
+    /** The head was encoded before the handlers were in place: the end of its write stands for that of the last write. */
     ChannelPromise late(ChannelPromise head) {
         late = true;
         return head.addListener(this);
@@ -122,20 +111,14 @@ final class Exchange implements ChannelFutureListener {
         }
     }
 
-    /** What was written is being handed to the transport. */
+    /** The written bytes are being handed to the transport. */
     void flushes() {
         if (!pending) {
             return;
         }
         pending = false;
         if (writes++ == 0 && connected) {
-            long at = System.nanoTime();
-            TimedCall here = current();
-            if (here != null) {
-                here.requestStart(at);
-            } else {
-                step(timed -> timed.requestStart(at));
-            }
+            take(System.nanoTime(), TimedCall::requestStart);
         }
     }
 
@@ -175,12 +158,7 @@ final class Exchange implements ChannelFutureListener {
     private void requestEnd(long at) {
         long sent = bytes;
         int flushes = writes;
-        TimedCall here = current();
-        if (here != null) {
-            here.requestEnd(at, sent, flushes);
-        } else {
-            step(timed -> timed.requestEnd(at, sent, flushes));
-        }
+        take(at, (timed, time) -> timed.requestEnd(time, sent, flushes));
     }
 
     /** Bytes of the answer are read. */
@@ -218,34 +196,28 @@ final class Exchange implements ChannelFutureListener {
     }
 
     void responseEnd(long at, long received) {
-        TimedCall here = current();
-        if (here != null) {
-            here.responseEnd(at, received);
-        } else {
-            step(timed -> timed.responseEnd(at, received));
-        }
+        take(at, (timed, time) -> timed.responseEnd(time, received));
     }
 
     /** The connection serves the call no more. */
     void release(long at, boolean reusable) {
         if (!released) {
             released = true;
-            TimedCall here = current();
-            if (here != null) {
-                here.connectionReleased(at, reusable);
-            } else {
-                step(timed -> timed.connectionReleased(at, reusable));
-            }
+            take(at, (timed, time) -> timed.connectionReleased(time, reusable));
         }
     }
 
     /** The call is answered. */
     void completed(long at) {
+        take(at, TimedCall::completed);
+    }
+
+    private void take(long at, OnewriteNetty.Step step) {
         TimedCall here = current();
         if (here != null) {
-            here.completed(at);
+            step.take(here, at);
         } else {
-            step(timed -> timed.completed(at));
+            step(timed -> step.take(timed, at));
         }
     }
 

@@ -268,6 +268,11 @@ public final class OnewriteNetty extends TimingOptions<OnewriteNetty> {
         return made;
     }
 
+    /** A step of a call, at a time. */
+    interface Step {
+        void take(TimedCall call, long at);
+    }
+
     /**
      * A call that is timed, if a hook is set. Its methods may be called from any thread: the event loop of the call's
      * first channel takes its steps, and before there is one, the thread that brings them.
@@ -455,10 +460,6 @@ public final class OnewriteNetty extends TimingOptions<OnewriteNetty> {
         /** The caller gave up. Ignored once the call has ended. */
         public void cancelled() {
             now(TimedCall::cancelled);
-        }
-
-        private interface Step {
-            void take(TimedCall call, long at);
         }
 
         private void now(Step step) {

@@ -53,7 +53,13 @@ final class Placement {
             pipeline.addAfter(
                     top.name(),
                     CoalesceHandler.NAME,
-                    new CoalesceHandler(this, start, config.coalesceMax(), answersHeldWrites, connection::takeJoin));
+                    new CoalesceHandler(
+                            this,
+                            start,
+                            config.coalesceMax(),
+                            answersHeldWrites,
+                            connection::takeJoin,
+                            System::nanoTime));
         }
         return true;
     }

@@ -108,7 +108,7 @@ final class TimingHandler extends ChannelDuplexHandler {
     @Override
     public void channelRead(ChannelHandlerContext ctx, Object message) {
         if (message instanceof DefaultHttpObject part && part.decoderResult().isFailure()) {
-            // What the codec makes of it has status 999.
+            // The codec passes it on with status 999.
             connection.malformed(part.decoderResult().cause());
             ctx.fireChannelRead(message);
             return;

@@ -7,16 +7,15 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Joins the writes of a request that it was armed for; else each write passes as it is, so that HTTP/2, WebSockets and
- * tunnels are untouched. OkHttp hands a message over in segments of 8 KiB, each a write (Okio's OutputStreamSink), and
- * flushes where it ends.
+ * tunnels are untouched. OkHttp writes a message in segments of 8 KiB (Okio's OutputStreamSink) and flushes at its end.
  *
  * <p>Owned by the thread that has the connection. Without a lock, because a write may block.
  */
 final class JoiningOutput extends OutputStream {
-    /** Okio's segments. A full one is sent at once, so something may be waited for behind it. */
+    /** Size of Okio's segments. OkHttp sends a full one at once, and may wait for the peer after it. */
     private static final int SEGMENT = 8192;
 
-    /** What is held. */
+    /** Which bytes are held. */
     private enum Holds {
         NOTHING,
         /** The first write, which is the head, until the second one or the flush. */
@@ -45,13 +44,13 @@ final class JoiningOutput extends OutputStream {
     /**
      * A request comes next.
      *
-     * @param inMemory whether nothing is waited for until its flush
+     * @param inMemory whether writing the body runs no code of the caller
      */
     void join(boolean inMemory) {
         holds = inMemory ? Holds.REQUEST : Holds.HEAD;
     }
 
-    /** The request failed: what OkHttp alone would have sent before is sent. */
+    /** The request failed: sends the held bytes, as OkHttp alone has sent them. */
     void fail() {
         holds = Holds.NOTHING;
         try {

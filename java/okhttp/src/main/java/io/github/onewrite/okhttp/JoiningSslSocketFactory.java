@@ -12,7 +12,7 @@ import javax.net.ssl.SSLSocketFactory;
  * they are.
  */
 final class JoiningSslSocketFactory extends SSLSocketFactory {
-    /** What the JDK puts in one record of TLS 1.3, where RFC 8446, 5.1 allows 16384: it leaves room for the tag. */
+    /** Plaintext in one TLS 1.3 record of the JDK. RFC 8446, 5.1 allows 16384 bytes; the JDK leaves room for the tag. */
     private static final int RECORD = 16367;
 
     private final SSLSocketFactory factory;

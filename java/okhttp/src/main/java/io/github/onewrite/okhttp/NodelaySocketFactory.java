@@ -7,9 +7,9 @@ import java.net.Socket;
 import javax.net.SocketFactory;
 
 /**
- * Sets TCP_NODELAY on what another factory makes, and makes sockets whose writes can be joined in place of the JDK's own factory. OkHttp calls
- * the method without arguments, for direct connections and HTTP proxies; TLS is layered on that socket and inherits the
- * option before the handshake. For SOCKS proxies OkHttp makes the socket itself, out of reach of any factory.
+ * Sets TCP_NODELAY on the sockets of another factory. In place of the JDK's default factory it makes sockets whose writes
+ * can be joined. OkHttp calls the method without arguments, for direct connections and HTTP proxies; TLS is layered on
+ * that socket and inherits the option before the handshake. For SOCKS proxies OkHttp makes the socket without a factory.
  */
 final class NodelaySocketFactory extends SocketFactory {
     private final SocketFactory factory;

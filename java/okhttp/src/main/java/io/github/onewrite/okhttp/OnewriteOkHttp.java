@@ -20,7 +20,7 @@ import okhttp3.OkHttpClient;
  *
  * <p>OkHttp 4.12 and 5.5 never set TCP_NODELAY. So a request that takes more than one write, every first request of a
  * TLS 1.3 connection and every body over 8 KiB among them, can wait some 40 ms for the ACK of the first. And each 8 KiB
- * are a write and a TLS record of their own. Here a body in memory leaves in pieces of 16 KiB, the head in the first. The
+ * are a separate write and TLS record. Here a body in memory leaves in pieces of 16 KiB, the head in the first. The
  * head of any other body leaves with its first bytes. That holds for HTTP/1.1 on sockets of the JDK's own factories.
  * Everything else stays OkHttp's.
  *

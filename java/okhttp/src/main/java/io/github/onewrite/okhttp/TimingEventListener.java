@@ -95,7 +95,7 @@ final class TimingEventListener extends ForwardingEventListener {
         queue.run(() -> step.take(call, at));
     }
 
-    /** What comes after an answered or lost attempt belongs to the next: a redirect, a challenge, a retry. */
+    /** Steps after an answered or lost attempt belong to the next one: a redirect, a challenge, a retry. */
     private void attempt(TimedCall timed, long at) {
         if (answered || lost) {
             timed.attemptEnd(at, lost ? Outcome.ERROR : Outcome.OK, null);

@@ -26,7 +26,7 @@ final class UncheckedErrors implements Interceptor {
         }
     }
 
-    /** What a call that ends on this thread has thrown, or null. */
+    /** The exception of a call that ends on this thread, or null. */
     static @Nullable Throwable of(Call call) {
         Thrown last = LAST.get();
         if (last == null) {

@@ -23,7 +23,7 @@ import org.jspecify.annotations.Nullable;
  * <ul>
  *   <li>The client's span, while it lives, gets the phases as {@code onewrite.*} attributes
  *       ({@link io.github.onewrite.TimingMappers#otelPhases}): the span that is current when the head is written, else the
- *       one that was current when the call began. What is known with the response's headers is written then, the rest
+ *       one that was current when the call began. The phases up to the response's headers are written with these, the rest
  *       if the span still records when the call ends. A {@link Context} given as the request's tag goes before the
  *       current one.
  *   <li>Each call ends with a log event {@code onewrite.request} in the context of that span: the attributes of the call,
@@ -74,7 +74,7 @@ public final class OnewriteOpenTelemetry implements TimingListener.Factory {
         return new CallListener(context, logger, metrics);
     }
 
-    /** What is reported. */
+    /** Options of the report. */
     public static final class Builder {
         private final OpenTelemetry openTelemetry;
         private boolean logs = true;
