@@ -12,7 +12,7 @@ from onewrite_conformance.contract.places import reports
 from onewrite_conformance.contract.requirements import Requirement
 from onewrite_conformance.fuzz.fuzzer import fuzz
 from onewrite_conformance.report.compliance import write_compliance
-from onewrite_conformance.report.console import Progress, close, tell
+from onewrite_conformance.report.console import Progress, close, explain
 from onewrite_conformance.report.files import append_jsonl, summary, write_jsonl, write_junit
 from onewrite_conformance.run.adapters import Adapter, adapter_names, adapters_of_checkout, of_command, reference
 from onewrite_conformance.run.judge import Judge
@@ -107,7 +107,7 @@ def main(arguments: list[str] | None = None) -> int:
     if options.compliance:
         stock = {one.name: one.stock for one in _adapters(options) if one.stock}
         write_compliance(results, requirements, cases, stock, options.compliance)
-    tell(results)
+    explain(results)
     everything = results if options.driver or options.reference or options.mutant else contract + results
     close(everything)
     if faults:

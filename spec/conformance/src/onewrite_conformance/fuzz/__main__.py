@@ -6,7 +6,7 @@ import argparse
 
 from onewrite_conformance.contract.places import reports
 from onewrite_conformance.fuzz.fuzzer import fuzz
-from onewrite_conformance.report.files import summary
+from onewrite_conformance.report.console import close, explain
 from onewrite_conformance.run.adapters import adapter_names
 
 __all__ = ["main"]
@@ -23,7 +23,8 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     names = options.adapter or adapter_names()
     results = fuzz(names, options.client, options.count, options.seed, options.jobs, reports())
-    print(summary(results))
+    explain(results)
+    close(results)
     return 1 if any(result.failing for result in results) else 0
 
 

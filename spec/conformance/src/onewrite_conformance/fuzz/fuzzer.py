@@ -7,7 +7,7 @@ import multiprocessing
 import random
 import sys
 import time
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -36,7 +36,7 @@ REPLAYS = 3  # of the adapter: each must differ from all of stock
 STOCK_MORE = 5  # further replays of stock
 SHRINK_S = 15.0  # for one difference
 MOST = 3  # differences of a share, then it ends
-SHARES = 75, 1500  # scenarios, least and most: each share starts two drivers
+SHARES = 75, 500  # scenarios, least and most: each share starts two drivers
 
 
 Play = tuple[Shown, int | None]  # what it showed, and the first call that was given up
@@ -227,7 +227,7 @@ def fuzz(
 ) -> list[Result]:
     """Play `count` scenarios with each adapter, shared among its clients or with one that the seed draws.
 
-    Differences are played again when nothing else runs; what stays is printed, and written to `folder` as cases.
+    Differences are played again when nothing else runs; those that stay are written to `folder` as cases.
     """
     context = multiprocessing.get_context("spawn")
     results: list[Result] = []
@@ -245,7 +245,10 @@ def fuzz(
                 for first in range(0, each, size):
                     its_seed = seed * 1000 + number * 100 + first // size
                     waiting.append(pool.submit(run_share, name, client, min(size, each - first), its_seed))
-        shares = [one.result() for one in waiting]
+        shares = []
+        for done in as_completed(waiting):
+            shares.append(done.result())
+            _say(shares[-1])
     for name in names:
         mine = [share for share in shares if share.adapter == name]
         part = [_result(name, client, [one for one in mine if one.client == client], folder) for client in kinds[name]]
@@ -285,8 +288,12 @@ def _result(name: str, client: str, shares: list[Share], folder: Path) -> Result
         whole = {"version": 1, "family": "SAME", "cases": [one | {"same": FACETS}]}
         file.write_text(f"# {text}".replace("\n", "\n# ") + "\n" + yaml.safe_dump(whole, sort_keys=False, width=120))
         result.notes.append(f"kept as {file}")
-    print(f"fuzz {name} {client}: {ran} scenarios, {len(differ)} differ, {result.seconds:.0f} s")
     return result
+
+
+def _say(share: Share) -> None:
+    counts = f"{share.ran} scenarios, {share.skipped} skipped, {len(share.cases)} differ at first"
+    print(f"fuzz {share.adapter} {share.client}: {counts}, {share.seconds:.0f} s", flush=True)
 
 
 def _kinds_there(name: str, clients: list[str] | None) -> list[str]:

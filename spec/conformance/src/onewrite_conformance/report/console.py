@@ -8,7 +8,7 @@ import time
 from onewrite_conformance.report.files import summary
 from onewrite_conformance.run.result import Result, Status
 
-__all__ = ["Progress", "close", "tell"]
+__all__ = ["Progress", "close", "explain"]
 
 MOST_NAMED = 60  # failures that the last lines name
 
@@ -48,7 +48,7 @@ def _ends_of(lines: list[str], most: int = 14) -> list[str]:
     return lines if len(lines) <= most else [*lines[:3], "…", *lines[-(most - 4) :]]
 
 
-def tell(results: list[Result]) -> None:
+def explain(results: list[Result]) -> None:
     """Print what failed and what warns."""
     for result in results:
         if not result.judged or result.status in (Status.OK, Status.NOT_APPLICABLE):
@@ -58,7 +58,7 @@ def tell(results: list[Result]) -> None:
         print(f"\n{result.status.upper()} {result.adapter}: {result.path} [{result.of}] {result.title}")
         print("    " + text.replace("\n", "\n    "))
     if any(result.failing for result in results):
-        print("\nto see one run on the wire: python -m onewrite_conformance --trace --adapter NAME --case PATH")
+        print("\nto see one run on the wire: python -m onewrite_conformance --trace --adapter NAME PATH")
 
 
 def close(results: list[Result]) -> None:
