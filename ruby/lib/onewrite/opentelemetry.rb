@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "onewrite/api"
+require "onewrite/config"
 require "onewrite/install"
 require "onewrite/opentelemetry/log_event"
 require "onewrite/opentelemetry/recorder"

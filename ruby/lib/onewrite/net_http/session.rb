@@ -10,8 +10,8 @@ module Onewrite
   module NetHTTP
     CALL = Hooks::CALL
 
-    # Options of one session. Included also when ONEWRITE_DISABLED is set, so that a program that sets them still runs.
-    # They are in one variable of the session, which is there only where one of them is set.
+    # Options of one session, in one variable that is there only where an option is set. Included also when ONEWRITE_DISABLED
+    # is set, so that a program that sets them still runs.
     module SessionOptions
       NONE = {}.freeze
       private_constant :NONE

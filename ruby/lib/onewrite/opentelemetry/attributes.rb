@@ -12,7 +12,6 @@ module Onewrite
       class << self
         # Attributes of an HTTP client span (OpenTelemetry semantic conventions for HTTP, stable names). `error.type` is the
         # error kind, or the status as text from 400 on; `http.request.resend_count` is there from the first repetition on.
-        # @param timing [Timing]
         # @return [Hash{String => String, Integer}]
         def of_call(timing)
           {
@@ -25,7 +24,6 @@ module Onewrite
 
         # Attributes `onewrite.*` of the last attempt, for the span of a client that has the names of {of_call} already: phases
         # and what is known of the connection. What did not happen is left out.
-        # @param timing [Timing]
         # @return [Hash{String => String, Integer, Boolean}]
         def of_phases(timing)
           kernel = timing.kernel

@@ -40,10 +40,8 @@ module Onewrite
         end
       end
 
-      # @return [Object] histogram
-      attr_reader :wait
-      # @return [Object] counter
-      attr_reader :requests
+      # The histogram and the counter.
+      attr_reader :wait, :requests
 
       def initialize(provider)
         view_buckets(provider)

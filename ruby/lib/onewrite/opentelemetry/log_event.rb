@@ -12,8 +12,6 @@ module Onewrite
         @provider = @logger = @named = nil
       end
 
-      # @param timing [Timing]
-      # @param attributes [Hash{String => Object}]
       def emit(timing, attributes)
         logger = self.logger or return
         fields = { severity_number: 9, severity_text: "INFO", timestamp: ended(timing), body: plain(timing.to_h) }
@@ -27,8 +25,7 @@ module Onewrite
 
       private
 
-      # The logger of the SDK that is configured now. nil before there is one: a logger of the API's proxy would drop
-      # everything, also once there is an SDK.
+      # The logger of the SDK that is configured now, else nil. A logger of the API's proxy would drop everything, also later.
       def logger
         return nil unless ::OpenTelemetry.respond_to?(:logger_provider)
 

@@ -14,12 +14,10 @@ module Onewrite
       SERVER = %w[server.address server.port].freeze
       private_constant :METHODS, :WAIT, :SERVER
 
-      # @param log_event [LogEvent, nil]
       def initialize(log_event)
         @log_event = log_event
       end
 
-      # @param timing [Timing]
       def on_event(timing)
         return if untraced?
 

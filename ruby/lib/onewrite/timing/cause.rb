@@ -7,8 +7,6 @@ module Onewrite
     LONG_NS = 20_000_000
 
     # @param evidence [KernelEvidence] of a wait that was long
-    # @param writes [Integer, nil] of the request
-    # @param nodelay [Boolean, nil] whether TCP_NODELAY was on
     # @return [Symbol, nil]
     def self.of(evidence, writes, nodelay)
       hold = evidence.send_hold_ns

@@ -9,7 +9,7 @@ module Onewrite
     # Fields up to here (total_retrans) are in every kernel; data_segs_out came with 4.6, rwnd_limited with 4.10.
     SMALLEST = 104
 
-    # @return [String, nil] the counters of *io* as the kernel gives them; nil where the socket has none
+    # @return [String, nil] the counters as the kernel gives them; nil where the socket has none
     def self.read(io)
       return nil unless AVAILABLE && io.is_a?(BasicSocket)
 
@@ -68,10 +68,8 @@ module Onewrite
 
     # @return [Hash{Symbol => Integer}]
     def to_h
-      {
-        segments_out: segments_out, rtt_us: rtt_us, min_rtt_us: min_rtt_us, retransmits: retransmits,
-        send_hold_ns: send_hold_ns
-      }.reject { |_, value| value.nil? }
+      { segments_out: segments_out, rtt_us: rtt_us, min_rtt_us: min_rtt_us, retransmits: retransmits,
+        send_hold_ns: send_hold_ns }.reject { |_, value| value.nil? }
     end
 
     private

@@ -53,7 +53,7 @@ module Onewrite
       (@acquired || @attempt_started) - @idle_since if reused && @idle_since
     end
 
-    # @return [Integer, nil] bytes of the request handed over
+    # @return [Integer, nil] bytes of the request
     def bytes_sent
       @bytes_sent if @request_end
     end
@@ -63,11 +63,8 @@ module Onewrite
       @writes if @request_end
     end
 
-    # Net::HTTP has no pool that could be waited for, and the look-up of the name is part of {connect_ns}.
-    # @return [nil]
-    def queue_ns
-      nil
-    end
+    # @return [nil] Net::HTTP has no pool, and the look-up of the name is part of {connect_ns}
+    def queue_ns; end
     alias dns_ns queue_ns
 
     # @return [Integer, nil] look-up of the name, TCP handshake, and the CONNECT exchange with a proxy
@@ -102,8 +99,7 @@ module Onewrite
       KernelEvidence.new(@before, @after, @response_start - @request_end, @exact)
     end
 
-    # Why the wait was long, from the kernel's evidence; nil for waits under 20 ms.
-    # @return [Symbol, nil] :nagle_delayed_ack, :retransmit, :peer_window or :server
+    # @return [Symbol, nil] why a wait of 20 ms or more was long: :nagle_delayed_ack, :retransmit, :peer_window or :server
     def cause
       wait = wait_ns
       return nil if wait.nil? || wait < Cause::LONG_NS
@@ -121,18 +117,16 @@ module Onewrite
       to > from ? to - from : 1
     end
 
-    # @return [Integer, nil] when the attempt failed
+    # When the attempt failed.
     def cut
       @ended unless @outcome == :ok
     end
 
-    # @return [Hash{Symbol => Object}] what a call and an attempt have in common
+    # What a call and an attempt have in common.
     def common
-      {
-        outcome: outcome, status: status, conn_id: conn_id, reused: reused, connect_ns: connect_ns, tls_ns: tls_ns,
+      { outcome: outcome, status: status, conn_id: conn_id, reused: reused, connect_ns: connect_ns, tls_ns: tls_ns,
         send_ns: send_ns, wait_ns: wait_ns, receive_ns: receive_ns, total_ns: total_ns, kernel: (kernel && kernel.to_h),
-        cause: cause
-      }
+        cause: cause }
     end
 
     def known(fields)
@@ -148,7 +142,6 @@ module Onewrite
     attr_reader :index
 
     # @param timing [Timing] whose last attempt this is
-    # @api private
     def initialize(timing)
       Live::MOMENTS.each { |name| instance_variable_set(name, timing.instance_variable_get(name)) }
       freeze
@@ -193,7 +186,6 @@ module Onewrite
     attr_writer :tls_start, :tls_end, :status, :response_start, :response_end, :bytes_received
 
     # @param owner [Object] the session
-    # @param tls [Boolean]
     def initialize(owner, tls, address, port, method, path)
       MOMENTS.each { |name| instance_variable_set(name, nil) } if RUBY_VERSION < "3.0" # -w warns of a variable never set
       @owner = owner
@@ -215,7 +207,7 @@ module Onewrite
       @path = path
     end
 
-    # @return [Boolean] whether the connection that was opened in this call was opened just now
+    # Whether the connection that was opened in this call was opened just now.
     def just_opened?
       !@connect_end.nil? && Clock.now - (@tls_end || @connect_end) <= CONNECT_GRACE_NS
     end
@@ -238,7 +230,6 @@ module Onewrite
     end
 
     # A connection carries the attempt.
-    # @param connection [NetHTTP::Connection] or any object with its readers
     def acquired(connection)
       requests = connection.requests
       @conn_id = connection.id
@@ -275,7 +266,6 @@ module Onewrite
 
     # The answer came after a wait in which bytes may have been held.
     # @param counters [String, nil] the kernel's at the first byte
-    # @param nodelay [Boolean, nil]
     def waited(counters, nodelay)
       @after = counters
       @nodelay = nodelay
@@ -393,7 +383,6 @@ module Onewrite
            [@method.to_s, [@tls, @address, @port, @path.to_s], @started_at_mono_ns + @anchor], nil)
     end
 
-    # @param error [Exception, nil]
     def connect_events(error = nil)
       failed = (error ? "#{error.class}: #{Redact.message(error.message)}" : "given up") if connecting?
       emit(:connect_start, @connect_start)
@@ -494,7 +483,6 @@ module Onewrite
 
     private
 
-    # How a call ended that did not go well.
     def failure
       return nil if outcome == :ok
 

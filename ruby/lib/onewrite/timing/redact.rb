@@ -17,8 +17,7 @@ module Onewrite
     private_constant :BEFORE_AUTHORITY, :AUTHORITY, :NO_PORT, :SIGNATURE, :IPV6, :WHOLE
 
     class << self
-      # @param text [String]
-      # @return [String] *text* itself where there is nothing to hide
+      # @return [String] *text* without secrets
       def url(text)
         bytes = text.b # it may be in no encoding at all
         return text unless bytes.include?("@") || (bytes.include?("?") && SIGNATURE =~ bytes.tr("?", "&"))
@@ -26,17 +25,12 @@ module Onewrite
         signatures(credentials(bytes)).force_encoding(text.encoding)
       end
 
-      # @param text [String] an error's message; the host it names may be one that was given with a password
-      # @return [String]
+      # @param text [String] an error's message, whose host may have been given with a password
       def message(text)
         text.include?("@") ? text.b.gsub(/\S+@/n, "").force_encoding(text.encoding) : text
       end
 
-      # @param tls [Boolean]
-      # @param address [String, nil] as the session was given it
-      # @param port [Integer]
-      # @param target [String] of the request line: a path most often, but a whole URL, or `*`, may be asked for, too
-      #   (RFC 9112 §3.2)
+      # @param target [String] of the request line: most often a path, but also a whole URL or `*` (RFC 9112 §3.2)
       # @return [String] the URL of a request, before redaction
       def join(tls, address, port, target)
         return target if target.b =~ WHOLE

@@ -13,8 +13,6 @@ module Onewrite
         attr_reader :failures
 
         # Sets the option and reads it back (JRuby cannot read it). Unix sockets, which have no such option, are skipped.
-        # @param io [IO]
-        # @param on [Boolean]
         def set(io, on)
           return unless io.is_a?(BasicSocket) && tcp?(io)
 

@@ -9,7 +9,6 @@ module Onewrite
     module Quickack
       AVAILABLE = Socket.const_defined?(:TCP_QUICKACK)
 
-      # @param io [IO]
       def self.set(io)
         return unless AVAILABLE && io.is_a?(BasicSocket)
 
