@@ -439,8 +439,6 @@ export class Call extends Timing {
     this.errorKind = kind
     this.errorPhase = phase
     this.endedAtMonoNs = now
-    for (const attempt of this.attempts) Object.freeze(attempt)
-    Object.freeze(this.attempts)
     Object.freeze(this)
     const { callEnd } = this.#receivers
     if (callEnd !== null) {

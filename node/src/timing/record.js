@@ -31,6 +31,8 @@ export class Timing {
   endedAtMonoNs = undefined
   #origin
   #path
+  /** @type {Attempt[]} */
+  #attempts
 
   constructor (id, method, origin, path, startedAtMonoNs, attempts) {
     /** The id given with `withTimingId()`. @type {string | number | undefined} */
@@ -41,9 +43,22 @@ export class Timing {
     this.#path = path
     /** Monotonic clock at the start, ns. @type {number} */
     this.startedAtMonoNs = startedAtMonoNs
-    /** One per try, in order. Empty when an interceptor such as undici's cache answered. @type {readonly Attempt[]} */
-    this.attempts = attempts
+    this.#attempts = attempts
   }
+
+  /**
+   * One per try, in order. Empty when an interceptor such as undici's cache answered.
+   * @returns {readonly Attempt[]}
+   */
+  get attempts () {
+    // Frozen when read, because most hooks read only the phases.
+    if (this.outcome !== undefined && !Object.isFrozen(this.#attempts)) {
+      Object.freeze(this.#attempts).forEach(Object.freeze)
+    }
+    return this.#attempts
+  }
+
+  get #last () { return this.#attempts[this.#attempts.length - 1] }
 
   /** Without passwords and signatures. */
   get url () { return redactUrl(urlOf(this.#origin, this.#path)) }
@@ -53,16 +68,16 @@ export class Timing {
   get totalNs () { return (this.endedAtMonoNs ?? nowNs()) - this.startedAtMonoNs }
   /** The last attempt; the properties below are its values. @returns {Attempt | undefined} */
   get last () { return this.attempts[this.attempts.length - 1] }
-  get status () { return this.last?.status }
-  get connId () { return this.last?.connId }
-  get reused () { return this.last?.reused }
-  get queueNs () { return this.last?.queueNs }
-  get dnsNs () { return this.last?.dnsNs }
-  get connectNs () { return this.last?.connectNs }
-  get tlsNs () { return this.last?.tlsNs }
-  get sendNs () { return this.last?.sendNs }
-  get waitNs () { return this.last?.waitNs }
-  get receiveNs () { return this.last?.receiveNs }
+  get status () { return this.#last?.status }
+  get connId () { return this.#last?.connId }
+  get reused () { return this.#last?.reused }
+  get queueNs () { return this.#last?.queueNs }
+  get dnsNs () { return this.#last?.dnsNs }
+  get connectNs () { return this.#last?.connectNs }
+  get tlsNs () { return this.#last?.tlsNs }
+  get sendNs () { return this.#last?.sendNs }
+  get waitNs () { return this.#last?.waitNs }
+  get receiveNs () { return this.#last?.receiveNs }
 
   /**
    * One line for a reader: `POST http://… 200 in 1.9 ms: connect 0.4, send 0.1, wait 1.2, receive 0.1; new conn 3`.
