@@ -57,25 +57,24 @@ class Attempt:
         "idle_ns", "index", "reused", "status", "writes",
     )  # fmt: skip
 
-    def __init__(self, index: int, start: int) -> None:
-        self.index = index
-        self.attempt_start = start
-        self.queue_start = self.queue_end = self.dns_start = self.dns_end = self.connect_start = self.connect_end = 0
-        self.tls_start = self.tls_end = self.request_start = self.request_end = self.response_start = 0
-        self.headers_end = self.response_end = self.attempt_end = self.bytes_sent = self.writes = 0
-        self.status: int | None = None
-        #: The connection's number, and how many requests it has carried, this one included.
-        self.conn_id: int | None = None
-        self.conn_requests: int | None = None
-        self.reused: bool | None = None
-        #: How long a reused connection was idle.
-        self.idle_ns: int | None = None
-        self.bytes_received: int | None = None
-        #: The phase in which the attempt failed.
-        self.failed_in: str | None = None
-        self._outcome: str | None = None
-        #: For cause.judge(): the kernel's readings, whether they count segments, and whether Nagle's algorithm was on.
-        self._readings: tuple[bytes | None, bytes | None, bool, bool] | None = None
+    index: int
+    attempt_start: int
+    attempt_end: int
+    #: The connection's number, and how many requests it has carried, this one included.
+    conn_id: int | None
+    conn_requests: int | None
+    reused: bool | None
+    #: How long a reused connection was idle.
+    idle_ns: int | None
+    status: int | None
+    bytes_received: int | None
+    bytes_sent: int
+    writes: int
+    #: The phase in which the attempt failed.
+    failed_in: str | None
+    _outcome: str | None
+    #: For cause.judge(): the kernel's readings, whether they count segments, and whether Nagle's algorithm was on.
+    _readings: tuple[bytes | None, bytes | None, bool, bool] | None
 
     #: Waited for a connection of the pool.
     queue_ns = _phase("queue", "queue_start", "queue_end")
@@ -157,6 +156,12 @@ _LIVE = (
     "connection", "error", "failed_ns", "freed_ns", "hooks", "listener", "notes", "owner", "phase", "pool", "reading",
     "response", "returned", "reusable", "running", "seen", "skipped", "waiting",
 )  # fmt: skip
+#: What another attempt begins with.
+_FRESH: dict[str, typing.Any] = {
+    **dict.fromkeys((*Attempt.__slots__, "connection", "error", "phase", "response")),
+    **dict.fromkeys((*_TIMES, "bytes_sent", "writes", "failed_ns", "freed_ns"), 0),
+    "reusable": False,
+}
 #: What a record of a call has beside that of its last attempt.
 _OF_CALL = ("method", "url", "outcome", "error_kind", "error_phase", "started_at_unix_ns", "started_at_mono_ns")
 
@@ -278,19 +283,23 @@ class Call(Timing):
     seen: int
 
     def __init__(self, given: Hooks, method: str, url: str, owner: typing.Any = None) -> None:
-        started = now()
-        Attempt.__init__(self, 0, started)
-        self.started_at_mono_ns = started
+        self.index = 0
+        self.attempt_start = self.started_at_mono_ns = now()
         self.started_at_unix_ns = time.time_ns()
         self.method = method
         self.url = redacted(url) if "@" in url or "?" in url else url
         self.hooks = given
         self.listener = given.listener
         self.owner = owner
+        self.queue_start = self.queue_end = self.dns_start = self.dns_end = self.connect_start = self.connect_end = 0
+        self.tls_start = self.tls_end = self.request_start = self.request_end = self.response_start = 0
+        self.headers_end = self.response_end = self.attempt_end = self.bytes_sent = self.writes = 0
         self.ended_at_mono_ns = self.failed_ns = self.freed_ns = self.seen = 0
+        self.status = self.conn_id = self.conn_requests = self.reused = self.idle_ns = self.bytes_received = None
+        self.failed_in = self._outcome = self._readings = self.outcome = self.error_kind = self.error_phase = None
+        self.phase = self.notes = self.skipped = self.waiting = self.running = None
+        self.connection = self.error = self.pool = self.response = None
         self.reading = self.returned = self.reusable = False
-        self.outcome = self.error_kind = self.error_phase = self.phase = self.notes = self.skipped = self.waiting = None
-        self.connection = self.error = self.pool = self.response = self.running = None
         self._earlier = ()
 
     def __del__(self) -> None:
@@ -318,10 +327,10 @@ class Call(Timing):
         """Begin another attempt: the base library repeats the request, or follows a redirect."""
         self.end_attempt()
         self._earlier = (*self._earlier, self._attempt())
-        Attempt.__init__(self, self.index + 1, now())
-        self.phase = self.error = self.connection = self.response = None
-        self.failed_ns = self.freed_ns = 0
-        self.reusable = False
+        index = self.index + 1
+        for name, value in _FRESH.items():
+            setattr(self, name, value)
+        self.index, self.attempt_start = index, now()
         self.tell("attempt_start", self.attempt_start)
 
     # -- the steps before the exchange: queue, dns, connect, tls --------------------------------------
@@ -362,9 +371,9 @@ class Call(Timing):
         self.reused = reused
         self.conn_id = connection.conn_id
         self.conn_requests = connection.requests = requests = connection.requests + 1
-        self.phase = None
         t_ns = now()
         if requests == 1:
+            self.phase = None
             connection.info = kernel.read(connection.sock)
         elif connection.idle_since:
             self.idle_ns = t_ns - connection.idle_since

@@ -206,8 +206,8 @@ def adopt(conn: typing.Any, given: Options | None = None) -> None:
     """Put OneWrite in front of *conn*, with the options *given* or those of install()."""
     if not isinstance(conn, _HTTPConnection) or type(conn).__setattr__ is not object.__setattr__:
         return  # a recorder's stand-in, which sets its attributes on the connection that it wraps
-    if not _is_http2(type(conn)) and put(OneWrite, conn, True) and given is not None:
-        conn._onewrite_given = given  # type: ignore[attr-defined]
+    if not _is_http2(type(conn)) and put(OneWrite, conn, True):
+        conn._onewrite_given = given or conn._onewrite_given  # type: ignore[attr-defined]
 
 
 def _is_http2(cls: type) -> bool:

@@ -162,17 +162,15 @@ class TimedPool(_Behind):
         waiting = self.block and self.pool is not None and self.pool.empty()
         if waiting:
             call.step_start("queue")
-        else:
-            call.phase = "queue"
         try:
             conn = super()._get_conn(timeout)
         except BaseException as error:
+            call.phase = "queue"
             call.broke(error)
             call.step_end("queue", error)
             raise
         if waiting:
             call.step_end("queue")
-        call.phase = None
         if isinstance(conn, OneWrite):
             conn._onewrite_call = call
             sock = conn.sock
