@@ -11,8 +11,6 @@ from pathlib import Path
 import pytest
 
 from onewrite_conformance.cli import main
-from onewrite_conformance.report.console import Progress
-from onewrite_conformance.run.result import Result, Status
 
 RUN = "wire/1/post-200b/onewrite/http/direct"
 
@@ -65,12 +63,3 @@ def test_environment_for_the_driver(tmp_path: Path, capsys: pytest.CaptureFixtur
     pair = "ONEWRITE_COALESCE_DISABLED=true"
     assert judged(tmp_path, RUN, "--reference", "--env", pair, "--quiet") == 1
     assert re.search("segments: [2-9], not 1", capsys.readouterr().out)
-
-
-def test_progress_is_told_while_it_runs(capsys: pytest.CaptureFixture[str]) -> None:
-    progress = Progress(quiet=False, total=7)
-    progress.last -= 60  # as if the last line were a minute old
-    progress.ran(Result("node", RUN, "a", "onewrite", "http", "direct", "TCP-1", "MUST", Status.DEVIATES))
-    assert capsys.readouterr().err.startswith("1/7 runs, 1 failed at first, ")
-    Progress(quiet=True, total=7).say("nothing")
-    assert capsys.readouterr().err == ""
