@@ -95,6 +95,14 @@ final class CodecAwaiter extends ChannelDuplexHandler {
         }
     }
 
+    @Override
+    public void close(ChannelHandlerContext ctx, ChannelPromise promise) {
+        if (planned) {
+            ctx.flush();
+        }
+        ctx.close(promise);
+    }
+
     private void check(ChannelHandlerContext ctx) {
         if (planned || ctx.isRemoved()) {
             return;
