@@ -1,8 +1,4 @@
-"""The judge: runs the cases of spec/ against a driver and says what it saw on the wire.
-
-`witness` looks at a client's sockets from outside, `tap` is the server that counts,
-`driver` speaks the driver protocol, `runner` puts them together.
-"""
+"""The judge: plays the cases of spec/ through a driver and compares what arrives with the contract and with stock."""
 
 __all__ = ["__version__"]
 

@@ -116,7 +116,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _contract_results(faults: list[str], requirements: dict[str, Requirement], cases: list[Case]) -> list[Result]:
-    """The state of texts and cases as one result."""
+    """The faults of texts and cases as one result."""
     title = f"{len(requirements)} requirements and {len(cases)} cases agree"
     status = Status.DEVIATES if faults else Status.OK
     return [Result("contract", "contract", "contract", "", "", "", "", "MUST", status, faults, title=title)]
@@ -191,7 +191,7 @@ def _run(
 
 
 def _base(results: list[Result]) -> str:
-    """What was judged, in words: the own client's base library before that of others."""
+    """Base library and runtime of the own client, or else of another client."""
     bases = {result.client: result.base for result in results if result.base}
     return bases.get("onewrite") or next(iter(bases.values()), "no driver")
 

@@ -48,7 +48,7 @@ class DriverFault(Exception):
 
 
 class DriverSkipped(Exception):
-    """The driver says that it cannot do what was asked; the text says why."""
+    """The driver cannot carry out a command; the text has the reason."""
 
 
 class OpenRefused(Exception):
@@ -86,7 +86,7 @@ _messages: _Messages | None = None
 
 
 def _shape(message: dict[str, Any]) -> tuple[object, ...]:
-    """What makes two replies alike enough to check one: keys, outcome, error kind, names of the events."""
+    """Of replies with the same keys, outcome, error kind and event names one is checked."""
     error = message.get("error") or {}
     results = message.get("results")
     return (
@@ -244,7 +244,7 @@ class Driver:
         name = command["cmd"]
         line = json.dumps({"cmd": name, "seq": seq, **command}, separators=(",", ":")).encode() + b"\n"
         assert self._process.stdin is not None
-        # A process that has ended may have left something on stdout that says why: it is read all the same.
+        # A process that has ended may have left the reason on stdout: it is read in any case.
         with contextlib.suppress(OSError):
             self._process.stdin.write(line)
             self._process.stdin.flush()

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Certificates", "shared"]
 
-# The last is no loopback name: Go, Ruby and Java send those past any proxy. `test` is nobody's domain (RFC 6761, 6.2).
+# The last is no loopback name: Go, Ruby and Java send those past any proxy. `test` is reserved (RFC 6761, 6.2).
 NAMES = ("localhost", "127.0.0.1", "::1", "check.onewrite.test")
 
 

@@ -1,4 +1,4 @@
-"""The stall rule: when a client counts as stalled, and when a run can tell nothing.
+"""The stall rule: when a client counts as stalled, and when a run proves nothing.
 
 Times are compared with two controls of the same run. One splits its requests with Nagle on and must stall. The other
 makes one write with TCP_NODELAY on and cannot stall. Shares decide, never a mean.

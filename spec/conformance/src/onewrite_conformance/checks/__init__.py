@@ -1,1 +1,1 @@
-"""What was seen, held against what a case expects. Nothing here runs anything."""
+"""Compares an observation with the expectations of its case. Nothing here runs a driver."""

@@ -103,7 +103,7 @@ def judge_step(seen: Observation, step: int, expect: dict[str, Any], verdict: Ve
 
 
 def sent_once(segments: int | None, twice: int, wanted: Any) -> int | None:
-    """The count without segments that the client's kernel sent again, at most `twice`, where it is the wanted one."""
+    """The count less segments that the client's kernel sent again, at most `twice`, if that is the wanted count."""
     fewer = range(0 if segments is None else segments, (segments or 0) - twice - 1, -1)
     return next((count for count in fewer if matches(count, wanted)), segments)
 

@@ -1,4 +1,4 @@
-"""Compares what was seen with what a case expects, and says each difference in one line."""
+"""Compares an observation with the expectations of its case; each difference is one line."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def _told_problems(sample: Sample, expect: dict[str, Any]) -> Iterable[str]:
 
 
 def _state_problems(seen: Observation) -> Iterable[str]:
-    """What the adapter says of its state after each `api` step."""
+    """Faults of the adapter's state after each `api` step."""
     for index, state in seen.states.items():
         step = seen.run.case.do[index]
         for name, wanted in step.get("says", {}).items():

@@ -1,4 +1,4 @@
-"""What a play showed, and where the adapter's plays differ from those of stock (03-same.md)."""
+"""Reduces a play to what is compared, and compares plays of the adapter with those of stock (03-same.md)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Shown = dict[str, list[Any]]  # by facet
 
 
 def shown(seen: Observation, boundary: bool = False) -> Shown:
-    """What one play showed. `boundary`: multipart boundaries are chance."""
+    """The facets of one play. `boundary`: multipart boundaries are random and left out."""
     found: Shown = {name: [] for name in FACETS}
     batch = any(sample.batch for sample in seen.samples)
     numbers: dict[int, int] = {}  # of connections, in the order of their use
@@ -120,7 +120,7 @@ def _usual(values: list[int | None]) -> int | None:
 
 
 def differences(ours: list[Shown], stock: list[Shown], facets: list[str], name: str = "adapter") -> list[str]:
-    """Where a play of the adapter shows what no play of stock shows, side by side; the first differing step alone."""
+    """The facets in which a play of the adapter equals no play of stock, side by side; of each the first step."""
     found = []
     for facet in facets:
         for play in ours:

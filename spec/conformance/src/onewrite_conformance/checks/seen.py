@@ -1,4 +1,4 @@
-"""What was seen in one run: the requests that the driver made, and what the tap and the witnesses say of them."""
+"""The observation of one run: the driver's requests, and the account of tap and witnesses."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Sample:
 
 @dataclass
 class Observation:
-    """All that was seen in one run."""
+    """The observation of one run."""
 
     run: Run
     samples: list[Sample] = field(default_factory=list)

@@ -1,7 +1,7 @@
 """Checks the system calls that strace saw a client make.
 
-They are held against the same rules as the tap's counts: one write per request (WIRE-1), no write of the body alone,
-TCP_NODELAY on (TCP-1), TCP_QUICKACK untouched (TCP-12), TCP_INFO not asked for without a hook (TIME-24).
+They follow the same rules as the tap's counts: one write per request (WIRE-1), no write of the body alone,
+TCP_NODELAY on (TCP-1), TCP_QUICKACK untouched (TCP-12), TCP_INFO not read without a hook (TIME-24).
 """
 
 from __future__ import annotations

@@ -54,7 +54,7 @@ _shapes_seen: set[tuple[object, ...]] = set()
 
 
 def _schema_problem(record: dict[str, Any]) -> str | None:
-    """What in the record does not fit its schema. Each shape is checked once: a check takes a millisecond."""
+    """The first misfit of a record and its schema. Each shape is checked once: a check takes a millisecond."""
     attempts = [item for item in record.get("attempts") or () if isinstance(item, dict)]
     types = [tuple((key, type(value)) for key, value in item.items()) for item in (record, *attempts)]
     shape = tuple(types)
@@ -69,7 +69,7 @@ def _schema_problem(record: dict[str, Any]) -> str | None:
 
 
 def timing_problems(sample: Sample, expect: dict[str, Any], capabilities: frozenset[str]) -> Iterable[str]:
-    """All that is wrong with the timing of one counted request."""
+    """The faults in the timing of one counted request."""
     reply, wanted = sample.reply, expect.get("timing", {})
     if reply.get("called") is False:
         return

@@ -48,7 +48,7 @@ class Differs(AssertionError):
 
 @dataclass
 class Share:
-    """What came of a part of the scenarios of one client kind."""
+    """The outcome of a part of the scenarios of one client kind."""
 
     adapter: str
     client: str
@@ -110,7 +110,7 @@ class Fuzzer:
         return differences(*_comparable(ours, theirs), FACETS, self.client)
 
     def _shown(self, raw: dict[str, Any], client: str) -> Play:
-        """What one play showed, and how many requests came before a call was given up, where one was."""
+        """The facets of one play, and the number of the first call that was given up."""
         case = Case("SAME-1", "random", "A random scenario", raw["do"], same=FACETS, **_rest(raw))
         run = Run(case, client, case.schemes[0], "direct")
         driver = self.driver(client)
@@ -130,7 +130,7 @@ def _rest(raw: dict[str, Any]) -> dict[str, Any]:
 
 
 def _slower(part: Any) -> Any:
-    """The scenario with more time: what a busy machine changed comes out as on a quiet one."""
+    """The scenario with longer pauses and limits, which a busy machine keeps, too."""
     if isinstance(part, dict):
         return {
             name: value * SLOWER if name.endswith("_ms") and isinstance(value, int) else _slower(value)

@@ -45,7 +45,7 @@ def _text(letters: str, most: int, least: int = 0) -> Strategy:
 
 
 def _rarely(odd: Strategy, plain: Strategy, of: int = 8) -> Strategy:
-    """One in so many is odd; what hypothesis shrinks to is plain."""
+    """One of `of` draws is odd. hypothesis shrinks to a plain one."""
     return some.integers(0, of - 1).flatmap(lambda number: odd if number == of - 1 else plain)
 
 
@@ -125,7 +125,7 @@ def _body(kind: str) -> Strategy:
 
 @some.composite
 def _odd_answer(draw: Any) -> dict[str, Any]:
-    """A plain answer with a piece put into it or in place of one, and then a close."""
+    """A plain answer with a piece inserted or replaced, and then a close."""
     raw = draw(some.sampled_from(PLAIN_ANSWERS))
     at = draw(some.integers(0, len(raw)))
     piece = draw(some.one_of(some.sampled_from(PIECES), _text("0123456789abcdefx+-:;, \r\n\t\x00\x01", 4)))

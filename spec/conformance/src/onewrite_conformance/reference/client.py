@@ -368,7 +368,7 @@ class Client:
         return broken("split") or (broken("split_limited") and limited)
 
     def _joined(self, connection: Connection, head: bytes, data: bytes) -> list[Write]:
-        """The writes: up to the limit one. Beyond it nothing large is copied and the head still does not go alone."""
+        """One write up to the limit. Beyond it nothing large is copied, and the first write has head and body."""
         limit = self.settings.limit
         if len(head) + len(data) <= limit or broken("copies_large"):
             return [[head + data]]

@@ -27,7 +27,7 @@ Origin = tuple[str, str, int]
 
 
 class Early(Exception):
-    """The peer says something while we are sending."""
+    """The peer sends bytes before the request is complete."""
 
 
 class Deadline:

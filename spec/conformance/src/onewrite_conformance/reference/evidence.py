@@ -1,4 +1,4 @@
-"""What the kernel says about a wait: read before sending, and once more when the answer begins (04-timing.md)."""
+"""Kernel evidence of a wait: TCP_INFO before sending and when the answer begins (04-timing.md)."""
 
 from __future__ import annotations
 

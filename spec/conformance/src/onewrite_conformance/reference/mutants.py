@@ -1,4 +1,4 @@
-"""What can be broken in the reference, one thing at a time."""
+"""The mutants of the reference: each breaks one thing."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ BROKEN = {Status.DEVIATES, Status.WARNS, Status.KNOWN, Status.STALE}
 
 
 def word(results: list[Result], requirement: Requirement) -> str:
-    """One word for all runs that cover a requirement: what each of them says about it.
+    """The word for all runs that cover a requirement.
 
     Runs that do not apply say nothing; one that deviates outweighs those that are ok.
     """

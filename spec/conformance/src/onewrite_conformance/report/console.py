@@ -1,4 +1,4 @@
-"""What the judge prints: how far it is, what failed, and the counts."""
+"""The judge's output: progress, failures and counts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MOST_NAMED = 60  # failures that the last lines name
 
 
 class Progress:
-    """One line that says how far the judge is; on a terminal it is rewritten, elsewhere written every 15 s."""
+    """The progress line; on a terminal it is rewritten, elsewhere written every 15 s."""
 
     def __init__(self, quiet: bool, total: int) -> None:
         self.quiet, self.total = quiet, total
@@ -49,7 +49,7 @@ def _ends_of(lines: list[str], most: int = 14) -> list[str]:
 
 
 def explain(results: list[Result]) -> None:
-    """Print what failed and what warns."""
+    """Print failures and warnings."""
     for result in results:
         if not result.judged or result.status in (Status.OK, Status.NOT_APPLICABLE):
             continue
@@ -78,6 +78,6 @@ def close(results: list[Result]) -> None:
 
 
 def _short(text: str, most: int = 100) -> str:
-    """The beginning of a problem and, of several lines, the last one: that of a trace says what happened."""
+    """The beginning of a problem and, of several lines, the last one, which of a trace has the error."""
     lines = text.strip().splitlines() or [""]
     return lines[0][:most] + (f" … {lines[-1].strip()[:most]}" if len(lines) > 1 else lines[0][most : 2 * most])

@@ -1,4 +1,4 @@
-"""Runs cases against drivers and turns what was seen into results."""
+"""Runs cases against drivers and makes results of the observations."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class Judge:
         return {case: runs[case] for case in drawn}
 
     def _drawn_as(self, run: Run) -> str:
-        """Of the runs with this name one is drawn."""
+        """The name that a run shares with those of which it may be drawn."""
         return f"{run.case.id}/{run.client}" if self.each_client else run.case.id
 
     # -- running ------------------------------------------------------------------------------------------
@@ -179,7 +179,7 @@ class Judge:
         ]
 
     def _one(self, run: Run, *, explain: bool = False) -> Result:
-        """Judge once. `explain`: say of a failure what stock does there."""
+        """Judge once. `explain`: add to a failure how stock does there."""
         if self._trace is not None:
             self._trace(f"== {self.adapter.name} {run.path}")
         started = time.monotonic()
@@ -261,7 +261,7 @@ class Judge:
             line.passed.append(result.path)
 
     def _skip_early(self, run: Run) -> None:
-        """Start no process for an environment when the plain one says that the kind or a capability is not there."""
+        """Start no process for an environment if the plain driver lacks the kind or a capability."""
         if run.case.env:
             there = self._driver(run.client, {}).capabilities
             missing = [need for need in run.capabilities() if need not in there]

@@ -1,4 +1,4 @@
-"""Plays one run: starts the tap, tells the driver what to do, and keeps all that was seen."""
+"""Plays one run: starts the tap, sends the driver its commands, and keeps the observation."""
 
 from __future__ import annotations
 

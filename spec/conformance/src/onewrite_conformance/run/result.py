@@ -1,4 +1,4 @@
-"""What came of a run, in words."""
+"""Results of runs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["Result", "Status"]
 
 
 class Status:
-    """Words for what came of one run."""
+    """The states of a result."""
 
     OK = "ok"
     DEVIATES = "deviates"  # a MUST is broken
@@ -25,7 +25,7 @@ class Status:
 
 @dataclass
 class Result:
-    """What came of one run of one adapter."""
+    """The result of one run of one adapter."""
 
     adapter: str
     path: str

@@ -1,4 +1,4 @@
-"""Plays a script with stock and with the adapter in turn, and compares what each play showed."""
+"""Plays a script with stock and with the adapter in turn, and compares the plays."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Trace = Callable[[str], None]
 
 
 def api_of(driver: Driver, stock: Driver, wanted: str | None = None) -> str | None:
-    """The API by which stock plays what this driver plays, where it is not stock's first."""
+    """The API through which stock plays, if it is not stock's first."""
     apis = driver.hello.get("apis") or [None]
     others = stock.hello.get("apis") or [None]
     api = wanted or apis[0]

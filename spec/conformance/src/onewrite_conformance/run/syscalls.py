@@ -1,6 +1,6 @@
 """The second witness: strace sees which system calls a POST is made of, and that TCP_NODELAY is set.
 
-It slows a process down tenfold, so it looks at one small case per client kind.
+It slows a process down tenfold, so it covers one small case per client kind.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ SYSCALL_CASE = "witness-syscalls"
 
 
 def syscall_result(adapter: Adapter, kind: str) -> Result:
-    """What strace says of one client kind."""
+    """The result of strace over one client kind."""
     started = time.monotonic()
     path = f"{SYSCALL_CASE}/{kind}/http/direct"
     result = Result(adapter.name, path, SYSCALL_CASE, kind, "http", "direct", "", "MUST", Status.OK)
@@ -44,7 +44,7 @@ def syscall_result(adapter: Adapter, kind: str) -> Result:
 
 
 def _traced(adapter: Adapter, kind: str) -> list[str]:
-    """What strace wrote while the client made its POSTs."""
+    """The lines of strace while the client made its POSTs."""
     with tempfile.TemporaryDirectory(prefix="onewrite-strace-") as folder:
         log = Path(folder) / "calls"
         strace = ["strace", "-f", "-s", "48", "-e", f"trace={TRACED}", "-o", str(log)]

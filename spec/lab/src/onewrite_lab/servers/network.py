@@ -38,7 +38,7 @@ class Network:
         return self._there(make)
 
     def knock(self, port: int) -> None:
-        """Connect to a server from beside it. Raises OSError when nobody listens."""
+        """Connect to a server from its own side. Raises OSError when it does not listen."""
         self._there(lambda: socket.create_connection((self.address, port), timeout=1).close())
 
     def answers(self, port: int, timeout_s: float) -> bool:

@@ -34,7 +34,7 @@ def _port(text: str) -> int:
 
 
 def run(port: int, *, tls: bool, form: str, folder: Path | None = None) -> None:
-    """Serve until interrupted, or until nobody reads stdout: one line per request. Raises OSError."""
+    """Serve until interrupted, or until stdout is closed: one line per request. Raises OSError."""
     output = _Output()
     shown = output.as_json if form == "json" else output.as_text
     with Tap(scheme="https" if tls else "http", on_request=shown, port=port) as tap:

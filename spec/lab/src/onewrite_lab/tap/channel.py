@@ -57,7 +57,7 @@ class Channel:
         return tcpinfo.read(self.sock)
 
     def consumed_all(self, info: tcpinfo.TcpInfo) -> bool:
-        """Whether nothing had arrived, at that snapshot, beyond what has been given out."""
+        """Whether all bytes that had arrived at that snapshot have been read."""
         # bytes_received counts the peer's FIN as one byte.
         return not self._raw and info.bytes_received - self.raw_in in (0, 1)
 

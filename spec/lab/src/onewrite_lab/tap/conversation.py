@@ -1,4 +1,4 @@
-"""What happens on one connection of the tap: greet, tunnel, handshake, then requests and their answers."""
+"""One connection of the tap: greeting, tunnel, handshake, then requests and their answers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from onewrite_lab.tap.http1 import RequestParser
 
 __all__ = ["Conversation"]
 
-IDLE_S = 60.0  # a connection that says nothing for so long is given up
+IDLE_S = 60.0  # a silent connection is given up after this time
 STOP_S = 0.25  # how quickly a connection notices that the tap was closed
 
 
@@ -38,7 +38,7 @@ class Host(Protocol):
 
 
 class Conversation:
-    """What happens on one connection."""
+    """One connection, from accept to close."""
 
     def __init__(self, tap: Host, channel: Channel, arrival: Arrival) -> None:
         self.tap, self.channel, self.arrival = tap, channel, arrival
@@ -209,7 +209,7 @@ class Conversation:
                 exchange.segments = info.data_segs_in - self.baseline
             elif self.fresh_tls:
                 # The end of the handshake and the request were read together. The client's Finished is a flight
-                # of one segment (RFC 8446 2); with two segments or fewer there is no doubt what was whose.
+                # of one segment (RFC 8446 2); two segments or fewer are one of each.
                 since_hello = info.data_segs_in - self.channel.hello_segments
                 exchange.segments = 1 if since_hello <= 2 else None
         # Bytes that the kernel has and we have not read: one may be the client's FIN, and on TLS they may be an alert.

@@ -1,4 +1,4 @@
-"""What the tap keeps: one record per connection, one per request."""
+"""The tap's records: one per connection, one per request."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Arrival:
 
 @dataclass
 class Exchange:
-    """One request and what was answered. Times are CLOCK_MONOTONIC nanoseconds."""
+    """One request and its answer. Times are CLOCK_MONOTONIC nanoseconds."""
 
     number: int
     arrival: Arrival

@@ -1,4 +1,4 @@
-"""Reads HTTP/1.1 requests as RFC 9112 writes them, and says everything that is wrong with one.
+"""Reads HTTP/1.1 requests by RFC 9112, and lists the faults of each.
 
 The parser is lenient enough to go on after a fault and strict enough to name each: the tap must be able to
 answer a malformed request, and the judge must be able to fail it.

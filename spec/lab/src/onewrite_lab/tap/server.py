@@ -36,7 +36,7 @@ class Tap:
     """Listens as soon as it is made; `close` ends it and every connection.
 
     `on_request(exchange)` is called in the connection's thread when a request is complete, before it is answered:
-    the moment at which the client's socket surely exists. Its exceptions end the connection and show in `faults`.
+    at this moment the client's socket exists. Its exceptions end the connection and show in `faults`.
     `on_hello(arrival)` is called likewise when the first bytes of a TLS handshake have come.
     `delay_acks` delays the ACKs of a connection from its first segment on (Linux acknowledges young ones at once).
     """
@@ -134,7 +134,7 @@ class Tap:
         return port
 
     def _refusing_port(self) -> int:
-        """A port that is taken, so that nobody else gets it, and on which nobody listens."""
+        """A port that is bound, so that no other program gets it, and that does not listen."""
         holder = socket.socket()
         self._fillers.append(holder)
         holder.bind(("127.0.0.1", 0))

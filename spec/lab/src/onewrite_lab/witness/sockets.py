@@ -57,7 +57,7 @@ class SocketReading:
     last_data_sent_ms: int = 0
     mss: int = 0
     unacked: int = 0
-    options: dict[str, int] = field(default_factory=dict)  # those of READ_BACK, when asked for
+    options: dict[str, int] = field(default_factory=dict)  # those of READ_BACK, if wanted
 
 
 def connections(pid: int, peer_port: int, *, options: bool = False) -> list[SocketReading]:
