@@ -175,7 +175,8 @@ class PostEngine:
             count = self._parameters.requests
             turn.driver.load(turn.client_id, **turn.load, count=min(count, REWARM if number else WARM_UP))
             if number == 0:
-                turn.driver.load(turn.client_id, **turn.load, seconds=WARM_UP_S)
+                if turn.cell.language != "raw":
+                    turn.driver.load(turn.client_id, **turn.load, seconds=WARM_UP_S)
                 return
             before = self._read_sockets(turn)
             reply = turn.driver.load(turn.client_id, **turn.load, count=count)
@@ -196,7 +197,7 @@ class PostEngine:
 
     def _connect_and_post(self, turn: _Turn, number: int) -> None:
         """One fresh connection, from connecting to its last answer, is one sample."""
-        for _ in range(1 if number else WARM_UP):
+        for _ in range(1 if number or turn.cell.language == "raw" else WARM_UP):
             client_id = turn.driver.open(**turn.options)
             reply = turn.driver.load(client_id, **turn.load, count=self._parameters.fresh)
             turn.driver.close(client_id)
