@@ -413,9 +413,7 @@ abstract class Exchange implements Runnable, ChannelFutureListener {
         }
         Connection used = connection;
         if (used != null) {
-            if (!used.channel().config().isAutoRead()) {
-                used.channel().config().setAutoRead(true);
-            }
+            used.channel().config().setAutoRead(true);
             used.end();
             if (!keep) {
                 used.channel().close();

@@ -1,9 +1,7 @@
 package io.github.onewrite.driver;
 
 import io.netty.channel.Channel;
-import io.netty.channel.ChannelOption;
 import io.netty.handler.codec.http.HttpHeaders;
-import io.netty.handler.ssl.SslContextBuilder;
 import java.io.ByteArrayInputStream;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -33,7 +31,7 @@ import org.asynchttpclient.request.body.multipart.StringPart;
  * Drives AsyncHttpClient, with or without the customizer. It can limit connections but does not queue calls, so
  * calls beyond the limit wait here.
  */
-final class Ahc extends Library {
+final class Ahc extends Client {
     private final AsyncHttpClient client;
     private final Queue<Answer> waiting = new ArrayDeque<>();
     private int free;
@@ -59,24 +57,13 @@ final class Ahc extends Library {
             config.setConnectTimeout(Duration.ofMillis(options.connectTimeoutMs()));
         }
         if (options.tlsCa() != null) {
-            try {
-                config.setSslContext(SslContextBuilder.forClient()
-                        .trustManager(options.tlsCa().toFile())
-                        .build());
-            } catch (IOException e) {
-                throw new UncheckedIOException("no TLS context from " + options.tlsCa(), e);
-            }
+            config.setSslContext(options.sslContext());
         }
         if (options.proxy() != null) {
             config.setProxyServer(new ProxyServer.Builder(
                     options.proxy().getHostString(), options.proxy().getPort()));
         }
-        SocketOptions.apply(options.socketOptions(), new SocketOptions.Setter() {
-            @Override
-            public <T> void set(ChannelOption<T> option, T value) {
-                config.addChannelOption(option, value);
-            }
-        });
+        options.socketOptions().forEach(config::addChannelOption);
         client = Dsl.asyncHttpClient(customizer == null ? config : customizer.apply(config));
     }
 

@@ -63,7 +63,7 @@ import java.util.concurrent.TimeUnit;
  * Netty as an application uses it: HttpClientCodec and FixedChannelPool, one flush for a request whose parts are at hand.
  * The own client's stock, so it has the same parts: what is compared is how they are joined.
  */
-final class BareNetty extends Library {
+final class BareNetty extends Client {
     /** TLS encrypts all of a larger message before it writes: it is cut. */
     private static final int LARGE = 1024 * 1024;
 
@@ -124,7 +124,7 @@ final class BareNetty extends Library {
         if (options.connectTimeoutMs() > 0) {
             bootstrap.option(ChannelOption.CONNECT_TIMEOUT_MILLIS, options.connectTimeoutMs());
         }
-        SocketOptions.apply(options.socketOptions(), bootstrap::option);
+        options.socketOptions().forEach(bootstrap::option);
         return new FixedChannelPool(
                 bootstrap,
                 new AbstractChannelPoolHandler() {
@@ -369,9 +369,9 @@ final class BareNetty extends Library {
                 keepAlive = false; // bytes that belong to no request
                 return;
             }
-            if (part.decoderResult().isFailure()) {
-                Throwable cause = part.decoderResult().cause();
-                fail(cause instanceof CodecException ? cause : new DecoderException(cause));
+            Throwable malformed = part.decoderResult().cause();
+            if (malformed != null) {
+                fail(malformed instanceof CodecException ? malformed : new DecoderException(malformed));
                 return;
             }
             if (part instanceof HttpResponse response) {

@@ -44,12 +44,4 @@ final class Json {
         }
         return array;
     }
-
-    static JsonArray longs(long[] values) {
-        JsonArray array = new JsonArray(values.length);
-        for (long value : values) {
-            array.add(value);
-        }
-        return array;
-    }
 }

@@ -28,7 +28,7 @@ import okhttp3.Request;
 import okhttp3.Response;
 
 /** Drives OkHttp, with or without the customizer. */
-final class OkHttp extends Library {
+final class OkHttp extends Client {
     private final OkHttpClient client;
 
     /** @param customizer null for stock */
@@ -37,7 +37,7 @@ final class OkHttp extends Library {
         if (options.retries() > 0) {
             throw new Skip("OkHttp has no count of retries");
         }
-        if (options.socketOptions() != null) {
+        if (!options.socketOptions().isEmpty()) {
             throw new Skip("OkHttp has no socket options; a socket factory decides");
         }
         if (options.poolTimeoutMs() > 0) {

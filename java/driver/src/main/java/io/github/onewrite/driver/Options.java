@@ -3,6 +3,8 @@ package io.github.onewrite.driver;
 import com.google.gson.JsonArray;
 import com.google.gson.JsonElement;
 import com.google.gson.JsonObject;
+import com.google.gson.JsonPrimitive;
+import io.netty.channel.ChannelOption;
 import io.netty.handler.ssl.SslContext;
 import io.netty.handler.ssl.SslContextBuilder;
 import java.net.InetSocketAddress;
@@ -19,7 +21,7 @@ record Options(
         boolean keepalive,
         Path tlsCa,
         InetSocketAddress proxy,
-        Map<String, Integer> socketOptions,
+        Map<ChannelOption<Object>, Object> socketOptions,
         boolean customConnector,
         String hooks,
         int retries,
@@ -27,6 +29,13 @@ record Options(
         int connectTimeoutMs,
         int poolTimeoutMs,
         JsonObject adapter) {
+
+    private static final Map<String, ChannelOption<?>> SOCKET_OPTIONS = Map.of(
+            "TCP_NODELAY", ChannelOption.TCP_NODELAY,
+            "SO_KEEPALIVE", ChannelOption.SO_KEEPALIVE,
+            "SO_REUSEADDR", ChannelOption.SO_REUSEADDR,
+            "SO_SNDBUF", ChannelOption.SO_SNDBUF,
+            "SO_RCVBUF", ChannelOption.SO_RCVBUF);
 
     static Options parse(JsonObject json, String defaultApi) {
         URI proxy = Json.has(json, "proxy") ? URI.create(json.get("proxy").getAsString()) : null;
@@ -81,18 +90,21 @@ record Options(
         }
     }
 
-    private static Map<String, Integer> socketOptions(JsonObject json) {
-        if (!Json.has(json, "socket_options")) {
-            return null;
-        }
-        Map<String, Integer> options = new LinkedHashMap<>();
-        JsonArray list = json.getAsJsonArray("socket_options");
+    /** By their names in C. */
+    @SuppressWarnings("unchecked")
+    private static Map<ChannelOption<Object>, Object> socketOptions(JsonObject json) {
+        Map<ChannelOption<Object>, Object> options = new LinkedHashMap<>();
+        JsonArray list = Json.has(json, "socket_options") ? json.getAsJsonArray("socket_options") : new JsonArray();
         for (JsonElement each : list) {
-            JsonObject option = each.getAsJsonObject();
-            JsonElement value = option.get("value");
+            String name = each.getAsJsonObject().get("name").getAsString();
+            if (!SOCKET_OPTIONS.containsKey(name)) {
+                throw new Skip("socket option " + name + " has no name in Netty");
+            }
+            JsonPrimitive value = each.getAsJsonObject().getAsJsonPrimitive("value");
+            int number = value.isBoolean() ? (value.getAsBoolean() ? 1 : 0) : value.getAsInt();
             options.put(
-                    option.get("name").getAsString(),
-                    value.getAsJsonPrimitive().isBoolean() ? (value.getAsBoolean() ? 1 : 0) : value.getAsInt());
+                    (ChannelOption<Object>) SOCKET_OPTIONS.get(name),
+                    name.endsWith("BUF") ? (Object) number : (Object) (number != 0));
         }
         return options;
     }

@@ -8,7 +8,6 @@ import io.github.onewrite.client.Proxy;
 import io.github.onewrite.client.Request;
 import io.github.onewrite.client.Response;
 import io.github.onewrite.client.StreamedResponse;
-import io.netty.channel.ChannelOption;
 import io.netty.channel.MultiThreadIoEventLoopGroup;
 import io.netty.channel.nio.NioIoHandler;
 import io.netty.channel.socket.nio.NioSocketChannel;
@@ -19,7 +18,7 @@ import java.util.concurrent.CancellationException;
 import java.util.concurrent.CompletableFuture;
 
 /** Drives the adapter's own client through its public API. */
-final class OwnClient extends Library {
+final class OwnClient extends Client {
     private final OnewriteClient client;
 
     OwnClient(Options options) {
@@ -45,12 +44,7 @@ final class OwnClient extends Library {
         if (options.poolTimeoutMs() > 0) {
             builder.queueTimeout(Duration.ofMillis(options.poolTimeoutMs()));
         }
-        SocketOptions.apply(options.socketOptions(), new SocketOptions.Setter() {
-            @Override
-            public <T> void set(ChannelOption<T> option, T value) {
-                builder.channelOption(option, value);
-            }
-        });
+        options.socketOptions().forEach(builder::channelOption);
         if (options.withOnTiming()) {
             builder.onTiming(timing -> ((Recording) timing.tag().orElseThrow()).onTiming(timing));
         }
@@ -68,7 +62,7 @@ final class OwnClient extends Library {
     }
 
     @Override
-    public Status status() {
+    Status status() {
         return client.status();
     }
 

@@ -23,7 +23,7 @@ import reactor.netty.tcp.SslProvider;
 import reactor.netty.transport.ProxyProvider;
 
 /** Drives Reactor Netty's HttpClient, with or without the customizer. */
-final class ReactorNetty extends Library {
+final class ReactorNetty extends Client {
     private final ConnectionProvider connections;
     private final HttpClient client;
 
@@ -53,17 +53,10 @@ final class ReactorNetty extends Library {
         if (options.proxy() != null) {
             made = made.proxy(spec -> spec.type(ProxyProvider.Proxy.HTTP).socketAddress(options.proxy()));
         }
-        var given = new Object() {
-            HttpClient client;
-        };
-        given.client = made;
-        SocketOptions.apply(options.socketOptions(), new SocketOptions.Setter() {
-            @Override
-            public <T> void set(ChannelOption<T> option, T value) {
-                given.client = given.client.option(option, value);
-            }
-        });
-        client = customizer == null ? given.client : customizer.apply(given.client);
+        for (var each : options.socketOptions().entrySet()) {
+            made = made.option(each.getKey(), each.getValue());
+        }
+        client = customizer == null ? made : customizer.apply(made);
     }
 
     private static ConnectionProvider pool(Options options) {
