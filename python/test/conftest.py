@@ -99,11 +99,18 @@ def library(request: pytest.FixtureRequest) -> typing.Any:
     return urllib3
 
 
-@pytest.fixture(params=RUNTIMES)
-def runtime(request: pytest.FixtureRequest) -> str:
-    return typing.cast(str, request.param)
+#: Of both asynchronous runtimes each goes one way: they share all code but that which awaits.
+PAIRS = [("blocking", "own"), ("blocking", "installed"), ("asyncio", "installed"), ("trio", "own")]
 
 
-@pytest.fixture(params=WAYS)
-def way(request: pytest.FixtureRequest) -> str:
-    return typing.cast(str, request.param)
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    names = {"runtime", "way"} & set(metafunc.fixturenames)
+    marked = {
+        name for mark in metafunc.definition.iter_markers("parametrize") for name in names if name in mark.args[0]
+    }
+    if len(names) == 2 and not marked:
+        metafunc.parametrize(("runtime", "way"), PAIRS)
+    else:
+        for name, values in (("runtime", RUNTIMES), ("way", WAYS)):
+            if name in names and name not in marked:
+                metafunc.parametrize(name, values)

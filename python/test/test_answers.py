@@ -58,6 +58,7 @@ ANSWERS = {
     "not modified": Parts(b"HTTP/1.1 304 Not Modified\r\n\r\n"),
     "100 first": Parts(b"HTTP/1.1 100 Continue\r\n\r\n" + PLAIN),
     "100 first, apart": Parts(b"HTTP/1.1 100 Continue\r\n\r\n", PLAIN),
+    "100 first, lines without CR": Parts(b"HTTP/1.1 100 Continue\n\n", PLAIN),
     "folded line": Parts(OK + b"A: b\r\n c\r\nContent-Length: 2\r\n\r\nok"),
     "bytes above ASCII": Parts(OK + b"A: \xe4\r\nContent-Length: 2\r\n\r\nok"),
     "two lengths": Parts(OK + b"Content-Length: 2\r\nContent-Length: 2\r\n\r\nok"),

@@ -90,7 +90,7 @@ def server(tap: typing.Any) -> Server:
 
 
 @pytest.fixture(params=["own", "installed", "stock"])
-def way(request: pytest.FixtureRequest) -> typing.Iterator[str]:
+def how(request: pytest.FixtureRequest) -> typing.Iterator[str]:
     if request.param == "installed":
         onewrite.httpx2.install(on_timing=timings.append)
     timings.clear()
@@ -101,15 +101,15 @@ def way(request: pytest.FixtureRequest) -> typing.Iterator[str]:
 timings: list[onewrite.Timing] = []
 
 
-def client_for(way: str, asynchronous: bool) -> typing.Any:
-    if way != "own":
+def client_for(how: str, asynchronous: bool) -> typing.Any:
+    if how != "own":
         return None
     if asynchronous:
         return httpx2.AsyncClient(transport=onewrite.httpx2.AsyncTransport(on_timing=timings.append))
     return httpx2.Client(transport=onewrite.httpx2.Transport(on_timing=timings.append))
 
 
-def made(vendor: typing.Any, server: Server, way: str, asynchronous: bool) -> typing.Any:
+def made(vendor: typing.Any, server: Server, how: str, asynchronous: bool) -> typing.Any:
     kind = {
         (openai, False): openai.OpenAI,
         (openai, True): openai.AsyncOpenAI,
@@ -117,7 +117,7 @@ def made(vendor: typing.Any, server: Server, way: str, asynchronous: bool) -> ty
         (anthropic, True): anthropic.AsyncAnthropic,
     }[vendor, asynchronous]
     base = server.tap.url("/v1" if vendor is openai else "")
-    return kind(base_url=base, api_key="key", max_retries=0, http_client=client_for(way, asynchronous))
+    return kind(base_url=base, api_key="key", max_retries=0, http_client=client_for(how, asynchronous))
 
 
 def create(sdk: typing.Any, vendor: typing.Any, **more: typing.Any) -> typing.Any:
@@ -137,11 +137,11 @@ def word(event: typing.Any, vendor: typing.Any) -> str | None:
     return typing.cast("str | None", event.delta.text) if event.type == "content_block_delta" else None
 
 
-def judge(server: Server, way: str, calls: int) -> None:
+def judge(server: Server, how: str, calls: int) -> None:
     segments = mode(one.segments for one in server.tap.seen)
-    assert segments == (2 if way == "stock" else 1)
+    assert segments == (2 if how == "stock" else 1)
     assert server.tap.connections == 1
-    assert len(timings) == (0 if way == "stock" else calls)
+    assert len(timings) == (0 if how == "stock" else calls)
     assert {timing.outcome for timing in timings} <= {"ok"}
 
 
@@ -150,9 +150,9 @@ VENDORS = pytest.mark.parametrize("vendor", [openai, anthropic], ids=["openai", 
 
 @VENDORS
 def test_a_blocking_sdk_sends_one_segment_and_streams_without_delay(
-    vendor: typing.Any, way: str, server: Server
+    vendor: typing.Any, how: str, server: Server
 ) -> None:
-    with made(vendor, server, way, False) as sdk:
+    with made(vendor, server, how, False) as sdk:
         for _ in range(ROUNDS):
             assert said(create(sdk, vendor), vendor) == "".join(WORDS)
         words = []
@@ -161,17 +161,17 @@ def test_a_blocking_sdk_sends_one_segment_and_streams_without_delay(
                 words.append(found)
                 server.go_on.release()
     assert words == WORDS
-    judge(server, way, ROUNDS + 1)
+    judge(server, how, ROUNDS + 1)
 
 
 @VENDORS
 def test_an_asynchronous_sdk_sends_one_segment_and_streams_without_delay(
-    vendor: typing.Any, way: str, server: Server
+    vendor: typing.Any, how: str, server: Server
 ) -> None:
     words: list[str] = []
 
     async def main() -> None:
-        async with made(vendor, server, way, True) as sdk:
+        async with made(vendor, server, how, True) as sdk:
             for _ in range(ROUNDS):
                 assert said(await create(sdk, vendor), vendor) == "".join(WORDS)
             async for event in await create(sdk, vendor, stream=True):
@@ -181,7 +181,7 @@ def test_an_asynchronous_sdk_sends_one_segment_and_streams_without_delay(
 
     asyncio.run(main())
     assert words == WORDS
-    judge(server, way, ROUNDS + 1)
+    judge(server, how, ROUNDS + 1)
     if timings:
         stream = timings[-1]
         assert stream.wait_ns

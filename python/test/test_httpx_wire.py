@@ -60,6 +60,23 @@ BLOCKING_BODIES: dict[str, dict[str, typing.Any]] = {
 }
 
 
+def test_an_interim_answer_without_cr_and_the_type_of_the_stream(tap: typing.Any) -> None:
+    import httpcore
+
+    import onewrite.httpx
+
+    answer = b"HTTP/1.1 103 Early Hints\nLink: x\n\n" + reply()
+    server = tap(lambda peer, seen: peer.send(answer))
+    timings: list[onewrite.Timing] = []
+    with (
+        onewrite.httpx.ConnectionPool(on_timing=timings.append) as pool,
+        pool.stream("POST", server.url(), content=b"x") as response,
+    ):
+        assert (response.status, response.read()) == (200, b"ok")
+        assert isinstance(response.extensions["network_stream"], httpcore.NetworkStream)
+    assert timings[0].status == 200
+
+
 @pytest.mark.parametrize("route", ["http", "https", "forward", "connect"])
 def test_small_bodies_arrive_in_one_segment(route: str, clients: Clients, tap: typing.Any, ca: ssl.SSLContext) -> None:
     server = tapped(tap, route)

@@ -75,8 +75,11 @@ def _file(tmp: typing.Any) -> typing.BinaryIO:
     return open(path, "rb")
 
 
-@pytest.mark.parametrize("route", ["http", "https", "forward", "connect"])
-@pytest.mark.parametrize("kind", BODIES)
+@pytest.mark.parametrize(
+    ("kind", "route"),
+    [(kind, route) for kind in BODIES for route in ("http", "https")]
+    + [(kind, route) for kind in ("bytes", "none", "form") for route in ("forward", "connect")],
+)
 def test_small_bodies_arrive_in_one_segment(
     kind: str, route: str, manager: typing.Any, tap: typing.Any, tmp_path: typing.Any
 ) -> None:
