@@ -53,3 +53,13 @@ test('the switch that is the reason is named', () => {
     'ONEWRITE_NODELAY_DISABLED is set', 'nodelayDisabled is true', 'coalesceDisabled is true', 'hooksDisabled is true'
   ])
 })
+
+test('install() takes options and hooks that a class has as getters', () => {
+  const { options, hooks } = statusAfter(`
+    class Options {
+      get coalesceMax () { return 100 }
+      get onTiming () { return () => {} }
+    }
+    onewrite.install(new Options())`)
+  assert.deepEqual([options.coalesceMax, hooks], [100, 1])
+})
